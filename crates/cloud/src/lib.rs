@@ -1,0 +1,1 @@
+//! OpenStack over HTTP: sessions, catalog, trusts, limits, retries.

@@ -1,0 +1,1 @@
+//! Resource types that need code, one module per service.

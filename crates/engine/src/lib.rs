@@ -1,0 +1,1 @@
+//! Runs plans: stack actors, leases, timers, housekeeping.

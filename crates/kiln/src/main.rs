@@ -1,0 +1,2 @@
+//! Kiln: OpenStack Orchestration in one binary.
+fn main() {}

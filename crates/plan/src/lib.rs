@@ -1,0 +1,1 @@
+//! Desired and actual in, what happens next out: update or replace, roll back, order.

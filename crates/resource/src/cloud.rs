@@ -1,0 +1,110 @@
+//! The cloud as drivers see it: requests to services of the catalog, with the stack's credentials.
+
+use async_trait::async_trait;
+use kiln_value::{Map, Value};
+
+use crate::Failure;
+
+/// HTTP method of a [`Request`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// Read.
+    Get,
+    /// Make, or act.
+    Post,
+    /// Replace.
+    Put,
+    /// Change in part.
+    Patch,
+    /// Remove.
+    Delete,
+    /// Read the headers.
+    Head,
+}
+
+/// A request to a service of the catalog.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Service type in the catalog: `network`, `compute`, `block-storage`, `image`, `identity` …
+    pub service: String,
+    /// Method.
+    pub method: Method,
+    /// Path below the service's endpoint, version prefix included where it is not in the catalog (`/v2.0/networks`);
+    /// `cloud` reconciles both.
+    pub path: String,
+    /// Query parameters, in order, not yet encoded.
+    pub query: Vec<(String, String)>,
+    /// Further headers.
+    pub headers: Vec<(String, String)>,
+    /// Microversion, as `2.90`, for services that have them.
+    pub microversion: Option<String>,
+    /// JSON body.
+    pub body: Option<Value>,
+}
+
+impl Request {
+    /// A request without query and body.
+    pub fn new(service: impl Into<String>, method: Method, path: impl Into<String>) -> Self {
+        Self {
+            service: service.into(),
+            method,
+            path: path.into(),
+            query: Vec::new(),
+            headers: Vec::new(),
+            microversion: None,
+            body: None,
+        }
+    }
+
+    /// The same with a JSON body.
+    #[must_use]
+    pub fn body(mut self, body: Value) -> Self {
+        self.body = Some(body);
+        self
+    }
+
+    /// The same with one more query parameter.
+    #[must_use]
+    pub fn query(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.query.push((key.into(), value.into()));
+        self
+    }
+
+    /// The same with a microversion.
+    #[must_use]
+    pub fn microversion(mut self, version: impl Into<String>) -> Self {
+        self.microversion = Some(version.into());
+        self
+    }
+}
+
+/// The answer to a [`Request`]: always 2xx, all others are a [`Failure`].
+#[derive(Clone, Debug, Default)]
+pub struct Response {
+    /// HTTP status.
+    pub status: u16,
+    /// Headers, names in lower case.
+    pub headers: Map,
+    /// JSON body, or null.
+    pub body: Value,
+}
+
+/// A cloud, reached with the credentials of one stack.
+#[async_trait]
+pub trait Cloud: Send + Sync {
+    /// Sends a request; answers other than 2xx are failures with the class that Heat's client library would raise.
+    async fn call(&self, request: Request) -> Result<Response, Failure>;
+
+    /// The id of what `name_or_id` names, by a finder such as `neutron.network`, `glance.image`, `nova.flavor`
+    /// (the names of Heat's custom constraints), cached for a short time.
+    async fn find(&self, finder: &str, name_or_id: &str) -> Result<String, Failure>;
+
+    /// Whether the catalog has a service of this type.
+    async fn has_service(&self, service: &str) -> Result<bool, Failure>;
+
+    /// Whether a service has an API extension (Neutron's alias).
+    async fn has_extension(&self, service: &str, alias: &str) -> Result<bool, Failure>;
+
+    /// The project of the credentials.
+    async fn project_id(&self) -> Result<String, Failure>;
+}

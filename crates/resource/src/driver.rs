@@ -1,0 +1,248 @@
+//! What the engine asks of a resource type's code.
+//!
+//! A driver has no state of its own: all that it must remember between two calls is in [`Step`], which the
+//! engine stores before it goes on. So any engine can take up any operation at any point.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kiln_value::{Diagnostic, Map, Value};
+
+use crate::{Cloud, Failure};
+
+/// The stack that a resource belongs to.
+#[derive(Clone, Debug, Default)]
+pub struct StackFacts {
+    /// Stack id.
+    pub id: String,
+    /// Stack name.
+    pub name: String,
+    /// Project (tenant) id of the stack.
+    pub project_id: String,
+    /// Project of the stack's users, once made.
+    pub user_project_id: Option<String>,
+}
+
+/// All that is known of the resource that a driver acts on.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// Kiln's id of the resource (a UUID); a replacement has another one.
+    pub id: String,
+    /// Logical name in the template.
+    pub name: String,
+    /// Type as it was resolved: `OS::Neutron::Net`.
+    pub resource_type: String,
+    /// The stack.
+    pub stack: StackFacts,
+    /// The name to give to the object where the template gives none: unique, `<stack>-<resource>-<short id>`.
+    pub physical_name: String,
+    /// Id of the object in the cloud, once known.
+    pub physical_id: Option<String>,
+    /// Resolved, coerced and translated properties: every property of the schema is there, null where it has no value.
+    /// At `Operation::Update` these are the new ones, at `Delete` those of the last success.
+    pub properties: Map,
+    /// Names of the properties that the template gives (others hold defaults).
+    pub given: Vec<String>,
+    /// Metadata section, resolved.
+    pub metadata: Value,
+    /// What former steps stored (`resource_data`); never shown to users.
+    pub data: Map,
+    /// Marks this attempt at creating: committed before the first call, so that [`Driver::find`] can look for what
+    /// a lost call has made. A UUID.
+    pub token: String,
+    /// Logical action and status now: `("CREATE", "IN_PROGRESS")`.
+    pub state: (String, String),
+}
+
+impl Facts {
+    /// A property's value; null if there is none.
+    pub fn property(&self, name: &str) -> &Value {
+        const NULL: &Value = &Value::Null;
+        self.properties.get(name).unwrap_or(NULL)
+    }
+
+    /// The physical id, or the failure to have none.
+    pub fn require_id(&self) -> Result<&str, Failure> {
+        self.physical_id.as_deref().ok_or_else(|| {
+            Failure::new(crate::FailureKind::NotFound, "NotFound", format!("{} has no physical id", self.name))
+        })
+    }
+}
+
+/// What a driver acts with and on.
+pub struct Context<'a> {
+    /// The cloud, with the stack's credentials.
+    pub cloud: &'a dyn Cloud,
+    /// The resource.
+    pub facts: &'a Facts,
+    /// Seconds since 1970 by the injected clock.
+    pub now: f64,
+    /// A random number by the injected chance; the same at every call of one step.
+    pub seed: u64,
+}
+
+/// An operation on a resource.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operation {
+    /// Make the object.
+    Create,
+    /// Change the object in place.
+    Update {
+        /// The properties before.
+        before: Map,
+        /// The changed properties with their new values; null for one that is gone.
+        changed: Map,
+    },
+    /// Take the object away; done if it is not there.
+    Delete,
+    /// Look whether the object is there and well.
+    Check,
+    /// Put to sleep.
+    Suspend,
+    /// Wake up.
+    Resume,
+}
+
+/// How far an operation is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Progress {
+    /// Finished.
+    Done,
+    /// To be asked again: `state` is given back to [`Driver::poll`]. Also used between the calls of an operation of
+    /// several steps, with `after` zero, so that each is remembered.
+    Wait {
+        /// What to remember; small JSON.
+        state: Value,
+        /// How long to wait before the next poll.
+        after: Duration,
+    },
+    /// An update that cannot be done in place after all (Heat's `UpdateReplace`).
+    Replace,
+}
+
+/// The result of a call to a driver, stored before anything else happens.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// The object's id, if it became known or changed.
+    pub physical_id: Option<String>,
+    /// Entries to put into the resource's data; null removes one.
+    pub data: Map,
+    /// How far the operation is.
+    pub progress: Progress,
+}
+
+impl Step {
+    /// Finished.
+    pub fn done() -> Self {
+        Self { physical_id: None, data: Map::new(), progress: Progress::Done }
+    }
+
+    /// To be polled after a time.
+    pub fn wait(state: impl Into<Value>, after: Duration) -> Self {
+        Self { physical_id: None, data: Map::new(), progress: Progress::Wait { state: state.into(), after } }
+    }
+
+    /// To be replaced.
+    pub fn replace() -> Self {
+        Self { physical_id: None, data: Map::new(), progress: Progress::Replace }
+    }
+
+    /// The same with the object's id.
+    #[must_use]
+    pub fn id(mut self, physical_id: impl Into<String>) -> Self {
+        self.physical_id = Some(physical_id.into());
+        self
+    }
+
+    /// The same with an entry of data to store.
+    #[must_use]
+    pub fn data(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.data.insert(key.into(), value.into());
+        self
+    }
+}
+
+/// What an update changes in one resource's properties.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Change {
+    /// Resolved properties before.
+    pub before: Map,
+    /// Resolved properties after.
+    pub after: Map,
+    /// Names that differ.
+    pub changed: Vec<String>,
+}
+
+/// Another resource of the same stack, for implicit dependencies.
+pub struct Sibling<'a> {
+    /// Logical name.
+    pub name: &'a str,
+    /// Type.
+    pub resource_type: &'a str,
+    /// Properties as far as they can be told before anything is made: a reference to a resource stands as
+    /// `{"get_resource": name}`, other values that are not known yet are null.
+    pub properties: &'a Map,
+    /// Names of the resources that it refers to.
+    pub requires: &'a [String],
+}
+
+/// The code of a resource type.
+#[async_trait]
+pub trait Driver: Send + Sync {
+    /// Starts an operation.
+    ///
+    /// A create of something that a second call would make twice must return right after the one call that makes it
+    /// (with `Progress::Wait` if more is to do), so that its id is stored.
+    async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure>;
+
+    /// Goes on with an operation whose last step was [`Progress::Wait`].
+    async fn poll(&self, cx: &Context<'_>, operation: &Operation, state: &Value) -> Result<Step, Failure> {
+        let _ = (cx, operation, state);
+        Ok(Step::done())
+    }
+
+    /// After a crash or a lost reply: looks for what a create with this token has made. `Some` adopts it as if
+    /// [`Driver::start`] had returned that step, `None` means that nothing was made.
+    async fn find(&self, cx: &Context<'_>) -> Result<Option<Step>, Failure> {
+        let _ = cx;
+        Ok(None)
+    }
+
+    /// Whether a create may simply be repeated (nothing outside is made): the engine then needs no stored intent.
+    fn is_pure(&self) -> bool {
+        false
+    }
+
+    /// The attributes of these names, read from the cloud; `show` is the whole object. Names that are not in the
+    /// schema may be asked of types that compute their attributes. Absent = null.
+    async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure>;
+
+    /// What `get_resource` gives: by default the physical id, before that the logical name.
+    fn reference(&self, facts: &Facts) -> Value {
+        facts.physical_id.as_deref().unwrap_or(&facts.name).into()
+    }
+
+    /// Whether a change of these properties needs a replacement although the schema allows the update.
+    fn needs_replace(&self, change: &Change) -> bool {
+        let _ = change;
+        false
+    }
+
+    /// Whether a FAILED object must be replaced at the next update (Heat's `needs_replace_failed`).
+    async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {
+        let _ = cx;
+        Ok(true)
+    }
+
+    /// What the schema cannot say of the properties; null stands for what is not known yet.
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        let _ = facts;
+        Ok(())
+    }
+
+    /// The siblings that must be made before this resource although it does not name them.
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
+        let _ = (this, siblings);
+        Vec::new()
+    }
+}

@@ -1,0 +1,11 @@
+//! What a resource type is: schema, definition file, the Driver trait, the registry.
+//!
+//! Pure: drivers reach the cloud only through the traits given here.
+
+pub mod cloud;
+pub mod driver;
+pub mod failure;
+
+pub use cloud::{Cloud, Method, Request, Response};
+pub use driver::{Change, Context, Driver, Facts, Operation, Progress, Sibling, StackFacts, Step};
+pub use failure::{Failure, FailureKind};

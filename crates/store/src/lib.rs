@@ -1,0 +1,1 @@
+//! Stacks, resources, events and leases in SQLite, PostgreSQL and MariaDB.

@@ -1,0 +1,1 @@
+//! HOT and CFN.

@@ -1,0 +1,1 @@
+//! A simulated OpenStack with latency and faults, for trial runs and tests.

@@ -1,0 +1,21 @@
+//! The data everything in Kiln speaks.
+//!
+//! [`Value`] is what a template, a property, an attribute or a request body is made of: JSON's shapes with
+//! Python's numbers (integers without bounds, floats apart from integers) and maps that keep their order.
+//! Its texts are Python's, because Heat's clients see them: [`text::str`], [`text::repr`], [`text::json`].
+
+mod convert;
+pub mod diagnostic;
+mod json;
+mod macros;
+pub mod path;
+pub mod secret;
+pub mod span;
+pub mod text;
+mod value;
+
+pub use diagnostic::Diagnostic;
+pub use path::{Path, Segment};
+pub use secret::Secret;
+pub use span::{Position, Span, Spans};
+pub use value::{Kind, Map, Value};

@@ -1,0 +1,51 @@
+//! Values written down like JSON.
+
+/// Makes a [`Value`](crate::Value) from a literal that reads like JSON: `value!({"name": name, "tags": ["a", 1]})`.
+///
+/// Anything that is no `{…}`, `[…]` or `null` is an expression with `Into<Value>`.
+#[macro_export]
+macro_rules! value {
+    (null) => { $crate::Value::Null };
+    ([ $($item:tt),* $(,)? ]) => { $crate::Value::List(::std::vec![ $($crate::value!($item)),* ]) };
+    ({ $($body:tt)* }) => {{
+        #[allow(unused_mut, reason = "an empty map is never changed")]
+        let mut map = $crate::Map::new();
+        $crate::value_entries!(map; $($body)*);
+        $crate::Value::Map(map)
+    }};
+    ($e:expr) => { $crate::Value::from($e) };
+}
+
+/// The entries of a map in [`value!`]; not for use on its own.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! value_entries {
+    ($map:ident;) => {};
+    ($map:ident; $key:tt : { $($body:tt)* } $(, $($rest:tt)*)?) => {
+        $map.insert(::std::string::String::from($key), $crate::value!({ $($body)* }));
+        $($crate::value_entries!($map; $($rest)*);)?
+    };
+    ($map:ident; $key:tt : [ $($body:tt)* ] $(, $($rest:tt)*)?) => {
+        $map.insert(::std::string::String::from($key), $crate::value!([ $($body)* ]));
+        $($crate::value_entries!($map; $($rest)*);)?
+    };
+    ($map:ident; $key:tt : null $(, $($rest:tt)*)?) => {
+        $map.insert(::std::string::String::from($key), $crate::Value::Null);
+        $($crate::value_entries!($map; $($rest)*);)?
+    };
+    ($map:ident; $key:tt : $value:expr $(, $($rest:tt)*)?) => {
+        $map.insert(::std::string::String::from($key), $crate::Value::from($value));
+        $($crate::value_entries!($map; $($rest)*);)?
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn reads_like_json() {
+        let name = "n".to_owned();
+        let made = value!({"a": [1, null, {"b": 2.5}], "name": name, "none": null, "t": 1 + 1,});
+        let text = r#"{"a":[1,null,{"b":2.5}],"name":"n","none":null,"t":2}"#;
+        assert_eq!(serde_json::to_string(&made).unwrap(), text);
+    }
+}

@@ -1,0 +1,57 @@
+//! Where in a document something stands: `resources.server.properties.networks[0]`.
+
+use std::fmt;
+
+/// One step of a [`Path`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Segment {
+    /// A key of a map.
+    Key(String),
+    /// An index of a list.
+    Index(usize),
+}
+
+/// A place in a document, from its root. Printed as Heat's messages do: keys joined by dots, indexes in brackets.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Path(pub Vec<Segment>);
+
+impl Path {
+    /// The root.
+    pub fn root() -> Self {
+        Self::default()
+    }
+
+    /// This path and a key below it.
+    #[must_use]
+    pub fn key(&self, key: impl Into<String>) -> Self {
+        let mut path = self.clone();
+        path.0.push(Segment::Key(key.into()));
+        path
+    }
+
+    /// This path and an index below it.
+    #[must_use]
+    pub fn index(&self, index: usize) -> Self {
+        let mut path = self.clone();
+        path.0.push(Segment::Index(index));
+        path
+    }
+
+    /// Whether this is the root.
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, segment) in self.0.iter().enumerate() {
+            match segment {
+                Segment::Key(key) if i == 0 => f.write_str(key)?,
+                Segment::Key(key) => write!(f, ".{key}")?,
+                Segment::Index(index) => write!(f, "[{index}]")?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! The value itself.
+
+use indexmap::IndexMap;
+use num_bigint::BigInt;
+
+/// A map that keeps the order in which its keys were written.
+pub type Map = IndexMap<String, Value>;
+
+/// A piece of data: what YAML and JSON texts hold and template functions take and give.
+///
+/// Integers and floats are apart, as in Python: `1` and `1.0` are equal but print differently.
+#[derive(Clone, Debug, Default)]
+pub enum Value {
+    /// `null`, Python's `None`.
+    #[default]
+    Null,
+    /// A truth value.
+    Bool(bool),
+    /// An integer that fits 64 bits; every such integer is held this way.
+    Int(i64),
+    /// An integer beyond 64 bits.
+    BigInt(Box<BigInt>),
+    /// A float; may be NaN or infinite.
+    Float(f64),
+    /// A text.
+    Str(String),
+    /// A list.
+    List(Vec<Value>),
+    /// A map with text keys.
+    Map(Map),
+}
+
+/// The kind of a [`Value`], for messages and tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Python's `NoneType`.
+    Null,
+    /// Python's `bool`.
+    Bool,
+    /// Python's `int`.
+    Int,
+    /// Python's `float`.
+    Float,
+    /// Python's `str`.
+    Str,
+    /// Python's `list`.
+    List,
+    /// Python's `dict`.
+    Map,
+}
+
+impl Value {
+    /// The kind of this value.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Null => Kind::Null,
+            Self::Bool(_) => Kind::Bool,
+            Self::Int(_) | Self::BigInt(_) => Kind::Int,
+            Self::Float(_) => Kind::Float,
+            Self::Str(_) => Kind::Str,
+            Self::List(_) => Kind::List,
+            Self::Map(_) => Kind::Map,
+        }
+    }
+
+    /// Whether this is [`Value::Null`].
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// Python's truth: null, false, zero and empty things are false.
+    pub fn is_truthy(&self) -> bool {
+        match self {
+            Self::Null => false,
+            Self::Bool(b) => *b,
+            Self::Int(i) => *i != 0,
+            Self::BigInt(_) => true,
+            Self::Float(f) => *f != 0.0,
+            Self::Str(s) => !s.is_empty(),
+            Self::List(l) => !l.is_empty(),
+            Self::Map(m) => !m.is_empty(),
+        }
+    }
+
+    /// The truth value, if this is one.
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Self::Bool(b) => Some(*b),
+            _ => None,
+        }
+    }
+
+    /// The integer, if this is one of 64 bits (not a truth value).
+    pub fn as_i64(&self) -> Option<i64> {
+        match self {
+            Self::Int(i) => Some(*i),
+            _ => None,
+        }
+    }
+
+    /// The text, if this is one.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::Str(s) => Some(s),
+            _ => None,
+        }
+    }
+
+    /// The items, if this is a list.
+    pub fn as_list(&self) -> Option<&[Value]> {
+        match self {
+            Self::List(l) => Some(l),
+            _ => None,
+        }
+    }
+
+    /// The entries, if this is a map.
+    pub fn as_map(&self) -> Option<&Map> {
+        match self {
+            Self::Map(m) => Some(m),
+            _ => None,
+        }
+    }
+
+    /// The entries to change, if this is a map.
+    pub fn as_map_mut(&mut self) -> Option<&mut Map> {
+        match self {
+            Self::Map(m) => Some(m),
+            _ => None,
+        }
+    }
+
+    /// The entry of a map; `None` if this is no map or has no such key.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.as_map()?.get(key)
+    }
+
+    /// The text of a map's entry; `None` if there is none or it is no text.
+    pub fn str_at(&self, key: &str) -> Option<&str> {
+        self.get(key)?.as_str()
+    }
+
+    /// The item of a list.
+    pub fn at(&self, index: usize) -> Option<&Value> {
+        self.as_list()?.get(index)
+    }
+}

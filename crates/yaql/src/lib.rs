@@ -1,0 +1,1 @@
+//! The YAQL query language.
