@@ -5,7 +5,9 @@
 pub mod cloud;
 pub mod driver;
 pub mod failure;
+pub mod state;
 
 pub use cloud::{Cloud, Method, Request, Response};
 pub use driver::{Change, Context, Driver, Facts, Operation, Progress, Sibling, StackFacts, Step};
 pub use failure::{Failure, FailureKind};
+pub use state::{Action, State, Status};

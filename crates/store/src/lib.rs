@@ -1,1 +1,23 @@
-//! Stacks, resources, events and leases in SQLite, PostgreSQL and MariaDB.
+//! Stacks, resources, events and leases: what Kiln remembers.
+//!
+//! [`Store`] is a list of use cases, not of tables. Whoever calls the API writes what *should be* (a stack's
+//! [`Desired`] and a grown `generation`); the engine that holds the stack's [`Lease`] writes what *is*. Every
+//! write of an engine is fenced: it is refused if the lease's epoch is not the current one.
+
+pub mod content;
+pub mod event;
+pub mod ids;
+pub mod lease;
+pub mod query;
+pub mod resource;
+pub mod stack;
+mod store;
+
+pub use content::{Desired, DesiredText, Digest};
+pub use event::Event;
+pub use ids::{CredentialsId, EngineId, EventId, ResourceId, StackId};
+pub use lease::Lease;
+pub use query::{EventQuery, Sort, SortKey, StackQuery};
+pub use resource::Resource;
+pub use stack::{NewStack, Parent, Request, Stack};
+pub use store::{Batch, Doorbell, EngineInfo, Error, Retention, Settle, Store, Summary, Turn};

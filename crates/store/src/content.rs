@@ -1,0 +1,56 @@
+//! Texts stored once by their hash: templates, environments, files.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// SHA-256 of a text, in hex.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Digest(pub String);
+
+impl Digest {
+    /// The digest of a text.
+    pub fn of(text: &str) -> Self {
+        use sha2::Digest as _;
+        Self(sha2::Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What a stack should be, by digests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Desired {
+    /// The template.
+    pub template: Digest,
+    /// The environment, merged, with the parameters.
+    pub environment: Digest,
+    /// The files.
+    pub files: Digest,
+}
+
+/// What a stack should be, as texts (JSON); stored by their digests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DesiredText {
+    /// The template.
+    pub template: String,
+    /// The environment, merged, with the parameters.
+    pub environment: String,
+    /// The files: a map of name to text.
+    pub files: String,
+}
+
+impl DesiredText {
+    /// The digests of the texts.
+    pub fn digests(&self) -> Desired {
+        Desired {
+            template: Digest::of(&self.template),
+            environment: Digest::of(&self.environment),
+            files: Digest::of(&self.files),
+        }
+    }
+}
