@@ -5,9 +5,13 @@
 pub mod cloud;
 pub mod driver;
 pub mod failure;
+pub mod ids;
+pub mod row;
 pub mod state;
 
 pub use cloud::{Cloud, Method, Request, Response};
 pub use driver::{Change, Context, Driver, Facts, Operation, Progress, Sibling, StackFacts, Step};
 pub use failure::{Failure, FailureKind};
+pub use ids::{CredentialsId, EngineId, EventId, ResourceId, StackId};
+pub use row::Resource;
 pub use state::{Action, State, Status};

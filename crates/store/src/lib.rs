@@ -6,18 +6,15 @@
 
 pub mod content;
 pub mod event;
-pub mod ids;
 pub mod lease;
 pub mod query;
-pub mod resource;
 pub mod stack;
 mod store;
 
 pub use content::{Desired, DesiredText, Digest};
 pub use event::Event;
-pub use ids::{CredentialsId, EngineId, EventId, ResourceId, StackId};
+pub use kiln_resource::{CredentialsId, EngineId, EventId, Resource, ResourceId, StackId};
 pub use lease::Lease;
 pub use query::{EventQuery, Sort, SortKey, StackQuery};
-pub use resource::Resource;
 pub use stack::{NewStack, Parent, Request, Stack};
 pub use store::{Batch, Doorbell, EngineInfo, Error, Retention, Settle, Store, Summary, Turn};

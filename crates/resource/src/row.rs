@@ -1,10 +1,9 @@
-//! A resource's row.
+//! What is remembered of a resource.
 
 use jiff::Timestamp;
-use kiln_resource::State;
 use kiln_value::{Map, Value};
 
-use crate::{ResourceId, StackId};
+use crate::{ResourceId, StackId, State};
 
 /// A resource as it is. A name has more than one row while a replacement is under way.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,8 +34,8 @@ pub struct Resource {
     pub data: Map,
     /// Attributes that other resources read, as of the last success.
     pub attributes: Map,
-    /// Logical names of the resources that this one required when it was last made or changed.
-    pub requires: Vec<String>,
+    /// The rows that this one required when it was last made or changed: it is deleted before them.
+    pub requires: Vec<ResourceId>,
     /// The row that this one replaces.
     pub replaces: Option<ResourceId>,
     /// The row that replaces this one.
