@@ -6,16 +6,21 @@
 
 mod convert;
 pub mod diagnostic;
+pub mod identity;
 mod json;
 mod macros;
+pub mod number;
 pub mod path;
+pub mod regex;
 pub mod secret;
 pub mod span;
 pub mod text;
 mod value;
 
 pub use diagnostic::Diagnostic;
+pub use identity::StackIdentity;
 pub use path::{Path, Segment};
+pub use regex::Pattern;
 pub use secret::Secret;
 pub use span::{Position, Span, Spans};
 pub use value::{Kind, Map, Value};

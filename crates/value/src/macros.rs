@@ -6,9 +6,9 @@
 #[macro_export]
 macro_rules! value {
     (null) => { $crate::Value::Null };
+    ({}) => { $crate::Value::Map($crate::Map::new()) };
     ([ $($item:tt),* $(,)? ]) => { $crate::Value::List(::std::vec![ $($crate::value!($item)),* ]) };
     ({ $($body:tt)* }) => {{
-        #[allow(unused_mut, reason = "an empty map is never changed")]
         let mut map = $crate::Map::new();
         $crate::value_entries!(map; $($body)*);
         $crate::Value::Map(map)

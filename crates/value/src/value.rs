@@ -49,6 +49,21 @@ pub enum Kind {
     Map,
 }
 
+impl Kind {
+    /// The name of Python's type, as its error messages show it.
+    pub fn python_name(self) -> &'static str {
+        match self {
+            Self::Null => "NoneType",
+            Self::Bool => "bool",
+            Self::Int => "int",
+            Self::Float => "float",
+            Self::Str => "str",
+            Self::List => "list",
+            Self::Map => "dict",
+        }
+    }
+}
+
 impl Value {
     /// The kind of this value.
     pub fn kind(&self) -> Kind {
