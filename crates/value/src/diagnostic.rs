@@ -2,15 +2,22 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 use crate::{Path, Span};
 
-/// What is wrong in a template, an environment or a property, and where.
+/// What is wrong in a template, an environment or a property, and where. Its parts are those of [`Details`].
+///
+/// One pointer wide, since almost every function of the languages may return one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic(Box<Details>);
+
+/// The parts of a [`Diagnostic`].
 ///
 /// `class` and `message` are what the wire carries: the class names of `reference/errors.json` and the text
 /// Heat's clients match on. `path`, `span`, `file` and `hints` are what Kiln knows besides.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Diagnostic {
+pub struct Details {
     /// Error class, as `StackValidationFailed`.
     pub class: Cow<'static, str>,
     /// Heat's text, whole: with its path where Heat shows one.
@@ -28,14 +35,14 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// An error of a class with a text.
     pub fn new(class: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(Details {
             class: class.into(),
             message: message.into(),
             path: Path::root(),
             span: None,
             file: None,
             hints: Vec::new(),
-        }
+        }))
     }
 
     /// The same, standing at a place.
@@ -50,6 +57,20 @@ impl Diagnostic {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+}
+
+impl Deref for Diagnostic {
+    type Target = Details;
+
+    fn deref(&self) -> &Details {
+        &self.0
+    }
+}
+
+impl DerefMut for Diagnostic {
+    fn deref_mut(&mut self) -> &mut Details {
+        &mut self.0
     }
 }
 

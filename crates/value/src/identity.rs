@@ -1,5 +1,7 @@
 //! Who a stack is: its names inside a tenant, and the ARN made of them.
 
+use std::fmt::Write as _;
+
 use crate::Diagnostic;
 
 /// The identity of a stack, or with a `path` of something in it. Behaviour of `common/identifier.py`.
@@ -68,7 +70,7 @@ pub fn quote(text: &str, safe: &str) -> String {
         if c.is_ascii_alphanumeric() || "_.-~".contains(c) || (c.is_ascii() && safe.contains(c)) {
             out.push(c);
         } else {
-            out.push_str(&format!("%{byte:02X}"));
+            _ = write!(out, "%{byte:02X}");
         }
     }
     out

@@ -49,7 +49,7 @@ fn plain_digits(text: &str) -> Option<String> {
     let mut behind_digit = false;
     while let Some(c) = chars.next() {
         if c == '_' {
-            if !behind_digit || !chars.peek().is_some_and(|next| decimal_digit(*next).is_some()) {
+            if !behind_digit || chars.peek().is_none_or(|next| decimal_digit(*next).is_none()) {
                 return None;
             }
             continue;
@@ -76,13 +76,9 @@ fn decimal_digit(c: char) -> Option<char> {
 pub fn str_to_num(value: &Value) -> Result<Value, Diagnostic> {
     match value {
         Value::Bool(_) | Value::Int(_) | Value::BigInt(_) | Value::Float(_) => Ok(value.clone()),
-        Value::Str(s) => match parse_int(s).or_else(|| parse_float(s).map(Value::Float)) {
-            Some(number) => Ok(number),
-            None => {
-                let message = format!("could not convert string to float: {}", text::quote(s));
-                Err(Diagnostic::new("ValueError", message))
-            }
-        },
+        Value::Str(s) => parse_int(s).or_else(|| parse_float(s).map(Value::Float)).ok_or_else(|| {
+            Diagnostic::new("ValueError", format!("could not convert string to float: {}", text::quote(s)))
+        }),
         other => {
             let kind = other.kind().python_name();
             let message =

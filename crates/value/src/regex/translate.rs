@@ -109,16 +109,15 @@ impl Translator<'_> {
                     self.quantifier(repeatable, &c.to_string())?;
                     Repeat::Quantified
                 }
-                '{' => match self.bounds()? {
-                    Some(bounds) => {
+                '{' => {
+                    if let Some(bounds) = self.bounds()? {
                         self.quantifier(repeatable, &bounds)?;
                         Repeat::Quantified
-                    }
-                    None => {
+                    } else {
                         self.out.push_str(r"\{");
                         Repeat::Atom
                     }
-                },
+                }
                 '|' => {
                     self.out.push('|');
                     Repeat::Nothing
