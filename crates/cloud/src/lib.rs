@@ -1,1 +1,28 @@
 //! OpenStack over HTTP: sessions, catalog, trusts, limits, retries.
+//!
+//! A [`Connector`] makes [`Session`]s from [`Credentials`]; a [`StackCloud`] is one as drivers see it
+//! (`kiln_resource::Cloud`). Everything goes through one [`Transport`], so that tests can put faults on the wire.
+
+mod catalog;
+mod connector;
+mod credentials;
+mod error;
+mod failure;
+mod find;
+mod keystone;
+mod retry;
+mod session;
+mod stack_cloud;
+mod token;
+mod transport;
+
+pub use catalog::{Catalog, Interface, official_type};
+pub use connector::Connector;
+pub use credentials::{Credentials, Named, Scope};
+pub use error::CloudError;
+pub use keystone::{create_trust, delete_trust, validate_token};
+pub use retry::RetryPolicy;
+pub use session::{Options, Session};
+pub use stack_cloud::StackCloud;
+pub use token::{DomainInfo, Principal, Reference, RoleInfo, Token, TokenInfo, TrustInfo};
+pub use transport::{HttpRequest, HttpResponse, SharedClient, TlsOptions, Transport, TransportError};

@@ -1,0 +1,204 @@
+//! Where the services are.
+
+use serde::Deserialize;
+use url::Url;
+
+/// Which of a service's endpoints to use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Interface {
+    /// For everyone.
+    #[default]
+    Public,
+    /// For the cloud's own parts.
+    Internal,
+    /// For administrators.
+    Admin,
+}
+
+impl Interface {
+    /// From `public`, `publicURL` and so on.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text.strip_suffix("URL").unwrap_or(text) {
+            "public" => Some(Self::Public),
+            "internal" => Some(Self::Internal),
+            "admin" => Some(Self::Admin),
+            _ => None,
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Public => "public",
+            Self::Internal => "internal",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// The services of a token.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub struct Catalog(Vec<Service>);
+
+#[derive(Clone, Debug, Deserialize)]
+struct Service {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    endpoints: Vec<Endpoint>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Endpoint {
+    interface: String,
+    #[serde(default)]
+    region_id: Option<String>,
+    #[serde(default)]
+    region: Option<String>,
+    url: String,
+}
+
+/// Official service type first, then the names it has or had in catalogs (OpenStack's service types authority).
+const ALIASES: &[&[&str]] = &[
+    &["alarm", "alarming"],
+    &["application-container", "container"],
+    &["baremetal", "bare-metal"],
+    &["block-storage", "volumev3", "volumev2", "volume", "block-store"],
+    &["clustering", "resource-cluster", "cluster"],
+    &["container-infrastructure-management", "container-infrastructure", "container-infra"],
+    &["instance-ha", "ha"],
+    &["message", "messaging"],
+    &["object-store", "object-storage"],
+    &["policy", "metric-policy"],
+    &["reservation"],
+    &["root-cause-analysis", "rca"],
+    &["shared-file-system", "sharev2", "shared-file-systems", "share"],
+    &["workflow", "workflowv2"],
+];
+
+/// The names under which a catalog may list a service, the likeliest first.
+fn aliases(service: &str) -> &[&str] {
+    ALIASES.iter().find(|names| names.contains(&service)).copied().unwrap_or_default()
+}
+
+/// The official name of a service type: `block-storage` for `volumev3`.
+pub fn official_type(service: &str) -> &str {
+    aliases(service).first().copied().unwrap_or(service)
+}
+
+impl Catalog {
+    /// The URL of a service as the catalog has it; `None` if it has none for the interface and region.
+    pub fn endpoint(&self, service: &str, interface: Interface, region: Option<&str>) -> Option<&str> {
+        let names = aliases(service);
+        let exact = std::iter::once(service);
+        exact.chain(names.iter().copied()).find_map(|name| {
+            let endpoints = self.0.iter().filter(|s| s.kind == name).flat_map(|s| &s.endpoints);
+            endpoints
+                .filter(|e| e.interface.strip_suffix("URL").unwrap_or(&e.interface) == interface.as_str())
+                .find(|e| region.is_none_or(|r| e.region_id.as_deref() == Some(r) || e.region.as_deref() == Some(r)))
+                .map(|e| e.url.as_str())
+        })
+    }
+
+    /// Whether the catalog lists a service at all.
+    pub fn has(&self, service: &str) -> bool {
+        let names = aliases(service);
+        self.0.iter().any(|s| s.kind == service || names.contains(&s.kind.as_str()))
+    }
+}
+
+/// The version that Kiln speaks with a service, where neither the catalog nor the request names one.
+fn default_version(service: &str) -> Option<&'static str> {
+    Some(match official_type(service) {
+        "network" => "v2.0",
+        "compute" => "v2.1",
+        "block-storage" | "identity" => "v3",
+        "image" | "dns" | "message" | "workflow" | "shared-file-system" | "load-balancer" => "v2",
+        "key-manager" | "orchestration" | "application-container" => "v1",
+        _ => return None,
+    })
+}
+
+fn is_version(segment: &str) -> bool {
+    segment.strip_prefix('v').is_some_and(|rest| {
+        !rest.is_empty()
+            && rest.starts_with(|c: char| c.is_ascii_digit())
+            && rest.chars().all(|c| c.is_ascii_digit() || c == '.')
+    })
+}
+
+/// Joins a catalog's URL and a request's path although either, both or none of them may have the version:
+/// `http://h/network` and `/v2.0/networks`, `http://h:9696/v2.0` and `/networks`, `http://h/v3/<project>` and
+/// `/v3/volumes` all give what the service expects. Where both have one, that of the request counts.
+///
+/// `project` is put in where Cinder's URL needs it and the catalog leaves it out.
+pub(crate) fn join(base: &Url, service: &str, path: &str, project: Option<&str>) -> Option<Url> {
+    let (version, rest) = match path.trim_start_matches('/').split_once('/') {
+        Some((first, rest)) if is_version(first) => (Some(first), rest),
+        None if is_version(path.trim_start_matches('/')) => (Some(path.trim_start_matches('/')), ""),
+        _ => (None, path.trim_start_matches('/')),
+    };
+    let mut segments: Vec<&str> = base.path_segments()?.filter(|s| !s.is_empty()).collect();
+    let found = segments.iter().rposition(|s| is_version(s));
+    match (found, version.or_else(|| default_version(service))) {
+        (Some(at), Some(wanted)) if version.is_some() => {
+            if let Some(segment) = segments.get_mut(at) {
+                *segment = wanted;
+            }
+        }
+        (None, Some(wanted)) => {
+            segments.push(wanted);
+            if let (Some(project), "block-storage") = (project, official_type(service)) {
+                segments.push(project);
+            }
+        }
+        _ => {}
+    }
+    let mut url = base.clone();
+    url.set_query(None);
+    url.set_path(&format!("/{}{}{rest}", segments.join("/"), if rest.is_empty() { "" } else { "/" }));
+    Some(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn joined(base: &str, service: &str, path: &str) -> String {
+        join(&Url::parse(base).unwrap(), service, path, Some("p1")).unwrap().to_string()
+    }
+
+    #[test]
+    fn versions_are_reconciled() {
+        for base in ["http://h:9696", "http://h:9696/", "http://h:9696/v2.0", "http://h:9696/v2.0/"] {
+            assert_eq!(joined(base, "network", "/v2.0/networks"), "http://h:9696/v2.0/networks");
+            assert_eq!(joined(base, "network", "/networks"), "http://h:9696/v2.0/networks");
+        }
+        assert_eq!(joined("http://h/network", "network", "/v2.0/networks"), "http://h/network/v2.0/networks");
+        assert_eq!(joined("http://h/compute/v2.1", "compute", "/servers"), "http://h/compute/v2.1/servers");
+        assert_eq!(joined("http://h/compute", "compute", "/servers"), "http://h/compute/v2.1/servers");
+        assert_eq!(joined("http://h/identity", "identity", "/v3/auth/tokens"), "http://h/identity/v3/auth/tokens");
+    }
+
+    #[test]
+    fn cinder_keeps_or_gets_its_project() {
+        for base in ["http://h/v3/p1", "http://h/v3/p1/", "http://h"] {
+            assert_eq!(joined(base, "volumev3", "/volumes"), "http://h/v3/p1/volumes");
+            assert_eq!(joined(base, "block-storage", "/v3/volumes"), "http://h/v3/p1/volumes");
+        }
+        assert_eq!(joined("http://h/v2/p1", "volume", "/v3/volumes"), "http://h/v3/p1/volumes");
+    }
+
+    #[test]
+    fn services_are_found_by_any_of_their_names() {
+        let json = r#"[{"type": "volumev3", "endpoints": [
+            {"interface": "internal", "region_id": "R1", "url": "http://i"},
+            {"interface": "public", "region_id": "R1", "url": "http://p"},
+            {"interface": "public", "region_id": "R2", "url": "http://p2"}]}]"#;
+        let catalog: Catalog = serde_json::from_str(json).unwrap();
+        assert_eq!(catalog.endpoint("block-storage", Interface::Public, None), Some("http://p"));
+        assert_eq!(catalog.endpoint("volume", Interface::Public, Some("R2")), Some("http://p2"));
+        assert_eq!(catalog.endpoint("block-storage", Interface::Admin, None), None);
+        assert!(catalog.has("block-storage") && !catalog.has("compute"));
+    }
+}

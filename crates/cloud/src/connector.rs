@@ -1,0 +1,45 @@
+//! One cloud, many credentials.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use moka::future::Cache;
+use sha2::{Digest, Sha256};
+
+use crate::credentials::Credentials;
+use crate::session::{Options, Session, Shared};
+use crate::stack_cloud::StackCloud;
+use crate::transport::Transport;
+
+/// Makes sessions for credentials and keeps those in use, so that all stacks of one owner share a token.
+#[derive(Clone)]
+pub struct Connector {
+    shared: Arc<Shared>,
+    clouds: Cache<[u8; 32], Arc<StackCloud>>,
+}
+
+impl Connector {
+    /// A connector to the cloud that the options name.
+    pub fn new(transport: Arc<dyn Transport>, options: Options) -> Self {
+        let shared = Arc::new(Shared::new(transport, options));
+        let clouds = Cache::builder().max_capacity(10_000).time_to_idle(Duration::from_hours(1)).build();
+        Self { shared, clouds }
+    }
+
+    /// A session of its own.
+    pub fn session(&self, credentials: Credentials) -> Session {
+        Session::new(self.shared.clone(), credentials)
+    }
+
+    /// The cloud as the holder of these credentials sees it; the same for the same credentials while in use.
+    pub async fn cloud(&self, credentials: &Credentials) -> Arc<StackCloud> {
+        let key = Sha256::digest(kiln_value::text::json_sorted(&credentials.expose())).into();
+        let make = async { Arc::new(StackCloud::new(self.session(credentials.clone()))) };
+        self.clouds.get_with(key, make).await
+    }
+
+    /// How sessions behave.
+    pub fn options(&self) -> &Options {
+        &self.shared.options
+    }
+}

@@ -1,0 +1,300 @@
+//! Refusals as Heat's users know them: each service's Python client has its own class names and texts, and those
+//! stand in a stack's status reason.
+
+use std::borrow::Cow;
+
+use http::StatusCode;
+use kiln_resource::{Failure, FailureKind};
+use kiln_value::Value;
+
+use crate::catalog::official_type;
+use crate::error::CloudError;
+use crate::transport::{HttpResponse, TransportError};
+
+pub(crate) fn from_error(error: &CloudError) -> Failure {
+    match error {
+        CloudError::Transport { url, error, .. } => match error {
+            TransportError::Timeout => {
+                Failure::new(FailureKind::Unavailable, "ConnectTimeout", format!("Request to {url} timed out"))
+            }
+            TransportError::Connect(cause) | TransportError::Broken(cause) => Failure::new(
+                FailureKind::Unavailable,
+                "ConnectFailure",
+                format!("Unable to establish connection to {url}: {cause}"),
+            ),
+        },
+        CloudError::Status { service, response } => from_response(service, response),
+        CloudError::NoEndpoint { .. } => Failure::other("EndpointNotFound", error.to_string()),
+        CloudError::Malformed { .. } => Failure::other("MalformedResponseBody", error.to_string()),
+    }
+}
+
+/// The failure that an answer of 400 or more stands for.
+pub(crate) fn from_response(service: &str, response: &HttpResponse) -> Failure {
+    let status = response.status;
+    let body = serde_json::from_slice::<Value>(&response.body).unwrap_or_default();
+    let (class, message) = match official_type(service) {
+        "network" => neutron(response, &body),
+        "compute" => nova(response, &body),
+        "block-storage" | "shared-file-system" => cinder(response, &body),
+        "image" => glance(response, &body),
+        _ => keystone(response, &body),
+    };
+    let kind = kind(status, &class, &message);
+    Failure::new(kind, class, message)
+}
+
+fn kind(status: StatusCode, class: &str, message: &str) -> FailureKind {
+    let over_quota = message.contains("Quota exceeded") || message.contains("quota exceeded");
+    match status.as_u16() {
+        404 => FailureKind::NotFound,
+        409 if class == "OverQuotaClient" => FailureKind::OverLimit,
+        409 => FailureKind::Conflict,
+        413 | 429 => FailureKind::OverLimit,
+        403 if over_quota => FailureKind::OverLimit,
+        501 => FailureKind::Refused,
+        500.. => FailureKind::Unavailable,
+        _ => FailureKind::Refused,
+    }
+}
+
+/// Errors that neutronclient knows by their server-side type; all others go by status.
+const NEUTRON_TYPES: &[&str] = &[
+    "NetworkNotFound",
+    "PortNotFound",
+    "StateInvalid",
+    "NetworkInUse",
+    "PortInUse",
+    "IpAddressInUse",
+    "IpAddressAlreadyAllocated",
+    "InvalidIpForNetwork",
+    "InvalidIpForSubnet",
+    "OverQuota",
+    "IpAddressGenerationFailure",
+    "MacAddressInUse",
+    "HostNotCompatibleWithFixedIps",
+    "ExternalIpAddressExhausted",
+];
+
+fn neutron(response: &HttpResponse, body: &Value) -> (String, String) {
+    let error = body.get("NeutronError");
+    let text = |key| error.and_then(|e| e.str_at(key)).filter(|s| !s.is_empty());
+    let mut message = match (text("message").or_else(|| body.str_at("message")), error) {
+        (Some(message), _) => message.to_owned(),
+        (None, Some(error)) => kiln_value::text::str(error),
+        (None, None) => format!("{}-{}", response.status.as_u16(), plain(response)),
+    };
+    if let Some(detail) = text("detail") {
+        message = format!("{message}\n{detail}");
+    }
+    if let Some(id) = response.header("x-openstack-request-id") {
+        message = format!("{message}\nNeutron server returns request_ids: ['{id}']");
+    }
+    let class = match text("type").filter(|t| NEUTRON_TYPES.contains(t)) {
+        Some(known) => format!("{known}Client"),
+        None => match response.status.as_u16() {
+            400 => "BadRequest",
+            401 => "Unauthorized",
+            403 => "Forbidden",
+            404 => "NotFound",
+            409 => "Conflict",
+            500 => "InternalServerError",
+            503 => "ServiceUnavailable",
+            _ => "NeutronClientException",
+        }
+        .to_owned(),
+    };
+    (class, message)
+}
+
+fn nova(response: &HttpResponse, body: &Value) -> (String, String) {
+    let class = match response.status.as_u16() {
+        400 => "BadRequest",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "NotFound",
+        405 => "MethodNotAllowed",
+        406 => "NotAcceptable",
+        409 => "Conflict",
+        413 => "OverLimit",
+        429 => "RateLimit",
+        501 => "HTTPNotImplemented",
+        _ => "ClientException",
+    };
+    let own = match response.status.as_u16() {
+        400 => "Bad request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not found",
+        405 => "Method Not Allowed",
+        406 => "Not Acceptable",
+        409 => "Conflict",
+        413 => "Over limit",
+        429 => "Rate limit",
+        501 => "Not Implemented",
+        _ => "Unknown Error",
+    };
+    let message = first_message(body).unwrap_or(Cow::Borrowed(own));
+    (class.to_owned(), numbered(&message, response, "x-compute-request-id"))
+}
+
+fn cinder(response: &HttpResponse, body: &Value) -> (String, String) {
+    let class = match response.status.as_u16() {
+        400 => "BadRequest",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "NotFound",
+        406 => "NotAcceptable",
+        413 => "OverLimit",
+        501 => "HTTPNotImplemented",
+        _ => "ClientException",
+    };
+    let reason = response.status.canonical_reason().unwrap_or("Unknown Error");
+    let message = first_message(body).unwrap_or(Cow::Borrowed(reason));
+    (class.to_owned(), numbered(&message, response, "x-compute-request-id"))
+}
+
+fn glance(response: &HttpResponse, body: &Value) -> (String, String) {
+    let class = match response.status.as_u16() {
+        400 => "HTTPBadRequest",
+        401 => "HTTPUnauthorized",
+        403 => "HTTPForbidden",
+        404 => "HTTPNotFound",
+        405 => "HTTPMethodNotAllowed",
+        409 => "HTTPConflict",
+        413 => "HTTPOverLimit",
+        500 => "HTTPInternalServerError",
+        501 => "HTTPNotImplemented",
+        502 => "HTTPBadGateway",
+        503 => "HTTPServiceUnavailable",
+        _ => "HTTPException",
+    };
+    let details = match first_message(body) {
+        Some(message) => message.into_owned(),
+        None => plain(response),
+    };
+    let details = if details.is_empty() { class.to_owned() } else { details };
+    (class.to_owned(), format!("HTTP {details}"))
+}
+
+/// keystoneauth's own classes, which all other clients share.
+fn keystone(response: &HttpResponse, body: &Value) -> (String, String) {
+    let (class, own) = match response.status.as_u16() {
+        400 => ("BadRequest", "Bad Request"),
+        401 => ("Unauthorized", "Unauthorized"),
+        403 => ("Forbidden", "Forbidden"),
+        404 => ("NotFound", "Not Found"),
+        405 => ("MethodNotAllowed", "Method Not Allowed"),
+        406 => ("NotAcceptable", "Not Acceptable"),
+        409 => ("Conflict", "Conflict"),
+        413 => ("RequestEntityTooLarge", "Request Entity Too Large"),
+        500 => ("InternalServerError", "Internal Server Error"),
+        501 => ("HttpNotImplemented", "Not Implemented"),
+        502 => ("BadGateway", "Bad Gateway"),
+        503 => ("ServiceUnavailable", "Service Unavailable"),
+        504 => ("GatewayTimeout", "Gateway Timeout"),
+        505.. => ("HttpServerError", "HTTP Error"),
+        _ => ("HTTPClientError", "HTTP Client Error"),
+    };
+    let message = first_message(body).unwrap_or(Cow::Borrowed(own));
+    (class.to_owned(), numbered(&message, response, "x-openstack-request-id"))
+}
+
+/// The text of `{"message": …}` or `{"<whatever>": {"message": …}}` or of an `errors` list.
+fn first_message(body: &Value) -> Option<Cow<'_, str>> {
+    if let Some(message) = body.str_at("message") {
+        return Some(message.into());
+    }
+    if let Some(title) = body.get("errors").and_then(|e| e.at(0)).and_then(|e| e.str_at("title")) {
+        return Some(title.into());
+    }
+    body.as_map()?.values().next()?.str_at("message").map(Cow::Borrowed)
+}
+
+fn numbered(message: &str, response: &HttpResponse, id_header: &str) -> String {
+    let text = format!("{message} (HTTP {})", response.status.as_u16());
+    match response.header(id_header) {
+        Some(id) => format!("{text} (Request-ID: {id})"),
+        None => text,
+    }
+}
+
+/// The body as text: tags taken out of HTML, its lines joined by colons and none repeated.
+fn plain(response: &HttpResponse) -> String {
+    let text = String::from_utf8_lossy(&response.body);
+    if !response.header("content-type").is_some_and(|t| t.contains("html")) {
+        return text.into_owned();
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let mut shown = String::new();
+        let mut in_tag = false;
+        for c in line.trim().chars() {
+            match c {
+                '<' => in_tag = true,
+                '>' if in_tag => in_tag = false,
+                c if !in_tag => shown.push(c),
+                _ => {}
+            }
+        }
+        if !shown.is_empty() && !lines.contains(&shown) {
+            lines.push(shown);
+        }
+    }
+    lines.join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use http::HeaderMap;
+
+    fn failure(service: &str, status: u16, header: (&'static str, &str), body: &str) -> Failure {
+        let mut headers = HeaderMap::new();
+        headers.insert(header.0, header.1.parse().unwrap());
+        let status = StatusCode::from_u16(status).unwrap();
+        from_response(service, &HttpResponse { status, headers, body: Bytes::copy_from_slice(body.as_bytes()) })
+    }
+
+    #[test]
+    fn nova_reads_as_novaclient_has_it() {
+        let body = r#"{"badRequest": {"code": 400, "message": "Invalid key_name provided."}}"#;
+        let got = failure("compute", 400, ("x-compute-request-id", "req-1"), body);
+        assert_eq!(got.to_string(), "BadRequest: Invalid key_name provided. (HTTP 400) (Request-ID: req-1)");
+        assert_eq!(got.kind, FailureKind::Refused);
+        let body = r#"{"forbidden": {"code": 403, "message": "Quota exceeded for cores: Requested 1"}}"#;
+        assert_eq!(failure("compute", 403, ("x", "y"), body).kind, FailureKind::OverLimit);
+    }
+
+    #[test]
+    fn neutron_reads_as_neutronclient_has_it() {
+        let body =
+            r#"{"NeutronError": {"type": "SubnetNotFound", "message": "Subnet x could not be found.", "detail": ""}}"#;
+        let got = failure("network", 404, ("x-openstack-request-id", "req-1"), body);
+        let text = "NotFound: Subnet x could not be found.\nNeutron server returns request_ids: ['req-1']";
+        assert_eq!((got.to_string().as_str(), got.kind), (text, FailureKind::NotFound));
+
+        let body = r#"{"NeutronError": {"type": "OverQuota", "message": "Quota exceeded for resources: ['port'].", "detail": ""}}"#;
+        let got = failure("network", 409, ("x", "y"), body);
+        assert_eq!((got.class.as_str(), got.kind), ("OverQuotaClient", FailureKind::OverLimit));
+
+        let got = failure("network", 502, ("content-type", "text/plain"), "proxy says no");
+        assert_eq!(got.to_string(), "NeutronClientException: 502-proxy says no");
+        assert_eq!(got.kind, FailureKind::Unavailable);
+    }
+
+    #[test]
+    fn glance_reads_as_glanceclient_has_it() {
+        let html = "<html>\n <head>\n  <title>404 Not Found</title>\n </head>\n <body>\n  <h1>404 Not Found</h1>\n  No image found\n </body>\n</html>";
+        let got = failure("image", 404, ("content-type", "text/html"), html);
+        assert_eq!(got.to_string(), "HTTPNotFound: HTTP 404 Not Found: No image found");
+    }
+
+    #[test]
+    fn cinder_has_no_class_of_its_own_for_conflicts() {
+        let body = r#"{"conflictingRequest": {"code": 409, "message": "busy"}}"#;
+        let got = failure("volumev3", 409, ("x", "y"), body);
+        assert_eq!((got.to_string().as_str(), got.kind), ("ClientException: busy (HTTP 409)", FailureKind::Conflict));
+    }
+}

@@ -1,0 +1,72 @@
+//! [`Cloud`] for the drivers: a session with memory.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kiln_resource::{Cloud, Failure, FailureKind, Method, Request, Response};
+use moka::future::Cache;
+
+use crate::error::CloudError;
+use crate::find;
+use crate::session::Session;
+
+/// The cloud as the holder of one set of credentials sees it.
+pub struct StackCloud {
+    session: Session,
+    found: Cache<(String, String), String>,
+    extensions: Cache<String, Arc<BTreeSet<String>>>,
+}
+
+impl StackCloud {
+    /// A cloud through a session.
+    pub fn new(session: Session) -> Self {
+        let ttl = session.options().finder_ttl;
+        let found = Cache::builder().max_capacity(10_000).time_to_live(ttl).build();
+        let extensions = Cache::builder().max_capacity(100).time_to_live(ttl * 10).build();
+        Self { session, found, extensions }
+    }
+
+    /// The session.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+}
+
+#[async_trait]
+impl Cloud for StackCloud {
+    async fn call(&self, request: Request) -> Result<Response, Failure> {
+        Ok(self.session.call(&request).await?)
+    }
+
+    async fn find(&self, finder: &str, name_or_id: &str) -> Result<String, Failure> {
+        let key = (finder.to_owned(), name_or_id.to_owned());
+        let look_up = find::find(self, finder, name_or_id);
+        self.found.try_get_with(key, look_up).await.map_err(|failure| (*failure).clone())
+    }
+
+    async fn has_service(&self, service: &str) -> Result<bool, Failure> {
+        if self.session.options().endpoint_overrides.contains_key(service) {
+            return Ok(true);
+        }
+        Ok(self.session.token().await?.info.catalog.has(service))
+    }
+
+    async fn has_extension(&self, service: &str, alias: &str) -> Result<bool, Failure> {
+        let list = async {
+            let response = self.call(Request::new(service, Method::Get, "/extensions")).await?;
+            let listed = response.body.get("extensions").and_then(|e| e.as_list()).unwrap_or_default();
+            Ok::<_, Failure>(Arc::new(listed.iter().filter_map(|e| e.str_at("alias").map(str::to_owned)).collect()))
+        };
+        let known: Arc<BTreeSet<String>> =
+            self.extensions.try_get_with(service.to_owned(), list).await.map_err(|failure| (*failure).clone())?;
+        Ok(known.contains(alias))
+    }
+
+    async fn project_id(&self) -> Result<String, Failure> {
+        let token = self.session.token().await.map_err(|e: CloudError| Failure::from(e))?;
+        token.info.project.as_ref().map(|p| p.id.clone()).ok_or_else(|| {
+            Failure::new(FailureKind::Refused, "Forbidden", "The credentials are not scoped to a project.")
+        })
+    }
+}
