@@ -1,1 +1,16 @@
-//! Who calls and what they may: Keystone tokens and policy.
+//! Who calls, and what they may.
+//!
+//! [`Identity`] turns a request's headers into a [`Caller`]: [`Keystone`] asks a Keystone, [`Local`] knows one user
+//! and no token. [`Policy`] says what a caller may do: Heat's default rules, changed by an operator's `policy.yaml`.
+
+mod caller;
+mod identity;
+mod keystone;
+mod local;
+pub mod policy;
+
+pub use caller::Caller;
+pub use identity::{DelegateError, Denied, Identity};
+pub use keystone::{Keystone, KeystoneOptions};
+pub use local::Local;
+pub use policy::{Policy, PolicyError};

@@ -1,0 +1,184 @@
+//! Callers by their Keystone token, stacks by a trust.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use http::HeaderMap;
+use jiff::Timestamp;
+use kiln_cloud::{CloudError, Connector, Credentials, Scope, Session, TokenInfo, create_trust, delete_trust};
+use kiln_value::{Secret, Value, text};
+use moka::Expiry;
+use moka::future::Cache;
+use sha2::{Digest, Sha256};
+
+use crate::{Caller, DelegateError, Denied, Identity, Policy};
+
+/// How tokens are checked and trusts are made.
+#[derive(Clone, Debug)]
+pub struct KeystoneOptions {
+    /// Keystone as clients reach it: `www_authenticate_uri`, shown to who comes without a token.
+    pub public_uri: String,
+    /// How long a valid token is believed without asking again, at most (`token_cache_time`).
+    pub remember: Duration,
+    /// How long an invalid one is refused without asking again.
+    pub remember_invalid: Duration,
+    /// Names of the roles that a stack gets (`trusts_delegated_roles`); empty: all of the caller's.
+    pub delegated_roles: Vec<String>,
+    /// How many tokens are remembered.
+    pub capacity: u64,
+}
+
+impl KeystoneOptions {
+    /// Heat's defaults.
+    pub fn new(public_uri: impl Into<String>) -> Self {
+        Self {
+            public_uri: public_uri.into(),
+            remember: Duration::from_mins(5),
+            remember_invalid: Duration::from_secs(10),
+            delegated_roles: Vec::new(),
+            capacity: 10_000,
+        }
+    }
+}
+
+/// What is known of a token; `None`: it is not valid.
+#[derive(Clone)]
+struct Known {
+    caller: Option<Arc<Caller>>,
+    lasts: Duration,
+}
+
+struct Lasts;
+
+impl Expiry<[u8; 32], Known> for Lasts {
+    fn expire_after_create(&self, _: &[u8; 32], known: &Known, _: Instant) -> Option<Duration> {
+        Some(known.lasts)
+    }
+}
+
+/// [`Identity`] by a Keystone: `X-Auth-Token` names the caller, a trust lets the stack act for them.
+pub struct Keystone {
+    connector: Connector,
+    service: Session,
+    trustee: Session,
+    policy: Arc<Policy>,
+    options: KeystoneOptions,
+    tokens: Cache<[u8; 32], Known>,
+}
+
+impl Keystone {
+    /// Tokens are checked as the service user (`[keystone_authtoken]`), trusts are made to the trustee
+    /// (`[trustee]`, a user with a password).
+    pub fn new(
+        connector: Connector,
+        service: Credentials,
+        trustee: Credentials,
+        policy: Arc<Policy>,
+        options: KeystoneOptions,
+    ) -> Self {
+        let tokens = Cache::builder().max_capacity(options.capacity).expire_after(Lasts).build();
+        let (service, trustee) = (connector.session(service), connector.session(trustee));
+        Self { connector, service, trustee, policy, options, tokens }
+    }
+
+    /// Asks Keystone of a token.
+    async fn ask(&self, token: &Secret<String>) -> Result<Known, CloudError> {
+        match kiln_cloud::validate_token(&self.service, token).await {
+            Ok(info) => {
+                let lasts = self.options.remember.min(left(&info));
+                let valid = !lasts.is_zero();
+                let caller = valid.then(|| Arc::new(self.caller(info, token)));
+                Ok(Known { caller, lasts: if valid { lasts } else { self.options.remember_invalid } })
+            }
+            Err(error) if error.status() == Some(404) => {
+                Ok(Known { caller: None, lasts: self.options.remember_invalid })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn caller(&self, info: TokenInfo, token: &Secret<String>) -> Caller {
+        let is_system = info.is_system();
+        let project = info.project.unwrap_or_default();
+        let mut caller = Caller {
+            user_id: info.user.id,
+            username: info.user.name,
+            user_domain_id: info.user.domain.id,
+            project_id: project.id,
+            project_name: project.name,
+            project_domain_id: project.domain.id,
+            roles: info.roles.into_iter().map(|role| role.name).collect(),
+            is_admin: false,
+            is_admin_project: true,
+            is_system,
+            token: Some(token.clone()),
+        };
+        caller.is_admin = self.policy.is_admin(&caller);
+        caller
+    }
+
+    fn unauthorized(&self) -> Denied {
+        Denied::Unauthorized { challenge: format!("Keystone uri=\"{}\"", self.options.public_uri) }
+    }
+}
+
+/// How long a token is still valid.
+fn left(info: &TokenInfo) -> Duration {
+    Duration::try_from(info.expires_at.duration_since(Timestamp::now())).unwrap_or_default()
+}
+
+#[async_trait]
+impl Identity for Keystone {
+    async fn authenticate(&self, headers: &HeaderMap) -> Result<Arc<Caller>, Denied> {
+        let token = headers.get("x-auth-token").and_then(|value| value.to_str().ok()).filter(|token| !token.is_empty());
+        let token = token.ok_or_else(|| self.unauthorized())?;
+        let key: [u8; 32] = Sha256::digest(token).into();
+        let known = match self.tokens.get(&key).await {
+            Some(known) => known,
+            None => {
+                let token = Secret::new(token.to_owned());
+                // One question for all requests that come with the token meanwhile; a failure is not remembered.
+                self.tokens.try_get_with(key, self.ask(&token)).await.map_err(|error| {
+                    tracing::warn!(%error, "a token could not be checked");
+                    Denied::Unavailable(error.to_string())
+                })?
+            }
+        };
+        known.caller.ok_or_else(|| self.unauthorized())
+    }
+
+    async fn delegate(&self, caller: &Caller) -> Result<Secret<String>, DelegateError> {
+        let token = caller.token.clone().ok_or_else(|| DelegateError::Missing("X-Auth-Token".to_owned()))?;
+        let trustee = self.trustee.token().await.map_err(|error| DelegateError::Unavailable(error.to_string()))?;
+        let session = self.connector.session(Credentials::Token { token, scope: Scope::Unscoped });
+        let roles = &self.options.delegated_roles;
+        let trust = create_trust(&session, &trustee.info.user.id, roles).await;
+        let trust = trust.map_err(|error| match error.status() {
+            Some(404) => DelegateError::Missing(format!("roles {}", text::repr(&roles.iter().collect::<Value>()))),
+            Some(_) => DelegateError::Refused(error.to_string()),
+            None => DelegateError::Unavailable(error.to_string()),
+        })?;
+        let credentials = self.trustee.credentials().with_trust(&trust);
+        Ok(Secret::new(text::json(&credentials.expose())))
+    }
+
+    async fn revoke(&self, credentials: &Secret<String>) -> Result<(), DelegateError> {
+        let exposed: Option<Value> = serde_json::from_str(credentials.expose()).ok();
+        let Some(credentials) = exposed.as_ref().and_then(Credentials::from_exposed) else {
+            return Ok(());
+        };
+        let Credentials::Password { scope: Scope::Trust(trust), .. } = &credentials else {
+            return Ok(());
+        };
+        // The trust's own token bears the name of the user who gave the trust, who alone may end it.
+        match delete_trust(&self.connector.session(credentials.clone()), trust).await {
+            Err(error) if !matches!(error.status(), Some(401 | 404)) => Err(match error.status() {
+                Some(_) => DelegateError::Refused(error.to_string()),
+                None => DelegateError::Unavailable(error.to_string()),
+            }),
+            // Without the trust there is no token either.
+            _ => Ok(()),
+        }
+    }
+}

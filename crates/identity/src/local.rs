@@ -1,0 +1,59 @@
+//! One user and no Keystone: `kiln --local`.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use http::HeaderMap;
+use kiln_value::Secret;
+
+use crate::{Caller, DelegateError, Denied, Identity};
+
+/// Every request is the same user's, with or without a token; every stack gets the same credentials.
+///
+/// For a service that only its owner reaches: it checks nothing.
+#[derive(Clone, Debug)]
+pub struct Local {
+    caller: Arc<Caller>,
+    credentials: Secret<String>,
+}
+
+impl Local {
+    /// The owner of everything, an administrator. `credentials` is what every stack acts with: the JSON of
+    /// `kiln_cloud::Credentials::expose`.
+    pub fn new(username: &str, project_id: &str, project_name: &str, credentials: Secret<String>) -> Self {
+        let caller = Caller {
+            user_id: username.to_owned(),
+            username: username.to_owned(),
+            user_domain_id: "default".to_owned(),
+            project_id: project_id.to_owned(),
+            project_name: project_name.to_owned(),
+            project_domain_id: "default".to_owned(),
+            roles: ["admin", "member", "reader"].map(str::to_owned).to_vec(),
+            is_admin: true,
+            is_admin_project: true,
+            is_system: false,
+            token: None,
+        };
+        Self::of(caller, credentials)
+    }
+
+    /// The same for any caller; tests use it to be somebody.
+    pub fn of(caller: Caller, credentials: Secret<String>) -> Self {
+        Self { caller: Arc::new(caller), credentials }
+    }
+}
+
+#[async_trait]
+impl Identity for Local {
+    async fn authenticate(&self, _: &HeaderMap) -> Result<Arc<Caller>, Denied> {
+        Ok(Arc::clone(&self.caller))
+    }
+
+    async fn delegate(&self, _: &Caller) -> Result<Secret<String>, DelegateError> {
+        Ok(self.credentials.clone())
+    }
+
+    async fn revoke(&self, _: &Secret<String>) -> Result<(), DelegateError> {
+        Ok(())
+    }
+}

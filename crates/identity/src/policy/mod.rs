@@ -1,0 +1,112 @@
+//! What a caller may do: oslo.policy's rules (semantics.md §22).
+
+mod check;
+mod defaults;
+
+use std::collections::HashMap;
+
+pub use check::CheckError;
+use check::{Check, Facts};
+use kiln_value::Map;
+
+use crate::Caller;
+
+/// Why an operator's rules cannot be taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PolicyError {
+    /// A rule is no text.
+    #[error("policy rule {0:?} is not a text")]
+    NotText(String),
+    /// A rule cannot be read.
+    #[error("policy rule {name:?}: {error}")]
+    Rule {
+        /// Name of the rule.
+        name: String,
+        /// What is wrong with it.
+        error: CheckError,
+    },
+}
+
+/// The rules in force.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    rules: HashMap<String, Check>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self::new(true)
+    }
+}
+
+impl Policy {
+    /// Heat's defaults. `enforce_new_defaults` is the option of that name of `[oslo_policy]`: if it is off, the rules of
+    /// older releases suffice too.
+    pub fn new(enforce_new_defaults: bool) -> Self {
+        let mut rules = HashMap::new();
+        for group in defaults::RULES {
+            let mut check = own(group.check);
+            if let Some(deprecated) = group.deprecated.filter(|_| !enforce_new_defaults) {
+                check = Check::Any(vec![check, own(deprecated)]);
+            }
+            rules.extend(group.names.iter().map(|name| ((*name).to_owned(), check.clone())));
+        }
+        rules.extend(defaults::ADMIN_TYPES.iter().map(|name| (type_rule(name), Check::Rule("project_admin".into()))));
+        Self { rules }
+    }
+
+    /// These rules with an operator's in their place: the content of `policy.yaml`, rule by name.
+    pub fn with_overrides(mut self, overrides: &Map) -> Result<Self, PolicyError> {
+        for (name, rule) in overrides {
+            let text = rule.as_str().ok_or_else(|| PolicyError::NotText(name.clone()))?;
+            let check = Check::parse(text).map_err(|error| PolicyError::Rule { name: name.clone(), error })?;
+            self.rules.insert(name.clone(), check);
+        }
+        Ok(self)
+    }
+
+    /// Whether the caller may do `action` (as `stacks:create`) in a project. What has no rule is forbidden.
+    pub fn allows(&self, action: &str, caller: &Caller, project_id: &str) -> bool {
+        self.holds(action, caller, &[("project_id", project_id)]).unwrap_or(false)
+    }
+
+    /// Whether the caller may use a resource type: its own rule and that of its family (`OS::Keystone::*`) must hold
+    /// where there is one.
+    pub fn allows_type(&self, resource_type: &str, caller: &Caller) -> bool {
+        let holds = |name: &str| self.holds(&type_rule(name), caller, &[]).unwrap_or(true);
+        holds(resource_type) && resource_type.rsplit_once("::").is_none_or(|(family, _)| holds(&format!("{family}::*")))
+    }
+
+    /// Whether the caller is an administrator: `context_is_admin`.
+    pub fn is_admin(&self, caller: &Caller) -> bool {
+        self.holds("context_is_admin", caller, &[]).unwrap_or(false)
+    }
+
+    /// Whether a rule holds; `None` if there is no such rule.
+    fn holds(&self, rule: &str, caller: &Caller, target: &[(&str, &str)]) -> Option<bool> {
+        let check = self.rules.get(rule)?;
+        Some(check.holds(&Facts { caller, target, rules: &self.rules }))
+    }
+}
+
+fn type_rule(resource_type: &str) -> String {
+    format!("resource_types:{resource_type}")
+}
+
+/// Reads a rule of our own; one that cannot be read forbids (a test reads them all).
+fn own(text: &str) -> Check {
+    Check::parse(text).unwrap_or(Check::Never)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_defaults_can_be_read() {
+        for group in defaults::RULES {
+            Check::parse(group.check).unwrap();
+            group.deprecated.map(|text| Check::parse(text).unwrap());
+        }
+    }
+}
