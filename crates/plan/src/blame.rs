@@ -1,0 +1,95 @@
+//! The reason of a failure, with the path to the resource that caused it.
+
+use std::fmt;
+
+use kiln_resource::{Action, Failure};
+
+/// Why a resource failed: Heat's `<class>: <path>: <message>`, where the path leads through nested stacks to the
+/// root cause (semantics.md §1 and §14).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blame {
+    /// Error class of the root cause.
+    pub class: String,
+    /// Steps from the outermost resource inwards: `["g", "1"]`.
+    pub path: Vec<String>,
+    /// Text of the root cause.
+    pub message: String,
+}
+
+impl Blame {
+    /// A failure of a resource itself.
+    pub fn of(name: &str, failure: &Failure) -> Self {
+        Self { class: failure.class.clone(), path: vec![name.to_owned()], message: failure.message.clone() }
+    }
+
+    /// The same as seen from the stack around: the resource `name` is the nested stack it happened in.
+    #[must_use]
+    pub fn below(mut self, name: &str) -> Self {
+        self.path.insert(0, name.to_owned());
+        self
+    }
+
+    /// Reads the reason of a failed nested stack back: `Resource CREATE failed: ValueError: resources.inner: text`.
+    pub fn from_stack_reason(reason: &str) -> Option<Self> {
+        let (_, rest) = reason.strip_prefix("Resource ")?.split_once(" failed: ")?;
+        let (class, rest) = rest.split_once(": ")?;
+        let (path, message) = rest.strip_prefix("resources")?.split_once(": ")?;
+        Some(Self { class: class.to_owned(), path: parse_path(path)?, message: message.to_owned() })
+    }
+
+    /// The reason of the stack whose action failed because of this.
+    pub fn stack_reason(&self, action: Action) -> String {
+        format!("Resource {action} failed: {self}")
+    }
+}
+
+/// `.a.resources[1]` to `["a", "1"]`.
+fn parse_path(text: &str) -> Option<Vec<String>> {
+    let mut path = Vec::new();
+    for part in text.split(".resources") {
+        let name = match part.strip_prefix('[') {
+            Some(index) => index.strip_suffix(']')?,
+            None => part.strip_prefix('.')?,
+        };
+        path.push(name.to_owned());
+    }
+    Some(path)
+}
+
+impl fmt::Display for Blame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.class)?;
+        for (i, name) in self.path.iter().enumerate() {
+            let dot = if i == 0 { "" } else { "." };
+            let is_index = !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
+            if is_index {
+                write!(f, "{dot}resources[{name}]")?;
+            } else {
+                write!(f, "{dot}resources.{name}")?;
+            }
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_back_what_a_nested_stack_says() {
+        let inner = Blame::of("inner", &Failure::other("ValueError", "no: good"));
+        let stack = inner.stack_reason(Action::Create);
+        assert_eq!(stack, "Resource CREATE failed: ValueError: resources.inner: no: good");
+        let outer = Blame::from_stack_reason(&stack).unwrap().below("1").below("g");
+        assert_eq!(outer.to_string(), "ValueError: resources.g.resources[1].resources.inner: no: good");
+        let read = Blame::from_stack_reason(&outer.stack_reason(Action::Update)).unwrap();
+        assert_eq!(read, outer);
+    }
+
+    #[test]
+    fn other_reasons_have_no_path() {
+        assert_eq!(Blame::from_stack_reason("Timed out"), None);
+        assert_eq!(Blame::from_stack_reason("Resource CREATE failed: x"), None);
+    }
+}

@@ -1,0 +1,163 @@
+//! What the planner is told and what it answers.
+
+use kiln_resource::{Action, Operation, Resource, ResourceId, State};
+use kiln_value::Map;
+
+use crate::running::Phase;
+use crate::{Blame, Verdict};
+
+/// What a request wants of the resources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goal {
+    /// The resources of the template and no others; for a delete the template is empty.
+    Converge,
+    /// Every resource looked at.
+    Check,
+    /// Every resource asleep, dependants first.
+    Suspend,
+    /// Every resource awake, requirements first.
+    Resume,
+}
+
+/// A resource of the template and the names of those it must be made after.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Logical name.
+    pub name: String,
+    /// Names of the resources it requires, explicitly or not; unknown ones are ignored.
+    pub requires: Vec<String>,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A request begins, perhaps while another is under way: that one's operations go on, but its plan is dropped.
+    Begin {
+        /// The stack's action.
+        action: Action,
+        /// What it wants.
+        goal: Goal,
+        /// Number of the request.
+        generation: i64,
+        /// The resources that should be; empty for a delete.
+        targets: Vec<Target>,
+        /// Whether a failure is to be answered by a rollback.
+        rollback: bool,
+    },
+    /// A [`Command::Judge`] was carried out.
+    Judged {
+        /// The serial of that command.
+        serial: u64,
+        /// The resource's name.
+        name: String,
+        /// What becomes of it.
+        verdict: Verdict,
+        /// An unused id, for the row that this may make.
+        fresh: ResourceId,
+        /// Type as the template names it, and what it stands for.
+        kind: (String, String),
+    },
+    /// An operation came one step on.
+    Stepped {
+        /// The row.
+        row: ResourceId,
+        /// The object's id, if it became known.
+        physical_id: Option<String>,
+        /// Changes of the driver's data; null removes.
+        data: Map,
+        /// Where the operation stands now.
+        phase: Phase,
+        /// Attempts that failed before.
+        attempt: u32,
+        /// The token of the attempt.
+        token: String,
+    },
+    /// An operation ended.
+    Finished {
+        /// The row.
+        row: ResourceId,
+        /// The object's id, if it became known.
+        physical_id: Option<String>,
+        /// Changes of the driver's data.
+        data: Map,
+        /// The attributes that others read; `None`: as they were.
+        attributes: Option<Map>,
+        /// How it ended.
+        outcome: Outcome,
+    },
+    /// The time for the action is over.
+    TimedOut,
+}
+
+/// How an operation ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// Well; a text other than the default may say more.
+    Done(Option<String>),
+    /// The update cannot be done in place: the object must be replaced; with Heat's text.
+    Replace(String),
+    /// Badly.
+    Failed(Blame),
+}
+
+/// Something to do. Those that store ([`Command::Save`], [`Command::Remove`], [`Command::Note`]) come before those
+/// that act on them and are committed first.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// Resolve the definition of a resource and compare it with what is: answer with [`Event::Judged`].
+    Judge {
+        /// To be given back.
+        serial: u64,
+        /// The resource's name.
+        name: String,
+        /// The row it has now.
+        row: Option<ResourceId>,
+    },
+    /// Store the row as it is now.
+    Save(ResourceId),
+    /// Forget the row, which is taken out of the model.
+    Remove(ResourceId),
+    /// Append an event about a row.
+    Note(Box<Note>),
+    /// Begin the operation that the row's step holds.
+    Start(ResourceId),
+    /// Take up an operation that another engine began.
+    Resume(ResourceId),
+    /// End a running operation at the next safe point.
+    Interrupt(ResourceId),
+    /// The action failed and a rollback is wanted: store that, then [`Event::Begin`] with what was before.
+    RollBack {
+        /// Reason of the failure.
+        reason: String,
+    },
+    /// The request came to its end.
+    End {
+        /// The stack's state.
+        state: State,
+        /// The reason.
+        reason: String,
+    },
+}
+
+/// An event about a row, as the row was then.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Note {
+    /// The row then.
+    pub row: Resource,
+    /// Action and status.
+    pub state: State,
+    /// The reason.
+    pub reason: String,
+}
+
+/// The action of a resource's events for an operation.
+pub(crate) fn action_of(operation: &Operation) -> Action {
+    match operation {
+        Operation::Create => Action::Create,
+        Operation::Update { .. } => Action::Update,
+        Operation::Delete => Action::Delete,
+        Operation::Check => Action::Check,
+        Operation::Suspend => Action::Suspend,
+        Operation::Resume => Action::Resume,
+    }
+}

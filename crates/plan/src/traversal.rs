@@ -1,0 +1,95 @@
+//! One request's way through the resources: which node follows which.
+//!
+//! Update nodes follow the template's order; cleanup nodes, one for every row there is, the reverse of the stored
+//! order, each behind the update of its own name (semantics.md §2).
+
+use std::collections::BTreeMap;
+
+use kiln_resource::{Resource, ResourceId};
+
+use crate::event::{Goal, Target};
+use crate::graph::{Graph, Index};
+
+/// A piece of work of a traversal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Node {
+    /// Bring a resource of the template to what it should be.
+    Update(String),
+    /// Delete a row that is not wanted (any more).
+    Cleanup(ResourceId),
+    /// Check, suspend or resume a row.
+    Act(ResourceId),
+}
+
+/// The nodes of a request and their order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Traversal {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) graph: Graph,
+}
+
+impl Traversal {
+    pub(crate) fn new(
+        goal: Goal,
+        targets: &[Target],
+        rows: &BTreeMap<ResourceId, Resource>,
+        current: &BTreeMap<String, ResourceId>,
+    ) -> Self {
+        let mut this = Self::default();
+        match goal {
+            Goal::Converge => this.converge(targets, rows),
+            Goal::Check | Goal::Resume | Goal::Suspend => this.act(goal, rows, current),
+        }
+        this
+    }
+
+    fn add(&mut self, node: Node) -> Index {
+        self.nodes.push(node);
+        self.graph.add()
+    }
+
+    fn converge(&mut self, targets: &[Target], rows: &BTreeMap<ResourceId, Resource>) {
+        // Deletes that wait for nothing come first, as in Heat: they may free what a create needs.
+        let cleanups: BTreeMap<ResourceId, Index> = rows.keys().map(|id| (*id, self.add(Node::Cleanup(*id)))).collect();
+        let updates: BTreeMap<&str, Index> =
+            targets.iter().map(|t| (t.name.as_str(), self.add(Node::Update(t.name.clone())))).collect();
+        for target in targets {
+            for required in &target.requires {
+                if let (Some(earlier), Some(later)) =
+                    (updates.get(required.as_str()), updates.get(target.name.as_str()))
+                {
+                    self.graph.order(*earlier, *later);
+                }
+            }
+        }
+        for (id, row) in rows {
+            let Some(cleanup) = cleanups.get(id) else { continue };
+            if let Some(update) = updates.get(row.name.as_str()) {
+                self.graph.order(*update, *cleanup);
+            }
+            for required in &row.requires {
+                if let Some(later) = cleanups.get(required) {
+                    self.graph.order(*cleanup, *later);
+                }
+            }
+            if let Some(replacement) = row.replaced_by.and_then(|by| cleanups.get(&by)) {
+                self.graph.order(*replacement, *cleanup);
+            }
+        }
+    }
+
+    fn act(&mut self, goal: Goal, rows: &BTreeMap<ResourceId, Resource>, current: &BTreeMap<String, ResourceId>) {
+        let acts: BTreeMap<ResourceId, Index> = current.values().map(|id| (*id, self.add(Node::Act(*id)))).collect();
+        for (id, later) in &acts {
+            for required in rows.get(id).into_iter().flat_map(|row| &row.requires) {
+                if let Some(earlier) = acts.get(required) {
+                    if goal == Goal::Suspend {
+                        self.graph.order(*later, *earlier);
+                    } else {
+                        self.graph.order(*earlier, *later);
+                    }
+                }
+            }
+        }
+    }
+}
