@@ -1,1 +1,4 @@
 //! HOT and CFN.
+
+pub mod constraint;
+pub mod parameter;

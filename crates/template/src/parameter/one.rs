@@ -1,0 +1,198 @@
+//! One parameter: its schema and what it was given.
+
+use std::fmt;
+
+use kiln_value::{Diagnostic, Map, Value, number, text};
+
+use super::{HIDDEN, ParameterSchema};
+use crate::constraint::{CustomConstraints, DataType, Rule, check_all};
+
+/// A parameter with its value, if it has one.
+#[derive(Clone)]
+pub struct Parameter {
+    name: String,
+    schema: ParameterSchema,
+    user_value: Option<Value>,
+    user_default: Option<Value>,
+    /// Computed once: templates read some parameters thousands of times.
+    value: Result<Value, Diagnostic>,
+}
+
+impl Parameter {
+    /// A parameter; `user_value` of null counts as none, `user_default` (from `parameter_defaults`) goes before the
+    /// schema's.
+    pub fn new(name: &str, schema: ParameterSchema, user_value: Option<Value>, user_default: Option<Value>) -> Self {
+        let user_value = user_value.filter(|v| !v.is_null());
+        let user_default = user_default.filter(|v| !v.is_null());
+        let given = user_value.as_ref().or(user_default.as_ref()).or(schema.default.as_ref());
+        let value = match (given, schema.typed.data_type) {
+            (Some(given), data_type) => read(given, data_type),
+            // Heat reads the missing value of a boolean as a text.
+            (None, DataType::Boolean) => number::bool_from_string(&Value::Null).map(Value::Bool),
+            (None, _) => Err(missing(name)),
+        };
+        Self { name: name.to_owned(), schema, user_value, user_default, value }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The declaration.
+    pub fn schema(&self) -> &ParameterSchema {
+        &self.schema
+    }
+
+    /// The value in its type: the user's, else that of `parameter_defaults`, else the template's default.
+    ///
+    /// Errors: `UserParameterMissing` if there is none, `ValueError` or `TypeError` if it is not of the type.
+    pub fn value(&self) -> Result<&Value, Diagnostic> {
+        self.value.as_ref().map_err(Clone::clone)
+    }
+
+    /// Whether there is a value or a default.
+    pub fn has_value(&self) -> bool {
+        self.given().is_some()
+    }
+
+    /// Whether the value must not be shown.
+    pub fn hidden(&self) -> bool {
+        self.schema.hidden
+    }
+
+    /// The value as a stack shows it: lists joined by commas, maps as JSON, hidden ones as [`HIDDEN`].
+    ///
+    /// Errors: as [`Parameter::value`].
+    pub fn text(&self) -> Result<String, Diagnostic> {
+        let value = self.value()?;
+        if self.hidden() {
+            return Ok(HIDDEN.to_owned());
+        }
+        Ok(match (self.schema.typed.data_type, value) {
+            (DataType::List, Value::List(items)) => items.iter().map(text::str).collect::<Vec<_>>().join(","),
+            (DataType::Map, value) => text::json(value),
+            (_, value) => text::str(value),
+        })
+    }
+
+    /// Judges the schema, and if `with_value` the value too.
+    ///
+    /// Errors: `InvalidSchemaError`, `StackValidationFailed`, `UserParameterMissing`; `TypeError` where the value's
+    /// kind is one that a constraint cannot judge.
+    pub fn validate(&self, custom: &dyn CustomConstraints, with_value: bool) -> Result<(), Diagnostic> {
+        let judged = self.schema.check().and_then(|()| match self.given() {
+            _ if !with_value => Ok(()),
+            Some(given) => self.validate_value(given, custom),
+            None => Err(missing(&self.name)),
+        });
+        judged.map_err(|mut error| {
+            if matches!(&*error.class, "StackValidationFailed" | "InvalidSchemaError") {
+                error.message = format!("Parameter '{}' is invalid: {}", self.name, error.message);
+            }
+            error
+        })
+    }
+
+    fn validate_value(&self, given: &Value, custom: &dyn CustomConstraints) -> Result<(), Diagnostic> {
+        let data_type = self.schema.typed.data_type;
+        let read = match data_type {
+            DataType::String => Ok(Value::Null),
+            _ => read(given, data_type),
+        };
+        let read = read.map_err(|error| Diagnostic::new("StackValidationFailed", error.message.clone()))?;
+        // Lists and maps are judged as read, scalars as given.
+        let value = if matches!(data_type, DataType::List | DataType::Map) { &read } else { given };
+        check_all(&self.schema.constraints, value, self.schema.typed, custom)
+    }
+
+    fn given(&self) -> Option<&Value> {
+        self.user_value.as_ref().or_else(|| self.default())
+    }
+
+    fn default(&self) -> Option<&Value> {
+        self.user_default.as_ref().or(self.schema.default.as_ref())
+    }
+
+    /// The parameter's entry in the answer of the validate call (semantics §20).
+    pub fn validate_view(&self) -> Value {
+        let schema = &self.schema;
+        let mut view = Map::new();
+        let mut set = |key: &str, value: Value| _ = view.insert(key.to_owned(), value);
+        set("Type", schema.api_type().into());
+        set("Description", schema.description.clone().filter(Value::is_truthy).unwrap_or_else(|| "".into()));
+        set("NoEcho", if schema.hidden { "true" } else { "false" }.into());
+        set("Label", schema.label.clone().filter(Value::is_truthy).unwrap_or_else(|| self.name.as_str().into()));
+        if let Some(default) = self.default() {
+            set("Default", default.clone());
+        }
+        if let Some(value) = self.user_value.as_ref().filter(|v| v.is_truthy()) {
+            set("Value", value.clone());
+        }
+        if !schema.tags.is_empty() {
+            set("Tags", Value::List(schema.tags.clone()));
+        }
+        let mut set_bound = |key: &str, bound: &Option<Value>| {
+            if let Some(bound) = bound {
+                set(key, bound.clone());
+            }
+        };
+        let mut descriptions = Vec::new();
+        for constraint in &schema.constraints {
+            match &constraint.rule {
+                Rule::Length { min, max } => {
+                    set_bound("MinLength", min);
+                    set_bound("MaxLength", max);
+                }
+                Rule::Range { min, max } => {
+                    set_bound("MinValue", min);
+                    set_bound("MaxValue", max);
+                }
+                Rule::Modulo { step, offset } => {
+                    set_bound("Step", &Some(step.clone()));
+                    set_bound("Offset", &Some(offset.clone()));
+                }
+                Rule::AllowedValues(_) => set_bound("AllowedValues", &Some(constraint.rule.arguments())),
+                Rule::AllowedPattern(_) => set_bound("AllowedPattern", &Some(constraint.rule.arguments())),
+                Rule::Custom(_) => set_bound("CustomConstraint", &Some(constraint.rule.arguments())),
+            }
+            descriptions.extend(constraint.description.as_deref().filter(|d| !d.is_empty()));
+        }
+        if !descriptions.is_empty() {
+            set("ConstraintDescription", descriptions.join(" ").into());
+        }
+        Value::Map(view)
+    }
+}
+
+/// Without the values: they may be secrets.
+impl fmt::Debug for Parameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parameter").field("name", &self.name).field("text", &self.text().ok()).finish_non_exhaustive()
+    }
+}
+
+fn missing(name: &str) -> Diagnostic {
+    Diagnostic::new("UserParameterMissing", format!("The Parameter ({name}) was not provided."))
+}
+
+/// A given value in its type.
+fn read(given: &Value, data_type: DataType) -> Result<Value, Diagnostic> {
+    match (data_type, given) {
+        (DataType::Number | DataType::Integer, given) => number::str_to_num(given),
+        (DataType::Boolean, given) => number::bool_from_string(given).map(Value::Bool),
+        (DataType::List, Value::List(items)) => Ok(items.iter().map(|item| Value::Str(text::str(item))).collect()),
+        (DataType::List, Value::Str(text)) if text.is_empty() => Ok(Value::List(Vec::new())),
+        (DataType::List, Value::Str(text)) => Ok(text.split(',').map(Value::from).collect()),
+        (DataType::List, other) => {
+            let kind = other.kind().python_name();
+            let message =
+                format!("Value must be a comma-delimited list string: '{kind}' object has no attribute 'split'");
+            Err(Diagnostic::new("ValueError", message))
+        }
+        (DataType::Map, Value::Str(text)) if !text.is_empty() => kiln_yaml::json::parse(text)
+            .map_err(|error| Diagnostic::new("ValueError", format!("Value must be valid JSON: {error}"))),
+        (DataType::Map | DataType::Any, given) => Ok(given.clone()),
+        (DataType::String, given) => Ok(Value::Str(text::str(given))),
+    }
+}

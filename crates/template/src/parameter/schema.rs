@@ -1,0 +1,185 @@
+//! What a template says of a parameter.
+
+use kiln_value::{Diagnostic, Value, text};
+
+use crate::constraint::{AcceptAll, Constraint, DataType, Typed, check_all, check_fit, check_map, schema_error};
+
+/// What a HOT version understands of parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HotEdition {
+    /// From 2013-05-23.
+    First,
+    /// From 2017-02-24: `modulo` constraints.
+    Modulo,
+    /// From 2018-03-02: `tags` too.
+    Tags,
+}
+
+/// The declaration of a parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ParameterSchema {
+    /// The type under its name in the template's language.
+    pub typed: Typed,
+    /// The default; null counts as none.
+    pub default: Option<Value>,
+    /// What values must keep, in the order they are judged.
+    pub constraints: Vec<Constraint>,
+    /// What it is for.
+    pub description: Option<Value>,
+    /// The name people should see.
+    pub label: Option<Value>,
+    /// Whether the value is never to be shown.
+    pub hidden: bool,
+    /// Whether an update may not change the value.
+    pub immutable: bool,
+    /// Free words for dashboards.
+    pub tags: Vec<Value>,
+}
+
+const HOT_KEYS: [&str; 9] =
+    ["type", "description", "default", "schema", "constraints", "hidden", "label", "immutable", "tags"];
+
+const CFN_KEYS: [&str; 12] = [
+    "Type",
+    "Default",
+    "NoEcho",
+    "AllowedValues",
+    "AllowedPattern",
+    "MaxLength",
+    "MinLength",
+    "MaxValue",
+    "MinValue",
+    "Description",
+    "ConstraintDescription",
+    "Label",
+];
+
+impl ParameterSchema {
+    /// An entry of a HOT template's `parameters`.
+    ///
+    /// Errors: `InvalidSchemaError` for a wrong shape, `ValueError` for a bound that is no number.
+    pub fn from_hot(name: &str, declared: &Value, edition: HotEdition) -> Result<Self, Diagnostic> {
+        let tags = edition >= HotEdition::Tags;
+        let keys = HOT_KEYS.get(..if tags { 9 } else { 8 }).unwrap_or(&HOT_KEYS);
+        let declared = check_map(declared, keys, &format!("parameter ({name})"))?;
+        let type_name = declared.get("type").ok_or_else(|| missing_type(name))?;
+        let given = |key: &str| declared.get(key).filter(|v| !v.is_null());
+        // A null for tags is refused too: it is no list.
+        if declared.get("tags").is_some_and(|tags| tags.as_list().is_none()) {
+            return schema_error(format!("Tags property should be a list for parameter: {name}"));
+        }
+        let constraints = match given("constraints") {
+            None => Vec::new(),
+            Some(Value::List(entries)) => entries
+                .iter()
+                .map(|entry| Constraint::from_hot(entry, edition >= HotEdition::Modulo))
+                .collect::<Result<_, _>>()?,
+            Some(_) => {
+                return schema_error(format!("Invalid parameter constraints for parameter {name}, expected a list"));
+            }
+        };
+        Ok(Self {
+            typed: hot_type(type_name)?,
+            default: given("default").cloned(),
+            constraints,
+            description: given("description").cloned(),
+            label: given("label").cloned(),
+            hidden: given("hidden").is_some_and(Value::is_truthy),
+            immutable: given("immutable").is_some_and(Value::is_truthy),
+            tags: given("tags").and_then(Value::as_list).unwrap_or_default().to_vec(),
+        })
+    }
+
+    /// An entry of a CFN template's `Parameters`.
+    ///
+    /// Errors: as [`ParameterSchema::from_hot`].
+    pub fn from_cfn(name: &str, declared: &Value) -> Result<Self, Diagnostic> {
+        let declared = check_map(declared, &CFN_KEYS, &format!("parameter ({name})"))?;
+        let type_name = declared.get("Type").ok_or_else(|| missing_type(name))?;
+        let constraints = Constraint::all_from_cfn(declared)?;
+        let given = |key: &str| declared.get(key).filter(|v| !v.is_null());
+        Ok(Self {
+            typed: cfn_type(type_name)?,
+            default: given("Default").cloned(),
+            constraints,
+            description: given("Description").cloned(),
+            label: given("Label").cloned(),
+            hidden: given("NoEcho").is_some_and(|v| text::str(v).to_lowercase() == "true"),
+            immutable: false,
+            tags: Vec::new(),
+        })
+    }
+
+    /// A text that the service itself provides.
+    pub(super) fn pseudo(description: Option<&str>, default: String) -> Self {
+        Self {
+            typed: Typed { data_type: DataType::String, name: "String" },
+            default: Some(Value::Str(default)),
+            constraints: Vec::new(),
+            description: description.map(Value::from),
+            label: None,
+            hidden: false,
+            immutable: false,
+            tags: Vec::new(),
+        }
+    }
+
+    /// The type's name in the answer of the validate call, which is CFN's in either language: `CommaDelimitedList`.
+    pub fn api_type(&self) -> &'static str {
+        match self.typed.data_type {
+            DataType::List => "CommaDelimitedList",
+            DataType::Map => "Json",
+            other => other.property_name(),
+        }
+    }
+
+    /// Whether the schema is sound: constraints that fit the type, and a default that keeps them (custom ones are not
+    /// asked).
+    ///
+    /// Errors: `InvalidSchemaError`.
+    pub fn check(&self) -> Result<(), Diagnostic> {
+        check_fit(&self.constraints, self.typed)?;
+        let Some(default) = &self.default else { return Ok(()) };
+        let value = match (self.typed.data_type, default) {
+            (DataType::List, Value::List(items)) => items.iter().map(|item| Value::Str(text::str(item))).collect(),
+            (DataType::List, Value::Str(items)) => items.split(',').map(Value::from).collect(),
+            (DataType::List, other) => {
+                let kind = other.kind().python_name();
+                return schema_error(format!(
+                    "Default must be a comma-delimited list string: '{kind}' object has no attribute 'split'"
+                ));
+            }
+            (_, default) => default.clone(),
+        };
+        check_all(&self.constraints, &value, self.typed, &AcceptAll)
+            .or_else(|error| schema_error(format!("Invalid default {} ({error})", text::str(default))))
+    }
+}
+
+fn missing_type(name: &str) -> Diagnostic {
+    Diagnostic::new("InvalidSchemaError", format!("Missing parameter type for parameter: {name}"))
+}
+
+fn hot_type(name: &Value) -> Result<Typed, Diagnostic> {
+    let (data_type, name) = match name.as_str() {
+        Some("string") => (DataType::String, "string"),
+        Some("number") => (DataType::Number, "number"),
+        Some("comma_delimited_list") => (DataType::List, "comma_delimited_list"),
+        Some("json") => (DataType::Map, "json"),
+        Some("boolean") => (DataType::Boolean, "boolean"),
+        _ => return schema_error(format!("Invalid type ({})", text::str(name))),
+    };
+    Ok(Typed { data_type, name })
+}
+
+fn cfn_type(name: &Value) -> Result<Typed, Diagnostic> {
+    let (data_type, name) = match name.as_str() {
+        Some("String") => (DataType::String, "String"),
+        Some("Number") => (DataType::Number, "Number"),
+        Some("CommaDelimitedList") => (DataType::List, "CommaDelimitedList"),
+        Some("Json") => (DataType::Map, "Json"),
+        Some("Boolean") => (DataType::Boolean, "Boolean"),
+        _ => return schema_error(format!("Invalid type ({})", text::str(name))),
+    };
+    Ok(Typed { data_type, name })
+}

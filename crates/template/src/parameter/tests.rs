@@ -1,0 +1,48 @@
+use indexmap::IndexMap;
+use kiln_value::{Map, Value, value};
+
+use super::*;
+use crate::constraint::AcceptAll;
+
+fn parameters(declared: &Value, user: &Value) -> Parameters {
+    let schemata: IndexMap<_, _> = declared
+        .as_map()
+        .unwrap()
+        .iter()
+        .map(|(name, declared)| (name.clone(), ParameterSchema::from_hot(name, declared, HotEdition::Tags).unwrap()))
+        .collect();
+    Parameters::new(Dialect::Hot, None, schemata, user.as_map().unwrap(), &Map::new())
+}
+
+#[test]
+fn every_error_at_once_the_first_as_heat_gives_it() {
+    let declared = value!({"n": {"type": "number"}, "s": {"type": "string"}, "ok": {"type": "json", "default": {}}});
+    let errors = parameters(&declared, &value!({"n": "x", "other": 1})).validate(&AcceptAll, true);
+    let classes: Vec<_> = errors.iter().map(|e| &*e.class).collect();
+    assert_eq!(classes, ["UnknownUserParameter", "StackValidationFailed", "UserParameterMissing"]);
+}
+
+#[test]
+fn texts_as_a_stack_shows_them() {
+    let declared = value!({
+        "l": {"type": "comma_delimited_list"},
+        "j": {"type": "json"},
+        "b": {"type": "boolean", "default": "yes"},
+        "secret": {"type": "string", "hidden": true, "default": "x"},
+    });
+    let texts = parameters(&declared, &value!({"l": ["a", 1, null], "j": {"k": [1]}})).texts();
+    let wanted = value!({
+        "OS::stack_id": "", "OS::project_id": "",
+        "l": "a,1,None", "j": "{\"k\": [1]}", "b": "True", "secret": "******",
+    });
+    assert_eq!(Value::Map(texts), wanted);
+}
+
+#[test]
+fn an_immutable_parameter_may_not_change() {
+    let declared = value!({"p": {"type": "string", "immutable": true, "default": "a"}});
+    let (old, new) = (parameters(&declared, &value!({"p": "b"})), parameters(&declared, &value!({})));
+    assert_eq!(old.immutable_modified(&new, &Map::new()), ["p"]);
+    let given = value!({"p": "b"});
+    assert!(old.immutable_modified(&new, given.as_map().unwrap()).is_empty());
+}
