@@ -1,0 +1,79 @@
+//! What came out against what was expected.
+
+use kiln_value::{Diagnostic, Map, Value, text, value};
+
+use crate::case::{Case, Outcome};
+
+impl Case {
+    /// The case passes if `actual` equals the whole expectation. Build errors with [`error`].
+    pub(crate) fn judge(&self, actual: &Value) -> Outcome {
+        compare(&self.expect, actual)
+    }
+}
+
+/// `{class, message}` as expectations show an error.
+pub(crate) fn error(error: &Diagnostic) -> Value {
+    value!({"class": error.class.to_string(), "message": error.message.as_str()})
+}
+
+/// `{key: value}` or `{error_key: {class, message}}`.
+pub(crate) fn either(result: Result<Value, Diagnostic>, key: &str, error_key: &str) -> Map {
+    let (key, value) = match result {
+        Ok(value) => (key, value),
+        Err(problem) => (error_key, error(&problem)),
+    };
+    Map::from_iter([(key.to_owned(), value)])
+}
+
+/// Compares as the vectors are meant: integers and floats apart, maps without regard to order, errors by class and
+/// message unless the message is advisory or absent.
+pub(crate) fn compare(expected: &Value, actual: &Value) -> Outcome {
+    match difference(expected, actual, "") {
+        None => Outcome::Passed,
+        Some(diff) => Outcome::Failed(diff),
+    }
+}
+
+fn difference(expected: &Value, actual: &Value, at: &str) -> Option<String> {
+    let differs = || Some(format!("{at}: expected {}\n{at}: got      {}", short(expected), short(actual)));
+    match (expected, actual) {
+        (Value::Map(wanted), _) if wanted.contains_key("class") && wanted.contains_key("message") => {
+            let got = actual.as_map().filter(|got| got.contains_key("class"));
+            let advisory = wanted.contains_key("advisory_message");
+            let same = got.is_some_and(|got| {
+                let same_message = advisory || wanted["message"].is_null() || wanted["message"] == got["message"];
+                same_message && (advisory || wanted["class"] == got["class"])
+            });
+            if same { None } else { differs() }
+        }
+        (Value::Map(wanted), Value::Float(got)) if wanted.len() == 1 && wanted.contains_key("__float__") => {
+            if wanted["__float__"] == Value::from(text::float(*got)) { None } else { differs() }
+        }
+        (Value::Map(wanted), Value::Map(got)) => {
+            let mut keys: Vec<&String> = wanted.keys().chain(got.keys()).collect();
+            keys.dedup();
+            keys.into_iter().find_map(|key| {
+                let at = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
+                match (wanted.get(key), got.get(key)) {
+                    (Some(wanted), Some(got)) => difference(wanted, got, &at),
+                    (Some(wanted), None) => Some(format!("{at}: expected {}, got nothing", short(wanted))),
+                    (None, got) => Some(format!("{at}: expected nothing, got {}", short(got.unwrap_or(&Value::Null)))),
+                }
+            })
+        }
+        (Value::List(wanted), Value::List(got)) if wanted.len() == got.len() => {
+            let mut pairs = wanted.iter().zip(got).enumerate();
+            pairs.find_map(|(i, (wanted, got))| difference(wanted, got, &format!("{at}[{i}]")))
+        }
+        (wanted, got) if wanted.kind() == got.kind() && wanted == got => None,
+        _ => differs(),
+    }
+}
+
+fn short(value: &Value) -> String {
+    let whole = text::repr(value);
+    match whole.char_indices().nth(400) {
+        Some((end, _)) => format!("{} …", &whole[..end]),
+        None => whole,
+    }
+}

@@ -1,0 +1,1 @@
+//! The tests of the whole house; there is nothing to link.

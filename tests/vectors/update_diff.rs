@@ -1,0 +1,8 @@
+//! Vectors of the kind `update_diff`.
+
+use crate::case::{Case, Outcome};
+
+/// Runs one.
+pub(crate) fn run(_case: &Case) -> Outcome {
+    Outcome::NotRun
+}
