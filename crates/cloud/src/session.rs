@@ -220,7 +220,7 @@ impl Session {
     }
 
     /// The URL of a path of a service.
-    async fn url(&self, service: &str, path: &str, token: Option<&Token>) -> Result<Url, CloudError> {
+    fn url(&self, service: &str, path: &str, token: Option<&Token>) -> Result<Url, CloudError> {
         let options = self.options();
         let given = options.endpoint_overrides.get(service);
         let given = given.or_else(|| options.endpoint_overrides.get(official_type(service)));
@@ -269,7 +269,7 @@ impl Session {
         let mut first = true;
         loop {
             let token = if without_keystone { None } else { Some(self.token().await?) };
-            let http = self.prepare(request, token.as_deref()).await?;
+            let http = self.prepare(request, token.as_deref())?;
             let response = self.inner.shared.send(service, http).await?;
             if let (401, true, Some(token)) = (response.status.as_u16(), first, &token) {
                 first = false;
@@ -281,9 +281,9 @@ impl Session {
         }
     }
 
-    async fn prepare(&self, request: &Request, token: Option<&Token>) -> Result<HttpRequest, CloudError> {
+    fn prepare(&self, request: &Request, token: Option<&Token>) -> Result<HttpRequest, CloudError> {
         let service = request.service.as_str();
-        let mut url = self.url(service, &request.path, token).await?;
+        let mut url = self.url(service, &request.path, token)?;
         if !request.query.is_empty() {
             url.query_pairs_mut().extend_pairs(&request.query);
         }
@@ -361,6 +361,6 @@ fn parse(service: &str, url: &str) -> Result<Url, CloudError> {
     Url::parse(url).map_err(|e| malformed(service, e))
 }
 
-fn malformed(service: &str, message: impl ToString) -> CloudError {
+fn malformed(service: &str, message: impl std::fmt::Display) -> CloudError {
     CloudError::Malformed { service: service.to_owned(), message: message.to_string() }
 }

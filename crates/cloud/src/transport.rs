@@ -83,7 +83,7 @@ impl SharedClient {
         let mut builder = reqwest::Client::builder()
             .user_agent(concat!("kiln/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(Duration::from_secs(10))
-            .pool_idle_timeout(Duration::from_secs(60))
+            .pool_idle_timeout(Duration::from_mins(1))
             .redirect(reqwest::redirect::Policy::none())
             .danger_accept_invalid_certs(tls.insecure);
         if let Some(pem) = &tls.authorities {
