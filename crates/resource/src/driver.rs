@@ -3,9 +3,11 @@
 //! A driver has no state of its own: all that it must remember between two calls is in [`Step`], which the
 //! engine stores before it goes on. So any engine can take up any operation at any point.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use indexmap::IndexMap;
 use kiln_value::{Diagnostic, Map, Value};
 
 use crate::{Cloud, Failure};
@@ -173,6 +175,17 @@ pub struct Change {
     pub changed: Vec<String>,
 }
 
+/// The nested stack that a resource stands for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Nested {
+    /// Its template.
+    pub template: Value,
+    /// Values of the template's parameters.
+    pub parameters: Map,
+    /// Files that the template names.
+    pub files: BTreeMap<String, String>,
+}
+
 /// Another resource of the same stack, for implicit dependencies.
 pub struct Sibling<'a> {
     /// Logical name.
@@ -238,6 +251,27 @@ pub trait Driver: Send + Sync {
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
         let _ = facts;
         Ok(())
+    }
+
+    /// The nested stack that this resource stands for, which the engine then makes and keeps. `wanted` are the
+    /// attributes (name and path) that the parent's template reads. `None` for a resource that is no stack.
+    fn nested(&self, facts: &Facts, wanted: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
+        let _ = (facts, wanted);
+        None
+    }
+
+    /// An attribute of a resource that stands for a nested stack, from the stack's outputs and the reference ids of
+    /// its resources. `None` if there is no such attribute.
+    fn nested_attribute(
+        &self,
+        facts: &Facts,
+        outputs: &Map,
+        refs: &IndexMap<String, Value>,
+        name: &str,
+        path: &[Value],
+    ) -> Option<Value> {
+        let _ = (facts, outputs, refs, name, path);
+        None
     }
 
     /// The siblings that must be made before this resource although it does not name them.

@@ -2,16 +2,33 @@
 //!
 //! Pure: drivers reach the cloud only through the traits given here.
 
+pub mod change;
 pub mod cloud;
+// pub mod definition;
 pub mod driver;
 pub mod failure;
 pub mod ids;
+pub mod properties;
+pub mod property;
+pub mod registry;
+pub mod resource_type;
+pub mod rest;
 pub mod row;
 pub mod state;
+pub mod support;
+pub mod translation;
+pub mod view;
 
+pub use change::Decision;
 pub use cloud::{Cloud, Method, Request, Response};
-pub use driver::{Change, Context, Driver, Facts, Operation, Progress, Sibling, StackFacts, Step};
+pub use driver::{Change, Context, Driver, Facts, Nested, Operation, Progress, Sibling, StackFacts, Step};
 pub use failure::{Failure, FailureKind};
 pub use ids::{CredentialsId, EngineId, EventId, ResourceId, StackId};
+pub use property::{Inner, PropertySchema, Wire};
+pub use registry::{Entry, Registry};
+pub use resource_type::{AttributeSchema, DriverKind, ResourceType};
+pub use rest::Rest;
 pub use row::Resource;
 pub use state::{Action, State, Status};
+pub use support::{Support, SupportStatus};
+pub use translation::Translation;

@@ -1,0 +1,100 @@
+//! Definition files: YAML text to [`ResourceType`]. The format is docs/resource-types.md.
+
+mod node;
+mod property;
+mod resource_type;
+mod rest;
+
+use std::fmt;
+use std::path::Path as FilePath;
+
+use kiln_value::Position;
+
+use crate::ResourceType;
+use node::{Complaints, Node};
+
+/// A mistake in a definition file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct DefinitionError {
+    /// The file.
+    pub file: String,
+    /// Where in it; none if the file as a whole cannot be read.
+    pub position: Option<Position>,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for DefinitionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.position {
+            Some(Position { line, column }) => write!(f, "{}:{line}:{column}: {}", self.file, self.message),
+            None => write!(f, "{}: {}", self.file, self.message),
+        }
+    }
+}
+
+/// Reads the text of a definition file, called `file` in errors.
+///
+/// # Errors
+/// Every mistake in it.
+pub fn parse(file: &str, text: &str) -> Result<ResourceType, Vec<DefinitionError>> {
+    let document = kiln_yaml::parse(text).map_err(|error| {
+        vec![DefinitionError { file: file.to_owned(), position: error.position, message: error.message.clone() }]
+    })?;
+    let complaints = Complaints::default();
+    let resource_type = resource_type::read(&Node::root(&document.value, &complaints));
+    let complaints = complaints.into_inner();
+    match resource_type {
+        Some(resource_type) if complaints.is_empty() => Ok(resource_type),
+        _ => Err(complaints
+            .into_iter()
+            .map(|(path, message)| {
+                let spans = document.spans.find(&document.value, &path);
+                let span = spans.key.unwrap_or(spans.value);
+                DefinitionError { file: file.to_owned(), position: Some(span.start), message }
+            })
+            .collect()),
+    }
+}
+
+/// Reads all definition files (`*.yaml`) below a directory, in the order of their paths.
+///
+/// # Errors
+/// Every mistake in any of them, and whatever cannot be read.
+pub fn load(directory: &FilePath) -> Result<Vec<ResourceType>, Vec<DefinitionError>> {
+    let mut files = Vec::new();
+    let mut errors = Vec::new();
+    walk(directory, &mut files, &mut errors);
+    files.sort();
+    let mut types = Vec::new();
+    for file in files {
+        let name = file.display().to_string();
+        match std::fs::read_to_string(&file) {
+            Ok(text) => match parse(&name, &text) {
+                Ok(resource_type) => types.push(resource_type),
+                Err(found) => errors.extend(found),
+            },
+            Err(error) => errors.push(unreadable(&file, &error)),
+        }
+    }
+    if errors.is_empty() { Ok(types) } else { Err(errors) }
+}
+
+fn walk(directory: &FilePath, files: &mut Vec<std::path::PathBuf>, errors: &mut Vec<DefinitionError>) {
+    let entries = match std::fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) => return errors.push(unreadable(directory, &error)),
+    };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            walk(&path, files, errors);
+        } else if path.extension().is_some_and(|e| e == "yaml") {
+            files.push(path);
+        }
+    }
+}
+
+fn unreadable(path: &FilePath, error: &std::io::Error) -> DefinitionError {
+    DefinitionError { file: path.display().to_string(), position: None, message: error.to_string() }
+}

@@ -1,0 +1,107 @@
+//! The top of a definition file.
+
+use super::node::{Node, dotted};
+use super::{property, rest};
+use crate::translation::{Rule, Source, Translation};
+use crate::{DriverKind, ResourceType};
+
+const TYPE: [&str; 19] = [
+    "type", "summary", "class", "service", "extension", "driver", "since", "status", "policy", "name_limit",
+    "deferred_auth", "nested", "signals", "open", "becomes", "replace_on_check_failed", "properties", "attributes",
+    "update_policy",
+];
+
+/// The type that a file defines; none if it does not even say its name.
+pub(super) fn read(node: &Node<'_>) -> Option<ResourceType> {
+    node.only(&[&TYPE[..], &["translate", "rest"]].concat());
+    let Some(name) = node.text_at("type") else {
+        node.complain("a definition needs a type");
+        return None;
+    };
+    let mut this = ResourceType::new(name);
+    match node.text_at("summary") {
+        Some(summary) => this.summary = summary,
+        None => node.complain("a definition needs a summary"),
+    }
+    if let Some(class) = node.text_at("class") {
+        this.class = class;
+    }
+    this.service = match node.get("service") {
+        Some(one) if one.value.as_str().is_some() => one.text().into_iter().collect(),
+        Some(several) => several.texts(),
+        None => Vec::new(),
+    };
+    this.extension = node.text_at("extension");
+    this.support = property::support(node);
+    this.policy = node.text_at("policy");
+    if let Some(limit) = node.get("name_limit").and_then(|n| n.count()) {
+        this.physical_name_limit = limit;
+    }
+    this.deferred_auth = node.flag_at("deferred_auth", false);
+    this.nested = node.flag_at("nested", false);
+    this.signals = node.flag_at("signals", false);
+    this.becomes = node.text_at("becomes");
+    this.replace_on_check_failed = node.flag_at("replace_on_check_failed", true);
+    for open in node.get("open").map(|n| n.items()).unwrap_or_default() {
+        match open.value.as_str() {
+            Some("properties") => this.open_properties = true,
+            Some("attributes") => this.open_attributes = true,
+            _ => open.complain("only properties and attributes can be open"),
+        }
+    }
+    if let Some(properties) = node.get("properties") {
+        this.properties = property::properties(&properties, &[], &mut this.translation);
+    }
+    if let Some(attributes) = node.get("attributes") {
+        this.attributes = property::attributes(&attributes);
+    }
+    if let Some(policy) = node.get("update_policy") {
+        this.update_policy = property::properties(&policy, &[], &mut Vec::new());
+    }
+    if let Some(rules) = node.get("translate") {
+        this.translation.extend(rules.items().iter().filter_map(rule));
+    }
+    this.rest = node.get("rest").and_then(|rest| rest::read(&rest, &this));
+    this.driver = driver(node, this.rest.is_some());
+    Some(this)
+}
+
+fn driver(node: &Node<'_>, has_rest: bool) -> DriverKind {
+    let Some(word) = node.get("driver") else {
+        return if has_rest { DriverKind::Rest } else { DriverKind::Code };
+    };
+    match word.value.as_str() {
+        Some("rest") if has_rest => DriverKind::Rest,
+        Some("code") => DriverKind::Code,
+        Some("none") => DriverKind::None,
+        Some("rest") => {
+            word.complain("the REST driver needs a rest part");
+            DriverKind::None
+        }
+        _ => {
+            word.complain("a driver is rest, code or none");
+            DriverKind::None
+        }
+    }
+}
+
+fn rule(node: &Node<'_>) -> Option<Translation> {
+    node.only(&["add", "delete", "from", "value", "when"]);
+    let when = node.text_at("when");
+    if let Some(path) = node.text_at("delete") {
+        return Some(Translation { path: dotted(&path), rule: Rule::Delete, when });
+    }
+    let Some(path) = node.text_at("add") else {
+        node.complain("a rule either adds or deletes");
+        return None;
+    };
+    let source = match (node.text_at("from"), node.get("value")) {
+        (Some(from), None) => Source::Sibling(dotted(&from)),
+        (None, Some(value)) => Source::Value(value.value.clone()),
+        _ => {
+            node.complain("an addition needs either from or value");
+            return None;
+        }
+    };
+    Some(Translation { path: dotted(&path), rule: Rule::Add(source), when })
+}

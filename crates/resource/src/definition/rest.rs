@@ -1,0 +1,168 @@
+//! The `rest` part of a definition file.
+
+use std::time::Duration;
+
+use kiln_value::number;
+
+use super::node::{Node, dotted};
+use crate::rest::{Adopt, Ready, Rest, RestCreate, RestDelete, RestPart, RestUpdate};
+use crate::{Method, ResourceType};
+
+const REST: [&str; 13] = [
+    "collection", "item", "member", "list", "id", "microversion", "name", "create", "update", "delete", "ready",
+    "adopt", "parts",
+];
+
+/// The requests of a type; none if it does not say where its objects are.
+pub(super) fn read(node: &Node<'_>, resource_type: &ResourceType) -> Option<Rest> {
+    node.only(&REST);
+    let Some(collection) = node.text_at("collection") else {
+        node.complain("a rest part needs a collection");
+        return None;
+    };
+    let item = node.text_at("item").unwrap_or_else(|| format!("{collection}/{{id}}"));
+    let last = collection.rsplit('/').next().unwrap_or_default();
+    let name = match node.get("name") {
+        Some(off) if off.value.as_bool() == Some(false) => None,
+        Some(name) => name.text(),
+        None => resource_type.properties.contains_key("name").then(|| "name".to_owned()),
+    };
+    if let Some(name) = name.as_ref().filter(|name| !resource_type.properties.contains_key(*name)) {
+        node.complain(format!("there is no property {name} to hold the name"));
+    }
+    Some(Rest {
+        member: node.text_at("member"),
+        list: node.text_at("list").unwrap_or_else(|| last.to_owned()),
+        id: node.text_at("id").unwrap_or_else(|| "id".to_owned()),
+        microversion: node.text_at("microversion"),
+        create: create(node.get("create"), &collection),
+        update: node.get("update").and_then(|update| self::update(&update, &item)),
+        delete: delete(node.get("delete"), &item),
+        ready: node.get("ready").map(|ready| self::ready(&ready)),
+        adopt: adopt(node.get("adopt"), name.is_some()),
+        parts: node
+            .get("parts")
+            .map(|parts| parts.entries())
+            .unwrap_or_default()
+            .into_iter()
+            .filter_map(|(name, node)| Some((name.to_owned(), part(name, &node)?)))
+            .collect(),
+        name,
+        collection,
+        item,
+    })
+}
+
+fn create(node: Option<Node<'_>>, collection: &str) -> RestCreate {
+    let mut create = RestCreate {
+        method: Method::Post,
+        path: collection.to_owned(),
+        omit: Vec::new(),
+        add: kiln_value::Map::new(),
+    };
+    if let Some(node) = node {
+        node.only(&["method", "path", "omit", "add"]);
+        create.method = method_at(&node).unwrap_or(create.method);
+        create.path = node.text_at("path").unwrap_or(create.path);
+        create.omit = node.texts_at("omit");
+        create.add = node.get("add").and_then(|add| add.map()).unwrap_or_default();
+    }
+    create
+}
+
+fn update(node: &Node<'_>, item: &str) -> Option<RestUpdate> {
+    if node.value.as_str().is_some() {
+        return Some(RestUpdate { method: method(node)?, path: item.to_owned(), omit: Vec::new(), whole: false });
+    }
+    node.only(&["method", "path", "omit", "whole"]);
+    Some(RestUpdate {
+        method: method_at(node).unwrap_or(Method::Put),
+        path: node.text_at("path").unwrap_or_else(|| item.to_owned()),
+        omit: node.texts_at("omit"),
+        whole: node.flag_at("whole", false),
+    })
+}
+
+fn delete(node: Option<Node<'_>>, item: &str) -> RestDelete {
+    let mut delete = RestDelete { path: item.to_owned(), wait: false };
+    if let Some(node) = node {
+        node.only(&["path", "wait"]);
+        delete.path = node.text_at("path").unwrap_or(delete.path);
+        delete.wait = node.flag_at("wait", false);
+    }
+    delete
+}
+
+fn ready(node: &Node<'_>) -> Ready {
+    node.only(&["at", "done", "failed", "reason", "every"]);
+    let seconds = node.get("every").map_or(Some(1.0), |every| number::to_f64(every.value));
+    let every = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
+    if every.is_none() {
+        node.complain("every is a number of seconds");
+    }
+    let done = node.texts_at("done");
+    if done.is_empty() {
+        node.complain("done names at least one state");
+    }
+    Ready {
+        at: dotted(&node.text_at("at").unwrap_or_else(|| "status".to_owned())),
+        done,
+        failed: node.texts_at("failed"),
+        reason: node.text_at("reason").map(|path| dotted(&path)),
+        every: every.unwrap_or(Duration::from_secs(1)),
+    }
+}
+
+fn adopt(node: Option<Node<'_>>, named: bool) -> Adopt {
+    let Some(node) = node else { return if named { Adopt::Name } else { Adopt::Never } };
+    if node.value.as_str() == Some("name") && named {
+        return Adopt::Name;
+    }
+    if node.value.as_bool() == Some(false) {
+        return Adopt::Never;
+    }
+    if node.value.as_map().is_some() {
+        node.only(&["mark", "match"]);
+        if let Some(property) = node.text_at("mark") {
+            return Adopt::Mark(property);
+        }
+        let key = node.texts_at("match");
+        if !key.is_empty() {
+            return Adopt::Match(key);
+        }
+    }
+    node.complain("adopt is name (where there is one), false, or a map with mark or match");
+    Adopt::Never
+}
+
+fn part(name: &str, node: &Node<'_>) -> Option<RestPart> {
+    node.only(&["method", "path", "as"]);
+    let Some(path) = node.text_at("path") else {
+        node.complain("a part needs a path");
+        return None;
+    };
+    Some(RestPart {
+        method: method_at(node).unwrap_or(Method::Put),
+        path,
+        wire: node.text_at("as").unwrap_or_else(|| name.to_owned()),
+    })
+}
+
+fn method_at(node: &Node<'_>) -> Option<Method> {
+    method(&node.get("method")?)
+}
+
+fn method(node: &Node<'_>) -> Option<Method> {
+    let method = match node.text()?.as_str() {
+        "get" => Method::Get,
+        "post" => Method::Post,
+        "put" => Method::Put,
+        "patch" => Method::Patch,
+        "delete" => Method::Delete,
+        _ => {
+            node.complain("a method is get, post, put, patch or delete");
+            return None;
+        }
+    };
+    Some(method)
+}

@@ -1,0 +1,258 @@
+//! Properties against their schema: validation and coercion with Heat's rules and texts (semantics.md §6).
+//!
+//! The data are a template's properties with functions resolved and translation applied.
+
+use indexmap::IndexMap;
+use kiln_template::constraint::{CustomConstraints, DataType, check_all};
+use kiln_value::{Diagnostic, Map, Path, Value, number, text};
+use num_bigint::BigInt;
+use num_traits::FromPrimitive;
+
+use crate::PropertySchema;
+use crate::registry::nearest;
+
+/// A schema by property name.
+pub type Schema = IndexMap<String, PropertySchema>;
+
+/// Everything that is wrong with the data; Heat's own text is that of the first.
+///
+/// * `unknown` says of a place below the properties that its value is not known yet, because what it refers to is
+///   not made: no constraint is checked there, and null is taken for anything.
+/// * `custom` is asked for custom constraints.
+/// * `at` is where the properties stand: `resources.server.properties`.
+pub fn validate(
+    schema: &Schema,
+    data: &Map,
+    unknown: &dyn Fn(&Path) -> bool,
+    custom: &dyn CustomConstraints,
+    at: &Path,
+) -> Vec<Diagnostic> {
+    let mut reader = Reader { check: Some(Check { unknown, custom }), faults: Vec::new() };
+    reader.members(schema, data, &Path::root());
+    reader.faults.into_iter().map(|fault| fault.diagnose(at)).collect()
+}
+
+/// All properties of the schema with their values: coerced, defaults filled in, null where there is none. Names that
+/// the schema does not know are left out.
+///
+/// # Errors
+/// `ValueError` at the first property whose value cannot be had.
+pub fn resolve(schema: &Schema, data: &Map) -> Result<Map, Diagnostic> {
+    schema.iter().map(|(name, property)| Ok((name.clone(), value(name, property, data)?))).collect()
+}
+
+/// The value of one property, as [`resolve`] gives it.
+///
+/// # Errors
+/// `ValueError` if it cannot be had.
+pub fn value(name: &str, property: &PropertySchema, data: &Map) -> Result<Value, Diagnostic> {
+    let mut reader = Reader { check: None, faults: Vec::new() };
+    let value = reader.member(name, property, data, &Path::root());
+    match reader.faults.into_iter().next() {
+        Some(fault) => Err(Diagnostic::new("ValueError", fault.message).at(fault.path)),
+        None => Ok(value),
+    }
+}
+
+/// Gives the template's `description` of a resource to a type that has an updatable property of this name and no
+/// value for it.
+pub fn describe(schema: &Schema, data: &mut Map, description: Option<&str>) {
+    let wanted = schema.get("description").is_some_and(|p| p.update_allowed && p.default.is_none() && !p.required);
+    if let (true, Some(text)) = (wanted, description.filter(|text| !text.is_empty())) {
+        data.entry("description".to_owned()).or_insert_with(|| text.into());
+    }
+}
+
+struct Check<'a> {
+    unknown: &'a dyn Fn(&Path) -> bool,
+    custom: &'a dyn CustomConstraints,
+}
+
+/// Something wrong at a place below the properties.
+struct Fault {
+    path: Path,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Fault {
+    fn diagnose(self, at: &Path) -> Diagnostic {
+        let mut path = at.clone();
+        path.0.extend(self.path.0);
+        let text = if path.is_root() {
+            format!("Property error: {}", self.message)
+        } else {
+            format!("Property error: {path}: {}", self.message)
+        };
+        let diagnostic = Diagnostic::new("StackValidationFailed", text).at(path);
+        match self.hint {
+            Some(hint) => diagnostic.hint(hint),
+            None => diagnostic,
+        }
+    }
+}
+
+/// Walks data along a schema and collects what is wrong; with `check` also unknown names and constraints.
+struct Reader<'a> {
+    check: Option<Check<'a>>,
+    faults: Vec<Fault>,
+}
+
+impl Reader<'_> {
+    fn fault(&mut self, path: &Path, message: impl Into<String>) {
+        self.faults.push(Fault { path: path.clone(), message: message.into(), hint: None });
+    }
+
+    fn is_unknown(&self, path: &Path) -> bool {
+        self.check.as_ref().is_some_and(|check| (check.unknown)(path))
+    }
+
+    fn members(&mut self, schema: &Schema, data: &Map, at: &Path) -> Map {
+        if self.check.is_some() {
+            for name in data.keys().filter(|name| !schema.contains_key(*name)) {
+                let near = nearest(name, schema.keys().map(String::as_str));
+                self.faults.push(Fault {
+                    path: at.clone(),
+                    message: format!("Unknown Property {name}"),
+                    hint: near.map(|near| format!("Did you mean {near}?")),
+                });
+            }
+        }
+        schema.iter().map(|(name, property)| (name.clone(), self.member(name, property, data, at))).collect()
+    }
+
+    fn member(&mut self, name: &str, property: &PropertySchema, data: &Map, at: &Path) -> Value {
+        let path = at.key(name);
+        let value = match data.get(name) {
+            Some(given) => self.value(property, given, &path),
+            None if property.default.is_some() => self.value(property, &Value::Null, &path),
+            None => {
+                if property.required {
+                    self.fault(at, format!("Property {name} not assigned"));
+                }
+                Value::Null
+            }
+        };
+        if self.check.is_some() && !property.implemented && data.contains_key(name) {
+            self.fault(at, format!("Property {name} not implemented yet"));
+        }
+        value
+    }
+
+    fn value(&mut self, property: &PropertySchema, given: &Value, path: &Path) -> Value {
+        let unknown = self.is_unknown(path);
+        if unknown && given.is_null() {
+            return Value::Null;
+        }
+        let before = self.faults.len();
+        let value = match self.coerce(property, given, path) {
+            Ok(value) => value,
+            Err(message) => {
+                self.fault(path, message);
+                return Value::Null;
+            }
+        };
+        if let Some(check) = self.check.as_ref().filter(|_| !unknown && self.faults.len() == before) {
+            let typed = property.kind.property();
+            if let Err(error) = check_all(&property.constraints, &value, typed, check.custom) {
+                self.fault(path, error.message.clone());
+            }
+        }
+        value
+    }
+
+    fn coerce(&mut self, property: &PropertySchema, given: &Value, path: &Path) -> Result<Value, String> {
+        let empty;
+        let given = if given.is_null() {
+            empty = fallback(property);
+            &empty
+        } else {
+            given
+        };
+        match property.kind {
+            DataType::Any => Ok(given.clone()),
+            DataType::String => string(given),
+            DataType::Integer => integer(given),
+            DataType::Number => number::str_to_num(given).map_err(|e| e.message.clone()),
+            DataType::Boolean => boolean(given),
+            DataType::Map => self.map(property, given, path),
+            DataType::List => self.list(property, given, path),
+        }
+    }
+
+    fn map(&mut self, property: &PropertySchema, given: &Value, path: &Path) -> Result<Value, String> {
+        match given {
+            Value::Map(map) => Ok(match property.members() {
+                Some(schema) => self.members(schema, map, path).into(),
+                None => given.clone(),
+            }),
+            Value::Str(_) if property.allow_conversion => Ok(given.clone()),
+            Value::List(_) if property.allow_conversion => Ok(text::json(given).into()),
+            other => Err(format!("\"{}\" is not a map", text::str(other))),
+        }
+    }
+
+    fn list(&mut self, property: &PropertySchema, given: &Value, path: &Path) -> Result<Value, String> {
+        let split: Vec<Value>;
+        let items = match given {
+            Value::List(items) => items,
+            Value::Str(joined) if property.allow_conversion => {
+                split = if joined.is_empty() { Vec::new() } else { joined.split(',').map(Value::from).collect() };
+                &split
+            }
+            other => return Err(format!("\"{}\" is not a list", text::repr(other))),
+        };
+        Ok(match property.items() {
+            Some(schema) => {
+                items.iter().enumerate().map(|(i, item)| self.value(schema, item, &path.index(i))).collect()
+            }
+            None => Value::List(items.clone()),
+        })
+    }
+}
+
+/// What stands for null: the default, else the type's empty value.
+fn fallback(property: &PropertySchema) -> Value {
+    match (&property.default, property.kind) {
+        (_, DataType::Any) => Value::Null,
+        (Some(default), DataType::Map) => default.clone(),
+        (Some(default), _) if default.is_truthy() => default.clone(),
+        (_, DataType::String) => "".into(),
+        (_, DataType::Integer | DataType::Number) => Value::Int(0),
+        (_, DataType::Boolean) => false.into(),
+        (_, DataType::Map) => Map::new().into(),
+        (_, DataType::List) => Value::List(Vec::new()),
+    }
+}
+
+fn string(given: &Value) -> Result<Value, String> {
+    match given {
+        Value::Str(_) => Ok(given.clone()),
+        Value::Bool(_) | Value::Int(_) | Value::BigInt(_) => Ok(text::str(given).into()),
+        other => Err(format!("Value must be a string; got {}", text::repr(other))),
+    }
+}
+
+/// Python's `int(value)`: texts are read, floats lose their fraction.
+fn integer(given: &Value) -> Result<Value, String> {
+    let refused = || format!("Value '{}' is not an integer", text::str(given));
+    match given {
+        Value::Bool(b) => Ok(Value::Int(i64::from(*b))),
+        Value::Float(f) if f.is_infinite() => Err("cannot convert float infinity to integer".to_owned()),
+        Value::Float(f) => BigInt::from_f64(f.trunc()).map(Value::from).ok_or_else(refused),
+        Value::Str(digits) => number::parse_int(digits).ok_or_else(refused),
+        other => number::str_to_num(other).map_err(|e| e.message.clone()),
+    }
+}
+
+fn boolean(given: &Value) -> Result<Value, String> {
+    match given {
+        Value::Bool(_) => Ok(given.clone()),
+        Value::Str(word) => match word.to_lowercase().as_str() {
+            "true" => Ok(true.into()),
+            "false" => Ok(false.into()),
+            other => Err(format!("\"{other}\" is not a valid boolean")),
+        },
+        other => Err(format!("\"{}\" is not a valid boolean", text::str(other))),
+    }
+}

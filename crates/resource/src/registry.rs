@@ -1,0 +1,139 @@
+//! The resource types that an engine knows, each with its driver.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kiln_value::Map;
+
+use crate::{Context, Driver, Failure, Operation, ResourceType, Step};
+
+/// A type and its driver.
+pub struct Entry {
+    /// The type.
+    pub resource_type: ResourceType,
+    /// Its code.
+    pub driver: Arc<dyn Driver>,
+}
+
+/// All resource types by name. Built once by the binary, then only read.
+#[derive(Clone, Default)]
+pub struct Registry {
+    entries: BTreeMap<String, Arc<Entry>>,
+}
+
+impl Registry {
+    /// No types.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The given types, each with the driver that `driver` has for it. A type for which there is none is validated
+    /// and shown, and refuses to be made.
+    pub fn build(
+        types: impl IntoIterator<Item = ResourceType>,
+        mut driver: impl FnMut(&ResourceType) -> Option<Arc<dyn Driver>>,
+    ) -> Self {
+        let mut registry = Self::new();
+        for resource_type in types {
+            let driver = driver(&resource_type).unwrap_or_else(|| Arc::new(NotImplemented));
+            registry.insert(resource_type, driver);
+        }
+        registry
+    }
+
+    /// Adds a type, in place of one of the same name.
+    pub fn insert(&mut self, resource_type: ResourceType, driver: Arc<dyn Driver>) {
+        self.entries.insert(resource_type.name.clone(), Arc::new(Entry { resource_type, driver }));
+    }
+
+    /// The type of this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<Entry>> {
+        self.entries.get(name)
+    }
+
+    /// The names of all types, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
+    /// All types, in the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.entries.values()
+    }
+
+    /// The name that was likely meant.
+    pub fn suggest(&self, name: &str) -> Option<&str> {
+        nearest(name, self.names())
+    }
+}
+
+/// The driver of types that Kiln only knows by their schema.
+struct NotImplemented;
+
+#[async_trait]
+impl Driver for NotImplemented {
+    async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
+        match operation {
+            // Nothing was ever made, so nothing is left to take away.
+            Operation::Delete => Ok(Step::done()),
+            _ => Err(Failure::other("NotSupported", format!("{} is not implemented yet.", cx.facts.resource_type))),
+        }
+    }
+
+    fn is_pure(&self) -> bool {
+        true
+    }
+
+    async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {
+        Ok(Map::new())
+    }
+}
+
+/// The candidate that differs least from a mistyped name, if it differs little: at most a third of its characters,
+/// upper and lower case being the same.
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = (name.chars().count() / 3).max(1);
+    let wanted = name.to_lowercase();
+    candidates
+        .into_iter()
+        .map(|candidate| (distance(&wanted, &candidate.to_lowercase()), candidate))
+        .filter(|(distance, _)| *distance <= limit)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Levenshtein's distance.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut left = i + 1;
+        let mut diagonal = i;
+        for (y, above) in b.iter().zip(row.iter_mut().skip(1)) {
+            let here = (diagonal + usize::from(x != *y)).min(*above + 1).min(left + 1);
+            diagonal = *above;
+            *above = here;
+            left = here;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suggests_what_was_meant() {
+        let names = ["OS::Nova::Server", "OS::Neutron::Net", "OS::Neutron::Port"];
+        assert_eq!(nearest("OS::Nova::Sever", names), Some("OS::Nova::Server"));
+        assert_eq!(nearest("os::neutron::net", names), Some("OS::Neutron::Net"));
+        assert_eq!(nearest("Something::Else::Entirely", names), None);
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+    }
+}

@@ -1,0 +1,115 @@
+//! How a plain REST noun is asked for: the `rest` part of a definition file (docs/resource-types.md).
+
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use kiln_value::Map;
+
+use crate::Method;
+
+/// Requests of a type whose objects live in a REST collection.
+///
+/// In every path `{id}` is the physical id, `{project}` the project's id and `{x}` the property `x`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rest {
+    /// Where objects are made and listed.
+    pub collection: String,
+    /// One object.
+    pub item: String,
+    /// Key around an object in requests and answers.
+    pub member: Option<String>,
+    /// Key around the list.
+    pub list: String,
+    /// Key of the object's id.
+    pub id: String,
+    /// Microversion of every request.
+    pub microversion: Option<String>,
+    /// The property that is sent as the physical name where it is not given.
+    pub name: Option<String>,
+    /// How it is made.
+    pub create: RestCreate,
+    /// How it is changed; none if it cannot be.
+    pub update: Option<RestUpdate>,
+    /// How it is taken away.
+    pub delete: RestDelete,
+    /// When it is ready; none if at once.
+    pub ready: Option<Ready>,
+    /// How a lost create is found again.
+    pub adopt: Adopt,
+    /// Properties that are sent by requests of their own.
+    pub parts: IndexMap<String, RestPart>,
+}
+
+/// The request that makes an object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RestCreate {
+    /// Usually POST.
+    pub method: Method,
+    /// Usually the collection.
+    pub path: String,
+    /// Properties that are not sent.
+    pub omit: Vec<String>,
+    /// Constant entries of the body.
+    pub add: Map,
+}
+
+/// The request that changes an object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RestUpdate {
+    /// PUT, PATCH or POST.
+    pub method: Method,
+    /// Usually the item.
+    pub path: String,
+    /// Properties that are not sent.
+    pub omit: Vec<String>,
+    /// Whether all properties are sent and not only the changed ones.
+    pub whole: bool,
+}
+
+/// The request that takes an object away.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RestDelete {
+    /// Usually the item.
+    pub path: String,
+    /// Whether it is gone only when GET answers 404.
+    pub wait: bool,
+}
+
+/// When an object is ready. Values are compared without regard to case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ready {
+    /// Path of the state in the object.
+    pub at: Vec<String>,
+    /// States of a ready object.
+    pub done: Vec<String>,
+    /// States of a failed object.
+    pub failed: Vec<String>,
+    /// Path of the reason of a failure in the object.
+    pub reason: Option<Vec<String>>,
+    /// Time between two looks.
+    pub every: Duration,
+}
+
+/// How a create whose answer was lost is recognised in the collection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Adopt {
+    /// It cannot be, or need not be.
+    Never,
+    /// By its name, given or physical.
+    Name,
+    /// By the attempt's token in this property where the template leaves it empty, else by the name.
+    Mark(String),
+    /// By these properties: a natural key.
+    Match(Vec<String>),
+}
+
+/// A property that is sent on its own: body `{ <wire>: value }`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RestPart {
+    /// Usually PUT.
+    pub method: Method,
+    /// Where to.
+    pub path: String,
+    /// Key in the body.
+    pub wire: String,
+}

@@ -1,0 +1,255 @@
+//! From the properties that a template gives to those that a driver gets: former names, names to ids.
+//!
+//! Two halves, so that asking the cloud stays outside: [`lookups`] says what must be found, [`apply`] puts the
+//! answers in. Rules and their order: semantics.md §6.
+
+use std::collections::HashMap;
+
+use kiln_value::{Diagnostic, Map, Path, Value};
+
+/// What a rule does to the value at its path.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Rule {
+    /// Appends to a list.
+    Add(Source),
+    /// Puts another value there.
+    Replace(Source),
+    /// Turns a name or id into the id.
+    Find(String),
+    /// Takes the value away.
+    Delete,
+}
+
+/// Where the value of [`Rule::Add`] and [`Rule::Replace`] comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// A constant; a text `{name}` in it stands for that property's value.
+    Value(Value),
+    /// A property: its path from where the rule's property stands.
+    Sibling(Vec<String>),
+}
+
+/// A translation rule.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Translation {
+    /// Names from the properties down; indexes of lists are left out.
+    pub path: Vec<String>,
+    /// What is done.
+    pub rule: Rule,
+    /// The property that must be given for the rule to hold.
+    pub when: Option<String>,
+}
+
+/// A name that the cloud must resolve.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Lookup {
+    /// Kind of thing: `neutron.network`.
+    pub finder: String,
+    /// Its name or id.
+    pub value: String,
+}
+
+/// What lookups found: the ids.
+pub type Answers = HashMap<Lookup, String>;
+
+/// The names that must be resolved before [`apply`].
+pub fn lookups(rules: &[Translation], data: &Map) -> Vec<Lookup> {
+    let mut found = Vec::new();
+    let Ok(data) = rewrite(rules, data.clone()) else { return found };
+    let holding = active(rules, &data);
+    let data = Value::Map(data);
+    for rule in holding {
+        let Rule::Find(finder) = &rule.rule else { continue };
+        visit(&data, &rule.path, &mut |value| {
+            each_text(value, &mut |text| {
+                let lookup = Lookup { finder: finder.clone(), value: text.to_owned() };
+                if !found.contains(&lookup) {
+                    found.push(lookup);
+                }
+            });
+        });
+    }
+    found
+}
+
+/// The properties translated. Names without an answer stay as they are: while a stack is only being validated, what
+/// they name may not be there yet.
+///
+/// # Errors
+/// `StackValidationFailed` if a property is given by its former and by its present name.
+pub fn apply(rules: &[Translation], data: Map, answers: &Answers) -> Result<Map, Diagnostic> {
+    let mut data = rewrite(rules, data)?;
+    let holding = active(rules, &data);
+    for rule in &holding {
+        let Rule::Find(finder) = &rule.rule else { continue };
+        edit(&mut data, &rule.path, &Path::root(), &mut |map, key, _| {
+            if let Some(value) = map.get_mut(key) {
+                answer(value, finder, answers);
+            }
+            Ok(())
+        })?;
+    }
+    for rule in holding.iter().filter(|r| r.rule == Rule::Delete) {
+        edit(&mut data, &rule.path, &Path::root(), &mut |map, key, _| {
+            map.shift_remove(key);
+            Ok(())
+        })?;
+    }
+    Ok(data)
+}
+
+/// Additions, then replacements: everything before the lookups.
+fn rewrite(rules: &[Translation], mut data: Map) -> Result<Map, Diagnostic> {
+    let given = data.clone();
+    for rule in active(rules, &given) {
+        if let Rule::Add(source) = &rule.rule {
+            edit(&mut data, &rule.path, &Path::root(), &mut |map, key, at| add(map, key, source, &given, at))?;
+        }
+    }
+    for rule in active(rules, &given) {
+        if let Rule::Replace(source) = &rule.rule {
+            edit(&mut data, &rule.path, &Path::root(), &mut |map, key, at| {
+                replace(map, key, source, &given, &rule.path, at)
+            })?;
+        }
+    }
+    Ok(data)
+}
+
+/// The rules whose condition holds.
+fn active<'a>(rules: &'a [Translation], data: &Map) -> Vec<&'a Translation> {
+    let given = |name: &String| data.get(name).is_some_and(|v| !v.is_null());
+    rules.iter().filter(|rule| rule.when.as_ref().is_none_or(given)).collect()
+}
+
+type Edit<'a> = dyn FnMut(&mut Map, &str, &Path) -> Result<(), Diagnostic> + 'a;
+
+/// Calls `with` for every map that holds (or may hold) the last name of the path, through lists.
+fn edit(map: &mut Map, path: &[String], at: &Path, with: &mut Edit<'_>) -> Result<(), Diagnostic> {
+    let Some((key, rest)) = path.split_first() else { return Ok(()) };
+    let here = at.key(key);
+    if rest.is_empty() {
+        return with(map, key, &here);
+    }
+    match map.get_mut(key) {
+        Some(Value::Map(inner)) => edit(inner, rest, &here, with),
+        Some(Value::List(items)) => {
+            for (i, item) in items.iter_mut().enumerate() {
+                if let Value::Map(inner) = item {
+                    edit(inner, rest, &here.index(i), with)?;
+                }
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Calls `with` for every value at the path, through lists.
+fn visit(value: &Value, path: &[String], with: &mut dyn FnMut(&Value)) {
+    let Some((key, rest)) = path.split_first() else { return with(value) };
+    match value {
+        Value::Map(map) => {
+            if let Some(inner) = map.get(key) {
+                visit(inner, rest, with);
+            }
+        }
+        Value::List(items) => items.iter().for_each(|item| visit(item, path, with)),
+        _ => {}
+    }
+}
+
+fn each_text(value: &Value, with: &mut dyn FnMut(&str)) {
+    match value {
+        Value::Str(text) if !text.is_empty() => with(text),
+        Value::List(items) => items.iter().for_each(|item| each_text(item, with)),
+        _ => {}
+    }
+}
+
+fn answer(value: &mut Value, finder: &str, answers: &Answers) {
+    match value {
+        Value::Str(text) => {
+            let lookup = Lookup { finder: finder.to_owned(), value: std::mem::take(text) };
+            *text = answers.get(&lookup).cloned().unwrap_or(lookup.value);
+        }
+        Value::List(items) => items.iter_mut().for_each(|item| answer(item, finder, answers)),
+        _ => {}
+    }
+}
+
+fn add(map: &mut Map, key: &str, source: &Source, given: &Map, at: &Path) -> Result<(), Diagnostic> {
+    let more = match source {
+        Source::Value(value) => fill(value, given),
+        Source::Sibling(path) => sibling(map, path).cloned().unwrap_or_default(),
+    };
+    let more = match more {
+        Value::Null => return Ok(()),
+        Value::List(items) => items,
+        one => vec![one],
+    };
+    match map.entry(key.to_owned()).or_insert(Value::Null) {
+        Value::List(items) => items.extend(more),
+        empty @ Value::Null => *empty = Value::List(more),
+        _ => {
+            let text = format!(
+                "Incorrect translation rule using - cannot resolve Add rule for non-list translation value \"{at}\"."
+            );
+            return Err(Diagnostic::new("ValueError", text).at(at.clone()));
+        }
+    }
+    Ok(())
+}
+
+fn replace(
+    map: &mut Map,
+    key: &str,
+    source: &Source,
+    given: &Map,
+    rule_path: &[String],
+    at: &Path,
+) -> Result<(), Diagnostic> {
+    let value = match source {
+        Source::Value(value) => Some(fill(value, given)),
+        Source::Sibling(path) => take(map, path),
+    };
+    let Some(value) = value.filter(|v| !v.is_null()) else { return Ok(()) };
+    if let Source::Sibling(path) = source
+        && value.is_truthy()
+        && map.get(key).is_some_and(Value::is_truthy)
+    {
+        let parents = rule_path.split_last().map_or(&[][..], |(_, parents)| parents);
+        let old = [parents, path].concat().join(".");
+        let text = format!("Cannot define the following properties at the same time: {}, {old}", rule_path.join("."));
+        return Err(Diagnostic::new("StackValidationFailed", text).at(at.clone()));
+    }
+    map.insert(key.to_owned(), value);
+    Ok(())
+}
+
+fn sibling<'a>(map: &'a Map, path: &[String]) -> Option<&'a Value> {
+    let (first, rest) = path.split_first()?;
+    rest.iter().try_fold(map.get(first)?, |value, key| value.get(key))
+}
+
+fn take(map: &mut Map, path: &[String]) -> Option<Value> {
+    let (last, parents) = path.split_last()?;
+    let mut map = map;
+    for key in parents {
+        map = map.get_mut(key)?.as_map_mut()?;
+    }
+    map.shift_remove(last)
+}
+
+/// A constant with the values of properties in place of texts `{name}`.
+fn fill(value: &Value, given: &Map) -> Value {
+    match value {
+        Value::Str(text) => text
+            .strip_prefix('{')
+            .and_then(|t| t.strip_suffix('}'))
+            .map_or_else(|| value.clone(), |name| given.get(name).cloned().unwrap_or_default()),
+        Value::List(items) => items.iter().map(|item| fill(item, given)).collect(),
+        Value::Map(map) => map.iter().map(|(k, v)| (k.clone(), fill(v, given))).collect(),
+        other => other.clone(),
+    }
+}
