@@ -1,4 +1,30 @@
-//! HOT and CFN.
+//! The template languages HOT and CFN.
+//!
+//! A [`Template`] is a value whose version is known. Bound to [`parameter::Parameters`] and [`Files`] it is a
+//! [`Bound`], from which conditions, [`Definition`]s of resources and [`Output`]s are read. Their parts are
+//! [`Expr`]essions, parsed once and resolved as often as the stack moves on, against a [`Scope`] that knows the
+//! resources. Nothing here waits or reads from anywhere.
 
+mod bound;
+mod condition;
 pub mod constraint;
+mod definition;
+mod expr;
+mod function;
+mod group;
+mod output;
 pub mod parameter;
+mod scope;
+mod template;
+pub mod version;
+
+pub use bound::Bound;
+pub use condition::Conditions;
+pub use definition::{Definition, DeletionPolicy};
+pub use expr::{AttributeUse, Expr, Partial, Wanted};
+pub use function::names as function_names;
+pub use group::ParameterGroup;
+pub use output::Output;
+pub use scope::{Facade, ResourceView, Scope, Unbuilt, select};
+pub use template::{Files, Template};
+pub use version::{Release, Version};

@@ -1,0 +1,106 @@
+//! The conditions of a template (`reference/semantics.md` §4.1).
+
+use std::sync::OnceLock;
+
+use indexmap::IndexMap;
+use kiln_value::{Diagnostic, Path, Value, text};
+
+use crate::expr::{Context, Deciding, Expr};
+use crate::function::fault;
+use crate::{Bound, Unbuilt};
+
+/// The conditions of a template, each decided once, when it is first asked for.
+#[derive(Debug, Default)]
+pub struct Conditions {
+    conditions: IndexMap<String, Condition>,
+}
+
+#[derive(Debug)]
+struct Condition {
+    expr: Expr,
+    decided: OnceLock<bool>,
+}
+
+/// A chain of conditions may nest this deep in all.
+const MAX_DEPTH: usize = 400;
+
+impl Conditions {
+    pub(crate) fn parse(bound: &Bound) -> Result<Self, Diagnostic> {
+        let Some(section) = bound.template().conditions() else { return Ok(Self::default()) };
+        let path = Path::root().key(bound.template().words().conditions);
+        let Value::Map(definitions) = section else {
+            let kind = section.kind().python_name();
+            let message =
+                format!("Conditions validation error: Condition definitions must be a map. Found a {kind} instead");
+            return Err(Diagnostic::new("StackValidationFailed", message).at(path));
+        };
+        let parse = |(name, definition): (&String, &Value)| {
+            let expr = Expr::parse_condition(bound, definition, &path.key(name.as_str()))?;
+            Ok((name.clone(), Condition { expr, decided: OnceLock::new() }))
+        };
+        Ok(Self { conditions: definitions.iter().map(parse).collect::<Result<_, _>>()? })
+    }
+
+    /// The names of the conditions.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.conditions.keys().map(String::as_str)
+    }
+
+    /// Checks that every definition is a truth value or a call, and the calls.
+    ///
+    /// Fails with `StackValidationFailed`.
+    pub fn validate(&self, bound: &Bound) -> Result<(), Diagnostic> {
+        let scope = Unbuilt::empty(bound);
+        self.conditions.iter().try_for_each(|(name, condition)| {
+            if !condition.expr.is_call() {
+                truth(name, &condition.expr.source())?;
+            }
+            condition.expr.validate(&scope, &Path::root())
+        })
+    }
+
+    /// Whether a condition holds.
+    ///
+    /// Fails with `ValueError` if there is none of that name, with `StackValidationFailed` if it is defined in a
+    /// circle or is no truth value, and with what its functions raise.
+    pub fn holds(&self, bound: &Bound, name: &str) -> Result<bool, Diagnostic> {
+        self.decide(&Value::from(name), &Context::new(&Unbuilt::empty(bound)))
+    }
+
+    /// Whether the condition of that name holds, asked for while others are being decided.
+    pub(crate) fn decide(&self, name: &Value, context: &Context) -> Result<bool, Diagnostic> {
+        let known = name.as_str().and_then(|name| self.conditions.get_key_value(name));
+        let Some((name, condition)) = known else {
+            return Err(fault::value_error(format!("Invalid condition \"{}\"", text::str(name))));
+        };
+        if let Some(decided) = condition.decided.get() {
+            return Ok(*decided);
+        }
+        let mut chain = context.deciding;
+        while let Some(deciding) = chain {
+            if deciding.name == name {
+                return Err(invalid(name, &format!("Circular definition for condition \"{name}\"")));
+            }
+            chain = deciding.outer;
+        }
+        let depth = condition.expr.node().depth() + context.deciding.map_or(0, |deciding| deciding.depth);
+        if depth > MAX_DEPTH {
+            return Err(invalid(name, &format!("The definition of condition \"{name}\" is nested too deeply")));
+        }
+        let deciding = Deciding { name, outer: context.deciding, depth };
+        let value = condition.expr.node().resolve(&Context { scope: context.scope, deciding: Some(&deciding) })?;
+        let decided = truth(name, &value)?;
+        Ok(*condition.decided.get_or_init(|| decided))
+    }
+}
+
+fn truth(name: &str, value: &Value) -> Result<bool, Diagnostic> {
+    value.as_bool().ok_or_else(|| {
+        invalid(name, &format!("The definition of condition \"{name}\" is invalid: {}", text::str(value)))
+    })
+}
+
+fn invalid(name: &str, message: &str) -> Diagnostic {
+    Diagnostic::new("StackValidationFailed", format!("Condition validation error: {message}"))
+        .at(Path::root().key("conditions").key(name))
+}

@@ -1,0 +1,315 @@
+//! What a template says of a resource.
+
+use indexmap::{IndexMap, IndexSet};
+use kiln_value::{Diagnostic, Map, Path, Value, text};
+
+use crate::expr::{AttributeUse, Context, Expr, Wanted};
+use crate::function::{condition, fault};
+use crate::{Bound, Scope, Unbuilt};
+
+/// What becomes of a resource's object when the resource goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum DeletionPolicy {
+    /// It is deleted.
+    #[default]
+    Delete,
+    /// It is left alone.
+    Retain,
+    /// It is saved in a snapshot, then deleted; only types that can do so take it.
+    Snapshot,
+}
+
+impl DeletionPolicy {
+    /// Heat's word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Delete => "Delete",
+            Self::Retain => "Retain",
+            Self::Snapshot => "Snapshot",
+        }
+    }
+
+    fn from_word(word: &str, lower_case: bool) -> Option<Self> {
+        match word {
+            "Delete" => Some(Self::Delete),
+            "Retain" => Some(Self::Retain),
+            "Snapshot" => Some(Self::Snapshot),
+            "delete" if lower_case => Some(Self::Delete),
+            "retain" if lower_case => Some(Self::Retain),
+            "snapshot" if lower_case => Some(Self::Snapshot),
+            _ => None,
+        }
+    }
+}
+
+/// A resource whose condition holds, as its template defines it. What the template does not give is the literal null.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// Logical name.
+    pub name: String,
+    /// Type as written: `OS::Nova::Server`, `server.yaml`.
+    pub resource_type: String,
+    /// Properties: a map or a call.
+    pub properties: Expr,
+    /// Metadata: a map or a call.
+    pub metadata: Expr,
+    /// Names that the resource must wait for.
+    pub depends_on: Vec<String>,
+    /// Deletion policy as written; see [`Definition::deletion_policy`].
+    pub deletion_policy: Option<DeletionPolicy>,
+    /// Update policy: a map or a call.
+    pub update_policy: Expr,
+    /// Description; empty if there is none.
+    pub description: String,
+    /// The id of the existing object that the resource stands for.
+    pub external_id: Option<Expr>,
+}
+
+impl Definition {
+    /// The deletion policy that counts: an external object is always retained.
+    pub fn deletion_policy(&self) -> DeletionPolicy {
+        match &self.external_id {
+            Some(_) => DeletionPolicy::Retain,
+            None => self.deletion_policy.unwrap_or_default(),
+        }
+    }
+
+    /// The names of the resources that this one needs: `depends_on` and every reference in properties and metadata.
+    ///
+    /// `depends_on` is taken as it stands. Fails with `InvalidTemplateReference` for a reference to a resource that
+    /// is not in `scope`, and with `InvalidExternalResourceDependency` for an external resource that depends on any.
+    pub fn requires(&self, scope: &dyn Scope) -> Result<IndexSet<String>, Diagnostic> {
+        if let Some(id) = &self.external_id {
+            let id = id.value(scope)?;
+            if id.is_truthy() {
+                return match self.depends_on.is_empty() {
+                    true => Ok(IndexSet::new()),
+                    false => Err(Diagnostic::new(
+                        "InvalidExternalResourceDependency",
+                        format!("Invalid dependency with external {} resource: {}", self.resource_type, text::str(&id)),
+                    )),
+                };
+            }
+        }
+        let mut names: IndexSet<String> = self.depends_on.iter().cloned().collect();
+        for (expr, section) in [(&self.properties, "Properties"), (&self.metadata, "Metadata")] {
+            names.extend(expr.requires(scope, &format!("{}.{section}", self.name))?);
+        }
+        Ok(names)
+    }
+
+    /// As [`Definition::requires`], but only what there is: names of resources with a false condition are left out,
+    /// unknown ones fail with `InvalidTemplateReference`.
+    pub fn dependencies(&self, scope: &dyn Scope) -> Result<IndexSet<String>, Diagnostic> {
+        let mut names = self.requires(scope)?;
+        if let Some(unknown) =
+            names.iter().find(|name| scope.resource(name).is_none() && !scope.bound().has_resource(name))
+        {
+            return Err(fault::bad_reference(unknown, &self.name));
+        }
+        names.retain(|name| scope.resource(name).is_some());
+        Ok(names)
+    }
+
+    /// All attributes of other resources that it reads in properties and metadata.
+    pub fn attributes(&self, scope: &dyn Scope) -> Vec<AttributeUse> {
+        [&self.properties, &self.metadata].into_iter().flat_map(|expr| expr.attributes(scope)).collect()
+    }
+
+    /// Which attributes of one resource it reads.
+    pub fn attributes_of(&self, resource: &str, scope: &dyn Scope) -> Vec<Wanted> {
+        let uses = self.attributes(scope).into_iter();
+        uses.filter(|attribute| attribute.resource == resource).map(|attribute| attribute.wanted).collect()
+    }
+
+    /// Checks the calls in it; the error shows the path from the template's root.
+    ///
+    /// Fails with `StackValidationFailed`.
+    pub fn validate(&self, scope: &dyn Scope) -> Result<(), Diagnostic> {
+        let words = scope.bound().template().words();
+        let path = Path::root().key(words.resources).key(self.name.as_str());
+        self.properties.validate(scope, &path.key(words.properties))?;
+        self.metadata.validate(scope, &path.key(words.metadata))?;
+        self.update_policy.validate(scope, &path.key(words.update_policy))?;
+        self.external_id.iter().try_for_each(|id| id.validate(scope, &path.key("external_id")))
+    }
+}
+
+impl Bound {
+    /// The resources whose condition holds, in the template's order.
+    ///
+    /// Fails with `StackValidationFailed` for the first that is malformed.
+    pub fn definitions(&self) -> Result<IndexMap<String, Definition>, Diagnostic> {
+        self.conditions()?;
+        let mut definitions = IndexMap::new();
+        for (name, value) in self.template().resources()? {
+            if let Some(definition) = self.definition(name, value)? {
+                definitions.insert(name.clone(), definition);
+            }
+        }
+        Ok(definitions)
+    }
+
+    /// The definition of a resource; `None` if its condition is false.
+    fn definition(&self, name: &str, value: &Value) -> Result<Option<Definition>, Diagnostic> {
+        let path = Path::root().key(self.template().words().resources).key(name);
+        let read = || {
+            let reader = Reader { bound: self, name, fields: self.fields(value)?, path: &path };
+            Ok((reader.read()?, reader.condition()?))
+        };
+        // Python's plain errors show no path here.
+        let (definition, condition) = read().map_err(|error: Diagnostic| match fault::is_plain(&error) {
+            true => Diagnostic::new("StackValidationFailed", error.message.clone()).at(path.clone()),
+            false => error,
+        })?;
+        let Some(condition) = condition else { return Ok(Some(definition)) };
+        let enabled = self.enabled(&condition, &path.key(self.template().words().condition))?;
+        Ok(enabled.then_some(definition))
+    }
+
+    /// Whether a resource or an output is there by its condition.
+    pub(crate) fn enabled(&self, condition: &Expr, path: &Path) -> Result<bool, Diagnostic> {
+        let scope = Unbuilt::empty(self);
+        let context = Context::new(&scope);
+        let decide = || match condition.value(&scope)? {
+            Value::Null => Ok(true),
+            condition => condition::holds(&condition, &context),
+        };
+        decide().map_err(|error: Diagnostic| match &*error.class {
+            "ValueError" => {
+                Diagnostic::new("StackValidationFailed", format!("{path}: {}", error.message)).at(path.clone())
+            }
+            _ => error,
+        })
+    }
+
+    /// The fields of a resource, of which HOT checks the names.
+    fn fields<'a>(&self, value: &'a Value) -> Result<&'a Map, Diagnostic> {
+        let release = self.release();
+        let words = self.template().words();
+        let is_hot = release.dialect() == crate::version::Dialect::Hot;
+        let is_known = |key: &str| {
+            [
+                words.resource_type,
+                words.properties,
+                words.metadata,
+                words.depends_on,
+                words.deletion_policy,
+                words.update_policy,
+                words.description,
+            ]
+            .contains(&key)
+                || (key == words.condition && release.has_conditions())
+                || (key == "external_id" && release.has_external_id())
+        };
+        let keys: Vec<&str> = match value {
+            Value::Map(map) => map.keys().map(String::as_str).collect(),
+            Value::List(items) => items.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        };
+        let unknown: Vec<_> = keys.into_iter().filter(|key| is_hot && !is_known(key)).collect();
+        if !unknown.is_empty() {
+            let message = format!("Invalid keyword(s) inside a resource definition: {}", unknown.join(", "));
+            return Err(fault::value_error(message));
+        }
+        value.as_map().ok_or_else(|| {
+            let kind = value.kind().python_name();
+            fault::type_error(if is_hot {
+                format!("'{kind}' object is not iterable")
+            } else {
+                format!("argument of type '{kind}' is not iterable")
+            })
+        })
+    }
+}
+
+/// Reads the fields of one resource.
+struct Reader<'a> {
+    bound: &'a Bound,
+    name: &'a str,
+    fields: &'a Map,
+    path: &'a Path,
+}
+
+impl Reader<'_> {
+    fn read(&self) -> Result<Definition, Diagnostic> {
+        let words = self.bound.template().words();
+        if !self.fields.contains_key(words.resource_type) {
+            return Err(fault::key_error(format!("Resource {} is missing \"{}\"", self.name, words.resource_type)));
+        }
+        let is_map = |expr: &Expr| expr.is_call() || expr.entries().is_some();
+        let is_text = |expr: &Expr| expr.is_call() || expr.as_str().is_some();
+        let no_call = |expr: &Expr| expr.as_str().is_some();
+        Ok(Definition {
+            name: self.name.to_owned(),
+            resource_type: self
+                .field(words.resource_type, "string", no_call)?
+                .and_then(|expr| expr.as_str().map(str::to_owned))
+                .unwrap_or_default(),
+            properties: self.field(words.properties, "object", is_map)?.unwrap_or_default(),
+            metadata: self.field(words.metadata, "object", is_map)?.unwrap_or_default(),
+            depends_on: self.depends_on(words.depends_on)?,
+            deletion_policy: self.deletion_policy(self.field(words.deletion_policy, "string", is_text)?)?,
+            update_policy: self.field(words.update_policy, "object", is_map)?.unwrap_or_default(),
+            description: match self.fields.get(words.description) {
+                None => String::new(),
+                Some(Value::Str(description)) => description.clone(),
+                Some(_) => return Err(self.wrong_type(words.description, "string")),
+            },
+            external_id: match self.bound.release().has_external_id() {
+                true => self.field("external_id", "string", is_text)?,
+                false => None,
+            },
+        })
+    }
+
+    fn wrong_type(&self, key: &str, type_name: &str) -> Diagnostic {
+        fault::type_error(format!("Resource {} {key} type must be {type_name}", self.name))
+    }
+
+    /// A field, parsed, if it is there.
+    fn field(&self, key: &str, type_name: &str, fits: impl Fn(&Expr) -> bool) -> Result<Option<Expr>, Diagnostic> {
+        let Some(value) = self.fields.get(key) else { return Ok(None) };
+        let expr = Expr::parse(self.bound, value, &self.path.key(key))?;
+        if fits(&expr) { Ok(Some(expr)) } else { Err(self.wrong_type(key, type_name)) }
+    }
+
+    fn depends_on(&self, key: &str) -> Result<Vec<String>, Diagnostic> {
+        let names = match self.fields.get(key) {
+            None => return Ok(Vec::new()),
+            Some(Value::Str(name)) => return Ok(vec![name.clone()]),
+            Some(Value::List(names)) => names,
+            Some(_) => return Err(self.wrong_type(key, "list or string")),
+        };
+        let text = |name: &Value| name.as_str().map(str::to_owned);
+        names.iter().map(text).collect::<Option<_>>().ok_or_else(|| {
+            let message = format!("Resource {} {key} must be a list of strings", self.name);
+            Diagnostic::new("StackValidationFailed", message).at(self.path.key(key))
+        })
+    }
+
+    fn deletion_policy(&self, policy: Option<Expr>) -> Result<Option<DeletionPolicy>, Diagnostic> {
+        let Some(policy) = policy else { return Ok(None) };
+        let word = match policy.value(&Unbuilt::empty(self.bound))? {
+            Value::Null => return Ok(None),
+            word => text::str(&word),
+        };
+        match DeletionPolicy::from_word(&word, self.bound.release().has_lower_case_policies()) {
+            Some(policy) => Ok(Some(policy)),
+            None => Err(Diagnostic::new("StackValidationFailed", format!("Invalid deletion policy \"{word}\""))
+                .at(self.path.key(self.bound.template().words().deletion_policy))),
+        }
+    }
+
+    fn condition(&self) -> Result<Option<Expr>, Diagnostic> {
+        let release = self.bound.release();
+        let key = self.bound.template().words().condition;
+        let Some(value) = self.fields.get(key).filter(|_| release.has_conditions()) else { return Ok(None) };
+        let expr = Expr::parse_condition(self.bound, value, &self.path.key(key))?;
+        if expr.is_call() || expr.as_str().is_some() || matches!(expr.source(), Value::Bool(_)) {
+            return Ok(Some(expr));
+        }
+        let is_hot = release.dialect() == crate::version::Dialect::Hot;
+        Err(self.wrong_type(key, if is_hot { "string_or_boolean" } else { "string or boolean" }))
+    }
+}

@@ -1,0 +1,206 @@
+//! The tree of a parsed snippet and how it is resolved.
+
+use std::borrow::Cow;
+
+use indexmap::IndexMap;
+use kiln_value::{Diagnostic, Map, Value};
+
+use crate::function::{Function, fault};
+use crate::{Bound, Scope};
+
+/// A part of a parsed snippet.
+#[derive(Clone, Debug)]
+pub(crate) enum Node {
+    /// Anything but a list or a map.
+    Scalar(Value),
+    List(Vec<Node>),
+    Map(IndexMap<String, Node>),
+    Call(Box<Call>),
+    /// Nothing at all: the missing else of an `if`.
+    Absent,
+}
+
+impl Default for Node {
+    fn default() -> Self {
+        Self::Scalar(Value::Null)
+    }
+}
+
+/// A function with its arguments.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    /// The name by which the template calls it: one implementation may have several.
+    pub(crate) name: &'static str,
+    pub(crate) function: &'static dyn Function,
+    /// The parsed arguments; of an `if` the branch taken.
+    pub(crate) args: Node,
+}
+
+/// What a call is resolved with.
+pub(crate) struct Context<'a> {
+    pub(crate) scope: &'a dyn Scope,
+    /// The conditions that are being decided, innermost first: the chain by which a circle is found.
+    pub(crate) deciding: Option<&'a Deciding<'a>>,
+}
+
+/// A condition that is being decided.
+pub(crate) struct Deciding<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) outer: Option<&'a Deciding<'a>>,
+    /// How many levels the definitions in the chain nest.
+    pub(crate) depth: usize,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(scope: &'a dyn Scope) -> Self {
+        Self { scope, deciding: None }
+    }
+
+    pub(crate) fn bound(&self) -> &'a Bound {
+        self.scope.bound()
+    }
+}
+
+impl Node {
+    pub(crate) fn literal(value: &Value) -> Self {
+        match value {
+            Value::List(items) => Self::List(items.iter().map(Self::literal).collect()),
+            Value::Map(map) => Self::Map(map.iter().map(|(key, value)| (key.clone(), Self::literal(value))).collect()),
+            scalar => Self::Scalar(scalar.clone()),
+        }
+    }
+
+    pub(crate) fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::Scalar(Value::Str(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn as_list(&self) -> Option<&[Self]> {
+        match self {
+            Self::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn as_map(&self) -> Option<&IndexMap<String, Self>> {
+        match self {
+            Self::Map(map) => Some(map),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_call(&self) -> bool {
+        matches!(self, Self::Call(_))
+    }
+
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(self, Self::Scalar(Value::Null))
+    }
+
+    pub(crate) fn is_literal(&self) -> bool {
+        match self {
+            Self::Scalar(_) => true,
+            Self::List(items) => items.iter().all(Self::is_literal),
+            Self::Map(map) => map.values().all(Self::is_literal),
+            Self::Call(_) | Self::Absent => false,
+        }
+    }
+
+    /// Python's truth; a call is an object and so always true.
+    pub(crate) fn is_truthy(&self) -> bool {
+        match self {
+            Self::Scalar(value) => value.is_truthy(),
+            Self::List(items) => !items.is_empty(),
+            Self::Map(map) => !map.is_empty(),
+            Self::Call(_) | Self::Absent => true,
+        }
+    }
+
+    /// How many levels it nests.
+    pub(crate) fn depth(&self) -> usize {
+        1 + match self {
+            Self::Scalar(_) | Self::Absent => 0,
+            Self::List(items) => items.iter().map(Self::depth).max().unwrap_or(0),
+            Self::Map(map) => map.values().map(Self::depth).max().unwrap_or(0),
+            Self::Call(call) => call.args.depth(),
+        }
+    }
+
+    /// The snippet as it was written, but for every `if`, of which the taken branch is left.
+    pub(crate) fn source(&self) -> Value {
+        match self {
+            Self::Scalar(value) => value.clone(),
+            Self::List(items) => Value::List(items.iter().map(Self::source).collect()),
+            Self::Map(map) => Value::Map(map.iter().map(|(key, node)| (key.clone(), node.source())).collect()),
+            Self::Call(call) if call.function.is_macro() => call.args.source(),
+            Self::Call(call) => Value::Map(Map::from([(call.name.to_owned(), call.args.source())])),
+            Self::Absent => Value::Null,
+        }
+    }
+
+    /// The value, null if absent.
+    pub(crate) fn resolve(&self, context: &Context) -> Result<Value, Diagnostic> {
+        self.resolve_nullable(context).map(Option::unwrap_or_default)
+    }
+
+    /// The value; `None` if absent. Absent members of lists and maps are left out.
+    pub(crate) fn resolve_nullable(&self, context: &Context) -> Result<Option<Value>, Diagnostic> {
+        Ok(Some(match self {
+            Self::Scalar(value) => value.clone(),
+            Self::List(items) => {
+                let mut list = Vec::with_capacity(items.len());
+                for item in items {
+                    list.extend(item.resolve_nullable(context)?);
+                }
+                Value::List(list)
+            }
+            Self::Map(map) => {
+                let mut resolved = Map::with_capacity(map.len());
+                for (key, node) in map {
+                    if let Some(value) = node.resolve_nullable(context)? {
+                        resolved.insert(key.clone(), value);
+                    }
+                }
+                Value::Map(resolved)
+            }
+            Self::Call(call) => return call.function.resolve(call, context),
+            Self::Absent => return Ok(None),
+        }))
+    }
+
+    /// The members by which Python unpacks this into `N` names: items, keys or characters.
+    pub(crate) fn unpack<const N: usize>(&self) -> Result<[Cow<'_, Self>; N], Diagnostic> {
+        let text = |text: &str| Cow::Owned(Self::Scalar(text.into()));
+        let members: Vec<Cow<'_, Self>> = match self {
+            Self::List(items) => items.iter().map(Cow::Borrowed).collect(),
+            Self::Map(map) => map.keys().map(|key| text(key)).collect(),
+            Self::Scalar(Value::Str(s)) => s.chars().map(|c| text(c.encode_utf8(&mut [0; 4]))).collect(),
+            Self::Scalar(value) => {
+                return Err(fault::type_error(format!(
+                    "cannot unpack non-iterable {} object",
+                    fault::type_name(value)
+                )));
+            }
+            Self::Call(call) => {
+                return Err(fault::type_error(format!("cannot unpack non-iterable {} call", call.name)));
+            }
+            Self::Absent => return Err(fault::type_error("cannot unpack non-iterable ellipsis object")),
+        };
+        <[Cow<'_, Self>; N]>::try_from(members).map_err(|members| {
+            fault::value_error(if members.len() < N {
+                format!("not enough values to unpack (expected {N}, got {})", members.len())
+            } else {
+                format!("too many values to unpack (expected {N})")
+            })
+        })
+    }
+}
+
+impl Call {
+    /// The arguments, resolved; null if absent.
+    pub(crate) fn resolved_args(&self, context: &Context) -> Result<Value, Diagnostic> {
+        self.args.resolve(context)
+    }
+}

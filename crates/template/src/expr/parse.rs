@@ -1,0 +1,173 @@
+//! From values to expressions.
+
+use indexmap::IndexMap;
+use kiln_value::{Diagnostic, Path, Segment, Value};
+
+use super::node::{Call, Context, Node};
+use crate::function::{Entry, Function, condition, fault, lookup, resource};
+use crate::{Bound, Unbuilt};
+
+/// Templates nest deeper only to exhaust the stack; Python's own limit lies near.
+const MAX_DEPTH: usize = 200;
+
+/// Which functions a snippet may call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// All of the version.
+    Value,
+    /// Those of conditions; the others are errors.
+    Condition,
+}
+
+/// Parses snippets of one template.
+pub(crate) struct Parser<'a> {
+    bound: &'a Bound,
+    mode: Mode,
+}
+
+/// A place in a snippet, as a list on the stack: most places are never shown.
+struct Place<'a> {
+    step: Step<'a>,
+    outer: Option<&'a Place<'a>>,
+    depth: usize,
+}
+
+enum Step<'a> {
+    Root(&'a Path),
+    Key(&'a str),
+    Index(usize),
+}
+
+impl<'a> Place<'a> {
+    fn root(path: &'a Path) -> Self {
+        Self { step: Step::Root(path), outer: None, depth: 0 }
+    }
+
+    fn below(&'a self, step: Step<'a>) -> Self {
+        Place { step, outer: Some(self), depth: self.depth + 1 }
+    }
+
+    fn path(&self) -> Path {
+        let mut path = self.outer.map(Self::path).unwrap_or_default();
+        match self.step {
+            Step::Root(root) => path.0.extend(root.0.iter().cloned()),
+            Step::Key(key) => path.0.push(Segment::Key(key.to_owned())),
+            Step::Index(index) => path.0.push(Segment::Index(index)),
+        }
+        path
+    }
+
+    /// The path as Heat shows it: a snippet without a path of its own begins with a dot.
+    fn text(&self) -> String {
+        let mut text = self.outer.map(Self::text).unwrap_or_default();
+        match self.step {
+            Step::Root(root) => text.push_str(&root.to_string()),
+            Step::Key(key) => {
+                text.push('.');
+                text.push_str(key);
+            }
+            Step::Index(index) => text.push_str(&format!("[{index}]")),
+        }
+        text
+    }
+}
+
+impl<'a> Parser<'a> {
+    pub(crate) fn new(bound: &'a Bound, mode: Mode) -> Self {
+        Self { bound, mode }
+    }
+
+    pub(crate) fn parse(&self, value: &Value, path: &Path) -> Result<Node, Diagnostic> {
+        self.node(value, &Place::root(path))
+    }
+
+    fn node(&self, value: &Value, place: &Place) -> Result<Node, Diagnostic> {
+        if place.depth > MAX_DEPTH {
+            return Err(Diagnostic::new("StackValidationFailed", format!("{}: nested too deeply", place.text()))
+                .at(place.path()));
+        }
+        match value {
+            Value::List(items) => items
+                .iter()
+                .enumerate()
+                .map(|(index, item)| self.node(item, &place.below(Step::Index(index))))
+                .collect::<Result<_, _>>()
+                .map(Node::List),
+            Value::Map(map) => {
+                if let (1, Some((name, args))) = (map.len(), map.first())
+                    && let Some((name, entry)) = lookup(self.bound.release(), self.mode, name)
+                {
+                    let place = place.below(Step::Key(name));
+                    return self.call(name, entry, args, &place).map_err(|error| wrap(error, &place));
+                }
+                let mut entries = IndexMap::with_capacity(map.len());
+                for (key, value) in map {
+                    entries.insert(key.clone(), self.node(value, &place.below(Step::Key(key)))?);
+                }
+                Ok(Node::Map(entries))
+            }
+            scalar => Ok(Node::Scalar(scalar.clone())),
+        }
+    }
+
+    fn call(&self, name: &'static str, entry: Entry, args: &Value, place: &Place) -> Result<Node, Diagnostic> {
+        let (function, args): (&'static dyn Function, Node) = match entry {
+            Entry::Function(function) => (function, self.node(args, place)?),
+            Entry::If { nullable } => (&condition::If, self.branch(name, nullable, args, place)?),
+            Entry::Ref => {
+                let args = self.node(args, place)?;
+                (self.referred(&args)?, args)
+            }
+            Entry::Invalid => {
+                // The arguments come first: a wrong call in them is the error that shows.
+                self.node(args, place)?;
+                return Err(fault::value_error(format!("The function \"{name}\" is invalid in this context")));
+            }
+        };
+        function.check(name, &args)?;
+        Ok(Node::Call(Box::new(Call { name, function, args })))
+    }
+
+    /// Decides an `if` and parses the branch it takes.
+    fn branch(&self, name: &'static str, nullable: bool, args: &Value, place: &Place) -> Result<Node, Diagnostic> {
+        let (condition, then, otherwise) = match args.as_list() {
+            Some([condition, then, otherwise]) => (condition, then, Some(otherwise)),
+            Some([condition, then]) if nullable => (condition, then, None),
+            _ => {
+                return Err(fault::value_error(format!(
+                    "Arguments to \"{name}\" must be of the form: [condition_name, value_if_true, value_if_false]"
+                )));
+            }
+        };
+        let path = Path::root().key(name);
+        let condition = Parser::new(self.bound, Mode::Condition).parse(condition, &path)?;
+        let scope = Unbuilt::empty(self.bound);
+        let context = Context::new(&scope);
+        if condition::holds(&condition.resolve(&context)?, &context)? {
+            self.node(then, place)
+        } else {
+            otherwise.map_or(Ok(Node::Absent), |otherwise| self.node(otherwise, place))
+        }
+    }
+
+    /// Whether a CFN `Ref` means a resource or a parameter: resources come first.
+    fn referred(&self, args: &Node) -> Result<&'static dyn Function, Diagnostic> {
+        match args {
+            Node::Scalar(Value::Str(name)) if self.bound.has_resource(name) => Ok(&resource::GetResource),
+            Node::Scalar(_) => Ok(&crate::function::parameter::ParamRef),
+            Node::List(_) => Err(fault::type_error("unhashable type: 'list'")),
+            Node::Map(_) => Err(fault::type_error("unhashable type: 'dict'")),
+            Node::Call(_) | Node::Absent => Err(fault::type_error("unhashable type: a function call")),
+        }
+    }
+}
+
+/// Python's plain errors become validation errors with the path of the call; Heat's own pass.
+fn wrap(error: Diagnostic, place: &Place) -> Diagnostic {
+    if fault::is_plain(&error) {
+        let message = format!("{}: {}", place.text(), error.message);
+        Diagnostic::new("StackValidationFailed", message).at(place.path())
+    } else {
+        error
+    }
+}

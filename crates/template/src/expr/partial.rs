@@ -1,0 +1,61 @@
+//! Values of which parts are not known yet.
+
+use kiln_value::{Diagnostic, Map, Path, Value};
+
+use super::node::{Context, Node};
+use super::reference;
+
+/// A value as far as it can be told before all resources exist.
+///
+/// A call that refers to a resource without any action yet (`INIT`) is not known: it stands as what its function makes
+/// of null attributes and logical names, or as null where that fails.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Partial {
+    /// The value; `None` if absent.
+    pub value: Option<Value>,
+    /// Where in the value what is not known stands.
+    pub unknown: Vec<Path>,
+}
+
+pub(crate) fn partial(node: &Node, context: &Context) -> Result<Partial, Diagnostic> {
+    let mut unknown = Vec::new();
+    let value = walk(node, context, &Path::root(), &mut unknown)?;
+    Ok(Partial { value, unknown })
+}
+
+fn walk(node: &Node, context: &Context, path: &Path, unknown: &mut Vec<Path>) -> Result<Option<Value>, Diagnostic> {
+    Ok(Some(match node {
+        Node::Scalar(value) => value.clone(),
+        Node::Absent => return Ok(None),
+        Node::List(items) => {
+            let mut list = Vec::with_capacity(items.len());
+            for item in items {
+                list.extend(walk(item, context, &path.index(list.len()), unknown)?);
+            }
+            Value::List(list)
+        }
+        Node::Map(map) => {
+            let mut entries = Map::with_capacity(map.len());
+            for (key, node) in map {
+                if let Some(value) = walk(node, context, &path.key(key), unknown)? {
+                    entries.insert(key.clone(), value);
+                }
+            }
+            Value::Map(entries)
+        }
+        // The branch of an `if` keeps its inner places.
+        Node::Call(call) if call.function.is_macro() => return walk(&call.args, context, path, unknown),
+        Node::Call(_) if is_unknown(node, context)? => {
+            unknown.push(path.clone());
+            return Ok(node.resolve_nullable(context).unwrap_or(Some(Value::Null)));
+        }
+        Node::Call(_) => return node.resolve_nullable(context),
+    }))
+}
+
+fn is_unknown(node: &Node, context: &Context) -> Result<bool, Diagnostic> {
+    let mut names = indexmap::IndexSet::new();
+    reference::requires(node, context, "unknown", &mut names)?;
+    let init = |name: &String| context.scope.resource(name).is_some_and(|resource| resource.action() == "INIT");
+    Ok(names.iter().any(init))
+}

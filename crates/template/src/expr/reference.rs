@@ -1,0 +1,67 @@
+//! What a snippet refers to: the resources it needs and the attributes it reads.
+
+use indexmap::IndexSet;
+use kiln_value::{Diagnostic, Value};
+
+use super::node::{Context, Node};
+
+/// An attribute of a resource that a snippet reads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AttributeUse {
+    /// Logical name of the resource.
+    pub resource: String,
+    /// Which attribute.
+    pub wanted: Wanted,
+}
+
+/// What is read of a resource.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Wanted {
+    /// All attributes: `get_attr` with only a resource.
+    All,
+    /// One attribute, and the path into it that the call follows.
+    One {
+        /// The attribute's name; a text unless the template is wrong.
+        name: Value,
+        /// Keys and indexes.
+        path: Vec<Value>,
+    },
+}
+
+pub(crate) fn requires(
+    node: &Node,
+    context: &Context,
+    path: &str,
+    names: &mut IndexSet<String>,
+) -> Result<(), Diagnostic> {
+    match node {
+        Node::Scalar(_) | Node::Absent => Ok(()),
+        Node::List(items) => items.iter().enumerate().try_for_each(|(index, item)| match item {
+            Node::Scalar(_) => Ok(()),
+            item => requires(item, context, &format!("{path}[{index}]"), names),
+        }),
+        Node::Map(map) => map.iter().try_for_each(|(key, node)| match node {
+            Node::Scalar(_) => Ok(()),
+            node => requires(node, context, &format!("{path}.{key}"), names),
+        }),
+        Node::Call(call) => {
+            requires(&call.args, context, &format!("{path}.{}", call.name), names)?;
+            if let Some(name) = call.function.reference(call, context, path)? {
+                names.insert(name);
+            }
+            Ok(())
+        }
+    }
+}
+
+pub(crate) fn attributes(node: &Node, context: &Context, uses: &mut Vec<AttributeUse>) {
+    match node {
+        Node::Scalar(_) | Node::Absent => {}
+        Node::List(items) => items.iter().for_each(|item| attributes(item, context, uses)),
+        Node::Map(map) => map.values().for_each(|node| attributes(node, context, uses)),
+        Node::Call(call) => {
+            attributes(&call.args, context, uses);
+            uses.extend(call.function.attribute_use(call, context));
+        }
+    }
+}

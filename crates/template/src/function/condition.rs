@@ -1,0 +1,124 @@
+//! `if` and the functions of conditions: `equals`, `not`, `and`, `or`.
+
+use kiln_value::{Diagnostic, Value};
+
+use super::{Function, fault};
+use crate::expr::{Call, Context, Node};
+
+/// `if` and `Fn::If`. The parser has decided: the arguments are the branch taken.
+#[derive(Debug)]
+pub(crate) struct If;
+
+impl Function for If {
+    fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
+        call.args.resolve_nullable(context)
+    }
+
+    fn is_macro(&self) -> bool {
+        true
+    }
+}
+
+/// Whether a condition holds: a truth value, or the name of a condition of the template.
+pub(crate) fn holds(condition: &Value, context: &Context) -> Result<bool, Diagnostic> {
+    match condition {
+        Value::Bool(truth) => Ok(*truth),
+        name => context.bound().conditions()?.decide(name, context),
+    }
+}
+
+/// `equals` and `Fn::Equals`: Python's equality.
+#[derive(Debug)]
+pub(crate) struct Equals;
+
+impl Function for Equals {
+    fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
+        match args.as_list() {
+            Some([_, _]) => Ok(()),
+            _ => Err(fault::value_error(format!("Arguments to \"{name}\" must be of the form: [value_1, value_2]"))),
+        }
+    }
+
+    fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
+        let [left, right] = call.args.unpack()?;
+        Ok(Some(Value::Bool(left.resolve(context)? == right.resolve(context)?)))
+    }
+}
+
+/// `not` takes a condition, `Fn::Not` a list with one.
+#[derive(Debug)]
+pub(crate) struct Not {
+    pub(crate) listed: bool,
+}
+
+impl Function for Not {
+    fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
+        if self.listed {
+            match args.as_list() {
+                Some([_]) => Ok(()),
+                _ => Err(fault::value_error(format!("Arguments to \"{name}\" must be of the form: [condition]"))),
+            }
+        } else if args.is_null() {
+            Err(fault::value_error(format!("Argument to \"{name}\" must be a condition")))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
+        let condition = match call.args.as_list() {
+            Some([condition]) if self.listed => condition,
+            _ => &call.args,
+        };
+        Ok(Some(Value::Bool(!holds(&condition.resolve(context)?, context)?)))
+    }
+}
+
+/// `and` and `Fn::And`: stops at the first that does not hold.
+#[derive(Debug)]
+pub(crate) struct All;
+
+impl Function for All {
+    fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
+        at_least_two(name, args)
+    }
+
+    fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
+        Ok(Some(Value::Bool(first(call, context, false)?.is_none())))
+    }
+}
+
+/// `or` and `Fn::Or`: stops at the first that holds.
+#[derive(Debug)]
+pub(crate) struct Any;
+
+impl Function for Any {
+    fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
+        at_least_two(name, args)
+    }
+
+    fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
+        Ok(Some(Value::Bool(first(call, context, true)?.is_some())))
+    }
+}
+
+fn at_least_two(name: &str, args: &Node) -> Result<(), Diagnostic> {
+    match args.as_list() {
+        None => Err(fault::value_error(format!("Arguments to \"{name}\" must be a list of conditions"))),
+        Some(conditions) if conditions.len() < 2 => {
+            Err(fault::value_error(format!("The minimum number of condition arguments to \"{name}\" is 2.")))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// The first condition with that outcome. All are resolved before the first is decided, as Heat does.
+fn first(call: &Call, context: &Context, outcome: bool) -> Result<Option<()>, Diagnostic> {
+    let Value::List(conditions) = call.resolved_args(context)? else { return Ok(None) };
+    for condition in &conditions {
+        if holds(condition, context)? == outcome {
+            return Ok(Some(()));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,95 @@
+//! `digest`.
+
+use std::fmt::Write as _;
+
+use kiln_value::{Diagnostic, Value};
+use sha2::Digest as _;
+
+use super::{Function, fault};
+use crate::expr::{Call, Context};
+
+/// The hexadecimal digest of a text in Latin-1.
+#[derive(Debug)]
+pub(crate) struct Digest;
+
+/// The algorithms, under the names of Python's `hashlib`.
+const ALGORITHMS: [&str; 14] = [
+    "blake2b",
+    "blake2s",
+    "md5",
+    "sha1",
+    "sha224",
+    "sha256",
+    "sha384",
+    "sha3_224",
+    "sha3_256",
+    "sha3_384",
+    "sha3_512",
+    "sha512",
+    "sha512_224",
+    "sha512_256",
+];
+
+/// Algorithms whose digest has no length of its own: known, but of no use here.
+const OF_ANY_LENGTH: [&str; 2] = ["shake_128", "shake_256"];
+
+impl Function for Digest {
+    fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
+        let name = call.name;
+        let args = call.resolved_args(context)?;
+        let texts: Option<Vec<&str>> = args.as_list().and_then(|args| args.iter().map(Value::as_str).collect());
+        let Some(texts) = texts else {
+            return Err(fault::type_error(format!("Argument to function \"{name}\" must be a list of strings")));
+        };
+        let &[algorithm, text] = texts.as_slice() else {
+            return Err(fault::value_error(format!("Function \"{name}\" usage: [\"<algorithm>\", \"<value>\"]")));
+        };
+        let algorithm = algorithm.to_lowercase();
+        if OF_ANY_LENGTH.contains(&&*algorithm) {
+            return Err(fault::type_error("hexdigest() missing required argument 'length' (pos 1)"));
+        }
+        digest(&algorithm, &latin_1(text)?)
+            .map(|digest| Some(Value::Str(digest)))
+            .ok_or_else(|| fault::value_error(format!("Algorithm must be one of {}", ALGORITHMS.join(", "))))
+    }
+}
+
+fn latin_1(text: &str) -> Result<Vec<u8>, Diagnostic> {
+    let byte = |(position, c): (usize, char)| {
+        u8::try_from(c).map_err(|_| {
+            let message = format!(
+                "'latin-1' codec can't encode character {c:?} in position {position}: ordinal not in range(256)"
+            );
+            Diagnostic::new("UnicodeEncodeError", message)
+        })
+    };
+    text.chars().enumerate().map(byte).collect()
+}
+
+fn digest(algorithm: &str, bytes: &[u8]) -> Option<String> {
+    Some(match algorithm {
+        "blake2b" => hex(&blake2::Blake2b512::digest(bytes)),
+        "blake2s" => hex(&blake2::Blake2s256::digest(bytes)),
+        "md5" => hex(&md5::Md5::digest(bytes)),
+        "sha1" => hex(&sha1::Sha1::digest(bytes)),
+        "sha224" => hex(&sha2::Sha224::digest(bytes)),
+        "sha256" => hex(&sha2::Sha256::digest(bytes)),
+        "sha384" => hex(&sha2::Sha384::digest(bytes)),
+        "sha512" => hex(&sha2::Sha512::digest(bytes)),
+        "sha512_224" => hex(&sha2::Sha512_224::digest(bytes)),
+        "sha512_256" => hex(&sha2::Sha512_256::digest(bytes)),
+        "sha3_224" => hex(&sha3::Sha3_224::digest(bytes)),
+        "sha3_256" => hex(&sha3::Sha3_256::digest(bytes)),
+        "sha3_384" => hex(&sha3::Sha3_384::digest(bytes)),
+        "sha3_512" => hex(&sha3::Sha3_512::digest(bytes)),
+        _ => return None,
+    })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {
+        // Writing to a text cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}

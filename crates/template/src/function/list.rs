@@ -1,0 +1,212 @@
+//! Functions of lists: `list_join`, `list_concat`, `filter`, `contains`.
+
+use kiln_value::{Diagnostic, Value, text};
+
+use super::{Function, fault};
+use crate::expr::{Call, Context, Node};
+
+/// The first 200 characters of a value's rendering, as messages show it.
+fn shown(value: &Value) -> String {
+    text::repr(value).chars().take(200).collect()
+}
+
+fn join(
+    name: &str,
+    delimiter: &Value,
+    items: &[Value],
+    other: impl Fn(&Value) -> Result<String, Diagnostic>,
+) -> Joined {
+    let Value::Str(delimiter) = delimiter else {
+        return Err(fault::type_error(format!("\"{name}\" delimiter must be a string")));
+    };
+    let mut joined = String::new();
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            joined.push_str(delimiter);
+        }
+        match item {
+            Value::Null => {}
+            Value::Str(text) => joined.push_str(text),
+            item => joined.push_str(&other(item)?),
+        }
+    }
+    Ok(Some(Value::Str(joined)))
+}
+
+type Joined = Result<Option<Value>, Diagnostic>;
+
+/// `Fn::Join` and the first `list_join`: one list of texts.
+#[derive(Debug)]
+pub(crate) struct Join;
+
+impl Function for Join {
+    fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
+        let usage =
+            || format!("Incorrect arguments to \"{name}\" should be: \"{name}\" : [ \" \", [ \"str1\", \"str2\"]]");
+        match args.as_list() {
+            Some([_, _]) => Ok(()),
+            Some(_) => Err(fault::value_error(usage())),
+            None => Err(fault::type_error(usage())),
+        }
+    }
+
+    fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
+        let name = call.name;
+        let [delimiter, items] = call.args.unpack()?;
+        let items = match items.resolve(context)? {
+            Value::Null => Vec::new(),
+            Value::List(items) => items,
+            _ => return Err(fault::type_error(format!("\"{name}\" must operate on a list"))),
+        };
+        join(name, &delimiter.resolve(context)?, &items, |item| {
+            Err(fault::type_error(format!("Items to join must be strings not {}", shown(item))))
+        })
+    }
+}
+
+/// `list_join` since 2015-10-15: several lists, of which maps and lists become JSON. False values are no lists.
+#[derive(Debug)]
+pub(crate) struct JoinLists;
+
+impl Function for JoinLists {
+    fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
+        let usage =
+            || format!("Incorrect arguments to \"{name}\" should be: \"{name}\" : [ \" \", [ \"str1\", \"str2\"] ...]");
+        match args.as_list() {
+            Some([_, _, ..]) => Ok(()),
+            Some(_) => Err(fault::value_error(usage())),
+            None => Err(fault::type_error(usage())),
+        }
+    }
+
+    fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
+        let name = call.name;
+        let Some([delimiter, lists @ ..]) = call.args.as_list() else { return Ok(Some(Value::Null)) };
+        let mut items = Vec::new();
+        for list in lists {
+            match list.resolve(context)? {
+                Value::List(list) => items.extend(list),
+                other if !other.is_truthy() => {}
+                _ => return Err(fault::type_error(format!("\"{name}\" must operate on a list"))),
+            }
+        }
+        join(name, &delimiter.resolve(context)?, &items, |item| match item {
+            Value::List(_) | Value::Map(_) => Ok(text::json_sorted(item)),
+            item => Err(fault::type_error(format!("Items to join must be string, map or list not {}", shown(item)))),
+        })
+    }
+}
+
+/// `list_concat`, and `list_concat_unique`, which keeps the first of equal items.
+#[derive(Debug)]
+pub(crate) struct Concat {
+    pub(crate) unique: bool,
+}
+
+impl Function for Concat {
+    fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
+        let name = call.name;
+        let args = call.resolved_args(context)?;
+        let Value::List(lists) = &args else {
+            return Err(fault::type_error(format!(
+                "Incorrect arguments to \"{name}\" should be: \"{name}\" : [ [ <value 1>, <value 2> ], [ <value 3>, \
+                 <value 4> ] ]"
+            )));
+        };
+        let mut items = Vec::new();
+        for list in lists {
+            match list {
+                Value::Null => {}
+                Value::List(list) if self.unique => {
+                    for item in list {
+                        if !items.contains(item) {
+                            items.push(item.clone());
+                        }
+                    }
+                }
+                Value::List(list) => items.extend_from_slice(list),
+                other => {
+                    return Err(fault::type_error(format!(
+                        "Incorrect arguments: Items to concat must be lists. {} contains an item that is not a list: \
+                         {}",
+                        text::json(&args),
+                        text::json(other)
+                    )));
+                }
+            }
+        }
+        Ok(Some(Value::List(items)))
+    }
+}
+
+/// `filter`: a list without certain values.
+#[derive(Debug)]
+pub(crate) struct Filter;
+
+impl Function for Filter {
+    fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
+        match args.as_list() {
+            Some([_, _]) => Ok(()),
+            Some(args) => Err(fault::value_error(format!(
+                "\"{name}\" expected 2 arguments of the form [values, sequence] but got {} arguments instead",
+                args.len()
+            ))),
+            None => Err(fault::type_error(format!("Argument to \"{name}\" must be a list"))),
+        }
+    }
+
+    fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
+        let name = call.name;
+        let [values, sequence] = call.args.unpack()?;
+        let sequence = sequence.resolve(context)?;
+        if !sequence.is_truthy() {
+            return Ok(Some(sequence));
+        }
+        let Value::List(mut list) = sequence else {
+            return Err(fault::type_error(format!("\"{name}\" only works with lists")));
+        };
+        match values.resolve(context)? {
+            Value::List(values) => list.retain(|item| !values.contains(item)),
+            other if !other.is_truthy() => {}
+            _ => return Err(fault::type_error(format!("\"{name}\" filters a list of values"))),
+        }
+        Ok(Some(Value::List(list)))
+    }
+}
+
+/// `contains`: whether a value is an item of a list, or a text part of a text.
+#[derive(Debug)]
+pub(crate) struct Contains;
+
+impl Function for Contains {
+    fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
+        match args.as_list() {
+            Some([_, _]) => Ok(()),
+            None | Some([]) => Err(fault::type_error(format!(
+                "Incorrect arguments to \"{name}\" should be: \"{name}\" : [ \"value1\", [ \"value1\", \"value2\"]]"
+            ))),
+            Some(_) => Err(fault::value_error(format!(
+                "Arguments to \"{name}\" must be of the form: [value1, [value1, value2]]"
+            ))),
+        }
+    }
+
+    fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
+        let [value, sequence] = call.args.unpack()?;
+        let value = value.resolve(context)?;
+        let found = match (sequence.resolve(context)?, &value) {
+            (Value::List(list), value) => list.contains(value),
+            (Value::Str(text), Value::Str(part)) => text.contains(part),
+            (Value::Str(_), other) => {
+                let kind = fault::type_name(other);
+                let message = format!("'in <string>' requires string as left operand, not {kind}");
+                return Err(fault::type_error(message));
+            }
+            _ => {
+                let message = format!("Second argument to \"{}\" should be a sequence.", call.name);
+                return Err(fault::type_error(message));
+            }
+        };
+        Ok(Some(Value::Bool(found)))
+    }
+}

@@ -1,0 +1,71 @@
+//! `get_param` and CFN's `Ref` to a parameter.
+
+use kiln_value::{Diagnostic, Value, text};
+
+use super::{Function, fault};
+use crate::expr::{Call, Context};
+use crate::scope::{character, position};
+
+/// `get_param`: a parameter's value, or what a path leads to in it; a path that fails gives an empty text.
+#[derive(Debug)]
+pub(crate) struct GetParam;
+
+impl Function for GetParam {
+    fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
+        let args = call.resolved_args(context)?;
+        let name = call.name;
+        if !args.is_truthy() {
+            return Err(fault::value_error(format!("Function \"{name}\" must have arguments")));
+        }
+        let (parameter, path) = match &args {
+            Value::Str(_) => (&args, [].as_slice()),
+            Value::List(list) => match list.split_first() {
+                Some(split) => split,
+                None => return Ok(Some(Value::default())),
+            },
+            _ => return Err(fault::type_error(format!("Argument to \"{name}\" must be string or list"))),
+        };
+        let Value::Str(parameter) = parameter else {
+            return Err(fault::type_error(format!("Parameter name in \"{name}\" must be string")));
+        };
+        let Some(value) = context.bound().parameter(parameter)? else {
+            let message = format!("The Parameter ({parameter}) was not provided.");
+            return Err(Diagnostic::new("UserParameterMissing", message));
+        };
+        let found = path.iter().try_fold(value, step);
+        Ok(Some(found.unwrap_or_else(|| Value::from(""))))
+    }
+}
+
+/// One step into a parameter's value. Texts of numbers index lists, unlike in `get_attr`.
+fn step(collection: Value, key: &Value) -> Option<Value> {
+    let index = |key: &Value| match key {
+        Value::Str(text) => text.trim().replace('_', "").parse().ok().map(Value::Int),
+        Value::Int(_) | Value::Bool(_) => Some(key.clone()),
+        _ => None,
+    };
+    match collection {
+        Value::Map(mut map) => map.swap_remove(key.as_str()?),
+        Value::List(mut list) => {
+            let at = position(&index(key)?, list.len())?;
+            Some(list.swap_remove(at))
+        }
+        Value::Str(text) => character(&text, &index(key)?),
+        _ => None,
+    }
+}
+
+/// `Ref` to a parameter.
+#[derive(Debug)]
+pub(crate) struct ParamRef;
+
+impl Function for ParamRef {
+    fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
+        let name = call.resolved_args(context)?;
+        let value = match &name {
+            Value::Str(name) => context.bound().parameter(name)?,
+            _ => None,
+        };
+        value.map(Some).ok_or_else(|| fault::bad_reference(&text::str(&name), "unknown"))
+    }
+}

@@ -1,0 +1,28 @@
+//! Functions that a later version of HOT took away.
+
+use kiln_value::{Diagnostic, Map, Value};
+
+use super::Function;
+use crate::expr::{Call, Context};
+
+/// Parses, but does not validate; resolved all the same it stays a map.
+#[derive(Debug)]
+pub(crate) struct Removed;
+
+impl Function for Removed {
+    fn validate(&self, call: &Call, _context: &Context) -> Result<(), Diagnostic> {
+        let message = format!(
+            "The template version is invalid: The function {} is not supported in this version of HOT.",
+            call.name
+        );
+        Err(Diagnostic::new("InvalidTemplateVersion", message))
+    }
+
+    fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
+        Ok(Some(Value::Map(Map::from([(call.name.to_owned(), call.resolved_args(context)?)]))))
+    }
+
+    fn is_removed(&self) -> bool {
+        true
+    }
+}

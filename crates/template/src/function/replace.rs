@@ -1,0 +1,180 @@
+//! `str_replace` in its forms.
+
+use std::collections::HashSet;
+
+use kiln_value::{Diagnostic, Map, Value, text};
+
+use super::{Function, fault};
+use crate::expr::{Call, Context, Node};
+
+/// A text with every occurrence of some keys replaced, longer keys first.
+#[derive(Debug)]
+pub(crate) struct Replace {
+    /// `[params, template]` instead of a map with these keys.
+    listed: bool,
+    /// Whether maps and lists become JSON.
+    json: bool,
+    /// Whether every key must occur.
+    strict: bool,
+    /// Whether values may be null or empty.
+    empty: bool,
+}
+
+impl Replace {
+    pub(crate) const CFN: Self = Self { listed: true, json: false, strict: false, empty: true };
+    pub(crate) const SCALARS: Self = Self { listed: false, json: false, strict: false, empty: true };
+    pub(crate) const JSON: Self = Self { listed: false, json: true, strict: false, empty: true };
+    pub(crate) const STRICT: Self = Self { listed: false, json: true, strict: true, empty: true };
+    pub(crate) const VERY_STRICT: Self = Self { listed: false, json: true, strict: true, empty: false };
+
+    /// The keys with their values, and the text.
+    fn parts(&self, name: &str, args: &Node) -> Result<(Node, Node), Diagnostic> {
+        if self.listed {
+            let usage = || {
+                format!(
+                    "Incorrect arguments to \"{name}\" should be: {{\"{name}\": [ {{\"$var1\": \"foo\", \"%var2%\": \
+                     \"bar\"}}, \"$var1 is %var2%\"]}}"
+                )
+            };
+            if args.as_str().is_some() || args.as_map().is_some() {
+                return Err(fault::type_error(usage()));
+            }
+            let [params, template] = args.unpack().map_err(|error| match &*error.class {
+                "ValueError" => fault::value_error(usage()),
+                _ => error,
+            })?;
+            return Ok((params.into_owned(), template.into_owned()));
+        }
+        let Some(map) = args.as_map() else {
+            return Err(fault::type_error(format!("Arguments to \"{name}\" must be a map")));
+        };
+        match (map.get("params"), map.get("template")) {
+            (Some(params), Some(template)) => Ok((params.clone(), template.clone())),
+            _ => Err(fault::key_error(format!(
+                "\"{name}\" syntax should be {name}:
+              template: This is var1 template var2
+              params:
+                var1: a
+                var2: string"
+            ))),
+        }
+    }
+
+    fn replacement(&self, name: &str, key: &str, value: &Value) -> Result<String, Diagnostic> {
+        let replacement = match value {
+            Value::Null => String::new(),
+            Value::List(_) | Value::Map(_) if self.json => {
+                if !self.empty && !value.is_truthy() {
+                    return Err(undefined(name, key));
+                }
+                text::json_sorted(value)
+            }
+            Value::List(_) | Value::Map(_) => {
+                return Err(fault::type_error(format!(
+                    "\"{name}\" params must be strings or numbers, param {key} is not valid"
+                )));
+            }
+            scalar => text::str(scalar),
+        };
+        if !self.empty && replacement.is_empty() {
+            return Err(undefined(name, key));
+        }
+        Ok(replacement)
+    }
+}
+
+fn undefined(name: &str, key: &str) -> Diagnostic {
+    fault::value_error(format!(
+        "{name} has an undefined or empty value for param {key}, must be a defined non-empty value"
+    ))
+}
+
+impl Function for Replace {
+    fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
+        match self.parts(name, args)? {
+            (Node::Map(_) | Node::Call(_), _) => Ok(()),
+            _ => Err(fault::type_error(format!("\"{name}\" parameters must be a mapping"))),
+        }
+    }
+
+    fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
+        let name = call.name;
+        let (params, template) = self.parts(name, &call.args)?;
+        let template = template.resolve(context)?;
+        let params = params.resolve(context)?;
+        if self.strict && params.is_null() {
+            return Err(fault::type_error("'NoneType' object is not iterable"));
+        }
+        let Value::Str(template) = template else {
+            return Err(fault::type_error(format!("\"{name}\" template must be a string")));
+        };
+        let Value::Map(params) = params else {
+            return Err(fault::type_error(format!("\"{name}\" params must be a map")));
+        };
+        let pairs = self.pairs(name, &params)?;
+        let mut found = HashSet::new();
+        let text = replace(&template, &pairs, &mut found);
+        if self.strict && found.len() < pairs.len() {
+            let missing: Vec<_> =
+                pairs.iter().enumerate().filter(|(i, _)| !found.contains(i)).map(|(_, (key, _))| *key).collect();
+            return Err(fault::value_error(format!(
+                "The following params were not found in the template: {}",
+                missing.join(",")
+            )));
+        }
+        Ok(Some(Value::Str(text)))
+    }
+}
+
+impl Replace {
+    /// Keys and replacements, longest key first, equally long ones in lexical order.
+    fn pairs<'a>(&self, name: &str, params: &'a Map) -> Result<Vec<(&'a str, String)>, Diagnostic> {
+        let mut keys: Vec<_> = params.iter().map(|(key, value)| (key.chars().count(), key.as_str(), value)).collect();
+        keys.sort_by(|(a_len, a, _), (b_len, b, _)| b_len.cmp(a_len).then(a.cmp(b)));
+        let pair = |(_, key, value): (usize, &'a str, &Value)| {
+            let replacement = self.replacement(name, key, value)?;
+            if key.is_empty() { Err(fault::value_error("empty separator")) } else { Ok((key, replacement)) }
+        };
+        keys.into_iter().map(pair).collect()
+    }
+}
+
+/// Replaces the first key everywhere, then the next in what lies between, so that replaced text is not scanned again.
+///
+/// `found` takes the indexes of the keys that occur.
+fn replace(template: &str, pairs: &[(&str, String)], found: &mut HashSet<usize>) -> String {
+    /// A part of the result: still to be scanned, or done.
+    enum Part<'a> {
+        Text(&'a str),
+        Done(&'a str),
+    }
+    let mut parts = vec![Part::Text(template)];
+    for (index, (key, replacement)) in pairs.iter().enumerate() {
+        if !template.contains(key) {
+            continue;
+        }
+        let mut next = Vec::with_capacity(parts.len());
+        for part in parts {
+            let Part::Text(text) = part else {
+                next.push(part);
+                continue;
+            };
+            for (position, piece) in text.split(key).enumerate() {
+                if position > 0 {
+                    found.insert(index);
+                    next.push(Part::Done(replacement));
+                }
+                if !piece.is_empty() {
+                    next.push(Part::Text(piece));
+                }
+            }
+        }
+        parts = next;
+    }
+    parts
+        .into_iter()
+        .map(|part| match part {
+            Part::Text(text) | Part::Done(text) => text,
+        })
+        .collect()
+}

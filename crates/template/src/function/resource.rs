@@ -1,0 +1,190 @@
+//! `get_resource` and `get_attr`: what other resources are and have.
+
+use std::borrow::Cow;
+
+use kiln_value::{Diagnostic, Value, text};
+
+use super::{Function, fault};
+use crate::expr::{AttributeUse, Call, Context, Node, Wanted, validate_args};
+use crate::scope::{ResourceView, select};
+
+/// The resource of a name; `path` is what the error shows.
+fn find<'a>(name: &Value, context: &Context<'a>, path: &str) -> Result<&'a dyn ResourceView, Diagnostic> {
+    name.as_str()
+        .and_then(|name| context.scope.resource(name))
+        .ok_or_else(|| fault::bad_reference(&text::str(name), path))
+}
+
+/// `get_resource`, and `Ref` to a resource: its reference id.
+#[derive(Debug)]
+pub(crate) struct GetResource;
+
+impl Function for GetResource {
+    fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
+        Ok(Some(find(&call.resolved_args(context)?, context, "unknown")?.reference_id()))
+    }
+
+    fn reference(&self, call: &Call, context: &Context, path: &str) -> Result<Option<String>, Diagnostic> {
+        let name = call.resolved_args(context)?;
+        find(&name, context, path)?;
+        Ok(Some(text::str(&name)))
+    }
+}
+
+/// `get_attr` and `Fn::GetAtt`, in the four forms they have had.
+#[derive(Debug)]
+pub(crate) struct GetAttribute {
+    form: Form,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// Exactly a resource and an attribute.
+    Cfn,
+    /// The whole attribute is asked for, and the path followed in it.
+    Whole,
+    /// The path is asked for.
+    Path,
+    /// The attribute may be missing: all attributes.
+    All,
+}
+
+impl GetAttribute {
+    pub(crate) const CFN: Self = Self { form: Form::Cfn };
+    pub(crate) const WHOLE: Self = Self { form: Form::Whole };
+    pub(crate) const PATH: Self = Self { form: Form::Path };
+    pub(crate) const ALL: Self = Self { form: Form::All };
+
+    fn parts<'a>(&self, name: &str, args: &'a Node) -> Result<Parts<'a>, Diagnostic> {
+        if self.form == Form::Cfn {
+            let [resource, attribute] = args.unpack().map_err(|error| match &*error.class {
+                "ValueError" => fault::value_error(format!(
+                    "Arguments to \"{name}\" must be of the form [resource_name, attribute]"
+                )),
+                _ => error,
+            })?;
+            return Ok(Parts { resource, attribute, path: &[] });
+        }
+        if self.form == Form::All {
+            if !args.is_truthy() {
+                return Err(fault::value_error(format!(
+                    "Arguments to \"{name}\" can be of the next forms: [resource_name] or [resource_name, attribute, \
+                     (path), ...]"
+                )));
+            }
+            match args {
+                Node::List(items) if let [resource] = items.as_slice() => {
+                    return Ok(Parts {
+                        resource: Cow::Borrowed(resource),
+                        attribute: Cow::Owned(Node::default()),
+                        path: &[],
+                    });
+                }
+                // Python takes a text of one character for a list of one.
+                Node::Scalar(Value::Str(text)) if text.chars().count() == 1 => {
+                    return Ok(Parts {
+                        resource: Cow::Borrowed(args),
+                        attribute: Cow::Owned(Node::default()),
+                        path: &[],
+                    });
+                }
+                _ => {}
+            }
+        }
+        match args.as_list() {
+            None => Err(fault::type_error(format!("Argument to \"{name}\" must be a list"))),
+            Some([resource, attribute, path @ ..]) => {
+                Ok(Parts { resource: Cow::Borrowed(resource), attribute: Cow::Borrowed(attribute), path })
+            }
+            Some(_) => Err(fault::value_error(format!(
+                "Arguments to \"{name}\" must be of the form [resource_name, attribute, (path), ...]"
+            ))),
+        }
+    }
+
+    /// Whether the call asks for all attributes.
+    fn wants_all(&self, parts: &Parts) -> bool {
+        self.form == Form::All && parts.attribute.is_null()
+    }
+}
+
+struct Parts<'a> {
+    resource: Cow<'a, Node>,
+    attribute: Cow<'a, Node>,
+    path: &'a [Node],
+}
+
+impl Parts<'_> {
+    fn path(&self, context: &Context) -> Result<Vec<Value>, Diagnostic> {
+        self.path.iter().filter_map(|step| step.resolve_nullable(context).transpose()).collect()
+    }
+}
+
+impl Function for GetAttribute {
+    fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
+        self.parts(name, args).map(drop)
+    }
+
+    fn validate(&self, call: &Call, context: &Context) -> Result<(), Diagnostic> {
+        validate_args(call, context)?;
+        let parts = self.parts(call.name, &call.args)?;
+        let name = parts.resource.resolve(context)?;
+        let resource = find(&name, context, "unknown")?;
+        if self.wants_all(&parts) {
+            return Ok(());
+        }
+        let attribute = parts.attribute.resolve(context)?;
+        match attribute.as_str() {
+            Some(attribute) if resource.has_attribute(attribute) => Ok(()),
+            _ => Err(no_such_attribute(&name, &attribute)),
+        }
+    }
+
+    fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
+        let parts = self.parts(call.name, &call.args)?;
+        let name = parts.resource.resolve(context)?;
+        let resource = find(&name, context, "unknown")?;
+        let (action, status) = (resource.action(), resource.status());
+        if matches!(action, "INIT" | "DELETE") {
+            return Ok(Some(Value::Null));
+        }
+        if self.wants_all(&parts) {
+            // Heat gives all attributes of fewer states than one attribute.
+            let ready = action != "ROLLBACK" && matches!(status, "IN_PROGRESS" | "COMPLETE");
+            return Ok(Some(if ready { Value::Map(resource.attributes()) } else { Value::Null }));
+        }
+        let attribute = parts.attribute.resolve(context)?;
+        let path = parts.path(context)?;
+        let asked = if self.form == Form::Path || self.form == Form::All { path.as_slice() } else { &[] };
+        let value = attribute
+            .as_str()
+            .and_then(|attribute| resource.attribute(attribute, asked))
+            .ok_or_else(|| no_such_attribute(&name, &attribute))?;
+        Ok(Some(if asked.is_empty() { select(value, &path) } else { value }))
+    }
+
+    fn reference(&self, call: &Call, context: &Context, path: &str) -> Result<Option<String>, Diagnostic> {
+        let name = self.parts(call.name, &call.args)?.resource.resolve(context)?;
+        find(&name, context, path)?;
+        Ok(Some(text::str(&name)))
+    }
+
+    fn attribute_use(&self, call: &Call, context: &Context) -> Option<AttributeUse> {
+        let parts = self.parts(call.name, &call.args).ok()?;
+        let Value::Str(resource) = parts.resource.resolve(context).ok()? else { return None };
+        let wanted = if self.wants_all(&parts) {
+            Wanted::All
+        } else {
+            let name = parts.attribute.resolve(context).ok()?;
+            let asks_path = matches!(self.form, Form::Path | Form::All);
+            let path = if asks_path { parts.path(context).ok()? } else { Vec::new() };
+            Wanted::One { name, path }
+        };
+        Some(AttributeUse { resource, wanted })
+    }
+}
+
+fn no_such_attribute(resource: &Value, attribute: &Value) -> Diagnostic {
+    let message = format!("The Referenced Attribute ({} {}) is incorrect.", text::str(resource), text::str(attribute));
+    Diagnostic::new("InvalidTemplateAttribute", message)
+}

@@ -1,0 +1,81 @@
+//! The outputs of a template.
+
+use indexmap::{IndexMap, IndexSet};
+use kiln_value::{Diagnostic, Path, Value, text};
+
+use crate::expr::{AttributeUse, Expr};
+use crate::{Bound, Scope};
+
+/// An output.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// Its name.
+    pub name: String,
+    /// What it is for; `No description given` if the template does not tell.
+    pub description: String,
+    /// Its value; null if its condition is false.
+    pub value: Expr,
+    /// Whether its condition holds. One that does not stays listed.
+    pub enabled: bool,
+}
+
+impl Output {
+    /// Checks the calls in it; the error shows the path from the template's root.
+    ///
+    /// Fails with `StackValidationFailed`.
+    pub fn validate(&self, scope: &dyn Scope) -> Result<(), Diagnostic> {
+        let words = scope.bound().template().words();
+        let path = Path::root().key(words.outputs).key(self.name.as_str()).key(words.value);
+        self.value.validate(scope, &path)
+    }
+
+    /// The names of the resources it needs; none if it refers to one that is not there, since it cannot have a value.
+    pub fn requires(&self, scope: &dyn Scope) -> IndexSet<String> {
+        self.value.requires(scope, "").unwrap_or_default()
+    }
+
+    /// The attributes of resources that it reads.
+    pub fn attributes(&self, scope: &dyn Scope) -> Vec<AttributeUse> {
+        self.value.attributes(scope)
+    }
+}
+
+impl Bound {
+    /// The outputs, in the template's order.
+    ///
+    /// Fails with `StackValidationFailed` for the first that is malformed.
+    pub fn outputs(&self) -> Result<IndexMap<String, Output>, Diagnostic> {
+        self.conditions()?;
+        let outputs = self.template().outputs()?.iter();
+        outputs.map(|(name, value)| Ok((name.clone(), self.output(name, value)?))).collect()
+    }
+
+    fn output(&self, name: &str, value: &Value) -> Result<Output, Diagnostic> {
+        let words = self.template().words();
+        let path = Path::root().key(words.outputs).key(name);
+        let invalid = |message: String| {
+            Diagnostic::new("StackValidationFailed", format!("Output validation error: {path}: {message}"))
+                .at(path.clone())
+        };
+        let Value::Map(fields) = value else {
+            let kind = value.kind().python_name();
+            return Err(invalid(format!("Output definitions must be a map. Found a {kind} instead")));
+        };
+        let Some(value) = fields.get(words.value) else {
+            return Err(invalid(format!("Each output definition must contain a {} key.", words.value)));
+        };
+        let enabled = match fields.get(words.condition) {
+            Some(condition) if self.release().has_conditions() => {
+                let path = path.key(words.condition);
+                self.enabled(&Expr::parse_condition(self, condition, &path)?, &path)?
+            }
+            _ => true,
+        };
+        let description = match fields.get(words.description) {
+            None | Some(Value::Null) => "No description given".to_owned(),
+            Some(description) => text::str(description),
+        };
+        let value = if enabled { Expr::parse(self, value, &path.key(words.value))? } else { Expr::default() };
+        Ok(Output { name: name.to_owned(), description, value, enabled })
+    }
+}
