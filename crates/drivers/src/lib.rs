@@ -1,1 +1,20 @@
 //! Resource types that need code, one module per service.
+
+mod call;
+mod neutron;
+mod path;
+mod rest;
+mod validation;
+
+use std::sync::Arc;
+
+use kiln_resource::{Driver, DriverKind, ResourceType};
+
+/// The driver of a type: its own if it has one here, else the generic REST driver if its definition says how; `None`
+/// if nobody acts for it yet. Made for `kiln_resource::Registry::build`.
+pub fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
+    if resource_type.driver == DriverKind::None {
+        return None;
+    }
+    neutron::driver_for(resource_type).or_else(|| Some(Arc::new(rest::RestDriver::new(resource_type)?)))
+}

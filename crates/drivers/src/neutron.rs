@@ -1,0 +1,112 @@
+//! OS::Neutron::*: the types that need more than their definition says.
+
+mod floating_ip;
+mod floating_ip_association;
+mod net;
+mod port;
+mod router;
+mod router_interface;
+mod security_group;
+mod security_group_rule;
+mod subnet;
+
+use std::sync::Arc;
+
+use kiln_resource::{Context, Driver, Failure, ResourceType, Sibling};
+use kiln_value::{Map, Value};
+
+use crate::call::{Service, is_uuid_like};
+use crate::rest::{RestDriver, Shape};
+
+/// Neutron.
+const NEUTRON: Service = Service("network");
+
+/// The driver of a type of Neutron.
+pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
+    match resource_type.name.strip_prefix("OS::Neutron::")? {
+        "Net" => shaped(resource_type, net::Net),
+        "Subnet" => shaped(resource_type, subnet::Subnet),
+        "Port" => shaped(resource_type, port::Port),
+        "Router" => shaped(resource_type, router::Router),
+        "RouterInterface" => Some(Arc::new(router_interface::RouterInterface)),
+        "FloatingIP" => shaped(resource_type, floating_ip::FloatingIp),
+        "FloatingIPAssociation" => Some(Arc::new(floating_ip_association::FloatingIpAssociation)),
+        "SecurityGroup" => shaped(resource_type, security_group::SecurityGroup),
+        "SecurityGroupRule" => shaped(resource_type, security_group_rule::SecurityGroupRule),
+        _ => None,
+    }
+}
+
+fn shaped(resource_type: &ResourceType, shape: impl Shape + 'static) -> Option<Arc<dyn Driver>> {
+    Some(Arc::new(RestDriver::shaped(resource_type, shape)?))
+}
+
+/// Gives an entry of a body another key, where it is there under the property's own.
+fn rename(body: &mut Map, property: &str, wire: &str) {
+    if let Some(value) = body.shift_remove(property) {
+        body.insert(wire.to_owned(), value);
+    }
+}
+
+/// The ids of security groups that may be given by name. What looks like an id is taken for one, as Heat does.
+async fn security_group_ids(cx: &Context<'_>, groups: &[Value]) -> Result<Vec<Value>, Failure> {
+    let mut ids = Vec::with_capacity(groups.len());
+    for group in groups.iter().filter_map(Value::as_str) {
+        if is_uuid_like(group) {
+            ids.push(group.into());
+        } else {
+            ids.push(cx.cloud.find("neutron.security_group", group).await?.into());
+        }
+    }
+    Ok(ids)
+}
+
+/// A property of a sibling by its present or its former name; `None` where it is not known.
+fn sibling_property<'a>(sibling: &'a Sibling<'_>, names: &[&str]) -> Option<&'a Value> {
+    names.iter().find_map(|name| sibling.properties.get(*name).filter(|v| !v.is_null()))
+}
+
+/// The network that a sibling stands in, as the template names it.
+fn network_of<'a>(sibling: &'a Sibling<'_>) -> Option<&'a Value> {
+    sibling_property(sibling, &["network", "network_id"])
+}
+
+/// The siblings that are subnets of a network.
+fn subnets_of(network: &Value, siblings: &[Sibling<'_>]) -> Vec<String> {
+    let subnets = siblings.iter().filter(|s| s.resource_type == "OS::Neutron::Subnet");
+    subnets.filter(|s| network_of(s) == Some(network)).map(|s| s.name.to_owned()).collect()
+}
+
+/// The siblings that are interfaces of a router to a subnet on which one of `this`'s ports stands: only then can a
+/// floating address reach the port. A port without fixed addresses may be on any subnet of its network.
+fn interfaces_to_ports_of(this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
+    let ports: Vec<_> = siblings
+        .iter()
+        .filter(|s| s.resource_type == "OS::Neutron::Port" && this.requires.iter().any(|name| name == s.name))
+        .collect();
+    let reaches = |interface: &Sibling<'_>| {
+        let subnet = sibling_property(interface, &["subnet", "subnet_id"]);
+        ports.iter().any(|port| port_may_be_on(port, subnet, siblings))
+    };
+    let interfaces = siblings.iter().filter(|s| s.resource_type == "OS::Neutron::RouterInterface");
+    interfaces.filter(|s| reaches(s)).map(|s| s.name.to_owned()).collect()
+}
+
+fn port_may_be_on(port: &Sibling<'_>, subnet: Option<&Value>, siblings: &[Sibling<'_>]) -> bool {
+    let addresses = sibling_property(port, &["fixed_ips"]).and_then(Value::as_list).unwrap_or_default();
+    let subnets: Vec<_> = addresses
+        .iter()
+        .filter_map(|a| a.get("subnet").or_else(|| a.get("subnet_id")).filter(|s| !s.is_null()))
+        .collect();
+    if !subnets.is_empty() {
+        return subnet.is_some_and(|subnet| subnets.contains(&subnet));
+    }
+    let Some(subnet) = subnet else { return true };
+    // The network of a subnet of this template is known; any other may be the port's.
+    let named = subnet.str_at("get_resource");
+    let sibling = siblings.iter().find(|s| Some(s.name) == named);
+    match (sibling.and_then(|s| network_of(s)), network_of(port)) {
+        (Some(of_subnet), Some(of_port)) => of_subnet == of_port,
+        _ => false,
+    }
+}

@@ -1,0 +1,54 @@
+//! OS::Neutron::FloatingIP
+
+use async_trait::async_trait;
+use kiln_resource::{Context, Facts, Failure, Sibling};
+use kiln_value::{Diagnostic, Map, Value};
+
+use super::{interfaces_to_ports_of, rename, sibling_property};
+use crate::rest::{Edit, Shape};
+use crate::validation::{dependency, is_given};
+
+/// A floating address.
+pub(super) struct FloatingIp;
+
+#[async_trait]
+impl Shape for FloatingIp {
+    async fn create_body(&self, _cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
+        rename(body, "floating_network", "floating_network_id");
+        rename(body, "floating_subnet", "subnet_id");
+        Ok(())
+    }
+
+    /// Only the association changes, and always whole: the address of a new port is not that of the old one.
+    async fn update_body(&self, cx: &Context<'_>, _edit: &Edit<'_>, body: &mut Map) -> Result<(), Failure> {
+        body.clear();
+        for name in ["port_id", "fixed_ip_address"] {
+            body.insert(name.into(), cx.facts.property(name).clone());
+        }
+        Ok(())
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        if !is_given(facts, "port_id") && !facts.property("fixed_ip_address").is_null() {
+            return Err(dependency("fixed_ip_address", "port_id"));
+        }
+        Ok(())
+    }
+
+    /// The way from the external network must be there: the router's gateway, and its interface to the port's subnet.
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
+        let mut names = interfaces_to_ports_of(this, siblings);
+        let Some(network) = sibling_property(this, &["floating_network", "floating_network_id"]) else { return names };
+        for sibling in siblings {
+            let gateway = match sibling.resource_type {
+                "OS::Neutron::RouterGateway" => sibling_property(sibling, &["network", "network_id"]),
+                "OS::Neutron::Router" => sibling.properties.get("external_gateway_info").and_then(|g| g.get("network")),
+                _ => None,
+            };
+            if gateway.is_some_and(|gateway: &Value| gateway == network) {
+                names.push(sibling.name.to_owned());
+            }
+        }
+        names
+    }
+}

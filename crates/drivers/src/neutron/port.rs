@@ -1,0 +1,83 @@
+//! OS::Neutron::Port
+
+use async_trait::async_trait;
+use kiln_resource::{Change, Context, Facts, Failure, Sibling};
+use kiln_value::{Diagnostic, Map, Value};
+
+use super::{NEUTRON, network_of, rename, security_group_ids, subnets_of};
+use crate::path;
+use crate::rest::{Edit, Shape};
+use crate::validation::not_both;
+
+/// A port.
+pub(super) struct Port;
+
+#[async_trait]
+impl Shape for Port {
+    async fn create_body(&self, cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
+        to_wire(cx, body).await
+    }
+
+    async fn update_body(&self, cx: &Context<'_>, edit: &Edit<'_>, body: &mut Map) -> Result<(), Failure> {
+        if let Some(groups) = body.get_mut("security_groups").filter(|groups| groups.is_null()) {
+            // No groups given means Neutron's default one, at an update as at the create.
+            *groups = vec!["default"].into();
+        }
+        if let Some(pairs) = body.get_mut("allowed_address_pairs").filter(|pairs| pairs.is_null()) {
+            *pairs = Value::List(Vec::new());
+        }
+        let _ = edit;
+        to_wire(cx, body).await
+    }
+
+    async fn attribute(&self, cx: &Context<'_>, object: &Value, name: &str) -> Result<Option<Value>, Failure> {
+        match name {
+            "subnets" => {
+                let addresses = object.get("fixed_ips").and_then(Value::as_list).unwrap_or_default();
+                let mut subnets = Vec::new();
+                for id in addresses.iter().filter_map(|address| address.str_at("subnet_id")) {
+                    let path = format!("/v2.0/subnets/{}", path::segment(id));
+                    subnets.push(NEUTRON.show(cx, path, "subnet").await?);
+                }
+                Ok(Some(subnets.into()))
+            }
+            "network" => {
+                let id = object.str_at("network_id").unwrap_or_default();
+                let path = format!("/v2.0/networks/{}", path::segment(id));
+                NEUTRON.show(cx, path, "network").await.map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn needs_replace(&self, change: &Change) -> bool {
+        change.after.get("replacement_policy").and_then(Value::as_str) == Some("REPLACE_ALWAYS")
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        not_both(facts, "fixed_ips", "no_fixed_ips")
+    }
+
+    /// Which subnet of its network a port will be on is not known: all are made first.
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
+        network_of(this).map_or_else(Vec::new, |network| subnets_of(network, siblings))
+    }
+}
+
+async fn to_wire(cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
+    rename(body, "network", "network_id");
+    rename(body, "qos_policy", "qos_policy_id");
+    body.shift_remove("replacement_policy");
+    if body.shift_remove("no_fixed_ips").is_some_and(|no| no.is_truthy()) {
+        body.insert("fixed_ips".into(), Value::List(Vec::new()));
+    } else if body.get("fixed_ips").is_some_and(|addresses| !addresses.is_truthy()) {
+        // An empty list would take all addresses away; templates mean "any" by it.
+        body.shift_remove("fixed_ips");
+    } else if let Some(Value::List(addresses)) = body.get_mut("fixed_ips") {
+        addresses.iter_mut().filter_map(Value::as_map_mut).for_each(|address| rename(address, "subnet", "subnet_id"));
+    }
+    if let Some(groups) = body.get_mut("security_groups") {
+        *groups = security_group_ids(cx, groups.as_list().unwrap_or_default()).await?.into();
+    }
+    Ok(())
+}

@@ -1,0 +1,114 @@
+//! OS::Neutron::RouterInterface
+
+use async_trait::async_trait;
+use kiln_resource::{Context, Driver, Facts, Failure, Operation, Step};
+use kiln_value::{Diagnostic, Map, Value};
+
+use super::NEUTRON;
+use crate::call::absent_is_fine;
+use crate::path;
+use crate::validation::{conflict, one_of};
+
+/// A router's foot in a subnet. It has no id of its own: `<router>:subnet_id=<subnet>` or `<router>:port_id=<port>`.
+pub(super) struct RouterInterface;
+
+/// What the router is tied to: `subnet_id` or `port_id`, and the id.
+fn target(facts: &Facts) -> Option<(&'static str, &str)> {
+    let value = |property: &str| facts.properties.get(property).and_then(Value::as_str).filter(|v| !v.is_empty());
+    value("subnet").map(|id| ("subnet_id", id)).or_else(|| value("port").map(|id| ("port_id", id)))
+}
+
+fn describe(facts: &Facts) -> Option<(String, &str, &'static str, &str)> {
+    let router = facts.property("router").as_str()?;
+    let (key, value) = target(facts)?;
+    Some((format!("{router}:{key}={value}"), router, key, value))
+}
+
+/// The parts of a physical id; former Heats wrote `<router>:<subnet>`.
+fn parse(id: &str) -> Option<(&str, &str, &str)> {
+    let (router, rest) = id.split_once(':')?;
+    let (key, value) = rest.split_once('=').unwrap_or(("subnet_id", rest));
+    Some((router, key, value))
+}
+
+fn body(key: &str, value: &str) -> Value {
+    Value::from_iter([(key, value)])
+}
+
+#[async_trait]
+impl Driver for RouterInterface {
+    async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
+        match operation {
+            Operation::Create => {
+                let (id, router, key, value) = describe(cx.facts).ok_or_else(|| {
+                    let text = "At least one of the following properties must be specified: subnet, port.";
+                    Failure::other("PropertyUnspecifiedError", text)
+                })?;
+                let path = format!("/v2.0/routers/{}/add_router_interface", path::segment(router));
+                NEUTRON.put(cx, path, body(key, value)).await?;
+                Ok(Step::done().id(id))
+            }
+            Operation::Delete => {
+                if let Some((router, key, value)) = cx.facts.physical_id.as_deref().and_then(parse) {
+                    let path = format!("/v2.0/routers/{}/remove_router_interface", path::segment(router));
+                    absent_is_fine(NEUTRON.put(cx, path, body(key, value)).await)?;
+                }
+                Ok(Step::done())
+            }
+            Operation::Check => match self.port(cx).await? {
+                Some(_) => Ok(Step::done()),
+                None => {
+                    let message = format!("The Resource ({}) could not be found.", cx.facts.name);
+                    Err(Failure::new(kiln_resource::FailureKind::NotFound, "EntityNotFound", message))
+                }
+            },
+            Operation::Update { .. } => Ok(Step::replace()),
+            Operation::Suspend | Operation::Resume => Ok(Step::done()),
+        }
+    }
+
+    async fn find(&self, cx: &Context<'_>) -> Result<Option<Step>, Failure> {
+        let id = describe(cx.facts).map(|(id, ..)| id);
+        Ok(self.port(cx).await?.and(id).map(|id| Step::done().id(id)))
+    }
+
+    async fn attributes(&self, _cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
+        Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        if !facts.property("subnet").is_null() && !facts.property("port").is_null() {
+            return Err(conflict(&["subnet", "port"]));
+        }
+        one_of(facts, "subnet", "port")
+    }
+}
+
+impl RouterInterface {
+    /// The router's port there.
+    async fn port(&self, cx: &Context<'_>) -> Result<Option<Value>, Failure> {
+        let Some((_, router, key, value)) = describe(cx.facts) else { return Ok(None) };
+        let ports = NEUTRON.list(cx, "/v2.0/ports", &[("device_id", router)], "ports").await?;
+        Ok(ports.into_iter().find(|port| {
+            let addresses = port.get("fixed_ips").and_then(Value::as_list).unwrap_or_default();
+            let is_interface = port.str_at("device_owner").is_some_and(|owner| owner.contains("router_interface"));
+            match key {
+                "port_id" => port.str_at("id") == Some(value),
+                _ => is_interface && addresses.iter().any(|a| a.str_at("subnet_id") == Some(value)),
+            }
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn ids_of_all_ages_are_read() {
+        assert_eq!(parse("r:subnet_id=s"), Some(("r", "subnet_id", "s")));
+        assert_eq!(parse("r:port_id=p"), Some(("r", "port_id", "p")));
+        assert_eq!(parse("r:s"), Some(("r", "subnet_id", "s")));
+        assert_eq!(parse("r"), None);
+    }
+}

@@ -1,0 +1,114 @@
+//! OS::Neutron::SecurityGroup
+
+use async_trait::async_trait;
+use kiln_resource::{Context, Facts, Failure, FailureKind};
+use kiln_value::{Diagnostic, Map, Value, value};
+
+use super::NEUTRON;
+use crate::call::is_uuid_like;
+use crate::path;
+use crate::rest::{Edit, Shape};
+use crate::validation::failed;
+
+/// A security group with its rules.
+///
+/// Unlike Heat, an update leaves the rules that stay alone: traffic they let through is never cut.
+pub(super) struct SecurityGroup;
+
+#[async_trait]
+impl Shape for SecurityGroup {
+    async fn create_body(&self, _cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
+        body.shift_remove("rules");
+        Ok(())
+    }
+
+    async fn update_body(&self, _cx: &Context<'_>, _edit: &Edit<'_>, body: &mut Map) -> Result<(), Failure> {
+        body.shift_remove("rules");
+        Ok(())
+    }
+
+    fn has_more(&self, facts: &Facts) -> bool {
+        facts.property("rules").is_truthy()
+    }
+
+    async fn after_create(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+        match cx.facts.property("rules") {
+            rules if rules.is_truthy() => set_rules(cx, id, rules).await,
+            _ => Ok(()),
+        }
+    }
+
+    async fn before_update(&self, cx: &Context<'_>, id: &str, edit: &Edit<'_>) -> Result<(), Failure> {
+        match edit.changed.get("rules") {
+            Some(rules) => set_rules(cx, id, rules).await,
+            None => Ok(()),
+        }
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        if facts.property("name").as_str() == Some("default") {
+            return Err(failed("Security groups cannot be assigned the name \"default\"."));
+        }
+        Ok(())
+    }
+}
+
+/// What makes two rules the same for Neutron.
+const KEY: [&str; 7] =
+    ["direction", "ethertype", "protocol", "port_range_min", "port_range_max", "remote_group_id", "remote_ip_prefix"];
+
+fn is_same(one: &Value, other: &Value) -> bool {
+    KEY.iter().all(|key| one.get(key).unwrap_or(&Value::Null) == other.get(key).unwrap_or(&Value::Null))
+}
+
+/// A rule of the template as Neutron has it.
+async fn rule(cx: &Context<'_>, group: &str, given: &Value) -> Result<Value, Failure> {
+    let mut rule = given.as_map().cloned().unwrap_or_default();
+    let by_group = rule.shift_remove("remote_mode").is_some_and(|mode| mode.as_str() == Some("remote_group_id"));
+    if by_group {
+        let remote = rule.get("remote_group_id").and_then(Value::as_str).filter(|r| !r.is_empty());
+        let remote = match remote {
+            None => group.to_owned(),
+            Some(id) if is_uuid_like(id) => id.to_owned(),
+            Some(name) => cx.cloud.find("neutron.security_group", name).await?,
+        };
+        rule.insert("remote_group_id".into(), remote.into());
+        rule.shift_remove("remote_ip_prefix");
+    } else {
+        rule.shift_remove("remote_group_id");
+    }
+    rule.retain(|_, value| !value.is_null());
+    rule.insert("security_group_id".into(), group.into());
+    Ok(Value::Map(rule))
+}
+
+/// Makes the group have exactly these rules, and the default egress rules where none of them is for egress.
+async fn set_rules(cx: &Context<'_>, id: &str, given: &Value) -> Result<(), Failure> {
+    let mut wanted: Vec<Value> = Vec::new();
+    for given in given.as_list().unwrap_or_default() {
+        let rule = rule(cx, id, given).await?;
+        if !wanted.iter().any(|other| is_same(other, &rule)) {
+            wanted.push(rule);
+        }
+    }
+    if !wanted.iter().any(|rule| rule.str_at("direction") == Some("egress")) {
+        for ethertype in ["IPv4", "IPv6"] {
+            wanted.push(value!({"direction": "egress", "ethertype": ethertype, "security_group_id": id}));
+        }
+    }
+    let group = NEUTRON.show(cx, format!("/v2.0/security-groups/{}", path::segment(id)), "security_group").await?;
+    let present = group.get("security_group_rules").and_then(Value::as_list).unwrap_or_default();
+    for rule in present.iter().filter(|rule| !wanted.iter().any(|w| is_same(w, rule))) {
+        let rule = rule.str_at("id").unwrap_or_default();
+        NEUTRON.delete(cx, format!("/v2.0/security-group-rules/{}", path::segment(rule))).await?;
+    }
+    for rule in wanted.iter().filter(|rule| !present.iter().any(|p| is_same(p, rule))) {
+        let body = value!({"security_group_rule": rule});
+        match NEUTRON.post(cx, "/v2.0/security-group-rules", body).await {
+            // The same rule written in another way.
+            Err(failure) if failure.kind == FailureKind::Conflict => {}
+            outcome => drop(outcome?),
+        }
+    }
+    Ok(())
+}

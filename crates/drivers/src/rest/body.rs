@@ -1,0 +1,89 @@
+//! Request bodies from properties, as the definition's wire names have it.
+
+use kiln_resource::{PropertySchema, ResourceType, Wire};
+use kiln_value::{Map, Value};
+
+/// The body of a create: every property that has a value and is not sent otherwise, entries of merged maps last.
+pub(crate) fn create(resource_type: &ResourceType, properties: &Map, skip: &dyn Fn(&str) -> bool) -> Map {
+    let mut body = Map::new();
+    let mut merged = Map::new();
+    for (name, schema) in &resource_type.properties {
+        let Some(value) = properties.get(name).filter(|v| !v.is_null() && !skip(name)) else { continue };
+        place(schema, name, encode(schema, value), &mut body, &mut merged);
+    }
+    body.extend(merged);
+    body
+}
+
+/// The body of an update: the changed properties, null where one is gone. Of merged maps only what differs is sent.
+pub(crate) fn update(resource_type: &ResourceType, before: &Map, changed: &Map, skip: &dyn Fn(&str) -> bool) -> Map {
+    let mut body = Map::new();
+    let mut merged = Map::new();
+    for (name, value) in changed.iter().filter(|(name, _)| !skip(name)) {
+        let Some(schema) = resource_type.properties.get(name) else { continue };
+        let mut value = encode(schema, value);
+        if let (Wire::Merged, Some(old), Value::Map(new)) =
+            (&schema.wire, before.get(name).and_then(Value::as_map), &mut value)
+        {
+            new.retain(|key, value| old.get(key) != Some(value));
+        }
+        place(schema, name, value, &mut body, &mut merged);
+    }
+    body.extend(merged);
+    body
+}
+
+fn place(schema: &PropertySchema, name: &str, value: Value, body: &mut Map, merged: &mut Map) {
+    match &schema.wire {
+        Wire::Same => {
+            body.insert(name.to_owned(), value);
+        }
+        Wire::As(path) => put(body, path, value),
+        Wire::Merged => {
+            if let Value::Map(entries) = value {
+                merged.extend(entries);
+            }
+        }
+        Wire::Never => {}
+    }
+}
+
+/// Puts a value at a dotted path, making the maps on the way.
+fn put(body: &mut Map, path: &str, value: Value) {
+    match path.split_once('.') {
+        None => {
+            body.insert(path.to_owned(), value);
+        }
+        Some((first, rest)) => {
+            let inner = body.entry(first.to_owned()).or_default();
+            if !matches!(inner, Value::Map(_)) {
+                *inner = Value::Map(Map::new());
+            }
+            if let Some(inner) = inner.as_map_mut() {
+                put(inner, rest, value);
+            }
+        }
+    }
+}
+
+/// A value as the service has it: members under their wire names, those without value left out.
+pub(crate) fn encode(schema: &PropertySchema, value: &Value) -> Value {
+    match (value, schema.members(), schema.items()) {
+        (Value::List(items), _, Some(schema)) => items.iter().map(|item| encode(schema, item)).collect(),
+        (Value::Map(entries), Some(members), _) => {
+            let mut body = Map::new();
+            let mut merged = Map::new();
+            for (name, value) in entries.iter().filter(|(_, value)| !value.is_null()) {
+                match members.get(name) {
+                    Some(schema) => place(schema, name, encode(schema, value), &mut body, &mut merged),
+                    None => {
+                        body.insert(name.clone(), value.clone());
+                    }
+                }
+            }
+            body.extend(merged);
+            Value::Map(body)
+        }
+        _ => value.clone(),
+    }
+}

@@ -1,0 +1,385 @@
+//! The generic driver.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kiln_resource::rest::{Adopt, Ready};
+use kiln_resource::{
+    Change, Context, Driver, Facts, Failure, FailureKind, Method, Operation, Request, ResourceType, Rest, Sibling, Step,
+};
+use kiln_value::{Diagnostic, Map, Value, value};
+
+use super::body;
+use super::shape::{Edit, Plain, Shape};
+use crate::path;
+
+/// Serves a type whose object is made by POST to a collection, as the `rest` part of its definition says
+/// (docs/resource-types.md).
+pub(crate) struct RestDriver {
+    resource_type: ResourceType,
+    rest: Rest,
+    shape: Box<dyn Shape>,
+    mark: Option<&'static str>,
+}
+
+/// Stages of an operation, as its stored state names them.
+const MORE: &str = "more";
+const READY: &str = "ready";
+const GONE: &str = "gone";
+
+impl RestDriver {
+    /// The driver of a definition; `None` if that has no `rest` part.
+    pub(crate) fn new(resource_type: &ResourceType) -> Option<Self> {
+        Self::shaped(resource_type, Plain)
+    }
+
+    /// The same with what differs.
+    pub(crate) fn shaped(resource_type: &ResourceType, shape: impl Shape + 'static) -> Option<Self> {
+        let rest = resource_type.rest.clone()?;
+        // Every object of Neutron has a description, whether or not Heat's type shows it.
+        let is_network = resource_type.service.iter().any(|s| s == "network");
+        let mark = is_network.then_some("description");
+        Some(Self { resource_type: resource_type.clone(), rest, shape: Box::new(shape), mark })
+    }
+
+    fn service(&self) -> &str {
+        self.resource_type.service.first().map_or("", String::as_str)
+    }
+
+    fn request(&self, method: Method, path: String) -> Request {
+        let mut request = Request::new(self.service(), method, path);
+        request.microversion.clone_from(&self.rest.microversion);
+        request
+    }
+
+    /// A path of the definition with its names filled in.
+    async fn path(&self, cx: &Context<'_>, template: &str, id: Option<&str>) -> Result<String, Failure> {
+        let mut out = String::with_capacity(template.len() + 40);
+        let mut rest = template;
+        while let Some((before, after)) = rest.split_once('{') {
+            let (name, after) = after.split_once('}').unwrap_or((after, ""));
+            out.push_str(before);
+            let value = match name {
+                "id" => id.unwrap_or_default().to_owned(),
+                "project" => cx.cloud.project_id().await?,
+                property => kiln_value::text::str(cx.facts.property(property)),
+            };
+            out.push_str(&path::segment(&value));
+            rest = after;
+        }
+        out.push_str(rest);
+        Ok(out)
+    }
+
+    fn wrap(&self, body: Map) -> Value {
+        match &self.rest.member {
+            Some(member) => Value::from_iter([(member.clone(), Value::Map(body))]),
+            None => Value::Map(body),
+        }
+    }
+
+    fn unwrap<'a>(&self, body: &'a Value) -> &'a Value {
+        self.rest.member.as_ref().and_then(|member| body.get(member)).unwrap_or(body)
+    }
+
+    /// The object as it is now.
+    pub(crate) async fn show(&self, cx: &Context<'_>, id: &str) -> Result<Value, Failure> {
+        let path = self.path(cx, &self.rest.item, Some(id)).await?;
+        let response = cx.cloud.call(self.request(Method::Get, path)).await?;
+        Ok(self.unwrap(&response.body).clone())
+    }
+
+    /// The physical name, if the type has one and the template gives none.
+    fn physical_name<'a>(&'a self, facts: &'a Facts) -> Option<(&'a str, &'a str)> {
+        let property = self.rest.name.as_deref()?;
+        facts.property(property).is_null().then_some((property, facts.physical_name.as_str()))
+    }
+
+    /// The key of the body that carries the attempt's token, where nothing else tells the object apart.
+    fn mark<'a>(&'a self, facts: &Facts, body: &Map) -> Option<&'a str> {
+        if self.physical_name(facts).is_some() {
+            return None;
+        }
+        let key = match &self.rest.adopt {
+            Adopt::Mark(property) => self.wire_name(property),
+            Adopt::Name | Adopt::Never => self.mark?,
+            Adopt::Match(_) => return None,
+        };
+        body.get(key).is_none_or(|v| v.is_null() || v.as_str() == Some("")).then_some(key)
+    }
+
+    fn wire_name<'a>(&'a self, property: &'a str) -> &'a str {
+        match self.resource_type.properties.get(property).map(|schema| &schema.wire) {
+            Some(kiln_resource::Wire::As(name)) => name,
+            _ => property,
+        }
+    }
+
+    async fn create_body(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        let create = &self.rest.create;
+        let skip = |name: &str| create.omit.iter().any(|o| o == name) || self.rest.parts.contains_key(name);
+        let mut body = body::create(&self.resource_type, &cx.facts.properties, &skip);
+        if let Some((property, name)) = self.physical_name(cx.facts) {
+            body.entry(self.wire_name(property).to_owned()).or_insert_with(|| name.into());
+        }
+        body.extend(create.add.clone());
+        self.shape.create_body(cx, &mut body).await?;
+        Ok(body)
+    }
+
+    async fn create(&self, cx: &Context<'_>) -> Result<Step, Failure> {
+        let mut body = self.create_body(cx).await?;
+        if let Some(key) = self.mark(cx.facts, &body) {
+            body.insert(key.to_owned(), cx.facts.token.as_str().into());
+        }
+        let path = self.path(cx, &self.rest.create.path, None).await?;
+        let request = self.request(self.rest.create.method, path).body(self.wrap(body));
+        let response = cx.cloud.call(request).await?;
+        self.made(cx, self.unwrap(&response.body))
+    }
+
+    /// The step after the object is there.
+    fn made(&self, cx: &Context<'_>, object: &Value) -> Result<Step, Failure> {
+        let id = object.get(&self.rest.id).map(kiln_value::text::str).ok_or_else(|| {
+            Failure::other("Error", format!("{} has made an object without {}", self.service(), self.rest.id))
+        })?;
+        let has_parts = self.rest.parts.keys().any(|name| has_value(cx.facts.property(name)));
+        let step = if has_parts || self.shape.has_more(cx.facts) {
+            Step::wait(value!({"stage": MORE}), Duration::ZERO)
+        } else if self.rest.ready.as_ref().is_none_or(|ready| is_done(ready, object)) {
+            Step::done()
+        } else {
+            self.wait_ready()
+        };
+        Ok(step.id(id))
+    }
+
+    fn wait_ready(&self) -> Step {
+        let every = self.rest.ready.as_ref().map_or(Duration::ZERO, |ready| ready.every);
+        Step::wait(value!({"stage": READY}), every)
+    }
+
+    async fn send_part(&self, cx: &Context<'_>, id: &str, name: &str, value: &Value) -> Result<(), Failure> {
+        let Some(part) = self.rest.parts.get(name) else { return Ok(()) };
+        let schema = self.resource_type.properties.get(name);
+        let value = schema.map_or_else(|| value.clone(), |schema| body::encode(schema, value));
+        let is_list = schema.is_some_and(|s| s.items().is_some());
+        let value = if value.is_null() && is_list { Value::List(Vec::new()) } else { value };
+        let path = self.path(cx, &part.path, Some(id)).await?;
+        let body = Value::from_iter([(part.wire.clone(), value)]);
+        cx.cloud.call(self.request(part.method, path).body(body)).await.map(|_| ())
+    }
+
+    /// Looks whether the object is ready.
+    async fn look(&self, cx: &Context<'_>, id: &str) -> Result<Step, Failure> {
+        let Some(ready) = &self.rest.ready else { return Ok(Step::done()) };
+        let object = self.show(cx, id).await?;
+        if is_done(ready, &object) {
+            return Ok(Step::done());
+        }
+        if let Some(failure) = failed(ready, &object) {
+            return Err(failure);
+        }
+        Ok(self.wait_ready())
+    }
+
+    async fn update(&self, cx: &Context<'_>, id: &str, before: &Map, changed: &Map) -> Result<Step, Failure> {
+        let edit = Edit { before, changed };
+        self.shape.before_update(cx, id, &edit).await?;
+        for (name, value) in changed.iter().filter(|(name, _)| self.rest.parts.contains_key(*name)) {
+            self.send_part(cx, id, name, value).await?;
+        }
+        if let Some(update) = &self.rest.update {
+            let skip = |name: &str| update.omit.iter().any(|o| o == name) || self.rest.parts.contains_key(name);
+            let mut body = if update.whole {
+                body::create(&self.resource_type, &cx.facts.properties, &skip)
+            } else {
+                body::update(&self.resource_type, before, changed, &skip)
+            };
+            if let Some((property, name)) = self.physical_name(cx.facts) {
+                let wire = self.wire_name(property);
+                // A name that the template no longer gives is the physical one again.
+                if update.whole || body.contains_key(wire) {
+                    body.insert(wire.to_owned(), name.into());
+                }
+            }
+            self.shape.update_body(cx, &edit, &mut body).await?;
+            if !body.is_empty() {
+                let path = self.path(cx, &update.path, Some(id)).await?;
+                cx.cloud.call(self.request(update.method, path).body(self.wrap(body))).await?;
+            }
+        }
+        self.look(cx, id).await
+    }
+
+    async fn delete(&self, cx: &Context<'_>) -> Result<Step, Failure> {
+        let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(Step::done()) };
+        self.shape.before_delete(cx, id).await?;
+        let path = self.path(cx, &self.rest.delete.path, Some(id)).await?;
+        match cx.cloud.call(self.request(Method::Delete, path)).await {
+            Ok(_) if self.rest.delete.wait => Ok(self.wait_gone()),
+            Ok(_) => Ok(Step::done()),
+            Err(failure) if failure.is_not_found() => Ok(Step::done()),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    fn wait_gone(&self) -> Step {
+        let every = self.rest.ready.as_ref().map_or(Duration::from_secs(1), |ready| ready.every);
+        Step::wait(value!({"stage": GONE}), every)
+    }
+
+    /// The objects of the collection that a query selects.
+    async fn list(&self, cx: &Context<'_>, query: &[(&str, &str)]) -> Result<Vec<Value>, Failure> {
+        let path = self.path(cx, &self.rest.collection, None).await?;
+        let mut request = self.request(Method::Get, path);
+        for (key, value) in query {
+            request = request.query(*key, *value);
+        }
+        let response = cx.cloud.call(request).await?;
+        Ok(response.body.get(&self.rest.list).and_then(Value::as_list).unwrap_or_default().to_vec())
+    }
+
+    async fn find_object(&self, cx: &Context<'_>) -> Result<Option<Value>, Failure> {
+        if let Adopt::Match(properties) = &self.rest.adopt {
+            let wanted = self.create_body(cx).await?;
+            let keys: Vec<&str> = properties.iter().map(|p| self.wire_name(p)).collect();
+            let query: Vec<_> = keys.iter().filter_map(|k| Some((*k, wanted.get(*k)?.as_str()?))).collect();
+            let found = self.list(cx, &query).await?;
+            let is_same = |object: &Value| {
+                keys.iter().all(|k| object.get(k).unwrap_or(&Value::Null) == wanted.get(*k).unwrap_or(&Value::Null))
+            };
+            return Ok(found.into_iter().find(is_same));
+        }
+        if let Some((property, name)) = self.physical_name(cx.facts) {
+            let key = self.wire_name(property);
+            let found = self.list(cx, &[(key, name)]).await?;
+            return Ok(found.into_iter().find(|object| object.str_at(key) == Some(name)));
+        }
+        // A name that the user chose may be that of another object: only the token tells.
+        let body = self.create_body(cx).await?;
+        let Some(key) = self.mark(cx.facts, &body) else { return Ok(None) };
+        let found = self.list(cx, &[(key, cx.facts.token.as_str())]).await?;
+        Ok(found.into_iter().find(|object| object.str_at(key) == Some(cx.facts.token.as_str())))
+    }
+}
+
+fn has_value(value: &Value) -> bool {
+    !matches!(value, Value::Null) && value.as_list().is_none_or(|items| !items.is_empty())
+}
+
+fn at<'a>(object: &'a Value, path: &[String]) -> &'a Value {
+    const NULL: &Value = &Value::Null;
+    path.iter().try_fold(object, |value, key| value.get(key)).unwrap_or(NULL)
+}
+
+fn state(ready: &Ready, object: &Value) -> String {
+    kiln_value::text::str(at(object, &ready.at))
+}
+
+fn is_done(ready: &Ready, object: &Value) -> bool {
+    let state = state(ready, object);
+    ready.done.iter().any(|s| s.eq_ignore_ascii_case(&state))
+}
+
+fn failed(ready: &Ready, object: &Value) -> Option<Failure> {
+    let state = state(ready, object);
+    if !ready.failed.iter().any(|s| s.eq_ignore_ascii_case(&state)) {
+        return None;
+    }
+    let reason = ready.reason.as_ref().map(|path| at(object, path)).and_then(Value::as_str);
+    Some(Failure::in_error(&state, reason.unwrap_or("Unknown")))
+}
+
+#[async_trait]
+impl Driver for RestDriver {
+    async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
+        match operation {
+            Operation::Create => self.create(cx).await,
+            Operation::Update { before, changed } => self.update(cx, cx.facts.require_id()?, before, changed).await,
+            Operation::Delete => self.delete(cx).await,
+            Operation::Check => {
+                let object = self.show(cx, cx.facts.require_id()?).await?;
+                let failure = self.rest.ready.as_ref().and_then(|ready| failed(ready, &object));
+                failure.map_or_else(|| Ok(Step::done()), Err)
+            }
+            Operation::Suspend | Operation::Resume => Ok(Step::done()),
+        }
+    }
+
+    async fn poll(&self, cx: &Context<'_>, _operation: &Operation, state: &Value) -> Result<Step, Failure> {
+        let id = cx.facts.require_id()?;
+        match state.str_at("stage") {
+            Some(MORE) => {
+                for name in self.rest.parts.keys() {
+                    let value = cx.facts.property(name);
+                    if has_value(value) {
+                        self.send_part(cx, id, name, value).await?;
+                    }
+                }
+                self.shape.after_create(cx, id).await?;
+                self.look(cx, id).await
+            }
+            Some(GONE) => match self.show(cx, id).await {
+                Err(failure) if failure.is_not_found() => Ok(Step::done()),
+                Err(failure) => Err(failure),
+                Ok(object) => match self.rest.ready.as_ref().and_then(|ready| failed(ready, &object)) {
+                    Some(failure) => Err(failure),
+                    None => Ok(self.wait_gone()),
+                },
+            },
+            _ => self.look(cx, id).await,
+        }
+    }
+
+    async fn find(&self, cx: &Context<'_>) -> Result<Option<Step>, Failure> {
+        match self.find_object(cx).await? {
+            Some(object) => self.made(cx, &object).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
+        let nothing = || names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect();
+        let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(nothing()) };
+        let object = match self.show(cx, id).await {
+            Err(failure) if failure.kind == FailureKind::NotFound => return Ok(nothing()),
+            other => other?,
+        };
+        let mut values = Map::new();
+        for name in names {
+            let value = match self.shape.attribute(cx, &object, name).await? {
+                Some(value) => value,
+                None if *name == "show" => object.clone(),
+                None => match self.resource_type.attributes.get(*name) {
+                    Some(schema) if !schema.wire.is_empty() => at(&object, &schema.wire).clone(),
+                    _ => object.get(name).cloned().unwrap_or_default(),
+                },
+            };
+            values.insert((*name).to_owned(), value);
+        }
+        Ok(values)
+    }
+
+    fn needs_replace(&self, change: &Change) -> bool {
+        self.shape.needs_replace(change)
+    }
+
+    /// Only an object that is gone or in a failed state is made anew.
+    async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {
+        let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(true) };
+        match self.show(cx, id).await {
+            Ok(object) => Ok(self.rest.ready.as_ref().is_some_and(|ready| failed(ready, &object).is_some())),
+            Err(failure) if failure.is_not_found() => Ok(true),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        self.shape.validate(facts)
+    }
+
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
+        self.shape.dependencies(this, siblings)
+    }
+}

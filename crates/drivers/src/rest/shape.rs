@@ -1,0 +1,82 @@
+//! What a type does otherwise than its definition can say.
+
+use async_trait::async_trait;
+use kiln_resource::{Change, Context, Facts, Failure, Sibling};
+use kiln_value::{Diagnostic, Map, Value};
+
+/// Hooks into the [`RestDriver`](super::RestDriver); each does nothing unless a type needs it.
+#[async_trait]
+pub(crate) trait Shape: Send + Sync {
+    /// Completes the body of a create.
+    async fn create_body(&self, cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
+        let _ = (cx, body);
+        Ok(())
+    }
+
+    /// Completes the body of an update.
+    async fn update_body(&self, cx: &Context<'_>, change: &Edit<'_>, body: &mut Map) -> Result<(), Failure> {
+        let _ = (cx, change, body);
+        Ok(())
+    }
+
+    /// Whether [`Shape::after_create`] has anything to do.
+    fn has_more(&self, facts: &Facts) -> bool {
+        let _ = facts;
+        false
+    }
+
+    /// Further requests after the create. May run more than once.
+    async fn after_create(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+        let _ = (cx, id);
+        Ok(())
+    }
+
+    /// Further requests before an update's own. May run more than once.
+    async fn before_update(&self, cx: &Context<'_>, id: &str, change: &Edit<'_>) -> Result<(), Failure> {
+        let _ = (cx, id, change);
+        Ok(())
+    }
+
+    /// Requests before the delete. May run more than once.
+    async fn before_delete(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+        let _ = (cx, id);
+        Ok(())
+    }
+
+    /// An attribute that is not simply in the object; `None` for all others.
+    async fn attribute(&self, cx: &Context<'_>, object: &Value, name: &str) -> Result<Option<Value>, Failure> {
+        let _ = (cx, object, name);
+        Ok(None)
+    }
+
+    /// See [`kiln_resource::Driver::needs_replace`].
+    fn needs_replace(&self, change: &Change) -> bool {
+        let _ = change;
+        false
+    }
+
+    /// See [`kiln_resource::Driver::validate`].
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        let _ = facts;
+        Ok(())
+    }
+
+    /// See [`kiln_resource::Driver::dependencies`].
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
+        let _ = (this, siblings);
+        Vec::new()
+    }
+}
+
+/// What an update changes.
+pub(crate) struct Edit<'a> {
+    /// Properties before.
+    pub(crate) before: &'a Map,
+    /// Changed properties with their new values.
+    pub(crate) changed: &'a Map,
+}
+
+/// A type that its definition says all of.
+pub(crate) struct Plain;
+
+impl Shape for Plain {}
