@@ -4,10 +4,12 @@
 
 pub mod change;
 pub mod cloud;
+pub mod constraint;
 // pub mod definition;
 pub mod driver;
 pub mod failure;
 pub mod ids;
+pub mod physical_name;
 pub mod properties;
 pub mod property;
 pub mod registry;

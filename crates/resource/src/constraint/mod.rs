@@ -1,0 +1,167 @@
+//! Custom constraints: checks with a name that properties and parameters ask for (reference/constraints.json).
+//!
+//! Those that need no cloud are judged here; those that ask whether something exists are named by their finder, and
+//! whoever has a cloud brings the answers.
+
+mod cron;
+mod dns;
+mod network;
+mod time;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use kiln_template::constraint::{CustomConstraints, not_found};
+use kiln_value::{Map, Path, Value, text};
+
+use crate::properties::{self, Schema};
+use crate::translation::Lookup;
+
+/// Constraints that a cloud must judge. Each name is also that of the finder that turns a name into an id.
+pub const CLOUD: [&str; 56] = [
+    "barbican.container",
+    "barbican.secret",
+    "blazar.reservation",
+    "cinder.backup",
+    "cinder.qos_specs",
+    "cinder.snapshot",
+    "cinder.volume",
+    "cinder.vtype",
+    "designate.zone",
+    "glance.image",
+    "ironic.node",
+    "ironic.portgroup",
+    "keystone.domain",
+    "keystone.group",
+    "keystone.project",
+    "keystone.region",
+    "keystone.role",
+    "keystone.service",
+    "keystone.user",
+    "magnum.cluster_template",
+    "manila.share_network",
+    "manila.share_snapshot",
+    "manila.share_type",
+    "mistral.workflow",
+    "neutron.address_scope",
+    "neutron.flow_classifier",
+    "neutron.lbaas.listener",
+    "neutron.lbaas.loadbalancer",
+    "neutron.lbaas.pool",
+    "neutron.lbaas.provider",
+    "neutron.network",
+    "neutron.port",
+    "neutron.port_pair",
+    "neutron.port_pair_group",
+    "neutron.qos_policy",
+    "neutron.router",
+    "neutron.security_group",
+    "neutron.segment",
+    "neutron.subnet",
+    "neutron.subnetpool",
+    "neutron.taas.tap_flow",
+    "neutron.taas.tap_service",
+    "nova.flavor",
+    "nova.host",
+    "nova.keypair",
+    "nova.server",
+    "octavia.availabilityzone",
+    "octavia.availabilityzoneprofile",
+    "octavia.flavor",
+    "octavia.flavorprofile",
+    "octavia.l7policy",
+    "octavia.listener",
+    "octavia.loadbalancer",
+    "octavia.pool",
+    "trove.flavor",
+    "zaqar.queue",
+];
+
+/// Judges all custom constraints with what is known.
+#[derive(Clone, Debug, Default)]
+pub struct Judge {
+    /// Seconds since 1970, for constraints on times.
+    pub now: f64,
+    /// What the cloud says: nothing wrong, or the reason. What it was not asked for is accepted.
+    pub answers: HashMap<Lookup, Result<(), String>>,
+}
+
+impl CustomConstraints for Judge {
+    fn validate(&self, name: &str, value: &Value) -> Result<(), String> {
+        let verdict = match local(name, value, self.now) {
+            Some(verdict) => verdict,
+            None if CLOUD.contains(&name) => {
+                let asked = Lookup { finder: name.to_owned(), value: text::str(value) };
+                self.answers.get(&asked).cloned().unwrap_or(Ok(()))
+            }
+            None => return Err(not_found(name, value)),
+        };
+        verdict.map_err(|reason| {
+            let value = text::str(value);
+            if reason.is_empty() {
+                format!("Error validating value '{value}'")
+            } else {
+                format!("Error validating value '{value}': {reason}")
+            }
+        })
+    }
+}
+
+/// What the cloud must be asked to validate these properties. For `unknown` see [`properties::validate`].
+pub fn questions(schema: &Schema, data: &Map, unknown: &dyn Fn(&Path) -> bool) -> Vec<Lookup> {
+    let asked = Asked::default();
+    properties::validate(schema, data, unknown, &asked, &Path::root());
+    asked.0.into_inner()
+}
+
+/// Accepts everything and remembers what a cloud would have been asked.
+#[derive(Default)]
+struct Asked(RefCell<Vec<Lookup>>);
+
+impl CustomConstraints for Asked {
+    fn validate(&self, name: &str, value: &Value) -> Result<(), String> {
+        if CLOUD.contains(&name) && !value.is_null() {
+            let lookup = Lookup { finder: name.to_owned(), value: text::str(value) };
+            let mut asked = self.0.borrow_mut();
+            if !asked.contains(&lookup) {
+                asked.push(lookup);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The verdict of a constraint that needs no cloud; none if there is no such constraint. The reason of a refusal may
+/// be empty.
+fn local(name: &str, value: &Value, now: f64) -> Option<Result<(), String>> {
+    let optional = |check: &dyn Fn(&str) -> Result<(), String>| match value {
+        Value::Str(text) => check(text),
+        other if !other.is_truthy() => Ok(()),
+        other => check(&text::str(other)),
+    };
+    Some(match name {
+        "ip_addr" => network::address(value),
+        "mac_addr" => network::mac(value),
+        "net_cidr" => network::cidr(value),
+        "ip_or_cidr" => network::address_or_cidr(value),
+        "dns_name" => optional(&dns::name),
+        "rel_dns_name" => optional(&dns::relative_name),
+        "dns_domain" => optional(&dns::domain),
+        "cron_expression" => optional(&cron::expression),
+        "timezone" => optional(&time::zone),
+        "iso_8601" => time::iso_8601(value),
+        "expiration" => optional(&|text| time::expiration(text, now)),
+        "json_string" => optional(&json),
+        // These two only take time in Heat.
+        "test_constr" | "nova.network" => Ok(()),
+        _ => return None,
+    })
+}
+
+fn json(text: &str) -> Result<(), String> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    let read = kiln_yaml::json::parse(text);
+    read.map(|_| ()).map_err(|error| format!("JSON string {text} is invalid: {error}"))
+}

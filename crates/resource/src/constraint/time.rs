@@ -1,0 +1,69 @@
+//! Times and time zones.
+
+use std::sync::LazyLock;
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::{Offset, TimeZone};
+use kiln_value::Value;
+
+/// A date with an optional time and offset: year and month may stand alone, dashes and colons may be left out.
+const ISO_8601: &str = concat!(
+    r"([0-9]{4})(?:(?:-([0-9]{1,2})|([0-9]{2})(?!$))(?:(?:-([0-9]{1,2})|([0-9]{2}))",
+    r"(?:[ T]([0-9]{2})(?::?([0-9]{2}))?(?::?([0-9]{1,2})(?:[.,]([0-9]+))?)?",
+    r"(?:Z|([-+])([0-9]{2}):?([0-9]{2})?)?)?)?)?$",
+);
+
+/// A time zone by its name in the IANA database; empty is accepted.
+pub(super) fn zone(name: &str) -> Result<(), String> {
+    if name.is_empty() {
+        return Ok(());
+    }
+    if name.starts_with('/') || name.split('/').any(|part| part == "..") {
+        return Err(format!("Invalid timezone: ZoneInfo keys must refer to subdirectories of TZPATH, got: {name}"));
+    }
+    // Names differ by case, although the lookup does not mind it.
+    match TimeZone::get(name) {
+        Ok(zone) if zone.iana_name() == Some(name) => Ok(()),
+        _ => Err(format!("Invalid timezone: 'No time zone found with key {name}'")),
+    }
+}
+
+/// An ISO 8601 time, or a part of it from the year on.
+pub(super) fn iso_8601(value: &Value) -> Result<(), String> {
+    value.as_str().and_then(read).map(|_| ()).ok_or_else(String::new)
+}
+
+/// A time that is yet to come; empty is accepted.
+pub(super) fn expiration(text: &str, now: f64) -> Result<(), String> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    let reason = match read(text.trim()) {
+        #[expect(clippy::cast_precision_loss, reason = "seconds of known years are exact in a float")]
+        Some(time) if time.as_second() as f64 > now => return Ok(()),
+        Some(_) => "Expiration time is out of date.".to_owned(),
+        None => format!("Unable to parse date string {:?}", text.trim()),
+    };
+    Err(format!("Expiration {text} is invalid: {reason}"))
+}
+
+fn read(text: &str) -> Option<Timestamp> {
+    static PATTERN: LazyLock<Option<fancy_regex::Regex>> =
+        LazyLock::new(|| fancy_regex::Regex::new(&format!("^{ISO_8601}")).ok());
+    let found = PATTERN.as_ref()?.captures(text).ok()??;
+    let number = |group: usize, default: i16| match found.get(group) {
+        Some(digits) => digits.as_str().parse::<i16>().ok(),
+        None => Some(default),
+    };
+    let either = |a: usize, b: usize| number(if found.get(a).is_some() { a } else { b }, 1);
+    let small = |n: i16| i8::try_from(n).ok();
+    let year = number(1, 0).filter(|year| *year > 0)?;
+    let (month, day) = (small(either(2, 3)?)?, small(either(4, 5)?)?);
+    let (hour, minute, second) = (small(number(6, 0)?)?, small(number(7, 0)?)?, small(number(8, 0)?)?);
+    let time = DateTime::new(year, month, day, hour, minute, second, 0).ok()?;
+    let seconds = i32::from(number(11, 0)?) * 3600 + i32::from(number(12, 0)?) * 60;
+    let behind = found.get(10).is_some_and(|sign| sign.as_str() == "-");
+    let offset = Offset::from_seconds(if behind { -seconds } else { seconds }).ok()?;
+    offset.to_timestamp(time).ok()
+}
