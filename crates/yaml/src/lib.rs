@@ -2,9 +2,46 @@
 //!
 //! [`parse`] reads YAML (of which JSON is nearly a part), [`json::parse`] JSON as Python's `json` does. Both keep the
 //! place of every key and value, and both refuse what would cost unbounded time, memory or stack.
+//!
+//! ```
+//! let document = kiln_yaml::parse("on: 0x1F\nwhen: 2013-05-23\n")?;
+//! assert_eq!(kiln_value::text::repr(&document.value), "{'true': 31, 'when': '2013-05-23'}");
+//! # Ok::<(), kiln_yaml::Error>(())
+//! ```
 
+mod compose;
+mod construct;
+mod error;
 pub mod json;
+mod node;
+mod scalar;
+#[cfg(test)]
+mod tests;
+
+pub use error::{Error, ErrorKind};
+
+use kiln_value::{Spans, Value};
 
 /// Deeper nesting than this is refused, so that nobody who walks a value can run out of stack. Heat itself fails on
 /// templates of some hundred levels.
 pub const MAX_DEPTH: usize = 256;
+
+/// What a text holds, and where.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Document {
+    /// The value; null for an empty text.
+    pub value: Value,
+    /// Where its parts stand: a tree of the same shape.
+    pub spans: Spans,
+}
+
+/// Reads a YAML text of one document as Heat's loader does: the types of YAML 1.1, timestamps left as texts, merge
+/// keys, of equal keys the last.
+///
+/// Keys that are no texts become their JSON text, sets and `!!omap` become lists, `!!binary` its text.
+///
+/// Errors: those of PyYAML, in its words where they are its own; and aliases or nesting beyond bounds.
+pub fn parse(text: &str) -> Result<Document, Error> {
+    let tree = compose::compose(text)?;
+    construct::construct(&tree, text)
+}

@@ -1,0 +1,186 @@
+//! From events to nodes, as PyYAML's composer.
+
+use std::collections::HashMap;
+
+use libyaml_safer::{Event, EventData, Mark, Parser, ScalarStyle};
+
+use crate::node::{Content, Extent, Link, Node, NodeId, Tag, Tree};
+use crate::{Error, MAX_DEPTH, scalar};
+
+/// Reads the one document of a text.
+pub(crate) fn compose(text: &str) -> Result<Tree, Error> {
+    if let Some((offset, c)) = text.chars().enumerate().find(|(_, c)| !is_allowed(*c)) {
+        return Err(Error::character(c, offset));
+    }
+    let ended = EndedText::new(text);
+    let mut input = ended.text.as_bytes();
+    let mut parser = Parser::new();
+    parser.set_input_string(&mut input);
+    let mut composer = Composer { text, ended: &ended, parser, tree: Tree::default(), anchors: HashMap::new() };
+    composer.stream()?;
+    Ok(composer.tree)
+}
+
+/// PyYAML's printable characters, and the byte order mark that its reader takes away.
+fn is_allowed(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}')
+        || c >= '\u{10000}'
+}
+
+/// A text that ends in a line break. Without one the scanner panics at the end of block scalars (libyaml-safer 0.3),
+/// and with one they hold a line break that the text does not have.
+struct EndedText {
+    text: String,
+    /// Characters, if a line break was added; else there is nothing to mend.
+    added_at: Option<u64>,
+    last_line_is_blank: bool,
+}
+
+impl EndedText {
+    fn new(text: &str) -> Self {
+        if text.is_empty() || text.ends_with(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']) {
+            return Self { text: text.to_owned(), added_at: None, last_line_is_blank: false };
+        }
+        let chars = text.trim_start_matches('\u{feff}').chars().count();
+        let last_line = text.rsplit(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']).next().unwrap_or_default();
+        Self {
+            text: format!("{text}\n"),
+            added_at: u64::try_from(chars).ok(),
+            last_line_is_blank: last_line.chars().all(|c| c == ' '),
+        }
+    }
+
+    /// Takes the added line break out of a block scalar that reaches the end.
+    fn mend(&self, value: &mut String, end: Mark) {
+        if self.added_at.is_none_or(|at| end.index <= at) || !value.ends_with('\n') {
+            return;
+        }
+        let last = value.trim_end_matches('\n').rsplit('\n').next().unwrap_or_default();
+        let holds_last_line = if self.last_line_is_blank {
+            // As a blank line that was kept, or as a line of blanks beyond the indentation.
+            value.len() == 1 || value.ends_with("\n\n") || (!last.is_empty() && last.chars().all(|c| c == ' '))
+        } else {
+            true
+        };
+        if holds_last_line {
+            value.pop();
+        }
+    }
+}
+
+struct Composer<'t, 'p> {
+    text: &'t str,
+    ended: &'t EndedText,
+    parser: Parser<&'p mut &'p [u8]>,
+    tree: Tree,
+    anchors: HashMap<String, NodeId>,
+}
+
+impl Composer<'_, '_> {
+    fn next(&mut self) -> Result<Event, Error> {
+        self.parser.parse().map_err(|error| Error::of_parser(self.text, &error))
+    }
+
+    fn stream(&mut self) -> Result<(), Error> {
+        self.next()?;
+        let start = self.next()?;
+        if matches!(start.data, EventData::StreamEnd) {
+            return Ok(());
+        }
+        let first = self.next()?;
+        let began = first.start_mark;
+        self.tree.root = Some(self.node(first, 0)?);
+        self.next()?;
+        let after = self.next()?;
+        if matches!(after.data, EventData::StreamEnd) {
+            return Ok(());
+        }
+        let context = Some(("expected a single document in the stream", began));
+        Err(Error::in_context(self.text, context, "but found another document", after.start_mark))
+    }
+
+    fn node(&mut self, event: Event, depth: usize) -> Result<Link, Error> {
+        let (start, end) = (event.start_mark, event.end_mark);
+        if depth > MAX_DEPTH {
+            return Err(Error::at(self.text, format!("nested deeper than {MAX_DEPTH} levels"), start));
+        }
+        let (tag, anchor, content) = match event.data {
+            EventData::Alias { anchor } => {
+                let at = Extent { start, end };
+                return match self.anchors.get(&anchor) {
+                    Some(node) => Ok(Link { node: *node, at }),
+                    None => Err(Error::at(self.text, format!("found undefined alias '{anchor}'"), start)),
+                };
+            }
+            EventData::Scalar { anchor, tag, mut value, plain_implicit, style, .. } => {
+                if matches!(style, ScalarStyle::Literal | ScalarStyle::Folded) {
+                    self.ended.mend(&mut value, end);
+                }
+                let tag = match tag.filter(|tag| tag != "!") {
+                    Some(tag) => Tag::new(tag),
+                    None if plain_implicit => scalar::tag(&value),
+                    None => Tag::Str,
+                };
+                (tag, anchor, Content::Scalar(value))
+            }
+            EventData::SequenceStart { anchor, tag, .. } => {
+                let tag = tag.filter(|tag| tag != "!").map_or(Tag::Seq, Tag::new);
+                (tag, anchor, Content::Sequence(Vec::new()))
+            }
+            EventData::MappingStart { anchor, tag, .. } => {
+                let tag = tag.filter(|tag| tag != "!").map_or(Tag::Map, Tag::new);
+                (tag, anchor, Content::Mapping(Vec::new()))
+            }
+            _ => return Err(Error::at(self.text, "expected the node content", start)),
+        };
+        let node = self.tree.nodes.len();
+        let is_scalar = matches!(content, Content::Scalar(_));
+        let is_sequence = matches!(content, Content::Sequence(_));
+        let mut at = Extent { start, end };
+        self.tree.nodes.push(Node { tag, content, at });
+        // An anchor holds before its node is whole: a node may name itself, and is refused when values are made.
+        if let Some(anchor) = anchor {
+            self.anchor(anchor, node, start)?;
+        }
+        if is_scalar {
+            return Ok(Link { node, at });
+        }
+        let (content, end) = if is_sequence { self.items(depth)? } else { self.entries(depth)? };
+        at.end = end;
+        if let Some(node) = self.tree.nodes.get_mut(node) {
+            (node.content, node.at) = (content, at);
+        }
+        Ok(Link { node, at })
+    }
+
+    fn anchor(&mut self, anchor: String, node: NodeId, start: Mark) -> Result<(), Error> {
+        let Some(first) = self.anchors.insert(anchor, node) else { return Ok(()) };
+        let began = self.tree.nodes.get(first).map_or(start, |first| first.at.start);
+        let context = Some(("found duplicate anchor; first occurrence", began));
+        Err(Error::in_context(self.text, context, "second occurrence", start))
+    }
+
+    fn items(&mut self, depth: usize) -> Result<(Content, Mark), Error> {
+        let mut items = Vec::new();
+        loop {
+            let event = self.next()?;
+            if matches!(event.data, EventData::SequenceEnd) {
+                return Ok((Content::Sequence(items), event.end_mark));
+            }
+            items.push(self.node(event, depth + 1)?);
+        }
+    }
+
+    fn entries(&mut self, depth: usize) -> Result<(Content, Mark), Error> {
+        let mut entries = Vec::new();
+        loop {
+            let event = self.next()?;
+            if matches!(event.data, EventData::MappingEnd) {
+                return Ok((Content::Mapping(entries), event.end_mark));
+            }
+            let key = self.node(event, depth + 1)?;
+            let event = self.next()?;
+            entries.push((key, self.node(event, depth + 1)?));
+        }
+    }
+}

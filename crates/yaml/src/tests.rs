@@ -1,0 +1,122 @@
+use kiln_value::{Path, Position, text, value};
+
+use super::*;
+
+fn read(text: &str) -> String {
+    match parse(text) {
+        Ok(document) => text::repr(&document.value),
+        Err(error) => panic!("{text}: {error}"),
+    }
+}
+
+fn refused(text: &str) -> String {
+    parse(text).map(|document| document.value).unwrap_err().message
+}
+
+#[test]
+fn types_of_plain_scalars() {
+    assert_eq!(
+        read("[010, 0o10, 0x1F, 1_000, 0b11, 1e3, 1.0e+3, .5, -.5, 190:20:30.15, 1:30:45]"),
+        "[8, '0o10', 31, 1000, 3, '1e3', 1000.0, 0.5, '-.5', 685230.15, 5445]"
+    );
+    assert_eq!(
+        read("[~, yes, Off, y, .inf, -.INF, 2013-05-23, '5', ! '5', !!str 5, 0789, 1:60]"),
+        "[None, True, False, 'y', inf, -inf, '2013-05-23', '5', 5, '5', '0789', '1:60']"
+    );
+}
+
+#[test]
+fn keys_merges_and_aliases() {
+    assert_eq!(read("{1: a, true: b, null: c, 2.5: d}"), "{'1': 'a', 'true': 'b', 'null': 'c', '2.5': 'd'}");
+    assert_eq!(
+        read("b: &b {x: 1, y: 2}\nd: {y: 3, <<: *b, z: 4}"),
+        "{'b': {'x': 1, 'y': 2}, 'd': {'x': 1, 'y': 3, 'z': 4}}"
+    );
+    assert_eq!(read("{<<: [{a: 1}, {a: 2, b: 3}]}"), "{'a': 1, 'b': 3}");
+    assert_eq!(read("{a: 1, b: 2, a: 3}"), "{'a': 3, 'b': 2}");
+    assert_eq!(
+        read("t: !!set {a, b}\nb: !!binary aGVsbG8=\no: !!omap [a: 1]"),
+        "{'t': ['a', 'b'], 'b': 'hello', 'o': [['a', 1]]}"
+    );
+}
+
+#[test]
+fn block_scalars_at_the_end_of_the_text() {
+    for (text, value) in [
+        ("a: |\n  b", "'b'"),
+        ("a: |\n  b\n", "'b\\n'"),
+        ("a: |-\n  b", "'b'"),
+        ("a: |+\n  b\n\n", "'b\\n\\n'"),
+        ("a: |+\n  b\n  ", "'b\\n'"),
+        ("a: |\n  b\n    ", "'b\\n  '"),
+        ("a: |\n  b\n  ", "'b\\n'"),
+        ("a: >\n  b\n  c", "'b c'"),
+        ("a: |", "''"),
+        ("a: |+", "''"),
+        ("a: |\n  b\n# c", "'b\\n'"),
+    ] {
+        assert_eq!(read(text), format!("{{'a': {value}}}"), "{text:?}");
+    }
+}
+
+#[test]
+fn errors_in_pyyamls_words() {
+    assert_eq!(
+        refused("d: *x\n"),
+        "found undefined alias 'x'\n  in \"<unicode string>\", line 1, column 4:\n    d: *x\n       ^"
+    );
+    assert_eq!(
+        refused("a: b: c\n"),
+        "mapping values are not allowed in this context\n  in \"<unicode string>\", line 1, column 5:\n    a: b: c\n        ^"
+    );
+    for text in [
+        "a: [1\n",
+        "a: 1\n---\nb: 2\n",
+        "? [a]\n: b",
+        "a: !x b",
+        "a: =",
+        "a: \"\u{1}\"",
+        "&a a: &a b",
+        "&a [*a]",
+        "!!int x",
+    ] {
+        refused(text);
+    }
+    assert_eq!(parse("!!int x").unwrap_err().kind, ErrorKind::Value);
+}
+
+#[test]
+fn an_alias_bomb_is_refused_soon() {
+    let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for i in 1..12 {
+        bomb.push_str(&format!("a{i}: &a{i} [{}]\n", vec![format!("*a{}", i - 1); 10].join(", ")));
+    }
+    assert!(refused(&bomb).starts_with("aliases expand to too much data"));
+    let mut merges = "a0: &a0 {x: 1}\n".to_owned();
+    for i in 1..60 {
+        merges.push_str(&format!("a{i}: &a{i} {{<<: [*a{}, *a{}]}}\n", i - 1, i - 1));
+    }
+    assert!(refused(&merges).starts_with("aliases expand to too much data"));
+}
+
+#[test]
+fn nesting_is_bounded() {
+    assert!(parse(&format!("{}{}", "[".repeat(200), "]".repeat(200))).is_ok());
+    refused(&"[".repeat(100_000));
+    refused(&"- ".repeat(100_000));
+    let mut chain = "a0: &a0 [x]\n".to_owned();
+    for i in 1..2000 {
+        chain.push_str(&format!("a{i}: &a{i} [*a{}]\n", i - 1));
+    }
+    refused(&chain);
+}
+
+#[test]
+fn every_part_has_its_place() {
+    let document = parse("a: 1\nb:\n  - é: true\n").unwrap();
+    let at = |path: &Path| document.spans.find(&document.value, path);
+    let item = at(&Path::root().key("b").index(0).key("é"));
+    assert_eq!(item.value.start, Position { line: 3, column: 8 });
+    assert_eq!(item.key.map(|key| key.start), Some(Position { line: 3, column: 5 }));
+    assert_eq!(document.value, value!({"a": 1, "b": [{"é": true}]}));
+}
