@@ -1,8 +1,23 @@
-//! Vectors of the kind `update_diff`.
+//! Vectors of the kind `update_diff`: what a change of properties means.
+
+use kiln_resource::change::{Decision, compare};
+use kiln_resource::ResourceType;
+use kiln_value::{Map, value};
 
 use crate::case::{Case, Outcome};
+use crate::expectation::error;
+use crate::schema;
 
 /// Runs one.
-pub(crate) fn run(_case: &Case) -> Outcome {
-    Outcome::NotRun
+pub(crate) fn run(case: &Case) -> Outcome {
+    let mut resource_type = ResourceType::new("Test::Type");
+    resource_type.properties = schema::schema(case.input("schema"));
+    let data = |key: &str| case.input(key).as_map().cloned().unwrap_or_default();
+    let actual = match compare(&resource_type, "res", &data("before"), &data("after")) {
+        Decision::Unchanged => value!({"decision": "nothing", "changed": (Map::new())}),
+        Decision::Update { changed } => value!({"decision": "update", "changed": changed}),
+        Decision::Replace { .. } => value!({"decision": "replace"}),
+        Decision::Error(problem) => value!({"decision": "error", "error": (error(&problem))}),
+    };
+    case.judge(&actual)
 }

@@ -1,8 +1,8 @@
 //! The schema of a property.
 
 use indexmap::IndexMap;
-use kiln_template::constraint::{Constraint, DataType};
-use kiln_value::Value;
+use kiln_template::constraint::{Constraint, DataType, check_fit};
+use kiln_value::{Diagnostic, Value};
 
 use crate::SupportStatus;
 
@@ -96,6 +96,19 @@ impl PropertySchema {
             implemented: true,
             allow_conversion: false,
             wire: Wire::Same,
+        }
+    }
+
+    /// Whether the schema makes sense: constraints fit their types, here and below.
+    ///
+    /// # Errors
+    /// `InvalidSchemaError` for the first that does not.
+    pub fn check(&self) -> Result<(), Diagnostic> {
+        check_fit(&self.constraints, self.kind.property())?;
+        match &self.inner {
+            Some(Inner::Items(items)) => items.check(),
+            Some(Inner::Members(members)) => members.values().try_for_each(Self::check),
+            None => Ok(()),
         }
     }
 

@@ -73,12 +73,17 @@ pub fn lookups(rules: &[Translation], data: &Map) -> Vec<Lookup> {
 }
 
 /// The properties translated. Names without an answer stay as they are: while a stack is only being validated, what
-/// they name may not be there yet.
+/// they name may not be there yet. `at` is where the properties stand: `resources.server.properties`.
 ///
 /// # Errors
 /// `StackValidationFailed` if a property is given by its former and by its present name.
-pub fn apply(rules: &[Translation], data: Map, answers: &Answers) -> Result<Map, Diagnostic> {
-    let mut data = rewrite(rules, data)?;
+pub fn apply(rules: &[Translation], data: Map, answers: &Answers, at: &Path) -> Result<Map, Diagnostic> {
+    let mut data = rewrite(rules, data).map_err(|error| {
+        let mut path = at.clone();
+        path.0.extend(error.path.0.clone());
+        let text = format!("Property error: {path}: {}", error.message);
+        Diagnostic::new("StackValidationFailed", text).at(path)
+    })?;
     let holding = active(rules, &data);
     for rule in &holding {
         let Rule::Find(finder) = &rule.rule else { continue };
@@ -213,7 +218,12 @@ fn replace(
         Source::Value(value) => Some(fill(value, given)),
         Source::Sibling(path) => take(map, path),
     };
-    let Some(value) = value.filter(|v| !v.is_null()) else { return Ok(()) };
+    let Some(value) = value else { return Ok(()) };
+    if value.is_null() {
+        // Given, only not known yet.
+        map.entry(key.to_owned()).or_insert(value);
+        return Ok(());
+    }
     if let Source::Sibling(path) = source
         && value.is_truthy()
         && map.get(key).is_some_and(Value::is_truthy)

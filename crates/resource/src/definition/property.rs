@@ -47,6 +47,9 @@ fn property(node: &Node<'_>, path: &[String], rules: &mut Vec<Translation>) -> P
     schema.support = support(node);
     schema.inner = inner(node, schema.kind, path, rules);
     schema.constraints = constraints(node, schema.kind);
+    if let Err(error) = schema.check() {
+        node.complain(error.message.clone());
+    }
     schema.wire = wire(node);
     translation(node, path, rules);
     schema
