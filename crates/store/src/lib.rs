@@ -8,6 +8,7 @@ pub mod content;
 pub mod event;
 pub mod lease;
 pub mod query;
+mod sql;
 pub mod stack;
 mod store;
 
@@ -16,5 +17,6 @@ pub use event::Event;
 pub use kiln_resource::{CredentialsId, EngineId, EventId, Resource, ResourceId, StackId};
 pub use lease::Lease;
 pub use query::{EventQuery, Sort, SortKey, StackQuery};
+pub use sql::{Durability, Options, SqlStore};
 pub use stack::{NewStack, Parent, Request, Stack};
 pub use store::{Batch, Doorbell, EngineInfo, Error, Retention, Settle, Store, Summary, Turn};

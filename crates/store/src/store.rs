@@ -30,6 +30,9 @@ pub enum Error {
     /// What is stored cannot be read.
     #[error("stored data is damaged: {0}")]
     Damaged(String),
+    /// The database, or the key for its secrets, cannot be used.
+    #[error("the database cannot be used: {0}")]
+    Unusable(String),
     /// The database failed, also after retries.
     #[error("database: {0}")]
     Database(String),

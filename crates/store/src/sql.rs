@@ -1,0 +1,203 @@
+//! The store in a SQL database: SQLite, PostgreSQL, MariaDB or MySQL, from one code.
+//!
+//! One file for each family of use cases; what differs between databases is in `dialect`. Times are microseconds
+//! since 1970, data is JSON in text columns, ids are texts. Every use case is one transaction that is tried again
+//! when the database gave way to another.
+
+mod commit;
+mod dialect;
+mod doorbell;
+mod housekeeping;
+mod leases;
+mod listing;
+mod migrations;
+mod options;
+mod reading;
+mod requests;
+mod retry;
+mod rows;
+mod schema;
+mod secrets;
+mod writing;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kiln_value::Secret;
+use sea_orm::{
+    ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, SqliteTransactionMode, TransactionOptions,
+    TransactionTrait,
+};
+
+use self::dialect::Dialect;
+use self::doorbell::{Hub, Reach, Wires};
+use self::retry::Fault;
+use self::rows::Columns;
+use self::secrets::Vault;
+use crate::{
+    Batch, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo, Error, Event, EventId,
+    EventQuery, Lease, NewStack, Request, Resource, Retention, Stack, StackId, StackQuery, Store, Summary,
+};
+
+pub use self::options::{Durability, Options};
+
+/// The store in a SQL database. Clones are the same store.
+#[derive(Clone, Debug)]
+pub struct SqlStore {
+    writer: DatabaseConnection,
+    /// For what is not part of a transaction that writes.
+    reader: DatabaseConnection,
+    dialect: Dialect,
+    vault: Arc<Vault>,
+    hub: Arc<Hub>,
+    /// Held, not used: they end with the last clone.
+    _wires: Arc<Wires>,
+}
+
+impl SqlStore {
+    /// Connects to the database; does not touch its schema ([`Store::migrate`] does).
+    pub async fn open(options: Options) -> Result<Self, Error> {
+        let vault = Arc::new(Vault::new(&options.key, &options.older_keys)?);
+        let (writer, reader) = options.connect().await?;
+        let dialect = dialect_of(&writer).await?;
+        let (hub, wires) = match dialect {
+            Dialect::Postgres => doorbell::carried(writer.get_postgres_connection_pool(), options.native_url()),
+            _ if options.is_private() => (Hub::new(Reach::Alone), Wires::default()),
+            _ => (Hub::new(Reach::Shared), Wires::default()),
+        };
+        Ok(Self { writer, reader, dialect, vault, hub, _wires: Arc::new(wires) })
+    }
+
+    /// Begins to write. SQLite is told at once, because a transaction that begins to write later may find that it
+    /// cannot; the others need no word for it.
+    async fn begin(&self) -> Result<DatabaseTransaction, Fault> {
+        let options = TransactionOptions {
+            sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
+            ..TransactionOptions::default()
+        };
+        Ok(self.writer.begin_with_options(options).await?)
+    }
+}
+
+async fn dialect_of(db: &DatabaseConnection) -> Result<Dialect, Error> {
+    let backend = db.get_database_backend();
+    let version = match backend {
+        DbBackend::MySql => {
+            let query = sea_orm::Statement::from_string(backend, "SELECT VERSION()");
+            match db.query_one_raw(query).await.map_err(Fault::from)? {
+                Some(row) => Columns::of(&row).text()?,
+                None => String::new(),
+            }
+        }
+        _ => String::new(),
+    };
+    Ok(Dialect::of(backend, &version))
+}
+
+#[async_trait]
+impl Store for SqlStore {
+    async fn migrate(&self) -> Result<(), Error> {
+        self.bring_up_to_date().await
+    }
+
+    async fn create_stack(&self, stack: NewStack) -> Result<Stack, Error> {
+        self.make_stack(&stack).await
+    }
+
+    async fn request(&self, stack: StackId, request: Request) -> Result<Stack, Error> {
+        self.ask(stack, &request).await
+    }
+
+    async fn stack(&self, id: StackId) -> Result<Option<Stack>, Error> {
+        self.read_stack(id).await
+    }
+
+    async fn stack_by_name(&self, project: &str, name: &str) -> Result<Option<Stack>, Error> {
+        self.read_stack_by_name(project, name).await
+    }
+
+    async fn stacks(&self, query: &StackQuery) -> Result<Vec<Stack>, Error> {
+        self.list_stacks(query).await
+    }
+
+    async fn count_stacks(&self, query: &StackQuery) -> Result<u64, Error> {
+        self.count_listed(query).await
+    }
+
+    async fn desired(&self, desired: &Desired) -> Result<DesiredText, Error> {
+        self.read_desired(desired).await
+    }
+
+    async fn content(&self, digest: &Digest) -> Result<String, Error> {
+        self.read_content(digest).await
+    }
+
+    async fn resources(&self, stack: StackId) -> Result<Vec<Resource>, Error> {
+        self.read_resources(&[stack]).await
+    }
+
+    async fn resources_of(&self, stacks: &[StackId]) -> Result<Vec<Resource>, Error> {
+        self.read_resources(stacks).await
+    }
+
+    async fn count_resources(&self, root: StackId) -> Result<u64, Error> {
+        self.read_resource_count(root).await
+    }
+
+    async fn children(&self, parent: StackId) -> Result<Vec<Summary>, Error> {
+        self.read_children(parent).await
+    }
+
+    async fn events(&self, query: &EventQuery) -> Result<Vec<Event>, Error> {
+        self.list_events(query).await
+    }
+
+    async fn event(&self, stack: StackId, id: EventId) -> Result<Option<Event>, Error> {
+        self.read_event(stack, id).await
+    }
+
+    async fn claim(&self, owner: EngineId, ttl: Duration, only: &[StackId], limit: usize) -> Result<Vec<Lease>, Error> {
+        self.claim_due(owner, ttl, only, limit).await
+    }
+
+    async fn renew(&self, owner: EngineId, ttl: Duration) -> Result<Vec<Lease>, Error> {
+        self.renew_all(owner, ttl).await
+    }
+
+    async fn release(&self, leases: &[Lease]) -> Result<(), Error> {
+        self.give_back(leases).await
+    }
+
+    async fn commit(&self, lease: Lease, batch: Batch) -> Result<Stack, Error> {
+        self.commit_batch(lease, &batch).await
+    }
+
+    async fn save_credentials(&self, credentials: &Secret<String>) -> Result<CredentialsId, Error> {
+        self.put_credentials(credentials).await
+    }
+
+    async fn credentials(&self, id: CredentialsId) -> Result<Secret<String>, Error> {
+        self.get_credentials(id).await
+    }
+
+    async fn delete_credentials(&self, id: CredentialsId) -> Result<(), Error> {
+        self.drop_credentials(id).await
+    }
+
+    async fn report(&self, engine: &EngineInfo) -> Result<(), Error> {
+        self.put_engine(engine).await
+    }
+
+    async fn engines(&self) -> Result<Vec<EngineInfo>, Error> {
+        self.list_engines().await
+    }
+
+    async fn forget(&self, retention: &Retention) -> Result<u64, Error> {
+        self.forget_some(retention).await
+    }
+
+    fn doorbell(&self) -> Arc<dyn Doorbell> {
+        self.hub.bell()
+    }
+}

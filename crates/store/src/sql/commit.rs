@@ -1,0 +1,146 @@
+//! What is: the batches of the engine that holds a lease.
+
+use kiln_resource::{Action, State, Status};
+use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Query};
+use sea_orm::{ConnectionTrait, DatabaseTransaction};
+
+use super::leases::is_current;
+use super::reading::find_stack;
+use super::retry::{Fault, retry};
+use super::rows::{self, micros, plain};
+use super::writing::{insert, insert_events};
+use super::{SqlStore, schema};
+use crate::{Batch, Error, Lease, ResourceId, Settle, Stack, StackId, Turn};
+
+/// Ids in one statement.
+const CHUNK: usize = 1_000;
+
+impl SqlStore {
+    pub(super) async fn commit_batch(&self, lease: Lease, batch: &Batch) -> Result<Stack, Error> {
+        let stack = retry(|| async { self.commit_once(lease, batch).await }).await?;
+        for child in &batch.children {
+            self.hub.ring(child.id);
+        }
+        for (child, _) in &batch.requests {
+            self.hub.ring(*child);
+        }
+        if batch.settle.is_some() {
+            self.hub.ring(stack.id);
+            if let Some(parent) = &stack.parent {
+                self.hub.ring(parent.stack);
+            }
+        }
+        Ok(stack)
+    }
+
+    /// The fence comes first and locks the lease: no other engine can claim it until this is done. The rows of nested
+    /// stacks come before the stack's own, always from the leaves to the root, so that no two wait in a circle.
+    async fn commit_once(&self, lease: Lease, batch: &Batch) -> Result<Stack, Fault> {
+        let tx = self.begin().await?;
+        fence(&tx, lease).await?;
+        self.save(&tx, batch).await?;
+        remove(&tx, lease.stack, &batch.remove).await?;
+        insert_events(&tx, &batch.events).await?;
+        if !batch.children.is_empty() {
+            self.create_in(&tx, &batch.children).await?;
+        }
+        let mut started = Vec::with_capacity(batch.requests.len());
+        for (child, request) in &batch.requests {
+            if let Some((_, event)) = self.request_in(&tx, *child, request).await? {
+                started.push(event);
+            }
+        }
+        insert_events(&tx, &started).await?;
+        if let Some(turn) = &batch.turn {
+            apply_turn(&tx, lease.stack, turn).await?;
+        }
+        if let Some(settle) = &batch.settle {
+            apply_settle(&tx, lease.stack, settle).await?;
+        }
+        let stack = find_stack(&tx, lease.stack).await?.ok_or(Error::Stale(lease.stack))?;
+        tx.commit().await?;
+        Ok(stack)
+    }
+
+    async fn save(&self, tx: &DatabaseTransaction, batch: &Batch) -> Result<(), Fault> {
+        let rows = batch.save.iter().map(|row| rows::of_resource(row, &self.vault)).collect::<Result<_, _>>()?;
+        let replace = OnConflict::column("id").update_columns(schema::RESOURCE_COLUMNS.into_iter().skip(1)).to_owned();
+        insert(tx, schema::RESOURCE, &schema::RESOURCE_COLUMNS, rows, Some(replace)).await
+    }
+}
+
+/// Refuses unless the lease is current. A write, not a look: so it holds the row until the transaction ends, and on
+/// a cluster of equal nodes, where locks are local, a claim elsewhere collides with it.
+async fn fence(tx: &DatabaseTransaction, lease: Lease) -> Result<(), Fault> {
+    let update = Query::update()
+        .table(schema::LEASE)
+        .value("writes", Expr::col("writes").add(1))
+        .cond_where(is_current(lease))
+        .to_owned();
+    match tx.execute(&update).await?.rows_affected() {
+        0 => Err(Error::Stale(lease.stack).into()),
+        _ => Ok(()),
+    }
+}
+
+async fn remove(tx: &DatabaseTransaction, stack: StackId, ids: &[ResourceId]) -> Result<(), Fault> {
+    for ids in ids.chunks(CHUNK) {
+        let delete = Query::delete()
+            .from_table(schema::RESOURCE)
+            .and_where(Expr::col("id").is_in(ids.iter().map(ToString::to_string)))
+            .and_where(Expr::col("stack").eq(stack.to_string()))
+            .to_owned();
+        tx.execute(&delete).await?;
+    }
+    Ok(())
+}
+
+/// What it was before, or what it is if it was nothing.
+fn previous_desired() -> Expr {
+    Func::coalesce([Expr::col("previous"), Expr::col("desired")]).into()
+}
+
+async fn apply_turn(tx: &DatabaseTransaction, stack: StackId, turn: &Turn) -> Result<(), Fault> {
+    let update = Query::update()
+        .table(schema::STACK)
+        .value("action", turn.state.action.as_str())
+        .value("status", turn.state.status.as_str())
+        .value("reason", plain(&turn.reason))
+        .value("desired", previous_desired())
+        .and_where(Expr::col("id").eq(stack.to_string()))
+        .and_where(Expr::col("generation").eq(turn.generation))
+        .to_owned();
+    tx.execute(&update).await?;
+    Ok(())
+}
+
+async fn apply_settle(tx: &DatabaseTransaction, stack: StackId, settle: &Settle) -> Result<(), Fault> {
+    let mut update = Query::update();
+    update
+        .table(schema::STACK)
+        .value("action", settle.state.action.as_str())
+        .value("status", settle.state.status.as_str())
+        .value("reason", plain(&settle.reason))
+        .value("settled", settle.generation)
+        .value("due", None::<i64>)
+        .and_where(Expr::col("id").eq(stack.to_string()))
+        .and_where(Expr::col("generation").eq(settle.generation));
+    let rolled_back = settle.state == State::new(Action::Rollback, Status::Complete);
+    if rolled_back {
+        update.value("desired", previous_desired());
+    }
+    if settle.reached {
+        // MariaDB computes from left to right, others from the row as it was: the same with either.
+        update.value("previous", if rolled_back { previous_desired() } else { Expr::col("desired") });
+    }
+    if settle.deleted {
+        update.value("deleted", micros(settle.now)).value(schema::LIVE_NAME, None::<String>);
+    }
+    let applied = tx.execute(&update).await?.rows_affected() > 0;
+    if applied && settle.deleted {
+        let delete =
+            Query::delete().from_table(schema::RESOURCE).and_where(Expr::col("stack").eq(stack.to_string())).to_owned();
+        tx.execute(&delete).await?;
+    }
+    Ok(())
+}

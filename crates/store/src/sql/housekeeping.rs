@@ -1,0 +1,207 @@
+//! Engines that report, and what may be forgotten: in pieces, so that nobody waits long for a lock.
+
+use sea_orm::ConnectionTrait;
+use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Order, Query, SelectStatement, UnionType};
+
+use super::requests::CONTENT_KEPT;
+use super::retry::{Fault, retry};
+use super::rows::{Columns, micros, plain};
+use super::{SqlStore, schema};
+use crate::{EngineInfo, Error, Retention};
+
+/// Stacks that one call forgets.
+const STACKS: u64 = 50;
+/// Events of one stack that one call forgets.
+const EVENTS: u64 = 5_000;
+/// Texts that one call forgets.
+const CONTENTS: u64 = 200;
+/// An engine is forgotten after so many intervals without a report.
+const SILENT_INTERVALS: i64 = 60;
+
+impl SqlStore {
+    pub(super) async fn put_engine(&self, engine: &EngineInfo) -> Result<(), Error> {
+        let interval = i64::from(engine.interval);
+        retry(|| async {
+            let insert = Query::insert()
+                .into_table(schema::ENGINE)
+                .columns(["id", "hostname", "pid", "started", "seen", "report_interval"])
+                .values([
+                    engine.id.to_string().into(),
+                    plain(&engine.hostname).into(),
+                    i64::from(engine.pid).into(),
+                    micros(engine.started).into(),
+                    self.dialect.now(),
+                    interval.into(),
+                ])?
+                .on_conflict(OnConflict::column("id").update_columns(["seen", "report_interval"]).to_owned())
+                .to_owned();
+            self.writer.execute(&insert).await?;
+            let silent = Expr::col("seen")
+                .add(Expr::col("report_interval").mul(SILENT_INTERVALS * 1_000_000))
+                .lt(self.dialect.now());
+            self.writer.execute(Query::delete().from_table(schema::ENGINE).and_where(silent)).await?;
+            Ok(())
+        })
+        .await
+    }
+
+    pub(super) async fn list_engines(&self) -> Result<Vec<EngineInfo>, Error> {
+        let select = Query::select()
+            .columns(["id", "hostname", "pid", "started", "seen", "report_interval"])
+            .from(schema::ENGINE)
+            .order_by("started", Order::Asc)
+            .order_by("id", Order::Asc)
+            .to_owned();
+        retry(|| async {
+            let rows = self.reader.query_all(&select).await?;
+            rows.iter().map(|row| engine(&mut Columns::of(row))).collect()
+        })
+        .await
+    }
+
+    pub(super) async fn forget_some(&self, retention: &Retention) -> Result<u64, Error> {
+        let mut gone = self.forget_stacks(retention).await?;
+        if retention.events_per_stack > 0 {
+            gone += self.forget_events(retention.events_per_stack).await?;
+        }
+        Ok(gone + self.forget_contents().await?)
+    }
+
+    /// The longest gone first.
+    async fn forget_stacks(&self, retention: &Retention) -> Result<u64, Error> {
+        let select = Query::select()
+            .column("id")
+            .from(schema::STACK)
+            .and_where(Expr::col("deleted").lt(micros(retention.deleted_before)))
+            .order_by("deleted", Order::Asc)
+            .limit(STACKS)
+            .to_owned();
+        retry(|| async {
+            let ids = texts(&self.reader, &select).await?;
+            if ids.is_empty() {
+                return Ok(0);
+            }
+            let tx = self.begin().await?;
+            let mut gone = 0;
+            for (table, column) in [
+                (schema::EVENT, "stack"),
+                (schema::RESOURCE, "stack"),
+                (schema::TAG, "stack"),
+                (schema::LEASE, "stack"),
+                (schema::STACK, "id"),
+            ] {
+                let delete = Query::delete()
+                    .from_table(table)
+                    .and_where(Expr::col(column).is_in(ids.iter().cloned()))
+                    .to_owned();
+                gone += tx.execute(&delete).await?.rows_affected();
+            }
+            tx.commit().await?;
+            Ok(gone)
+        })
+        .await
+    }
+
+    async fn forget_events(&self, keep: u64) -> Result<u64, Error> {
+        let many = Query::select()
+            .column("stack")
+            .expr(Func::count(Expr::col("seq")))
+            .from(schema::EVENT)
+            .group_by_col("stack")
+            .and_having(Func::count(Expr::col("seq")).gt(i64::try_from(keep).unwrap_or(i64::MAX)))
+            .limit(STACKS)
+            .to_owned();
+        let counts = retry(|| async {
+            let rows = self.reader.query_all(&many).await?;
+            rows.iter()
+                .map(|row| {
+                    let mut columns = Columns::of(row);
+                    Ok((columns.text()?, columns.count()?))
+                })
+                .collect::<Result<Vec<_>, Fault>>()
+        })
+        .await?;
+        let mut gone = 0;
+        for (stack, count) in counts {
+            let of_stack = || Expr::col("stack").eq(stack.as_str());
+            let first_kept = Query::select()
+                .column("seq")
+                .from(schema::EVENT)
+                .and_where(of_stack())
+                .order_by("seq", Order::Asc)
+                .offset(Ord::min(count.saturating_sub(keep), EVENTS))
+                .limit(1)
+                .to_owned();
+            gone += retry(|| async {
+                let Some(row) = self.reader.query_one(&first_kept).await? else { return Ok(0) };
+                let seq = Columns::of(&row).int()?;
+                let delete = Query::delete()
+                    .from_table(schema::EVENT)
+                    .and_where(of_stack())
+                    .and_where(Expr::col("seq").lt(seq))
+                    .to_owned();
+                Ok(self.writer.execute(&delete).await?.rows_affected())
+            })
+            .await?;
+        }
+        Ok(gone)
+    }
+
+    /// Texts that no stack names. One that is named again while this runs has a new time and stays.
+    async fn forget_contents(&self) -> Result<u64, Error> {
+        let old = || Expr::col("used").lt(self.dialect.now().sub(CONTENT_KEPT));
+        let select = Query::select()
+            .column("digest")
+            .from(schema::CONTENT)
+            .and_where(old())
+            .and_where(Expr::col("digest").not_in_subquery(named_digests()))
+            .limit(CONTENTS)
+            .to_owned();
+        retry(|| async {
+            let digests = texts(&self.reader, &select).await?;
+            if digests.is_empty() {
+                return Ok(0);
+            }
+            let delete = Query::delete()
+                .from_table(schema::CONTENT)
+                .and_where(Expr::col("digest").is_in(digests))
+                .and_where(old())
+                .to_owned();
+            Ok(self.writer.execute(&delete).await?.rows_affected())
+        })
+        .await
+    }
+}
+
+/// All digests that stacks name: three in each of two columns, 64 characters each and a space between.
+fn named_digests() -> SelectStatement {
+    let mut parts = ["desired", "previous"]
+        .into_iter()
+        .flat_map(|column| [1, 66, 131].map(|start| (column, start)))
+        .map(|(column, start)| {
+            Query::select()
+                .expr(Expr::cust(format!("SUBSTR({column}, {start}, 64)")))
+                .from(schema::STACK)
+                .and_where(Expr::col(column).is_not_null())
+                .to_owned()
+        });
+    let mut all = parts.next().unwrap_or_default();
+    all.unions(parts.map(|part| (UnionType::Distinct, part)));
+    all
+}
+
+async fn texts(db: &impl ConnectionTrait, select: &SelectStatement) -> Result<Vec<String>, Fault> {
+    db.query_all(select).await?.iter().map(|row| Columns::of(row).text()).collect()
+}
+
+fn engine(columns: &mut Columns<'_>) -> Result<EngineInfo, Fault> {
+    let damaged = |_| Error::Damaged("row of an engine".into());
+    Ok(EngineInfo {
+        id: columns.parsed()?,
+        hostname: columns.text()?,
+        pid: u32::try_from(columns.int()?).map_err(damaged)?,
+        started: columns.time()?,
+        seen: columns.time()?,
+        interval: u32::try_from(columns.int()?).map_err(damaged)?,
+    })
+}

@@ -1,0 +1,205 @@
+//! Lists of stacks and events, with filters, order and pages.
+
+use kiln_resource::{Action, Status};
+use sea_orm::ConnectionTrait;
+use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, Order, Query, SelectStatement, Value};
+
+use super::reading::select_stacks;
+use super::retry::{Fault, retry};
+use super::rows::Columns;
+use super::{SqlStore, schema};
+use crate::{Error, Event, EventQuery, Sort, SortKey, Stack, StackId, StackQuery};
+
+impl SqlStore {
+    pub(super) async fn list_stacks(&self, query: &StackQuery) -> Result<Vec<Stack>, Error> {
+        retry(|| async {
+            let mut select = select_stacks();
+            select.cond_where(stacks_of(query));
+            let (keys, order) = order_of(query.sort.as_ref());
+            if let Some(marker) = query.marker {
+                select.cond_where(behind(&keys, &order, &self.keys_of(marker, &keys).await?));
+            }
+            for key in keys {
+                select.order_by_expr(key, order.clone());
+            }
+            if let Some(limit) = query.limit {
+                select.limit(limit);
+            }
+            let rows = self.reader.query_all(&select).await?;
+            rows.iter().map(|row| Columns::of(row).stack()).collect()
+        })
+        .await
+    }
+
+    pub(super) async fn count_listed(&self, query: &StackQuery) -> Result<u64, Error> {
+        let select = Query::select()
+            .expr(Func::count(Expr::col("id")))
+            .from(schema::STACK)
+            .cond_where(stacks_of(query))
+            .to_owned();
+        retry(|| async {
+            match self.reader.query_one(&select).await? {
+                Some(row) => Columns::of(&row).count(),
+                None => Ok(0),
+            }
+        })
+        .await
+    }
+
+    /// The values of the sort keys that the marker has. Numbers and texts: both are read as what they are.
+    async fn keys_of(&self, marker: StackId, keys: &[Expr]) -> Result<Vec<Value>, Fault> {
+        let mut select = Query::select();
+        select.from(schema::STACK).and_where(Expr::col("id").eq(marker.to_string())).exprs(keys.iter().cloned());
+        let Some(row) = self.reader.query_one(&select).await? else {
+            return Err(Error::NotFound(format!("stack {marker}")).into());
+        };
+        (0..keys.len())
+            .map(|at| match row.try_get_by_index::<i64>(at) {
+                Ok(number) => Ok(number.into()),
+                Err(_) => Ok(row.try_get_by_index::<String>(at)?.into()),
+            })
+            .collect()
+    }
+
+    pub(super) async fn list_events(&self, query: &EventQuery) -> Result<Vec<Event>, Error> {
+        retry(|| async {
+            let mut select = Query::select();
+            select.columns(schema::EVENT_COLUMNS).from(schema::EVENT);
+            select.cond_where(events_of(query));
+            if let Some(marker) = query.marker {
+                let seq = Query::select()
+                    .column("seq")
+                    .from(schema::EVENT)
+                    .and_where(Expr::col("id").eq(marker.to_string()))
+                    .to_owned();
+                let Some(row) = self.reader.query_one(&seq).await? else {
+                    return Err(Error::NotFound(format!("event {marker}")).into());
+                };
+                let seq = Columns::of(&row).int()?;
+                let behind = Expr::col("seq");
+                select.and_where(if query.descending { behind.lt(seq) } else { behind.gt(seq) });
+            }
+            select.order_by("seq", if query.descending { Order::Desc } else { Order::Asc });
+            if let Some(limit) = query.limit {
+                select.limit(limit);
+            }
+            let rows = self.reader.query_all(&select).await?;
+            rows.iter().map(|row| Columns::of(row).event()).collect()
+        })
+        .await
+    }
+}
+
+/// The expressions to sort by, the id last, and the order of all of them.
+fn order_of(sort: Option<&Sort>) -> (Vec<Expr>, Order) {
+    let keys = sort.map(|sort| sort.keys.as_slice()).unwrap_or_default();
+    let (keys, descending) = match keys {
+        [] => (&[SortKey::Created][..], true),
+        keys => (keys, sort.is_some_and(|sort| sort.descending)),
+    };
+    let mut keys: Vec<Expr> = keys
+        .iter()
+        .map(|key| match key {
+            SortKey::Name => Expr::col("name"),
+            SortKey::Status => Expr::col("status"),
+            SortKey::Created => Expr::col("created"),
+            // Databases disagree on where NULL sorts; never changed is before any time.
+            SortKey::Updated => Func::coalesce([Expr::col("updated"), 0.into()]).into(),
+        })
+        .collect();
+    keys.push(Expr::col("id"));
+    (keys, if descending { Order::Desc } else { Order::Asc })
+}
+
+/// Rows that come after the one with these keys: the first that differs decides.
+fn behind(keys: &[Expr], order: &Order, marker: &[Value]) -> Cond {
+    let mut any = Cond::any();
+    for (at, (key, value)) in keys.iter().zip(marker).enumerate() {
+        let mut all = Cond::all();
+        for (key, value) in keys.iter().zip(marker).take(at) {
+            all = all.add(key.clone().eq(value.clone()));
+        }
+        let (key, value) = (key.clone(), value.clone());
+        all = all.add(if *order == Order::Desc { key.lt(value) } else { key.gt(value) });
+        any = any.add(all);
+    }
+    any
+}
+
+fn stacks_of(query: &StackQuery) -> Cond {
+    let mut all = Cond::all();
+    if let Some(project) = &query.project {
+        all = all.add(Expr::col("project").eq(project.as_str()));
+    }
+    if let Some(parent) = query.parent {
+        all = all.add(Expr::col("parent_stack").eq(parent.to_string()));
+    } else if !query.nested {
+        all = all.add(Expr::col("parent_stack").is_null());
+    }
+    if !query.deleted {
+        all = all.add(Expr::col("deleted").is_null());
+    }
+    all = all
+        .add_option(any_of("id", query.ids.iter().map(ToString::to_string)))
+        .add_option(any_of("name", query.names.iter().cloned()))
+        .add_option(any_of("action", query.actions.iter().cloned()))
+        .add_option(any_of("username", query.usernames.iter().cloned()));
+    if !query.statuses.is_empty() {
+        all = all.add(query.statuses.iter().fold(Cond::any(), |any, status| any.add(has_status(status))));
+    }
+    for tag in &query.tags {
+        all = all.add(has_tag([tag]));
+    }
+    if !query.tags_any.is_empty() {
+        all = all.add(has_tag(&query.tags_any));
+    }
+    if !query.not_tags.is_empty() {
+        all = all.add(query.not_tags.iter().fold(Cond::all(), |every, tag| every.add(has_tag([tag]))).not());
+    }
+    if !query.not_tags_any.is_empty() {
+        all = all.add(has_tag(&query.not_tags_any).not());
+    }
+    all
+}
+
+fn events_of(query: &EventQuery) -> Cond {
+    Cond::all()
+        .add(Expr::col("stack").is_in(query.stacks.iter().map(ToString::to_string)))
+        .add_option(query.resource.as_deref().map(|name| Expr::col("resource_name").eq(name)))
+        .add_option(any_of("action", query.actions.iter().cloned()))
+        .add_option(any_of("status", query.statuses.iter().cloned()))
+        .add_option(any_of("resource_type", query.types.iter().cloned()))
+        .add_option(any_of("id", query.ids.iter().cloned()))
+}
+
+/// The column has one of the values; no values: no condition.
+fn any_of(column: &'static str, values: impl ExactSizeIterator<Item = String>) -> Option<Expr> {
+    (values.len() > 0).then(|| Expr::col(column).is_in(values))
+}
+
+/// `FAILED`, or `CREATE_FAILED` with the action. What is neither is the status of no stack.
+fn has_status(word: &str) -> Expr {
+    if word.parse::<Status>().is_ok() {
+        return Expr::col("status").eq(word);
+    }
+    match word.split_once('_') {
+        Some((action, status)) if action.parse::<Action>().is_ok() => {
+            Expr::col("action").eq(action).and(Expr::col("status").eq(status))
+        }
+        _ => Expr::col("status").eq(word),
+    }
+}
+
+fn has_tag(tags: impl IntoIterator<Item = impl AsRef<str>>) -> Expr {
+    let tags = tags.into_iter().map(|tag| tag.as_ref().to_owned());
+    Expr::exists(tagged(tags.collect()))
+}
+
+fn tagged(tags: Vec<String>) -> SelectStatement {
+    Query::select()
+        .expr(Expr::val(1))
+        .from(schema::TAG)
+        .and_where(Expr::col((schema::TAG, "stack")).equals((schema::STACK, "id")))
+        .and_where(Expr::col((schema::TAG, "tag")).is_in(tags))
+        .to_owned()
+}

@@ -1,0 +1,85 @@
+//! The schema's history, and how a database is brought up to date.
+//!
+//! Numbered, in code, safe to run at every start and from several processes at once. SQLite and PostgreSQL change
+//! tables within a transaction, under a lock. MariaDB and MySQL commit each statement at once, and a lock by name is
+//! granted on every node of a cluster: there each statement may be done twice, and "exists already" means done.
+
+mod m0001_first;
+
+use sea_orm::ConnectionTrait;
+use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
+
+use super::dialect::Dialect;
+use super::retry::{Fault, retry};
+use super::rows::Columns;
+use super::{SqlStore, schema};
+use crate::Error;
+
+/// The statements of each migration; the first has number 1. Only ever append.
+const MIGRATIONS: &[&[&str]] = &[m0001_first::STATEMENTS];
+
+/// Any number, known to no one else who shares the database.
+const POSTGRES_LOCK: &str = "SELECT pg_advisory_xact_lock(7236119543)";
+
+impl SqlStore {
+    pub(super) async fn bring_up_to_date(&self) -> Result<(), Error> {
+        if self.dialect.has_transactional_ddl() {
+            retry(|| async {
+                let tx = self.begin().await?;
+                if self.dialect == Dialect::Postgres {
+                    tx.execute_unprepared(POSTGRES_LOCK).await?;
+                }
+                migrate(&tx, self.dialect).await?;
+                Ok(tx.commit().await?)
+            })
+            .await
+        } else {
+            retry(|| async { migrate(&self.writer, self.dialect).await }).await
+        }
+    }
+}
+
+async fn migrate(db: &impl ConnectionTrait, dialect: Dialect) -> Result<(), Fault> {
+    let table = format!(
+        "CREATE TABLE IF NOT EXISTS {} (version {{int}} NOT NULL PRIMARY KEY, done {{int}} NOT NULL) {{table}}",
+        schema::VERSION
+    );
+    db.execute_unprepared(&dialect.define(&table)).await?;
+    let done = version(db).await?;
+    if done > MIGRATIONS.len() {
+        return Err(Error::Unusable(format!(
+            "its schema has version {done}, made by a newer Kiln; this one knows {}",
+            MIGRATIONS.len()
+        ))
+        .into());
+    }
+    for (index, statements) in MIGRATIONS.iter().enumerate().skip(done) {
+        for statement in *statements {
+            match db.execute_unprepared(&dialect.define(statement)).await.map_err(Fault::from) {
+                Err(fault) if !fault.says_exists() => return Err(fault),
+                _ => {}
+            }
+        }
+        let number = i64::try_from(index + 1).unwrap_or(i64::MAX);
+        let mut insert = Query::insert();
+        insert
+            .into_table(schema::VERSION)
+            .columns(["version", "done"])
+            .values([number.into(), dialect.now()])?
+            .on_conflict(OnConflict::column("version").do_nothing_on(["version"]).to_owned());
+        db.execute(&insert).await?;
+        tracing::info!(migration = number, "database schema brought up to date");
+    }
+    Ok(())
+}
+
+/// The number of the last migration that was done; 0: none.
+async fn version(db: &impl ConnectionTrait) -> Result<usize, Fault> {
+    let query = Query::select().expr(Expr::col("version").max()).from(schema::VERSION).to_owned();
+    let row = db.query_one(&query).await?;
+    let number = match &row {
+        Some(row) => Columns::of(row).optional_int()?.unwrap_or(0),
+        None => 0,
+    };
+    usize::try_from(number).map_err(|_| Error::Damaged(format!("schema version {number}")).into())
+}

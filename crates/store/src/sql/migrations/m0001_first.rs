@@ -1,0 +1,119 @@
+//! The first tables.
+
+/// See [`super::MIGRATIONS`].
+pub(super) const STATEMENTS: &[&str] = &[
+    // `due` is the time of the oldest request that has not come to its end: what a claim looks for.
+    // `live_name` is the name while it is taken: of a live root stack.
+    // `desired` and `previous` are three digests: template, environment, files.
+    "CREATE TABLE IF NOT EXISTS kiln_stack (
+        id {id} NOT NULL PRIMARY KEY,
+        name {name} NOT NULL,
+        live_name {name} NULL,
+        project {name} NOT NULL,
+        parent_stack {id} NULL,
+        parent_resource {id} NULL,
+        parent_name {name} NULL,
+        root {id} NOT NULL,
+        depth {int} NOT NULL,
+        action {word} NOT NULL,
+        status {word} NOT NULL,
+        reason {text} NOT NULL,
+        desired {word} NOT NULL,
+        previous {word} NULL,
+        generation {int} NOT NULL,
+        settled {int} NOT NULL,
+        due {int} NULL,
+        disable_rollback {int} NOT NULL,
+        timeout_mins {int} NULL,
+        tags {text} NULL,
+        username {name} NOT NULL,
+        user_id {name} NOT NULL,
+        credentials {id} NULL,
+        user_project {name} NULL,
+        created {int} NOT NULL,
+        updated {int} NULL,
+        deleted {int} NULL
+    ) {table}",
+    "CREATE UNIQUE INDEX kiln_stack_live_name ON kiln_stack (project, live_name)",
+    "CREATE INDEX kiln_stack_created ON kiln_stack (project, created, id)",
+    "CREATE INDEX kiln_stack_parent ON kiln_stack (parent_stack)",
+    "CREATE INDEX kiln_stack_root ON kiln_stack (root)",
+    "CREATE INDEX kiln_stack_due ON kiln_stack (due)",
+    "CREATE INDEX kiln_stack_deleted ON kiln_stack (deleted)",
+    "CREATE TABLE IF NOT EXISTS kiln_tag (
+        stack {id} NOT NULL,
+        tag {name} NOT NULL,
+        PRIMARY KEY (stack, tag)
+    ) {table}",
+    "CREATE INDEX kiln_tag_tag ON kiln_tag (tag)",
+    // `used` is when a stack last came to name the text, within a tolerance.
+    "CREATE TABLE IF NOT EXISTS kiln_content (
+        digest {word} NOT NULL PRIMARY KEY,
+        used {int} NOT NULL,
+        body {text} NOT NULL
+    ) {table}",
+    "CREATE TABLE IF NOT EXISTS kiln_resource (
+        seq {serial},
+        id {id} NOT NULL,
+        stack {id} NOT NULL,
+        name {name} NOT NULL,
+        type {text} NOT NULL,
+        implementation {text} NOT NULL,
+        physical_id {text} NULL,
+        action {word} NOT NULL,
+        status {word} NOT NULL,
+        reason {text} NOT NULL,
+        step {text} NULL,
+        definition {text} NULL,
+        metadata {text} NULL,
+        data {text} NULL,
+        attributes {text} NULL,
+        requires {text} NULL,
+        replaces {id} NULL,
+        replaced_by {id} NULL,
+        child {id} NULL,
+        generation {int} NOT NULL,
+        created {int} NOT NULL,
+        updated {int} NOT NULL
+    ) {table}",
+    "CREATE UNIQUE INDEX kiln_resource_id ON kiln_resource (id)",
+    "CREATE INDEX kiln_resource_stack ON kiln_resource (stack, seq)",
+    "CREATE TABLE IF NOT EXISTS kiln_event (
+        seq {serial},
+        id {id} NOT NULL,
+        stack {id} NOT NULL,
+        root {id} NOT NULL,
+        resource_name {name} NOT NULL,
+        resource_type {text} NOT NULL,
+        physical_id {text} NULL,
+        action {word} NOT NULL,
+        status {word} NOT NULL,
+        reason {text} NOT NULL,
+        properties {text} NULL,
+        time {int} NOT NULL
+    ) {table}",
+    "CREATE UNIQUE INDEX kiln_event_id ON kiln_event (id)",
+    "CREATE INDEX kiln_event_stack ON kiln_event (stack, seq)",
+    // `expires` 0: given back, or never claimed. `writes` counts commits: a write that makes any two engines collide.
+    "CREATE TABLE IF NOT EXISTS kiln_lease (
+        stack {id} NOT NULL PRIMARY KEY,
+        owner {id} NULL,
+        epoch {int} NOT NULL,
+        expires {int} NOT NULL,
+        writes {int} NOT NULL
+    ) {table}",
+    "CREATE INDEX kiln_lease_owner ON kiln_lease (owner)",
+    "CREATE TABLE IF NOT EXISTS kiln_credentials (
+        id {id} NOT NULL PRIMARY KEY,
+        envelope {text} NOT NULL,
+        created {int} NOT NULL
+    ) {table}",
+    "CREATE TABLE IF NOT EXISTS kiln_engine (
+        id {id} NOT NULL PRIMARY KEY,
+        hostname {name} NOT NULL,
+        pid {int} NOT NULL,
+        started {int} NOT NULL,
+        seen {int} NOT NULL,
+        report_interval {int} NOT NULL
+    ) {table}",
+];

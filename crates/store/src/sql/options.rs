@@ -1,0 +1,161 @@
+//! Which database, and how it is used.
+
+use std::time::Duration;
+
+use kiln_value::Secret;
+use sea_orm::sqlx::Executor as _;
+use sea_orm::sqlx::sqlite::{SqliteJournalMode, SqliteSynchronous};
+use sea_orm::{ConnectOptions, Database, DatabaseConnection};
+
+use super::retry::Fault;
+use crate::Error;
+
+/// How to open a [`super::SqlStore`].
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// `sqlite:///path.db`, `sqlite::memory:`, `postgres://…`, `mysql://…`; also in the form of Heat's `[database]
+    /// connection`, with a driver (`mysql+pymysql://…`).
+    pub url: String,
+    /// Seals secrets: `auth_encryption_key`, 32 bytes (16 are doubled).
+    pub key: Secret<String>,
+    /// Keys used before: what they sealed still opens.
+    pub older_keys: Vec<Secret<String>>,
+    /// Connections to the database at most; `max_pool_size`.
+    pub max_connections: u32,
+    /// What a commit to SQLite survives. Servers have their own settings for this.
+    pub durability: Durability,
+}
+
+/// What a commit to SQLite survives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// The death of Kiln at any moment, kill -9 included: nothing that was committed is lost. The loss of power may
+    /// take the last commits, never the database: an object that the cloud was making just then may be left without
+    /// a record. (`synchronous = NORMAL`)
+    #[default]
+    Process,
+    /// The loss of power as well. Each commit waits for the disk. (`synchronous = FULL`)
+    Power,
+}
+
+impl Options {
+    /// Options with defaults for all but the database and the key.
+    pub fn new(url: impl Into<String>, key: Secret<String>) -> Self {
+        Self { url: url.into(), key, older_keys: Vec::new(), max_connections: 10, durability: Durability::default() }
+    }
+
+    /// The connections: one to write, one to read; but for SQLite in a file they are the same pool.
+    pub(super) async fn connect(&self) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
+        let url = self.native_url();
+        let connect = |connections: u32, read_only: bool| {
+            let options = self.pool(&url, connections, read_only);
+            async { Database::connect(options).await.map_err(|error| Error::from(Fault::from(error))) }
+        };
+        if !url.starts_with("sqlite:") {
+            let pool = connect(self.max_connections.max(2), false).await?;
+            Ok((pool.clone(), pool))
+        } else if is_in_memory(&url) {
+            let pool = connect(1, false).await?;
+            Ok((pool.clone(), pool))
+        } else {
+            // SQLite has one writer at a time: they wait for each other here, fairly, and not by polling the file.
+            let writer = connect(1, false).await?;
+            Ok((writer, connect(self.max_connections.clamp(1, 4), true).await?))
+        }
+    }
+
+    /// Whether the database ends with this process and nobody else sees it.
+    pub(super) fn is_private(&self) -> bool {
+        is_in_memory(&self.native_url())
+    }
+
+    /// The URL as the drivers here take it: no Python driver, and no `charset`, which is always UTF-8.
+    pub(super) fn native_url(&self) -> String {
+        let Some((scheme, rest)) = self.url.split_once(':') else { return self.url.clone() };
+        let scheme = match scheme.split('+').next().unwrap_or(scheme) {
+            "postgresql" => "postgres",
+            "mariadb" => "mysql",
+            scheme => scheme,
+        };
+        if scheme != "mysql" {
+            return format!("{scheme}:{rest}");
+        }
+        match rest.split_once('?') {
+            None => format!("{scheme}:{rest}"),
+            Some((place, query)) => {
+                let kept: Vec<&str> = query.split('&').filter(|pair| !pair.starts_with("charset=")).collect();
+                let mark = if kept.is_empty() { "" } else { "?" };
+                format!("{scheme}:{place}{mark}{}", kept.join("&"))
+            }
+        }
+    }
+
+    fn pool(&self, url: &str, connections: u32, read_only: bool) -> ConnectOptions {
+        let synchronous = match self.durability {
+            Durability::Process => SqliteSynchronous::Normal,
+            Durability::Power => SqliteSynchronous::Full,
+        };
+        let private = is_in_memory(url);
+        let mut options = ConnectOptions::new(url);
+        options
+            .max_connections(connections)
+            .min_connections(u32::from(private))
+            .acquire_timeout(Duration::from_secs(30))
+            .test_before_acquire_if_idle_for(Duration::from_secs(30))
+            .sqlx_logging(false)
+            .record_stmt_in_spans(false)
+            .map_sqlx_sqlite_opts(move |sqlite| {
+                let sqlite = sqlite
+                    .create_if_missing(true)
+                    .busy_timeout(Duration::from_secs(10))
+                    .synchronous(synchronous)
+                    .foreign_keys(false)
+                    .statement_cache_capacity(200);
+                if private {
+                    sqlite
+                } else {
+                    let sqlite = sqlite.journal_mode(SqliteJournalMode::Wal);
+                    if read_only { sqlite.pragma("query_only", "ON") } else { sqlite }
+                }
+            })
+            .map_sqlx_mysql_pool_opts(|pool| {
+                pool.after_connect(|connection, _| {
+                    Box::pin(async move {
+                        // No locks on gaps between rows: they are what deadlocks are made of.
+                        connection.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED").await?;
+                        Ok(())
+                    })
+                })
+            });
+        if private {
+            // The database lives as long as its one connection.
+            options.idle_timeout(None::<Duration>).max_lifetime(None::<Duration>);
+        }
+        options
+    }
+}
+
+fn is_in_memory(url: &str) -> bool {
+    url.starts_with("sqlite::memory:") || url.starts_with("sqlite://:memory:") || url.contains("mode=memory")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_of_heat_are_understood() {
+        for (given, native) in [
+            ("mysql+pymysql://heat:pw@db/heat?charset=utf8", "mysql://heat:pw@db/heat"),
+            ("mysql+pymysql://h:p@db/heat?charset=utf8&ssl-mode=DISABLED", "mysql://h:p@db/heat?ssl-mode=DISABLED"),
+            ("mariadb+pymysql://h@db/heat", "mysql://h@db/heat"),
+            ("postgresql+psycopg2://h:a+b@db:5432/heat", "postgres://h:a+b@db:5432/heat"),
+            ("postgres://h@db/heat", "postgres://h@db/heat"),
+            ("sqlite:///var/lib/kiln.db?mode=rwc", "sqlite:///var/lib/kiln.db?mode=rwc"),
+            ("sqlite::memory:", "sqlite::memory:"),
+        ] {
+            let options = Options::new(given, Secret::new(String::new()));
+            assert_eq!(options.native_url(), native);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What is stored, read back one by one or by stack. Lists with filters are in `listing`.
+
+use sea_orm::ConnectionTrait;
+use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, Order, Query, SelectStatement};
+
+use super::retry::{Fault, retry};
+use super::rows::Columns;
+use super::{SqlStore, schema};
+use crate::{Desired, DesiredText, Digest, Error, Event, EventId, Resource, Stack, StackId, Summary};
+
+/// Ids in one statement.
+const CHUNK: usize = 1_000;
+
+/// Stacks, with nothing said about which.
+pub(super) fn select_stacks() -> SelectStatement {
+    Query::select().columns(schema::STACK_COLUMNS).from(schema::STACK).to_owned()
+}
+
+/// A stack by id, as the connection (or transaction) sees it.
+pub(super) async fn find_stack(db: &impl ConnectionTrait, id: StackId) -> Result<Option<Stack>, Fault> {
+    let select = select_stacks().and_where(Expr::col("id").eq(id.to_string())).to_owned();
+    db.query_one(&select).await?.map(|row| Columns::of(&row).stack()).transpose()
+}
+
+impl SqlStore {
+    pub(super) async fn read_stack(&self, id: StackId) -> Result<Option<Stack>, Error> {
+        retry(|| async { find_stack(&self.reader, id).await }).await
+    }
+
+    pub(super) async fn read_stack_by_name(&self, project: &str, name: &str) -> Result<Option<Stack>, Error> {
+        let select = select_stacks()
+            .and_where(Expr::col("project").eq(project))
+            .and_where(Expr::col(schema::LIVE_NAME).eq(name))
+            .to_owned();
+        retry(|| async { self.reader.query_one(&select).await?.map(|row| Columns::of(&row).stack()).transpose() }).await
+    }
+
+    pub(super) async fn read_desired(&self, desired: &Desired) -> Result<DesiredText, Error> {
+        let select = Query::select()
+            .columns(["digest", "body"])
+            .from(schema::CONTENT)
+            .and_where(Expr::col("digest").is_in([
+                desired.template.0.as_str(),
+                desired.environment.0.as_str(),
+                desired.files.0.as_str(),
+            ]))
+            .to_owned();
+        let texts = retry(|| async {
+            let rows = self.reader.query_all(&select).await?;
+            rows.iter()
+                .map(|row| {
+                    let mut columns = Columns::of(row);
+                    Ok((columns.text()?, columns.text()?))
+                })
+                .collect::<Result<Vec<_>, Fault>>()
+        })
+        .await?;
+        let text = |digest: &Digest| {
+            let found = texts.iter().find(|(found, _)| *found == digest.0);
+            found.map(|(_, text)| text.clone()).ok_or_else(|| Error::NotFound(format!("content {digest}")))
+        };
+        Ok(DesiredText {
+            template: text(&desired.template)?,
+            environment: text(&desired.environment)?,
+            files: text(&desired.files)?,
+        })
+    }
+
+    pub(super) async fn read_content(&self, digest: &Digest) -> Result<String, Error> {
+        let select = Query::select()
+            .column("body")
+            .from(schema::CONTENT)
+            .and_where(Expr::col("digest").eq(digest.0.as_str()))
+            .to_owned();
+        retry(|| async {
+            match self.reader.query_one(&select).await? {
+                Some(row) => Columns::of(&row).text(),
+                None => Err(Error::NotFound(format!("content {digest}")).into()),
+            }
+        })
+        .await
+    }
+
+    pub(super) async fn read_resources(&self, stacks: &[StackId]) -> Result<Vec<Resource>, Error> {
+        let mut resources = Vec::new();
+        for stacks in stacks.chunks(CHUNK) {
+            let select = Query::select()
+                .columns(schema::RESOURCE_COLUMNS)
+                .from(schema::RESOURCE)
+                .and_where(Expr::col("stack").is_in(stacks.iter().map(ToString::to_string)))
+                .order_by("seq", Order::Asc)
+                .to_owned();
+            let rows = retry(|| async {
+                let rows = self.reader.query_all(&select).await?;
+                rows.iter().map(|row| Columns::of(row).resource(&self.vault)).collect::<Result<Vec<_>, Fault>>()
+            })
+            .await?;
+            resources.extend(rows);
+        }
+        Ok(resources)
+    }
+
+    pub(super) async fn read_resource_count(&self, root: StackId) -> Result<u64, Error> {
+        let stacks = Query::select()
+            .column("id")
+            .from(schema::STACK)
+            .and_where(Expr::col("root").eq(root.to_string()))
+            .to_owned();
+        let select = Query::select()
+            .expr(Func::count(Expr::col("id")))
+            .from(schema::RESOURCE)
+            .and_where(Expr::col("stack").in_subquery(stacks))
+            .to_owned();
+        retry(|| async {
+            match self.reader.query_one(&select).await? {
+                Some(row) => Columns::of(&row).count(),
+                None => Ok(0),
+            }
+        })
+        .await
+    }
+
+    /// Also those deleted before, as long as the resource is there that waits for it.
+    pub(super) async fn read_children(&self, parent: StackId) -> Result<Vec<Summary>, Error> {
+        let (child, asked, resource) = ("c", "p", schema::RESOURCE);
+        let last_request = Func::coalesce([Expr::col((asked, "updated")), Expr::col((asked, "created"))]);
+        let waiting = Query::select()
+            .expr(Expr::val(1))
+            .from(resource)
+            .and_where(Expr::col((resource, "id")).equals((child, "parent_resource")))
+            .to_owned();
+        let select = Query::select()
+            .columns(
+                ["id", "parent_resource", "action", "status", "reason", "generation", "settled", "deleted"]
+                    .map(|column| (child, column)),
+            )
+            .from_as(schema::STACK, child)
+            .join_as(
+                sea_orm::JoinType::InnerJoin,
+                schema::STACK,
+                asked,
+                Expr::col((asked, "id")).equals((child, "parent_stack")),
+            )
+            .and_where(Expr::col((child, "parent_stack")).eq(parent.to_string()))
+            .cond_where(
+                Cond::any()
+                    .add(Expr::col((child, "deleted")).is_null())
+                    .add(Expr::col((child, "deleted")).gte(last_request))
+                    .add(Expr::exists(waiting)),
+            )
+            .order_by((child, "created"), Order::Asc)
+            .order_by((child, "id"), Order::Asc)
+            .to_owned();
+        retry(|| async {
+            let rows = self.reader.query_all(&select).await?;
+            rows.iter().map(|row| summary(&mut Columns::of(row))).collect()
+        })
+        .await
+    }
+
+    pub(super) async fn read_event(&self, stack: StackId, id: EventId) -> Result<Option<Event>, Error> {
+        let select = Query::select()
+            .columns(schema::EVENT_COLUMNS)
+            .from(schema::EVENT)
+            .and_where(Expr::col("id").eq(id.to_string()))
+            .and_where(Expr::col("stack").eq(stack.to_string()))
+            .to_owned();
+        retry(|| async { self.reader.query_one(&select).await?.map(|row| Columns::of(&row).event()).transpose() }).await
+    }
+}
+
+fn summary(columns: &mut Columns<'_>) -> Result<Summary, Fault> {
+    Ok(Summary {
+        id: columns.parsed()?,
+        resource: columns.parsed()?,
+        state: kiln_resource::State::new(columns.parsed()?, columns.parsed()?),
+        reason: columns.text()?,
+        generation: columns.int()?,
+        settled: columns.int()?,
+        deleted: columns.optional_int()?.is_some(),
+    })
+}

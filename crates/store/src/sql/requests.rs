@@ -1,0 +1,267 @@
+//! What should be: stacks made and requests to them.
+//!
+//! Whoever calls the API comes here directly; an engine comes with its batch, for nested stacks.
+
+use std::collections::BTreeMap;
+
+use kiln_resource::{Action, State, Status};
+use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Query};
+use sea_orm::{ConnectionTrait, DatabaseTransaction};
+use uuid::Uuid;
+
+use super::reading::find_stack;
+use super::retry::{Fault, retry};
+use super::rows::{Columns, json, micros, nothing, optional_id, pack, plain};
+use super::writing::{insert, insert_events};
+use super::{SqlStore, schema};
+use crate::{DesiredText, Digest, Error, Event, EventId, NewStack, Request, Stack, StackId};
+
+/// A text that was named so long ago, in microseconds, gets a new time when it is named again …
+const CONTENT_FRESH: i64 = 30 * 60 * 1_000_000;
+/// … so that one that was not named for so long, and is named by no stack, may go: no transaction that has just seen
+/// it lasts half an hour.
+pub(super) const CONTENT_KEPT: i64 = 2 * CONTENT_FRESH;
+
+impl SqlStore {
+    pub(super) async fn make_stack(&self, stack: &NewStack) -> Result<Stack, Error> {
+        let made = retry(|| async {
+            let tx = self.begin().await?;
+            let mut made = self.create_in(&tx, std::slice::from_ref(stack)).await?;
+            tx.commit().await?;
+            made.pop().ok_or_else(|| Error::NotFound(format!("stack {}", stack.id)).into())
+        })
+        .await?;
+        self.hub.ring(made.id);
+        Ok(made)
+    }
+
+    pub(super) async fn ask(&self, stack: StackId, request: &Request) -> Result<Stack, Error> {
+        let asked = retry(|| async {
+            let tx = self.begin().await?;
+            let Some((asked, event)) = self.request_in(&tx, stack, request).await? else {
+                return Err(Error::NotFound(format!("stack {stack}")).into());
+            };
+            insert_events(&tx, &[event]).await?;
+            tx.commit().await?;
+            Ok(asked)
+        })
+        .await?;
+        self.hub.ring(stack);
+        Ok(asked)
+    }
+
+    /// Makes stacks, with their leases, tags, texts and first events.
+    pub(super) async fn create_in(&self, tx: &DatabaseTransaction, new: &[NewStack]) -> Result<Vec<Stack>, Fault> {
+        self.store_contents(tx, new.iter().map(|stack| &stack.desired)).await?;
+        let stacks: Vec<Stack> = new.iter().map(started).collect();
+        let rows = stacks.iter().map(row_of).collect::<Result<_, _>>()?;
+        insert(tx, schema::STACK, &ROW_COLUMNS, rows, None).await.map_err(|fault| match new {
+            [stack, ..] if fault.is_duplicate_of(schema::LIVE_NAME) => Error::NameTaken(stack.name.clone()).into(),
+            _ => fault,
+        })?;
+        let leases = stacks.iter().map(|stack| vec![stack.id.to_string().into(), 0.into(), 0.into(), 0.into()]);
+        insert(tx, schema::LEASE, &["stack", "epoch", "expires", "writes"], leases.collect(), None).await?;
+        insert_tags(tx, stacks.iter().map(|stack| (stack.id, stack.tags.as_slice()))).await?;
+        let events: Vec<Event> = stacks.iter().map(event_of_start).collect();
+        insert_events(tx, &events).await?;
+        Ok(stacks)
+    }
+
+    /// Writes a request; gives the stack as it is then and the event to write. `None`: the stack is gone.
+    pub(super) async fn request_in(
+        &self,
+        tx: &DatabaseTransaction,
+        id: StackId,
+        request: &Request,
+    ) -> Result<Option<(Stack, Event)>, Fault> {
+        let state = State::new(request.action, Status::InProgress);
+        let mut update = Query::update();
+        update
+            .table(schema::STACK)
+            .value("generation", Expr::col("generation").add(1))
+            .value("action", state.action.as_str())
+            .value("status", state.status.as_str())
+            .value("reason", started_text(request.action))
+            .value("due", Func::coalesce([Expr::col("due"), micros(request.now).into()]))
+            .value("updated", micros(request.now))
+            .and_where(Expr::col("id").eq(id.to_string()))
+            .and_where(Expr::col("deleted").is_null());
+        if let Some(generation) = request.if_generation {
+            update.and_where(Expr::col("generation").eq(generation));
+        }
+        if let Some(desired) = &request.desired {
+            self.store_contents(tx, [desired]).await?;
+            update.value("desired", pack(&desired.digests()));
+        }
+        if let Some(disable_rollback) = request.disable_rollback {
+            update.value("disable_rollback", i64::from(disable_rollback));
+        }
+        if let Some(timeout_mins) = request.timeout_mins {
+            update.value("timeout_mins", timeout_mins);
+        }
+        if let Some(tags) = &request.tags {
+            update.value("tags", json(tags, tags.is_empty())?);
+        }
+        if let Some(credentials) = request.credentials {
+            update.value("credentials", credentials.to_string());
+        }
+        if tx.execute(&update).await?.rows_affected() == 0 {
+            return match find_stack(tx, id).await? {
+                Some(stack) if stack.deleted.is_none() => Err(Error::Changed(id).into()),
+                _ => Ok(None),
+            };
+        }
+        if let Some(tags) = &request.tags {
+            let delete =
+                Query::delete().from_table(schema::TAG).and_where(Expr::col("stack").eq(id.to_string())).to_owned();
+            tx.execute(&delete).await?;
+            insert_tags(tx, [(id, tags.as_slice())]).await?;
+        }
+        let stack = find_stack(tx, id).await?.ok_or_else(|| Error::NotFound(format!("stack {id}")))?;
+        let event = event_of_start(&stack);
+        Ok(Some((stack, event)))
+    }
+
+    /// Stores texts that are not there yet. Those that are get a new time if theirs is old: see [`CONTENT_KEPT`].
+    async fn store_contents<'t>(
+        &self,
+        tx: &DatabaseTransaction,
+        desired: impl IntoIterator<Item = &'t DesiredText>,
+    ) -> Result<(), Fault> {
+        // In the order of the digests, so that two who store the same texts do not wait for each other in a circle.
+        let texts: BTreeMap<String, &str> = desired
+            .into_iter()
+            .flat_map(|desired| [&desired.template, &desired.environment, &desired.files])
+            .map(|text| (Digest::of(text).0, text.as_str()))
+            .collect();
+        if texts.is_empty() {
+            return Ok(());
+        }
+        let is_one = || Expr::col("digest").is_in(texts.keys().map(String::as_str));
+        let touch = Query::update()
+            .table(schema::CONTENT)
+            .value("used", self.dialect.now())
+            .and_where(is_one())
+            .and_where(Expr::col("used").lt(self.dialect.now().sub(CONTENT_FRESH)))
+            .to_owned();
+        tx.execute(&touch).await?;
+        let select = Query::select().column("digest").from(schema::CONTENT).and_where(is_one()).to_owned();
+        let mut missing = texts.clone();
+        for row in tx.query_all(&select).await? {
+            missing.remove(&Columns::of(&row).text()?);
+        }
+        let rows =
+            missing.into_iter().map(|(digest, text)| vec![digest.into(), self.dialect.now(), text.into()]).collect();
+        let absent = OnConflict::column("digest").do_nothing_on(["digest"]).to_owned();
+        insert(tx, schema::CONTENT, &["digest", "used", "body"], rows, Some(absent)).await
+    }
+}
+
+/// [`schema::STACK_COLUMNS`] and what is only for the database.
+const ROW_COLUMNS: [&str; schema::STACK_COLUMNS.len() + 2] = {
+    let mut columns = [""; schema::STACK_COLUMNS.len() + 2];
+    let mut at = 0;
+    while at < schema::STACK_COLUMNS.len() {
+        columns[at] = schema::STACK_COLUMNS[at];
+        at += 1;
+    }
+    columns[at] = schema::LIVE_NAME;
+    columns[at + 1] = "due";
+    columns
+};
+
+fn row_of(stack: &Stack) -> Result<Vec<Expr>, Fault> {
+    let parent = stack.parent.as_ref();
+    Ok(vec![
+        stack.id.to_string().into(),
+        plain(&stack.name).into(),
+        plain(&stack.project).into(),
+        optional_id(parent.map(|parent| &parent.stack)),
+        optional_id(parent.map(|parent| &parent.resource)),
+        parent.map(|parent| plain(&parent.resource_name)).into(),
+        stack.root.to_string().into(),
+        i64::from(stack.depth).into(),
+        stack.state.action.as_str().into(),
+        stack.state.status.as_str().into(),
+        plain(&stack.reason).into(),
+        pack(&stack.desired).into(),
+        stack.previous.as_ref().map(pack).into(),
+        stack.generation.into(),
+        stack.settled.into(),
+        i64::from(stack.disable_rollback).into(),
+        stack.timeout_mins.into(),
+        json(&stack.tags, stack.tags.is_empty())?,
+        plain(&stack.username).into(),
+        plain(&stack.user_id).into(),
+        optional_id(stack.credentials.as_ref()),
+        stack.user_project.as_deref().map(plain).into(),
+        micros(stack.created).into(),
+        stack.updated.map(micros).into(),
+        stack.deleted.map(micros).into(),
+        parent.is_none().then(|| plain(&stack.name)).into(),
+        micros(stack.created).into(),
+    ])
+}
+
+/// A new stack as it begins.
+fn started(new: &NewStack) -> Stack {
+    Stack {
+        id: new.id,
+        name: new.name.clone(),
+        project: new.project.clone(),
+        parent: new.parent.clone(),
+        root: new.root,
+        depth: new.depth,
+        state: State::new(new.action, Status::InProgress),
+        reason: started_text(new.action),
+        desired: new.desired.digests(),
+        previous: None,
+        generation: 1,
+        settled: 0,
+        disable_rollback: new.disable_rollback,
+        timeout_mins: new.timeout_mins,
+        tags: new.tags.clone(),
+        username: new.username.clone(),
+        user_id: new.user_id.clone(),
+        credentials: new.credentials,
+        user_project: new.user_project.clone(),
+        created: new.now,
+        updated: None,
+        deleted: None,
+    }
+}
+
+fn started_text(action: Action) -> String {
+    format!("Stack {action} started")
+}
+
+/// The event of a request, with an id that follows from the stack's and the generation: a repeated transaction
+/// writes the same.
+fn event_of_start(stack: &Stack) -> Event {
+    let name = format!("generation {}", stack.generation);
+    Event {
+        id: EventId(Uuid::new_v5(&stack.id.0, name.as_bytes())),
+        stack: stack.id,
+        root: stack.root,
+        resource_name: stack.name.clone(),
+        resource_type: "OS::Heat::Stack".to_owned(),
+        physical_id: Some(stack.id.to_string()),
+        action: Event::action_of(stack.state.action),
+        status: stack.state.status,
+        reason: stack.reason.clone(),
+        properties: nothing(),
+        time: stack.updated.unwrap_or(stack.created),
+    }
+}
+
+async fn insert_tags<'t>(
+    tx: &DatabaseTransaction,
+    tags: impl IntoIterator<Item = (StackId, &'t [String])>,
+) -> Result<(), Fault> {
+    let rows = tags
+        .into_iter()
+        .flat_map(|(stack, tags)| tags.iter().map(move |tag| vec![stack.to_string().into(), plain(tag).into()]))
+        .collect();
+    let absent = OnConflict::columns(["stack", "tag"]).do_nothing_on(["stack", "tag"]).to_owned();
+    insert(tx, schema::TAG, &["stack", "tag"], rows, Some(absent)).await
+}

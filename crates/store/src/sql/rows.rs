@@ -1,0 +1,272 @@
+//! Rows from and to the types of the store.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use kiln_resource::State;
+use kiln_value::{Map, Value};
+use sea_orm::sea_query::Expr;
+use sea_orm::{QueryResult, TryGetable};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::retry::Fault;
+use super::secrets::Vault;
+use crate::{Desired, Digest, Error, Event, Parent, Resource, Stack};
+
+/// The columns of a row, read one after the other.
+pub(super) struct Columns<'r> {
+    row: &'r QueryResult,
+    next: usize,
+}
+
+impl<'r> Columns<'r> {
+    /// From the first column on.
+    pub(super) fn of(row: &'r QueryResult) -> Self {
+        Self { row, next: 0 }
+    }
+
+    fn get<T: TryGetable>(&mut self) -> Result<T, Fault> {
+        let value = self.row.try_get_by_index(self.next)?;
+        self.next += 1;
+        Ok(value)
+    }
+
+    pub(super) fn text(&mut self) -> Result<String, Fault> {
+        self.get()
+    }
+
+    pub(super) fn optional_text(&mut self) -> Result<Option<String>, Fault> {
+        self.get()
+    }
+
+    pub(super) fn int(&mut self) -> Result<i64, Fault> {
+        self.get()
+    }
+
+    pub(super) fn optional_int(&mut self) -> Result<Option<i64>, Fault> {
+        self.get()
+    }
+
+    /// A number that is never negative.
+    pub(super) fn count(&mut self) -> Result<u64, Fault> {
+        let number = self.int()?;
+        u64::try_from(number).map_err(|_| damaged(format!("{number} where a count is stored")))
+    }
+
+    pub(super) fn flag(&mut self) -> Result<bool, Fault> {
+        Ok(self.int()? != 0)
+    }
+
+    pub(super) fn time(&mut self) -> Result<Timestamp, Fault> {
+        time_of(self.int()?)
+    }
+
+    pub(super) fn optional_time(&mut self) -> Result<Option<Timestamp>, Fault> {
+        self.optional_int()?.map(time_of).transpose()
+    }
+
+    /// An id, an action, a status.
+    pub(super) fn parsed<T: FromStr<Err: Display>>(&mut self) -> Result<T, Fault> {
+        parse(&self.text()?)
+    }
+
+    pub(super) fn optional_parsed<T: FromStr<Err: Display>>(&mut self) -> Result<Option<T>, Fault> {
+        self.optional_text()?.as_deref().map(parse).transpose()
+    }
+
+    /// What [`json`] wrote.
+    fn json<T: DeserializeOwned + Default>(&mut self) -> Result<T, Fault> {
+        match self.optional_text()? {
+            None => Ok(T::default()),
+            Some(text) => from_json(&text),
+        }
+    }
+
+    fn state(&mut self) -> Result<State, Fault> {
+        Ok(State::new(self.parsed()?, self.parsed()?))
+    }
+
+    /// [`super::schema::STACK_COLUMNS`].
+    pub(super) fn stack(&mut self) -> Result<Stack, Fault> {
+        Ok(Stack {
+            id: self.parsed()?,
+            name: self.text()?,
+            project: self.text()?,
+            parent: match (self.optional_parsed()?, self.optional_parsed()?, self.optional_text()?) {
+                (Some(stack), Some(resource), Some(resource_name)) => Some(Parent { stack, resource, resource_name }),
+                _ => None,
+            },
+            root: self.parsed()?,
+            depth: u32::try_from(self.int()?).map_err(|_| damaged("depth of a stack"))?,
+            state: self.state()?,
+            reason: self.text()?,
+            desired: unpack(&self.text()?)?,
+            previous: self.optional_text()?.as_deref().map(unpack).transpose()?,
+            generation: self.int()?,
+            settled: self.int()?,
+            disable_rollback: self.flag()?,
+            timeout_mins: self.optional_int()?,
+            tags: self.json()?,
+            username: self.text()?,
+            user_id: self.text()?,
+            credentials: self.optional_parsed()?,
+            user_project: self.optional_text()?,
+            created: self.time()?,
+            updated: self.optional_time()?,
+            deleted: self.optional_time()?,
+        })
+    }
+
+    /// [`super::schema::RESOURCE_COLUMNS`].
+    pub(super) fn resource(&mut self, vault: &Vault) -> Result<Resource, Fault> {
+        let id = self.parsed()?;
+        Ok(Resource {
+            id,
+            stack: self.parsed()?,
+            name: self.text()?,
+            resource_type: self.text()?,
+            implementation: self.text()?,
+            physical_id: self.optional_text()?,
+            state: self.state()?,
+            reason: self.text()?,
+            step: self.json()?,
+            definition: self.json()?,
+            metadata: self.json()?,
+            data: match self.optional_text()? {
+                None => Map::new(),
+                Some(envelope) => from_json(vault.open(&id.to_string(), &envelope)?.expose())?,
+            },
+            attributes: self.json()?,
+            requires: self.json()?,
+            replaces: self.optional_parsed()?,
+            replaced_by: self.optional_parsed()?,
+            child: self.optional_parsed()?,
+            generation: self.int()?,
+            created: self.time()?,
+            updated: self.time()?,
+        })
+    }
+
+    /// [`super::schema::EVENT_COLUMNS`].
+    pub(super) fn event(&mut self) -> Result<Event, Fault> {
+        Ok(Event {
+            id: self.parsed()?,
+            stack: self.parsed()?,
+            root: self.parsed()?,
+            resource_name: self.text()?,
+            resource_type: self.text()?,
+            physical_id: self.optional_text()?,
+            action: self.text()?,
+            status: self.parsed()?,
+            reason: self.text()?,
+            properties: self.json()?,
+            time: self.time()?,
+        })
+    }
+}
+
+/// The row of a resource.
+pub(super) fn of_resource(resource: &Resource, vault: &Vault) -> Result<Vec<Expr>, Fault> {
+    let id = resource.id.to_string();
+    let data = if resource.data.is_empty() { None } else { Some(vault.seal(&id, &to_json(&resource.data)?)?) };
+    Ok(vec![
+        id.into(),
+        resource.stack.to_string().into(),
+        plain(&resource.name).into(),
+        plain(&resource.resource_type).into(),
+        plain(&resource.implementation).into(),
+        resource.physical_id.as_deref().map(plain).into(),
+        resource.state.action.as_str().into(),
+        resource.state.status.as_str().into(),
+        plain(&resource.reason).into(),
+        json(&resource.step, resource.step.is_null())?,
+        json(&resource.definition, resource.definition.is_null())?,
+        json(&resource.metadata, resource.metadata.is_null())?,
+        data.into(),
+        json(&resource.attributes, resource.attributes.is_empty())?,
+        json(&resource.requires, resource.requires.is_empty())?,
+        optional_id(resource.replaces.as_ref()),
+        optional_id(resource.replaced_by.as_ref()),
+        optional_id(resource.child.as_ref()),
+        resource.generation.into(),
+        micros(resource.created).into(),
+        micros(resource.updated).into(),
+    ])
+}
+
+/// The row of an event.
+pub(super) fn of_event(event: &Event) -> Result<Vec<Expr>, Fault> {
+    Ok(vec![
+        event.id.to_string().into(),
+        event.stack.to_string().into(),
+        event.root.to_string().into(),
+        plain(&event.resource_name).into(),
+        plain(&event.resource_type).into(),
+        event.physical_id.as_deref().map(plain).into(),
+        plain(&event.action).into(),
+        event.status.as_str().into(),
+        plain(&event.reason).into(),
+        json(&event.properties, event.properties.is_null())?,
+        micros(event.time).into(),
+    ])
+}
+
+/// Microseconds since 1970: how times are stored.
+pub(super) fn micros(time: Timestamp) -> i64 {
+    time.as_microsecond()
+}
+
+fn time_of(micros: i64) -> Result<Timestamp, Fault> {
+    Timestamp::from_microsecond(micros).map_err(|error| damaged(error))
+}
+
+/// A text as all databases take it: PostgreSQL has no NUL character.
+pub(super) fn plain(text: &str) -> String {
+    if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text.to_owned() }
+}
+
+/// An id that may be absent.
+pub(super) fn optional_id(id: Option<&impl ToString>) -> Expr {
+    id.map(ToString::to_string).into()
+}
+
+/// JSON, or NULL for what is empty: most columns of most rows.
+pub(super) fn json(value: &impl Serialize, empty: bool) -> Result<Expr, Fault> {
+    Ok(if empty { None } else { Some(to_json(value)?) }.into())
+}
+
+fn to_json(value: &impl Serialize) -> Result<String, Fault> {
+    serde_json::to_string(value).map_err(|error| Error::Damaged(error.to_string()).into())
+}
+
+fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
+    serde_json::from_str(text).map_err(damaged)
+}
+
+fn parse<T: FromStr<Err: Display>>(text: &str) -> Result<T, Fault> {
+    text.parse().map_err(damaged)
+}
+
+fn damaged(what: impl Display) -> Fault {
+    Error::Damaged(what.to_string()).into()
+}
+
+/// Three digests in one column: they are set, and go back, together.
+pub(super) fn pack(desired: &Desired) -> String {
+    format!("{} {} {}", desired.template, desired.environment, desired.files)
+}
+
+pub(super) fn unpack(text: &str) -> Result<Desired, Fault> {
+    let mut digests = text.split(' ').map(|digest| Digest(digest.to_owned()));
+    match (digests.next(), digests.next(), digests.next(), digests.next()) {
+        (Some(template), Some(environment), Some(files), None) => Ok(Desired { template, environment, files }),
+        _ => Err(damaged(format!("{text:?} where three digests are stored"))),
+    }
+}
+
+/// An empty map: what an event of a stack has for properties.
+pub(super) fn nothing() -> Value {
+    Value::Map(Map::new())
+}

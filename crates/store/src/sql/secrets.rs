@@ -1,0 +1,168 @@
+//! Secrets at rest: AES-256-GCM in an envelope that names its key.
+//!
+//! An envelope is `k1:<key id>:<base64 of nonce and ciphertext>`. It is bound to the id of its row: moved to another
+//! row it does not open. The key id is a piece of the key's hash, so that a key can be changed: what older keys
+//! sealed still opens while they are configured.
+
+use std::fmt;
+
+use aes_gcm::aead::{Aead, AeadCore, KeyInit, OsRng, Payload};
+use aes_gcm::{Aes256Gcm, Nonce};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use kiln_value::Secret;
+use sea_orm::ConnectionTrait;
+use sea_orm::sea_query::{Expr, ExprTrait, Query};
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use super::retry::retry;
+use super::rows::Columns;
+use super::{SqlStore, schema};
+use crate::{CredentialsId, Error};
+
+const FORMAT: &str = "k1";
+const NONCE_BYTES: usize = 12;
+
+/// Seals and opens secrets.
+pub(super) struct Vault {
+    /// The current key first.
+    keys: Vec<(String, Aes256Gcm)>,
+}
+
+impl fmt::Debug for Vault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.keys.iter().map(|(id, _)| id)).finish()
+    }
+}
+
+impl Vault {
+    /// Seals with `key`, opens with any. A key has 32 bytes, or 16 that are doubled, as Heat takes them
+    /// (semantics.md §19).
+    pub(super) fn new(key: &Secret<String>, older: &[Secret<String>]) -> Result<Self, Error> {
+        let keys = std::iter::once(key).chain(older).map(cipher).collect::<Result<_, _>>()?;
+        Ok(Self { keys })
+    }
+
+    /// Seals a text that belongs to the row with this id.
+    pub(super) fn seal(&self, row: &str, text: &str) -> Result<String, Error> {
+        let Some((id, cipher)) = self.keys.first() else { return Err(Error::Unusable("no key".into())) };
+        let nonce = Aes256Gcm::generate_nonce(&mut OsRng);
+        let sealed = cipher
+            .encrypt(&nonce, Payload { msg: text.as_bytes(), aad: row.as_bytes() })
+            .map_err(|_| Error::Unusable("a secret cannot be encrypted".into()))?;
+        let mut bytes = nonce.to_vec();
+        bytes.extend(sealed);
+        Ok(format!("{FORMAT}:{id}:{}", STANDARD.encode(bytes)))
+    }
+
+    /// Opens what was sealed for the row with this id.
+    pub(super) fn open(&self, row: &str, envelope: &str) -> Result<Secret<String>, Error> {
+        let damaged = |what: &str| Error::Damaged(format!("secret of {row}: {what}"));
+        let mut parts = envelope.splitn(3, ':');
+        let (Some(FORMAT), Some(id), Some(body)) = (parts.next(), parts.next(), parts.next()) else {
+            return Err(damaged("unknown envelope"));
+        };
+        let Some((_, cipher)) = self.keys.iter().find(|(known, _)| known == id) else {
+            return Err(damaged(&format!("sealed with key {id}, which is not configured")));
+        };
+        let bytes = STANDARD.decode(body).map_err(|_| damaged("no base64"))?;
+        let Some((nonce, sealed)) = bytes.split_at_checked(NONCE_BYTES) else { return Err(damaged("too short")) };
+        let text = cipher
+            .decrypt(Nonce::from_slice(nonce), Payload { msg: sealed, aad: row.as_bytes() })
+            .map_err(|_| damaged("it does not open"))?;
+        String::from_utf8(text).map(Secret::new).map_err(|_| damaged("no text"))
+    }
+}
+
+fn cipher(key: &Secret<String>) -> Result<(String, Aes256Gcm), Error> {
+    let bytes = match key.expose().len() {
+        16 => key.expose().repeat(2).into_bytes(),
+        _ => key.expose().clone().into_bytes(),
+    };
+    let cipher = Aes256Gcm::new_from_slice(&bytes)
+        .map_err(|_| Error::Unusable("auth_encryption_key must have 32 (or 16) bytes".into()))?;
+    let hash = Sha256::new().chain_update("kiln key id").chain_update(&bytes).finalize();
+    Ok((hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect(), cipher))
+}
+
+impl SqlStore {
+    pub(super) async fn put_credentials(&self, credentials: &Secret<String>) -> Result<CredentialsId, Error> {
+        let id = CredentialsId(Uuid::new_v4());
+        let envelope = self.vault.seal(&id.to_string(), credentials.expose())?;
+        retry(|| async {
+            let insert = Query::insert()
+                .into_table(schema::CREDENTIALS)
+                .columns(["id", "envelope", "created"])
+                .values([id.to_string().into(), envelope.as_str().into(), self.dialect.now()])?
+                .to_owned();
+            self.writer.execute(&insert).await?;
+            Ok(id)
+        })
+        .await
+    }
+
+    pub(super) async fn get_credentials(&self, id: CredentialsId) -> Result<Secret<String>, Error> {
+        let row = id.to_string();
+        retry(|| async {
+            let select = Query::select()
+                .column("envelope")
+                .from(schema::CREDENTIALS)
+                .and_where(Expr::col("id").eq(row.as_str()))
+                .to_owned();
+            match self.reader.query_one(&select).await? {
+                Some(found) => Ok(self.vault.open(&row, &Columns::of(&found).text()?)?),
+                None => Err(Error::NotFound(format!("credentials {row}")).into()),
+            }
+        })
+        .await
+    }
+
+    pub(super) async fn drop_credentials(&self, id: CredentialsId) -> Result<(), Error> {
+        retry(|| async {
+            let delete = Query::delete()
+                .from_table(schema::CREDENTIALS)
+                .and_where(Expr::col("id").eq(id.to_string()))
+                .to_owned();
+            self.writer.execute(&delete).await?;
+            Ok(())
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(text: &str) -> Secret<String> {
+        Secret::new(text.to_owned())
+    }
+
+    #[test]
+    fn seals_for_one_row_only() {
+        let vault = Vault::new(&key("0123456789abcdef0123456789abcdef"), &[]).unwrap();
+        let envelope = vault.seal("row", "pässwörd").unwrap();
+        assert!(!envelope.contains("pässwörd"));
+        assert_eq!(vault.open("row", &envelope).unwrap().expose(), "pässwörd");
+        assert!(vault.open("other", &envelope).is_err());
+        assert!(vault.open("row", &envelope[..envelope.len() - 8]).is_err());
+        assert_ne!(vault.seal("row", "pässwörd").unwrap(), envelope);
+    }
+
+    #[test]
+    fn sixteen_bytes_are_doubled_and_others_refused() {
+        let short = Vault::new(&key("0123456789abcdef"), &[]).unwrap();
+        let long = Vault::new(&key("0123456789abcdef0123456789abcdef"), &[]).unwrap();
+        assert_eq!(long.open("r", &short.seal("r", "x").unwrap()).unwrap().expose(), "x");
+        assert!(Vault::new(&key("short"), &[]).is_err());
+    }
+
+    #[test]
+    fn older_keys_still_open() {
+        let (old, new) = (key("a123456789abcdef"), key("b123456789abcdef"));
+        let envelope = Vault::new(&old, &[]).unwrap().seal("r", "x").unwrap();
+        assert!(Vault::new(&new, &[]).unwrap().open("r", &envelope).is_err());
+        assert_eq!(Vault::new(&new, &[old]).unwrap().open("r", &envelope).unwrap().expose(), "x");
+    }
+}

@@ -1,0 +1,119 @@
+//! Databases to test on: SQLite in memory and in a file always, and the servers that `KILN_TEST_DATABASES` names
+//! (URLs separated by spaces; see `tests/databases.sh`), where each test gets a database of its own.
+
+use std::path::PathBuf;
+
+use kiln_store::{Options, SqlStore, Store};
+use kiln_value::Secret;
+use sea_orm::{ConnectionTrait, Database};
+use uuid::Uuid;
+
+/// A fresh database with a store on it.
+pub struct Bed {
+    /// The store, migrated.
+    pub store: SqlStore,
+    url: String,
+    end: End,
+}
+
+enum End {
+    Memory,
+    File(PathBuf),
+    Server { admin: String, database: String },
+}
+
+impl Bed {
+    /// What another process would open; in memory there is none, so it is the same store.
+    pub async fn another(&self) -> SqlStore {
+        match self.end {
+            End::Memory => self.store.clone(),
+            _ => open(&self.url).await,
+        }
+    }
+
+    /// Whether another process can use the database.
+    pub fn is_shared(&self) -> bool {
+        !matches!(self.end, End::Memory)
+    }
+
+    /// Whether rings reach other processes.
+    pub fn carries_rings(&self) -> bool {
+        self.url.starts_with("postgres")
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Runs a statement behind the store's back.
+    pub async fn execute(&self, statement: &str) {
+        let url = if self.is_shared() { self.url.clone() } else { panic!("no way behind a store in memory") };
+        let db = Database::connect(url).await.unwrap();
+        db.execute_unprepared(statement).await.unwrap();
+        db.close().await.unwrap();
+    }
+
+    /// Takes the database away. (After a failed test it is left to look at.)
+    pub async fn end(self) {
+        drop(self.store);
+        match self.end {
+            End::Memory => {}
+            End::File(path) => {
+                for suffix in ["", "-wal", "-shm"] {
+                    let _ = std::fs::remove_file(format!("{}{suffix}", path.display()));
+                }
+            }
+            End::Server { admin, database } => {
+                let db = Database::connect(&admin).await.unwrap();
+                let force = if admin.starts_with("postgres") { " WITH (FORCE)" } else { "" };
+                db.execute_unprepared(&format!("DROP DATABASE {database}{force}")).await.unwrap();
+            }
+        }
+    }
+}
+
+pub fn options(url: &str) -> Options {
+    Options::new(url, Secret::new("0123456789abcdef0123456789abcdef".to_owned()))
+}
+
+async fn open(url: &str) -> SqlStore {
+    SqlStore::open(options(url)).await.unwrap()
+}
+
+async fn bed(url: String, end: End) -> Bed {
+    println!("on {url}");
+    let store = open(&url).await;
+    store.migrate().await.unwrap();
+    Bed { store, url, end }
+}
+
+/// All beds, one after the other: the next is made when the one before was left.
+pub struct Beds(Vec<String>);
+
+pub fn beds() -> Beds {
+    let servers = std::env::var("KILN_TEST_DATABASES").unwrap_or_default();
+    let mut urls = vec!["sqlite::memory:".to_owned(), "sqlite://".to_owned()];
+    urls.extend(servers.split_whitespace().map(str::to_owned));
+    urls.reverse();
+    Beds(urls)
+}
+
+impl Beds {
+    pub async fn next(&mut self) -> Option<Bed> {
+        let url = self.0.pop()?;
+        Some(match url.as_str() {
+            "sqlite::memory:" => bed(url, End::Memory).await,
+            "sqlite://" => {
+                let path = std::env::temp_dir().join(format!("kiln-{}.db", Uuid::new_v4()));
+                bed(format!("sqlite://{}", path.display()), End::File(path)).await
+            }
+            _ => {
+                let database = format!("kiln_{}", Uuid::new_v4().simple());
+                let db = Database::connect(&url).await.unwrap();
+                db.execute_unprepared(&format!("CREATE DATABASE {database}")).await.unwrap();
+                let (server, _) = url.rsplit_once('/').unwrap();
+                bed(format!("{server}/{database}"), End::Server { admin: url.clone(), database }).await
+            }
+        })
+    }
+}

@@ -1,0 +1,136 @@
+//! Things to store.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kiln_resource::{Action, State, Status};
+use kiln_store::{
+    Batch, DesiredText, EngineId, Event, EventId, Lease, NewStack, Parent, Resource, ResourceId, Settle, SqlStore,
+    Stack, StackId, Store,
+};
+use kiln_value::{Map, value};
+use uuid::Uuid;
+
+pub const PROJECT: &str = "0123456789abcdef0123456789abcdef";
+pub const TTL: Duration = Duration::from_secs(15);
+
+/// A time, in seconds after some start.
+pub fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + second).unwrap()
+}
+
+pub fn text(template: &str) -> DesiredText {
+    DesiredText {
+        template: format!("{{\"resources\":\"{template}\"}}"),
+        environment: "{}".to_owned(),
+        files: "{}".to_owned(),
+    }
+}
+
+pub fn stack(name: &str) -> NewStack {
+    let id = StackId(Uuid::new_v4());
+    NewStack {
+        id,
+        name: name.to_owned(),
+        project: PROJECT.to_owned(),
+        parent: None,
+        root: id,
+        depth: 0,
+        action: Action::Create,
+        desired: text(name),
+        disable_rollback: true,
+        timeout_mins: None,
+        tags: Vec::new(),
+        username: "demo".to_owned(),
+        user_id: "u1".to_owned(),
+        credentials: None,
+        user_project: None,
+        now: at(0),
+    }
+}
+
+pub fn child(of: &Stack, resource: &Resource) -> NewStack {
+    NewStack {
+        parent: Some(Parent { stack: of.id, resource: resource.id, resource_name: resource.name.clone() }),
+        root: of.root,
+        depth: of.depth + 1,
+        ..stack(&format!("{}-{}", of.name, resource.name))
+    }
+}
+
+pub fn resource(stack: StackId, name: &str) -> Resource {
+    Resource {
+        id: ResourceId(Uuid::new_v4()),
+        stack,
+        name: name.to_owned(),
+        resource_type: "OS::Heat::TestResource".to_owned(),
+        implementation: "OS::Heat::TestResource".to_owned(),
+        physical_id: None,
+        state: State::INIT,
+        reason: String::new(),
+        step: kiln_value::Value::Null,
+        definition: kiln_value::Value::Null,
+        metadata: kiln_value::Value::Null,
+        data: Map::new(),
+        attributes: Map::new(),
+        requires: Vec::new(),
+        replaces: None,
+        replaced_by: None,
+        child: None,
+        generation: 1,
+        created: at(1),
+        updated: at(1),
+    }
+}
+
+pub fn event(stack: &Stack, resource_name: &str, second: i64) -> Event {
+    Event {
+        id: EventId(Uuid::new_v4()),
+        stack: stack.id,
+        root: stack.root,
+        resource_name: resource_name.to_owned(),
+        resource_type: "OS::Heat::TestResource".to_owned(),
+        physical_id: Some("p1".to_owned()),
+        action: "CREATE".to_owned(),
+        status: Status::Complete,
+        reason: "state changed".to_owned(),
+        properties: value!({"value": "ä"}),
+        time: at(second),
+    }
+}
+
+pub fn engine() -> EngineId {
+    EngineId(Uuid::new_v4())
+}
+
+/// Makes a stack and claims it.
+pub async fn claimed(store: &SqlStore, name: &str) -> (Stack, Lease) {
+    let made = store.create_stack(stack(name)).await.unwrap();
+    let lease = claim(store, engine(), made.id).await;
+    (made, lease)
+}
+
+pub async fn claim(store: &SqlStore, owner: EngineId, stack: StackId) -> Lease {
+    let leases = store.claim(owner, TTL, &[stack], 1).await.unwrap();
+    assert_eq!(leases.len(), 1, "claim of {stack}");
+    leases[0]
+}
+
+pub fn settle(generation: i64, action: Action, status: Status) -> Settle {
+    Settle {
+        generation,
+        state: State::new(action, status),
+        reason: format!("Stack {action} settled"),
+        deleted: false,
+        reached: status == Status::Complete,
+        now: at(100),
+    }
+}
+
+pub fn settling(settle: Settle) -> Batch {
+    Batch { settle: Some(settle), ..Batch::default() }
+}
+
+pub fn deleting(generation: i64) -> Batch {
+    settling(Settle { deleted: true, reached: false, ..settle(generation, Action::Delete, Status::Complete) })
+}
