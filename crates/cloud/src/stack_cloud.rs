@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use kiln_resource::{Cloud, Failure, FailureKind, Method, Request, Response};
 use moka::future::Cache;
 
+use crate::catalog::Interface;
 use crate::error::CloudError;
 use crate::find;
 use crate::session::Session;
@@ -61,6 +62,12 @@ impl Cloud for StackCloud {
         let known: Arc<BTreeSet<String>> =
             self.extensions.try_get_with(service.to_owned(), list).await.map_err(|failure| (*failure).clone())?;
         Ok(known.contains(alias))
+    }
+
+    async fn endpoint(&self, service: &str) -> Result<Option<String>, Failure> {
+        let token = self.session.token().await?;
+        let region = self.session.options().region.as_deref();
+        Ok(token.info.catalog.endpoint(service, Interface::Public, region).map(str::to_owned))
     }
 
     async fn project_id(&self) -> Result<String, Failure> {

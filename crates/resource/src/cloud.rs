@@ -105,6 +105,12 @@ pub trait Cloud: Send + Sync {
     /// Whether a service has an API extension (Neutron's alias).
     async fn has_extension(&self, service: &str, alias: &str) -> Result<bool, Failure>;
 
+    /// The public URL of a service as the catalog has it, for guests to be told; none if there is no such service.
+    async fn endpoint(&self, service: &str) -> Result<Option<String>, Failure> {
+        let _ = service;
+        Ok(None)
+    }
+
     /// The project of the credentials.
     async fn project_id(&self) -> Result<String, Failure>;
 }
