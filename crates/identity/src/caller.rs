@@ -1,5 +1,6 @@
 //! The user behind a request.
 
+use kiln_cloud::Catalog;
 use kiln_value::Secret;
 
 /// Who calls, for which project, with which roles.
@@ -26,6 +27,8 @@ pub struct Caller {
     pub is_admin_project: bool,
     /// Whether the token is for the whole system.
     pub is_system: bool,
+    /// The services that the token reaches; `None`: not known.
+    pub catalog: Option<Catalog>,
     /// The token; `None` where there is no Keystone.
     pub token: Option<Secret<String>>,
 }
@@ -46,6 +49,12 @@ impl Caller {
             "system_scope" if self.is_system => "all",
             _ => return None,
         })
+    }
+
+    /// Whether the catalog has one of these services; yes for none, and where the catalog is not known.
+    pub fn reaches(&self, services: &[String]) -> bool {
+        let Some(catalog) = &self.catalog else { return true };
+        services.is_empty() || services.iter().any(|service| catalog.has(service))
     }
 
     /// Whether the caller has a role; case does not matter, as in oslo.policy.

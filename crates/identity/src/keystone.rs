@@ -27,17 +27,20 @@ pub struct KeystoneOptions {
     pub delegated_roles: Vec<String>,
     /// How many tokens are remembered.
     pub capacity: u64,
+    /// The clock by which tokens end.
+    pub now: fn() -> Timestamp,
 }
 
 impl KeystoneOptions {
-    /// Heat's defaults.
-    pub fn new(public_uri: impl Into<String>) -> Self {
+    /// Heat's defaults, by this clock.
+    pub fn new(public_uri: impl Into<String>, now: fn() -> Timestamp) -> Self {
         Self {
             public_uri: public_uri.into(),
             remember: Duration::from_mins(5),
             remember_invalid: Duration::from_secs(10),
             delegated_roles: Vec::new(),
             capacity: 10_000,
+            now,
         }
     }
 }
@@ -86,7 +89,8 @@ impl Keystone {
     async fn ask(&self, token: &Secret<String>) -> Result<Known, CloudError> {
         match kiln_cloud::validate_token(&self.service, token).await {
             Ok(info) => {
-                let lasts = self.options.remember.min(left(&info));
+                let left = info.expires_at.duration_since((self.options.now)());
+                let lasts = self.options.remember.min(Duration::try_from(left).unwrap_or_default());
                 let valid = !lasts.is_zero();
                 let caller = valid.then(|| Arc::new(self.caller(info, token)));
                 Ok(Known { caller, lasts: if valid { lasts } else { self.options.remember_invalid } })
@@ -112,6 +116,7 @@ impl Keystone {
             is_admin: false,
             is_admin_project: true,
             is_system,
+            catalog: Some(info.catalog),
             token: Some(token.clone()),
         };
         caller.is_admin = self.policy.is_admin(&caller);
@@ -123,27 +128,21 @@ impl Keystone {
     }
 }
 
-/// How long a token is still valid.
-fn left(info: &TokenInfo) -> Duration {
-    Duration::try_from(info.expires_at.duration_since(Timestamp::now())).unwrap_or_default()
-}
-
 #[async_trait]
 impl Identity for Keystone {
     async fn authenticate(&self, headers: &HeaderMap) -> Result<Arc<Caller>, Denied> {
         let token = headers.get("x-auth-token").and_then(|value| value.to_str().ok()).filter(|token| !token.is_empty());
         let token = token.ok_or_else(|| self.unauthorized())?;
         let key: [u8; 32] = Sha256::digest(token).into();
-        let known = match self.tokens.get(&key).await {
-            Some(known) => known,
-            None => {
-                let token = Secret::new(token.to_owned());
-                // One question for all requests that come with the token meanwhile; a failure is not remembered.
-                self.tokens.try_get_with(key, self.ask(&token)).await.map_err(|error| {
-                    tracing::warn!(%error, "a token could not be checked");
-                    Denied::Unavailable(error.to_string())
-                })?
-            }
+        let known = if let Some(known) = self.tokens.get(&key).await {
+            known
+        } else {
+            let token = Secret::new(token.to_owned());
+            // One question for all requests that come with the token meanwhile; a failure is not remembered.
+            self.tokens.try_get_with(key, self.ask(&token)).await.map_err(|error| {
+                tracing::warn!(%error, "a token could not be checked");
+                Denied::Unavailable(error.to_string())
+            })?
         };
         known.caller.ok_or_else(|| self.unauthorized())
     }

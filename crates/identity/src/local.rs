@@ -32,6 +32,7 @@ impl Local {
             is_admin: true,
             is_admin_project: true,
             is_system: false,
+            catalog: None,
             token: None,
         };
         Self::of(caller, credentials)

@@ -19,7 +19,7 @@ struct Allowed {
 }
 
 fn reference() -> Reference {
-    serde_json::from_str(include_str!("data/policy.json")).unwrap()
+    serde_json::from_str(include_str!("data/policy.json")).expect("the reference is JSON")
 }
 
 fn caller(roles: &[String]) -> Caller {
@@ -34,6 +34,7 @@ fn caller(roles: &[String]) -> Caller {
         is_admin: false,
         is_admin_project: true,
         is_system: false,
+        catalog: None,
         token: None,
     }
 }

@@ -1,0 +1,141 @@
+//! Tokens and trusts against a Keystone that only remembers what it was asked.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode};
+use jiff::Timestamp;
+use kiln_cloud::{Connector, Credentials, HttpRequest, HttpResponse, Options, RetryPolicy, Transport, TransportError};
+use kiln_identity::{Denied, Identity, Keystone, KeystoneOptions, Policy};
+use serde_json::{Value, json};
+
+/// A Keystone: `good` is alice's token in project `p1`, `root` is an administrator's, any password is right.
+#[derive(Default)]
+struct Fake {
+    asked: Mutex<Vec<String>>,
+    is_down: Mutex<bool>,
+}
+
+fn now() -> Timestamp {
+    "2026-01-01T00:00:00Z".parse().expect("a time")
+}
+
+fn token(user: &str, roles: &[&str]) -> Value {
+    let roles: Vec<Value> = roles.iter().map(|name| json!({"id": name, "name": name})).collect();
+    json!({"token": {
+        "user": {"id": format!("{user}-id"), "name": user, "domain": {"id": "default", "name": "Default"}},
+        "project": {"id": "p1", "name": "project", "domain": {"id": "default", "name": "Default"}},
+        "roles": roles,
+        "issued_at": "2026-01-01T00:00:00Z",
+        "expires_at": "2026-01-01T01:00:00Z",
+        "catalog": [{"type": "identity", "endpoints": [{"interface": "public", "region_id": "R", "url": "http://k/v3"}]}],
+    }})
+}
+
+impl Fake {
+    fn answer(&self, request: &HttpRequest) -> (StatusCode, Value) {
+        let subject = request.headers.get("x-subject-token").and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let body: Value = request.body.as_ref().and_then(|b| serde_json::from_slice(b).ok()).unwrap_or_default();
+        let path = request.url.path();
+        self.asked.lock().expect("the log").push(format!("{} {path} {subject}{body}", request.method));
+        match (&request.method, path) {
+            (&Method::GET, "/v3/auth/tokens") => match subject {
+                "good" => (StatusCode::OK, token("alice", &["member", "reader"])),
+                "root" => (StatusCode::OK, token("root", &["admin"])),
+                _ => (StatusCode::NOT_FOUND, json!({})),
+            },
+            (&Method::POST, "/v3/auth/tokens") => (StatusCode::CREATED, token("service", &["service"])),
+            (&Method::POST, "/v3/OS-TRUST/trusts") => (StatusCode::CREATED, json!({"trust": {"id": "trust-1"}})),
+            (&Method::DELETE, "/v3/OS-TRUST/trusts/trust-1") => (StatusCode::NO_CONTENT, Value::Null),
+            _ => (StatusCode::NOT_FOUND, Value::Null),
+        }
+    }
+
+    fn asked(&self, of: &str) -> usize {
+        self.asked.lock().expect("the log").iter().filter(|line| line.contains(of)).count()
+    }
+}
+
+#[async_trait]
+impl Transport for Fake {
+    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
+        if *self.is_down.lock().expect("the switch") {
+            return Err(TransportError::Connect("refused".into()));
+        }
+        let (status, body) = self.answer(&request);
+        let mut headers = HeaderMap::new();
+        if status == StatusCode::CREATED {
+            headers.insert("x-subject-token", "fresh".parse().expect("a header"));
+        }
+        Ok(HttpResponse { status, headers, body: Bytes::from(body.to_string()) })
+    }
+}
+
+fn keystone(fake: &Arc<Fake>) -> Keystone {
+    let mut options = Options::new("http://k/v3".parse().expect("a URL"));
+    options.retry = RetryPolicy { retries: 0, ..options.retry };
+    let connector = Connector::new(fake.clone(), options);
+    let service = Credentials::password("kiln", "pw", "service", "Default");
+    let options =
+        KeystoneOptions { remember: Duration::from_mins(5), ..KeystoneOptions::new("http://public:5000", now) };
+    Keystone::new(connector, service.clone(), service, Arc::new(Policy::default()), options)
+}
+
+fn headers(token: &str) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert("x-auth-token", token.parse().expect("a header"));
+    headers
+}
+
+#[tokio::test]
+async fn a_token_is_asked_for_once() {
+    let fake = Arc::new(Fake::default());
+    let keystone = keystone(&fake);
+    for _ in 0..3 {
+        let caller = keystone.authenticate(&headers("good")).await.unwrap();
+        assert_eq!((caller.user_id.as_str(), caller.username.as_str()), ("alice-id", "alice"));
+        assert_eq!((caller.project_id.as_str(), caller.is_admin), ("p1", false));
+        assert!(caller.reaches(&["identity".into()]) && !caller.reaches(&["network".into()]));
+    }
+    assert_eq!(fake.asked("GET /v3/auth/tokens good"), 1);
+    assert!(keystone.authenticate(&headers("root")).await.unwrap().is_admin);
+}
+
+#[tokio::test]
+async fn a_bad_token_is_refused_and_remembered() {
+    let fake = Arc::new(Fake::default());
+    let keystone = keystone(&fake);
+    let denied = Denied::Unauthorized { challenge: "Keystone uri=\"http://public:5000\"".into() };
+    for _ in 0..3 {
+        assert_eq!(keystone.authenticate(&headers("bad")).await.unwrap_err(), denied);
+    }
+    assert_eq!(fake.asked("GET /v3/auth/tokens bad"), 1);
+    assert_eq!(keystone.authenticate(&HeaderMap::new()).await.unwrap_err(), denied);
+}
+
+#[tokio::test]
+async fn a_failure_of_keystone_is_not_remembered() {
+    let fake = Arc::new(Fake::default());
+    let keystone = keystone(&fake);
+    *fake.is_down.lock().unwrap() = true;
+    assert!(matches!(keystone.authenticate(&headers("good")).await, Err(Denied::Unavailable(_))));
+    *fake.is_down.lock().unwrap() = false;
+    assert!(keystone.authenticate(&headers("good")).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_stack_gets_a_trust_and_gives_it_back() {
+    let fake = Arc::new(Fake::default());
+    let keystone = keystone(&fake);
+    let caller = keystone.authenticate(&headers("good")).await.unwrap();
+    let secret = keystone.delegate(&caller).await.unwrap();
+    let exposed: kiln_value::Value = serde_json::from_str(secret.expose()).unwrap();
+    let credentials = Credentials::from_exposed(&exposed).unwrap();
+    assert_eq!(credentials, Credentials::password("kiln", "pw", "service", "Default").with_trust("trust-1"));
+    assert_eq!(fake.asked(r#""trustee_user_id":"service-id""#), 1);
+    keystone.revoke(&secret).await.unwrap();
+    assert_eq!(fake.asked("DELETE /v3/OS-TRUST/trusts/trust-1"), 1);
+    assert_eq!(fake.asked(r#""OS-TRUST:trust":{"id":"trust-1"}"#), 1);
+}
