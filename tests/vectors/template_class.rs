@@ -1,8 +1,17 @@
-//! Vectors of the kind `template_class`.
+//! Which version a template has.
+
+use kiln_template::Template;
+use kiln_value::{Map, Value};
 
 use crate::case::{Case, Outcome};
+use crate::expectation::either;
 
 /// Runs one.
-pub(crate) fn run(_case: &Case) -> Outcome {
-    Outcome::NotRun
+pub(crate) fn run(case: &Case) -> Outcome {
+    let version = Template::from_value(case.input("template").clone()).map(|template| {
+        let (key, version) = template.version().pair();
+        [key, version].into_iter().collect::<Value>()
+    });
+    let actual: Map = either(version, "version", "error");
+    case.judge(&Value::Map(actual))
 }

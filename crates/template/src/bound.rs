@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use kiln_value::{Diagnostic, Value};
 
 use crate::condition::Conditions;
-use crate::parameter::Parameters;
+use crate::parameter::{Parameter, Parameters};
 use crate::version::Release;
 use crate::{Files, Template};
 
@@ -57,11 +57,8 @@ impl Bound {
     }
 
     /// A parameter's value; `None` if there is no such parameter.
-    pub(crate) fn parameter(&self, name: &str) -> Result<Option<Value>, Diagnostic> {
-        match self.0.parameters.get(name) {
-            Some(parameter) => parameter.value().map(|value| Some(value.clone())),
-            None => Ok(None),
-        }
+    pub(crate) fn parameter(&self, name: &str) -> Result<Option<&Value>, Diagnostic> {
+        self.0.parameters.get(name).map(Parameter::value).transpose()
     }
 
     pub(crate) fn mappings(&self) -> &Value {

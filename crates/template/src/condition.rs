@@ -67,8 +67,11 @@ impl Conditions {
         self.decide(&Value::from(name), &Context::new(&Unbuilt::empty(bound)))
     }
 
-    /// Whether the condition of that name holds, asked for while others are being decided.
+    /// Whether the condition of that name holds, asked for while others are being decided. No name at all holds.
     pub(crate) fn decide(&self, name: &Value, context: &Context) -> Result<bool, Diagnostic> {
+        if name.is_null() {
+            return Ok(true);
+        }
         let known = name.as_str().and_then(|name| self.conditions.get_key_value(name));
         let Some((name, condition)) = known else {
             return Err(fault::value_error(format!("Invalid condition \"{}\"", text::str(name))));
@@ -88,7 +91,7 @@ impl Conditions {
             return Err(invalid(name, &format!("The definition of condition \"{name}\" is nested too deeply")));
         }
         let deciding = Deciding { name, outer: context.deciding, depth };
-        let value = condition.expr.node().resolve(&Context { scope: context.scope, deciding: Some(&deciding) })?;
+        let value = condition.expr.node().resolve(&context.deciding(&deciding))?;
         let decided = truth(name, &value)?;
         Ok(*condition.decided.get_or_init(|| decided))
     }

@@ -82,13 +82,12 @@ impl Definition {
         if let Some(id) = &self.external_id {
             let id = id.value(scope)?;
             if id.is_truthy() {
-                return match self.depends_on.is_empty() {
-                    true => Ok(IndexSet::new()),
-                    false => Err(Diagnostic::new(
-                        "InvalidExternalResourceDependency",
-                        format!("Invalid dependency with external {} resource: {}", self.resource_type, text::str(&id)),
-                    )),
-                };
+                if self.depends_on.is_empty() {
+                    return Ok(IndexSet::new());
+                }
+                let message =
+                    format!("Invalid dependency with external {} resource: {}", self.resource_type, text::str(&id));
+                return Err(Diagnostic::new("InvalidExternalResourceDependency", message));
             }
         }
         let mut names: IndexSet<String> = self.depends_on.iter().cloned().collect();
@@ -158,9 +157,12 @@ impl Bound {
             Ok((reader.read()?, reader.condition()?))
         };
         // Python's plain errors show no path here.
-        let (definition, condition) = read().map_err(|error: Diagnostic| match fault::is_plain(&error) {
-            true => Diagnostic::new("StackValidationFailed", error.message.clone()).at(path.clone()),
-            false => error,
+        let (definition, condition) = read().map_err(|error: Diagnostic| {
+            if fault::is_plain(&error) {
+                Diagnostic::new("StackValidationFailed", error.message.as_str()).at(path.clone())
+            } else {
+                error
+            }
         })?;
         let Some(condition) = condition else { return Ok(Some(definition)) };
         let enabled = self.enabled(&condition, &path.key(self.template().words().condition))?;
@@ -171,11 +173,8 @@ impl Bound {
     pub(crate) fn enabled(&self, condition: &Expr, path: &Path) -> Result<bool, Diagnostic> {
         let scope = Unbuilt::empty(self);
         let context = Context::new(&scope);
-        let decide = || match condition.value(&scope)? {
-            Value::Null => Ok(true),
-            condition => condition::holds(&condition, &context),
-        };
-        decide().map_err(|error: Diagnostic| match &*error.class {
+        let decided = condition.value(&scope).and_then(|condition| condition::holds(&condition, &context));
+        decided.map_err(|error| match &*error.class {
             "ValueError" => {
                 Diagnostic::new("StackValidationFailed", format!("{path}: {}", error.message)).at(path.clone())
             }
@@ -256,9 +255,10 @@ impl Reader<'_> {
                 Some(Value::Str(description)) => description.clone(),
                 Some(_) => return Err(self.wrong_type(words.description, "string")),
             },
-            external_id: match self.bound.release().has_external_id() {
-                true => self.field("external_id", "string", is_text)?,
-                false => None,
+            external_id: if self.bound.release().has_external_id() {
+                self.field("external_id", "string", is_text)?
+            } else {
+                None
             },
         })
     }

@@ -1,6 +1,7 @@
 //! The tree of a parsed snippet and how it is resolved.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
 use indexmap::IndexMap;
 use kiln_value::{Diagnostic, Map, Value};
@@ -36,9 +37,14 @@ pub(crate) struct Call {
     pub(crate) args: Node,
 }
 
+/// Bytes of text or values, in one resolution.
+const BUDGET: usize = 32 << 20;
+
 /// What a call is resolved with.
 pub(crate) struct Context<'a> {
     pub(crate) scope: &'a dyn Scope,
+    /// How much text and how many values the functions that multiply their arguments may still make.
+    budget: Cell<usize>,
     /// The conditions that are being decided, innermost first: the chain by which a circle is found.
     pub(crate) deciding: Option<&'a Deciding<'a>>,
 }
@@ -53,7 +59,28 @@ pub(crate) struct Deciding<'a> {
 
 impl<'a> Context<'a> {
     pub(crate) fn new(scope: &'a dyn Scope) -> Self {
-        Self { scope, deciding: None }
+        Self { scope, budget: Cell::new(BUDGET), deciding: None }
+    }
+
+    /// What a condition is decided with, while this one waits.
+    pub(crate) fn deciding<'b>(&self, deciding: &'b Deciding<'b>) -> Context<'b>
+    where
+        'a: 'b,
+    {
+        Context { scope: self.scope, budget: self.budget.clone(), deciding: Some(deciding) }
+    }
+
+    /// Takes from the budget what a call is about to make.
+    ///
+    /// Fails with `ValueError`: a few nested `repeat` and `str_replace` could fill any memory.
+    pub(crate) fn spend(&self, call: &Call, size: usize) -> Result<(), Diagnostic> {
+        match self.budget.get().checked_sub(size) {
+            Some(rest) => {
+                self.budget.set(rest);
+                Ok(())
+            }
+            None => Err(fault::value_error(format!("The result of \"{}\" is too large", call.name))),
+        }
     }
 
     pub(crate) fn bound(&self) -> &'a Bound {

@@ -1,5 +1,7 @@
 //! From values to expressions.
 
+use std::fmt::Write as _;
+
 use indexmap::IndexMap;
 use kiln_value::{Diagnostic, Path, Segment, Value};
 
@@ -66,7 +68,7 @@ impl<'a> Place<'a> {
                 text.push('.');
                 text.push_str(key);
             }
-            Step::Index(index) => text.push_str(&format!("[{index}]")),
+            Step::Index(index) => _ = write!(text, "[{index}]"),
         }
         text
     }

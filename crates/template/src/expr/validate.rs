@@ -1,5 +1,7 @@
 //! Checks of calls that do not resolve them.
 
+use std::fmt::Write as _;
+
 use kiln_value::{Diagnostic, Path, Segment};
 
 use super::node::{Call, Context, Node};
@@ -29,13 +31,13 @@ fn shown(path: &Path) -> String {
     let mut text = String::new();
     for segment in &path.0 {
         match segment {
-            Segment::Key(key) if is_number(key) => text.push_str(&format!("[{key}]")),
+            Segment::Key(key) if is_number(key) => _ = write!(text, "[{key}]"),
             Segment::Key(key) if text.is_empty() => text.push_str(key),
             Segment::Key(key) => {
                 text.push('.');
                 text.push_str(key);
             }
-            Segment::Index(index) => text.push_str(&format!("[{index}]")),
+            Segment::Index(index) => _ = write!(text, "[{index}]"),
         }
     }
     text

@@ -16,7 +16,7 @@ impl Function for GetFile {
             return Err(fault::type_error(format!("Argument to \"{name}\" must be a string")));
         };
         match context.bound().files().get(&path) {
-            Some(content) => Ok(Some(Value::from(content))),
+            Some(text) => Ok(Some(Value::from(text))),
             None => {
                 Err(fault::value_error(format!("No content found in the \"files\" section for {name} path: {path}")))
             }

@@ -2,6 +2,7 @@
 
 use kiln_value::{Diagnostic, Value, text};
 
+use super::seen::Seen;
 use super::{Function, fault};
 use crate::expr::{Call, Context, Node};
 
@@ -10,15 +11,18 @@ fn shown(value: &Value) -> String {
     text::repr(value).chars().take(200).collect()
 }
 
+/// The items as one text; `other` renders what is neither null nor text.
 fn join(
-    name: &str,
+    call: &Call,
+    context: &Context,
     delimiter: &Value,
     items: &[Value],
     other: impl Fn(&Value) -> Result<String, Diagnostic>,
-) -> Joined {
+) -> Result<Option<Value>, Diagnostic> {
     let Value::Str(delimiter) = delimiter else {
-        return Err(fault::type_error(format!("\"{name}\" delimiter must be a string")));
+        return Err(fault::type_error(format!("\"{}\" delimiter must be a string", call.name)));
     };
+    context.spend(call, delimiter.len().saturating_mul(items.len()))?;
     let mut joined = String::new();
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
@@ -32,8 +36,6 @@ fn join(
     }
     Ok(Some(Value::Str(joined)))
 }
-
-type Joined = Result<Option<Value>, Diagnostic>;
 
 /// `Fn::Join` and the first `list_join`: one list of texts.
 #[derive(Debug)]
@@ -58,7 +60,7 @@ impl Function for Join {
             Value::List(items) => items,
             _ => return Err(fault::type_error(format!("\"{name}\" must operate on a list"))),
         };
-        join(name, &delimiter.resolve(context)?, &items, |item| {
+        join(call, context, &delimiter.resolve(context)?, &items, |item| {
             Err(fault::type_error(format!("Items to join must be strings not {}", shown(item))))
         })
     }
@@ -90,7 +92,7 @@ impl Function for JoinLists {
                 _ => return Err(fault::type_error(format!("\"{name}\" must operate on a list"))),
             }
         }
-        join(name, &delimiter.resolve(context)?, &items, |item| match item {
+        join(call, context, &delimiter.resolve(context)?, &items, |item| match item {
             Value::List(_) | Value::Map(_) => Ok(text::json_sorted(item)),
             item => Err(fault::type_error(format!("Items to join must be string, map or list not {}", shown(item)))),
         })
@@ -114,16 +116,11 @@ impl Function for Concat {
             )));
         };
         let mut items = Vec::new();
+        let mut seen = Seen::default();
         for list in lists {
             match list {
                 Value::Null => {}
-                Value::List(list) if self.unique => {
-                    for item in list {
-                        if !items.contains(item) {
-                            items.push(item.clone());
-                        }
-                    }
-                }
+                Value::List(list) if self.unique => items.extend(list.iter().filter(|item| seen.insert(item)).cloned()),
                 Value::List(list) => items.extend_from_slice(list),
                 other => {
                     return Err(fault::type_error(format!(
@@ -166,7 +163,13 @@ impl Function for Filter {
             return Err(fault::type_error(format!("\"{name}\" only works with lists")));
         };
         match values.resolve(context)? {
-            Value::List(values) => list.retain(|item| !values.contains(item)),
+            Value::List(values) => {
+                let mut unwanted = Seen::default();
+                for value in &values {
+                    unwanted.insert(value);
+                }
+                list.retain(|item| !unwanted.contains(item));
+            }
             other if !other.is_truthy() => {}
             _ => return Err(fault::type_error(format!("\"{name}\" filters a list of values"))),
         }

@@ -1,6 +1,8 @@
 //! `get_param` and CFN's `Ref` to a parameter.
 
-use kiln_value::{Diagnostic, Value, text};
+use std::borrow::Cow;
+
+use kiln_value::{Diagnostic, Value, number, text};
 
 use super::{Function, fault};
 use crate::expr::{Call, Context};
@@ -32,26 +34,23 @@ impl Function for GetParam {
             let message = format!("The Parameter ({parameter}) was not provided.");
             return Err(Diagnostic::new("UserParameterMissing", message));
         };
-        let found = path.iter().try_fold(value, step);
-        Ok(Some(found.unwrap_or_else(|| Value::from(""))))
+        let found = path.iter().try_fold(Cow::Borrowed(value), step);
+        Ok(Some(found.map_or_else(|| Value::from(""), Cow::into_owned)))
     }
 }
 
 /// One step into a parameter's value. Texts of numbers index lists, unlike in `get_attr`.
-fn step(collection: Value, key: &Value) -> Option<Value> {
-    let index = |key: &Value| match key {
-        Value::Str(text) => text.trim().replace('_', "").parse().ok().map(Value::Int),
+fn step<'a>(collection: Cow<'a, Value>, key: &Value) -> Option<Cow<'a, Value>> {
+    let index = || match key {
+        Value::Str(text) => number::parse_int(text),
         Value::Int(_) | Value::Bool(_) => Some(key.clone()),
         _ => None,
     };
     match collection {
-        Value::Map(mut map) => map.swap_remove(key.as_str()?),
-        Value::List(mut list) => {
-            let at = position(&index(key)?, list.len())?;
-            Some(list.swap_remove(at))
-        }
-        Value::Str(text) => character(&text, &index(key)?),
-        _ => None,
+        Cow::Borrowed(Value::Map(map)) => map.get(key.as_str()?).map(Cow::Borrowed),
+        Cow::Borrowed(Value::List(list)) => list.get(position(&index()?, list.len())?).map(Cow::Borrowed),
+        // A character of a text is again a text.
+        text => character(text.as_str()?, &index()?).map(Cow::Owned),
     }
 }
 
@@ -66,6 +65,6 @@ impl Function for ParamRef {
             Value::Str(name) => context.bound().parameter(name)?,
             _ => None,
         };
-        value.map(Some).ok_or_else(|| fault::bad_reference(&text::str(&name), "unknown"))
+        value.cloned().map(Some).ok_or_else(|| fault::bad_reference(&text::str(&name), "unknown"))
     }
 }

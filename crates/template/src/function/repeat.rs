@@ -14,9 +14,6 @@ pub(crate) struct Repeat {
     zips: bool,
 }
 
-/// A list may be walked this often in all, so that a few short lists cannot fill the memory.
-const MAX_ITEMS: usize = 1_000_000;
-
 const USAGE: &str = "\"repeat\" syntax should be repeat:
               template: This is %var%
               for_each:
@@ -103,10 +100,11 @@ impl Function for Repeat {
         let template = args.get("template").map(|node| node.resolve(context)).transpose()?.unwrap_or_default();
         let rounds =
             if nested { lengths_product(&variables) } else { variables.iter().map(|(_, items)| items.len()).min() };
-        let Some(rounds) = rounds.filter(|rounds| *rounds <= MAX_ITEMS) else {
-            return Err(fault::value_error(format!("\"{}\" has too many combinations", call.name)));
-        };
-        let round = |round: usize| substitute(&template, &chosen(&variables, nested, round));
+        // An overflow is more than any budget has.
+        let rounds = rounds.unwrap_or(usize::MAX);
+        context.spend(call, rounds)?;
+        let round =
+            |round: usize| Substitution { chosen: chosen(&variables, nested, round), call, context }.value(&template);
         (0..rounds).map(round).collect::<Result<Vec<_>, _>>().map(|list| Some(Value::List(list)))
     }
 }
@@ -136,32 +134,46 @@ fn chosen(variables: &[Variable], nested: bool, round: usize) -> Vec<(&str, &Val
     chosen
 }
 
-/// The template with one variable after the other replaced, in keys too; later ones also in what earlier ones put in.
-fn substitute(template: &Value, chosen: &[(&str, &Value)]) -> Result<Value, Diagnostic> {
-    Ok(match template {
-        Value::Str(text) => Value::Str(substitute_text(text, chosen)?),
-        Value::List(items) => Value::List(items.iter().map(|item| substitute(item, chosen)).collect::<Result<_, _>>()?),
-        Value::Map(map) => {
-            let mut result = Map::with_capacity(map.len());
-            for (key, value) in map {
-                result.insert(substitute_text(key, chosen)?, substitute(value, chosen)?);
-            }
-            Value::Map(result)
-        }
-        other => other.clone(),
-    })
+/// The variables of one round.
+struct Substitution<'a> {
+    chosen: Vec<(&'a str, &'a Value)>,
+    call: &'a Call,
+    context: &'a Context<'a>,
 }
 
-fn substitute_text(text: &str, chosen: &[(&str, &Value)]) -> Result<String, Diagnostic> {
-    let mut text = text.to_owned();
-    for (key, value) in chosen {
-        let Value::Str(value) = value else {
-            let kind = fault::type_name(value);
-            return Err(fault::type_error(format!("replace() argument 2 must be str, not {kind}")));
-        };
-        if text.contains(key) {
-            text = text.replace(key, value);
-        }
+impl Substitution<'_> {
+    /// The template with one variable after the other replaced, in keys too; later ones also in what earlier ones put
+    /// in.
+    fn value(&self, template: &Value) -> Result<Value, Diagnostic> {
+        self.context.spend(self.call, size_of::<Value>())?;
+        Ok(match template {
+            Value::Str(text) => Value::Str(self.text(text)?),
+            Value::List(items) => Value::List(items.iter().map(|item| self.value(item)).collect::<Result<_, _>>()?),
+            Value::Map(map) => {
+                let mut result = Map::with_capacity(map.len());
+                for (key, value) in map {
+                    result.insert(self.text(key)?, self.value(value)?);
+                }
+                Value::Map(result)
+            }
+            other => other.clone(),
+        })
     }
-    Ok(text)
+
+    fn text(&self, text: &str) -> Result<String, Diagnostic> {
+        let mut text = text.to_owned();
+        for (key, value) in &self.chosen {
+            let Value::Str(value) = value else {
+                let kind = fault::type_name(value);
+                return Err(fault::type_error(format!("replace() argument 2 must be str, not {kind}")));
+            };
+            let count = text.matches(key).count();
+            if count > 0 {
+                self.context.spend(self.call, count.saturating_mul(value.len()))?;
+                text = text.replace(key, value);
+            }
+        }
+        self.context.spend(self.call, text.len())?;
+        Ok(text)
+    }
 }

@@ -1,5 +1,6 @@
 //! `str_replace` in its forms.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use kiln_value::{Diagnostic, Map, Value, text};
@@ -10,26 +11,40 @@ use crate::expr::{Call, Context, Node};
 /// A text with every occurrence of some keys replaced, longer keys first.
 #[derive(Debug)]
 pub(crate) struct Replace {
-    /// `[params, template]` instead of a map with these keys.
-    listed: bool,
-    /// Whether maps and lists become JSON.
-    json: bool,
-    /// Whether every key must occur.
-    strict: bool,
-    /// Whether values may be null or empty.
-    empty: bool,
+    form: Form,
+    care: Care,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Form {
+    /// CFN's `[params, template]`; values are scalars.
+    Listed,
+    /// A map of `params` and `template`; values are scalars.
+    Scalars,
+    /// The same, where maps and lists become JSON.
+    Json,
+}
+
+/// What is an error besides; each has what stands before it.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Care {
+    Lax,
+    /// A key that does not occur.
+    Strict,
+    /// A value that is null or empty.
+    VeryStrict,
 }
 
 impl Replace {
-    pub(crate) const CFN: Self = Self { listed: true, json: false, strict: false, empty: true };
-    pub(crate) const SCALARS: Self = Self { listed: false, json: false, strict: false, empty: true };
-    pub(crate) const JSON: Self = Self { listed: false, json: true, strict: false, empty: true };
-    pub(crate) const STRICT: Self = Self { listed: false, json: true, strict: true, empty: true };
-    pub(crate) const VERY_STRICT: Self = Self { listed: false, json: true, strict: true, empty: false };
+    pub(crate) const CFN: Self = Self { form: Form::Listed, care: Care::Lax };
+    pub(crate) const SCALARS: Self = Self { form: Form::Scalars, care: Care::Lax };
+    pub(crate) const JSON: Self = Self { form: Form::Json, care: Care::Lax };
+    pub(crate) const STRICT: Self = Self { form: Form::Json, care: Care::Strict };
+    pub(crate) const VERY_STRICT: Self = Self { form: Form::Json, care: Care::VeryStrict };
 
     /// The keys with their values, and the text.
-    fn parts(&self, name: &str, args: &Node) -> Result<(Node, Node), Diagnostic> {
-        if self.listed {
+    fn parts<'a>(&self, name: &str, args: &'a Node) -> Result<[Cow<'a, Node>; 2], Diagnostic> {
+        if self.form == Form::Listed {
             let usage = || {
                 format!(
                     "Incorrect arguments to \"{name}\" should be: {{\"{name}\": [ {{\"$var1\": \"foo\", \"%var2%\": \
@@ -39,17 +54,16 @@ impl Replace {
             if args.as_str().is_some() || args.as_map().is_some() {
                 return Err(fault::type_error(usage()));
             }
-            let [params, template] = args.unpack().map_err(|error| match &*error.class {
+            return args.unpack().map_err(|error| match &*error.class {
                 "ValueError" => fault::value_error(usage()),
                 _ => error,
-            })?;
-            return Ok((params.into_owned(), template.into_owned()));
+            });
         }
         let Some(map) = args.as_map() else {
             return Err(fault::type_error(format!("Arguments to \"{name}\" must be a map")));
         };
         match (map.get("params"), map.get("template")) {
-            (Some(params), Some(template)) => Ok((params.clone(), template.clone())),
+            (Some(params), Some(template)) => Ok([Cow::Borrowed(params), Cow::Borrowed(template)]),
             _ => Err(fault::key_error(format!(
                 "\"{name}\" syntax should be {name}:
               template: This is var1 template var2
@@ -63,23 +77,17 @@ impl Replace {
     fn replacement(&self, name: &str, key: &str, value: &Value) -> Result<String, Diagnostic> {
         let replacement = match value {
             Value::Null => String::new(),
-            Value::List(_) | Value::Map(_) if self.json => {
-                if !self.empty && !value.is_truthy() {
-                    return Err(undefined(name, key));
-                }
-                text::json_sorted(value)
-            }
-            Value::List(_) | Value::Map(_) => {
+            Value::List(_) | Value::Map(_) if self.form != Form::Json => {
                 return Err(fault::type_error(format!(
                     "\"{name}\" params must be strings or numbers, param {key} is not valid"
                 )));
             }
+            Value::List(_) | Value::Map(_) => text::json_sorted(value),
             scalar => text::str(scalar),
         };
-        if !self.empty && replacement.is_empty() {
-            return Err(undefined(name, key));
-        }
-        Ok(replacement)
+        let is_collection = matches!(value, Value::List(_) | Value::Map(_));
+        let is_empty = if is_collection { !value.is_truthy() } else { replacement.is_empty() };
+        if is_empty && self.care == Care::VeryStrict { Err(undefined(name, key)) } else { Ok(replacement) }
     }
 }
 
@@ -91,18 +99,20 @@ fn undefined(name: &str, key: &str) -> Diagnostic {
 
 impl Function for Replace {
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
-        match self.parts(name, args)? {
-            (Node::Map(_) | Node::Call(_), _) => Ok(()),
+        let [params, _] = self.parts(name, args)?;
+        match *params {
+            Node::Map(_) | Node::Call(_) => Ok(()),
             _ => Err(fault::type_error(format!("\"{name}\" parameters must be a mapping"))),
         }
     }
 
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         let name = call.name;
-        let (params, template) = self.parts(name, &call.args)?;
+        let [params, template] = self.parts(name, &call.args)?;
         let template = template.resolve(context)?;
         let params = params.resolve(context)?;
-        if self.strict && params.is_null() {
+        let is_strict = self.care >= Care::Strict;
+        if is_strict && params.is_null() {
             return Err(fault::type_error("'NoneType' object is not iterable"));
         }
         let Value::Str(template) = template else {
@@ -113,8 +123,8 @@ impl Function for Replace {
         };
         let pairs = self.pairs(name, &params)?;
         let mut found = HashSet::new();
-        let text = replace(&template, &pairs, &mut found);
-        if self.strict && found.len() < pairs.len() {
+        let text = replace(&template, &pairs, &mut found, |size| context.spend(call, size))?;
+        if is_strict && found.len() < pairs.len() {
             let missing: Vec<_> =
                 pairs.iter().enumerate().filter(|(i, _)| !found.contains(i)).map(|(_, (key, _))| *key).collect();
             return Err(fault::value_error(format!(
@@ -139,15 +149,23 @@ impl Replace {
     }
 }
 
+/// A part of a text in which keys are being replaced.
+enum Part<'a> {
+    /// Still to be scanned for keys.
+    Text(&'a str),
+    /// Put in for a key.
+    Done(&'a str),
+}
+
 /// Replaces the first key everywhere, then the next in what lies between, so that replaced text is not scanned again.
 ///
-/// `found` takes the indexes of the keys that occur.
-fn replace(template: &str, pairs: &[(&str, String)], found: &mut HashSet<usize>) -> String {
-    /// A part of the result: still to be scanned, or done.
-    enum Part<'a> {
-        Text(&'a str),
-        Done(&'a str),
-    }
+/// `found` takes the indexes of the keys that occur; `spend` is told the size before the text is made.
+fn replace(
+    template: &str,
+    pairs: &[(&str, String)],
+    found: &mut HashSet<usize>,
+    spend: impl Fn(usize) -> Result<(), Diagnostic>,
+) -> Result<String, Diagnostic> {
     let mut parts = vec![Part::Text(template)];
     for (index, (key, replacement)) in pairs.iter().enumerate() {
         if !template.contains(key) {
@@ -171,10 +189,7 @@ fn replace(template: &str, pairs: &[(&str, String)], found: &mut HashSet<usize>)
         }
         parts = next;
     }
-    parts
-        .into_iter()
-        .map(|part| match part {
-            Part::Text(text) | Part::Done(text) => text,
-        })
-        .collect()
+    let pieces = || parts.iter().map(|(Part::Text(text) | Part::Done(text))| *text);
+    spend(pieces().map(str::len).sum())?;
+    Ok(pieces().collect())
 }

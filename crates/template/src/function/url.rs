@@ -27,22 +27,18 @@ fn quote(text: &str, set: &'static AsciiSet) -> String {
     utf8_percent_encode(text, set).to_string()
 }
 
-/// Checks the parts in their order; after `query` nothing is checked, as Heat has it. `None` is a call.
-fn check<'a>(
-    name: &str,
-    part: impl Fn(&str) -> Option<Option<&'a Value>>,
-    args: impl Fn() -> Value,
-) -> Result<(), Diagnostic> {
+/// Checks the parts in their order; calls pass, and after `query` nothing is checked, as Heat has it.
+fn check(name: &str, args: &Node) -> Result<(), Diagnostic> {
+    let Some(map) = args.as_map() else { return Ok(()) };
     for key in KEYS {
-        let Some(value) = part(key) else { continue };
-        match (key, value) {
-            ("query", None | Some(Value::Map(_))) => return Ok(()),
+        match (key, map.get(key)) {
+            ("query", Some(Node::Map(_) | Node::Call(_))) => return Ok(()),
             ("query", Some(_)) => {
                 return Err(fault::type_error(format!("The \"query\" argument to \"{name}\" must be a map")));
             }
-            (_, None) => {}
-            ("port", Some(port)) => check_port(name, port, &args)?,
-            (_, Some(Value::Str(_))) => {}
+            (_, None | Some(Node::Call(_) | Node::Absent)) => {}
+            ("port", Some(number)) => check_port(name, &number.source(), args)?,
+            (_, Some(text)) if text.as_str().is_some() => {}
             (key, Some(_)) => {
                 return Err(fault::type_error(format!("The \"{key}\" argument to \"{name}\" must be a string")));
             }
@@ -51,12 +47,12 @@ fn check<'a>(
     Ok(())
 }
 
-fn check_port(name: &str, port: &Value, args: impl Fn() -> Value) -> Result<(), Diagnostic> {
+fn check_port(name: &str, port: &Value, args: &Node) -> Result<(), Diagnostic> {
     let number = fault::int(port).map_err(|error| match &*error.class {
         "ValueError" => fault::value_error(format!(
             "Invalid URL port \"{}\" for {name} called with {}",
             text::str(port),
-            text::repr(&args())
+            text::repr(&args.source())
         )),
         _ => error,
     })?;
@@ -80,29 +76,21 @@ impl Function for MakeUrl {
         if !unknown.is_empty() {
             return Err(fault::value_error(format!("Invalid arguments to \"{name}\": {}", unknown.join(", "))));
         }
-        // Members that are maps or lists matter by their kind only.
-        let plain: Map = args.iter().filter(|(_, node)| !node.is_call()).map(|(k, n)| (k.clone(), kind(n))).collect();
-        check(name, |key| args.get(key).map(|_| plain.get(key)), || call.args.source())
+        check(name, &call.args)
     }
 
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
-        let resolved = call.resolved_args(context)?;
-        let Value::Map(args) = &resolved else {
-            return Err(match resolved {
-                Value::Str(_) | Value::List(_) => fault::no_attribute(&resolved, "get"),
-                other => fault::type_error(format!("argument of type '{}' is not iterable", fault::type_name(&other))),
-            });
+        let args = match call.resolved_args(context)? {
+            Value::Map(args) => args,
+            other @ (Value::Str(_) | Value::List(_)) => return Err(fault::no_attribute(&other, "get")),
+            other => {
+                let kind = fault::type_name(&other);
+                return Err(fault::type_error(format!("argument of type '{kind}' is not iterable")));
+            }
         };
-        check(call.name, |key| args.get(key).map(Some), || resolved.clone())?;
-        Ok(Some(Value::Str(url(args)?)))
-    }
-}
-
-fn kind(node: &Node) -> Value {
-    match node {
-        Node::Scalar(value) => value.clone(),
-        Node::List(_) => Value::List(Vec::new()),
-        _ => Value::Map(Map::new()),
+        let literal = args.iter().map(|(key, value)| (key.clone(), Node::literal(value))).collect();
+        check(call.name, &Node::Map(literal))?;
+        Ok(Some(Value::Str(url(&args)?)))
     }
 }
 
@@ -156,7 +144,7 @@ fn authority(username: &str, password: &str, host: &str, port: Option<&Value>) -
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     let host = quote(host, QUOTED_HOST);
     if host.contains(':') {
-        authority.push_str(&format!("[{host}]"));
+        authority.extend(["[", &host, "]"]);
     } else {
         authority.push_str(&host);
     }
