@@ -1,8 +1,40 @@
-//! Vectors of the kind `group_template`.
+//! Vectors of the kind `group_template`: the nested template that a group makes of its properties.
+
+use kiln_drivers::driver_for;
+use kiln_resource::{Facts, properties, shipped};
+use kiln_value::{Map, Value};
 
 use crate::case::{Case, Outcome};
+use crate::expectation::either;
 
 /// Runs one.
-pub(crate) fn run(_case: &Case) -> Outcome {
-    Outcome::NotRun
+pub(crate) fn run(case: &Case) -> Outcome {
+    let name = case.input("resource_name").as_str().unwrap_or_default();
+    let definition = case.input("template").get("resources").and_then(|resources| resources.get(name));
+    let Some(kind) = definition.and_then(|d| d.str_at("type")) else { return Outcome::Failed("no group".to_owned()) };
+    let types = shipped::types().unwrap_or_else(|errors| panic!("{errors:?}"));
+    let group = types.into_iter().find(|t| t.name == kind).unwrap_or_else(|| panic!("no type {kind}"));
+    let given = definition.and_then(|d| d.get("properties")?.as_map()).cloned().unwrap_or_else(Map::new);
+    let properties = match properties::resolve(&group.properties, &given) {
+        Ok(properties) => properties,
+        Err(problem) => return case.judge(&either(Err(problem), "template", "error").into()),
+    };
+    let facts = Facts {
+        name: name.to_owned(),
+        resource_type: kind.to_owned(),
+        given: given.into_keys().collect(),
+        properties,
+        ..Facts::default()
+    };
+    match driver_for(&group).and_then(|driver| driver.nested(&facts, &wanted(case, name))) {
+        Some(nested) => case.judge(&either(nested.map(|n| n.template), "template", "error").into()),
+        None => Outcome::NotRun,
+    }
+}
+
+/// The attributes of the group that the template's outputs read.
+fn wanted(case: &Case, group: &str) -> Vec<Vec<Value>> {
+    let outputs = case.input("template").get("outputs").and_then(Value::as_map);
+    let paths = outputs.into_iter().flatten().filter_map(|(_, output)| output.get("value")?.get("get_attr")?.as_list());
+    paths.filter(|path| path.first() == Some(&group.into())).map(|path| path[1..].to_vec()).collect()
 }

@@ -1,6 +1,7 @@
 //! Resource types that need code, one module per service.
 
 mod call;
+pub mod heat;
 mod neutron;
 mod path;
 mod rest;
@@ -16,5 +17,6 @@ pub fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
     if resource_type.driver == DriverKind::None {
         return None;
     }
-    neutron::driver_for(resource_type).or_else(|| Some(Arc::new(rest::RestDriver::new(resource_type)?)))
+    let own = heat::driver_for(resource_type).or_else(|| neutron::driver_for(resource_type));
+    own.or_else(|| Some(Arc::new(rest::RestDriver::new(resource_type)?)))
 }

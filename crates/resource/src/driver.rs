@@ -184,6 +184,8 @@ pub struct Nested {
     pub parameters: Map,
     /// Files that the template names.
     pub files: BTreeMap<String, String>,
+    /// Entries to put into the resource's data.
+    pub data: Map,
 }
 
 /// Another resource of the same stack, for implicit dependencies.
@@ -255,6 +257,8 @@ pub trait Driver: Send + Sync {
 
     /// The nested stack that this resource stands for, which the engine then makes and keeps. `wanted` are the
     /// attributes (name and path) that the parent's template reads. `None` for a resource that is no stack.
+    ///
+    /// The facts' data hold, under `members`, the nested stack's resources as they are now: name to reference id.
     fn nested(&self, facts: &Facts, wanted: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
         let _ = (facts, wanted);
         None

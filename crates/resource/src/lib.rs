@@ -5,7 +5,7 @@
 pub mod change;
 pub mod cloud;
 pub mod constraint;
-// pub mod definition;
+pub mod definition;
 pub mod driver;
 pub mod failure;
 pub mod ids;
@@ -16,6 +16,7 @@ pub mod registry;
 pub mod resource_type;
 pub mod rest;
 pub mod row;
+pub mod shipped;
 pub mod state;
 pub mod support;
 pub mod translation;

@@ -10,8 +10,28 @@ use crate::translation::{Rule, Source, Translation};
 use crate::{AttributeSchema, Inner, PropertySchema, Support, SupportStatus, Wire};
 
 const PROPERTY: [&str; 22] = [
-    "type", "description", "required", "update", "immutable", "default", "properties", "items", "allowed", "range",
-    "length", "modulo", "pattern", "is", "find", "formerly", "drop", "since", "status", "implemented", "as", "merge",
+    "type",
+    "description",
+    "required",
+    "update",
+    "immutable",
+    "default",
+    "properties",
+    "items",
+    "allowed",
+    "range",
+    "length",
+    "modulo",
+    "pattern",
+    "is",
+    "find",
+    "formerly",
+    "drop",
+    "since",
+    "status",
+    "implemented",
+    "as",
+    "merge",
 ];
 
 /// The properties of a type or the members of a map at `path`; what they say of translation goes into `rules`.
@@ -56,13 +76,11 @@ fn property(node: &Node<'_>, path: &[String], rules: &mut Vec<Translation>) -> P
 }
 
 fn required_kind(node: &Node<'_>) -> DataType {
-    match node.get("type") {
-        Some(word) => kind(&word).unwrap_or(DataType::Any),
-        None => {
-            node.complain("a property needs a type");
-            DataType::Any
-        }
-    }
+    let Some(word) = node.get("type") else {
+        node.complain("a property needs a type");
+        return DataType::Any;
+    };
+    kind(&word).unwrap_or(DataType::Any)
 }
 
 fn kind(node: &Node<'_>) -> Option<DataType> {

@@ -6,8 +6,24 @@ use crate::translation::{Rule, Source, Translation};
 use crate::{DriverKind, ResourceType};
 
 const TYPE: [&str; 19] = [
-    "type", "summary", "class", "service", "extension", "driver", "since", "status", "policy", "name_limit",
-    "deferred_auth", "nested", "signals", "open", "becomes", "replace_on_check_failed", "properties", "attributes",
+    "type",
+    "summary",
+    "class",
+    "service",
+    "extension",
+    "driver",
+    "since",
+    "status",
+    "policy",
+    "name_limit",
+    "deferred_auth",
+    "nested",
+    "signals",
+    "open",
+    "becomes",
+    "replace_on_check_failed",
+    "properties",
+    "attributes",
     "update_policy",
 ];
 

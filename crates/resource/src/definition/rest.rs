@@ -9,8 +9,19 @@ use crate::rest::{Adopt, Ready, Rest, RestCreate, RestDelete, RestPart, RestUpda
 use crate::{Method, ResourceType};
 
 const REST: [&str; 13] = [
-    "collection", "item", "member", "list", "id", "microversion", "name", "create", "update", "delete", "ready",
-    "adopt", "parts",
+    "collection",
+    "item",
+    "member",
+    "list",
+    "id",
+    "microversion",
+    "name",
+    "create",
+    "update",
+    "delete",
+    "ready",
+    "adopt",
+    "parts",
 ];
 
 /// The requests of a type; none if it does not say where its objects are.
@@ -54,12 +65,8 @@ pub(super) fn read(node: &Node<'_>, resource_type: &ResourceType) -> Option<Rest
 }
 
 fn create(node: Option<Node<'_>>, collection: &str) -> RestCreate {
-    let mut create = RestCreate {
-        method: Method::Post,
-        path: collection.to_owned(),
-        omit: Vec::new(),
-        add: kiln_value::Map::new(),
-    };
+    let mut create =
+        RestCreate { method: Method::Post, path: collection.to_owned(), omit: Vec::new(), add: kiln_value::Map::new() };
     if let Some(node) = node {
         node.only(&["method", "path", "omit", "add"]);
         create.method = method_at(&node).unwrap_or(create.method);

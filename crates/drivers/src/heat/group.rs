@@ -1,0 +1,274 @@
+//! `OS::Heat::ResourceGroup`: any number of members from one definition, as a nested stack (semantics.md §15.1).
+
+use std::collections::BTreeSet;
+
+use async_trait::async_trait;
+use indexmap::IndexMap;
+use kiln_resource::{Context, Driver, Facts, Failure, Nested, Operation, Step};
+use kiln_value::{Diagnostic, Map, Value, text, value};
+
+/// The names that removal policies have taken out, kept in the resource's data as Heat keeps them.
+const SKIPPED: &str = "name_blacklist";
+
+/// The members that there are, name to reference id, which the engine puts into the data of the facts.
+const MEMBERS: &str = "members";
+
+/// Attributes that are about the group; all others are lists of the members' attributes.
+const OWN_ATTRIBUTES: [&str; 4] = ["refs", "refs_map", "attributes", "removed_rsrc_list"];
+
+/// The nested template of a group: members called `names`, and outputs for the `wanted` attributes (name and path).
+pub fn template(definition: &Value, index_var: &str, names: &[String], wanted: &[Vec<Value>]) -> Value {
+    let members: Map = names.iter().map(|name| (name.clone(), member(definition, index_var, name))).collect();
+    let mut template = Map::from([("heat_template_version".to_owned(), "2015-04-30".into())]);
+    if !members.is_empty() {
+        template.insert("resources".to_owned(), members.into());
+    }
+    template.insert("outputs".to_owned(), outputs(names, wanted).into());
+    template.into()
+}
+
+/// The first `count` numbers that are not skipped, as names.
+pub fn names(count: usize, skipped: &BTreeSet<String>) -> Vec<String> {
+    (0_u64..).map(|n| n.to_string()).filter(|name| !skipped.contains(name)).take(count).collect()
+}
+
+/// A member: the definition with the index in its properties' values and without those that are null.
+fn member(definition: &Value, index_var: &str, name: &str) -> Value {
+    let mut member = Map::from([("type".to_owned(), definition.get("type").cloned().unwrap_or_default())]);
+    if let Some(properties) = definition.get("properties").and_then(Value::as_map) {
+        let given = properties.iter().filter(|(_, value)| !value.is_null());
+        let indexed: Map = given.map(|(key, value)| (key.clone(), with_index(value, index_var, name))).collect();
+        member.insert("properties".to_owned(), indexed.into());
+    }
+    if let Some(metadata) = definition.get("metadata").filter(|m| !m.is_null()) {
+        member.insert("metadata".to_owned(), metadata.clone());
+    }
+    member.into()
+}
+
+fn with_index(value: &Value, index_var: &str, name: &str) -> Value {
+    match value {
+        Value::Str(text) => text.replace(index_var, name).into(),
+        Value::List(items) => items.iter().map(|item| with_index(item, index_var, name)).collect(),
+        Value::Map(map) => map.iter().map(|(key, v)| (key.clone(), with_index(v, index_var, name))).collect(),
+        other => other.clone(),
+    }
+}
+
+/// The outputs that give the wanted attributes, and always the members' references.
+fn outputs(names: &[String], wanted: &[Vec<Value>]) -> Map {
+    let reference = |name: &String| value!({"get_resource": name});
+    let read = |path: Vec<Value>| value!({"get_attr": path});
+    let references: Map = names.iter().map(|name| (name.clone(), reference(name))).collect();
+    let mut outputs = Map::new();
+    for path in wanted {
+        let Some((Value::Str(key), rest)) = path.split_first() else { continue };
+        let each = |front: &[Value]| -> Vec<Value> {
+            let path = |name: &String| [&[name.into()], front, rest].concat();
+            names.iter().map(|name| read(path(name))).collect()
+        };
+        let value = if let Some(target) = key.strip_prefix("resource.") {
+            let (name, attribute) = match target.split_once('.') {
+                Some((name, attribute)) => (name, vec![attribute.into()]),
+                None => (target, Vec::new()),
+            };
+            let path = [attribute.as_slice(), rest].concat();
+            if path.is_empty() || !names.iter().any(|n| n == name) {
+                continue;
+            }
+            read([&[name.into()], path.as_slice()].concat())
+        } else {
+            match key.as_str() {
+                "refs" => names.iter().map(reference).collect(),
+                "attributes" if !rest.is_empty() => names.iter().cloned().zip(each(&[])).collect(),
+                own if OWN_ATTRIBUTES.contains(&own) => continue,
+                attribute => each(&[attribute.into()]).into(),
+            }
+        };
+        outputs.insert(output_name(key, rest), value!({"value": value}));
+    }
+    outputs.insert("refs_map".to_owned(), value!({"value": references}));
+    outputs
+}
+
+/// The output that holds an attribute.
+fn output_name(key: &str, path: &[Value]) -> String {
+    if key == "refs" {
+        return key.to_owned();
+    }
+    let parts: Vec<String> = std::iter::once(key.to_owned()).chain(path.iter().map(text::str)).collect();
+    parts.join(", ")
+}
+
+/// The part of a value at a path of keys and indexes.
+fn select(value: Value, path: &[Value]) -> Option<Value> {
+    path.iter().try_fold(value, |value, step| match step {
+        Value::Str(key) => value.get(key).cloned(),
+        index => value.at(usize::try_from(index.as_i64()?).ok()?).cloned(),
+    })
+}
+
+/// The names that are skipped: those remembered (unless the policies' mode is to forget them) and those that the
+/// removal policies name, by name or by reference id.
+fn skipped(facts: &Facts) -> BTreeSet<String> {
+    let remembered = remembered(facts);
+    let members = facts.data.get(MEMBERS).and_then(Value::as_map);
+    let mut skipped = match facts.property("removal_policies_mode").as_str() {
+        Some("update") => BTreeSet::new(),
+        _ => remembered.clone(),
+    };
+    let policies = facts.property("removal_policies").as_list().unwrap_or_default();
+    let entries = policies.iter().filter_map(|policy| policy.get("resource_list")?.as_list()).flatten();
+    for entry in entries {
+        let name = text::str(entry);
+        let is_name = remembered.contains(&name)
+            || facts.physical_id.is_none()
+            || members.is_some_and(|members| members.contains_key(&name));
+        if is_name {
+            skipped.insert(name);
+        } else if let Some((name, _)) = members.into_iter().flatten().find(|(_, reference)| *reference == entry) {
+            skipped.insert(name.clone());
+        }
+    }
+    skipped
+}
+
+fn remembered(facts: &Facts) -> BTreeSet<String> {
+    let names = facts.data.get(SKIPPED).and_then(Value::as_str).unwrap_or_default();
+    names.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+/// The type's driver. The engine makes and keeps the nested stack; this only says what it should be.
+pub(super) struct ResourceGroup;
+
+#[async_trait]
+impl Driver for ResourceGroup {
+    async fn start(&self, _: &Context<'_>, _: &Operation) -> Result<Step, Failure> {
+        Ok(Step::done())
+    }
+
+    fn is_pure(&self) -> bool {
+        true
+    }
+
+    async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
+        let removed = || remembered(cx.facts).into_iter().collect::<Value>();
+        Ok(names.iter().filter(|n| **n == "removed_rsrc_list").map(|n| ((*n).to_owned(), removed())).collect())
+    }
+
+    fn nested(&self, facts: &Facts, wanted: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
+        let count = facts.property("count").as_i64().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+        let index_var = facts.property("index_var").as_str().unwrap_or("%index%");
+        let skipped = skipped(facts);
+        let template = template(facts.property("resource_def"), index_var, &names(count, &skipped), wanted);
+        let skipped: Vec<String> = skipped.into_iter().collect();
+        let data = Map::from([(SKIPPED.to_owned(), skipped.join(",").into())]);
+        Some(Ok(Nested { template, data, ..Nested::default() }))
+    }
+
+    fn nested_attribute(
+        &self,
+        facts: &Facts,
+        outputs: &Map,
+        refs: &IndexMap<String, Value>,
+        name: &str,
+        path: &[Value],
+    ) -> Option<Value> {
+        match name {
+            "removed_rsrc_list" => Some(remembered(facts).into_iter().collect()),
+            "refs" => select(refs.values().cloned().collect(), path),
+            "refs_map" => select(refs.iter().map(|(k, v)| (k.clone(), v.clone())).collect(), path),
+            // All attributes of all members: Heat refuses that, too.
+            "attributes" if path.is_empty() => None,
+            _ => match name.strip_prefix("resource.") {
+                Some(member) if !member.contains('.') && path.is_empty() => refs.get(member).cloned(),
+                // The output for the whole path, else one for its beginning.
+                _ => (0..=path.len()).rev().find_map(|end| {
+                    let (front, rest) = path.split_at(end);
+                    select(outputs.get(&output_name(name, front))?.clone(), rest)
+                }),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(count: i64, data: &Value, policies: &Value) -> Facts {
+        let properties = value!({
+            "count": count,
+            "index_var": "%index%",
+            "resource_def": {"type": "OS::Heat::Value", "properties": {"value": "v-%index%", "type": null}, "metadata": null},
+            "removal_policies": (policies.clone()),
+            "removal_policies_mode": "append"
+        });
+        Facts {
+            name: "grp".to_owned(),
+            properties: properties.as_map().unwrap().clone(),
+            data: data.as_map().unwrap().clone(),
+            ..Facts::default()
+        }
+    }
+
+    #[test]
+    fn makes_members_and_the_outputs_that_are_read() {
+        let facts = group(2, &value!({}), &value!([]));
+        let wanted = [
+            vec!["refs".into()],
+            vec!["value".into()],
+            vec!["attributes".into(), "value".into()],
+            vec!["resource.1.value".into()],
+        ];
+        let nested = ResourceGroup.nested(&facts, &wanted).unwrap().unwrap();
+        let expected = value!({
+            "heat_template_version": "2015-04-30",
+            "resources": {
+                "0": {"type": "OS::Heat::Value", "properties": {"value": "v-0"}},
+                "1": {"type": "OS::Heat::Value", "properties": {"value": "v-1"}}
+            },
+            "outputs": {
+                "refs": {"value": [{"get_resource": "0"}, {"get_resource": "1"}]},
+                "value": {"value": [{"get_attr": ["0", "value"]}, {"get_attr": ["1", "value"]}]},
+                "attributes, value": {"value": {"0": {"get_attr": ["0", "value"]}, "1": {"get_attr": ["1", "value"]}}},
+                "resource.1.value": {"value": {"get_attr": ["1", "value"]}},
+                "refs_map": {"value": {"0": {"get_resource": "0"}, "1": {"get_resource": "1"}}}
+            }
+        });
+        assert_eq!(nested.template, expected);
+    }
+
+    #[test]
+    fn jumps_over_removed_members() {
+        let mut facts = group(
+            3,
+            &value!({"members": {"0": "a", "1": "b", "2": "c"}}),
+            &value!([{"resource_list": ["1", "c", "9"]}]),
+        );
+        facts.physical_id = Some("nested".to_owned());
+        let nested = ResourceGroup.nested(&facts, &[]).unwrap().unwrap();
+        let names: Vec<&String> = nested.template.get("resources").unwrap().as_map().unwrap().keys().collect();
+        assert_eq!(names, ["0", "3", "4"]);
+        assert_eq!(nested.data.get("name_blacklist"), Some(&"1,2".into()));
+    }
+
+    #[test]
+    fn reads_attributes_of_the_nested_stack() {
+        let facts = group(2, &value!({"name_blacklist": "1"}), &value!([]));
+        let outputs = value!({"value": ["x", "y"], "resource.0.value, k": 5});
+        let refs = IndexMap::from([("0".to_owned(), "a".into()), ("2".to_owned(), "b".into())]);
+        let read = |name: &str, path: &[Value]| {
+            ResourceGroup.nested_attribute(&facts, outputs.as_map().unwrap(), &refs, name, path)
+        };
+        assert_eq!(read("refs", &[]), Some(value!(["a", "b"])));
+        assert_eq!(read("refs", &[1.into()]), Some("b".into()));
+        assert_eq!(read("resource.2", &[]), Some("b".into()));
+        assert_eq!(read("resource.0.value", &["k".into()]), Some(5.into()));
+        assert_eq!(read("value", &[]), Some(value!(["x", "y"])));
+        assert_eq!(read("value", &[1.into()]), Some("y".into()));
+        assert_eq!(read("removed_rsrc_list", &[]), Some(value!(["1"])));
+        assert_eq!(read("attributes", &[]), None);
+        assert_eq!(read("nothing", &[]), None);
+    }
+}

@@ -1,0 +1,24 @@
+//! The types of `OS::Heat` that need no cloud.
+
+pub mod group;
+mod none;
+mod random_string;
+pub mod structured;
+mod test_resource;
+mod value;
+
+use std::sync::Arc;
+
+use kiln_resource::{Driver, ResourceType};
+
+/// The driver of a type of `OS::Heat`, if it has one here.
+pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
+    Some(match resource_type.name.as_str() {
+        "OS::Heat::None" => Arc::new(none::None),
+        "OS::Heat::RandomString" => Arc::new(random_string::RandomString),
+        "OS::Heat::ResourceGroup" => Arc::new(group::ResourceGroup),
+        "OS::Heat::TestResource" => Arc::new(test_resource::TestResource),
+        "OS::Heat::Value" => Arc::new(value::HeatValue),
+        _ => return None,
+    })
+}

@@ -1,0 +1,27 @@
+//! `OS::Heat::None`: does nothing.
+
+use async_trait::async_trait;
+use kiln_resource::{Context, Driver, Failure, Operation, Step};
+use kiln_value::{Map, Value};
+
+/// Takes any properties, and every attribute is null.
+pub(super) struct None;
+
+#[async_trait]
+impl Driver for None {
+    async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
+        Ok(match operation {
+            // The attempt's token is as good an id as any other: a UUID that nobody else has.
+            Operation::Create => Step::done().id(&cx.facts.token),
+            _ => Step::done(),
+        })
+    }
+
+    fn is_pure(&self) -> bool {
+        true
+    }
+
+    async fn attributes(&self, _: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
+        Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
+    }
+}

@@ -1,0 +1,60 @@
+//! `OS::Heat::Value`: holds a value, of a type if one is named.
+
+use async_trait::async_trait;
+use kiln_resource::{Context, Driver, Facts, Failure, Operation, PropertySchema, Step, properties};
+use kiln_template::constraint::DataType;
+use kiln_value::{Diagnostic, Map, Value};
+
+/// The type's driver.
+pub(super) struct HeatValue;
+
+/// The schema of `value` as the property `type` makes it; none if anything goes.
+fn schema(facts: &Facts) -> Option<PropertySchema> {
+    let kind = match facts.property("type").as_str()? {
+        "string" => DataType::String,
+        "number" => DataType::Number,
+        "comma_delimited_list" => DataType::List,
+        "json" => DataType::Map,
+        "boolean" => DataType::Boolean,
+        _ => return None,
+    };
+    Some(PropertySchema::new(kind))
+}
+
+fn typed(facts: &Facts) -> Result<Value, Diagnostic> {
+    match schema(facts) {
+        Some(schema) => properties::value("value", &schema, &facts.properties),
+        None => Ok(facts.property("value").clone()),
+    }
+}
+
+#[async_trait]
+impl Driver for HeatValue {
+    async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
+        Ok(match operation {
+            Operation::Create => Step::done().id(&cx.facts.physical_name),
+            _ => Step::done(),
+        })
+    }
+
+    fn is_pure(&self) -> bool {
+        true
+    }
+
+    async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
+        let value = typed(cx.facts).map_err(|e| Failure::other(e.class.to_string(), e.message.clone()))?;
+        Ok(names.iter().filter(|name| **name == "value").map(|name| ((*name).to_owned(), value.clone())).collect())
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        // Null may stand for what is not known yet.
+        if facts.property("value").is_null() {
+            return Ok(());
+        }
+        typed(facts).map(|_| ()).map_err(|error| {
+            let path = kiln_value::Path::root().key("resources").key(&facts.name).key("properties").key("value");
+            let text = format!("Property error: {path}: {}", error.message);
+            Diagnostic::new("StackValidationFailed", text).at(path)
+        })
+    }
+}

@@ -1,0 +1,172 @@
+//! The shipped definition files: all are there, and each says what Heat says of its type.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use indexmap::IndexMap;
+use kiln_resource::property::type_name;
+use kiln_resource::translation::{Rule, Source};
+use kiln_resource::{
+    AttributeSchema, Inner, PropertySchema, ResourceType, SupportStatus, Translation, definition, shipped,
+};
+use kiln_value::{Map, Value, value};
+
+fn reference() -> Map {
+    let text = include_str!("data/resource_types.json");
+    kiln_yaml::json::parse(text).unwrap().as_map().unwrap().clone()
+}
+
+fn types() -> Vec<ResourceType> {
+    shipped::types().unwrap_or_else(|errors| {
+        panic!("{}", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
+    })
+}
+
+#[test]
+fn every_file_is_compiled_in() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../resource-types");
+    let found: BTreeSet<String> = definition::load(&directory).unwrap().into_iter().map(|t| t.name).collect();
+    let compiled: BTreeSet<String> = types().into_iter().map(|t| t.name).collect();
+    assert_eq!(found, compiled, "crates/resource/src/shipped.rs lists other files than resource-types/ has");
+    for name in found {
+        let file = directory.join(name.replace("::", "/")).with_extension("yaml");
+        assert!(file.is_file(), "{name} is not in {}", file.display());
+    }
+}
+
+#[test]
+fn every_type_is_as_in_heat() {
+    let reference = reference();
+    let mut seen = 0;
+    let mut wrong = Vec::new();
+    for resource_type in types() {
+        let Some(expected) = reference.get(&resource_type.name) else { continue };
+        seen += 1;
+        let actual = facts(&resource_type);
+        for key in expected.as_map().unwrap().keys().chain(actual.as_map().unwrap().keys()) {
+            let (wanted, got) = (expected.get(key), actual.get(key));
+            let same =
+                if key == "translation_rules" { wanted.map(rules_in) == got.map(rules_in) } else { wanted == got };
+            if !same {
+                wrong.push(format!("{} {key}\n  wanted {wanted:?}\n  got    {got:?}", resource_type.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(seen, reference.len(), "a type of Heat has no file");
+}
+
+#[test]
+fn no_summary_is_missing() {
+    let without: Vec<String> = types().into_iter().filter(|t| !t.summary.ends_with('.')).map(|t| t.name).collect();
+    assert_eq!(without, Vec::<String>::new());
+}
+
+/// A type in the form of the reference, what has its usual value left out.
+fn facts(this: &ResourceType) -> Value {
+    let mut facts = Map::from([
+        ("class".to_owned(), this.class.as_str().into()),
+        ("always_replace_on_check_failed".to_owned(), this.replace_on_check_failed.into()),
+        ("physical_resource_name_limit".to_owned(), this.physical_name_limit.into()),
+        ("support_status".to_owned(), status(&this.support)),
+    ]);
+    let mut put = |key: &str, value: Value| {
+        if value.is_truthy() {
+            facts.insert(key.to_owned(), value);
+        }
+    };
+    put("client_service_types", this.service.iter().collect());
+    put("required_service_extension", this.extension.clone().into());
+    put("policy_check_str", this.policy.as_ref().map(|rule| format!("rule:{rule}")).into());
+    put("requires_deferred_auth", this.deferred_auth.into());
+    put("is_stack_resource", this.nested.into());
+    put("has_handle_signal", this.signals.into());
+    put("properties", properties(&this.properties));
+    put("update_policy", properties(&this.update_policy));
+    put("attributes", this.attributes.iter().map(|(name, a)| (name.clone(), attribute(a))).collect());
+    let own = this.translation.iter().filter(|rule| rule.when.is_none());
+    put("translation_rules", own.map(rule).collect());
+    facts.into()
+}
+
+fn status(support: &SupportStatus) -> Value {
+    let mut view = value!({"status": (support.status.name()), "version": (support.version.clone())});
+    if let (Some(previous), Some(map)) = (&support.previous, view.as_map_mut()) {
+        map.insert("previous_status".to_owned(), status(previous));
+    }
+    view
+}
+
+fn properties(schema: &IndexMap<String, PropertySchema>) -> Value {
+    schema.iter().map(|(name, schema)| (name.clone(), property(schema))).collect()
+}
+
+fn property(schema: &PropertySchema) -> Value {
+    let mut facts = Map::from([("type".to_owned(), type_name(schema.kind).into())]);
+    let mut put = |wanted: bool, key: &str, value: Value| {
+        if wanted {
+            facts.insert(key.to_owned(), value);
+        }
+    };
+    put(schema.required, "required", true.into());
+    put(schema.update_allowed, "update_allowed", true.into());
+    put(schema.immutable, "immutable", true.into());
+    put(!schema.implemented, "implemented", false.into());
+    put(schema.default.is_some(), "default", schema.default.clone().into());
+    let constraints: Value = schema.constraints.iter().map(kiln_template::constraint::Constraint::to_value).collect();
+    put(constraints.is_truthy(), "constraints", constraints);
+    put(schema.support != SupportStatus::default(), "support_status", status(&schema.support));
+    match &schema.inner {
+        Some(Inner::Items(items)) => put(true, "schema", value!({"*": (property(items))})),
+        Some(Inner::Members(members)) => put(true, "schema", properties(members)),
+        None => {}
+    }
+    facts.into()
+}
+
+fn attribute(schema: &AttributeSchema) -> Value {
+    let mut facts = value!({"type": (schema.kind.map(type_name)), "live": (schema.live)});
+    if let (true, Some(map)) = (schema.support != SupportStatus::default(), facts.as_map_mut()) {
+        map.insert("support_status".to_owned(), status(&schema.support));
+    }
+    facts
+}
+
+fn rule(rule: &Translation) -> Value {
+    let path: Value = rule.path.iter().collect();
+    match &rule.rule {
+        Rule::Find(finder) => value!({"rule": "resolve", "path": path, "finder": finder}),
+        Rule::Replace(Source::Sibling(source)) => {
+            value!({"rule": "replace", "path": path, "value_path": (source.iter().collect::<Value>())})
+        }
+        Rule::Delete => value!({"rule": "delete", "path": path}),
+        other => panic!("{other:?} is not in the reference"),
+    }
+}
+
+/// Rules as comparable texts, without order: for replacements the source, and for lookups the service of the finder.
+fn rules_in(rules: &Value) -> BTreeSet<String> {
+    let text = |rule: &Value| {
+        let path = rule.get("path");
+        match rule.str_at("rule") {
+            Some("replace") => {
+                let name = rule.get("value_name").into_iter().cloned();
+                let path_of_value = rule.get("value_path").and_then(Value::as_list).into_iter().flatten().cloned();
+                let deeper = rule.get("custom_value_path").and_then(Value::as_list).into_iter().flatten().cloned();
+                let source: Vec<Value> = name.chain(path_of_value).chain(deeper).collect();
+                format!("replace {path:?} {source:?}")
+            }
+            Some("resolve") => {
+                let service = match (rule.str_at("client"), rule.str_at("finder")) {
+                    // The SDK's finders are all Neutron's.
+                    (Some("openstack"), _) => "neutron",
+                    (Some(client), _) => client,
+                    (None, finder) => finder.and_then(|f| f.split('.').next()).unwrap_or_default(),
+                };
+                format!("find {path:?} {service}")
+            }
+            other => format!("{other:?} {path:?}"),
+        }
+    };
+    rules.as_list().into_iter().flatten().map(text).collect()
+}
