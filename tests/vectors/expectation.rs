@@ -49,6 +49,16 @@ fn difference(expected: &Value, actual: &Value, at: &str) -> Option<String> {
         (Value::Map(wanted), Value::Float(got)) if wanted.len() == 1 && wanted.contains_key("__float__") => {
             if wanted["__float__"] == Value::from(text::float(*got)) { None } else { differs() }
         }
+        // Values here know lists and texts only.
+        (Value::Map(wanted), Value::List(got)) if wanted.len() == 1 && wanted.contains_key("__set__") => {
+            let members = wanted["__set__"].as_list().unwrap_or_default();
+            let same = members.len() == got.len() && got.iter().all(|member| members.contains(member));
+            if same { None } else { differs() }
+        }
+        (Value::Map(wanted), Value::Str(got)) if wanted.len() == 1 && wanted.contains_key("__bytes_hex__") => {
+            let hex: String = got.bytes().map(|b| format!("{b:02x}")).collect();
+            if wanted["__bytes_hex__"] == Value::from(hex) { None } else { differs() }
+        }
         (Value::Map(wanted), Value::Map(got)) => {
             let mut keys: Vec<&String> = wanted.keys().chain(got.keys()).collect();
             keys.dedup();

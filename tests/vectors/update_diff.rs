@@ -1,7 +1,7 @@
 //! Vectors of the kind `update_diff`: what a change of properties means.
 
-use kiln_resource::change::{Decision, compare};
 use kiln_resource::ResourceType;
+use kiln_resource::change::{Decision, compare};
 use kiln_value::{Map, value};
 
 use crate::case::{Case, Outcome};

@@ -1,0 +1,78 @@
+//! What every environment stands on: the types that exist, and the operator's own environment.
+
+use std::collections::BTreeSet;
+
+use kiln_value::{Diagnostic, Map};
+
+use super::{Registry, parse};
+
+/// The aliases that Heat ships (semantics §12.1).
+const DEFAULT_ALIASES: [(&str, &str); 7] = [
+    ("OS::Quantum*", "OS::Neutron*"),
+    ("OS::Metering::Alarm", "OS::Aodh::Alarm"),
+    ("OS::Ceilometer::Alarm", "OS::Aodh::Alarm"),
+    ("OS::Ceilometer::GnocchiResourcesAlarm", "OS::Aodh::GnocchiResourcesAlarm"),
+    ("OS::Ceilometer::GnocchiAggregationByMetricsAlarm", "OS::Aodh::GnocchiAggregationByMetricsAlarm"),
+    ("OS::Ceilometer::GnocchiAggregationByResourcesAlarm", "OS::Aodh::GnocchiAggregationByResourcesAlarm"),
+    ("OS::Ceilometer::CombinationAlarm", "OS::Aodh::CombinationAlarm"),
+];
+
+/// The types that exist, and what else stands for a type in every stack.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Globals {
+    types: BTreeSet<String>,
+    pub(super) registry: Registry,
+    /// The `parameter_defaults` of the operator's environment.
+    pub parameter_defaults: Map,
+    /// The `parameters` of the operator's environment.
+    pub parameters: Map,
+}
+
+impl Globals {
+    /// Only these types, no aliases.
+    pub fn new(types: impl IntoIterator<Item = String>) -> Self {
+        Self { types: types.into_iter().collect(), ..Self::default() }
+    }
+
+    /// The same with the aliases that Heat ships.
+    #[must_use]
+    pub fn with_default_aliases(mut self) -> Self {
+        let aliases: Map = DEFAULT_ALIASES.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+        let loaded = self.registry.load(&aliases);
+        debug_assert!(loaded.is_ok(), "the aliases are sound");
+        self
+    }
+
+    /// Adds an environment file of the operator (`environment_dir`).
+    ///
+    /// Errors: as [`parse`] and [`Registry::load`].
+    pub fn load(&mut self, text: &str) -> Result<(), Diagnostic> {
+        let environment = super::Environment::from_sections(&with_parameters(parse(text)?))?;
+        for (key, node) in environment.registry.root {
+            match (self.registry.root.get_mut(&key), node) {
+                // `resources` of several files come together.
+                (Some(super::registry::Node::Branch(own)), super::registry::Node::Branch(new)) => own.extend(new),
+                (_, node) => _ = self.registry.root.insert(key, node),
+            }
+        }
+        self.parameters.extend(environment.parameters);
+        self.parameter_defaults.extend(environment.parameter_defaults);
+        Ok(())
+    }
+
+    /// Whether there is such a type.
+    pub fn has_type(&self, name: &str) -> bool {
+        self.types.contains(name)
+    }
+
+    /// The types that exist.
+    pub fn types(&self) -> impl Iterator<Item = &str> {
+        self.types.iter().map(String::as_str)
+    }
+}
+
+/// A file without a `parameters` section has none, whatever else is in it.
+fn with_parameters(mut sections: Map) -> Map {
+    super::fill(&mut sections);
+    sections
+}

@@ -1,0 +1,201 @@
+//! Which implementation a resource type has.
+
+use std::cmp::Reverse;
+
+use kiln_value::{Diagnostic, Value};
+
+use super::registry::{Entry, EntryKind, Node, is_template};
+use super::{Environment, Globals, Registry};
+
+/// Aliases of aliases beyond this many are taken for a circle.
+const MAX_ALIASES: usize = 64;
+
+/// What implements a resource type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resolved {
+    /// A type of the service.
+    Type(String),
+    /// A template: the key of a file, or a URL.
+    Template(String),
+}
+
+/// What implements a resource type, and who said so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The implementation.
+    pub resolved: Resolved,
+    /// Whether the user's environment said so; templates of it may not be read from `file:` URLs.
+    pub user: bool,
+    /// What the environment is to remember, see [`Environment::resolve`].
+    remember: Option<(String, Entry)>,
+}
+
+/// What may decide: an entry of the user's or the service's registry, or the type itself.
+enum Candidate<'a> {
+    User(&'a Entry),
+    Global(&'a Entry),
+    Type,
+}
+
+impl Candidate<'_> {
+    /// The user's first, then the more specific, then by name: wildcards come before names they match.
+    fn rank<'b>(&'b self, resource_type: &'b str) -> (bool, Reverse<usize>, Vec<&'b str>) {
+        match self {
+            Self::User(entry) | Self::Global(entry) => {
+                let path: Vec<&str> = entry.path.iter().map(String::as_str).collect();
+                (matches!(self, Self::Global(_)), Reverse(path.len()), path)
+            }
+            Self::Type => (true, Reverse(1), vec![resource_type]),
+        }
+    }
+}
+
+impl Registry {
+    /// The entries that speak of a type, for a resource if it has a name.
+    fn entries(&self, resource_type: &str, resource_name: Option<&str>) -> Vec<&Entry> {
+        let of_resource = resource_name
+            .and_then(|name| match self.resources()?.get(name)? {
+                Node::Branch(branch) => branch.get(resource_type),
+                _ => None,
+            })
+            .and_then(entry);
+        let of_type = self.root.get(resource_type).and_then(entry);
+        let of_patterns = self.root.iter().filter(|(key, _)| key.ends_with('*')).filter_map(|(_, node)| entry(node));
+        let matching = of_patterns.filter(|entry| {
+            let prefix = entry.name().strip_suffix('*');
+            // A wildcard that leads to the very type would lead there for ever.
+            entry.kind == EntryKind::Wildcard
+                && entry.value != resource_type
+                && prefix.is_some_and(|prefix| resource_type.starts_with(prefix))
+        });
+        of_resource.into_iter().chain(of_type).chain(matching).collect()
+    }
+}
+
+fn entry(node: &Node) -> Option<&Entry> {
+    match node {
+        Node::Entry(entry) => Some(entry),
+        _ => None,
+    }
+}
+
+fn not_found(resource_type: &str) -> Diagnostic {
+    let message = format!("The Resource Type ({resource_type}) could not be found.");
+    Diagnostic::new("EntityNotFound", message)
+}
+
+/// One lookup: of the user's registry on top of the service's, or of the service's alone.
+struct Lookup<'a> {
+    user: Option<&'a Registry>,
+    globals: &'a Globals,
+    resource_name: Option<&'a str>,
+}
+
+impl Lookup<'_> {
+    fn find(&self, resource_type: &str, aliases: usize) -> Result<Found, Diagnostic> {
+        if aliases > MAX_ALIASES {
+            let message = format!("The resource type {resource_type} is an alias of itself.");
+            return Err(Diagnostic::new("StackValidationFailed", message));
+        }
+        if self.user.is_some() && is_template(resource_type) {
+            let entry = Entry::new(vec![resource_type.to_owned()], resource_type);
+            let resolved = Resolved::Template(resource_type.to_owned());
+            return Ok(Found { resolved, user: true, remember: Some((resource_type.to_owned(), entry)) });
+        }
+        let user = self.user.map(|user| user.entries(resource_type, self.resource_name)).unwrap_or_default();
+        let global = self.globals.registry.entries(resource_type, self.resource_name);
+        let own = self.globals.has_type(resource_type).then_some(Candidate::Type);
+        let mut candidates: Vec<Candidate<'_>> = user.into_iter().map(Candidate::User).collect();
+        candidates.extend(global.into_iter().map(Candidate::Global).chain(own));
+        candidates.sort_by(|a, b| a.rank(resource_type).cmp(&b.rank(resource_type)));
+        for candidate in candidates {
+            match self.follow(&candidate, resource_type, aliases) {
+                Err(error) if error.class == "EntityNotFound" => {}
+                decided => return decided,
+            }
+        }
+        Err(not_found(resource_type))
+    }
+
+    fn follow(&self, candidate: &Candidate<'_>, resource_type: &str, aliases: usize) -> Result<Found, Diagnostic> {
+        let (entry, user) = match candidate {
+            Candidate::Type => {
+                let resolved = Resolved::Type(resource_type.to_owned());
+                return Ok(Found { resolved, user: false, remember: None });
+            }
+            Candidate::User(entry) => (entry, true),
+            Candidate::Global(entry) => (entry, false),
+        };
+        let next = match entry.kind {
+            EntryKind::Template => {
+                return Ok(Found { resolved: Resolved::Template(entry.value.clone()), user, remember: None });
+            }
+            EntryKind::Alias => entry.value.clone(),
+            EntryKind::Wildcard => match (entry.value.strip_suffix('*'), entry.name().strip_suffix('*')) {
+                (Some(to), Some(from)) => format!("{to}{}", resource_type.strip_prefix(from).unwrap_or(resource_type)),
+                _ => entry.value.clone(),
+            },
+        };
+        // An alias of the service leads on among the service's own.
+        let lookup = Lookup { user: if user { self.user } else { None }, ..*self };
+        let mut found = lookup.find(&next, aliases + 1)?;
+        if self.user.is_some() && !found.user {
+            found.remember = Some((resource_type.to_owned(), (*entry).clone()));
+        }
+        Ok(found)
+    }
+}
+
+impl Environment {
+    /// What implements a resource type, for the resource of a name.
+    ///
+    /// Errors: `EntityNotFound` for an unknown type, `StackValidationFailed` for an alias of itself.
+    pub fn lookup(
+        &self,
+        globals: &Globals,
+        resource_type: &str,
+        resource_name: Option<&str>,
+    ) -> Result<Found, Diagnostic> {
+        Lookup { user: Some(&self.registry), globals, resource_name }.find(resource_type, 0)
+    }
+
+    /// As [`Environment::lookup`], and remembers as Heat does: templates named as types and aliases that were followed
+    /// become entries of the user's registry, so that they stay what they are when the service's change.
+    ///
+    /// Errors: as [`Environment::lookup`].
+    pub fn resolve(
+        &mut self,
+        globals: &Globals,
+        resource_type: &str,
+        resource_name: Option<&str>,
+    ) -> Result<Found, Diagnostic> {
+        let mut found = self.lookup(globals, resource_type, resource_name)?;
+        if let Some((name, entry)) = found.remember.take() {
+            self.registry.root.insert(name, Node::Entry(entry));
+        }
+        Ok(found)
+    }
+
+    /// What implements the type that a template gives a resource, whatever it wrote there.
+    ///
+    /// Errors: `StackValidationFailed`, for an unknown type too.
+    pub fn implementation(
+        &self,
+        globals: &Globals,
+        resource_type: &Value,
+        resource_name: &str,
+    ) -> Result<Found, Diagnostic> {
+        let message = match resource_type {
+            Value::Null => format!("Non-empty resource type is required for resource \"{resource_name}\""),
+            Value::Str(name) if name.is_empty() => format!("Resource \"{resource_name}\" has no type"),
+            Value::Str(name) => {
+                return self.lookup(globals, name, Some(resource_name)).map_err(|mut error| {
+                    error.class = "StackValidationFailed".into();
+                    error
+                });
+            }
+            _ => format!("Resource \"{resource_name}\" type is not a string"),
+        };
+        Err(Diagnostic::new("StackValidationFailed", message))
+    }
+}

@@ -1,0 +1,261 @@
+//! Environment files merged into one environment.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+use kiln_value::{Diagnostic, Map, Value, number, text};
+
+use super::{fill, parse};
+use crate::constraint::DataType;
+use crate::parameter::ParameterSchema;
+use crate::{Files, Template, source};
+
+/// Merges environment files, in their order, on top of `sections`. Later files win, over what the request itself gave
+/// too, unless `parameter_merge_strategies` say that values are put together.
+///
+/// Parameters that neither the template nor a template among the files declares are not merged.
+///
+/// Errors: `KeyError` for a name that is not among the files; `ValueError` for a file that is no environment or a value
+/// that cannot be merged; `ConflictingMergeStrategyForParam`, `InvalidMergeStrategyForParam`; `TypeError` or
+/// `AttributeError` for values of kinds that do not go together; those of [`Template::parameter_schemata`].
+pub fn merge(
+    environment_files: &[String],
+    files: &Files,
+    sections: &mut Map,
+    template: &Template,
+) -> Result<(), Diagnostic> {
+    fill(sections);
+    if environment_files.is_empty() {
+        return Ok(());
+    }
+    let schemata = all_schemata(template, files)?;
+    let mut merging = Merging { schemata: &schemata, strategies: BTreeMap::new() };
+    for name in environment_files {
+        let text = files.get(name).ok_or_else(|| Diagnostic::new("KeyError", text::quote(name)))?;
+        let mut parsed = parse(text)?;
+        let of_file = parsed.shift_remove("parameter_merge_strategies").unwrap_or(Value::Map(Map::new()));
+        for (section, new) in parsed {
+            if !new.is_truthy() {
+                continue;
+            }
+            let old = sections.get_mut(&section).map(std::mem::take).unwrap_or_default();
+            let merged = match (section.as_str(), new) {
+                ("parameters" | "parameter_defaults", Value::Map(new)) => {
+                    merging.parameters(old, new, &of_file, name)?
+                }
+                (_, new) => merge_maps(old, new, Strategy::Merge)?,
+            };
+            sections.insert(section, merged);
+        }
+    }
+    Ok(())
+}
+
+/// The parameters of all templates among the files, those of the template itself before others of their names.
+fn all_schemata(template: &Template, files: &Files) -> Result<IndexMap<String, ParameterSchema>, Diagnostic> {
+    let mut schemata = IndexMap::new();
+    for file in files.0.values() {
+        // What is no template is some other file.
+        let document = source::parse(file, source::ROOT, source::MAX_TEMPLATE_SIZE);
+        if let Some(nested) = document.and_then(|document| Template::from_value(document.value)).ok() {
+            schemata.extend(nested.parameter_schemata()?);
+        }
+    }
+    schemata.extend(template.parameter_schemata()?);
+    Ok(schemata)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Strategy {
+    Overwrite,
+    Merge,
+    DeepMerge,
+}
+
+impl Strategy {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Overwrite => "overwrite",
+            Self::Merge => "merge",
+            Self::DeepMerge => "deep_merge",
+        }
+    }
+
+    fn named(value: &Value) -> Option<Self> {
+        [Self::Overwrite, Self::Merge, Self::DeepMerge].into_iter().find(|s| value.as_str() == Some(s.name()))
+    }
+}
+
+struct Merging<'a> {
+    schemata: &'a IndexMap<String, ParameterSchema>,
+    /// What was decided for each parameter that was met, over all files.
+    strategies: BTreeMap<String, Strategy>,
+}
+
+impl Merging<'_> {
+    fn parameters(&mut self, old: Value, new: Map, of_file: &Value, file: &str) -> Result<Value, Diagnostic> {
+        for (name, value) in &new {
+            if !self.schemata.contains_key(name) || value.is_null() {
+                continue;
+            }
+            let strategy = strategy(of_file, name, self.strategies.get(name).copied())?;
+            let decided = *self.strategies.entry(name.clone()).or_insert(strategy);
+            if decided != strategy {
+                let message = format!(
+                    "Conflicting merge strategy '{}' for parameter '{name}' in file '{file}'.",
+                    strategy.name()
+                );
+                return Err(Diagnostic::new("ConflictingMergeStrategyForParam", message));
+            }
+        }
+        let Value::Map(mut old) = old else { return Ok(Value::Map(new)) };
+        if old.is_empty() {
+            return Ok(Value::Map(new));
+        }
+        for (name, value) in new {
+            let Some(schema) = self.schemata.get(&name).filter(|_| !value.is_null()) else { continue };
+            let merged = match self.strategies.get(&name) {
+                None | Some(Strategy::Overwrite) => value,
+                Some(strategy) => merge_parameter(old.get(&name).cloned(), value, schema, &name, *strategy)?,
+            };
+            old.insert(name, merged);
+        }
+        Ok(Value::Map(old))
+    }
+}
+
+/// The strategy that a file has for a parameter: its own, else what was decided before, else the file's default.
+fn strategy(of_file: &Value, name: &str, decided: Option<Strategy>) -> Result<Strategy, Diagnostic> {
+    let strategies = match of_file {
+        Value::Null => return Ok(Strategy::Overwrite),
+        Value::Map(strategies) => strategies,
+        other => return Err(no_attribute(other, "get")),
+    };
+    // A word that is no strategy stands for none.
+    let default = strategies.get("default").and_then(Strategy::named).unwrap_or(Strategy::Overwrite);
+    Ok(match strategies.get(name) {
+        Some(own) => Strategy::named(own).unwrap_or(default),
+        None => decided.unwrap_or(default),
+    })
+}
+
+fn merge_parameter(
+    old: Option<Value>,
+    new: Value,
+    schema: &ParameterSchema,
+    name: &str,
+    strategy: Strategy,
+) -> Result<Value, Diagnostic> {
+    let data_type = schema.typed.data_type;
+    let new = match (data_type, new) {
+        (DataType::Map, Value::Str(text)) if !text.is_empty() => {
+            kiln_yaml::json::parse(&text).map_err(|error| invalid(&error.to_string()))?
+        }
+        (DataType::Map, new) | (_, new @ (Value::Str(_) | Value::List(_) | Value::Map(_))) => new,
+        _ => return Err(invalid("")),
+    };
+    match data_type {
+        DataType::Map => merge_maps(old.unwrap_or_else(|| Value::Map(Map::new())), new, strategy),
+        DataType::List => merge_lists(old, new),
+        DataType::String => joined(old.unwrap_or_else(|| "".into()), new, ""),
+        DataType::Number => sum(old.unwrap_or(Value::Int(0)), new),
+        _ => {
+            let message = format!("Invalid merge strategy 'merge' for parameter '{name}'.");
+            Err(Diagnostic::new("InvalidMergeStrategyForParam", message))
+        }
+    }
+}
+
+fn merge_lists(old: Option<Value>, new: Value) -> Result<Value, Diagnostic> {
+    match (old.filter(Value::is_truthy), new) {
+        (None, new) => Ok(new),
+        (Some(Value::List(mut old)), Value::List(new)) => {
+            old.extend(new);
+            Ok(Value::List(old))
+        }
+        (Some(old), Value::List(_)) => Err(no_attribute(&old, "extend")),
+        (Some(old), new) => joined(old, new, ","),
+    }
+}
+
+fn merge_maps(old: Value, new: Value, strategy: Strategy) -> Result<Value, Diagnostic> {
+    if !old.is_truthy() {
+        return Ok(new);
+    }
+    let new = match new {
+        Value::Map(new) => new,
+        other => return Err(no_attribute(&other, "items")),
+    };
+    let mut old = match old {
+        Value::Map(old) => old,
+        _ if new.values().all(Value::is_null) => return Ok(old),
+        Value::List(_) => {
+            return Err(Diagnostic::new("TypeError", "list indices must be integers or slices, not str"));
+        }
+        other => {
+            let kind = other.kind().python_name();
+            return Err(Diagnostic::new("TypeError", format!("'{kind}' object does not support item assignment")));
+        }
+    };
+    for (key, value) in new {
+        let merged = match (strategy, value) {
+            (_, Value::Null) => continue,
+            (Strategy::DeepMerge, value) => {
+                let former = old.get(&key).cloned();
+                match value {
+                    Value::Map(_) => match former.filter(Value::is_truthy) {
+                        Some(former) => merge_maps(former, value, strategy)?,
+                        None => value,
+                    },
+                    Value::List(_) => merge_lists(former, value)?,
+                    Value::Str(_) => joined(former.unwrap_or_else(|| "".into()), value, "")?,
+                    value => value,
+                }
+            }
+            (_, value) => value,
+        };
+        old.insert(key, merged);
+    }
+    Ok(Value::Map(old))
+}
+
+/// Python's `separator.join([old, new])`.
+fn joined(old: Value, new: Value, separator: &str) -> Result<Value, Diagnostic> {
+    match (old, new) {
+        (Value::Str(old), Value::Str(new)) => Ok(Value::Str(format!("{old}{separator}{new}"))),
+        (Value::Str(_), other) => Err(no_text(1, &other)),
+        (other, _) => Err(no_text(0, &other)),
+    }
+}
+
+/// Python's `old + new`, where `new` is no number: two texts and two lists go together.
+fn sum(old: Value, new: Value) -> Result<Value, Diagnostic> {
+    if let Some(sum) = number::add(&old, &new) {
+        return Ok(sum);
+    }
+    match (old, new) {
+        (Value::Str(old), Value::Str(new)) => Ok(Value::Str(old + &new)),
+        (Value::List(mut old), Value::List(new)) => {
+            old.extend(new);
+            Ok(Value::List(old))
+        }
+        (old, new) => {
+            let (old, new) = (old.kind().python_name(), new.kind().python_name());
+            Err(Diagnostic::new("TypeError", format!("unsupported operand type(s) for +: '{old}' and '{new}'")))
+        }
+    }
+}
+
+fn invalid(problem: &str) -> Diagnostic {
+    Diagnostic::new("ValueError", format!("Invalid parameter in environment {problem}."))
+}
+
+fn no_text(index: usize, found: &Value) -> Diagnostic {
+    let kind = found.kind().python_name();
+    Diagnostic::new("TypeError", format!("sequence item {index}: expected str instance, {kind} found"))
+}
+
+fn no_attribute(value: &Value, name: &str) -> Diagnostic {
+    let kind = value.kind().python_name();
+    Diagnostic::new("AttributeError", format!("'{kind}' object has no attribute '{name}'"))
+}

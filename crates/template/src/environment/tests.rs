@@ -1,0 +1,69 @@
+use kiln_value::{Value, value};
+
+use super::*;
+
+fn environment(sections: Value) -> Environment {
+    Environment::from_value(&sections).unwrap()
+}
+
+fn globals() -> Globals {
+    Globals::new(["OS::Neutron::Net", "OS::Heat::None", "OS::Nova::Server"].map(str::to_owned)).with_default_aliases()
+}
+
+fn found(environment: &Environment, resource_type: &str) -> Resolved {
+    environment.lookup(&globals(), resource_type, Some("r")).unwrap().resolved
+}
+
+#[test]
+fn aliases_of_the_service() {
+    let plain = Environment::default();
+    assert_eq!(found(&plain, "OS::Quantum::Net"), Resolved::Type("OS::Neutron::Net".to_owned()));
+    // The user's entries do not reach into what the service says.
+    let user = environment(value!({"resource_registry": {"OS::Neutron::Net": "mine.yaml"}}));
+    assert_eq!(found(&user, "OS::Quantum::Net"), Resolved::Type("OS::Neutron::Net".to_owned()));
+    assert_eq!(found(&user, "OS::Neutron::Net"), Resolved::Template("mine.yaml".to_owned()));
+}
+
+#[test]
+fn an_alias_of_itself_ends() {
+    let user = environment(value!({"resource_registry": {"A": "B", "B": "A"}}));
+    assert_eq!(user.lookup(&globals(), "A", None).unwrap_err().class, "StackValidationFailed");
+}
+
+#[test]
+fn types_that_templates_write() {
+    let plain = Environment::default();
+    for (written, message) in [
+        (Value::Null, "Non-empty resource type is required for resource \"r\""),
+        ("".into(), "Resource \"r\" has no type"),
+        (5.into(), "Resource \"r\" type is not a string"),
+        ("No::Such".into(), "The Resource Type (No::Such) could not be found."),
+    ] {
+        let error = plain.implementation(&globals(), &written, "r").unwrap_err();
+        assert_eq!((&*error.class, error.message.as_str()), ("StackValidationFailed", message));
+    }
+}
+
+#[test]
+fn an_operators_environment() {
+    let mut globals = globals();
+    globals.load("resource_registry: {My::Net: OS::Neutron::Net}\nparameter_defaults: {p: 1}\n").unwrap();
+    let found = Environment::default().lookup(&globals, "My::Net", None).unwrap();
+    assert_eq!((found.resolved, found.user), (Resolved::Type("OS::Neutron::Net".to_owned()), false));
+    assert_eq!(globals.parameter_defaults.get("p"), Some(&1.into()));
+}
+
+#[test]
+fn event_sinks_are_known_or_refused() {
+    let sinks = environment(value!({"event_sinks": [{"type": "zaqar-queue", "target": "q"}]})).sinks().unwrap();
+    assert_eq!(sinks, [EventSink::ZaqarQueue { target: "q".to_owned(), ttl: 3600 }]);
+    assert!(Environment::from_value(&value!({"event_sinks": [{"type": "x"}]})).is_err());
+}
+
+#[test]
+fn a_request_has_its_parameters_on_top() {
+    let given = value!({"a": 2});
+    let sections = from_request(Some(&"parameters: {a: 1, b: 1}".into()), given.as_map().unwrap()).unwrap();
+    assert_eq!(sections.get("parameters"), Some(&value!({"a": 2, "b": 1})));
+    assert!(from_request(Some(&value!({"bogus": {}})), given.as_map().unwrap()).is_err());
+}

@@ -1,0 +1,58 @@
+//! The text of a template.
+
+use kiln_value::{Diagnostic, Value};
+use kiln_yaml::{Document, ErrorKind, json};
+
+/// Characters that a template may have unless the operator says otherwise (`max_template_size`).
+pub const MAX_TEMPLATE_SIZE: usize = 524_288;
+
+/// How the root template is called in messages; nested ones go by their URL.
+pub const ROOT: &str = "[root stack]";
+
+/// Reads the text of a template, JSON first, then YAML, as semantics §4 says, and checks that it has a version key.
+///
+/// `limit` is in characters. Errors: `RequestLimitExceeded` for a longer text; `ValueError` naming `template` (a URL, or
+/// [`ROOT`]) with the YAML reader's text, or for what is no map with a version.
+pub fn parse(text: &str, template: &str, limit: usize) -> Result<Document, Diagnostic> {
+    let size = text.chars().count();
+    if size > limit {
+        let message = format!(
+            "Request limit exceeded: Template size ({size} bytes) exceeds maximum allowed size ({limit} bytes)."
+        );
+        return Err(Diagnostic::new("RequestLimitExceeded", message));
+    }
+    let document = read(text, template)?;
+    let Value::Map(sections) = &document.value else {
+        return Err(Diagnostic::new("ValueError", "The template is not a JSON object or YAML mapping."));
+    };
+    let versions = ["HeatTemplateFormatVersion", "heat_template_version", "AWSTemplateFormatVersion"];
+    if versions.iter().any(|key| sections.contains_key(*key)) {
+        Ok(document)
+    } else {
+        Err(Diagnostic::new("ValueError", "Template format version not found."))
+    }
+}
+
+fn read(text: &str, template: &str) -> Result<Document, Diagnostic> {
+    if let Ok((value, spans)) = json::parse_with_spans(text) {
+        return Ok(Document { value, spans });
+    }
+    let mut document = kiln_yaml::parse(text).map_err(|error| {
+        let message = match error.kind {
+            ErrorKind::Syntax => format!("Error parsing template {template} {error}"),
+            ErrorKind::Value => error.message.clone(),
+        };
+        diagnostic(&error, message)
+    })?;
+    if document.value.is_null() {
+        document.value = Value::Map(kiln_value::Map::new());
+    }
+    Ok(document)
+}
+
+/// A `ValueError` that stands where the reader stopped.
+pub(crate) fn diagnostic(error: &kiln_yaml::Error, message: String) -> Diagnostic {
+    let mut diagnostic = Diagnostic::new("ValueError", message);
+    diagnostic.span = error.position.map(|at| kiln_value::Span { start: at, end: at });
+    diagnostic
+}
