@@ -1,1 +1,19 @@
-//! Runs plans: stack actors, leases, timers, housekeeping.
+//! Runs plans: an actor for each stack that has work, under a lease, one stored step at a time.
+//!
+//! An [`Engine`] claims stacks, [`View`] shows them. Everything outside is behind traits, given in a [`World`].
+
+mod actor;
+pub mod clock;
+pub mod clouds;
+pub mod engine;
+mod judge;
+pub mod load;
+mod operation;
+pub mod options;
+pub mod view;
+
+pub use clock::{Chance, Clock, SystemClock};
+pub use clouds::{Clouds, NoCloud};
+pub use engine::{Engine, World};
+pub use options::Options;
+pub use view::{OutputValue, View};

@@ -8,7 +8,7 @@ use kiln_resource::{Action, Failure};
 /// root cause (semantics.md §1 and §14).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blame {
-    /// Error class of the root cause.
+    /// Error class of the root cause; empty if it is not known.
     pub class: String,
     /// Steps from the outermost resource inwards: `["g", "1"]`.
     pub path: Vec<String>,
@@ -58,7 +58,9 @@ fn parse_path(text: &str) -> Option<Vec<String>> {
 
 impl fmt::Display for Blame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.class)?;
+        if !self.class.is_empty() {
+            write!(f, "{}: ", self.class)?;
+        }
         for (i, name) in self.path.iter().enumerate() {
             let dot = if i == 0 { "" } else { "." };
             let is_index = !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());

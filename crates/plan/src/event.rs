@@ -119,7 +119,7 @@ pub enum Command {
     Remove(ResourceId),
     /// Append an event about a row.
     Note(Box<Note>),
-    /// Begin the operation that the row's step holds.
+    /// Carry on the operation that the row's step holds, from the phase it is in.
     Start(ResourceId),
     /// Take up an operation that another engine began.
     Resume(ResourceId),

@@ -89,6 +89,24 @@ impl Model {
         self.rows.get(self.current.get(name)?)
     }
 
+    /// Notes on a row that it belongs to a stack and is being changed now.
+    pub fn stamp(&mut self, id: ResourceId, stack: kiln_resource::StackId, now: jiff::Timestamp) {
+        if let Some(row) = self.rows.get_mut(&id) {
+            row.stack = stack;
+            row.updated = now;
+            if row.created == jiff::Timestamp::UNIX_EPOCH {
+                row.created = now;
+            }
+        }
+    }
+
+    /// Notes the nested stack that a row stands for.
+    pub fn set_child(&mut self, id: ResourceId, child: kiln_resource::StackId) {
+        if let Some(row) = self.rows.get_mut(&id) {
+            row.child = Some(child);
+        }
+    }
+
     /// How many operations and verdicts are awaited.
     pub fn awaited(&self) -> usize {
         self.busy.len() + self.asked.len()
@@ -112,7 +130,7 @@ impl Model {
                     && let Some(running) = Running::from_value(&row.step)
                 {
                     row.step = Running { phase, attempt, token, ..running }.to_value();
-                    out.push(Command::Save(row.id));
+                    out.extend([Command::Save(row.id), Command::Start(row.id)]);
                 }
             }
             Event::Finished { row, physical_id, data, attributes, outcome } => {
@@ -444,7 +462,8 @@ impl Model {
     fn learn(&mut self, id: ResourceId, physical_id: Option<String>, data: Map) {
         let Some(row) = self.rows.get_mut(&id) else { return };
         if physical_id.is_some() {
-            row.physical_id = physical_id;
+            // An empty one says that there is none any more.
+            row.physical_id = physical_id.filter(|id| !id.is_empty());
         }
         for (key, value) in data {
             if value.is_null() {

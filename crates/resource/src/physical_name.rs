@@ -9,7 +9,7 @@ use uuid::Uuid;
 pub fn short_id(id: Uuid) -> Result<String, String> {
     const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     if id.get_version_num() != 4 {
-        return Err("Invalid UUID version (!= 4)".to_owned());
+        return Err(format!("Invalid UUID version ({})", id.get_version_num()));
     }
     let (low, mid, high, _) = id.as_fields();
     let bits = (u64::from(high & 0x0fff) << 48) | (u64::from(mid) << 32) | u64::from(low);

@@ -1,0 +1,70 @@
+//! Time and chance, injected: a test replays a whole cluster from one seed.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use uuid::Uuid;
+
+/// The time.
+#[async_trait]
+pub trait Clock: Send + Sync {
+    /// Now.
+    fn now(&self) -> Timestamp;
+    /// Waits.
+    async fn sleep(&self, time: Duration);
+}
+
+/// The machine's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+#[async_trait]
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the machine's clock")]
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    async fn sleep(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+}
+
+/// Chance: ids and jitter.
+pub struct Chance(Mutex<StdRng>);
+
+impl Chance {
+    /// Chance that repeats itself for the same seed.
+    pub fn seeded(seed: u64) -> Self {
+        Self(Mutex::new(StdRng::seed_from_u64(seed)))
+    }
+
+    /// Chance from the operating system.
+    pub fn from_os() -> Self {
+        Self(Mutex::new(StdRng::from_os_rng()))
+    }
+
+    fn with<T>(&self, draw: impl FnOnce(&mut StdRng) -> T) -> T {
+        let mut rng = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        draw(&mut rng)
+    }
+
+    /// A random (version 4) UUID.
+    pub fn uuid(&self) -> Uuid {
+        uuid::Builder::from_random_bytes(self.with(|rng| rng.random())).into_uuid()
+    }
+
+    /// A random number.
+    pub fn seed(&self) -> u64 {
+        self.with(|rng| rng.random())
+    }
+
+    /// A time between half of and the whole of `time`.
+    pub fn jitter(&self, time: Duration) -> Duration {
+        time.mul_f64(self.with(|rng| rng.random_range(0.5..=1.0)))
+    }
+}

@@ -1,0 +1,198 @@
+//! What becomes of a resource of the template: the definition resolved, names looked up, compared with what is.
+
+use std::sync::Arc;
+
+use kiln_plan::{Kind, Verdict, facts};
+use kiln_resource::translation::{self, Answers};
+use kiln_resource::{
+    Action, Change, Cloud, Context, Decision, Failure, FailureKind, Resource, StackFacts, change, properties,
+};
+use kiln_store::Stack;
+use kiln_value::{Diagnostic, Map, Value};
+
+use crate::clock::Clock;
+use crate::clouds::{Clouds, NoCloud};
+
+/// A resource to judge. The definition is resolved; what is left may need the cloud.
+pub(crate) struct Question {
+    /// The definition as the blueprint resolved it.
+    pub(crate) definition: Value,
+    pub(crate) kind: Kind,
+    /// The row that stands for the name now.
+    pub(crate) row: Option<Resource>,
+    pub(crate) facts: StackFacts,
+    /// The type that the row's type may turn into without a replacement.
+    pub(crate) becomes: Option<String>,
+    /// What the environment forbids: `update`, `replace`.
+    pub(crate) restricted: Vec<String>,
+    pub(crate) clouds: Arc<dyn Clouds>,
+    pub(crate) stack: Arc<Stack>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) call_retries: u32,
+}
+
+impl Question {
+    pub(crate) async fn answer(mut self) -> Verdict {
+        match self.judge().await {
+            Ok(verdict) => self.restrict(verdict),
+            Err(failure) => Verdict::Refuse { failure },
+        }
+    }
+
+    async fn judge(&mut self) -> Result<Verdict, Failure> {
+        let properties = self.translated().await?;
+        let resource_type = self.kind.resource_type();
+        let typed = if resource_type.open_properties {
+            properties
+        } else {
+            properties::resolve(&resource_type.properties, &properties).map_err(|error| failure_of(&error))?
+        };
+        // Nulls are what has no value; they need no room in the row.
+        let stored: Map =
+            typed.iter().filter(|(_, value)| !value.is_null()).map(|(k, v)| (k.clone(), v.clone())).collect();
+        let mut definition = std::mem::take(&mut self.definition);
+        if let Some(map) = definition.as_map_mut() {
+            map.insert("properties".to_owned(), Value::Map(stored));
+        }
+        let Some(row) = &self.row else { return Ok(Verdict::Create { definition }) };
+        if let Some(why) = self.must_replace(row).await? {
+            return Ok(Verdict::Replace { definition, why: vec![why] });
+        }
+        self.compare(row, definition, typed)
+    }
+
+    /// Names to ids, and former property names to present ones.
+    async fn translated(&self) -> Result<Map, Failure> {
+        let given = self.definition.get("given").and_then(Value::as_map).cloned().unwrap_or_default();
+        let rules = &self.kind.resource_type().translation;
+        if rules.is_empty() {
+            return Ok(given);
+        }
+        let lookups = translation::lookups(rules, &given);
+        let mut answers = Answers::new();
+        if !lookups.is_empty() {
+            let cloud = self.cloud().await?;
+            for lookup in lookups {
+                let id = cloud.find(&lookup.finder, &lookup.value).await?;
+                answers.insert(lookup, id);
+            }
+        }
+        translation::apply(rules, given, &answers, &kiln_value::Path::root()).map_err(|error| failure_of(&error))
+    }
+
+    async fn cloud(&self) -> Result<Arc<dyn Cloud>, Failure> {
+        let mut attempt = 0;
+        loop {
+            match self.clouds.cloud(&self.stack).await {
+                Err(failure) if failure.kind == FailureKind::Unavailable && attempt < self.call_retries => {
+                    self.clock.sleep(std::time::Duration::from_secs(1 << attempt.min(5))).await;
+                    attempt += 1;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Reasons to replace that are not in the properties (semantics.md §7, steps 1 to 5).
+    async fn must_replace(&self, row: &Resource) -> Result<Option<String>, Failure> {
+        let now = self.kind.implementation();
+        if row.implementation != now && self.becomes.as_deref() != Some(now) {
+            return Ok(Some(format!("its type was {} and is {now}", row.implementation)));
+        }
+        if row.step.get("replace").is_some() {
+            return Ok(Some("the update could not be made in place".to_owned()));
+        }
+        if row.state.action == Action::Delete || row.state.action == Action::Init {
+            return Ok(Some(format!("it is {}", row.state)));
+        }
+        if !row.state.failed() {
+            return Ok(None);
+        }
+        // A nested stack that failed is mended by updating it, but for one that was found broken.
+        if self.kind.is_nested() {
+            return Ok(
+                (row.physical_id.is_none() || row.state.action == Action::Check).then(|| "its check failed".to_owned())
+            );
+        }
+        let resource_type = self.kind.resource_type();
+        if row.state.action == Action::Check && resource_type.replace_on_check_failed {
+            return Ok(Some("its check failed".to_owned()));
+        }
+        let Some(entry) = self.kind.entry() else { return Ok(None) };
+        let facts = facts(row, &self.kind, &self.facts);
+        let cloud: Arc<dyn Cloud> = if entry.driver.is_pure() { Arc::new(NoCloud) } else { self.cloud().await? };
+        let cx = Context { cloud: &*cloud, facts: &facts, now: 0.0, seed: 0 };
+        let needs = entry.driver.needs_replace_failed(&cx).await?;
+        Ok(needs.then(|| format!("it is {}", row.state)))
+    }
+
+    fn compare(&self, row: &Resource, definition: Value, after: Map) -> Result<Verdict, Failure> {
+        let stored = row.definition.get("properties").and_then(Value::as_map).cloned().unwrap_or_default();
+        if self.kind.is_nested() {
+            // What is inside may differ although nothing outside does.
+            let changed = changed_entries(&stored, &after);
+            return Ok(Verdict::Update { definition, before: stored, changed });
+        }
+        if row.definition == definition && !row.state.failed() {
+            return Ok(Verdict::Keep { definition: None });
+        }
+        let resource_type = self.kind.resource_type();
+        let before: Map =
+            after.keys().map(|name| (name.clone(), stored.get(name).cloned().unwrap_or_default())).collect();
+        let decision = if resource_type.open_properties {
+            Decision::Unchanged
+        } else {
+            change::compare_resolved(resource_type, &row.name, &before, &after)
+        };
+        match decision {
+            Decision::Error(error) => Err(failure_of(&error)),
+            Decision::Replace { reasons } => {
+                let why = reasons.into_iter().map(|(name, why)| format!("{name} {why}")).collect();
+                Ok(Verdict::Replace { definition, why })
+            }
+            Decision::Unchanged if same_but_values(&row.definition, &definition) => {
+                Ok(Verdict::Keep { definition: (row.definition != definition).then_some(definition) })
+            }
+            Decision::Unchanged => Ok(Verdict::Update { definition, before, changed: Map::new() }),
+            Decision::Update { changed } => {
+                let names: Vec<String> = changed.keys().cloned().collect();
+                let change = Change { before: before.clone(), after, changed: names.clone() };
+                let replace = self.kind.entry().is_some_and(|entry| entry.driver.needs_replace(&change));
+                if replace {
+                    let why = names.iter().map(|name| format!("{name} cannot be changed this way in place")).collect();
+                    return Ok(Verdict::Replace { definition, why });
+                }
+                Ok(Verdict::Update { definition, before, changed })
+            }
+        }
+    }
+
+    fn restrict(&self, verdict: Verdict) -> Verdict {
+        let word = match &verdict {
+            Verdict::Update { .. } => "update",
+            Verdict::Replace { .. } => "replace",
+            _ => return verdict,
+        };
+        if !self.restricted.iter().any(|restricted| restricted == word) {
+            return verdict;
+        }
+        let text = format!("{word} is restricted for resource.");
+        Verdict::Restrict { failure: Failure::other("ResourceActionRestricted", text) }
+    }
+}
+
+/// Whether two stored definitions say the same but for how property values are written.
+fn same_but_values(before: &Value, after: &Value) -> bool {
+    let parts = ["type", "metadata", "deletion_policy", "update_policy", "depends_on", "description"];
+    parts.iter().all(|part| before.get(part) == after.get(part)) && before.get("given") == after.get("given")
+}
+
+fn changed_entries(before: &Map, after: &Map) -> Map {
+    let differs = |name: &str, value: &Value| before.get(name).unwrap_or(&Value::Null) != value;
+    after.iter().filter(|(name, value)| differs(name, value)).map(|(k, v)| (k.clone(), v.clone())).collect()
+}
+
+/// An error of the languages as the failure of the resource that it makes impossible.
+pub(crate) fn failure_of(error: &Diagnostic) -> Failure {
+    Failure::other(error.class.to_string(), error.message.clone())
+}

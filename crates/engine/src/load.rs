@@ -1,0 +1,72 @@
+//! From stored texts to what the planner works with.
+
+use std::sync::Arc;
+
+use kiln_plan::{Blueprint, Place, Sources};
+use kiln_store::{Desired, DesiredText, Error, Stack, StackId, Store};
+use kiln_template::environment::Environment;
+use kiln_template::{Facade, Files};
+use kiln_value::{Diagnostic, StackIdentity, Value};
+
+use crate::engine::World;
+
+/// A stack's row; an error if it is gone.
+pub(crate) async fn stack(store: &dyn Store, id: StackId) -> Result<Stack, Error> {
+    store.stack(id).await?.ok_or_else(|| Error::NotFound(format!("stack {id}")))
+}
+
+/// The identity that template functions see.
+pub fn identity(stack: &Stack) -> Option<StackIdentity> {
+    StackIdentity::new(stack.project.as_str(), stack.name.as_str(), stack.id.to_string()).ok()
+}
+
+/// What a stack should be by its stored texts. The inner error is one of the template.
+pub async fn blueprint(
+    world: &World,
+    stack: &Stack,
+    desired: &Desired,
+) -> Result<Result<Blueprint, Diagnostic>, Error> {
+    let texts = world.store.desired(desired).await?;
+    let sources = sources(&texts)?;
+    let facade = facade(world, stack, &texts).await?;
+    let place = Place { facade, depth: stack.depth };
+    Ok(Blueprint::build(sources, &world.catalog, identity(stack), place))
+}
+
+/// Stored texts as sources.
+pub fn sources(texts: &DesiredText) -> Result<Sources, Error> {
+    let damaged = |error: serde_json::Error| Error::Damaged(error.to_string());
+    let template: Value = serde_json::from_str(&texts.template).map_err(damaged)?;
+    let environment: Value = serde_json::from_str(&texts.environment).map_err(damaged)?;
+    let files: Files = Files(serde_json::from_str(&texts.files).map_err(damaged)?);
+    let environment = Environment::from_value(&environment).map_err(|error| Error::Damaged(error.message.clone()))?;
+    Ok(Sources { template, environment: Arc::new(environment), files: Arc::new(files) })
+}
+
+/// Sources as texts to store.
+pub fn texts(sources: &Sources) -> DesiredText {
+    DesiredText {
+        template: json(&sources.template),
+        environment: json(&sources.environment.to_stored()),
+        files: json(&sources.files.0),
+    }
+}
+
+/// Maps with text keys always have a JSON text.
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// The parent's resource, for templates that ask for it.
+async fn facade(world: &World, stack: &Stack, texts: &DesiredText) -> Result<Option<Facade>, Error> {
+    let Some(parent) = &stack.parent else { return Ok(None) };
+    if !texts.template.contains("resource_facade") && !texts.template.contains("Fn::ResourceFacade") {
+        return Ok(None);
+    }
+    let rows = world.store.resources(parent.stack).await?;
+    Ok(rows.into_iter().find(|row| row.id == parent.resource).map(|row| Facade {
+        metadata: row.definition.get("metadata").cloned().unwrap_or_default(),
+        deletion_policy: row.definition.str_at("deletion_policy").unwrap_or("Delete").to_owned(),
+        update_policy: row.definition.get("update_policy").cloned().unwrap_or_default(),
+    }))
+}

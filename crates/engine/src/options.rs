@@ -1,0 +1,49 @@
+//! What an operator may set.
+
+use std::time::Duration;
+
+/// Settings of an engine. Heat's names of the options are given where it has them.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Name of the host, for the list of services.
+    pub hostname: String,
+    /// How long a lease lasts without being renewed; a dead engine's stacks are taken over after it.
+    pub lease: Duration,
+    /// How often to look for work that no doorbell rang for.
+    pub poll: Duration,
+    /// Stacks worked on at a time.
+    pub max_stacks: usize,
+    /// How long an action may take where the stack does not say (`stack_action_timeout`).
+    pub action_timeout: Duration,
+    /// How often a create or delete is tried again (`action_retry_limit`).
+    pub action_retries: u32,
+    /// How often an unanswered call is tried again (`client_retry_limit`, but patient enough for a restart of the
+    /// service).
+    pub call_retries: u32,
+    /// Rows per commit while a large stack is under way.
+    pub batch: usize,
+    /// Operations on resources under way in one stack at a time.
+    pub max_operations: usize,
+    /// How long deleted stacks are kept (`purge_deleted` of Heat's crons).
+    pub keep_deleted: Duration,
+    /// Events kept of each stack (`max_events_per_stack`); 0 keeps all.
+    pub max_events: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            hostname: "localhost".to_owned(),
+            lease: Duration::from_secs(15),
+            poll: Duration::from_secs(1),
+            max_stacks: 1_000,
+            action_timeout: Duration::from_secs(3_600),
+            action_retries: 5,
+            call_retries: 6,
+            batch: 512,
+            max_operations: 64,
+            keep_deleted: Duration::from_secs(30 * 24 * 3_600),
+            max_events: 1_000,
+        }
+    }
+}

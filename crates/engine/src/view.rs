@@ -1,0 +1,231 @@
+//! A stack as users see it: outputs and attributes, read from the cloud there and then.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures::future::{BoxFuture, FutureExt, join_all};
+use indexmap::IndexMap;
+use kiln_plan::blueprint::attribute_names;
+use kiln_plan::{Blueprint, Inside, Kind, Model, Scene, facts};
+use kiln_resource::{Cloud, Context, Failure, Resource};
+use kiln_store::{Error, Stack, StackId};
+use kiln_template::{Scope, Wanted};
+use kiln_value::{Map, Value};
+
+use crate::actor::stack_facts;
+use crate::clouds::NoCloud;
+use crate::engine::World;
+use crate::load;
+
+/// A stack with what it should be and what it is.
+pub struct View {
+    world: World,
+    /// The stack's row.
+    pub stack: Stack,
+    /// What it should be.
+    pub blueprint: Arc<Blueprint>,
+    model: Model,
+    root: Stack,
+}
+
+/// An output as a stack shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutputValue {
+    /// Its name.
+    pub key: String,
+    /// What it is for.
+    pub description: String,
+    /// Its value; null if it failed.
+    pub value: Value,
+    /// Why it has no value.
+    pub error: Option<String>,
+}
+
+impl View {
+    /// Loads a stack; `None` if there is no such stack.
+    ///
+    /// # Errors
+    /// The store's; [`Error::Damaged`] if the stored template cannot be read any more.
+    pub async fn load(world: &World, id: StackId) -> Result<Option<Self>, Error> {
+        match world.store.stack(id).await? {
+            Some(stack) => Self::of(world, stack).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Loads what belongs to a stack's row.
+    ///
+    /// # Errors
+    /// As [`View::load`].
+    pub async fn of(world: &World, stack: Stack) -> Result<Self, Error> {
+        let blueprint = load::blueprint(world, &stack, &stack.desired)
+            .await?
+            .map_err(|error| Error::Damaged(error.message.clone()))?;
+        let model = Model::new(world.store.resources(stack.id).await?);
+        let root = if stack.root == stack.id { stack.clone() } else { load::stack(&*world.store, stack.root).await? };
+        Ok(Self { world: world.clone(), stack, blueprint: Arc::new(blueprint), model, root })
+    }
+
+    /// The rows that stand for the names of the template.
+    pub fn resources(&self) -> impl Iterator<Item = &Resource> {
+        self.model.rows().filter(|row| self.model.current(&row.name).is_some_and(|current| current.id == row.id))
+    }
+
+    /// The row that stands for a name.
+    pub fn resource(&self, name: &str) -> Option<&Resource> {
+        self.model.current(name)
+    }
+
+    /// What a row's type stands for.
+    pub fn kind(&self, row: &Resource) -> Option<Kind> {
+        match self.blueprint.kind(&row.name) {
+            Some(kind) => Some(kind.clone()),
+            None => self.world.catalog.types.get(&row.implementation).map(|entry| Kind::Type(Arc::clone(entry))),
+        }
+    }
+
+    fn scene(&self) -> Scene {
+        let mut scene = Scene::new(Arc::clone(&self.blueprint), stack_facts(&self.stack));
+        self.resources().for_each(|row| scene.see(row));
+        scene
+    }
+
+    /// The values of all outputs, or of one.
+    pub async fn outputs(&self, only: Option<&str>) -> Vec<OutputValue> {
+        let outputs: Vec<_> =
+            self.blueprint.outputs().values().filter(|output| only.is_none_or(|name| name == output.name)).collect();
+        let mut scene = self.scene();
+        let mut wanted: BTreeMap<String, Vec<Wanted>> = BTreeMap::new();
+        for output in &outputs {
+            for read in output.attributes(&scene) {
+                wanted.entry(read.resource).or_default().push(read.wanted);
+            }
+        }
+        let refreshed = join_all(wanted.iter().map(|(name, wanted)| self.refreshed(name, wanted))).await;
+        refreshed.into_iter().flatten().for_each(|row| scene.see(&row));
+        outputs
+            .into_iter()
+            .map(|output| {
+                let (value, error) = match output.value.resolve(&scene) {
+                    Ok(value) => (value.unwrap_or_default(), None),
+                    Err(error) => (Value::Null, Some(error.message.clone())),
+                };
+                OutputValue { key: output.name.clone(), description: output.description.clone(), value, error }
+            })
+            .collect()
+    }
+
+    /// A row with its attributes as they are now; what cannot be read stays as it was.
+    async fn refreshed(&self, name: &str, wanted: &[Wanted]) -> Option<Resource> {
+        let mut row = self.resource(name)?.clone();
+        let kind = self.kind(&row)?;
+        if kind.is_nested() {
+            let child = row.child.or_else(|| row.physical_id.as_deref()?.parse().ok())?;
+            let paths: Vec<Vec<Value>> = wanted.iter().filter_map(path_of).collect();
+            let view = Self::load_boxed(&self.world, child).await.ok().flatten()?;
+            row.attributes = view.inside(&paths).await.ok()?.to_map();
+            return Some(row);
+        }
+        let names = attribute_names(wanted, Some(&kind));
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        match self.attributes_of(&row, &kind, &names).await {
+            Ok(attributes) => row.attributes.extend(attributes),
+            Err(failure) => tracing::debug!(resource = name, %failure, "attributes could not be read"),
+        }
+        Some(row)
+    }
+
+    fn load_boxed<'a>(world: &'a World, id: StackId) -> BoxFuture<'a, Result<Option<Self>, Error>> {
+        Self::load(world, id).boxed()
+    }
+
+    async fn attributes_of(&self, row: &Resource, kind: &Kind, names: &[&str]) -> Result<Map, Failure> {
+        let Some(entry) = kind.entry() else { return Ok(Map::new()) };
+        if row.physical_id.is_none() && !entry.driver.is_pure() {
+            return Ok(Map::new());
+        }
+        let cloud: Arc<dyn Cloud> = match entry.driver.is_pure() {
+            true => Arc::new(NoCloud),
+            false => self.world.clouds.cloud(&self.root).await?,
+        };
+        let facts = facts(row, kind, &stack_facts(&self.stack));
+        let cx = Context { cloud: &*cloud, facts: &facts, now: 0.0, seed: 0 };
+        entry.driver.attributes(&cx, names).await
+    }
+
+    /// The attributes of a resource that `resource show` lists, and further ones asked for by name; what cannot be
+    /// read is null.
+    ///
+    /// # Errors
+    /// None for a resource that has no attributes; a failure if the cloud cannot be asked at all.
+    pub async fn attributes(&self, name: &str, more: &[String]) -> Map {
+        let Some(row) = self.resource(name) else { return Map::new() };
+        let Some(kind) = self.kind(row) else { return Map::new() };
+        let mut names: BTreeSet<&str> = kind.resource_type().attributes.keys().map(String::as_str).collect();
+        names.extend(more.iter().map(String::as_str));
+        if kind.is_nested() {
+            let wanted: Vec<Wanted> =
+                names.iter().map(|name| Wanted::One { name: Value::from(*name), path: Vec::new() }).collect();
+            let mut scene = self.scene();
+            if let Some(row) = self.refreshed(name, &wanted).await {
+                scene.see(&row);
+            }
+            let Some(view) = scene.resource(name) else { return Map::new() };
+            let mut found: Map = view.attributes();
+            for name in names {
+                found.insert(name.to_owned(), view.attribute(name, &[]).unwrap_or_default());
+            }
+            return found;
+        }
+        let asked: Vec<&str> = names.iter().copied().collect();
+        let mut found = self.attributes_of(row, &kind, &asked).await.unwrap_or_default();
+        for name in asked {
+            found.entry(name.to_owned()).or_default();
+        }
+        found
+    }
+
+    /// What the resource that stands for this stack knows of it.
+    pub(crate) fn inside<'a>(&'a self, wanted: &'a [Vec<Value>]) -> BoxFuture<'a, Result<Inside, Failure>> {
+        async move {
+            let outputs = self.outputs(None).await;
+            let scene = self.scene();
+            let refs: IndexMap<String, Value> = self
+                .blueprint
+                .definitions()
+                .keys()
+                .filter_map(|name| Some((name.clone(), scene.resource(name)?.reference_id())))
+                .collect();
+            let mut more = Map::new();
+            for path in wanted {
+                let Some(Value::Str(name)) = path.first() else { continue };
+                let Some(rest) = name.strip_prefix("resource.") else { continue };
+                // The longest name of a resource that fits, since names may have dots.
+                let found = (0..rest.len())
+                    .rev()
+                    .filter(|at| rest.as_bytes().get(*at) == Some(&b'.'))
+                    .filter_map(|at| Some((rest.get(..at)?, rest.get(at + 1..)?)))
+                    .find(|(resource, _)| self.resource(resource).is_some());
+                if let Some((resource, attribute)) = found {
+                    let wanted = [Wanted::One { name: attribute.into(), path: Vec::new() }];
+                    let mut scene = self.scene();
+                    if let Some(row) = self.refreshed(resource, &wanted).await {
+                        scene.see(&row);
+                    }
+                    let value = scene.resource(resource).and_then(|view| view.attribute(attribute, &[]));
+                    more.insert(name.clone(), value.unwrap_or_default());
+                }
+            }
+            let outputs = outputs.into_iter().map(|output| (output.key, output.value)).collect();
+            Ok(Inside { outputs, refs, more })
+        }
+        .boxed()
+    }
+}
+
+fn path_of(wanted: &Wanted) -> Option<Vec<Value>> {
+    match wanted {
+        Wanted::One { name, path } => Some(std::iter::once(name).chain(path).cloned().collect()),
+        Wanted::All => None,
+    }
+}

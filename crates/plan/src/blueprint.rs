@@ -1,0 +1,303 @@
+//! What a stack should be: a template with its parameters and environment, every resource bound to its type.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use kiln_resource::Sibling;
+use kiln_template::environment::Environment;
+use kiln_template::parameter::Parameters;
+use kiln_template::{AttributeUse, Bound, Definition, Facade, Files, Output, Scope, Template, Wanted};
+use kiln_value::{Diagnostic, Map, StackIdentity, Value};
+
+use crate::Catalog;
+use crate::event::Target;
+use crate::kind::Kind;
+use crate::scene::{Draft, References};
+
+/// What a blueprint is made of.
+#[derive(Clone, Debug)]
+pub struct Sources {
+    /// The template.
+    pub template: Value,
+    /// The environment, merged, with the parameters given by the user; the operator's is below it.
+    pub environment: Arc<Environment>,
+    /// The files.
+    pub files: Arc<Files>,
+}
+
+/// The resource of the parent stack that a nested stack stands for.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    /// What `resource_facade` tells.
+    pub facade: Option<Facade>,
+    /// URLs of the templates around, outermost first: a template may not nest itself for ever.
+    pub depth: u32,
+}
+
+/// A checked and bound stack. Cheap to share.
+#[derive(Debug)]
+pub struct Blueprint {
+    /// Who it is; `None` while it is only being validated.
+    pub identity: Option<StackIdentity>,
+    /// Where it stands.
+    pub place: Place,
+    sources: Sources,
+    bound: Bound,
+    definitions: IndexMap<String, Definition>,
+    outputs: IndexMap<String, Output>,
+    kinds: BTreeMap<String, Kind>,
+    requires: BTreeMap<String, Vec<String>>,
+    /// What other resources read of each resource.
+    wanted: HashMap<String, Vec<Wanted>>,
+    /// What other resources or outputs read of each resource.
+    wanted_at_all: HashMap<String, Vec<Wanted>>,
+}
+
+impl Blueprint {
+    /// Reads and binds everything. What is wrong with the template's structure, its references and its types is an
+    /// error here; values are judged by [`Blueprint::validate`].
+    ///
+    /// # Errors
+    /// Heat's class and text of the first error, in the order of semantics.md §4.
+    pub fn build(
+        sources: Sources,
+        catalog: &Catalog,
+        identity: Option<StackIdentity>,
+        place: Place,
+    ) -> Result<Self, Diagnostic> {
+        let template = Arc::new(Template::from_value(sources.template.clone())?);
+        template.validate_sections().map_err(as_validation_failure)?;
+        let environment = &sources.environment;
+        let mut defaults = catalog.globals.parameter_defaults.clone();
+        defaults.extend(environment.parameter_defaults.clone());
+        let parameters = template.parameters(identity.as_ref(), &environment.parameters, &defaults)?;
+        let bound = Bound::new(template, Arc::new(parameters), Arc::clone(&sources.files));
+        let definitions = bound.definitions()?;
+        let outputs = bound.outputs()?;
+        let mut kinds = BTreeMap::new();
+        for definition in definitions.values() {
+            let kind = Kind::of(definition, environment, &sources.files, catalog)?;
+            kinds.insert(definition.name.clone(), kind);
+        }
+        let mut blueprint = Self {
+            identity,
+            place,
+            sources,
+            bound,
+            definitions,
+            outputs,
+            kinds,
+            requires: BTreeMap::new(),
+            wanted: HashMap::new(),
+            wanted_at_all: HashMap::new(),
+        };
+        blueprint.link()?;
+        Ok(blueprint)
+    }
+
+    /// Who needs whom, and what they read of each other.
+    fn link(&mut self) -> Result<(), Diagnostic> {
+        let draft = Draft::new(&self.bound, &self.kinds, self.place.facade.clone());
+        let mut requires: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut wanted: HashMap<String, Vec<Wanted>> = HashMap::new();
+        for definition in self.definitions.values() {
+            let names = definition.dependencies(&draft)?;
+            requires.insert(definition.name.clone(), names.into_iter().collect());
+            note(&mut wanted, definition.attributes(&draft));
+        }
+        let mut wanted_at_all = wanted.clone();
+        for output in self.outputs.values() {
+            note(&mut wanted_at_all, output.attributes(&draft));
+        }
+        self.add_implicit(&mut requires);
+        (self.requires, self.wanted, self.wanted_at_all) = (requires, wanted, wanted_at_all);
+        self.refuse_circles()
+    }
+
+    /// What types know of each other: a floating IP waits for the router's interface (semantics.md §3).
+    fn add_implicit(&self, requires: &mut BTreeMap<String, Vec<String>>) {
+        let references = References::new(&self.bound, &self.kinds);
+        let cloudy: Vec<(&str, &Kind, Map, Vec<String>)> = self
+            .kinds
+            .iter()
+            .filter(|(_, kind)| !kind.resource_type().service.is_empty())
+            .filter_map(|(name, kind)| {
+                let properties = self.definitions.get(name)?.properties.partial(&references).ok()?.value?;
+                let requires = requires.get(name).cloned().unwrap_or_default();
+                Some((name.as_str(), kind, properties.as_map().cloned().unwrap_or_default(), requires))
+            })
+            .collect();
+        let siblings: Vec<Sibling<'_>> = cloudy
+            .iter()
+            .map(|(name, kind, properties, requires)| Sibling {
+                name,
+                resource_type: &kind.resource_type().name,
+                properties,
+                requires,
+            })
+            .collect();
+        for ((name, kind, ..), this) in cloudy.iter().zip(&siblings) {
+            let Some(entry) = kind.entry() else { continue };
+            let more = entry.driver.dependencies(this, &siblings);
+            if let Some(names) = requires.get_mut(*name) {
+                let known: BTreeSet<String> = names.iter().cloned().collect();
+                names.extend(more.into_iter().filter(|other| other != name && !known.contains(other)));
+            }
+        }
+    }
+
+    fn refuse_circles(&self) -> Result<(), Diagnostic> {
+        let mut graph = crate::graph::Graph::default();
+        let nodes: HashMap<&str, usize> = self.requires.keys().map(|name| (name.as_str(), graph.add())).collect();
+        for (name, required) in &self.requires {
+            for other in required {
+                if let (Some(earlier), Some(later)) = (nodes.get(other.as_str()), nodes.get(name.as_str())) {
+                    graph.order(*earlier, *later);
+                }
+            }
+        }
+        let circle: BTreeSet<usize> = graph.circle().into_iter().collect();
+        if circle.is_empty() {
+            return Ok(());
+        }
+        let mut names: Vec<String> =
+            nodes.iter().filter(|(_, node)| circle.contains(node)).map(|(name, _)| (*name).to_owned()).collect();
+        names.sort();
+        let text = format!("Circular Dependency Found: {{{}}}", names.join(", "));
+        let first = names.first().cloned().unwrap_or_default();
+        let path = kiln_value::Path::root().key(self.bound.template().words().resources).key(first);
+        Err(Diagnostic::new("CircularDependencyException", text)
+            .at(path)
+            .hint("these resources need each other; break the circle"))
+    }
+
+    /// The template with its parameters.
+    pub fn bound(&self) -> &Bound {
+        &self.bound
+    }
+
+    /// The parameters.
+    pub fn parameters(&self) -> &Parameters {
+        self.bound.parameters()
+    }
+
+    /// What it was made of.
+    pub fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// The resources whose condition holds, in the template's order.
+    pub fn definitions(&self) -> &IndexMap<String, Definition> {
+        &self.definitions
+    }
+
+    /// The outputs, in the template's order.
+    pub fn outputs(&self) -> &IndexMap<String, Output> {
+        &self.outputs
+    }
+
+    /// What the type of a resource stands for.
+    pub fn kind(&self, name: &str) -> Option<&Kind> {
+        self.kinds.get(name)
+    }
+
+    /// What all resources' types stand for.
+    pub fn kinds(&self) -> &BTreeMap<String, Kind> {
+        &self.kinds
+    }
+
+    /// The names that a resource must be made after.
+    pub fn requires(&self, name: &str) -> &[String] {
+        self.requires.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The resources and their order, for the planner.
+    pub fn targets(&self) -> Vec<Target> {
+        self.definitions
+            .keys()
+            .map(|name| Target { name: name.clone(), requires: self.requires(name).to_vec() })
+            .collect()
+    }
+
+    /// What other resources read of a resource.
+    pub fn wanted(&self, name: &str) -> &[Wanted] {
+        self.wanted.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// What other resources or outputs read of a resource.
+    pub fn wanted_at_all(&self, name: &str) -> &[Wanted] {
+        self.wanted_at_all.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The names of the attributes that other resources read of a resource.
+    pub fn wanted_names(&self, name: &str) -> Vec<String> {
+        attribute_names(self.wanted(name), self.kinds.get(name))
+    }
+
+    /// The resolved definition of a resource, as it is stored in its row: its type, what the template gives, its
+    /// policies.
+    ///
+    /// # Errors
+    /// What resolving a function raises.
+    pub fn resolve(&self, definition: &Definition, scope: &dyn Scope) -> Result<Value, Diagnostic> {
+        let or_empty = |value: Option<Value>| match value {
+            Some(Value::Map(map)) => map,
+            _ => Map::new(),
+        };
+        let mut properties = or_empty(definition.properties.resolve(scope)?);
+        if let Some(kind) = self.kinds.get(&definition.name) {
+            let schema = &kind.resource_type().properties;
+            kiln_resource::properties::describe(schema, &mut properties, Some(&definition.description));
+        }
+        let metadata = or_empty(definition.metadata.resolve(scope)?);
+        let update_policy = definition.update_policy.resolve(scope)?.unwrap_or_default();
+        let mut depends_on = definition.depends_on.clone();
+        depends_on.sort();
+        Ok(kiln_value::value!({
+            "type": definition.resource_type.as_str(),
+            "given": properties,
+            "metadata": metadata,
+            "deletion_policy": definition.deletion_policy().as_str(),
+            "update_policy": update_policy,
+            "depends_on": depends_on,
+            "description": definition.description.as_str(),
+        }))
+    }
+}
+
+/// The attributes named, without doubles; for "all of them" those of the type.
+pub fn attribute_names(wanted: &[Wanted], kind: Option<&Kind>) -> Vec<String> {
+    let mut names = BTreeSet::new();
+    for wanted in wanted {
+        match wanted {
+            Wanted::One { name: Value::Str(name), .. } => {
+                names.insert(name.clone());
+            }
+            Wanted::One { .. } => {}
+            Wanted::All => {
+                let attributes = kind.map(|kind| &kind.resource_type().attributes);
+                names.extend(attributes.into_iter().flat_map(|attributes| attributes.keys().cloned()));
+            }
+        }
+    }
+    names.into_iter().collect()
+}
+
+fn note(wanted: &mut HashMap<String, Vec<Wanted>>, uses: Vec<AttributeUse>) {
+    for one in uses {
+        let of_resource = wanted.entry(one.resource).or_default();
+        if !of_resource.contains(&one.wanted) {
+            of_resource.push(one.wanted);
+        }
+    }
+}
+
+/// Create and update give the section check's error as a failed validation.
+fn as_validation_failure(error: Diagnostic) -> Diagnostic {
+    if error.class == "InvalidTemplateSection" {
+        let text = error.message.clone();
+        return Diagnostic::new("StackValidationFailed", text).at(error.path.clone());
+    }
+    error
+}

@@ -1,0 +1,35 @@
+//! The resource types that exist, and what else stands for a type in every stack.
+
+use kiln_resource::Registry;
+use kiln_template::environment::Globals;
+use kiln_value::Diagnostic;
+
+/// The types with their drivers, and the operator's environment. Made once, then only read.
+pub struct Catalog {
+    /// The types.
+    pub types: Registry,
+    /// Their names, Heat's aliases, and what the operator's environment maps and presets.
+    pub globals: Globals,
+}
+
+impl Catalog {
+    /// The types, with the aliases that Heat ships.
+    pub fn new(types: Registry) -> Self {
+        let globals = Globals::new(types.names().map(str::to_owned)).with_default_aliases();
+        Self { types, globals }
+    }
+
+    /// Adds an environment file of the operator (`environment_dir`).
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn load(&mut self, text: &str) -> Result<(), Diagnostic> {
+        self.globals.load(text)
+    }
+}
+
+impl std::fmt::Debug for Catalog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Catalog of {} types", self.types.names().count())
+    }
+}

@@ -1,0 +1,142 @@
+//! What a resource's type stands for: a type of the registry, or a template.
+
+use std::sync::Arc;
+
+use kiln_resource::{Entry, PropertySchema, ResourceType};
+use kiln_template::constraint::DataType;
+use kiln_template::environment::{Environment, Resolved};
+use kiln_template::parameter::ParameterSchema;
+use kiln_template::{Definition, Files, Template};
+use kiln_value::{Diagnostic, Path, Value};
+
+use crate::Catalog;
+
+/// What is stored as the implementation of template resources. All are one class in Heat: another template is an
+/// update of the nested stack, not a replacement.
+pub const TEMPLATE: &str = "template";
+
+/// What a resource's type stands for.
+#[derive(Clone)]
+pub enum Kind {
+    /// A type of the registry.
+    Type(Arc<Entry>),
+    /// A template that is used as a type.
+    Template(Arc<Provider>),
+}
+
+/// A template used as a type (semantics.md §14).
+#[derive(Clone, Debug)]
+pub struct Provider {
+    /// The template's name in the files.
+    pub url: String,
+    /// The type that it makes: a property for each parameter, an attribute for each output.
+    pub resource_type: ResourceType,
+    /// The template.
+    pub template: Arc<Template>,
+}
+
+impl Kind {
+    /// What the type of a resource stands for in an environment.
+    pub(crate) fn of(
+        definition: &Definition,
+        environment: &Environment,
+        files: &Files,
+        catalog: &Catalog,
+    ) -> Result<Self, Diagnostic> {
+        let name = &definition.resource_type;
+        let at = Path::root().key("resources").key(definition.name.as_str()).key("type");
+        let types = &catalog.types;
+        let found =
+            environment.implementation(&catalog.globals, &Value::from(name), &definition.name).map_err(|error| {
+                match types.suggest(name) {
+                    Some(near) => error.at(at.clone()).hint(format!("Did you mean {near}?")),
+                    None => error.at(at.clone()),
+                }
+            })?;
+        match found.resolved {
+            Resolved::Template(url) => match files.get(&url) {
+                Some(text) => Provider::new(&url, name, text).map(|p| Self::Template(Arc::new(p))),
+                None => {
+                    let text = format!("Could not fetch remote template \"{url}\": Invalid URL scheme ");
+                    let hint = "send the template's text along in \"files\" under this name";
+                    Err(Diagnostic::new("StackValidationFailed", text).at(at).hint(hint))
+                }
+            },
+            Resolved::Type(found) => match types.get(&found) {
+                Some(entry) => Ok(Self::Type(Arc::clone(entry))),
+                None => {
+                    let text = format!("The Resource Type ({name}) could not be found.");
+                    Err(Diagnostic::new("StackValidationFailed", text).at(at))
+                }
+            },
+        }
+    }
+
+    /// The type.
+    pub fn resource_type(&self) -> &ResourceType {
+        match self {
+            Self::Type(entry) => &entry.resource_type,
+            Self::Template(provider) => &provider.resource_type,
+        }
+    }
+
+    /// The registry's entry, if it is a type of it.
+    pub fn entry(&self) -> Option<&Arc<Entry>> {
+        match self {
+            Self::Type(entry) => Some(entry),
+            Self::Template(_) => None,
+        }
+    }
+
+    /// What is stored of it, to notice when a type comes to stand for something else.
+    pub fn implementation(&self) -> &str {
+        match self {
+            Self::Type(entry) => &entry.resource_type.name,
+            Self::Template(_) => TEMPLATE,
+        }
+    }
+
+    /// Whether the resource stands for a nested stack.
+    pub fn is_nested(&self) -> bool {
+        self.resource_type().nested
+    }
+}
+
+impl std::fmt::Debug for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Kind({})", self.resource_type().name)
+    }
+}
+
+impl Provider {
+    /// Reads a template as a type called `name`.
+    ///
+    /// # Errors
+    /// What is wrong with the template's text or version.
+    pub fn new(url: &str, name: &str, text: &str) -> Result<Self, Diagnostic> {
+        let document = kiln_template::source::parse(text, url, usize::MAX).map_err(|error| in_file(error, url))?;
+        let template = Template::from_value(document.value).map_err(|error| in_file(error, url))?;
+        let mut resource_type = ResourceType::new(name);
+        resource_type.nested = true;
+        resource_type.open_attributes = true;
+        for (name, schema) in template.parameter_schemata().map_err(|error| in_file(error, url))? {
+            resource_type.properties.insert(name, property_of(&schema));
+        }
+        Ok(Self { url: url.to_owned(), resource_type, template: Arc::new(template) })
+    }
+}
+
+fn in_file(mut error: Diagnostic, url: &str) -> Diagnostic {
+    error.file = Some(url.to_owned());
+    error
+}
+
+/// The property that sets a parameter. Defaults stay the parameter's own.
+fn property_of(parameter: &ParameterSchema) -> PropertySchema {
+    let mut property = PropertySchema::new(parameter.typed.data_type);
+    property.required = parameter.default.is_none();
+    property.update_allowed = true;
+    property.allow_conversion = matches!(property.kind, DataType::Map | DataType::List);
+    property.constraints.clone_from(&parameter.constraints);
+    property
+}

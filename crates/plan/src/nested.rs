@@ -1,0 +1,98 @@
+//! What a nested stack is made of, from the resource that stands for it (semantics.md §14, §15).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kiln_resource::Nested;
+use kiln_template::constraint::DataType;
+use kiln_template::{Definition, Facade, Files};
+use kiln_value::{Diagnostic, Map, Value, text};
+
+use crate::blueprint::{Blueprint, Sources};
+use crate::kind::Provider;
+
+impl Blueprint {
+    /// What a template resource's stack is made of; `properties` are resolved, null where they have no value.
+    ///
+    /// # Errors
+    /// `ValueError` for a child environment that cannot be.
+    pub fn provider_sources(
+        &self,
+        definition: &Definition,
+        provider: &Provider,
+        properties: &Map,
+    ) -> Result<Sources, Diagnostic> {
+        let parameters: Map = properties
+            .iter()
+            .filter(|(_, value)| !value.is_null())
+            .map(|(name, value)| {
+                let kind = provider.resource_type.properties.get(name).map(|property| property.kind);
+                (name.clone(), parameter_value(value, kind))
+            })
+            .collect();
+        // Its own entry does not lead into itself; a file named as the type may, as deep as stacks may be nested.
+        let environment = self.sources().environment.child(
+            Some(&wrapped(parameters)),
+            Some(&definition.resource_type),
+            Some(&definition.name),
+        )?;
+        Ok(Sources {
+            template: provider.template.as_value().clone(),
+            environment: Arc::new(environment),
+            files: Arc::clone(&self.sources().files),
+        })
+    }
+
+    /// What a group's stack is made of.
+    ///
+    /// # Errors
+    /// `ValueError` for a child environment that cannot be.
+    pub fn group_sources(&self, definition: &Definition, nested: Nested) -> Result<Sources, Diagnostic> {
+        let environment =
+            self.sources().environment.child(Some(&wrapped(nested.parameters)), None, Some(&definition.name))?;
+        let files = if nested.files.is_empty() {
+            Arc::clone(&self.sources().files)
+        } else {
+            let mut files: BTreeMap<String, String> = self.sources().files.0.clone();
+            files.extend(nested.files);
+            Arc::new(Files(files))
+        };
+        Ok(Sources { template: nested.template, environment: Arc::new(environment), files })
+    }
+
+    /// What `resource_facade` tells in the stack that a resource stands for.
+    pub fn facade_of(&self, definition: &Definition) -> Facade {
+        let draft = crate::scene::Draft::of(self);
+        Facade {
+            metadata: definition.metadata.value(&draft).unwrap_or_default(),
+            deletion_policy: definition.deletion_policy().as_str().to_owned(),
+            update_policy: definition.update_policy.value(&draft).unwrap_or_default(),
+        }
+    }
+}
+
+/// Parameters as an environment: a parameter may be called like a section.
+fn wrapped(parameters: Map) -> Map {
+    Map::from_iter([("parameters".to_owned(), Value::Map(parameters))])
+}
+
+/// A property as the value of the parameter it sets: lists of maps become `.member.<n>.<key>=<value>` items, and
+/// lists texts joined by commas.
+fn parameter_value(value: &Value, kind: Option<DataType>) -> Value {
+    match (value, kind) {
+        (Value::List(items), Some(DataType::List)) => {
+            let mut parts = Vec::with_capacity(items.len());
+            for (n, item) in items.iter().enumerate() {
+                match item {
+                    Value::Map(map) => {
+                        parts.extend(map.iter().map(|(key, value)| format!(".member.{n}.{key}={}", text::str(value))));
+                    }
+                    Value::Null => parts.push(String::new()),
+                    other => parts.push(text::str(other)),
+                }
+            }
+            parts.join(",").into()
+        }
+        _ => value.clone(),
+    }
+}

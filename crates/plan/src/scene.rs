@@ -1,0 +1,302 @@
+//! What template functions see of a stack: as it is, or as it may be before anything exists.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use kiln_resource::{Facts, Resource, StackFacts};
+use kiln_template::{Bound, Facade, ResourceView, Scope, select};
+use kiln_value::{Map, Value};
+
+use crate::Blueprint;
+use crate::kind::Kind;
+
+/// A stack of which nothing exists: references are logical names, attributes null.
+pub struct Draft<'a> {
+    bound: &'a Bound,
+    views: HashMap<&'a str, Planned<'a>>,
+    facade: Option<Facade>,
+}
+
+struct Planned<'a> {
+    reference: Value,
+    kind: &'a Kind,
+}
+
+impl<'a> Draft<'a> {
+    /// A draft of a stack with resources of these kinds.
+    pub fn new(bound: &'a Bound, kinds: &'a BTreeMap<String, Kind>, facade: Option<Facade>) -> Self {
+        let views =
+            kinds.iter().map(|(name, kind)| (name.as_str(), Planned { reference: name.into(), kind })).collect();
+        Self { bound, views, facade }
+    }
+
+    /// A draft of a blueprint's stack.
+    pub fn of(blueprint: &'a Blueprint) -> Self {
+        Self::new(blueprint.bound(), blueprint.kinds(), blueprint.place.facade.clone())
+    }
+}
+
+impl Scope for Draft<'_> {
+    fn bound(&self) -> &Bound {
+        self.bound
+    }
+
+    fn resource(&self, name: &str) -> Option<&dyn ResourceView> {
+        self.views.get(name).map(|view| view as &dyn ResourceView)
+    }
+
+    fn facade(&self) -> Option<Facade> {
+        self.facade.clone()
+    }
+}
+
+impl ResourceView for Planned<'_> {
+    fn reference_id(&self) -> Value {
+        self.reference.clone()
+    }
+
+    fn action(&self) -> &'static str {
+        "INIT"
+    }
+
+    fn status(&self) -> &'static str {
+        "COMPLETE"
+    }
+
+    fn has_attribute(&self, name: &str) -> bool {
+        self.kind.resource_type().has_attribute(name)
+    }
+
+    fn attribute(&self, name: &str, _path: &[Value]) -> Option<Value> {
+        self.has_attribute(name).then_some(Value::Null)
+    }
+
+    fn attributes(&self) -> Map {
+        Map::new()
+    }
+}
+
+/// A draft in which references stand as they are written, for the types that look at their siblings.
+pub(crate) struct References<'a>(Draft<'a>);
+
+impl<'a> References<'a> {
+    pub(crate) fn new(bound: &'a Bound, kinds: &'a BTreeMap<String, Kind>) -> Self {
+        let mut draft = Draft::new(bound, kinds, None);
+        for (name, view) in &mut draft.views {
+            view.reference = kiln_value::value!({"get_resource": *name});
+        }
+        Self(draft)
+    }
+}
+
+impl Scope for References<'_> {
+    fn bound(&self) -> &Bound {
+        self.0.bound()
+    }
+
+    fn resource(&self, name: &str) -> Option<&dyn ResourceView> {
+        self.0.resource(name)
+    }
+}
+
+/// A stack as it is: the rows that stand for its names, with the attributes read of them.
+#[derive(Debug)]
+pub struct Scene {
+    blueprint: Arc<Blueprint>,
+    stack: StackFacts,
+    views: HashMap<String, View>,
+}
+
+#[derive(Debug)]
+struct View {
+    kind: Kind,
+    reference: Value,
+    action: &'static str,
+    status: &'static str,
+    attributes: Seen,
+}
+
+/// What is known of a resource's attributes.
+#[derive(Debug)]
+enum Seen {
+    /// Their values.
+    Plain(Map),
+    /// Those of a nested stack.
+    Nested { facts: Box<Facts>, inside: Inside },
+}
+
+/// What a resource that stands for a nested stack knows of it; stored in [`Resource::attributes`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Inside {
+    /// Values of the nested stack's outputs.
+    pub outputs: Map,
+    /// Reference ids of its resources.
+    pub refs: IndexMap<String, Value>,
+    /// Attributes of its resources that were asked for, by `resource.<name>.<attribute>`.
+    pub more: Map,
+}
+
+impl Inside {
+    /// As stored.
+    pub fn to_map(&self) -> Map {
+        let refs: Map = self.refs.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        [("outputs", self.outputs.clone()), ("refs", refs), ("more", self.more.clone())]
+            .into_iter()
+            .map(|(key, map)| (key.to_owned(), Value::Map(map)))
+            .collect()
+    }
+
+    /// Reads what is stored.
+    pub fn from_map(map: &Map) -> Self {
+        let part = |key: &str| map.get(key).and_then(Value::as_map).cloned().unwrap_or_default();
+        Self { outputs: part("outputs"), refs: part("refs").into_iter().collect(), more: part("more") }
+    }
+}
+
+impl Scene {
+    /// The scene of a stack whose resources are all still to be made.
+    pub fn new(blueprint: Arc<Blueprint>, stack: StackFacts) -> Self {
+        let views = blueprint.kinds().iter().map(|(name, kind)| (name.clone(), View::unmade(name, kind))).collect();
+        Self { blueprint, stack, views }
+    }
+
+    /// The blueprint.
+    pub fn blueprint(&self) -> &Arc<Blueprint> {
+        &self.blueprint
+    }
+
+    /// Takes in the row that stands for its name.
+    pub fn see(&mut self, row: &Resource) {
+        let Some(kind) = self.blueprint.kind(&row.name) else { return };
+        let facts = facts(row, kind, &self.stack);
+        let attributes = if kind.is_nested() {
+            Seen::Nested { facts: Box::new(facts.clone()), inside: Inside::from_map(&row.attributes) }
+        } else {
+            Seen::Plain(row.attributes.clone())
+        };
+        let view = View {
+            reference: reference(kind, &facts, &row.attributes, &self.stack),
+            kind: kind.clone(),
+            action: row.state.action.as_str(),
+            status: row.state.status.as_str(),
+            attributes,
+        };
+        self.views.insert(row.name.clone(), view);
+    }
+}
+
+impl View {
+    fn unmade(name: &str, kind: &Kind) -> Self {
+        Self {
+            kind: kind.clone(),
+            reference: name.into(),
+            action: "INIT",
+            status: "COMPLETE",
+            attributes: Seen::Plain(Map::new()),
+        }
+    }
+}
+
+impl Scope for Scene {
+    fn bound(&self) -> &Bound {
+        self.blueprint.bound()
+    }
+
+    fn resource(&self, name: &str) -> Option<&dyn ResourceView> {
+        self.views.get(name).map(|view| view as &dyn ResourceView)
+    }
+
+    fn facade(&self) -> Option<Facade> {
+        self.blueprint.place.facade.clone()
+    }
+}
+
+impl ResourceView for View {
+    fn reference_id(&self) -> Value {
+        self.reference.clone()
+    }
+
+    fn action(&self) -> &str {
+        self.action
+    }
+
+    fn status(&self) -> &str {
+        self.status
+    }
+
+    fn has_attribute(&self, name: &str) -> bool {
+        self.kind.resource_type().has_attribute(name)
+    }
+
+    fn attribute(&self, name: &str, path: &[Value]) -> Option<Value> {
+        match &self.attributes {
+            Seen::Plain(map) => {
+                let value = map.get(name).cloned();
+                match value {
+                    Some(value) => Some(select(value, path)),
+                    None => self.has_attribute(name).then_some(Value::Null),
+                }
+            }
+            Seen::Nested { facts, inside } => nested_attribute(&self.kind, facts, inside, name, path),
+        }
+    }
+
+    fn attributes(&self) -> Map {
+        match &self.attributes {
+            Seen::Plain(map) => map.iter().filter(|(k, _)| *k != "show").map(|(k, v)| (k.clone(), v.clone())).collect(),
+            Seen::Nested { inside, .. } => inside.outputs.clone(),
+        }
+    }
+}
+
+/// An attribute of a resource that stands for a nested stack (semantics.md §14, §15).
+fn nested_attribute(kind: &Kind, facts: &Facts, inside: &Inside, name: &str, path: &[Value]) -> Option<Value> {
+    if let Kind::Type(entry) = kind {
+        return entry.driver.nested_attribute(facts, &inside.outputs, &inside.refs, name, path);
+    }
+    if let Some(value) = inside.more.get(name) {
+        return Some(select(value.clone(), path));
+    }
+    if let Some(inner) = name.strip_prefix("resource.") {
+        return inside.refs.get(inner).cloned();
+    }
+    inside.outputs.get(name).map(|value| select(value.clone(), path))
+}
+
+/// What `get_resource` gives.
+fn reference(kind: &Kind, facts: &Facts, attributes: &Map, stack: &StackFacts) -> Value {
+    match kind {
+        Kind::Type(entry) if !kind.is_nested() => entry.driver.reference(facts),
+        Kind::Type(_) | Kind::Template(_) => {
+            let Some(id) = &facts.physical_id else { return facts.name.as_str().into() };
+            let inside = Inside::from_map(attributes);
+            if let Some(given) = inside.outputs.get("OS::stack_id").filter(|given| !given.is_null()) {
+                return given.clone();
+            }
+            let identity =
+                kiln_value::StackIdentity::new(stack.project_id.as_str(), facts.physical_name.as_str(), id.as_str());
+            identity.map(|identity| Value::from(identity.arn())).unwrap_or_else(|_| id.as_str().into())
+        }
+    }
+}
+
+/// All that a driver is told of a row.
+pub fn facts(row: &Resource, kind: &Kind, stack: &StackFacts) -> Facts {
+    let part = |key: &str| row.definition.get(key).and_then(Value::as_map).cloned().unwrap_or_default();
+    let limit = kind.resource_type().physical_name_limit;
+    Facts {
+        id: row.id.to_string(),
+        name: row.name.clone(),
+        resource_type: kind.resource_type().name.clone(),
+        stack: stack.clone(),
+        physical_name: kiln_resource::physical_name::physical_name(&stack.name, &row.name, row.id.0, limit),
+        physical_id: row.physical_id.clone(),
+        properties: part("properties"),
+        given: part("given").keys().cloned().collect(),
+        metadata: row.metadata.clone(),
+        data: row.data.clone(),
+        token: crate::Running::from_value(&row.step).map(|running| running.token).unwrap_or_default(),
+        state: (row.state.action.to_string(), row.state.status.to_string()),
+    }
+}

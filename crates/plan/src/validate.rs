@@ -1,0 +1,304 @@
+//! Everything that is wrong with a stack that is to be, before anything is made (semantics.md §4).
+
+use std::collections::HashSet;
+
+use kiln_resource::translation::{Answers, Lookup};
+use kiln_resource::{Facts, properties, translation};
+use kiln_template::constraint::CustomConstraints;
+use kiln_template::{Definition, DeletionPolicy};
+use kiln_value::{Diagnostic, Map, Path, Value};
+
+use crate::Catalog;
+use crate::blueprint::{Blueprint, Place, Sources};
+use crate::kind::{Kind, Provider};
+use crate::scene::Draft;
+
+/// What validation goes by.
+pub struct Rules<'a> {
+    /// The resource types.
+    pub catalog: &'a Catalog,
+    /// Judges custom constraints.
+    pub custom: &'a dyn CustomConstraints,
+    /// What names in properties stand for, as far as it was looked up.
+    pub answers: &'a Answers,
+    /// Whether missing parameter values are wrong (a create), or not (a validate call).
+    pub strict: bool,
+    /// How deep stacks may be nested (`max_nested_stack_depth`).
+    pub max_depth: u32,
+}
+
+impl Blueprint {
+    /// Everything that is wrong, in Heat's order: what Heat would say is the first.
+    pub fn validate(&self, rules: &Rules<'_>) -> Vec<Diagnostic> {
+        let mut found = self.parameters().validate(rules.custom, rules.strict);
+        found.extend(self.bound().template().parameter_groups().err());
+        if let Ok(conditions) = self.bound().conditions() {
+            found.extend(conditions.validate(self.bound()).err());
+        }
+        found.extend(self.duplicate_names());
+        let draft = Draft::of(self);
+        // A value of a parameter that is refused would be refused again at every place that uses it.
+        let parameters_fit = found.is_empty();
+        for definition in self.definitions().values() {
+            if let Some(error) = name_error(&definition.name) {
+                found.push(error);
+            }
+            match definition.validate(&draft) {
+                Err(error) => found.push(error),
+                Ok(()) if parameters_fit => found.extend(self.validate_resource(definition, &draft, rules)),
+                Ok(()) => {}
+            }
+        }
+        found.extend(self.outputs().values().filter_map(|output| output.validate(&draft).err()));
+        found
+    }
+
+    fn duplicate_names(&self) -> Option<Diagnostic> {
+        let parameters = self.parameters().schemata();
+        let doubles: Vec<&str> =
+            self.bound().template().resource_names().filter(|name| parameters.contains_key(*name)).collect();
+        if doubles.is_empty() {
+            return None;
+        }
+        let list: Vec<String> = doubles.iter().map(|name| format!("'{name}'")).collect();
+        let at = Path::root().key("resources").key(doubles[0]);
+        Some(Diagnostic::new("StackValidationFailed", format!("Duplicate names {{{}}}", list.join(", "))).at(at))
+    }
+
+    fn validate_resource(&self, definition: &Definition, draft: &Draft<'_>, rules: &Rules<'_>) -> Vec<Diagnostic> {
+        let Some(kind) = self.kind(&definition.name) else { return Vec::new() };
+        let at = Path::root().key("resources").key(definition.name.as_str());
+        let properties_at = at.key("properties");
+        let (data, unknown) = match self.draft_properties(definition, draft) {
+            Ok(known) => known,
+            Err(error) => return vec![property_error(&properties_at, error)],
+        };
+        let resource_type = kind.resource_type();
+        let data = match translation::apply(&resource_type.translation, data, rules.answers, &properties_at) {
+            Ok(data) => data,
+            Err(error) => return vec![error],
+        };
+        if resource_type.open_properties {
+            return Vec::new();
+        }
+        let is_unknown = |path: &Path| unknown.iter().any(|hole| path.0.starts_with(&hole.0));
+        let mut found =
+            properties::validate(&resource_type.properties, &data, &is_unknown, rules.custom, &properties_at);
+        if definition.deletion_policy() == DeletionPolicy::Snapshot
+            && !kind.entry().is_some_and(|entry| entry.driver.snapshots())
+        {
+            let text = "\"Snapshot\" deletion policy not supported";
+            found.push(Diagnostic::new("StackValidationFailed", text).at(at.key("deletion_policy")));
+        }
+        if found.is_empty() {
+            found.extend(self.validate_kind(definition, kind, &data, &at, rules));
+        }
+        found
+    }
+
+    /// What the type's own code and, for a nested stack, its template say.
+    fn validate_kind(
+        &self,
+        definition: &Definition,
+        kind: &Kind,
+        data: &Map,
+        at: &Path,
+        rules: &Rules<'_>,
+    ) -> Vec<Diagnostic> {
+        let facts = Facts {
+            name: definition.name.clone(),
+            resource_type: kind.resource_type().name.clone(),
+            properties: properties::resolve(&kind.resource_type().properties, data).unwrap_or_default(),
+            given: data.keys().cloned().collect(),
+            ..Facts::default()
+        };
+        match kind {
+            Kind::Type(entry) => {
+                if let Err(error) = entry.driver.validate(&facts) {
+                    return vec![if error.path.is_root() { error.at(at.clone()) } else { error }];
+                }
+                match entry.driver.nested(&facts, &self.wanted_paths(&definition.name)) {
+                    None => Vec::new(),
+                    Some(Err(error)) => vec![error.at(at.clone())],
+                    Some(Ok(nested)) => {
+                        let sources = self.group_sources(definition, nested);
+                        self.validate_nested(definition, &definition.resource_type, sources, at, rules)
+                    }
+                }
+            }
+            Kind::Template(provider) => {
+                if let Some(error) = facade_error(definition, provider, rules.catalog) {
+                    return vec![error.at(at.clone())];
+                }
+                let sources = self.provider_sources(definition, provider, &facts.properties);
+                self.validate_nested(definition, &provider.url, sources, at, rules)
+            }
+        }
+    }
+
+    fn validate_nested(
+        &self,
+        definition: &Definition,
+        label: &str,
+        sources: Result<Sources, Diagnostic>,
+        at: &Path,
+        rules: &Rules<'_>,
+    ) -> Vec<Diagnostic> {
+        let prefix = format!("resources.{}<{label}>", definition.name);
+        let depth = self.place.depth + 1;
+        let nested = if depth > rules.max_depth {
+            let text = format!("Request limit exceeded: Recursion depth exceeds {}.", rules.max_depth);
+            Err(Diagnostic::new("RequestLimitExceeded", text))
+        } else {
+            // What the members are called in the nested stack cannot be told yet, so values stay unjudged.
+            let place = Place { facade: Some(self.facade_of(definition)), depth };
+            sources.and_then(|sources| Blueprint::build(sources, rules.catalog, self.identity.clone(), place))
+        };
+        let found = match nested {
+            Err(error) => vec![error],
+            Ok(nested) => nested.validate(&Rules { strict: false, ..*rules }),
+        };
+        found.into_iter().map(|error| below(error, &prefix, at)).collect()
+    }
+
+    /// Properties as far as they are known, and where they are not.
+    ///
+    /// # Errors
+    /// What a function raises, with the path below the properties.
+    pub fn draft_properties(
+        &self,
+        definition: &Definition,
+        draft: &Draft<'_>,
+    ) -> Result<(Map, Vec<Path>), Box<(Path, Diagnostic)>> {
+        let Some(entries) = definition.properties.entries() else {
+            let partial = definition.properties.partial(draft).map_err(|error| Box::new((Path::root(), error)))?;
+            let map = partial.value.and_then(|value| value.as_map().cloned()).unwrap_or_default();
+            return Ok((map, partial.unknown));
+        };
+        let (mut data, mut unknown) = (Map::new(), Vec::new());
+        for (name, expr) in entries {
+            let at = Path::root().key(name);
+            let partial = expr.partial(draft).map_err(|error| Box::new((at.clone(), error)))?;
+            if let Some(value) = partial.value {
+                data.insert(name.to_owned(), value);
+            }
+            unknown.extend(partial.unknown.into_iter().map(|hole| {
+                let mut path = at.clone();
+                path.0.extend(hole.0);
+                path
+            }));
+        }
+        if let Some(kind) = self.kind(&definition.name) {
+            properties::describe(&kind.resource_type().properties, &mut data, Some(&definition.description));
+        }
+        Ok((data, unknown))
+    }
+
+    /// The names that properties of this stack (not of nested ones) ask the cloud about.
+    pub fn lookups(&self) -> Vec<Lookup> {
+        let draft = Draft::of(self);
+        let mut seen = HashSet::new();
+        let mut found = Vec::new();
+        for definition in self.definitions().values() {
+            let Some(kind) = self.kind(&definition.name) else { continue };
+            if kind.resource_type().translation.is_empty() {
+                continue;
+            }
+            let Ok((data, unknown)) = self.draft_properties(definition, &draft) else { continue };
+            let known: Map =
+                data.into_iter().filter(|(name, _)| !unknown.contains(&Path::root().key(name.as_str()))).collect();
+            for lookup in translation::lookups(&kind.resource_type().translation, &known) {
+                if seen.insert(lookup.clone()) {
+                    found.push(lookup);
+                }
+            }
+        }
+        found
+    }
+
+    /// The attributes (name and path) that are read of a resource.
+    pub fn wanted_paths(&self, name: &str) -> Vec<Vec<Value>> {
+        self.wanted_at_all(name)
+            .iter()
+            .filter_map(|wanted| match wanted {
+                kiln_template::Wanted::One { name, path } => Some(std::iter::once(name).chain(path).cloned().collect()),
+                kiln_template::Wanted::All => None,
+            })
+            .collect()
+    }
+}
+
+/// An error of a nested stack as the root shows it: `<class>: resources.n<nested.yaml>.resources.m: <text>`.
+fn below(error: Diagnostic, prefix: &str, at: &Path) -> Diagnostic {
+    let (class, text) = match nested_parts(&error.message) {
+        Some((class, rest)) => (class.to_owned(), format!("{prefix}.{rest}")),
+        None => (error.class.to_string(), format!("{prefix}: {}", error.message)),
+    };
+    let mut outer = Diagnostic::new("StackValidationFailed", format!("{class}: {text}")).at(at.clone());
+    // The place in the nested template's own text says more than the resource that names it.
+    outer.file.clone_from(&error.file);
+    outer.hints.clone_from(&error.hints);
+    outer
+}
+
+/// Class and path of an error that came up from a nested stack already.
+fn nested_parts(message: &str) -> Option<(&str, &str)> {
+    let (class, rest) = message.split_once(": ")?;
+    let is_class = class.bytes().all(|b| b.is_ascii_alphanumeric());
+    (is_class && rest.starts_with("resources.") && rest.contains('<')).then_some((class, rest))
+}
+
+fn name_error(name: &str) -> Option<Diagnostic> {
+    name.contains('/').then(|| {
+        Diagnostic::new("StackValidationFailed", "Resource name may not contain \"/\"")
+            .at(Path::root().key("resources").key(name))
+    })
+}
+
+fn property_error(at: &Path, error: Box<(Path, Diagnostic)>) -> Diagnostic {
+    let (below, error) = *error;
+    let mut path = at.clone();
+    path.0.extend(below.0);
+    let text = format!("Property error: {path}: {}", error.message);
+    Diagnostic::new("StackValidationFailed", text).at(path)
+}
+
+/// A template that takes the place of a type must be like it (semantics.md §14).
+fn facade_error(definition: &Definition, provider: &Provider, catalog: &Catalog) -> Option<Diagnostic> {
+    let facade = &catalog.types.get(&definition.resource_type)?.resource_type;
+    let fail = |text: String| Some(Diagnostic::new("StackValidationFailed", text));
+    for (name, wanted) in &facade.properties {
+        match provider.resource_type.properties.get(name) {
+            None if wanted.required => {
+                return fail(format!("Required property {name} for facade {} missing in provider", facade.name));
+            }
+            Some(given) if !fits(wanted.kind, given.kind) => {
+                return fail(format!(
+                    "Property {name} type mismatch between facade {} ({}) and provider ({})",
+                    facade.name,
+                    wanted.kind.property_name(),
+                    given.kind.property_name(),
+                ));
+            }
+            _ => {}
+        }
+    }
+    for name in provider.resource_type.properties.keys() {
+        let required = provider.resource_type.properties.get(name).is_some_and(|property| property.required);
+        if required && !facade.properties.contains_key(name) {
+            return fail(format!("Provider requires property {name} unknown in facade {}", facade.name));
+        }
+    }
+    let outputs = provider.template.as_value().get(provider.template.words().outputs).and_then(Value::as_map);
+    for name in facade.attributes.keys().filter(|name| *name != "show") {
+        if !outputs.is_some_and(|outputs| outputs.contains_key(name)) {
+            return fail(format!("Attribute {name} for facade {} missing in provider", facade.name));
+        }
+    }
+    None
+}
+
+fn fits(wanted: kiln_template::constraint::DataType, given: kiln_template::constraint::DataType) -> bool {
+    use kiln_template::constraint::DataType;
+    wanted == given || (wanted == DataType::Integer && given == DataType::Number) || wanted == DataType::Any
+}

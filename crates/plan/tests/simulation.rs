@@ -1,0 +1,233 @@
+//! Generated stacks brought up, changed, broken, cut off and taken away, by seeds.
+//!
+//! The world here is a set of objects; the engine is a queue of operations that end in any order. At every step the
+//! planner must keep what it promises: nothing is made before what it requires, nothing is deleted before what
+//! required it, every request ends, and in the end there is what was asked for and nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kiln_plan::{Blame, Command, Event, Goal, Model, Outcome, Running, Target, Verdict};
+use kiln_resource::{Action, Failure, Operation, Resource, ResourceId, Status};
+use kiln_value::{Map, Value, value};
+use proptest::prelude::*;
+
+/// A resource of a generated template: its version (a change updates it), whether a change replaces it, and which
+/// earlier resources it requires.
+#[derive(Clone, Debug)]
+struct Wanted {
+    version: i64,
+    replace: bool,
+    requires: BTreeSet<usize>,
+}
+
+type Template = BTreeMap<usize, Wanted>;
+
+fn template(size: usize) -> impl Strategy<Value = Template> {
+    let one = (any::<bool>(), 0_i64..3, any::<bool>(), prop::collection::btree_set(0..size, 0..3));
+    prop::collection::vec(one, size).prop_map(|all| {
+        let present: BTreeSet<usize> = all.iter().enumerate().filter(|(_, r)| r.0).map(|(i, _)| i).collect();
+        all.into_iter()
+            .enumerate()
+            .filter(|(_, (there, ..))| *there)
+            .map(|(i, (_, version, replace, requires))| {
+                let requires = requires.into_iter().filter(|r| *r < i && present.contains(r)).collect();
+                (i, Wanted { version, replace, requires })
+            })
+            .collect()
+    })
+}
+
+struct World {
+    template: Template,
+    /// Rows as stored: what a crash leaves.
+    stored: BTreeMap<ResourceId, Resource>,
+    /// Objects that exist, with the version they were made or changed to.
+    objects: BTreeMap<ResourceId, i64>,
+    queue: Vec<ResourceId>,
+    made: BTreeSet<ResourceId>,
+    chance: u64,
+    failures: u64,
+    next_id: u128,
+}
+
+impl World {
+    fn draw(&mut self, below: u64) -> u64 {
+        self.chance = self.chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.chance >> 33) % below.max(1)
+    }
+
+    fn name(index: usize) -> String {
+        format!("r{index}")
+    }
+
+    fn index(name: &str) -> usize {
+        name[1..].parse().unwrap()
+    }
+
+    fn targets(&self) -> Vec<Target> {
+        self.template
+            .iter()
+            .map(|(i, wanted)| Target {
+                name: Self::name(*i),
+                requires: wanted.requires.iter().map(|r| Self::name(*r)).collect(),
+            })
+            .collect()
+    }
+
+    fn judge(&mut self, model: &Model, name: &str) -> Verdict {
+        let wanted = self.template[&Self::index(name)].clone();
+        for required in &wanted.requires {
+            let row = model.current(&Self::name(*required)).expect("required resource has a row");
+            assert!(row.state.status == Status::Complete, "{name} judged before r{required} is complete");
+            assert_eq!(self.objects.get(&row.id), Some(&self.template[required].version), "{name} before r{required}");
+        }
+        let definition = value!({"version": wanted.version});
+        match model.current(name) {
+            None => Verdict::Create { definition },
+            Some(row) if row.state.failed() || row.state.action == Action::Delete => {
+                Verdict::Replace { definition, why: vec!["failed".to_owned()] }
+            }
+            Some(row) if row.definition == definition => Verdict::Keep { definition: None },
+            Some(_) if wanted.replace => Verdict::Replace { definition, why: vec!["version".to_owned()] },
+            Some(_) => Verdict::Update { definition, before: Map::new(), changed: Map::new() },
+        }
+    }
+
+    /// Carries commands out; gives how the request ended, if it did.
+    fn carry_out(&mut self, model: &mut Model, commands: Vec<Command>) -> Option<(Action, Status)> {
+        let mut todo: std::collections::VecDeque<Command> = commands.into();
+        let mut end = None;
+        while let Some(command) = todo.pop_front() {
+            match command {
+                Command::Judge { serial, name, .. } => {
+                    let verdict = self.judge(model, &name);
+                    self.next_id += 1;
+                    let fresh = ResourceId(uuid::Uuid::from_u128(self.next_id));
+                    let kind = ("T".to_owned(), "T".to_owned());
+                    todo.extend(model.decide(Event::Judged { serial, name, verdict, fresh, kind }));
+                }
+                Command::Save(id) => {
+                    if let Some(row) = model.row(id) {
+                        self.stored.insert(id, row.clone());
+                    }
+                }
+                Command::Remove(id) => {
+                    assert!(!self.objects.contains_key(&id), "a row is forgotten while its object exists");
+                    self.stored.remove(&id);
+                }
+                Command::Start(id) | Command::Resume(id) => self.queue.push(id),
+                Command::Note(_) | Command::Interrupt(_) => {}
+                Command::RollBack { .. } => panic!("no rollback was asked for"),
+                Command::End { state, .. } => {
+                    assert!(end.is_none() && self.queue.is_empty(), "ended while something is under way");
+                    end = Some((state.action, state.status));
+                }
+            }
+        }
+        end
+    }
+
+    /// One operation ends, well or badly.
+    fn step(&mut self, model: &mut Model) -> Option<(Action, Status)> {
+        let which = usize::try_from(self.draw(self.queue.len() as u64)).unwrap();
+        let id = self.queue.swap_remove(which);
+        let row = self.stored[&id].clone();
+        let running = Running::from_value(&row.step).expect("a started row has a stored step");
+        let fails = self.draw(100) < self.failures;
+        match running.operation {
+            // A failed create may leave an object or not.
+            Operation::Create if !fails || self.draw(2) == 0 => {
+                // Found again after a crash, it is not made twice.
+                if self.made.insert(id) {
+                    self.objects.insert(id, row.definition.get("version").and_then(Value::as_i64).unwrap());
+                }
+            }
+            Operation::Update { .. } if !fails => {
+                self.objects.insert(id, running.definition.get("version").and_then(Value::as_i64).unwrap());
+            }
+            Operation::Delete if !fails => {
+                for other in self.stored.values().filter(|other| other.requires.contains(&id)) {
+                    assert!(!self.objects.contains_key(&other.id), "{} deleted before {}", row.name, other.name);
+                }
+                self.objects.remove(&id);
+            }
+            _ => {}
+        }
+        let outcome = if fails {
+            Outcome::Failed(Blame::of(&row.name, &Failure::other("ValueError", "bad luck")))
+        } else {
+            Outcome::Done(None)
+        };
+        let event = Event::Finished { row: id, physical_id: None, data: Map::new(), attributes: None, outcome };
+        let commands = model.decide(event);
+        self.carry_out(model, commands)
+    }
+
+    /// A request; `cut` says after how many operations another engine takes over or the next request comes.
+    fn request(&mut self, model: &mut Model, action: Action, generation: i64) -> Option<(Action, Status)> {
+        let targets = if action == Action::Delete { Vec::new() } else { self.targets() };
+        let event = Event::Begin { action, goal: Goal::Converge, generation, targets, rollback: false };
+        let commands = model.decide(event);
+        self.carry_out(model, commands)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_request_ends_in_what_was_asked_for(
+        templates in prop::collection::vec(template(9), 1..5),
+        cuts in prop::collection::vec(prop::option::of(0_usize..12), 5),
+        seed in any::<u64>(),
+        failures in prop_oneof![Just(0_u64), Just(20)],
+    ) {
+        let mut world = World {
+            template: Template::new(), stored: BTreeMap::new(), objects: BTreeMap::new(), queue: Vec::new(),
+            made: BTreeSet::new(), chance: seed, failures, next_id: 0,
+        };
+        let mut model = Model::new([]);
+        for (n, template) in templates.into_iter().enumerate() {
+            world.template = template;
+            let generation = i64::try_from(n).unwrap() + 1;
+            let action = if n == 0 { Action::Create } else { Action::Update };
+            let mut end = world.request(&mut model, action, generation);
+            let mut left = cuts[n];
+            while end.is_none() {
+                if left == Some(0) {
+                    if world.draw(2) == 0 {
+                        break; // The next request comes while this one is under way.
+                    }
+                    // The engine dies: another begins with what is stored.
+                    left = None;
+                    world.queue.clear();
+                    model = Model::new(world.stored.values().cloned());
+                    end = world.request(&mut model, action, generation);
+                    continue;
+                }
+                left = left.map(|left| left - 1);
+                prop_assert!(!world.queue.is_empty(), "stuck: {:?}", world.stored);
+                end = world.step(&mut model);
+            }
+            if let Some((_, Status::Complete)) = end {
+                let there: BTreeMap<usize, i64> = world.stored.values()
+                    .map(|row| (World::index(&row.name), world.objects[&row.id])).collect();
+                let wanted: BTreeMap<usize, i64> =
+                    world.template.iter().map(|(i, wanted)| (*i, wanted.version)).collect();
+                prop_assert_eq!(there, wanted);
+                prop_assert_eq!(world.objects.len(), world.template.len());
+            } else if end.is_some() {
+                prop_assert!(failures > 0, "failed without a failure");
+            }
+        }
+        // Away with it all: with no more failures this must succeed.
+        world.failures = 0;
+        let mut end = world.request(&mut model, Action::Delete, 100);
+        while end.is_none() {
+            prop_assert!(!world.queue.is_empty(), "stuck in delete");
+            end = world.step(&mut model);
+        }
+        prop_assert_eq!(end, Some((Action::Delete, Status::Complete)));
+        prop_assert!(world.stored.is_empty() && world.objects.is_empty());
+    }
+}
