@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 
 use indexmap::IndexMap;
-use kiln_value::{Diagnostic, Map, Value};
+use kiln_value::{Diagnostic, Map, Path, Value};
 
 use crate::function::{Function, fault};
 use crate::{Bound, Scope};
@@ -35,6 +35,8 @@ pub(crate) struct Call {
     pub(crate) function: &'static dyn Function,
     /// The parsed arguments; of an `if` the branch taken.
     pub(crate) args: Node,
+    /// Where in the template it stands.
+    pub(crate) path: Path,
 }
 
 /// Bytes of text or values, in one resolution.
@@ -118,10 +120,6 @@ impl Node {
         }
     }
 
-    pub(crate) fn is_call(&self) -> bool {
-        matches!(self, Self::Call(_))
-    }
-
     pub(crate) fn is_null(&self) -> bool {
         matches!(self, Self::Scalar(Value::Null))
     }
@@ -192,7 +190,7 @@ impl Node {
                 }
                 Value::Map(resolved)
             }
-            Self::Call(call) => return call.function.resolve(call, context),
+            Self::Call(call) => return call.function.resolve(call, context).map_err(|error| call.locate(error)),
             Self::Absent => return Ok(None),
         }))
     }
@@ -226,6 +224,11 @@ impl Node {
 }
 
 impl Call {
+    /// The error with the call's place, unless an inner call has given it one.
+    pub(crate) fn locate(&self, error: Diagnostic) -> Diagnostic {
+        if error.path.is_root() { error.at(self.path.clone()) } else { error }
+    }
+
     /// The arguments, resolved; null if absent.
     pub(crate) fn resolved_args(&self, context: &Context) -> Result<Value, Diagnostic> {
         self.args.resolve(context)

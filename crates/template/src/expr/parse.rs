@@ -127,7 +127,7 @@ impl<'a> Parser<'a> {
             }
         };
         function.check(name, &args)?;
-        Ok(Node::Call(Box::new(Call { name, function, args })))
+        Ok(Node::Call(Box::new(Call { name, function, args, path: place.path() })))
     }
 
     /// Decides an `if` and parses the branch it takes.
@@ -142,7 +142,9 @@ impl<'a> Parser<'a> {
             }
         };
         let path = Path::root().key(name);
-        let condition = Parser::new(self.bound, Mode::Condition).parse(condition, &path)?;
+        // Heat's text shows no more than the name of the `if`.
+        let condition =
+            Parser::new(self.bound, Mode::Condition).parse(condition, &path).map_err(|error| error.at(place.path()))?;
         let scope = Unbuilt::empty(self.bound);
         let context = Context::new(&scope);
         if condition::holds(&condition.resolve(&context)?, &context)? {

@@ -46,7 +46,7 @@ pub(crate) fn requires(
         }),
         Node::Call(call) => {
             requires(&call.args, context, &format!("{path}.{}", call.name), names)?;
-            if let Some(name) = call.function.reference(call, context, path)? {
+            if let Some(name) = call.function.reference(call, context, path).map_err(|error| call.locate(error))? {
                 names.insert(name);
             }
             Ok(())

@@ -19,8 +19,9 @@ pub(crate) fn validate(node: &Node, context: &Context, path: &Path) -> Result<()
             node => validate(node, context, &path.key(key)),
         }),
         Node::Call(call) => call.function.validate(call, context).map_err(|error| {
-            let path = path.key(call.name);
-            Diagnostic::new("StackValidationFailed", format!("{}: {}", shown(&path), error.message)).at(path)
+            let error = call.locate(error);
+            let message = format!("{}: {}", shown(&path.key(call.name)), error.message);
+            Diagnostic::new("StackValidationFailed", message).at(error.path.clone())
         }),
     }
 }

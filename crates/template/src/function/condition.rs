@@ -10,6 +10,10 @@ use crate::expr::{Call, Context, Node};
 pub(crate) struct If;
 
 impl Function for If {
+    fn summary(&self) -> &'static str {
+        "One of two values, by a condition."
+    }
+
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         call.args.resolve_nullable(context)
     }
@@ -32,6 +36,10 @@ pub(crate) fn holds(condition: &Value, context: &Context) -> Result<bool, Diagno
 pub(crate) struct Equals;
 
 impl Function for Equals {
+    fn summary(&self) -> &'static str {
+        "Whether two values are equal."
+    }
+
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         match args.as_list() {
             Some([_, _]) => Ok(()),
@@ -52,6 +60,10 @@ pub(crate) struct Not {
 }
 
 impl Function for Not {
+    fn summary(&self) -> &'static str {
+        "Whether a condition does not hold."
+    }
+
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         if self.listed {
             match args.as_list() {
@@ -79,6 +91,10 @@ impl Function for Not {
 pub(crate) struct All;
 
 impl Function for All {
+    fn summary(&self) -> &'static str {
+        "Whether all conditions of a list hold."
+    }
+
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         at_least_two(name, args)
     }
@@ -93,6 +109,10 @@ impl Function for All {
 pub(crate) struct Any;
 
 impl Function for Any {
+    fn summary(&self) -> &'static str {
+        "Whether any condition of a list holds."
+    }
+
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         at_least_two(name, args)
     }

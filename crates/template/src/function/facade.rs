@@ -18,6 +18,10 @@ impl ResourceFacade {
 }
 
 impl Function for ResourceFacade {
+    fn summary(&self) -> &'static str {
+        "Data of the parent stack's resource that this template provides."
+    }
+
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         match args.as_str() {
             Some(word) if self.words.contains(&word) => Ok(()),

@@ -10,6 +10,10 @@ use crate::expr::{Call, Context};
 pub(crate) struct GetFile;
 
 impl Function for GetFile {
+    fn summary(&self) -> &'static str {
+        "The content of a file that came with the template."
+    }
+
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         let name = call.name;
         let Value::Str(path) = call.resolved_args(context)? else {

@@ -42,6 +42,10 @@ fn join(
 pub(crate) struct Join;
 
 impl Function for Join {
+    fn summary(&self) -> &'static str {
+        "The texts of a list joined by a delimiter."
+    }
+
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         let usage =
             || format!("Incorrect arguments to \"{name}\" should be: \"{name}\" : [ \" \", [ \"str1\", \"str2\"]]");
@@ -71,6 +75,10 @@ impl Function for Join {
 pub(crate) struct JoinLists;
 
 impl Function for JoinLists {
+    fn summary(&self) -> &'static str {
+        "The items of lists joined by a delimiter to one text."
+    }
+
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         let usage =
             || format!("Incorrect arguments to \"{name}\" should be: \"{name}\" : [ \" \", [ \"str1\", \"str2\"] ...]");
@@ -106,6 +114,10 @@ pub(crate) struct Concat {
 }
 
 impl Function for Concat {
+    fn summary(&self) -> &'static str {
+        if self.unique { "Several lists in one, each item once." } else { "Several lists in one." }
+    }
+
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         let name = call.name;
         let args = call.resolved_args(context)?;
@@ -141,6 +153,10 @@ impl Function for Concat {
 pub(crate) struct Filter;
 
 impl Function for Filter {
+    fn summary(&self) -> &'static str {
+        "A list without certain values."
+    }
+
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         match args.as_list() {
             Some([_, _]) => Ok(()),
@@ -182,6 +198,10 @@ impl Function for Filter {
 pub(crate) struct Contains;
 
 impl Function for Contains {
+    fn summary(&self) -> &'static str {
+        "Whether a value is in a list or a text."
+    }
+
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         match args.as_list() {
             Some([_, _]) => Ok(()),

@@ -10,6 +10,10 @@ use crate::expr::{Call, Context};
 pub(crate) struct Merge;
 
 impl Function for Merge {
+    fn summary(&self) -> &'static str {
+        "Several maps in one; later ones win."
+    }
+
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         let name = call.name;
         let maps = match call.resolved_args(context)? {
@@ -60,6 +64,10 @@ impl Replace {
 }
 
 impl Function for Replace {
+    fn summary(&self) -> &'static str {
+        "A map with certain keys and values replaced."
+    }
+
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         let name = call.name;
         let usage = || format!("Incorrect arguments to \"{name}\" should be: {}", Self::example(name));

@@ -28,7 +28,7 @@ use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::LazyLock;
 
-use indexmap::IndexSet;
+use indexmap::IndexMap;
 use kiln_value::{Diagnostic, Value};
 
 use crate::expr::{AttributeUse, Call, Context, Mode, Node};
@@ -36,6 +36,9 @@ use crate::version::Release;
 
 /// What a function does. Implementations have no state: arguments and name are in the [`Call`].
 pub(crate) trait Function: Debug + Sync {
+    /// What it gives, in a line.
+    fn summary(&self) -> &'static str;
+
     /// Refuses arguments of a wrong shape when the template is parsed.
     ///
     /// `TypeError`, `ValueError` and `KeyError` become validation errors with the call's path.
@@ -246,22 +249,66 @@ static NAMES: LazyLock<HashMap<&'static str, Vec<&'static Row>>> = LazyLock::new
     names
 });
 
-/// The names of the functions of a release, in the order of the table, without removed ones.
+/// A function, as lists of a version's functions show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FunctionInfo {
+    /// The name by which templates call it.
+    pub name: &'static str,
+    /// What it gives, in a line.
+    pub summary: &'static str,
+}
+
+/// The functions of a release, in the order of the table, without removed ones.
 ///
 /// With `conditions` also those that may be called in conditions only.
-pub fn names(release: Release, conditions: bool) -> Vec<&'static str> {
-    let mut found = IndexSet::new();
+pub fn functions(release: Release, conditions: bool) -> Vec<FunctionInfo> {
     let modes: &[Mode] = if conditions { &[Mode::Value, Mode::Condition] } else { &[Mode::Value] };
+    let mut found = IndexMap::new();
     for mode in modes {
-        for row in ROWS.iter().filter(|row| row.since.dialect() == release.dialect() && row.since <= release) {
-            match lookup(release, *mode, row.name) {
-                Some((_, Entry::Invalid)) | None => {}
-                Some((_, Entry::Function(function))) if function.is_removed() => {}
-                Some((name, _)) => {
-                    found.insert(name);
-                }
-            }
+        for row in ROWS.iter().filter(|row| row.since.dialect() == release.dialect()) {
+            let summary = match lookup(release, *mode, row.name) {
+                Some((_, Entry::Function(function))) if !function.is_removed() => function.summary(),
+                Some((_, Entry::If { .. })) => condition::If.summary(),
+                Some((_, Entry::Ref)) => "The id of a resource or the value of a parameter.",
+                _ => continue,
+            };
+            found.entry(row.name).or_insert(FunctionInfo { name: row.name, summary });
         }
     }
-    found.into_iter().collect()
+    found.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Lines of `<version> <names>`, each version twice: without and with the functions of conditions.
+    const LISTED: &str = include_str!("../../tests/data/functions.txt");
+
+    #[test]
+    fn every_version_has_its_functions() {
+        let mut lines = LISTED.lines();
+        for release in Release::ALL {
+            for conditions in [false, true] {
+                let mut words = lines.next().unwrap().split_whitespace();
+                assert_eq!(words.next(), Some(release.name()));
+                let found: BTreeSet<_> = functions(release, conditions).iter().map(|function| function.name).collect();
+                assert_eq!(found, words.collect(), "{} {conditions}", release.name());
+            }
+        }
+        assert_eq!(lines.next(), None);
+    }
+
+    #[test]
+    fn conditions_refuse_functions_of_values() {
+        let lookup = |release, name| lookup(release, Mode::Condition, name).map(|(_, entry)| entry);
+        assert!(matches!(lookup(Hot20210416, "list_join"), Some(Entry::Invalid)));
+        assert!(matches!(lookup(Hot20161014, "yaql"), Some(Entry::Invalid)));
+        assert!(matches!(lookup(Hot20170901, "yaql"), Some(Entry::Function(_))));
+        assert!(matches!(lookup(Hot20210416, "Ref"), Some(Entry::Function(function)) if function.is_removed()));
+        assert!(matches!(lookup(Hot20141016, "Ref"), Some(Entry::Invalid)));
+        assert!(lookup(Hot20210416, "get_everything").is_none());
+    }
 }

@@ -13,6 +13,10 @@ use crate::scope::{character, position};
 pub(crate) struct GetParam;
 
 impl Function for GetParam {
+    fn summary(&self) -> &'static str {
+        "The value of a parameter."
+    }
+
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         let args = call.resolved_args(context)?;
         let name = call.name;
@@ -59,6 +63,10 @@ fn step<'a>(collection: Cow<'a, Value>, key: &Value) -> Option<Cow<'a, Value>> {
 pub(crate) struct ParamRef;
 
 impl Function for ParamRef {
+    fn summary(&self) -> &'static str {
+        "The value of a parameter."
+    }
+
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         let name = call.resolved_args(context)?;
         let value = match &name {

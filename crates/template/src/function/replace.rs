@@ -98,6 +98,14 @@ fn undefined(name: &str, key: &str) -> Diagnostic {
 }
 
 impl Function for Replace {
+    fn summary(&self) -> &'static str {
+        match self.care {
+            Care::Lax => "A text with keys replaced by values.",
+            Care::Strict => "A text with keys replaced by values, all of which must occur.",
+            Care::VeryStrict => "A text with keys replaced by values, all of which must occur and have a value.",
+        }
+    }
+
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         let [params, _] = self.parts(name, args)?;
         match *params {
@@ -159,7 +167,7 @@ enum Part<'a> {
 
 /// Replaces the first key everywhere, then the next in what lies between, so that replaced text is not scanned again.
 ///
-/// `found` takes the indexes of the keys that occur; `spend` is told the size before the text is made.
+/// `found` takes the indexes of the keys that occur; `spend` is told the size of what is put in before it is.
 fn replace(
     template: &str,
     pairs: &[(&str, String)],
@@ -177,6 +185,8 @@ fn replace(
                 next.push(part);
                 continue;
             };
+            let count = text.matches(key).count();
+            spend(count.saturating_mul(replacement.len() + size_of::<Part>()))?;
             for (position, piece) in text.split(key).enumerate() {
                 if position > 0 {
                     found.insert(index);
@@ -189,7 +199,5 @@ fn replace(
         }
         parts = next;
     }
-    let pieces = || parts.iter().map(|(Part::Text(text) | Part::Done(text))| *text);
-    spend(pieces().map(str::len).sum())?;
-    Ok(pieces().collect())
+    Ok(parts.into_iter().map(|(Part::Text(text) | Part::Done(text))| text).collect())
 }

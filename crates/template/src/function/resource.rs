@@ -20,6 +20,10 @@ fn find<'a>(name: &Value, context: &Context<'a>, path: &str) -> Result<&'a dyn R
 pub(crate) struct GetResource;
 
 impl Function for GetResource {
+    fn summary(&self) -> &'static str {
+        "The id of a resource."
+    }
+
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         Ok(Some(find(&call.resolved_args(context)?, context, "unknown")?.reference_id()))
     }
@@ -121,6 +125,10 @@ impl Parts<'_> {
 }
 
 impl Function for GetAttribute {
+    fn summary(&self) -> &'static str {
+        "An attribute of a resource."
+    }
+
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
         self.parts(name, args).map(drop)
     }

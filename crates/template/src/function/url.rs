@@ -66,6 +66,10 @@ fn check_port(name: &str, port: &Value, args: &Node) -> Result<(), Diagnostic> {
 }
 
 impl Function for MakeUrl {
+    fn summary(&self) -> &'static str {
+        "A URL of its parts."
+    }
+
     fn validate(&self, call: &Call, context: &Context) -> Result<(), Diagnostic> {
         validate_args(call, context)?;
         let name = call.name;
