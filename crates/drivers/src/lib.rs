@@ -3,6 +3,7 @@
 mod call;
 pub mod heat;
 mod neutron;
+mod nova;
 mod path;
 mod rest;
 mod validation;
@@ -17,6 +18,7 @@ pub fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
     if resource_type.driver == DriverKind::None {
         return None;
     }
-    let own = heat::driver_for(resource_type).or_else(|| neutron::driver_for(resource_type));
+    let services = [heat::driver_for, neutron::driver_for, nova::driver_for];
+    let own = services.iter().find_map(|driver_for| driver_for(resource_type));
     own.or_else(|| Some(Arc::new(rest::RestDriver::new(resource_type)?)))
 }

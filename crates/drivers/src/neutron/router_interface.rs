@@ -1,7 +1,7 @@
 //! OS::Neutron::RouterInterface
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Operation, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Operation, Step};
 use kiln_value::{Diagnostic, Map, Value};
 
 use super::NEUTRON;
@@ -55,13 +55,11 @@ impl Driver for RouterInterface {
                 }
                 Ok(Step::done())
             }
-            Operation::Check => match self.port(cx).await? {
-                Some(_) => Ok(Step::done()),
-                None => {
-                    let message = format!("The Resource ({}) could not be found.", cx.facts.name);
-                    Err(Failure::new(kiln_resource::FailureKind::NotFound, "EntityNotFound", message))
-                }
-            },
+            Operation::Check if self.port(cx).await?.is_some() => Ok(Step::done()),
+            Operation::Check => {
+                let message = format!("The Resource ({}) could not be found.", cx.facts.name);
+                Err(Failure::new(FailureKind::NotFound, "EntityNotFound", message))
+            }
             Operation::Update { .. } => Ok(Step::replace()),
             Operation::Suspend | Operation::Resume => Ok(Step::done()),
         }

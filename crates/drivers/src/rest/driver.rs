@@ -151,7 +151,9 @@ impl RestDriver {
         } else {
             self.wait_ready()
         };
-        Ok(step.id(id))
+        let mut step = step.id(id);
+        step.data = self.shape.keep(cx.facts, object);
+        Ok(step)
     }
 
     fn wait_ready(&self) -> Step {
@@ -258,9 +260,19 @@ impl RestDriver {
         }
         // A name that the user chose may be that of another object: only the token tells.
         let body = self.create_body(cx).await?;
-        let Some(key) = self.mark(cx.facts, &body) else { return Ok(None) };
+        let Some(key) = self.mark(cx.facts, &body) else { return self.find_by_likeness(cx, &body).await };
         let found = self.list(cx, &[(key, cx.facts.token.as_str())]).await?;
         Ok(found.into_iter().find(|object| object.str_at(key) == Some(cx.facts.token.as_str())))
+    }
+
+    /// The object of the given name, where the type can tell that it is the one.
+    async fn find_by_likeness(&self, cx: &Context<'_>, body: &Map) -> Result<Option<Value>, Failure> {
+        let Some(name) = body.get(&self.rest.id).and_then(Value::as_str) else { return Ok(None) };
+        match self.show(cx, name).await {
+            Ok(object) if self.shape.is_ours(cx.facts, &object) == Some(true) => Ok(Some(object)),
+            Err(failure) if !failure.is_not_found() => Err(failure),
+            _ => Ok(None),
+        }
     }
 }
 

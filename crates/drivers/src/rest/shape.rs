@@ -31,6 +31,19 @@ pub(crate) trait Shape: Send + Sync {
         Ok(())
     }
 
+    /// Entries of the resource's data from the object as the create's answer has it.
+    fn keep(&self, facts: &Facts, object: &Value) -> Map {
+        let _ = (facts, object);
+        Map::new()
+    }
+
+    /// Whether an object of the given name is the one that a lost create made, where that can be told by other than the
+    /// name and the mark.
+    fn is_ours(&self, facts: &Facts, object: &Value) -> Option<bool> {
+        let _ = (facts, object);
+        None
+    }
+
     /// Further requests before an update's own. May run more than once.
     async fn before_update(&self, cx: &Context<'_>, id: &str, change: &Edit<'_>) -> Result<(), Failure> {
         let _ = (cx, id, change);

@@ -1,0 +1,112 @@
+//! OS::Nova::Flavor
+
+use async_trait::async_trait;
+use kiln_resource::{Context, Facts, Failure, FailureKind};
+use kiln_value::{Map, Value, value};
+
+use crate::call::Service;
+use crate::path;
+use crate::rest::{Edit, Shape};
+
+const COMPUTE: Service = Service("compute");
+
+/// A flavor with its extra specifications and the projects that may use it.
+pub(super) struct Flavor;
+
+#[async_trait]
+impl Shape for Flavor {
+    async fn create_body(&self, _cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
+        // An empty id is one for Nova to choose.
+        if body.get("id").is_some_and(|id| !id.is_truthy() || id.as_str() == Some("auto")) {
+            body.shift_remove("id");
+        }
+        Ok(())
+    }
+
+    fn has_more(&self, facts: &Facts) -> bool {
+        facts.property("extra_specs").is_truthy() || !facts.property("is_public").is_truthy()
+    }
+
+    async fn after_create(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+        let specs = cx.facts.property("extra_specs");
+        if specs.is_truthy() {
+            add_specs(cx, id, specs).await?;
+        }
+        if cx.facts.property("is_public").is_truthy() {
+            return Ok(());
+        }
+        let own = cx.cloud.project_id().await?;
+        let given = projects(cx.facts.property("tenants"));
+        let projects = if given.is_empty() { vec![own.as_str()] } else { given };
+        for project in projects {
+            allow(cx, id, project).await?;
+        }
+        Ok(())
+    }
+
+    async fn before_update(&self, cx: &Context<'_>, id: &str, edit: &Edit<'_>) -> Result<(), Failure> {
+        if let Some(specs) = edit.changed.get("extra_specs") {
+            let path = specs_path(id);
+            let present = COMPUTE.show(cx, &path, "extra_specs").await?;
+            for key in present.as_map().into_iter().flat_map(Map::keys) {
+                if specs.get(key).is_none() {
+                    COMPUTE.delete(cx, format!("{path}/{}", path::segment(key))).await?;
+                }
+            }
+            if specs.is_truthy() {
+                add_specs(cx, id, specs).await?;
+            }
+        }
+        match edit.changed.get("tenants") {
+            Some(wanted) if !cx.facts.property("is_public").is_truthy() => set_projects(cx, id, wanted).await,
+            _ => Ok(()),
+        }
+    }
+
+    async fn attribute(&self, cx: &Context<'_>, object: &Value, name: &str) -> Result<Option<Value>, Failure> {
+        if name != "extra_specs" {
+            return Ok(None);
+        }
+        let id = object.str_at("id").unwrap_or_default();
+        COMPUTE.show(cx, specs_path(id), "extra_specs").await.map(Some)
+    }
+}
+
+fn specs_path(id: &str) -> String {
+    format!("/flavors/{}/os-extra_specs", path::segment(id))
+}
+
+fn projects(tenants: &Value) -> Vec<&str> {
+    tenants.as_list().unwrap_or_default().iter().filter_map(Value::as_str).collect()
+}
+
+/// Nova's extra specifications are texts.
+async fn add_specs(cx: &Context<'_>, id: &str, specs: &Value) -> Result<(), Failure> {
+    let texts: Value =
+        specs.as_map().into_iter().flatten().map(|(k, v)| (k.clone(), kiln_value::text::str(v))).collect();
+    COMPUTE.post(cx, specs_path(id), value!({"extra_specs": texts})).await.map(|_| ())
+}
+
+async fn allow(cx: &Context<'_>, id: &str, project: &str) -> Result<(), Failure> {
+    let action = value!({"addTenantAccess": {"tenant": project}});
+    match COMPUTE.post(cx, format!("/flavors/{}/action", path::segment(id)), action).await {
+        // It may already.
+        Err(failure) if failure.kind == FailureKind::Conflict => Ok(()),
+        outcome => outcome.map(|_| ()),
+    }
+}
+
+async fn set_projects(cx: &Context<'_>, id: &str, wanted: &Value) -> Result<(), Failure> {
+    let flavor = path::segment(id);
+    let present = COMPUTE.list(cx, format!("/flavors/{flavor}/os-flavor-access"), &[], "flavor_access").await?;
+    let present: Vec<&str> = present.iter().filter_map(|access| access.str_at("tenant_id")).collect();
+    let wanted = projects(wanted);
+    for project in present.iter().filter(|project| !wanted.contains(project)) {
+        let action = value!({"removeTenantAccess": {"tenant": *project}});
+        crate::call::absent_is_fine(COMPUTE.post(cx, format!("/flavors/{flavor}/action"), action).await)?;
+    }
+    for project in wanted.iter().filter(|project| !present.contains(project)) {
+        allow(cx, id, project).await?;
+    }
+    Ok(())
+}

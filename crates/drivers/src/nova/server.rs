@@ -1,0 +1,301 @@
+//! OS::Nova::Server
+
+mod attributes;
+mod block_devices;
+mod create;
+mod interfaces;
+mod networks;
+mod update;
+mod user_data;
+mod validation;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kiln_resource::{Change, Context, Driver, Facts, Failure, FailureKind, Operation, Sibling, Step};
+use kiln_value::{Diagnostic, Map, Value, value};
+
+use self::networks::INTERNAL_PORTS;
+use crate::call::{Service, take};
+use crate::path;
+
+/// Nova.
+const COMPUTE: Service = Service("compute");
+
+/// A server.
+pub(super) struct Server;
+
+/// States in which a server is on its way: Heat waits in all of them.
+const ON_ITS_WAY: &[&str] = &[
+    "BUILD",
+    "HARD_REBOOT",
+    "PASSWORD",
+    "REBOOT",
+    "RESCUE",
+    "RESIZE",
+    "REVERT_RESIZE",
+    "SHUTOFF",
+    "SUSPENDED",
+    "VERIFY_RESIZE",
+];
+
+/// How long to wait before the look after `looks` others: soon at first, then less often.
+fn pace(looks: i64) -> Duration {
+    let looks = u32::try_from(looks).unwrap_or(0).min(20);
+    Duration::from_millis(500).mul_f64(1.2_f64.powf(f64::from(looks))).min(Duration::from_secs(5))
+}
+
+/// Waits for the server to be active.
+fn building(looks: i64) -> Step {
+    Step::wait(value!({"stage": "build", "looks": looks}), pace(looks))
+}
+
+fn waiting(stage: &str, looks: i64) -> Step {
+    Step::wait(value!({"stage": stage, "looks": looks}), pace(looks))
+}
+
+fn server_path(id: &str) -> String {
+    format!("/servers/{}", path::segment(id))
+}
+
+/// The server as it is now.
+async fn show(cx: &Context<'_>, id: &str) -> Result<Value, Failure> {
+    COMPUTE.show(cx, server_path(id), "server").await
+}
+
+/// The server as it is now; `None` where Nova is too busy to tell, which a look later may mend.
+async fn peek(cx: &Context<'_>, id: &str) -> Result<Option<Value>, Failure> {
+    match show(cx, id).await {
+        Ok(server) => Ok(Some(server)),
+        Err(failure) if matches!(failure.kind, FailureKind::Unavailable | FailureKind::OverLimit) => {
+            tracing::warn!(id, %failure, "a server cannot be looked at now");
+            Ok(None)
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Has the server do something.
+async fn act(cx: &Context<'_>, id: &str, action: Value) -> Result<Value, Failure> {
+    COMPUTE.post(cx, format!("{}/action", server_path(id)), action).await
+}
+
+/// The state; some clouds append another in brackets.
+fn status(server: &Value) -> &str {
+    server.str_at("status").unwrap_or("UNKNOWN").split('(').next().unwrap_or_default()
+}
+
+fn task_state(server: &Value) -> Option<&str> {
+    server.str_at("OS-EXT-STS:task_state")
+}
+
+/// Whether the server is active; an error if it will not be.
+fn is_active(server: &Value, name: &str) -> Result<bool, Failure> {
+    match status(server) {
+        "ACTIVE" => Ok(true),
+        status if ON_ITS_WAY.contains(&status) => Ok(false),
+        "ERROR" => {
+            let fault = server.get("fault");
+            let message = fault.and_then(|f| f.str_at("message")).unwrap_or("Unknown");
+            let code = fault.and_then(|f| f.get("code")).map_or_else(|| "Unknown".into(), kiln_value::text::str);
+            Err(Failure::in_error("ERROR", &format!("Message: {message}, Code: {code}")))
+        }
+        status => Err(Failure::unknown_status(&format!("{name} is not active"), status, "Unknown")),
+    }
+}
+
+async fn set_tags(cx: &Context<'_>, id: &str, tags: &Value) -> Result<(), Failure> {
+    let tags = if tags.is_null() { Value::List(Vec::new()) } else { tags.clone() };
+    let path = format!("{}/tags", server_path(id));
+    let request = kiln_resource::Request::new(COMPUTE.0, kiln_resource::Method::Put, path);
+    cx.cloud.call(request.body(value!({"tags": tags})).microversion("2.26")).await.map(|_| ())
+}
+
+async fn look_after_build(cx: &Context<'_>, id: &str, looks: i64) -> Result<Step, Failure> {
+    let Some(server) = peek(cx, id).await? else { return Ok(building(looks + 1)) };
+    if !is_active(&server, "Server")? {
+        return Ok(building(looks + 1));
+    }
+    let tags = cx.facts.property("tags");
+    if tags.is_truthy() {
+        set_tags(cx, id, tags).await?;
+    }
+    Ok(Step::done())
+}
+
+async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
+    let Some(id) = cx.facts.physical_id.as_deref() else {
+        // A create that failed early may have left ports.
+        let ports = networks::marked(cx).await?;
+        let left = ports.iter().filter_map(|port| port.str_at("id"));
+        for port in left {
+            networks::delete_port(cx, port).await?;
+        }
+        return delete_ports(cx).await;
+    };
+    match COMPUTE.delete(cx, server_path(id)).await {
+        Ok(()) => Ok(waiting("gone", 0)),
+        Err(failure) => Err(failure),
+    }
+}
+
+async fn look_after_delete(cx: &Context<'_>, id: &str, looks: i64) -> Result<Step, Failure> {
+    let server = match peek(cx, id).await {
+        Ok(None) => return Ok(waiting("gone", looks + 1)),
+        Ok(Some(server)) => server,
+        Err(failure) if failure.is_not_found() => return delete_ports(cx).await,
+        Err(failure) => return Err(failure),
+    };
+    // The status stays until the delete is over.
+    if task_state(&server) == Some("deleting") {
+        return Ok(waiting("gone", looks + 1));
+    }
+    match status(&server) {
+        "DELETED" => return delete_ports(cx).await,
+        "SOFT_DELETED" => drop(act(cx, id, value!({"forceDelete": null})).await),
+        "ERROR" => {
+            let fault = server.get("fault");
+            let message = fault.and_then(|f| f.str_at("message")).unwrap_or("Unknown");
+            let code = fault.and_then(|f| f.get("code")).map_or_else(|| "None".into(), kiln_value::text::str);
+            let name = server.str_at("name").unwrap_or_default();
+            return Err(Failure::in_error("ERROR", &format!("Server {name} delete failed: ({code}) {message}")));
+        }
+        _ => {}
+    }
+    Ok(waiting("gone", looks + 1))
+}
+
+/// Takes the ports away that Kiln made for the server.
+async fn delete_ports(cx: &Context<'_>) -> Result<Step, Failure> {
+    let ports = networks::internal_ports(&cx.facts.data);
+    for port in &ports {
+        networks::delete_port(cx, port).await?;
+    }
+    let step = Step::done();
+    Ok(if ports.is_empty() { step } else { step.data(INTERNAL_PORTS, Value::Null) })
+}
+
+async fn check(cx: &Context<'_>) -> Result<Step, Failure> {
+    let server = show(cx, cx.facts.require_id()?).await?;
+    let status = status(&server);
+    if status == "ACTIVE" {
+        return Ok(Step::done());
+    }
+    Err(Failure::other("Error", format!("'status': expected 'ACTIVE', got '{status}'")))
+}
+
+/// Puts the server to sleep or wakes it up.
+async fn turn(cx: &Context<'_>, action: &str, wanted: &str) -> Result<Step, Failure> {
+    let Some(id) = cx.facts.physical_id.as_deref() else {
+        return Err(Failure::other("Error", format!("Cannot {action} {}, resource_id not set", cx.facts.name)));
+    };
+    let server = show(cx, id).await.map_err(|failure| {
+        let missing = Failure::new(FailureKind::NotFound, "NotFound", format!("Failed to find server {id}"));
+        if failure.is_not_found() { missing } else { failure }
+    })?;
+    if status(&server) == wanted {
+        return Ok(Step::done());
+    }
+    act(cx, id, Value::from_iter([(action, Value::Null)])).await?;
+    Ok(waiting(action, 0))
+}
+
+async fn look_after_suspend(cx: &Context<'_>, id: &str, looks: i64) -> Result<Step, Failure> {
+    let Some(server) = peek(cx, id).await? else { return Ok(waiting("suspend", looks + 1)) };
+    match status(&server) {
+        "SUSPENDED" => Ok(Step::done()),
+        status if status == "ACTIVE" || ON_ITS_WAY.contains(&status) => Ok(waiting("suspend", looks + 1)),
+        status => {
+            let what = format!("Suspend of server {} failed", server.str_at("name").unwrap_or_default());
+            Err(Failure::unknown_status(&what, status, "Unknown"))
+        }
+    }
+}
+
+async fn look_after_resume(cx: &Context<'_>, id: &str, looks: i64) -> Result<Step, Failure> {
+    match peek(cx, id).await? {
+        Some(server) if is_active(&server, "Server")? => Ok(Step::done()),
+        _ => Ok(waiting("resume", looks + 1)),
+    }
+}
+
+#[async_trait]
+impl Driver for Server {
+    async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
+        match operation {
+            Operation::Create => create::start(cx).await,
+            Operation::Update { before, changed } => update::start(cx, before, changed).await,
+            Operation::Delete => delete(cx).await,
+            Operation::Check => check(cx).await,
+            Operation::Suspend => turn(cx, "suspend", "SUSPENDED").await,
+            Operation::Resume => turn(cx, "resume", "ACTIVE").await,
+        }
+    }
+
+    async fn poll(&self, cx: &Context<'_>, _operation: &Operation, state: &Value) -> Result<Step, Failure> {
+        let id = cx.facts.require_id()?;
+        let looks = state.get("looks").and_then(Value::as_i64).unwrap_or(0);
+        match state.str_at("stage") {
+            Some("update") => update::poll(cx, id, state).await,
+            Some("gone") => look_after_delete(cx, id, looks).await,
+            Some("suspend") => look_after_suspend(cx, id, looks).await,
+            Some("resume") => look_after_resume(cx, id, looks).await,
+            _ => look_after_build(cx, id, looks).await,
+        }
+    }
+
+    async fn find(&self, cx: &Context<'_>) -> Result<Option<Step>, Failure> {
+        create::find(cx).await
+    }
+
+    async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
+        attributes::read(cx, names).await
+    }
+
+    fn needs_replace(&self, change: &Change) -> bool {
+        update::needs_replace(change)
+    }
+
+    async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {
+        let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(true) };
+        match show(cx, id).await {
+            Ok(server) => Ok(matches!(status(&server), "ERROR" | "DELETED" | "SOFT_DELETED")),
+            Err(failure) if failure.is_not_found() => Ok(true),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        validation::validate(facts)
+    }
+
+    /// Which subnet an interface will be on is not known: all subnets of its networks are made first, and those of
+    /// unknown networks too.
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
+        let networks = this.properties.get("networks").and_then(Value::as_list).unwrap_or_default();
+        if networks.is_empty() {
+            return Vec::new();
+        }
+        let own = |network: &Value| {
+            ["network", "uuid"].iter().find_map(|key| network.get(key).filter(|id| !id.is_null()).cloned())
+        };
+        let own: Vec<Option<Value>> = networks.iter().map(own).collect();
+        let subnets = siblings.iter().filter(|sibling| sibling.resource_type == "OS::Neutron::Subnet");
+        let may_be_on = |subnet: &&Sibling<'_>| {
+            let network = ["network", "network_id"].iter().find_map(|key| subnet.properties.get(*key));
+            match network.filter(|network| network.is_truthy()) {
+                None => true,
+                Some(network) => own.iter().any(|own| own.as_ref().is_none_or(|own| own == network)),
+            }
+        };
+        subnets.filter(may_be_on).map(|subnet| subnet.name.to_owned()).collect()
+    }
+}
+
+/// The list under a key of an answer.
+fn items(body: Value, key: &str) -> Vec<Value> {
+    match take(body, key) {
+        Value::List(items) => items,
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,225 @@
+//! The request that makes a server.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use kiln_resource::{Context, Facts, Failure, Method, Request, Step};
+use kiln_value::{Map, Value, value};
+
+use super::networks::{self, INTERNAL_PORTS};
+use super::user_data::{self, Format};
+use super::{COMPUTE, block_devices, building};
+
+/// The server's name: given or physical.
+pub(super) fn name(facts: &Facts) -> &str {
+    facts.property("name").as_str().filter(|name| !name.is_empty()).unwrap_or(&facts.physical_name)
+}
+
+/// Whether only a mark tells the server apart from others of its name.
+fn needs_mark(facts: &Facts) -> bool {
+    facts.property("name").is_truthy()
+}
+
+/// Makes the server, with the ports that it needs.
+pub(super) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
+    let given = cx.facts.property("networks");
+    let allocation = networks::allocation(given);
+    let interfaces = networks::prepare(
+        cx,
+        match allocation {
+            Some(_) => &[],
+            None => given.as_list().unwrap_or_default(),
+        },
+    )
+    .await?;
+    let (body, version) = match request(cx, allocation, &interfaces.request).await {
+        Ok(request) => request,
+        Err(failure) => {
+            networks::discard(cx, &interfaces.made).await;
+            return Err(failure);
+        }
+    };
+    let request = Request::new(COMPUTE.0, Method::Post, "/servers").body(body).microversion(version);
+    match cx.cloud.call(request).await {
+        Ok(response) => {
+            let server = response.body.get("server").and_then(|server| server.str_at("id"));
+            let id = server.ok_or_else(|| Failure::other("Error", "Nova has made a server without an id"))?;
+            Ok(made(id, &interfaces.made))
+        }
+        Err(failure) => {
+            // Where the server may be there after all, it still needs its ports.
+            if failure.kind != kiln_resource::FailureKind::Unavailable {
+                networks::discard(cx, &interfaces.made).await;
+            }
+            Err(failure)
+        }
+    }
+}
+
+fn made(id: &str, ports: &[String]) -> Step {
+    let step = building(0).id(id);
+    if ports.is_empty() { step } else { step.data(INTERNAL_PORTS, networks::ports_entry(ports)) }
+}
+
+/// The server that a lost create made: by its unique name, or by its mark where the name was given.
+pub(super) async fn find(cx: &Context<'_>) -> Result<Option<Step>, Failure> {
+    let name = name(cx.facts);
+    // Nova takes the name as a regular expression.
+    let pattern = format!("^{}$", escape(name));
+    let request = Request::new(COMPUTE.0, Method::Get, "/servers/detail").query("name", pattern).microversion("2.19");
+    let body = cx.cloud.call(request).await?.body;
+    let servers = body.get("servers").and_then(Value::as_list).unwrap_or_default();
+    let is_ours = |server: &&Value| {
+        server.str_at("name") == Some(name)
+            && (!needs_mark(cx.facts) || server.str_at("description") == Some(&cx.facts.token))
+    };
+    let Some(id) = servers.iter().find(is_ours).and_then(|server| server.str_at("id")) else { return Ok(None) };
+    let ports = networks::marked(cx).await?;
+    let ports: Vec<String> = ports.iter().filter_map(|port| port.str_at("id").map(str::to_owned)).collect();
+    Ok(Some(made(id, &ports)))
+}
+
+/// A text for a regular expression that stands for itself.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if !c.is_alphanumeric() && !"_- ".contains(c) {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// The body, and the oldest microversion that knows all that is asked for.
+async fn request(
+    cx: &Context<'_>,
+    allocation: Option<&str>,
+    interfaces: &Value,
+) -> Result<(Value, &'static str), Failure> {
+    let facts = cx.facts;
+    let mut server = Map::new();
+    server.insert("name".into(), name(facts).into());
+    server.insert("imageRef".into(), facts.property("image").as_str().unwrap_or_default().into());
+    server.insert("flavorRef".into(), facts.property("flavor").clone());
+    let mut version = (2, 1);
+    if needs_mark(facts) {
+        server.insert("description".into(), facts.token.as_str().into());
+        version = version.max((2, 19));
+    }
+    let user_data = user_data(cx).await?;
+    if !user_data.is_empty() {
+        server.insert("user_data".into(), user_data::encode(&user_data).into());
+    }
+    if let Some(metadata) = facts.property("metadata").as_map().filter(|m| !m.is_empty()) {
+        server.insert("metadata".into(), metadata_texts(metadata));
+    }
+    for (property, key) in [
+        ("key_name", "key_name"),
+        ("availability_zone", "availability_zone"),
+        ("config_drive", "config_drive"),
+        ("diskConfig", "OS-DCF:diskConfig"),
+        ("admin_pass", "adminPass"),
+        ("reservation_id", "reservation_id"),
+    ] {
+        let value = facts.property(property);
+        if !value.is_null() && value.as_str() != Some("") {
+            server.insert(key.into(), value.clone());
+        }
+    }
+    if let Some(files) = personality(facts) {
+        server.insert("personality".into(), files);
+    }
+    let groups = facts.property("security_groups").as_list().unwrap_or_default();
+    if !groups.is_empty() {
+        server.insert("security_groups".into(), groups.iter().map(|group| value!({"name": group})).collect());
+    }
+    block_devices::add(facts, &mut server);
+    if block_devices::has_volume_type(facts) {
+        version = version.max((2, 67));
+    }
+    match allocation {
+        Some(how) => {
+            server.insert("networks".into(), how.into());
+            version = version.max((2, 37));
+        }
+        None if interfaces.is_truthy() => {
+            server.insert("networks".into(), interfaces.clone());
+        }
+        // From 2.37 on the networks must be told; this is what leaving them out meant.
+        None if version >= (2, 37) => {
+            server.insert("networks".into(), "auto".into());
+        }
+        None => {}
+    }
+    if interfaces.as_list().unwrap_or_default().iter().any(|interface| interface.get("tag").is_some()) {
+        version = version.max((2, 42));
+    }
+    let mut body = value!({"server": server});
+    if let (Some(hints), Some(body)) = (hints(facts), body.as_map_mut()) {
+        body.insert("os:scheduler_hints".into(), hints);
+    }
+    let version = match version {
+        (2, 67) => "2.67",
+        (2, 42) => "2.42",
+        (2, 37) => "2.37",
+        (2, 19) => "2.19",
+        _ => "2.1",
+    };
+    Ok((body, version))
+}
+
+/// The user data as the guest gets it.
+pub(super) async fn user_data(cx: &Context<'_>) -> Result<String, Failure> {
+    let facts = cx.facts;
+    let format = Format::parse(facts.property("user_data_format").as_str());
+    let cfn_url = match format {
+        Format::CfnTools => cx.cloud.endpoint("cloudformation").await?,
+        Format::Raw | Format::SoftwareConfig => None,
+    };
+    let text = facts.property("user_data").as_str().unwrap_or_default();
+    // Any text that stands in no part will do; the same for the same attempt, so that a repeated request is the same.
+    let boundary = format!("{:020}", cx.seed);
+    Ok(user_data::build(format, text, &facts.metadata, cfn_url.as_deref(), &boundary))
+}
+
+/// Nova's metadata has texts only: all else is written as JSON.
+pub(super) fn metadata_texts(metadata: &Map) -> Value {
+    let texts = metadata.iter().map(|(key, value)| match value {
+        Value::Str(text) => (key.clone(), Value::from(text)),
+        other => (key.clone(), kiln_value::text::json(other).into()),
+    });
+    texts.collect()
+}
+
+/// Files put into the server: path → text.
+pub(super) fn personality(facts: &Facts) -> Option<Value> {
+    let files = facts.property("personality").as_map().filter(|files| !files.is_empty())?;
+    let file = |(path, text): (&String, &Value)| {
+        let contents = STANDARD.encode(text.as_str().unwrap_or_default());
+        value!({"path": path, "contents": contents})
+    };
+    Some(files.iter().map(file).collect())
+}
+
+fn hints(facts: &Facts) -> Option<Value> {
+    let given = facts.property("scheduler_hints").as_map()?;
+    let hints: Map = given.iter().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k.clone(), v.clone())).collect();
+    (!hints.is_empty()).then_some(Value::Map(hints))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_is_made_of_texts() {
+        let given = value!({"a": "text", "n": 1, "l": [true, null]});
+        let expected = value!({"a": "text", "n": "1", "l": "[true, null]"});
+        assert_eq!(metadata_texts(given.as_map().unwrap()), expected);
+    }
+
+    #[test]
+    fn names_are_escaped_for_novas_filter() {
+        assert_eq!(escape("web-1 (a.b)"), "web-1 \\(a\\.b\\)");
+    }
+}

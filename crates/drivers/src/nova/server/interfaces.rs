@@ -1,0 +1,211 @@
+//! From the interfaces that a server has to those that its template wants.
+
+use kiln_resource::{Context, Failure};
+use kiln_value::{Map, Value, value};
+
+use super::networks;
+
+/// What an interface is: what a template asks for (not all of it), or what Nova says (all of it).
+#[derive(Clone, Debug, PartialEq)]
+struct Interface {
+    port: Option<String>,
+    network: Option<String>,
+    fixed_ip: Option<String>,
+    subnet: Option<String>,
+}
+
+impl Interface {
+    fn of_template(network: &Value) -> Self {
+        let text = |key: &str| network.str_at(key).filter(|t| !t.is_empty()).map(str::to_owned);
+        Self { port: text("port"), network: text("network"), fixed_ip: text("fixed_ip"), subnet: text("subnet") }
+    }
+
+    fn of_nova(interface: &Value) -> Self {
+        let address = interface.get("fixed_ips").and_then(|ips| ips.at(0));
+        let text = |value: Option<&str>| value.map(str::to_owned);
+        Self {
+            port: text(interface.str_at("port_id")),
+            network: text(interface.str_at("net_id")),
+            fixed_ip: text(address.and_then(|a| a.str_at("ip_address"))),
+            subnet: text(address.and_then(|a| a.str_at("subnet_id"))),
+        }
+    }
+
+    /// Whether all that this wish says is so in the other.
+    fn holds_in(&self, other: &Self) -> bool {
+        let holds = |own: &Option<String>, other: &Option<String>| own.is_none() || own == other;
+        holds(&self.port, &other.port)
+            && holds(&self.network, &other.network)
+            && holds(&self.fixed_ip, &other.fixed_ip)
+            && holds(&self.subnet, &other.subnet)
+    }
+}
+
+/// Which interfaces go and which wishes are new.
+#[derive(Debug, PartialEq)]
+struct Difference {
+    /// Ports to detach.
+    gone: Vec<String>,
+    /// Indexes of wishes that no interface fulfils.
+    new: Vec<usize>,
+    /// Wishes that are fulfilled already: index and port.
+    kept: Vec<(usize, String)>,
+}
+
+/// Compares; an interface stays with the wish that it was made for, where that wish is still there.
+fn difference(present: &[Interface], former: &[Interface], wanted: &[Interface]) -> Difference {
+    let mut left: Vec<(&Interface, Option<&Interface>)> = present.iter().map(|is| (is, None)).collect();
+    for was in former {
+        if let Some((_, slot)) = left.iter_mut().find(|(is, slot)| slot.is_none() && was.holds_in(is)) {
+            *slot = Some(was);
+        }
+    }
+    let mut difference = Difference { gone: Vec::new(), new: Vec::new(), kept: Vec::new() };
+    let mut open: Vec<usize> = Vec::new();
+    let mut take = |index: usize, wish: &Interface, must_be_same: bool, kept: &mut Vec<(usize, String)>| {
+        let fits =
+            |(is, was): &(&Interface, Option<&Interface>)| wish.holds_in(is) && (!must_be_same || *was == Some(wish));
+        let Some(at) = left.iter().position(fits) else { return false };
+        kept.push((index, left.remove(at).0.port.clone().unwrap_or_default()));
+        true
+    };
+    // Without a former wish the one interface is whatever Nova chose: it goes.
+    let may_keep = !former.is_empty();
+    for (index, wish) in wanted.iter().enumerate() {
+        if !(may_keep && take(index, wish, true, &mut difference.kept)) {
+            open.push(index);
+        }
+    }
+    for index in open {
+        let kept = may_keep && wanted.get(index).is_some_and(|wish| take(index, wish, false, &mut difference.kept));
+        if !kept {
+            difference.new.push(index);
+        }
+    }
+    difference.gone = left.into_iter().filter_map(|(is, _)| is.port.clone()).collect();
+    difference
+}
+
+/// What a change of the networks takes.
+pub(super) struct Changes {
+    /// Tasks, in order.
+    pub(super) tasks: Vec<Value>,
+    /// Ids of ports made for them.
+    pub(super) made: Vec<String>,
+}
+
+/// The tasks that lead from the present interfaces to those of the template. Floating addresses are moved at once.
+pub(super) async fn changes(cx: &Context<'_>, present: &[Value], before: &Map) -> Result<Changes, Failure> {
+    let wanted = cx.facts.property("networks");
+    let allocation = networks::allocation(wanted);
+    let wanted = if allocation.is_some() { &[] } else { wanted.as_list().unwrap_or_default() };
+    let former = before.get("networks").unwrap_or(&Value::Null);
+    let was_allocated = networks::allocation(former).is_some();
+    let former = if was_allocated { &[] } else { former.as_list().unwrap_or_default() };
+    let mut changes = Changes { tasks: Vec::new(), made: Vec::new() };
+    if wanted.is_empty() && former.is_empty() && allocation.is_none() && !was_allocated {
+        return Ok(changes);
+    }
+    let read = |networks: &[Value]| networks.iter().map(Interface::of_template).collect::<Vec<_>>();
+    let is: Vec<Interface> = present.iter().map(Interface::of_nova).collect();
+    let difference = difference(&is, &read(former), &read(wanted));
+
+    let floating = |network: &Value| network.str_at("floating_ip").filter(|f| !f.is_empty()).map(str::to_owned);
+    let still: Vec<String> = wanted.iter().filter_map(floating).collect();
+    for gone in former.iter().filter_map(floating).filter(|address| !still.contains(address)) {
+        networks::untie(cx, &gone).await?;
+    }
+    for (index, port) in &difference.kept {
+        let Some(network) = wanted.get(*index) else { continue };
+        if let Some(floating) = floating(network) {
+            networks::tie(cx, &floating, port, network.str_at("fixed_ip")).await?;
+        }
+    }
+    let mut count = present.len();
+    for port in difference.gone {
+        changes.tasks.push(value!({"do": "detach", "port": port}));
+        count = count.saturating_sub(1);
+    }
+    for index in difference.new {
+        let Some(network) = wanted.get(index) else { continue };
+        let mut task = attach(cx, network, index, &mut changes.made).await?;
+        if let Some(task) = task.as_map_mut() {
+            task.insert("before".into(), count.into());
+        }
+        changes.tasks.push(task);
+        count += 1;
+    }
+    // With no wish left Nova attaches the first port that is free, as at a create; `none` means none.
+    if wanted.is_empty() && allocation != Some("none") {
+        changes.tasks.push(value!({"do": "attach", "before": count}));
+    }
+    Ok(changes)
+}
+
+async fn attach(cx: &Context<'_>, network: &Value, index: usize, made: &mut Vec<String>) -> Result<Value, Failure> {
+    let text = |key: &str| network.str_at(key).filter(|t| !t.is_empty());
+    let port = match text("port") {
+        Some(port) => Some(port.to_owned()),
+        // Nova cannot be told a subnet or security groups here: a port of ours can.
+        None if text("subnet").is_some() || cx.facts.property("security_groups").is_truthy() => {
+            let port = networks::spare_port(cx, network, index).await?;
+            made.push(port.clone());
+            Some(port)
+        }
+        None => None,
+    };
+    if let (Some(port), Some(floating)) = (&port, text("floating_ip")) {
+        networks::tie(cx, floating, port, text("fixed_ip")).await?;
+    }
+    if let Some(port) = port {
+        return Ok(value!({"do": "attach", "port": port}));
+    }
+    let id = networks::network_id(cx, network).await?;
+    Ok(value!({"do": "attach", "network": id, "fixed_ip": text("fixed_ip")}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is(port: &str, network: &str, address: &str) -> Interface {
+        let some = |text: &str| Some(text.to_owned());
+        Interface { port: some(port), network: some(network), fixed_ip: some(address), subnet: some("s") }
+    }
+
+    fn wish(network: Option<&str>, port: Option<&str>, address: Option<&str>) -> Interface {
+        let text = |text: Option<&str>| text.map(str::to_owned);
+        Interface { port: text(port), network: text(network), fixed_ip: text(address), subnet: None }
+    }
+
+    #[test]
+    fn what_stays_is_left_alone() {
+        let present = [is("p1", "a", "10.0.0.1"), is("p2", "b", "10.1.0.1")];
+        let (a, b, c) = (wish(Some("a"), None, None), wish(Some("b"), None, None), wish(Some("c"), None, None));
+        let got = difference(&present, &[a.clone(), b], &[a, c]);
+        let expected = Difference { gone: vec!["p2".into()], new: vec![1], kept: vec![(0, "p1".into())] };
+        assert_eq!(got, expected);
+    }
+
+    #[test]
+    fn an_interface_that_fits_is_taken_for_a_new_wish() {
+        let present = [is("p1", "a", "10.0.0.1")];
+        let got = difference(&present, &[wish(Some("a"), None, None)], &[wish(None, Some("p1"), None)]);
+        assert_eq!((got.gone.len(), got.new.len()), (0, 0));
+    }
+
+    #[test]
+    fn the_one_that_nova_chose_goes() {
+        let present = [is("p1", "a", "10.0.0.1")];
+        let got = difference(&present, &[], &[wish(Some("a"), None, None)]);
+        assert_eq!((got.gone, got.new), (vec!["p1".to_owned()], vec![0]));
+    }
+
+    #[test]
+    fn the_same_network_twice_means_two() {
+        let present = [is("p1", "a", "10.0.0.1")];
+        let a = wish(Some("a"), None, None);
+        let got = difference(&present, std::slice::from_ref(&a), &[a.clone(), a.clone()]);
+        assert_eq!((got.gone.len(), got.new), (0, vec![1]));
+    }
+}

@@ -1,0 +1,236 @@
+//! A server's network interfaces: ports that Kiln makes for it, and what Nova is told of them.
+
+use kiln_resource::{Context, Failure};
+use kiln_value::{Map, Value, value};
+
+use crate::call::{Service, is_uuid_like, without_nulls};
+use crate::path;
+
+const NEUTRON: Service = Service("network");
+
+/// Entry of the resource's data that holds the ids of the ports that Kiln made, as Heat keeps them: `[{"id": …}]`.
+pub(super) const INTERNAL_PORTS: &str = "internal_ports";
+
+/// `auto` or `none` where the template leaves the networks to Nova.
+pub(super) fn allocation(networks: &Value) -> Option<&str> {
+    networks.as_list().unwrap_or_default().iter().find_map(|network| network.str_at("allocate_network"))
+}
+
+/// The ids of the ports that Kiln made for the server.
+pub(super) fn internal_ports(data: &Map) -> Vec<String> {
+    let text = data.get(INTERNAL_PORTS).and_then(Value::as_str).unwrap_or("[]");
+    let parsed = kiln_yaml::json::parse(text).unwrap_or_default();
+    parsed.as_list().unwrap_or_default().iter().filter_map(|port| port.str_at("id").map(str::to_owned)).collect()
+}
+
+/// The entry of the resource's data for these ports; null for none.
+pub(super) fn ports_entry(ids: &[String]) -> Value {
+    if ids.is_empty() {
+        return Value::Null;
+    }
+    let ports: Value = ids.iter().map(|id| value!({"id": id})).collect();
+    kiln_value::text::json(&ports).into()
+}
+
+fn text<'a>(network: &'a Value, key: &str) -> Option<&'a str> {
+    network.str_at(key).filter(|text| !text.is_empty())
+}
+
+/// Whether a port must be made for an interface: Nova cannot be told a subnet.
+fn needs_port(network: &Value) -> bool {
+    text(network, "port").is_none() && text(network, "subnet").is_some()
+}
+
+/// The network of an interface, by its own id or by that of its subnet.
+pub(super) async fn network_id(cx: &Context<'_>, network: &Value) -> Result<Option<String>, Failure> {
+    let own = text(network, "network").map(str::to_owned);
+    let Some(subnet) = text(network, "subnet") else { return Ok(own) };
+    let path = format!("/v2.0/subnets/{}", path::segment(subnet));
+    let of_subnet = NEUTRON.show(cx, path, "subnet").await?.str_at("network_id").map(str::to_owned);
+    match (&own, &of_subnet) {
+        (Some(own), Some(other)) if own != other => {
+            let message = format!("Specified subnet {subnet} does not belongs to network {own}.");
+            Err(Failure::other("StackValidationFailed", message))
+        }
+        _ => Ok(own.or(of_subnet)),
+    }
+}
+
+/// The interfaces of a create request, and the ports made for them.
+pub(super) struct Interfaces {
+    /// What `networks` of the request is.
+    pub(super) request: Value,
+    /// Ids of the ports made.
+    pub(super) made: Vec<String>,
+}
+
+/// Makes the ports that must be there and ties floating addresses to them. Ports that an earlier attempt with the same
+/// token made are taken; if a request is refused, all are taken away again.
+pub(super) async fn prepare(cx: &Context<'_>, networks: &[Value]) -> Result<Interfaces, Failure> {
+    let mut made = Vec::new();
+    match interfaces(cx, networks, &mut made).await {
+        Ok(request) => Ok(Interfaces { request, made }),
+        Err(failure) => {
+            discard(cx, &made).await;
+            Err(failure)
+        }
+    }
+}
+
+async fn interfaces(cx: &Context<'_>, networks: &[Value], made: &mut Vec<String>) -> Result<Value, Failure> {
+    let earlier = if networks.iter().any(needs_port) { marked(cx).await? } else { Vec::new() };
+    let mut request: Vec<Value> = Vec::with_capacity(networks.len());
+    for (number, network) in networks.iter().enumerate() {
+        let mut port = text(network, "port").map(str::to_owned);
+        if needs_port(network) {
+            let name = port_name(cx, number);
+            let id = match earlier.iter().find(|port| port.str_at("name") == Some(&name)) {
+                Some(port) => port.str_at("id").unwrap_or_default().to_owned(),
+                None => create_port(cx, network, &name).await?,
+            };
+            made.push(id.clone());
+            port = Some(id);
+        }
+        if let (Some(port), Some(floating)) = (&port, text(network, "floating_ip")) {
+            tie(cx, floating, port, text(network, "fixed_ip")).await?;
+        }
+        let mut interface = Map::new();
+        if let Some(port) = port {
+            interface.insert("port".into(), port.into());
+        } else {
+            if let Some(id) = network_id(cx, network).await? {
+                interface.insert("uuid".into(), id.into());
+            }
+            if let Some(address) = text(network, "fixed_ip") {
+                interface.insert("fixed_ip".into(), address.into());
+            }
+        }
+        if let Some(tag) = text(network, "tag") {
+            interface.insert("tag".into(), tag.into());
+        }
+        request.push(Value::Map(interface));
+    }
+    Ok(request.into())
+}
+
+fn port_name(cx: &Context<'_>, number: usize) -> String {
+    format!("{}-port-{number}", cx.facts.name)
+}
+
+/// The ports that an attempt with this token made.
+pub(super) async fn marked(cx: &Context<'_>) -> Result<Vec<Value>, Failure> {
+    let token = cx.facts.token.as_str();
+    if token.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut ports = NEUTRON.list(cx, "/v2.0/ports", &[("description", token)], "ports").await?;
+    ports.retain(|port| port.str_at("description") == Some(token));
+    Ok(ports)
+}
+
+/// Makes a port for an interface, marked with the attempt's token.
+async fn create_port(cx: &Context<'_>, network: &Value, name: &str) -> Result<String, Failure> {
+    let mut address = Map::new();
+    for (key, wire) in [("fixed_ip", "ip_address"), ("subnet", "subnet_id")] {
+        if let Some(text) = text(network, key) {
+            address.insert(wire.into(), text.into());
+        }
+    }
+    let mut port = Map::new();
+    port.insert("network_id".into(), network_id(cx, network).await?.into());
+    if !address.is_empty() {
+        port.insert("fixed_ips".into(), value!([address]));
+    }
+    let groups = security_groups(cx).await?;
+    if !groups.is_empty() {
+        port.insert("security_groups".into(), groups.into());
+    }
+    if let Some(extra) = network.get("port_extra_properties").and_then(Value::as_map) {
+        port.extend(extra_properties(cx, extra).await?);
+    }
+    port.insert("name".into(), name.into());
+    port.entry("description".into()).or_insert_with(|| cx.facts.token.as_str().into());
+    let body = NEUTRON.post(cx, "/v2.0/ports", value!({"port": port})).await?;
+    let id = body.get("port").and_then(|port| port.str_at("id"));
+    id.map(str::to_owned).ok_or_else(|| Failure::other("Error", "Neutron has made a port without an id"))
+}
+
+async fn extra_properties(cx: &Context<'_>, extra: &Map) -> Result<Map, Failure> {
+    let mut port = Map::new();
+    let mut extra = without_nulls(extra.clone());
+    if let Some(Value::Map(specs)) = extra.shift_remove("value_specs") {
+        port.extend(specs);
+    }
+    if extra.shift_remove("no_fixed_ips").is_some_and(|no| no.is_truthy()) {
+        port.insert("fixed_ips".into(), Value::List(Vec::new()));
+    }
+    if let Some(policy) = extra.shift_remove("qos_policy").as_ref().and_then(Value::as_str) {
+        port.insert("qos_policy_id".into(), cx.cloud.find("neutron.qos_policy", policy).await?.into());
+    }
+    if let Some(Value::List(pairs)) = extra.get_mut("allowed_address_pairs") {
+        for pair in pairs.iter_mut().filter_map(Value::as_map_mut) {
+            pair.retain(|_, value| !value.is_null());
+        }
+    }
+    port.extend(extra);
+    Ok(port)
+}
+
+/// The ids of the server's security groups.
+pub(super) async fn security_groups(cx: &Context<'_>) -> Result<Vec<Value>, Failure> {
+    let mut ids = Vec::new();
+    let given = cx.facts.property("security_groups").as_list().unwrap_or_default();
+    for group in given.iter().filter_map(Value::as_str) {
+        let id =
+            if is_uuid_like(group) { group.to_owned() } else { cx.cloud.find("neutron.security_group", group).await? };
+        ids.push(id.into());
+    }
+    Ok(ids)
+}
+
+/// Takes ports away; what cannot be is left to the delete of the resource.
+pub(super) async fn discard(cx: &Context<'_>, ports: &[String]) {
+    for port in ports {
+        if let Err(failure) = delete_port(cx, port).await {
+            tracing::warn!(port, %failure, "a port of a server that was not made is left");
+        }
+    }
+}
+
+/// Takes a port away; fine if it is not there.
+pub(super) async fn delete_port(cx: &Context<'_>, port: &str) -> Result<(), Failure> {
+    NEUTRON.delete(cx, format!("/v2.0/ports/{}", path::segment(port))).await
+}
+
+/// Ties a floating address to a port.
+pub(super) async fn tie(cx: &Context<'_>, floating: &str, port: &str, fixed_ip: Option<&str>) -> Result<(), Failure> {
+    let mut body = value!({"port_id": port});
+    if let (Some(body), Some(address)) = (body.as_map_mut(), fixed_ip) {
+        body.insert("fixed_ip_address".into(), address.into());
+    }
+    let path = format!("/v2.0/floatingips/{}", path::segment(floating));
+    NEUTRON.put(cx, path, value!({"floatingip": body})).await.map(|_| ())
+}
+
+/// Unties a floating address; fine if it is not there.
+pub(super) async fn untie(cx: &Context<'_>, floating: &str) -> Result<(), Failure> {
+    let path = format!("/v2.0/floatingips/{}", path::segment(floating));
+    let body = value!({"floatingip": {"port_id": null}});
+    crate::call::absent_is_fine(NEUTRON.put(cx, path, body).await)
+}
+
+/// A port for an interface that an update adds: one that an attempt cut short has left, else a new one.
+pub(super) async fn spare_port(cx: &Context<'_>, network: &Value, number: usize) -> Result<String, Failure> {
+    let name = port_name(cx, number);
+    let known = internal_ports(&cx.facts.data);
+    let is_spare = |port: &&Value| {
+        let id = port.str_at("id").unwrap_or_default();
+        port.str_at("name") == Some(&name)
+            && port.str_at("device_id").is_none_or(str::is_empty)
+            && !known.iter().any(|k| k == id)
+    };
+    match marked(cx).await?.iter().find(is_spare).and_then(|port| port.str_at("id")) {
+        Some(id) => Ok(id.to_owned()),
+        None => create_port(cx, network, &name).await,
+    }
+}

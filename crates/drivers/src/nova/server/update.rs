@@ -1,0 +1,271 @@
+//! Changes of a server in place.
+//!
+//! What Nova does at once is asked for at once; the rest is a queue that is kept in the operation's state, each entry
+//! first asked for and then waited for, so that any engine can go on with it.
+
+use kiln_resource::{Change, Context, Failure, FailureKind, Method, Request, Step};
+use kiln_value::{Map, Value, value};
+
+use super::interfaces;
+use super::networks::{self, INTERNAL_PORTS};
+use super::{COMPUTE, act, create, items, pace, peek, server_path, set_tags, show, status, task_state, user_data};
+use crate::path;
+
+/// Heat's `needs_replace_with_prop_diff`.
+pub(super) fn needs_replace(change: &Change) -> bool {
+    let policy = |name: &str| {
+        let after = change.after.get(name).filter(|policy| policy.is_truthy());
+        after.or_else(|| change.before.get(name)).and_then(Value::as_str)
+    };
+    let is_replaced = |property: &str, by: &str| {
+        change.changed.iter().any(|changed| changed == property) && policy(by) == Some("REPLACE")
+    };
+    is_replaced("flavor", "flavor_update_policy")
+        || is_replaced("image", "image_update_policy")
+        || is_replaced("user_data", "user_data_update_policy")
+}
+
+/// Starts an update.
+pub(super) async fn start(cx: &Context<'_>, before: &Map, changed: &Map) -> Result<Step, Failure> {
+    let id = cx.facts.require_id()?;
+    if changed.contains_key("metadata") {
+        set_metadata(cx, id).await?;
+    }
+    if let Some(tags) = changed.get("tags") {
+        set_tags(cx, id, tags).await?;
+    }
+    if changed.contains_key("name") {
+        let body = value!({"server": {"name": create::name(cx.facts)}});
+        COMPUTE.put(cx, server_path(id), body).await?;
+    }
+    let mut queue = Vec::new();
+    let mut made = Vec::new();
+    if changed.contains_key("networks") {
+        let present = attached(cx, id).await?;
+        let plan = interfaces::changes(cx, &present, before).await?;
+        queue.extend(plan.tasks);
+        made = plan.made;
+    }
+    if let Some(flavor) = changed.get("flavor") {
+        queue.push(value!({"do": "resize", "flavor": flavor}));
+        queue.push(value!({"do": "confirm", "flavor": flavor}));
+    }
+    let rebuilds = cx.facts.property("user_data_update_policy").as_str() == Some("REBUILD");
+    if changed.contains_key("image") || (changed.contains_key("user_data") && rebuilds) {
+        let with_user_data = changed.contains_key("user_data") && rebuilds;
+        queue.push(value!({"do": "rebuild", "user_data": with_user_data}));
+    } else if let Some(password) = changed.get("admin_pass") {
+        act(cx, id, value!({"changePassword": {"adminPass": password}})).await?;
+    }
+    let step = next(queue, 0);
+    if made.is_empty() {
+        return Ok(step);
+    }
+    let ports = [networks::internal_ports(&cx.facts.data), made].concat();
+    Ok(step.data(INTERNAL_PORTS, networks::ports_entry(&ports)))
+}
+
+/// Waits before the first entry of the queue is looked at; finished if there is none.
+fn next(queue: Vec<Value>, looks: i64) -> Step {
+    if queue.is_empty() {
+        return Step::done();
+    }
+    let after = if looks == 0 { std::time::Duration::ZERO } else { pace(looks) };
+    Step::wait(value!({"stage": "update", "queue": queue, "looks": looks}), after)
+}
+
+/// Goes on with the queue.
+pub(super) async fn poll(cx: &Context<'_>, id: &str, state: &Value) -> Result<Step, Failure> {
+    let mut queue = state.get("queue").and_then(Value::as_list).unwrap_or_default().to_vec();
+    let looks = state.get("looks").and_then(Value::as_i64).unwrap_or(0);
+    let Some(task) = queue.first().cloned() else { return Ok(Step::done()) };
+    if !task.get("called").is_some_and(Value::is_truthy) {
+        let data = call(cx, id, &task).await?;
+        if let Some(task) = queue.first_mut().and_then(Value::as_map_mut) {
+            task.insert("called".into(), true.into());
+        }
+        let mut step = next(queue, 1);
+        step.data = data;
+        return Ok(step);
+    }
+    if is_complete(cx, id, &task).await? {
+        queue.remove(0);
+        return Ok(next(queue, 0));
+    }
+    Ok(next(queue, looks + 1))
+}
+
+/// Asks for what a task is. Gives entries of the resource's data to change.
+async fn call(cx: &Context<'_>, id: &str, task: &Value) -> Result<Map, Failure> {
+    let text = |key: &str| task.str_at(key).unwrap_or_default();
+    match text("do") {
+        "detach" => detach(cx, id, text("port")).await,
+        "attach" => attach(cx, id, task).await,
+        "resize" => {
+            // A crash may have come between the call and the memory of it.
+            let server = show(cx, id).await?;
+            if status(&server) != "VERIFY_RESIZE" && flavor(&server) != Some(text("flavor")) {
+                act(cx, id, value!({"resize": {"flavorRef": text("flavor")}})).await?;
+            }
+            Ok(Map::new())
+        }
+        "confirm" => {
+            let server = show(cx, id).await?;
+            match status(&server) {
+                "VERIFY_RESIZE" => drop(act(cx, id, value!({"confirmResize": null})).await?),
+                // Nova may be set to confirm on its own.
+                "ACTIVE" if flavor(&server) == Some(text("flavor")) => {}
+                status => {
+                    let what = format!("Could not confirm resize of server {id}");
+                    return Err(Failure::unknown_status(&what, status, "Unknown"));
+                }
+            }
+            Ok(Map::new())
+        }
+        "rebuild" => {
+            rebuild(cx, id, task).await?;
+            Ok(Map::new())
+        }
+        other => Err(Failure::other("Error", format!("an update of a server cannot {other}"))),
+    }
+}
+
+async fn is_complete(cx: &Context<'_>, id: &str, task: &Value) -> Result<bool, Failure> {
+    let text = |key: &str| task.str_at(key).unwrap_or_default();
+    match text("do") {
+        "detach" => Ok(!attached(cx, id).await?.iter().any(|i| i.str_at("port_id") == Some(text("port")))),
+        "attach" => {
+            let interfaces = attached(cx, id).await?;
+            match task.str_at("port") {
+                Some(port) => Ok(interfaces.iter().any(|i| i.str_at("port_id") == Some(port))),
+                None => Ok(has_more(task, &interfaces)),
+            }
+        }
+        "resize" => {
+            let Some(server) = peek(cx, id).await? else { return Ok(false) };
+            match status(&server) {
+                "VERIFY_RESIZE" => Ok(true),
+                "ACTIVE" if task_state(&server).is_none() && flavor(&server) == Some(text("flavor")) => Ok(true),
+                "RESIZE" | "ACTIVE" => Ok(false),
+                status => {
+                    let message = format!("Resizing to '{}' failed, status '{status}'", text("flavor"));
+                    Err(Failure::other("Error", message))
+                }
+            }
+        }
+        "confirm" => {
+            let Some(server) = peek(cx, id).await? else { return Ok(false) };
+            match status(&server) {
+                "ACTIVE" => Ok(true),
+                "VERIFY_RESIZE" => Ok(false),
+                _ if task_state(&server).is_some_and(|task| task.contains("resize")) => Ok(false),
+                status => {
+                    let what = format!("Confirm resize for server {id} failed");
+                    Err(Failure::unknown_status(&what, status, "Unknown"))
+                }
+            }
+        }
+        _ => {
+            let Some(server) = peek(cx, id).await? else { return Ok(false) };
+            match status(&server) {
+                "REBUILD" => Ok(false),
+                "ERROR" => Err(Failure::other("Error", "Rebuilding server failed, status 'ERROR'")),
+                _ => Ok(task_state(&server).is_none_or(|task| !task.contains("rebuild"))),
+            }
+        }
+    }
+}
+
+fn flavor(server: &Value) -> Option<&str> {
+    server.get("flavor")?.str_at("id")
+}
+
+/// Sets the metadata to exactly what the template says.
+async fn set_metadata(cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+    let empty = Map::new();
+    let given = cx.facts.property("metadata").as_map().unwrap_or(&empty);
+    let path = format!("{}/metadata", server_path(id));
+    COMPUTE.put(cx, path, value!({"metadata": create::metadata_texts(given)})).await.map(|_| ())
+}
+
+async fn rebuild(cx: &Context<'_>, id: &str, task: &Value) -> Result<(), Failure> {
+    let mut request = Map::new();
+    let image = match cx.facts.property("image").as_str() {
+        Some(image) => image.to_owned(),
+        None => show(cx, id).await?.get("image").and_then(|i| i.str_at("id")).unwrap_or_default().to_owned(),
+    };
+    request.insert("imageRef".into(), image.into());
+    let mut version = "2.1";
+    if cx.facts.property("image_update_policy").as_str() == Some("REBUILD_PRESERVE_EPHEMERAL") {
+        request.insert("preserve_ephemeral".into(), true.into());
+    }
+    if let Some(password) = cx.facts.property("admin_pass").as_str().filter(|p| !p.is_empty()) {
+        request.insert("adminPass".into(), password.into());
+    }
+    if let Some(metadata) = cx.facts.property("metadata").as_map().filter(|m| !m.is_empty()) {
+        request.insert("metadata".into(), create::metadata_texts(metadata));
+    }
+    if task.get("user_data").is_some_and(Value::is_truthy) {
+        let text = create::user_data(cx).await?;
+        request.insert("user_data".into(), user_data::encode(&text).into());
+        version = "2.57";
+    } else if let Some(files) = create::personality(cx.facts) {
+        request.insert("personality".into(), files);
+    }
+    let path = format!("{}/action", server_path(id));
+    let call = Request::new(COMPUTE.0, Method::Post, path).body(value!({"rebuild": request})).microversion(version);
+    cx.cloud.call(call).await.map(|_| ())
+}
+
+async fn attached(cx: &Context<'_>, id: &str) -> Result<Vec<Value>, Failure> {
+    let body = COMPUTE.get(cx, format!("{}/os-interface", server_path(id))).await?;
+    Ok(items(body, "interfaceAttachments"))
+}
+
+/// Whether there are more interfaces than before the task, which tells of an attach by network.
+fn has_more(task: &Value, interfaces: &[Value]) -> bool {
+    let before = task.get("before").and_then(Value::as_i64).and_then(|n| usize::try_from(n).ok());
+    before.is_some_and(|before| interfaces.len() > before)
+}
+
+/// Takes an interface away, and its port if Kiln made that.
+async fn detach(cx: &Context<'_>, id: &str, port: &str) -> Result<Map, Failure> {
+    COMPUTE.delete(cx, format!("{}/os-interface/{}", server_path(id), path::segment(port))).await?;
+    let mut internal = networks::internal_ports(&cx.facts.data);
+    let mut data = Map::new();
+    if let Some(at) = internal.iter().position(|known| known == port) {
+        internal.remove(at);
+        match networks::delete_port(cx, port).await {
+            // Nova still holds it: the delete of the server will take it along.
+            Err(failure) if failure.kind == FailureKind::Conflict => {}
+            outcome => {
+                outcome?;
+                data.insert(INTERNAL_PORTS.into(), networks::ports_entry(&internal));
+            }
+        }
+    }
+    Ok(data)
+}
+
+async fn attach(cx: &Context<'_>, id: &str, task: &Value) -> Result<Map, Failure> {
+    let present = attached(cx, id).await?;
+    let body = match task.str_at("port") {
+        Some(port) if present.iter().any(|i| i.str_at("port_id") == Some(port)) => return Ok(Map::new()),
+        Some(port) => value!({"port_id": port}),
+        // One more than before: an attach whose answer was lost.
+        None if has_more(task, &present) => return Ok(Map::new()),
+        None => {
+            let mut body = Map::new();
+            if let Some(network) = task.str_at("network") {
+                body.insert("net_id".into(), network.into());
+            }
+            if let Some(address) = task.str_at("fixed_ip") {
+                body.insert("fixed_ips".into(), value!([{"ip_address": address}]));
+            }
+            Value::Map(body)
+        }
+    };
+    let path = format!("{}/os-interface", server_path(id));
+    COMPUTE.post(cx, path, value!({"interfaceAttachment": body})).await?;
+    Ok(Map::new())
+}

@@ -1,0 +1,303 @@
+//! What a server's cloud-init is given: semantics.md §17.
+
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use kiln_value::{Value, value};
+
+/// The parts' own texts, for the guest.
+const CLOUD_CONFIG: &str = include_str!("../guest/cloud-config");
+const BOOTHOOK: &str = include_str!("../guest/boothook.sh");
+const PART_HANDLER: &str = include_str!("../guest/part-handler.py");
+const LOG_USER_DATA: &str = include_str!("../guest/loguserdata.py");
+
+/// How the user data is wrapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    /// Not at all.
+    Raw,
+    /// For heat-cfntools.
+    CfnTools,
+    /// For os-collect-config.
+    SoftwareConfig,
+}
+
+impl Format {
+    pub(super) fn parse(text: Option<&str>) -> Self {
+        match text {
+            Some("RAW") => Self::Raw,
+            Some("SOFTWARE_CONFIG") => Self::SoftwareConfig,
+            _ => Self::CfnTools,
+        }
+    }
+}
+
+/// The user data that Nova is given, not yet in base64.
+///
+/// `metadata` is the resource's metadata section, `cfn_url` the endpoint of the CloudFormation API (parts that name it
+/// are left out if there is none), `boundary` anything that no part contains.
+pub(super) fn build(
+    format: Format,
+    user_data: &str,
+    metadata: &Value,
+    cfn_url: Option<&str>,
+    boundary: &str,
+) -> String {
+    match format {
+        Format::Raw => return user_data.to_owned(),
+        Format::SoftwareConfig => {
+            if let Some(ignition) = ignition(user_data, metadata) {
+                return ignition;
+            }
+        }
+        Format::CfnTools => {}
+    }
+    let mut parts = vec![
+        Part::new(CLOUD_CONFIG, "cloud-config", "cloud-config"),
+        Part::new(BOOTHOOK, "boothook.sh", "cloud-boothook"),
+        Part::new(PART_HANDLER, "part-handler.py", "part-handler"),
+    ];
+    if format == Format::CfnTools {
+        parts.push(Part::new(user_data, "cfn-userdata", "x-cfninitdata"));
+        parts.push(Part::new(LOG_USER_DATA, "loguserdata.py", "x-shellscript"));
+    } else {
+        match split(user_data) {
+            Some(own) => parts.extend(own),
+            None => parts.push(Part::new(user_data, "", "plain")),
+        }
+    }
+    if metadata.is_truthy() {
+        parts.push(Part::new(kiln_value::text::json(metadata), "cfn-init-data", "x-cfninitdata"));
+    }
+    if let (Format::CfnTools, Some(url)) = (format, cfn_url) {
+        let url = metadata_url(url);
+        let host = host(&url).to_owned();
+        parts.push(Part::new(url, "cfn-metadata-server", "x-cfninitdata"));
+        parts.push(Part::new(boto_config(&host), "cfn-boto-cfg", "x-cfninitdata"));
+    }
+    join(&parts, boundary)
+}
+
+/// User data as Nova's requests have it.
+pub(super) fn encode(user_data: &str) -> String {
+    STANDARD.encode(user_data)
+}
+
+struct Part {
+    content: String,
+    file_name: String,
+    subtype: String,
+}
+
+impl Part {
+    fn new(content: impl Into<String>, file_name: &str, subtype: &str) -> Self {
+        Self { content: content.into(), file_name: file_name.to_owned(), subtype: subtype.to_owned() }
+    }
+}
+
+/// A multipart message as cloud-init reads it.
+fn join(parts: &[Part], boundary: &str) -> String {
+    let boundary = format!("==============={boundary}==");
+    let mut out = format!("Content-Type: multipart/mixed; boundary=\"{boundary}\"\nMIME-Version: 1.0\n\n");
+    for part in parts {
+        let (charset, encoding, content) = if part.content.is_ascii() {
+            ("us-ascii", "7bit", part.content.clone())
+        } else {
+            ("utf-8", "base64", wrapped(&encode(&part.content)))
+        };
+        _ = write!(
+            out,
+            "--{boundary}\nContent-Type: text/{}; charset=\"{charset}\"\nMIME-Version: 1.0\n\
+             Content-Transfer-Encoding: {encoding}\nContent-Disposition: attachment; filename=\"{}\"\n\n{content}\n",
+            part.subtype, part.file_name,
+        );
+    }
+    _ = writeln!(out, "--{boundary}--");
+    out
+}
+
+/// Lines of 76 characters.
+fn wrapped(base64: &str) -> String {
+    let mut out = String::with_capacity(base64.len() + base64.len() / 76 + 1);
+    for (i, c) in base64.chars().enumerate() {
+        if i > 0 && i % 76 == 0 {
+            out.push('\n');
+        }
+        out.push(c);
+    }
+    out.push('\n');
+    out
+}
+
+/// The parts of user data that is a multipart message itself.
+fn split(user_data: &str) -> Option<Vec<Part>> {
+    let (headers, body) = user_data.split_once("\n\n")?;
+    let content_type = header(headers, "content-type")?;
+    if !content_type.to_ascii_lowercase().starts_with("multipart/") {
+        return None;
+    }
+    let delimiter = format!("\n--{}", parameter(&content_type, "boundary")?);
+    let body = format!("\n{body}");
+    let mut pieces = body.split(&delimiter);
+    pieces.next();
+    let mut parts = Vec::new();
+    for piece in pieces.take_while(|piece| !piece.starts_with("--")) {
+        let piece = piece.trim_start_matches([' ', '\t', '\r']).strip_prefix('\n').unwrap_or(piece);
+        let (headers, content) = piece.split_once("\n\n").unwrap_or(("", piece));
+        let kind = header(headers, "content-type").unwrap_or_else(|| "text/plain".into());
+        let subtype = kind.split(';').next().and_then(|k| k.split_once('/')).map_or("plain", |(_, s)| s.trim());
+        let file_name = header(headers, "content-disposition").and_then(|d| parameter(&d, "filename"));
+        let encoding = header(headers, "content-transfer-encoding").unwrap_or_default();
+        let content = match encoding.trim().to_ascii_lowercase().as_str() {
+            "base64" => decode(content).unwrap_or_else(|| content.to_owned()),
+            _ => content.to_owned(),
+        };
+        parts.push(Part::new(content, &file_name.unwrap_or_default(), subtype));
+    }
+    Some(parts)
+}
+
+fn decode(base64: &str) -> Option<String> {
+    let packed: String = base64.split_whitespace().collect();
+    String::from_utf8(STANDARD.decode(packed).ok()?).ok()
+}
+
+/// A header's value, its continuation lines joined.
+fn header(headers: &str, name: &str) -> Option<String> {
+    let mut lines = headers
+        .lines()
+        .skip_while(|line| line.split_once(':').is_none_or(|(key, _)| !key.trim().eq_ignore_ascii_case(name)));
+    let mut value = lines.next()?.split_once(':')?.1.trim().to_owned();
+    for line in lines.take_while(|line| line.starts_with([' ', '\t'])) {
+        value.push(' ');
+        value.push_str(line.trim());
+    }
+    Some(value)
+}
+
+fn parameter(value: &str, name: &str) -> Option<String> {
+    value.split(';').skip(1).find_map(|parameter| {
+        let (key, value) = parameter.split_once('=')?;
+        key.trim().eq_ignore_ascii_case(name).then(|| value.trim().trim_matches('"').to_owned())
+    })
+}
+
+/// Ignition's JSON with the metadata as files; `None` if the user data is no Ignition.
+fn ignition(user_data: &str, metadata: &Value) -> Option<String> {
+    let mut config = kiln_yaml::json::parse(user_data).ok()?;
+    config.get("ignition")?.get("version").filter(|v| v.is_truthy())?;
+    if !metadata.is_truthy() {
+        return Some(user_data.to_owned());
+    }
+    let source = format!("data:,{}", quote(&kiln_value::text::json(metadata)));
+    let file = |path: &str| {
+        value!({
+            "filesystem": "root",
+            "group": {"name": "root"},
+            "path": path,
+            "user": {"name": "root"},
+            "contents": {"source": source.as_str(), "verification": {}},
+            "mode": 0o640,
+        })
+    };
+    let storage = config.as_map_mut()?.entry("storage".into()).or_insert_with(|| value!({}));
+    let files = storage.as_map_mut()?.entry("files".into()).or_insert_with(|| value!([]));
+    let Value::List(files) = files else { return None };
+    files.push(file("/var/lib/heat-cfntools/cfn-init-data"));
+    files.push(file("/var/lib/cloud/data/cfn-init-data"));
+    Some(kiln_value::text::json(&config))
+}
+
+/// Python's `urllib.parse.quote`: slashes stay.
+fn quote(text: &str) -> String {
+    text.split('/').map(crate::path::segment).collect::<Vec<_>>().join("/")
+}
+
+/// The CloudFormation endpoint as guests expect it: with its version and a slash at the end.
+fn metadata_url(url: &str) -> String {
+    let url = if url.contains("/v1") { url.to_owned() } else { format!("{url}/v1") };
+    if url.ends_with('/') { url } else { url + "/" }
+}
+
+fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split('/').next().unwrap_or(rest);
+    match authority.strip_prefix('[') {
+        Some(v6) => v6.split(']').next().unwrap_or(v6),
+        None => authority.split(':').next().unwrap_or(authority),
+    }
+}
+
+fn boto_config(host: &str) -> String {
+    [
+        "[Boto]",
+        "debug = 0",
+        "is_secure = 0",
+        "https_validate_certificates = 1",
+        "cfn_region_name = heat",
+        &format!("cfn_region_endpoint = {host}"),
+    ]
+    .join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Vec<(String, String)> {
+        split(text).unwrap().into_iter().map(|part| (part.file_name, part.subtype)).collect()
+    }
+
+    fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+        expected.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
+    }
+
+    #[test]
+    fn raw_is_untouched() {
+        assert_eq!(build(Format::Raw, "#!/bin/sh\n", &value!({"a": 1}), None, "b"), "#!/bin/sh\n");
+    }
+
+    #[test]
+    fn cfntools_gets_its_parts_in_order() {
+        let made =
+            build(Format::CfnTools, "#!/bin/sh\nécho\n", &value!({"a": 1}), Some("http://10.0.0.1:8000/v1"), "b");
+        let expected = [
+            ("cloud-config", "cloud-config"),
+            ("boothook.sh", "cloud-boothook"),
+            ("part-handler.py", "part-handler"),
+            ("cfn-userdata", "x-cfninitdata"),
+            ("loguserdata.py", "x-shellscript"),
+            ("cfn-init-data", "x-cfninitdata"),
+            ("cfn-metadata-server", "x-cfninitdata"),
+            ("cfn-boto-cfg", "x-cfninitdata"),
+        ];
+        assert_eq!(names(&made), pairs(&expected));
+        let parts = split(&made).unwrap();
+        assert_eq!(parts[3].content, "#!/bin/sh\nécho\n");
+        assert_eq!(parts[5].content, "{\"a\": 1}");
+        assert_eq!(parts[6].content, "http://10.0.0.1:8000/v1/");
+        assert!(parts[7].content.ends_with("cfn_region_endpoint = 10.0.0.1"));
+    }
+
+    #[test]
+    fn software_config_takes_a_multipart_apart() {
+        let own = join(&[Part::new("one", "a.sh", "x-shellscript"), Part::new("two", "b", "cloud-config")], "own");
+        let made = build(Format::SoftwareConfig, &own, &Value::Null, None, "b");
+        let expected =
+            [("cloud-config", "cloud-config"), ("boothook.sh", "cloud-boothook"), ("part-handler.py", "part-handler")];
+        let expected = [pairs(&expected), pairs(&[("a.sh", "x-shellscript"), ("b", "cloud-config")])].concat();
+        assert_eq!(names(&made), expected);
+    }
+
+    #[test]
+    fn ignition_is_merged() {
+        let made =
+            build(Format::SoftwareConfig, r#"{"ignition": {"version": "2.2.0"}}"#, &value!({"a": "b/c"}), None, "b");
+        let made = kiln_yaml::json::parse(&made).unwrap();
+        let files = made.get("storage").and_then(|s| s.get("files")).and_then(Value::as_list).unwrap();
+        assert_eq!(files.len(), 2);
+        let source = files[0].get("contents").and_then(|c| c.str_at("source")).unwrap();
+        assert_eq!(source, "data:,%7B%22a%22%3A%20%22b/c%22%7D");
+    }
+}
