@@ -13,7 +13,8 @@ pub(crate) fn schema(written: &Value) -> Schema {
     written.as_map().into_iter().flatten().map(|(name, entry)| (name.clone(), property(entry))).collect()
 }
 
-fn property(written: &Value) -> PropertySchema {
+/// One property.
+pub(crate) fn property(written: &Value) -> PropertySchema {
     let flag = |key: &str, default| written.get(key).and_then(Value::as_bool).unwrap_or(default);
     let kind = written.str_at("type").and_then(type_named).unwrap_or_else(|| panic!("no type in {written:?}"));
     let mut schema = PropertySchema::new(kind);

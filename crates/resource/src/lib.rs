@@ -16,6 +16,7 @@ pub mod registry;
 pub mod resource_type;
 pub mod rest;
 pub mod row;
+pub mod scaling;
 pub mod shipped;
 pub mod state;
 pub mod support;

@@ -1,7 +1,7 @@
 //! The schema of a property.
 
 use indexmap::IndexMap;
-use kiln_template::constraint::{Constraint, DataType, check_fit};
+use kiln_template::constraint::{AcceptAll, Constraint, DataType, check_all, check_fit};
 use kiln_value::{Diagnostic, Value};
 
 use crate::SupportStatus;
@@ -99,12 +99,27 @@ impl PropertySchema {
         }
     }
 
-    /// Whether the schema makes sense: constraints fit their types, here and below.
+    /// Whether the schema makes sense: constraints fit their types, items and members belong to lists and maps, and the
+    /// default keeps the constraints (custom ones are not asked), here and below.
     ///
     /// # Errors
-    /// `InvalidSchemaError` for the first that does not.
+    /// `InvalidSchemaError` for the first that does not; `StackValidationFailed` for a default.
     pub fn check(&self) -> Result<(), Diagnostic> {
-        check_fit(&self.constraints, self.kind.property())?;
+        let typed = self.kind.property();
+        let invalid = |message: String| Err(Diagnostic::new("InvalidSchemaError", message));
+        match (&self.inner, self.kind) {
+            (Some(Inner::Items(_)), kind) if kind != DataType::List => {
+                return invalid(format!("Single schema valid only for List, not {}", typed.name));
+            }
+            (Some(_), kind) if !matches!(kind, DataType::List | DataType::Map) => {
+                return invalid(format!("Schema valid only for List or Map, not {}", typed.name));
+            }
+            _ => {}
+        }
+        check_fit(&self.constraints, typed)?;
+        if let Some(default) = &self.default {
+            check_all(&self.constraints, default, typed, &AcceptAll)?;
+        }
         match &self.inner {
             Some(Inner::Items(items)) => items.check(),
             Some(Inner::Members(members)) => members.values().try_for_each(Self::check),

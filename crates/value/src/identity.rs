@@ -46,9 +46,87 @@ impl StackIdentity {
         Ok(Self { tenant: tenant.into(), stack_name, stack_id: stack_id.into(), path })
     }
 
+    /// The identity that an ARN names: `arn:openstack:heat:<any>:<tenant>:stacks/<name>/<id><path>`.
+    ///
+    /// Errors: `ValueError` for what is no ARN, or not one of a stack.
+    pub fn from_arn(arn: &str) -> Result<Self, Diagnostic> {
+        let invalid = |kind: &str| Diagnostic::new("ValueError", format!("\"{arn}\" is not a valid {kind}"));
+        let fields: Vec<&str> = arn.splitn(6, ':').collect();
+        let [scheme, partition, service, _, tenant, place] = fields.as_slice() else { return Err(invalid("ARN")) };
+        if !scheme.eq_ignore_ascii_case("arn") {
+            return Err(invalid("ARN"));
+        }
+        let (name, id_and_path) = place
+            .strip_prefix("stacks/")
+            .filter(|_| *partition == "openstack" && *service == "heat")
+            .and_then(|place| place.split_once('/'))
+            .ok_or_else(|| invalid("Heat ARN"))?;
+        let (id, path) = id_and_path.split_at(id_and_path.find('/').unwrap_or(id_and_path.len()));
+        if name.is_empty() || id.is_empty() {
+            return Err(invalid("Heat ARN"));
+        }
+        Self::with_path(unquote(tenant), unquote(name), unquote(id), &unquote(path))
+    }
+
+    /// The identity that an ARN in a URL's path names.
+    ///
+    /// Errors: `ValueError` for what is no URL of HTTP or holds no encoded ARN, and those of
+    /// [`StackIdentity::from_arn`].
+    pub fn from_arn_url(url: &str) -> Result<Self, Diagnostic> {
+        const PREFIX: &str = "/arn%3aopenstack%3aheat%3a%3a";
+        let invalid = |kind: &str| Diagnostic::new("ValueError", format!("\"{url}\" is not a valid {kind}"));
+        let (scheme, rest) = url.split_once("://").ok_or_else(|| invalid("URL"))?;
+        let rest = rest.split(['?', '#']).next().unwrap_or_default();
+        let (host, path) = rest.split_at(rest.find('/').ok_or_else(|| invalid("URL"))?);
+        if !matches!(scheme.to_ascii_lowercase().as_str(), "http" | "https") || host.is_empty() {
+            return Err(invalid("URL"));
+        }
+        let start = path.to_ascii_lowercase().find(PREFIX).ok_or_else(|| invalid("ARN URL"))?;
+        Self::from_arn(&unquote(path.get(start + 1..).unwrap_or_default()))
+    }
+
+    /// The identity of a resource of this stack.
+    ///
+    /// Errors: `ValueError` for a name with a `/`.
+    pub fn resource(&self, resource_name: &str) -> Result<Self, Diagnostic> {
+        if resource_name.contains('/') {
+            return Err(Diagnostic::new("ValueError", "Resource name may not contain \"/\""));
+        }
+        Ok(self.below("resources", resource_name))
+    }
+
+    /// The identity of an event of this stack or resource.
+    #[must_use]
+    pub fn event(&self, event_id: &str) -> Self {
+        self.below("events", event_id)
+    }
+
+    fn below(&self, kind: &str, name: &str) -> Self {
+        Self { path: format!("{}/{kind}/{name}", self.path.trim_end_matches('/')), ..self.clone() }
+    }
+
+    /// The name of the resource that the path is of, if it is of one or of an event of one.
+    pub fn resource_name(&self) -> Option<&str> {
+        let parts: Vec<&str> = self.path.trim_start_matches('/').split('/').collect();
+        match parts.as_slice() {
+            [.., "resources", name] | [.., "resources", name, "events", _] => Some(name),
+            _ => None,
+        }
+    }
+
     /// `arn:openstack:heat::<tenant>:stacks/<name>/<id><path>`, its parts percent-encoded.
     pub fn arn(&self) -> String {
         format!("arn:openstack:heat::{}:{}", quote(&self.tenant, ""), self.tenant_path())
+    }
+
+    /// The ARN as a path of a URL.
+    pub fn arn_url_path(&self) -> String {
+        format!("/{}", quote(&self.arn(), "/"))
+    }
+
+    /// `<tenant>/stacks/<name>/<id><path>`, percent-encoded.
+    pub fn url_path(&self) -> String {
+        format!("{}/{}", quote(&self.tenant, ""), self.tenant_path())
     }
 
     /// `stacks/<name>/<id><path>`, percent-encoded: what follows the tenant in a URL.
@@ -74,4 +152,21 @@ pub fn quote(text: &str, safe: &str) -> String {
         }
     }
     out
+}
+
+/// `urllib.parse.unquote(text)`: what is no escape stays, bytes that are no UTF-8 become U+FFFD.
+pub fn unquote(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let escaped = (*byte == b'%')
+            .then(|| text.get(at + 1..at + 3))
+            .flatten()
+            .filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        out.push(escaped.unwrap_or(*byte));
+        at += if escaped.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&out).into_owned()
 }

@@ -4,6 +4,7 @@
 //! Python's numbers (integers without bounds, floats apart from integers) and maps that keep their order.
 //! Its texts are Python's, because Heat's clients see them: [`text::str`], [`text::repr`], [`text::json`].
 
+pub mod argument;
 mod convert;
 pub mod diagnostic;
 pub mod identity;

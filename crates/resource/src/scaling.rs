@@ -1,0 +1,97 @@
+//! How large a group becomes, and in which steps its members change.
+//!
+//! Behaviour of Heat's `scaling/scalingutil.py` and `scaling/rolling_update.py`.
+
+/// What an adjustment means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adjustment {
+    /// The new size.
+    Exact,
+    /// A difference.
+    Change,
+    /// A difference in percent of the size, towards zero but for less than one member.
+    Percent,
+}
+
+impl Adjustment {
+    /// By its name in either language (`exact_capacity`, `ExactCapacity`). What has no name is a percentage.
+    pub fn named(name: &str) -> Self {
+        match name {
+            "exact_capacity" | "ExactCapacity" => Self::Exact,
+            "change_in_capacity" | "ChangeInCapacity" => Self::Change,
+            _ => Self::Percent,
+        }
+    }
+
+    /// The size after an adjustment of `by`, within `minimum` and `maximum`. A percentage changes the size by at least
+    /// `min_step` members, if that is given.
+    pub fn new_size(self, current: i64, by: i64, min_step: Option<i64>, minimum: i64, maximum: i64) -> i64 {
+        let wanted = match self {
+            Self::Exact => by,
+            Self::Change => current.saturating_add(by),
+            Self::Percent => current.saturating_add(at_least(percent(current, by), min_step)),
+        };
+        // Not `clamp`, which panics where a minimum is above the maximum.
+        if wanted > maximum { maximum } else { wanted.max(minimum) }
+    }
+}
+
+fn percent(current: i64, by: i64) -> i64 {
+    let hundredths = i128::from(current) * i128::from(by);
+    let whole = hundredths / 100;
+    let members = if whole == 0 { hundredths.signum() } else { whole };
+    i64::try_from(members).unwrap_or(if members > 0 { i64::MAX } else { i64::MIN })
+}
+
+fn at_least(by: i64, min_step: Option<i64>) -> i64 {
+    match min_step {
+        Some(step) if step > by.saturating_abs() => {
+            if by > 0 {
+                step
+            } else {
+                -step
+            }
+        }
+        _ => by,
+    }
+}
+
+/// A rolling update in progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rolling {
+    /// Members that there shall be.
+    pub target: u64,
+    /// Members that there are.
+    pub current: u64,
+    /// Members that have the latest definition already; not more than there are.
+    pub up_to_date: u64,
+}
+
+/// The next step of a rolling update.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// The size of the group during the step.
+    pub size: u64,
+    /// Members that get the latest definition.
+    pub changes: u64,
+}
+
+impl Rolling {
+    /// Whether steps are left.
+    pub fn needs_update(self) -> bool {
+        !(self.up_to_date >= self.current && self.current == self.target)
+    }
+
+    /// The next step, of at most `batch_size` members, while `min_in_service` others stay as they are. `None` if more
+    /// members are said to be up to date than there are.
+    pub fn next_batch(self, batch_size: u64, min_in_service: u64) -> Option<Batch> {
+        if self.up_to_date > self.current {
+            return None;
+        }
+        let in_service = min_in_service.min(self.target).min(self.current);
+        let changes = batch_size.min(self.target.saturating_sub(self.up_to_date));
+        // Without room beside the batch the group grows for the step.
+        let beside = self.current.min(self.target.saturating_sub(changes)).max(in_service);
+        Some(Batch { size: changes.saturating_add(beside), changes })
+    }
+}

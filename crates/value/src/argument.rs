@@ -1,0 +1,96 @@
+//! Arguments of requests, as Heat reads them (`common/param_utils.py`). The texts are what clients see.
+
+use crate::{Diagnostic, Value, number, text};
+
+/// Characters that a tag may have.
+const MAX_TAG: usize = 80;
+
+fn invalid<T>(message: String) -> Result<T, Diagnostic> {
+    Err(Diagnostic::new("ValueError", message))
+}
+
+/// `true` or `false` in any case.
+///
+/// Errors: `ValueError` for anything else, `yes` and 1 too.
+pub fn boolean(name: &str, value: &Value) -> Result<bool, Diagnostic> {
+    let shown = text::str(value);
+    match shown.to_lowercase().as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => invalid(format!("Unrecognized value \"{shown}\" for \"{name}\", acceptable values are: true, false.")),
+    }
+}
+
+/// An integer, or a text that is written exactly as one. Null stays none.
+///
+/// Errors: `ValueError` for what is none, for 0 unless `allow_zero` and for less unless `allow_negative`.
+pub fn integer(name: &str, value: &Value, allow_zero: bool, allow_negative: bool) -> Result<Option<Value>, Diagnostic> {
+    if value.is_null() {
+        return Ok(None);
+    }
+    let shown = text::str(value);
+    let read = match value {
+        Value::Str(s) => number::parse_int(s),
+        Value::Int(_) | Value::BigInt(_) => Some(value.clone()),
+        _ => None,
+    };
+    let Some(read) = read.filter(|read| text::str(read) == shown) else {
+        return invalid(format!("Only integer is acceptable by '{name}'."));
+    };
+    if !read.is_truthy() && !allow_zero {
+        return invalid(format!("Only non-zero integer is acceptable by '{name}'."));
+    }
+    if shown.starts_with('-') && !allow_negative {
+        return invalid(format!("Value '{shown}' is invalid for '{name}' which only accepts non-negative integer."));
+    }
+    Ok(Some(read))
+}
+
+/// Tags, separated by commas; blanks belong to them.
+///
+/// Errors: `ValueError` for a tag of more than 80 characters.
+pub fn tags(text: &str) -> Result<Vec<String>, Diagnostic> {
+    let tags: Vec<String> = text.split(',').map(str::to_owned).collect();
+    match tags.iter().find(|tag| tag.chars().count() > MAX_TAG) {
+        Some(tag) => invalid(format!("Invalid tag, \"{tag}\" is longer than 80 characters")),
+        None => Ok(tags),
+    }
+}
+
+/// The members of a list written with commas; of an empty text there are none.
+pub fn list(text: &str) -> Vec<String> {
+    if text.is_empty() { Vec::new() } else { text.split(',').map(str::to_owned).collect() }
+}
+
+/// `cfn` or `hot` in any case.
+///
+/// Errors: `ValueError` for anything else.
+pub fn template_type(text: &str) -> Result<&'static str, Diagnostic> {
+    match text.to_lowercase().as_str() {
+        "cfn" => Ok("cfn"),
+        "hot" => Ok("hot"),
+        _ => invalid(format!("Invalid template type \"{text}\", valid types are: cfn, hot.")),
+    }
+}
+
+/// Seconds of a duration `PT12H30M5S`, each part optional; days and more are not known.
+///
+/// Errors: `ValueError`.
+pub fn duration(text: &str) -> Result<u64, Diagnostic> {
+    let unknown = || {
+        let message = "Only ISO 8601 duration format of the form PT#H#M#S is supported.";
+        Diagnostic::new("ValueError", message)
+    };
+    let mut rest = text.strip_prefix("PT").ok_or_else(unknown)?;
+    let mut seconds = 0_u64;
+    for (unit, factor) in [('H', 3600), ('M', 60), ('S', 1)] {
+        let Some((digits, after)) = rest.split_once(unit) else { continue };
+        if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(unknown());
+        }
+        let part = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(factor));
+        seconds = part.and_then(|part| seconds.checked_add(part)).ok_or_else(unknown)?;
+        rest = after;
+    }
+    if rest.is_empty() { Ok(seconds) } else { Err(unknown()) }
+}
