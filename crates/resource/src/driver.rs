@@ -232,6 +232,11 @@ pub trait Driver: Send + Sync {
     /// schema may be asked of types that compute their attributes. Absent = null.
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure>;
 
+    /// Whether a delete may be preceded by a snapshot (`deletion_policy: Snapshot`).
+    fn snapshots(&self) -> bool {
+        false
+    }
+
     /// What `get_resource` gives: by default the physical id, before that the logical name.
     fn reference(&self, facts: &Facts) -> Value {
         facts.physical_id.as_deref().unwrap_or(&facts.name).into()

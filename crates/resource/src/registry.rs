@@ -103,24 +103,25 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Levenshtein's distance.
+/// How many characters must be put in, left out, changed or swapped with their neighbour.
 fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut left = i + 1;
-        let mut diagonal = i;
-        for (y, above) in b.iter().zip(row.iter_mut().skip(1)) {
-            let here = (diagonal + usize::from(x != *y)).min(*above + 1).min(left + 1);
-            diagonal = *above;
-            *above = here;
-            left = here;
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
+    for (i, x) in a.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, y) in b.iter().enumerate() {
+            let at =
+                |row: usize, column: usize| rows.get(row).and_then(|r| r.get(column)).copied().unwrap_or(usize::MAX);
+            let left = row.last().copied().unwrap_or_default();
+            let mut here = (at(i, j) + usize::from(x != y)).min(at(i, j + 1) + 1).min(left + 1);
+            if i > 0 && j > 0 && a.get(i - 1) == Some(y) && b.get(j - 1) == Some(x) {
+                here = here.min(at(i - 1, j - 1) + 1);
+            }
+            row.push(here);
         }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
+        rows.push(row);
     }
-    row.last().copied().unwrap_or_default()
+    rows.last().and_then(|row| row.last()).copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -135,5 +136,6 @@ mod tests {
         assert_eq!(nearest("Something::Else::Entirely", names), None);
         assert_eq!(distance("kitten", "sitting"), 3);
         assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("itmes", "items"), 1);
     }
 }

@@ -46,14 +46,19 @@ pub fn parse(file: &str, text: &str) -> Result<ResourceType, Vec<DefinitionError
     let complaints = complaints.into_inner();
     match resource_type {
         Some(resource_type) if complaints.is_empty() => Ok(resource_type),
-        _ => Err(complaints
-            .into_iter()
-            .map(|(path, message)| {
-                let spans = document.spans.find(&document.value, &path);
-                let span = spans.key.unwrap_or(spans.value);
-                DefinitionError { file: file.to_owned(), position: Some(span.start), message }
-            })
-            .collect()),
+        _ => {
+            let mut errors: Vec<DefinitionError> = complaints
+                .into_iter()
+                .map(|complaint| {
+                    let spans = document.spans.find(&document.value, &complaint.path);
+                    let span = spans.key.filter(|_| complaint.at_key).unwrap_or(spans.value);
+                    let message = complaint.message;
+                    DefinitionError { file: file.to_owned(), position: Some(span.start), message }
+                })
+                .collect();
+            errors.sort_by_key(|error| error.position);
+            Err(errors)
+        }
     }
 }
 

@@ -4,8 +4,15 @@ use std::cell::RefCell;
 
 use kiln_value::{Map, Path, Value, text};
 
-/// What is wrong, and where.
-pub(super) type Complaints = RefCell<Vec<(Path, String)>>;
+/// What is wrong with a value, or with its key, and where.
+pub(super) struct Complaint {
+    pub(super) path: Path,
+    pub(super) at_key: bool,
+    pub(super) message: String,
+}
+
+/// All that is wrong.
+pub(super) type Complaints = RefCell<Vec<Complaint>>;
 
 /// A value of a definition file and its place. Every reader returns what it found and notes what it did not like, so
 /// that one pass tells all mistakes.
@@ -21,8 +28,15 @@ impl<'a> Node<'a> {
         Self { value, path: Path::root(), complaints }
     }
 
+    /// Notes what is wrong with the value.
     pub(super) fn complain(&self, message: impl Into<String>) {
-        self.complaints.borrow_mut().push((self.path.clone(), message.into()));
+        let complaint = Complaint { path: self.path.clone(), at_key: false, message: message.into() };
+        self.complaints.borrow_mut().push(complaint);
+    }
+
+    /// Notes what is wrong with the key.
+    fn complain_of_key(&self, message: String) {
+        self.complaints.borrow_mut().push(Complaint { path: self.path.clone(), at_key: true, message });
     }
 
     fn expected<T>(&self, what: &str) -> Option<T> {
@@ -53,7 +67,7 @@ impl<'a> Node<'a> {
             if !known.contains(&key) {
                 let near = crate::registry::nearest(key, known.iter().copied());
                 let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-                node.complain(format!("unknown key {key}{hint}"));
+                node.complain_of_key(format!("unknown key {key}{hint}"));
             }
         }
     }

@@ -1,0 +1,163 @@
+//! Definition files: what they say, and how mistakes in them are told.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use kiln_resource::constraint::{Judge, questions};
+use kiln_resource::rest::Adopt;
+use kiln_resource::translation::{Lookup, apply, lookups};
+use kiln_resource::{DriverKind, Method, ResourceType, Wire, definition, properties};
+use kiln_value::{Map, Path, Value, value};
+
+const THING: &str = "
+type: My::Thing
+summary: A thing.
+service: things
+since: 2014.1
+rest:
+  collection: /v1/things
+  member: thing
+  update: patch
+  ready: { done: [ok], failed: [bad], every: 0.5 }
+  parts:
+    tags: { path: '/v1/things/{id}/tags' }
+properties:
+  name: { type: string, update: true }
+  network: { type: string, required: true, formerly: network_id, find: neutron.network, as: net.id }
+  network_id: { type: string, is: neutron.network, status: [hidden 5.0.0, deprecated 2014.2] }
+  size: { type: integer, default: 1, range: { min: 1 }, immutable: true }
+  hosts:
+    type: list
+    items:
+      type: map
+      properties:
+        host: { type: string, formerly: address, find: nova.host }
+        address: string
+        port: { type: integer, default: 80 }
+  tags: { type: list, items: string, update: true }
+  extra: { type: map, merge: true }
+attributes:
+  state: { type: string, live: true }
+  anything: ~
+";
+
+fn thing() -> ResourceType {
+    definition::parse("thing.yaml", THING).unwrap()
+}
+
+fn map(value: &Value) -> Map {
+    value.as_map().unwrap().clone()
+}
+
+fn mistakes(text: &str) -> Vec<String> {
+    definition::parse("t.yaml", text).unwrap_err().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn says_how_the_service_is_asked() {
+    let thing = thing();
+    assert_eq!(thing.driver, DriverKind::Rest);
+    let rest = thing.rest.unwrap();
+    assert_eq!((rest.item.as_str(), rest.list.as_str(), rest.id.as_str()), ("/v1/things/{id}", "things", "id"));
+    assert_eq!(rest.name.as_deref(), Some("name"));
+    assert_eq!(rest.adopt, Adopt::Name);
+    assert_eq!(rest.update.unwrap().method, Method::Patch);
+    let ready = rest.ready.unwrap();
+    assert_eq!((ready.at, ready.every), (vec!["status".to_owned()], Duration::from_millis(500)));
+    assert_eq!(rest.parts.get("tags").map(|p| (p.method, p.wire.as_str())), Some((Method::Put, "tags")));
+    assert_eq!(thing.properties["network"].wire, Wire::As("net.id".to_owned()));
+    assert_eq!(thing.properties["extra"].wire, Wire::Merged);
+    assert!(thing.attributes["state"].live);
+    assert_eq!(thing.attributes["anything"].kind, None);
+}
+
+#[test]
+fn tells_every_mistake_with_its_place() {
+    let text = "type: My::Thing\nsummary: A thing.\nproperties:\n  a: { type: strnig }\n  b: { type: list, itmes: string }\n  c: { range: { min: x } }\ncolour: red\n";
+    assert_eq!(
+        mistakes(text),
+        [
+            "t.yaml:4:14: there is no type strnig",
+            "t.yaml:5:20: unknown key itmes; did you mean items?",
+            "t.yaml:6:6: a property needs a type",
+            "t.yaml:6:15: could not convert string to float: 'x'",
+            "t.yaml:7:1: unknown key colour",
+        ]
+    );
+    let text = "type: T\nsummary: A t.\ndriver: rest\nproperties:\n  a: { type: string, range: { min: 1 } }\n";
+    assert_eq!(
+        mistakes(text),
+        ["t.yaml:3:9: the REST driver needs a rest part", "t.yaml:5:6: Range constraint invalid for String"]
+    );
+    let list = ["t.yaml:1:1: expected a map, found ['a']", "t.yaml:1:1: a definition needs a type"];
+    assert_eq!(mistakes("- a\n"), list);
+    assert_eq!(mistakes("type: ]").len(), 1);
+}
+
+#[test]
+fn finds_ids_under_former_names_too() {
+    let thing = thing();
+    let data = map(&value!({"network_id": "net", "hosts": [{"address": "h1"}, {"host": "h2", "port": "81"}]}));
+    let lookup = |finder: &str, value: &str| Lookup { finder: finder.to_owned(), value: value.to_owned() };
+    let wanted = lookups(&thing.translation, &data);
+    assert_eq!(wanted, [lookup("neutron.network", "net"), lookup("nova.host", "h1"), lookup("nova.host", "h2")]);
+    let answers = HashMap::from([(wanted[0].clone(), "id-0".to_owned()), (wanted[1].clone(), "id-1".to_owned())]);
+    let translated = apply(&thing.translation, data, &answers, &Path::root()).unwrap();
+    let resolved = properties::resolve(&thing.properties, &translated).unwrap();
+    assert_eq!(resolved["network"], "id-0".into());
+    assert_eq!(resolved["network_id"], Value::Null);
+    let hosts = value!([
+        {"host": "id-1", "address": null, "port": 80},
+        {"host": "h2", "address": null, "port": 81}
+    ]);
+    assert_eq!(resolved["hosts"], hosts);
+}
+
+#[test]
+fn refuses_former_and_present_name_together() {
+    let data = map(&value!({"network": "x", "network_id": "y"}));
+    let error = apply(&thing().translation, data, &HashMap::new(), &Path::root().key("properties")).unwrap_err();
+    let text = "Property error: properties.network: Cannot define the following properties at the same time: network, \
+                network_id";
+    assert_eq!(error.message, text);
+}
+
+#[test]
+fn tells_every_fault_and_the_likely_name() {
+    let data = map(&value!({"netwrok": "x", "size": 0, "hosts": [{"port": "http"}]}));
+    let at = Path::root().key("resources").key("t").key("properties");
+    let faults = properties::validate(&thing().properties, &data, &|_| false, &Judge::default(), &at);
+    let texts: Vec<&str> = faults.iter().map(|fault| fault.message.as_str()).collect();
+    assert_eq!(
+        texts,
+        [
+            "Property error: resources.t.properties: Unknown Property netwrok",
+            "Property error: resources.t.properties: Property network not assigned",
+            "Property error: resources.t.properties.size: 0 is out of range (min: 1, max: None)",
+            "Property error: resources.t.properties.hosts[0].port: Value 'http' is not an integer",
+        ]
+    );
+    assert_eq!(faults[0].hints, ["Did you mean network?"]);
+}
+
+#[test]
+fn leaves_what_is_not_known_yet() {
+    let thing = thing();
+    let data = map(&value!({"network": null, "size": 0, "tags": null}));
+    let unknown = |path: &Path| path.to_string() != "size";
+    assert_eq!(properties::validate(&thing.properties, &data, &unknown, &Judge::default(), &Path::root()).len(), 1);
+    assert_eq!(questions(&thing.properties, &map(&value!({"network": "a"})), &|_| false).len(), 1);
+    assert_eq!(questions(&thing.properties, &map(&value!({"network": "a"})), &|_| true).len(), 0);
+}
+
+#[test]
+fn asks_the_judge() {
+    let thing = thing();
+    let mut judge = Judge::default();
+    let lookup = Lookup { finder: "neutron.network".to_owned(), value: "a".to_owned() };
+    judge.answers.insert(lookup, Err("The Network (a) could not be found.".to_owned()));
+    let data = map(&value!({"network": "a"}));
+    let faults = properties::validate(&thing.properties, &data, &|_| false, &judge, &Path::root());
+    let text = "Property error: network: Error validating value 'a': The Network (a) could not be found.";
+    assert_eq!(faults[0].message, text);
+}
