@@ -1,6 +1,6 @@
 //! Identities of stacks, resources and events.
 
-use kiln_value::{Diagnostic, StackIdentity, Value, text, value};
+use kiln_value::{Diagnostic, StackIdentity, text, value};
 
 use crate::case::{Case, Outcome};
 use crate::expectation::error;

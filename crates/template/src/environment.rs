@@ -59,12 +59,11 @@ impl Environment {
         const NO_PARAMETERS: [&str; 4] =
             ["parameter_defaults", "encrypted_param_names", "event_sinks", "resource_registry"];
         let mut environment = Self {
-            parameters: match sections.get("parameters") {
-                Some(_) => map_of(sections, "parameters")?,
-                None => {
-                    let flat = sections.iter().filter(|(key, _)| !NO_PARAMETERS.contains(&key.as_str()));
-                    flat.map(|(key, value)| (key.clone(), value.clone())).collect()
-                }
+            parameters: if sections.contains_key("parameters") {
+                map_of(sections, "parameters")?
+            } else {
+                let flat = sections.iter().filter(|(key, _)| !NO_PARAMETERS.contains(&key.as_str()));
+                flat.map(|(key, value)| (key.clone(), value.clone())).collect()
             },
             parameter_defaults: map_of(sections, "parameter_defaults")?,
             encrypted_param_names: list_of(sections, "encrypted_param_names")?,

@@ -71,11 +71,11 @@ impl<'a> Constructor<'a> {
             Some(open) if !*open => *open = true,
             _ => return self.error("found unconstructable recursive node", link.at.start),
         }
-        let made = make(self);
+        let result = make(self);
         if let Some(open) = self.open.get_mut(link.node) {
             *open = false;
         }
-        made
+        result
     }
 
     fn value(&mut self, link: Link, depth: usize) -> Result<(Value, Spans), Error> {

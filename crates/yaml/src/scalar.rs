@@ -189,5 +189,5 @@ pub(crate) fn binary(text: &str) -> Option<Vec<u8>> {
             bytes.push(u8::try_from(bits >> held & 0xff).unwrap_or_default());
         }
     }
-    (count % 4 == 0).then_some(bytes)
+    count.is_multiple_of(4).then_some(bytes)
 }

@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use kiln_value::{Path, Position, text, value};
 
 use super::*;
@@ -89,12 +91,12 @@ fn errors_in_pyyamls_words() {
 fn an_alias_bomb_is_refused_soon() {
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for i in 1..12 {
-        bomb.push_str(&format!("a{i}: &a{i} [{}]\n", vec![format!("*a{}", i - 1); 10].join(", ")));
+        _ = writeln!(bomb, "a{i}: &a{i} [{}]", vec![format!("*a{}", i - 1); 10].join(", "));
     }
     assert!(refused(&bomb).starts_with("aliases expand to too much data"));
     let mut merges = "a0: &a0 {x: 1}\n".to_owned();
     for i in 1..60 {
-        merges.push_str(&format!("a{i}: &a{i} {{<<: [*a{}, *a{}]}}\n", i - 1, i - 1));
+        _ = writeln!(merges, "a{i}: &a{i} {{<<: [*a{}, *a{}]}}", i - 1, i - 1);
     }
     assert!(refused(&merges).starts_with("aliases expand to too much data"));
 }
@@ -106,7 +108,7 @@ fn nesting_is_bounded() {
     refused(&"- ".repeat(100_000));
     let mut chain = "a0: &a0 [x]\n".to_owned();
     for i in 1..2000 {
-        chain.push_str(&format!("a{i}: &a{i} [*a{}]\n", i - 1));
+        _ = writeln!(chain, "a{i}: &a{i} [*a{}]", i - 1);
     }
     refused(&chain);
 }

@@ -104,8 +104,8 @@ impl Rule {
 
 /// Whether a number is not beyond a bound; NaN never is.
 fn within(number: &Value, min: Option<&Value>, max: Option<&Value>) -> bool {
-    !min.is_some_and(|min| number::compare(number, min) == Some(Ordering::Less))
-        && !max.is_some_and(|max| number::compare(number, max) == Some(Ordering::Greater))
+    min.is_none_or(|min| number::compare(number, min) != Some(Ordering::Less))
+        && max.is_none_or(|max| number::compare(number, max) != Some(Ordering::Greater))
 }
 
 fn length(value: &Value) -> Result<usize, Diagnostic> {

@@ -30,7 +30,7 @@ impl Environment {
         match given {
             None => {}
             Some(given) if SECTIONS.iter().any(|section| given.contains_key(*section)) => child.load(given)?,
-            Some(given) => child.parameters = given.clone(),
+            Some(given) => child.parameters.clone_from(given),
         }
         if let Some(name) = without {
             child.registry.root.shift_remove(name);

@@ -57,7 +57,7 @@ fn all_schemata(template: &Template, files: &Files) -> Result<IndexMap<String, P
     for file in files.0.values() {
         // What is no template is some other file.
         let document = source::parse(file, source::ROOT, source::MAX_TEMPLATE_SIZE);
-        if let Some(nested) = document.and_then(|document| Template::from_value(document.value)).ok() {
+        if let Ok(nested) = document.and_then(|document| Template::from_value(document.value)) {
             schemata.extend(nested.parameter_schemata()?);
         }
     }

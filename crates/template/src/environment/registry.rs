@@ -54,7 +54,8 @@ pub(super) enum EntryKind {
 
 /// Whether a type or what it stands for is a template by its name.
 pub(super) fn is_template(name: &str) -> bool {
-    name.ends_with(".yaml") || name.ends_with(".template")
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+    matches!(extension, Some("yaml" | "template"))
 }
 
 impl Entry {

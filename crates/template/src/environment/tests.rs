@@ -2,8 +2,8 @@ use kiln_value::{Value, value};
 
 use super::*;
 
-fn environment(sections: Value) -> Environment {
-    Environment::from_value(&sections).unwrap()
+fn environment(sections: &Value) -> Environment {
+    Environment::from_value(sections).unwrap()
 }
 
 fn globals() -> Globals {
@@ -19,14 +19,14 @@ fn aliases_of_the_service() {
     let plain = Environment::default();
     assert_eq!(found(&plain, "OS::Quantum::Net"), Resolved::Type("OS::Neutron::Net".to_owned()));
     // The user's entries do not reach into what the service says.
-    let user = environment(value!({"resource_registry": {"OS::Neutron::Net": "mine.yaml"}}));
+    let user = environment(&value!({"resource_registry": {"OS::Neutron::Net": "mine.yaml"}}));
     assert_eq!(found(&user, "OS::Quantum::Net"), Resolved::Type("OS::Neutron::Net".to_owned()));
     assert_eq!(found(&user, "OS::Neutron::Net"), Resolved::Template("mine.yaml".to_owned()));
 }
 
 #[test]
 fn an_alias_of_itself_ends() {
-    let user = environment(value!({"resource_registry": {"A": "B", "B": "A"}}));
+    let user = environment(&value!({"resource_registry": {"A": "B", "B": "A"}}));
     assert_eq!(user.lookup(&globals(), "A", None).unwrap_err().class, "StackValidationFailed");
 }
 
@@ -55,7 +55,7 @@ fn an_operators_environment() {
 
 #[test]
 fn event_sinks_are_known_or_refused() {
-    let sinks = environment(value!({"event_sinks": [{"type": "zaqar-queue", "target": "q"}]})).sinks().unwrap();
+    let sinks = environment(&value!({"event_sinks": [{"type": "zaqar-queue", "target": "q"}]})).sinks().unwrap();
     assert_eq!(sinks, [EventSink::ZaqarQueue { target: "q".to_owned(), ttl: 3600 }]);
     assert!(Environment::from_value(&value!({"event_sinks": [{"type": "x"}]})).is_err());
 }

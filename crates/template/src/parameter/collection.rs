@@ -62,7 +62,7 @@ pub struct Parameters {
     dialect: Dialect,
     schemata: IndexMap<String, ParameterSchema>,
     user: Map,
-    parameters: IndexMap<String, Parameter>,
+    all: IndexMap<String, Parameter>,
 }
 
 impl Parameters {
@@ -79,13 +79,13 @@ impl Parameters {
         let of_template =
             schemata.iter().map(|(name, schema)| (name.as_str(), schema.clone(), user.get(name).cloned()));
         // A template's parameter takes the place of the service's of that name.
-        let parameters = of_service
+        let all = of_service
             .chain(of_template)
             .map(|(name, schema, value)| {
                 (name.to_owned(), Parameter::new(name, schema, value, defaults.get(name).cloned()))
             })
             .collect();
-        Self { dialect, schemata, user: user.clone(), parameters }
+        Self { dialect, schemata, user: user.clone(), all }
     }
 
     /// The language whose parameters these are.
@@ -105,7 +105,7 @@ impl Parameters {
 
     /// The parameter of a name, provided ones included.
     pub fn get(&self, name: &str) -> Option<&Parameter> {
-        self.parameters.get(name)
+        self.all.get(name)
     }
 
     /// The value of a parameter in its type.
@@ -113,18 +113,16 @@ impl Parameters {
     /// Errors: `UserParameterMissing` if there is no such parameter or it has no value; `ValueError` or `TypeError`
     /// if what it was given is not of its type.
     pub fn value(&self, name: &str) -> Result<&Value, Diagnostic> {
-        match self.get(name) {
-            Some(parameter) => parameter.value(),
-            None => {
-                let message = format!("The Parameter ({name}) was not provided.");
-                Err(Diagnostic::new("UserParameterMissing", message))
-            }
-        }
+        let missing = || {
+            let message = format!("The Parameter ({name}) was not provided.");
+            Diagnostic::new("UserParameterMissing", message)
+        };
+        self.get(name).ok_or_else(missing)?.value()
     }
 
     /// All parameters, the service's first.
     pub fn iter(&self) -> impl Iterator<Item = &Parameter> {
-        self.parameters.values()
+        self.all.values()
     }
 
     /// Judges everything; the first error is the one that Heat would give. `strict` judges values and not only
