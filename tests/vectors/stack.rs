@@ -38,7 +38,7 @@ impl Stack {
         let bound = Bound::new(Arc::new(template), Arc::new(parameters), Arc::new(files));
 
         let data = case.input("resources");
-        let names = bound.definitions().map(|definitions| definitions.into_keys().collect()).unwrap_or(Vec::new());
+        let names: Vec<_> = bound.definitions().unwrap_or_default().into_keys().collect();
         let resource = |name: String| {
             let data = data.get(&name).cloned().unwrap_or_default();
             (name.clone(), Resource { name, data })

@@ -7,6 +7,7 @@ use kiln_value::{Diagnostic, Path, Value, text};
 
 use crate::expr::{Context, Deciding, Expr};
 use crate::function::fault;
+use crate::hint::hinted;
 use crate::{Bound, Unbuilt};
 
 /// The conditions of a template, each decided once, when it is first asked for.
@@ -74,7 +75,8 @@ impl Conditions {
         }
         let known = name.as_str().and_then(|name| self.conditions.get_key_value(name));
         let Some((name, condition)) = known else {
-            return Err(fault::value_error(format!("Invalid condition \"{}\"", text::str(name))));
+            let name = text::str(name);
+            return Err(hinted(fault::value_error(format!("Invalid condition \"{name}\"")), &name, self.names()));
         };
         if let Some(decided) = condition.decided.get() {
             return Ok(*decided);

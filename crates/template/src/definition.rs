@@ -5,6 +5,8 @@ use kiln_value::{Diagnostic, Map, Path, Value, text};
 
 use crate::expr::{AttributeUse, Context, Expr, Wanted};
 use crate::function::{condition, fault};
+use crate::hint::hinted;
+use crate::version::Dialect;
 use crate::{Bound, Scope, Unbuilt};
 
 /// What becomes of a resource's object when the resource goes.
@@ -139,14 +141,25 @@ impl Bound {
     ///
     /// Fails with `StackValidationFailed` for the first that is malformed.
     pub fn definitions(&self) -> Result<IndexMap<String, Definition>, Diagnostic> {
+        match self.definitions_and_errors()? {
+            (definitions, errors) if errors.is_empty() => Ok(definitions),
+            (_, mut errors) => Err(errors.swap_remove(0)),
+        }
+    }
+
+    /// The resources that are well formed, and the errors of the others. Fails if the sections cannot be read at all.
+    pub(crate) fn definitions_and_errors(&self) -> Result<(IndexMap<String, Definition>, Vec<Diagnostic>), Diagnostic> {
         self.conditions()?;
         let mut definitions = IndexMap::new();
+        let mut errors = Vec::new();
         for (name, value) in self.template().resources()? {
-            if let Some(definition) = self.definition(name, value)? {
-                definitions.insert(name.clone(), definition);
+            match self.definition(name, value) {
+                Ok(Some(definition)) => _ = definitions.insert(name.clone(), definition),
+                Ok(None) => {}
+                Err(error) => errors.push(error),
             }
         }
-        Ok(definitions)
+        Ok((definitions, errors))
     }
 
     /// The definition of a resource; `None` if its condition is false.
@@ -158,11 +171,7 @@ impl Bound {
         };
         // Python's plain errors show no path here.
         let (definition, condition) = read().map_err(|error: Diagnostic| {
-            if fault::is_plain(&error) {
-                Diagnostic::new("StackValidationFailed", error.message.as_str()).at(path.clone())
-            } else {
-                error
-            }
+            if fault::is_plain(&error) { fault::to_validation(error, String::new(), path.clone()) } else { error }
         })?;
         let Some(condition) = condition else { return Ok(Some(definition)) };
         let enabled = self.enabled(&condition, &path.key(self.template().words().condition))?;
@@ -175,32 +184,34 @@ impl Bound {
         let context = Context::new(&scope);
         let decided = condition.value(&scope).and_then(|condition| condition::holds(&condition, &context));
         decided.map_err(|error| match &*error.class {
-            "ValueError" => {
-                Diagnostic::new("StackValidationFailed", format!("{path}: {}", error.message)).at(path.clone())
-            }
+            "ValueError" => fault::to_validation(error, format!("{path}: "), path.clone()),
             _ => error,
         })
+    }
+
+    /// The keys that a resource may have in this version.
+    fn resource_keys(&self) -> impl Iterator<Item = &'static str> {
+        let release = self.release();
+        let words = self.template().words();
+        let common = [
+            words.resource_type,
+            words.properties,
+            words.metadata,
+            words.depends_on,
+            words.deletion_policy,
+            words.update_policy,
+            words.description,
+        ];
+        let condition = release.has_conditions().then_some(words.condition);
+        let external_id = release.has_external_id().then_some("external_id");
+        common.into_iter().chain(condition).chain(external_id)
     }
 
     /// The fields of a resource, of which HOT checks the names.
     fn fields<'a>(&self, value: &'a Value) -> Result<&'a Map, Diagnostic> {
         let release = self.release();
-        let words = self.template().words();
-        let is_hot = release.dialect() == crate::version::Dialect::Hot;
-        let is_known = |key: &str| {
-            [
-                words.resource_type,
-                words.properties,
-                words.metadata,
-                words.depends_on,
-                words.deletion_policy,
-                words.update_policy,
-                words.description,
-            ]
-            .contains(&key)
-                || (key == words.condition && release.has_conditions())
-                || (key == "external_id" && release.has_external_id())
-        };
+        let is_hot = release.dialect() == Dialect::Hot;
+        let is_known = |key: &str| self.resource_keys().any(|known| known == key);
         let keys: Vec<&str> = match value {
             Value::Map(map) => map.keys().map(String::as_str).collect(),
             Value::List(items) => items.iter().filter_map(Value::as_str).collect(),
@@ -209,7 +220,8 @@ impl Bound {
         let unknown: Vec<_> = keys.into_iter().filter(|key| is_hot && !is_known(key)).collect();
         if !unknown.is_empty() {
             let message = format!("Invalid keyword(s) inside a resource definition: {}", unknown.join(", "));
-            return Err(fault::value_error(message));
+            let error = fault::value_error(message);
+            return Err(unknown.into_iter().fold(error, |error, key| hinted(error, key, self.resource_keys())));
         }
         value.as_map().ok_or_else(|| {
             let kind = value.kind().python_name();
@@ -309,7 +321,7 @@ impl Reader<'_> {
         if expr.is_call() || expr.as_str().is_some() || matches!(expr.source(), Value::Bool(_)) {
             return Ok(Some(expr));
         }
-        let is_hot = release.dialect() == crate::version::Dialect::Hot;
+        let is_hot = release.dialect() == Dialect::Hot;
         Err(self.wrong_type(key, if is_hot { "string_or_boolean" } else { "string or boolean" }))
     }
 }

@@ -13,11 +13,13 @@ pub mod environment;
 mod expr;
 mod function;
 mod group;
+pub mod hint;
 mod output;
 pub mod parameter;
 mod scope;
 pub mod source;
 mod template;
+mod validate;
 pub mod version;
 
 pub use bound::Bound;

@@ -45,9 +45,24 @@ impl Bound {
     ///
     /// Fails with `StackValidationFailed` for the first that is malformed.
     pub fn outputs(&self) -> Result<IndexMap<String, Output>, Diagnostic> {
+        match self.outputs_and_errors()? {
+            (outputs, errors) if errors.is_empty() => Ok(outputs),
+            (_, mut errors) => Err(errors.swap_remove(0)),
+        }
+    }
+
+    /// The outputs that are well formed, and the errors of the others. Fails if the sections cannot be read at all.
+    pub(crate) fn outputs_and_errors(&self) -> Result<(IndexMap<String, Output>, Vec<Diagnostic>), Diagnostic> {
         self.conditions()?;
-        let outputs = self.template().outputs()?.iter();
-        outputs.map(|(name, value)| Ok((name.clone(), self.output(name, value)?))).collect()
+        let mut outputs = IndexMap::new();
+        let mut errors = Vec::new();
+        for (name, value) in self.template().outputs()? {
+            match self.output(name, value) {
+                Ok(output) => _ = outputs.insert(name.clone(), output),
+                Err(error) => errors.push(error),
+            }
+        }
+        Ok((outputs, errors))
     }
 
     fn output(&self, name: &str, value: &Value) -> Result<Output, Diagnostic> {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use indexmap::IndexMap;
-use kiln_value::{Diagnostic, Map, Value, text};
+use kiln_value::{Diagnostic, Map, Path, StackIdentity, Value, text};
 
+use crate::hint::hinted;
 use crate::parameter::{self, HotEdition, ParameterSchema, Parameters};
 use crate::version::{Dialect, Release, Version, Words};
 
@@ -106,7 +107,7 @@ impl Template {
         section.as_map().ok_or_else(|| {
             let kind = section.kind().python_name();
             Diagnostic::new("AttributeError", format!("'{kind}' object has no attribute 'items'"))
-                .at(kiln_value::Path::root().key(name))
+                .at(Path::root().key(name))
         })
     }
 
@@ -147,9 +148,8 @@ impl Template {
     pub fn validate_sections(&self) -> Result<(), Diagnostic> {
         if let Some(unknown) = self.value.as_map().and_then(|map| map.keys().find(|key| !self.has_section(key))) {
             let message = format!("The template section is invalid: {unknown}");
-            return Err(
-                Diagnostic::new("InvalidTemplateSection", message).at(kiln_value::Path::root().key(unknown.as_str()))
-            );
+            let error = Diagnostic::new("InvalidTemplateSection", message).at(Path::root().key(unknown.as_str()));
+            return Err(hinted(error, unknown, self.sections()));
         }
         let resources = self.resources()?;
         if self.release().dialect() == Dialect::Hot {
@@ -170,16 +170,23 @@ impl Template {
         })
     }
 
-    fn has_section(&self, name: &str) -> bool {
+    /// The sections that the version knows.
+    fn sections(&self) -> impl Iterator<Item = &'static str> {
         let words = self.words();
-        let common = [words.description, words.parameters, words.resources, words.outputs];
-        let special: &[&str] = match self.release().dialect() {
-            Dialect::Hot => &["heat_template_version", "parameter_groups", "__undefined__"],
-            Dialect::Cfn | Dialect::HeatCfn => &["AWSTemplateFormatVersion", "HeatTemplateFormatVersion", "Mappings"],
+        let special = match self.release().dialect() {
+            Dialect::Hot => ["heat_template_version", "parameter_groups"],
+            Dialect::Cfn | Dialect::HeatCfn => ["AWSTemplateFormatVersion", "HeatTemplateFormatVersion"],
         };
-        common.contains(&name)
-            || special.contains(&name)
-            || (name == words.conditions && self.release().has_conditions())
+        let mappings = (self.release().dialect() != Dialect::Hot).then_some("Mappings");
+        let conditions = self.release().has_conditions().then_some(words.conditions);
+        let common = [words.description, words.parameters, words.resources, words.outputs];
+        special.into_iter().chain(common).chain(mappings).chain(conditions)
+    }
+
+    fn has_section(&self, name: &str) -> bool {
+        // HOT takes the name that Heat's code has for the mappings it lacks.
+        self.sections().any(|known| known == name)
+            || (name == "__undefined__" && self.release().dialect() == Dialect::Hot)
     }
 
     /// HOT's keyword check, in the order of the names.
@@ -190,7 +197,10 @@ impl Template {
             let message = match resource {
                 other if !other.is_truthy() => "Each resource must contain a type key.".to_owned(),
                 Value::Map(map) => match map.keys().find(|key| !HOT_RESOURCE_KEYS.contains(&key.as_str())) {
-                    Some(unknown) => format!("\"{unknown}\" is not a valid keyword inside a resource definition"),
+                    Some(unknown) => {
+                        let message = format!("\"{unknown}\" is not a valid keyword inside a resource definition");
+                        return Err(hinted(self.invalid_resource(name, message), unknown, HOT_RESOURCE_KEYS));
+                    }
                     None if map.contains_key("type") => continue,
                     None => "Each resource must contain a type key.".to_owned(),
                 },
@@ -205,7 +215,7 @@ impl Template {
     }
 
     fn invalid_resource(&self, name: &str, message: String) -> Diagnostic {
-        let path = kiln_value::Path::root().key(self.words().resources).key(name);
+        let path = Path::root().key(self.words().resources).key(name);
         Diagnostic::new("StackValidationFailed", message).at(path)
     }
 
@@ -227,9 +237,7 @@ impl Template {
             };
             match schema {
                 Ok(schema) => Ok((name.clone(), schema)),
-                Err(error) if error.path.is_root() => {
-                    Err(error.at(kiln_value::Path::root().key(section).key(name.as_str())))
-                }
+                Err(error) if error.path.is_root() => Err(error.at(Path::root().key(section).key(name.as_str()))),
                 Err(error) => Err(error),
             }
         };
@@ -239,7 +247,7 @@ impl Template {
     /// The parameters with values given by a user and an environment; see [`Parameters::new`].
     pub fn parameters(
         &self,
-        identity: Option<&kiln_value::StackIdentity>,
+        identity: Option<&StackIdentity>,
         user: &Map,
         defaults: &Map,
     ) -> Result<Parameters, Diagnostic> {

@@ -4,6 +4,8 @@ use std::fmt;
 
 use kiln_value::{Diagnostic, Value};
 
+use crate::hint::hinted;
+
 /// One of the languages a template can be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
@@ -206,7 +208,8 @@ fn unknown(dialect: Dialect, written: &str) -> Diagnostic {
     let mut known: Vec<_> = Release::of(dialect).flat_map(|r| [Some(r.name()), r.alias()]).flatten().collect();
     known.sort_unstable();
     let choice = if known.len() > 1 { "should be one of" } else { "should be" };
-    invalid(format_args!("\"{key}: {written}\". \"{key}\" {choice}: {}", known.join(", ")))
+    let error = invalid(format_args!("\"{key}: {written}\". \"{key}\" {choice}: {}", known.join(", ")));
+    hinted(error, written, known)
 }
 
 /// The words of a language: its sections and the keys of resources and outputs.

@@ -3,21 +3,22 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use kiln_template::constraint::AcceptAll;
 use kiln_template::{Bound, DeletionPolicy, Expr, Files, Scope, Template, Unbuilt, Wanted};
 use kiln_value::{Diagnostic, Map, Path, Value, value};
 
 fn bound(template: Value) -> Bound {
-    let template = Template::from_value(template).unwrap();
-    let parameters = template.parameters(None, &Map::new(), &Map::new()).unwrap();
+    let template = Template::from_value(template).expect("a version");
+    let parameters = template.parameters(None, &Map::new(), &Map::new()).expect("sound parameters");
     Bound::new(Arc::new(template), Arc::new(parameters), Arc::new(Files::default()))
 }
 
 fn unbuilt(bound: &Bound) -> Unbuilt<'_> {
-    Unbuilt::new(bound, bound.definitions().unwrap().into_keys())
+    Unbuilt::new(bound, bound.definitions().expect("sound definitions").into_keys())
 }
 
 fn message(result: Result<impl Sized, Diagnostic>) -> String {
-    result.err().unwrap().message.clone()
+    result.err().expect("an error").message.clone()
 }
 
 #[test]
@@ -278,4 +279,44 @@ fn an_emptied_template_keeps_its_parameters() {
     assert!(bound.definitions().unwrap().is_empty());
     assert!(bound.outputs().unwrap().is_empty());
     assert!(unbuilt(&bound).resource("r").is_none());
+}
+
+#[test]
+fn every_error_at_once_the_first_as_heat_gives_it() {
+    let bound = bound(value!({
+        "heat_template_version": "2021-04-16",
+        "parameters": {"size": {"type": "number"}, "web": {"type": "string", "default": "x"}},
+        "conditions": {"big": {"equals": [{"get_param": "size"}, 1]}, "odd": 5},
+        "resource": {},
+        "resources": {
+            "web": {"type": "T"},
+            "a/b": {"type": "T"},
+            "c": {"type": "T", "propertys": {}},
+            "d": {"type": "T", "deletion_policy": "Keep"},
+            "e": {"type": "T", "condition": "odd"},
+            "f": {"type": "T", "properties": {"x": {"if": ["bigg", 1, 2]}}},
+        },
+        "outputs": {"o": {}},
+    }));
+    let errors = bound.validate(&AcceptAll, true);
+    let shown: Vec<_> =
+        errors.iter().map(|error| (error.path.to_string(), error.hints.first().map_or("", String::as_str))).collect();
+    let shown: Vec<_> = shown.iter().map(|(path, hint)| (path.as_str(), *hint)).collect();
+    assert_eq!(
+        shown,
+        [
+            ("resource", "did you mean \"resources\"?"),
+            ("", ""),
+            ("conditions.odd", ""),
+            ("resources.c", "did you mean \"properties\"?"),
+            ("resources.d.deletion_policy", ""),
+            ("resources.f.properties.x.if", "did you mean \"big\"?"),
+            ("resources.a/b", ""),
+            ("resources.web", ""),
+            ("outputs.o", ""),
+        ]
+    );
+    assert_eq!(errors[0].message, "The template section is invalid: resource");
+    assert_eq!(errors[1].class, "UserParameterMissing");
+    assert_eq!(errors[7].message, "Duplicate names {'web'}");
 }

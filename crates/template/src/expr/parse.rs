@@ -169,8 +169,7 @@ impl<'a> Parser<'a> {
 /// Python's plain errors become validation errors with the path of the call; Heat's own pass.
 fn wrap(error: Diagnostic, place: &Place) -> Diagnostic {
     if fault::is_plain(&error) {
-        let message = format!("{}: {}", place.text(), error.message);
-        Diagnostic::new("StackValidationFailed", message).at(place.path())
+        fault::to_validation(error, format!("{}: ", place.text()), place.path())
     } else {
         error
     }

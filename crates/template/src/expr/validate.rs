@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use kiln_value::{Diagnostic, Path, Segment};
 
 use super::node::{Call, Context, Node};
+use crate::function::fault;
 
 /// Validates every call in a snippet, the outermost first; its own arguments are the call's to validate.
 pub(crate) fn validate(node: &Node, context: &Context, path: &Path) -> Result<(), Diagnostic> {
@@ -20,8 +21,8 @@ pub(crate) fn validate(node: &Node, context: &Context, path: &Path) -> Result<()
         }),
         Node::Call(call) => call.function.validate(call, context).map_err(|error| {
             let error = call.locate(error);
-            let message = format!("{}: {}", shown(&path.key(call.name)), error.message);
-            Diagnostic::new("StackValidationFailed", message).at(error.path.clone())
+            let place = error.path.clone();
+            fault::to_validation(error, format!("{}: ", shown(&path.key(call.name))), place)
         }),
     }
 }

@@ -1,6 +1,6 @@
 //! The plain errors of Python that functions raise: clients see their classes and texts.
 
-use kiln_value::{Diagnostic, Value, number, text};
+use kiln_value::{Diagnostic, Path, Value, number, text};
 
 /// `TypeError`.
 pub(crate) fn type_error(message: impl Into<String>) -> Diagnostic {
@@ -32,6 +32,13 @@ pub(crate) fn bad_reference(name: &str, path: &str) -> Diagnostic {
 /// Whether the parser turns the error into a validation error.
 pub(crate) fn is_plain(error: &Diagnostic) -> bool {
     matches!(&*error.class, "TypeError" | "ValueError" | "KeyError" | "UnicodeEncodeError")
+}
+
+/// The error as a validation error, with more in front of its text and at another place.
+pub(crate) fn to_validation(mut error: Diagnostic, prefix: String, path: Path) -> Diagnostic {
+    error.class = "StackValidationFailed".into();
+    error.message = prefix + &error.message;
+    error.at(path)
 }
 
 /// Python's name of the value's type.

@@ -4,6 +4,7 @@ use kiln_value::{Diagnostic, Value};
 
 use super::{Function, fault};
 use crate::expr::{Call, Context};
+use crate::hint::hinted;
 
 /// The content of a file that came with the template.
 #[derive(Debug)]
@@ -19,11 +20,11 @@ impl Function for GetFile {
         let Value::Str(path) = call.resolved_args(context)? else {
             return Err(fault::type_error(format!("Argument to \"{name}\" must be a string")));
         };
-        match context.bound().files().get(&path) {
-            Some(text) => Ok(Some(Value::from(text))),
-            None => {
-                Err(fault::value_error(format!("No content found in the \"files\" section for {name} path: {path}")))
-            }
+        let files = context.bound().files();
+        if let Some(text) = files.get(&path) {
+            return Ok(Some(Value::from(text)));
         }
+        let message = format!("No content found in the \"files\" section for {name} path: {path}");
+        Err(hinted(fault::value_error(message), &path, files.0.keys().map(String::as_str)))
     }
 }

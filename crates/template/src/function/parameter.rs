@@ -6,6 +6,8 @@ use kiln_value::{Diagnostic, Value, number, text};
 
 use super::{Function, fault};
 use crate::expr::{Call, Context};
+use crate::hint::hinted;
+use crate::parameter::Parameter;
 use crate::scope::{character, position};
 
 /// `get_param`: a parameter's value, or what a path leads to in it; a path that fails gives an empty text.
@@ -36,7 +38,8 @@ impl Function for GetParam {
         };
         let Some(value) = context.bound().parameter(parameter)? else {
             let message = format!("The Parameter ({parameter}) was not provided.");
-            return Err(Diagnostic::new("UserParameterMissing", message));
+            let error = Diagnostic::new("UserParameterMissing", message);
+            return Err(hinted(error, parameter, context.bound().parameters().iter().map(Parameter::name)));
         };
         let found = path.iter().try_fold(Cow::Borrowed(value), step);
         Ok(Some(found.map_or_else(|| Value::from(""), Cow::into_owned)))
@@ -73,6 +76,11 @@ impl Function for ParamRef {
             Value::Str(name) => context.bound().parameter(name)?,
             _ => None,
         };
-        value.cloned().map(Some).ok_or_else(|| fault::bad_reference(&text::str(&name), "unknown"))
+        value.cloned().map(Some).ok_or_else(|| {
+            let bound = context.bound();
+            let known = bound.parameters().iter().map(Parameter::name).chain(bound.template().resource_names());
+            let name = text::str(&name);
+            hinted(fault::bad_reference(&name, "unknown"), &name, known)
+        })
     }
 }

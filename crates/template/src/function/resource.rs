@@ -6,13 +6,15 @@ use kiln_value::{Diagnostic, Value, text};
 
 use super::{Function, fault};
 use crate::expr::{AttributeUse, Call, Context, Node, Wanted, validate_args};
+use crate::hint::hinted;
 use crate::scope::{ResourceView, select};
 
 /// The resource of a name; `path` is what the error shows.
 fn find<'a>(name: &Value, context: &Context<'a>, path: &str) -> Result<&'a dyn ResourceView, Diagnostic> {
-    name.as_str()
-        .and_then(|name| context.scope.resource(name))
-        .ok_or_else(|| fault::bad_reference(&text::str(name), path))
+    name.as_str().and_then(|name| context.scope.resource(name)).ok_or_else(|| {
+        let name = text::str(name);
+        hinted(fault::bad_reference(&name, path), &name, context.bound().template().resource_names())
+    })
 }
 
 /// `get_resource`, and `Ref` to a resource: its reference id.

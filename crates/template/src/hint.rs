@@ -1,0 +1,93 @@
+//! "Did you mean …": the known word that is nearest to a wrong one.
+
+use kiln_value::Diagnostic;
+
+/// Comparing takes the product of two lengths.
+const MAX_LENGTH: usize = 64;
+
+/// The candidate with the fewest changed characters, if they are few enough to be a slip of the fingers.
+///
+/// Words of more than 64 bytes have none. A change is a character put in, left out, replaced, or swapped with its neighbour; case does not count. Of equally
+/// near candidates the first wins.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if word.len() > MAX_LENGTH {
+        return None;
+    }
+    let word: Vec<char> = word.chars().flat_map(char::to_lowercase).collect();
+    let limit = word.len() / 3 + usize::from(word.len() > 1);
+    candidates
+        .into_iter()
+        .filter(|candidate| candidate.len() <= MAX_LENGTH)
+        .filter_map(|candidate| {
+            let other: Vec<char> = candidate.chars().flat_map(char::to_lowercase).collect();
+            let changes = (word.len().abs_diff(other.len()) <= limit).then(|| distance(&word, &other))?;
+            (changes <= limit).then_some((changes, candidate))
+        })
+        .min_by_key(|(changes, _)| *changes)
+        .map(|(_, candidate)| candidate)
+}
+
+/// The error with a hint at the nearest known word, if there is one.
+pub(crate) fn hinted<'a>(error: Diagnostic, word: &str, known: impl IntoIterator<Item = &'a str>) -> Diagnostic {
+    match nearest(word, known) {
+        Some(near) => error.hint(format!("did you mean \"{near}\"?")),
+        None => error,
+    }
+}
+
+/// The number of changes from one word to the other (optimal string alignment).
+fn distance(a: &[char], b: &[char]) -> usize {
+    let mut two_ago: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut row = Vec::with_capacity(b.len() + 1);
+        row.push(i + 1);
+        let above = last.iter().zip(last.iter().skip(1));
+        for (j, (y, (diagonal, up))) in b.iter().zip(above).enumerate() {
+            let left = row.last().copied().unwrap_or(i + 1);
+            let mut least = (diagonal + usize::from(x != y)).min(up + 1).min(left + 1);
+            let is_swap = i > 0 && j > 0 && a.get(i - 1) == Some(y) && b.get(j - 1) == Some(x);
+            if let Some(swapped) = two_ago.get(j.wrapping_sub(1)).filter(|_| is_swap) {
+                least = least.min(swapped + 1);
+            }
+            row.push(least);
+        }
+        two_ago = std::mem::replace(&mut last, row);
+    }
+    last.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_changes() {
+        let distance = |a: &str, b: &str| {
+            let (a, b): (Vec<_>, Vec<_>) = (a.chars().collect(), b.chars().collect());
+            assert_eq!(distance(&a, &b), distance(&b, &a));
+            distance(&a, &b)
+        };
+        for (a, b, changes) in [
+            ("", "", 0),
+            ("", "ab", 2),
+            ("server", "server", 0),
+            ("sever", "server", 1),
+            ("abcd", "acbd", 1),
+            ("ca", "abc", 3),
+        ] {
+            assert_eq!(distance(a, b), changes, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn finds_slips_and_nothing_far_off() {
+        let known = ["properties", "metadata", "depends_on", "type"];
+        assert_eq!(nearest("propertys", known), Some("properties"));
+        assert_eq!(nearest("Type", known), Some("type"));
+        assert_eq!(nearest("tyep", known), Some("type"));
+        assert_eq!(nearest("depend_on", known), Some("depends_on"));
+        assert_eq!(nearest("x", known), None);
+        assert_eq!(nearest("resources", known), None);
+    }
+}

@@ -1,0 +1,60 @@
+//! All that can be said of a template without knowing the resource types.
+
+use kiln_value::{Diagnostic, Path, text};
+
+use crate::Bound;
+use crate::constraint::CustomConstraints;
+
+impl Bound {
+    /// Every error of the template and its parameters, in the order in which Heat looks for them: the first is the one
+    /// that Heat gives (`reference/semantics.md` §4).
+    ///
+    /// `custom` judges custom constraints, `strict` asks for values of all parameters. What follows, with the resource
+    /// types at hand, are each resource ([`crate::Definition::validate`] and its properties) and each output
+    /// ([`crate::Output::validate`]).
+    pub fn validate(&self, custom: &dyn CustomConstraints, strict: bool) -> Vec<Diagnostic> {
+        let template = self.template();
+        let mut errors: Vec<Diagnostic> = template.validate_sections().err().into_iter().collect();
+        errors.extend(self.parameters().validate(custom, strict));
+        errors.extend(template.parameter_groups().err());
+        match self.conditions() {
+            Ok(conditions) => errors.extend(conditions.validate(self).err()),
+            Err(error) => errors.push(error),
+        }
+        let section = Path::root().key(template.words().resources);
+        match self.definitions_and_errors() {
+            Ok((definitions, wrong)) => {
+                errors.extend(wrong);
+                for name in definitions.keys().filter(|name| name.contains('/')) {
+                    let error = Diagnostic::new("StackValidationFailed", "Resource name may not contain \"/\"");
+                    errors.push(error.at(section.key(name.as_str())));
+                }
+                for name in definitions.keys().filter(|name| self.parameters().get(name).is_some()) {
+                    let message = format!("Duplicate names {{{}}}", text::quote(name));
+                    errors.push(Diagnostic::new("StackValidationFailed", message).at(section.key(name.as_str())));
+                }
+            }
+            Err(error) => errors.push(error),
+        }
+        match self.outputs_and_errors() {
+            Ok((_, wrong)) => errors.extend(wrong),
+            Err(error) => errors.push(error),
+        }
+        without_repeats(errors)
+    }
+}
+
+/// Of each place the first error: malformed conditions show up in every section that needs them, and a resource that
+/// the check of the sections has found wrong is wrong again when it is read.
+fn without_repeats(errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut kept: Vec<Diagnostic> = Vec::with_capacity(errors.len());
+    for error in errors {
+        let repeats = |other: &Diagnostic| {
+            if error.path.is_root() { other.message == error.message } else { other.path == error.path }
+        };
+        if !kept.iter().any(repeats) {
+            kept.push(error);
+        }
+    }
+    kept
+}
