@@ -1,5 +1,7 @@
 //! Templates of resource groups, against those that Heat (Zed) itself made of the same properties.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::sync::Arc;
 
 use kiln_resource::{Driver, Facts, ResourceType};

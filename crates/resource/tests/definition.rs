@@ -1,5 +1,7 @@
 //! Definition files: what they say, and how mistakes in them are told.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::collections::HashMap;
 use std::time::Duration;
 

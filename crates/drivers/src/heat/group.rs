@@ -5,16 +5,15 @@ use std::collections::BTreeSet;
 use async_trait::async_trait;
 use indexmap::IndexMap;
 use kiln_resource::{Context, Driver, Facts, Failure, Nested, Operation, Step};
-use kiln_value::{Diagnostic, Map, Value, text, value};
+use kiln_value::{Diagnostic, Map, Value, text};
+
+use super::members;
 
 /// The names that removal policies have taken out, kept in the resource's data as Heat keeps them.
 const SKIPPED: &str = "name_blacklist";
 
 /// The members that there are, name to reference id, which the engine puts into the data of the facts.
 const MEMBERS: &str = "members";
-
-/// Attributes that are about the group; all others are lists of the members' attributes.
-const OWN_ATTRIBUTES: [&str; 4] = ["refs", "refs_map", "attributes", "removed_rsrc_list"];
 
 /// The nested template of a group: members called `names`, and outputs for the `wanted` attributes (name and path).
 pub fn template(definition: &Value, index_var: &str, names: &[String], wanted: &[Vec<Value>]) -> Value {
@@ -23,7 +22,7 @@ pub fn template(definition: &Value, index_var: &str, names: &[String], wanted: &
     if !members.is_empty() {
         template.insert("resources".to_owned(), members.into());
     }
-    template.insert("outputs".to_owned(), outputs(names, wanted).into());
+    template.insert("outputs".to_owned(), members::outputs(names, wanted).into());
     template.into()
 }
 
@@ -53,59 +52,6 @@ fn with_index(value: &Value, index_var: &str, name: &str) -> Value {
         Value::Map(map) => map.iter().map(|(key, v)| (key.clone(), with_index(v, index_var, name))).collect(),
         other => other.clone(),
     }
-}
-
-/// The outputs that give the wanted attributes, and always the members' references.
-fn outputs(names: &[String], wanted: &[Vec<Value>]) -> Map {
-    let reference = |name: &String| value!({"get_resource": name});
-    let read = |path: Vec<Value>| value!({"get_attr": path});
-    let references: Map = names.iter().map(|name| (name.clone(), reference(name))).collect();
-    let mut outputs = Map::new();
-    for path in wanted {
-        let Some((Value::Str(key), rest)) = path.split_first() else { continue };
-        let each = |front: &[Value]| -> Vec<Value> {
-            let path = |name: &String| [&[name.into()], front, rest].concat();
-            names.iter().map(|name| read(path(name))).collect()
-        };
-        let value = if let Some(target) = key.strip_prefix("resource.") {
-            let (name, attribute) = match target.split_once('.') {
-                Some((name, attribute)) => (name, vec![attribute.into()]),
-                None => (target, Vec::new()),
-            };
-            let path = [attribute.as_slice(), rest].concat();
-            if path.is_empty() || !names.iter().any(|n| n == name) {
-                continue;
-            }
-            read([&[name.into()], path.as_slice()].concat())
-        } else {
-            match key.as_str() {
-                "refs" => names.iter().map(reference).collect(),
-                "attributes" if !rest.is_empty() => names.iter().cloned().zip(each(&[])).collect(),
-                own if OWN_ATTRIBUTES.contains(&own) => continue,
-                attribute => each(&[attribute.into()]).into(),
-            }
-        };
-        outputs.insert(output_name(key, rest), value!({"value": value}));
-    }
-    outputs.insert("refs_map".to_owned(), value!({"value": references}));
-    outputs
-}
-
-/// The output that holds an attribute.
-fn output_name(key: &str, path: &[Value]) -> String {
-    if key == "refs" {
-        return key.to_owned();
-    }
-    let parts: Vec<String> = std::iter::once(key.to_owned()).chain(path.iter().map(text::str)).collect();
-    parts.join(", ")
-}
-
-/// The part of a value at a path of keys and indexes.
-fn select(value: Value, path: &[Value]) -> Option<Value> {
-    path.iter().try_fold(value, |value, step| match step {
-        Value::Str(key) => value.get(key).cloned(),
-        index => value.at(usize::try_from(index.as_i64()?).ok()?).cloned(),
-    })
 }
 
 /// The names that are skipped: those remembered (unless the policies' mode is to forget them) and those that the
@@ -176,24 +122,15 @@ impl Driver for ResourceGroup {
     ) -> Option<Value> {
         match name {
             "removed_rsrc_list" => Some(remembered(facts).into_iter().collect()),
-            "refs" => select(refs.values().cloned().collect(), path),
-            "refs_map" => select(refs.iter().map(|(k, v)| (k.clone(), v.clone())).collect(), path),
-            // All attributes of all members: Heat refuses that, too.
-            "attributes" if path.is_empty() => None,
-            _ => match name.strip_prefix("resource.") {
-                Some(member) if !member.contains('.') && path.is_empty() => refs.get(member).cloned(),
-                // The output for the whole path, else one for its beginning.
-                _ => (0..=path.len()).rev().find_map(|end| {
-                    let (front, rest) = path.split_at(end);
-                    select(outputs.get(&output_name(name, front))?.clone(), rest)
-                }),
-            },
+            _ => members::attribute(outputs, refs, name, path),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use kiln_value::value;
+
     use super::*;
 
     fn group(count: i64, data: &Value, policies: &Value) -> Facts {

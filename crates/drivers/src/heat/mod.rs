@@ -1,6 +1,9 @@
 //! The types of `OS::Heat` that need no cloud.
 
+mod chain;
+mod delay;
 pub mod group;
+mod members;
 mod none;
 mod random_string;
 pub mod structured;
@@ -14,8 +17,10 @@ use kiln_resource::{Driver, ResourceType};
 /// The driver of a type of `OS::Heat`, if it has one here.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
     Some(match resource_type.name.as_str() {
+        "OS::Heat::Delay" => Arc::new(delay::Delay),
         "OS::Heat::None" => Arc::new(none::None),
         "OS::Heat::RandomString" => Arc::new(random_string::RandomString),
+        "OS::Heat::ResourceChain" => Arc::new(chain::ResourceChain),
         "OS::Heat::ResourceGroup" => Arc::new(group::ResourceGroup),
         "OS::Heat::TestResource" => Arc::new(test_resource::TestResource),
         "OS::Heat::Value" => Arc::new(value::HeatValue),

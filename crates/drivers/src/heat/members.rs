@@ -1,0 +1,78 @@
+//! Attributes of groups of members, by way of the nested stack's outputs (semantics.md §15.1).
+
+use indexmap::IndexMap;
+use kiln_value::{Map, Value, text, value};
+
+/// Attributes that are about a group; all others are lists of the members' attributes.
+const OWN_ATTRIBUTES: [&str; 4] = ["refs", "refs_map", "attributes", "removed_rsrc_list"];
+
+/// The outputs that give the wanted attributes, and always the members' references.
+pub(super) fn outputs(names: &[String], wanted: &[Vec<Value>]) -> Map {
+    let reference = |name: &String| value!({"get_resource": name});
+    let read = |path: Vec<Value>| value!({"get_attr": path});
+    let references: Map = names.iter().map(|name| (name.clone(), reference(name))).collect();
+    let mut outputs = Map::new();
+    for path in wanted {
+        let Some((Value::Str(key), rest)) = path.split_first() else { continue };
+        let each = |front: &[Value]| -> Vec<Value> {
+            let path = |name: &String| [&[name.into()], front, rest].concat();
+            names.iter().map(|name| read(path(name))).collect()
+        };
+        let value = if let Some(target) = key.strip_prefix("resource.") {
+            let (name, attribute) = match target.split_once('.') {
+                Some((name, attribute)) => (name, vec![attribute.into()]),
+                None => (target, Vec::new()),
+            };
+            let path = [attribute.as_slice(), rest].concat();
+            if path.is_empty() || !names.iter().any(|n| n == name) {
+                continue;
+            }
+            read([&[name.into()], path.as_slice()].concat())
+        } else {
+            match key.as_str() {
+                "refs" => names.iter().map(reference).collect(),
+                "attributes" if !rest.is_empty() => names.iter().cloned().zip(each(&[])).collect(),
+                own if OWN_ATTRIBUTES.contains(&own) => continue,
+                attribute => each(&[attribute.into()]).into(),
+            }
+        };
+        outputs.insert(output_name(key, rest), value!({"value": value}));
+    }
+    outputs.insert("refs_map".to_owned(), value!({"value": references}));
+    outputs
+}
+
+/// The output that holds an attribute.
+fn output_name(key: &str, path: &[Value]) -> String {
+    if key == "refs" {
+        return key.to_owned();
+    }
+    let parts: Vec<String> = std::iter::once(key.to_owned()).chain(path.iter().map(text::str)).collect();
+    parts.join(", ")
+}
+
+/// The part of a value at a path of keys and indexes.
+fn select(value: Value, path: &[Value]) -> Option<Value> {
+    path.iter().try_fold(value, |value, step| match step {
+        Value::Str(key) => value.get(key).cloned(),
+        index => value.at(usize::try_from(index.as_i64()?).ok()?).cloned(),
+    })
+}
+
+/// An attribute (name and path) from the outputs and the members' reference ids.
+pub(super) fn attribute(outputs: &Map, refs: &IndexMap<String, Value>, name: &str, path: &[Value]) -> Option<Value> {
+    match name {
+        "refs" => select(refs.values().cloned().collect(), path),
+        "refs_map" => select(refs.iter().map(|(k, v)| (k.clone(), v.clone())).collect(), path),
+        // All attributes of all members: Heat refuses that, too.
+        "attributes" if path.is_empty() => None,
+        _ => match name.strip_prefix("resource.") {
+            Some(member) if !member.contains('.') && path.is_empty() => refs.get(member).cloned(),
+            // The output for the whole path, else one for its beginning.
+            _ => (0..=path.len()).rev().find_map(|end| {
+                let (front, rest) = path.split_at(end);
+                select(outputs.get(&output_name(name, front))?.clone(), rest)
+            }),
+        },
+    }
+}
