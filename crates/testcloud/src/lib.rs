@@ -1,1 +1,44 @@
-//! A simulated OpenStack with latency and faults, for trial runs and tests.
+//! A simulated OpenStack over HTTP, for trial runs and tests: Keystone v3, Nova 2.1 (microversions to 2.93),
+//! Neutron v2.0, Cinder v3 and Glance v2 on one port, under `/identity`, `/compute`, `/network`, `/volume` and
+//! `/image`.
+//!
+//! It keeps its state in memory, builds servers and volumes in the background, has latency, quotas and
+//! injectable [`Fault`]s, and refuses what the real services refuse, in their words. Behaviour was learnt from
+//! OpenStack Zed by asking it. `GET` and `POST /faults`, `GET /requests` and `GET /snapshot` give the same
+//! instruments to other processes.
+//!
+//! ```no_run
+//! # async fn example() -> std::io::Result<()> {
+//! use kiln_testcloud::{Action, Fault, Service, Testcloud, When};
+//!
+//! let cloud = Testcloud::builder().seed(1).start().await?;
+//! cloud.faults().add(Fault::new(Service::Compute, "POST", "/servers", Action::LostReply).when(When::Nth(1)));
+//! println!("export OS_AUTH_URL={}", cloud.auth_url());
+//! # Ok(())
+//! # }
+//! ```
+
+mod builder;
+mod cinder;
+mod cloud;
+mod contents;
+mod fault;
+mod glance;
+mod journal;
+mod keystone;
+mod neutron;
+mod nova;
+mod reply;
+mod request;
+mod server;
+mod snapshot;
+mod table;
+mod wire;
+mod world;
+
+pub use builder::{Builder, Quota};
+pub use cloud::{Account, Testcloud, Users};
+pub use fault::{Action, Fault, Faults, When};
+pub use journal::{Entry, Journal};
+pub use request::Service;
+pub use snapshot::Snapshot;

@@ -1,0 +1,110 @@
+//! How a cloud is set up.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+
+use crate::cloud::Testcloud;
+
+/// Limits of a project. `None` is unlimited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each field is the quota of the objects it names")]
+pub struct Quota {
+    pub instances: Option<u64>,
+    pub cores: Option<u64>,
+    /// MiB.
+    pub ram: Option<u64>,
+    pub key_pairs: Option<u64>,
+    pub server_groups: Option<u64>,
+    pub networks: Option<u64>,
+    pub subnets: Option<u64>,
+    pub ports: Option<u64>,
+    pub routers: Option<u64>,
+    pub floating_ips: Option<u64>,
+    pub security_groups: Option<u64>,
+    pub security_group_rules: Option<u64>,
+    pub volumes: Option<u64>,
+    pub snapshots: Option<u64>,
+    /// GiB of volumes and snapshots together.
+    pub gigabytes: Option<u64>,
+}
+
+/// The settings of a cloud.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    pub(crate) address: SocketAddr,
+    pub(crate) latency: Duration,
+    pub(crate) build_time: Duration,
+    pub(crate) token_life: Duration,
+    pub(crate) seed: u64,
+    pub(crate) quota: Quota,
+}
+
+/// Sets up and starts a [`Testcloud`].
+#[derive(Clone, Debug)]
+pub struct Builder(Options);
+
+impl Default for Builder {
+    fn default() -> Self {
+        Builder(Options {
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            latency: Duration::ZERO,
+            build_time: Duration::from_millis(50),
+            token_life: Duration::from_hours(4),
+            seed: 0,
+            quota: Quota::default(),
+        })
+    }
+}
+
+impl Builder {
+    /// The address to listen on instead of a free port of the loopback interface.
+    #[must_use]
+    pub fn address(mut self, address: SocketAddr) -> Self {
+        self.0.address = address;
+        self
+    }
+
+    /// How long every reply takes at least; none by default.
+    #[must_use]
+    pub fn latency(mut self, latency: Duration) -> Self {
+        self.0.latency = latency;
+        self
+    }
+
+    /// How long a server, a volume, an image import or the deletion of one takes; 50 ms by default.
+    #[must_use]
+    pub fn build_time(mut self, build_time: Duration) -> Self {
+        self.0.build_time = build_time;
+        self
+    }
+
+    /// How long a token is valid; 4 h by default.
+    #[must_use]
+    pub fn token_life(mut self, token_life: Duration) -> Self {
+        self.0.token_life = token_life;
+        self
+    }
+
+    /// The seed of ids, addresses and chance.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.0.seed = seed;
+        self
+    }
+
+    /// The limits of every project; unlimited by default.
+    #[must_use]
+    pub fn quota(mut self, quota: Quota) -> Self {
+        self.0.quota = quota;
+        self
+    }
+
+    /// Binds the port and serves until [`Testcloud::stop`] or until the handle is dropped.
+    pub async fn start(self) -> io::Result<Testcloud> {
+        let listener = TcpListener::bind(self.0.address).await?;
+        Testcloud::serve(self.0, listener)
+    }
+}

@@ -1,0 +1,160 @@
+//! Cinder v3, microversions to 3.70.
+
+mod actions;
+mod attachments;
+mod limits;
+mod snapshots;
+mod types;
+mod volumes;
+
+use serde_json::{Value, json};
+
+use crate::keystone::{Caller, authenticate};
+use crate::reply::{Outcome, Refusal, Reply};
+use crate::request::Request;
+use crate::table::{Fields, Row, Table};
+use crate::world::World;
+
+pub(crate) use attachments::{attached, detached};
+pub(crate) use types::new_type;
+pub(crate) use volumes::{begin_delete, make_for_server, set_status};
+
+/// The block storage side of the cloud.
+#[derive(Debug)]
+pub(crate) struct Cinder {
+    pub(crate) volumes: Table,
+    pub(crate) snapshots: Table,
+    pub(crate) types: Table,
+    pub(crate) attachments: Table,
+}
+
+impl Cinder {
+    pub(crate) fn new() -> Self {
+        Cinder {
+            volumes: Table::new(&["name", "os-vol-tenant-attr:tenant_id"]),
+            snapshots: Table::new(&["volume_id", "project_id"]),
+            types: Table::new(&["name"]),
+            attachments: Table::new(&["volume_id", "instance"]),
+        }
+    }
+}
+
+/// A request to Cinder with what was learnt of it.
+#[derive(Clone, Copy, Debug)]
+struct Call<'a> {
+    request: &'a Request,
+    caller: &'a Caller,
+}
+
+/// The newest microversion.
+const NEWEST: u32 = 70;
+
+pub(crate) fn serve(world: &mut World, request: &Request) -> Outcome {
+    if request.path.as_ref().is_none_or(Vec::is_empty) {
+        let link = format!("{}/volume/v3/", world.base);
+        let version = json!({
+            "id": "v3.0", "status": "CURRENT", "version": format!("3.{NEWEST}"), "min_version": "3.0",
+            "updated": "2022-08-31T00:00:00Z", "links": [{"rel": "self", "href": link}],
+            "media-types": [{"base": "application/json", "type": "application/vnd.openstack.volume+json;version=3"}],
+        });
+        let status = if request.path.is_none() { 300 } else { 200 };
+        return Ok(Reply::json(status, json!({"versions": [version]})));
+    }
+    let minor = microversion(request)?;
+    let caller = &authenticate(world, request)?;
+    let call = Call { request, caller };
+    let segments = request.segments();
+    let reply = match segments.as_slice() {
+        ["volumes", id, "action"] => actions::route(world, call, id),
+        ["volumes", rest @ ..] => volumes::route(world, call, rest),
+        ["snapshots", rest @ ..] => snapshots::route(world, call, rest),
+        ["types", rest @ ..] => types::route(world, call, rest),
+        ["attachments", rest @ ..] => attachments::route(world, call, rest),
+        rest => limits::route(world, call, rest),
+    }?;
+    Ok(reply.header("openstack-api-version", format!("volume 3.{minor}")).header("vary", "OpenStack-API-Version"))
+}
+
+fn microversion(request: &Request) -> Result<u32, Refusal> {
+    let Some(text) = request.header("openstack-api-version").and_then(|value| value.strip_prefix("volume ")) else {
+        return Ok(0);
+    };
+    if text == "latest" {
+        return Ok(NEWEST);
+    }
+    match text.split_once('.').map(|(major, minor)| (major, minor.parse::<u32>())) {
+        Some(("3", Ok(minor @ 0..=NEWEST))) => Ok(minor),
+        _ => {
+            let message =
+                format!("Version {text} is not supported by the API. Minimum is 3.0 and maximum is 3.{NEWEST}.");
+            Err(Refusal::new(406, "", message))
+        }
+    }
+}
+
+/// Refuses to everyone but administrators what the policy `rule` guards.
+fn admin_only(caller: &Caller, rule: &str) -> Result<(), Refusal> {
+    if caller.admin { Ok(()) } else { Err(Refusal::forbidden(format!("Policy doesn't allow {rule} to be performed."))) }
+}
+
+/// The rows of a page, by the `limit`, `marker` and `offset` of a query.
+fn page<'a>(request: &Request, mut rows: Vec<&'a Row>) -> Result<Vec<&'a Row>, Refusal> {
+    let number = |name: &str| match request.param(name) {
+        Some(text) => {
+            let number = text.parse::<usize>();
+            number.map(Some).map_err(|_| Refusal::bad(format!("{name} param must be an integer")))
+        }
+        None => Ok(None),
+    };
+    if let Some(marker) = request.param("marker") {
+        let at = rows.iter().position(|row| row.text("id") == marker);
+        let at = at.ok_or_else(|| Refusal::missing(format!("Volume {marker} could not be found.")))?;
+        rows.drain(..=at);
+    }
+    if let Some(offset) = number("offset")? {
+        rows.drain(..offset.min(rows.len()));
+    }
+    if let Some(limit) = number("limit")? {
+        rows.truncate(limit);
+    }
+    Ok(rows)
+}
+
+/// Metadata in its own address: `…/metadata[/{key}]`.
+fn metadata(request: &Request, metadata: &mut Row, rest: &[&str]) -> Outcome {
+    let given = |name: &str| -> Result<Row, Refusal> {
+        match request.json("Malformed request body")? {
+            Value::Object(body) if body.contains_key(name) => crate::nova::text_map(&body, name),
+            _ => Err(Refusal::bad(format!("'{name}' is a required property"))),
+        }
+    };
+    let missing = |key: &str| Refusal::missing(format!("Metadata item was not found: {key}"));
+    match (request.method.as_str(), rest) {
+        ("GET", []) => Ok(Reply::ok(json!({"metadata": metadata}))),
+        ("GET", [key]) => {
+            let value = metadata.get(*key).ok_or_else(|| missing(key))?;
+            Ok(Reply::ok(json!({"meta": {*key: value}})))
+        }
+        ("POST", []) => {
+            metadata.extend(given("metadata")?);
+            Ok(Reply::ok(json!({"metadata": metadata})))
+        }
+        ("PUT", []) => {
+            *metadata = given("metadata")?;
+            Ok(Reply::ok(json!({"metadata": metadata})))
+        }
+        ("PUT", [key]) => {
+            let item = given("meta")?;
+            if !item.contains_key(*key) {
+                return Err(Refusal::bad("Request body and URI mismatch"));
+            }
+            metadata.extend(item.clone());
+            Ok(Reply::ok(json!({"meta": item})))
+        }
+        ("DELETE", [key]) => {
+            metadata.remove(*key).ok_or_else(|| missing(key))?;
+            Ok(Reply::empty(200))
+        }
+        _ => Err(Refusal::no_method()),
+    }
+}

@@ -1,0 +1,151 @@
+//! The handle of a running cloud.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::builder::{Builder, Options};
+use crate::fault::Faults;
+use crate::journal::Journal;
+use crate::server;
+use crate::snapshot::Snapshot;
+use crate::wire::Cuttable;
+use crate::world::World;
+
+/// A running simulated OpenStack. Dropping it ends it.
+#[derive(Debug)]
+pub struct Testcloud {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    end: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+/// What the handle and the handlers share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    world: Mutex<World>,
+    pub(crate) faults: Faults,
+    pub(crate) journal: Journal,
+    pub(crate) latency: std::time::Duration,
+}
+
+impl Shared {
+    /// The world, with everything done that was due.
+    pub(crate) fn world(&self) -> MutexGuard<'_, World> {
+        let mut world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
+        world.settle();
+        world
+    }
+}
+
+/// An account that exists from the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// The user, in domain `Default`.
+    pub user: &'static str,
+    /// The password.
+    pub password: &'static str,
+    /// The project it works in, in domain `Default`.
+    pub project: &'static str,
+}
+
+/// The accounts that exist from the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Users {
+    /// An ordinary user (roles member, reader, heat_stack_owner, creator and load-balancer_member).
+    pub demo: Account,
+    /// Another ordinary user with a project of its own.
+    pub alt_demo: Account,
+    /// The administrator.
+    pub admin: Account,
+    /// The service user of the orchestration service: validates tokens, and is the trustee of trusts.
+    pub heat: Account,
+}
+
+impl Testcloud {
+    /// Sets up a cloud.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    pub(crate) fn serve(options: Options, listener: TcpListener) -> io::Result<Self> {
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared {
+            faults: Faults::new(options.seed),
+            journal: Journal::default(),
+            latency: options.latency,
+            world: Mutex::new(World::new(options, format!("http://{address}"))),
+        });
+        let (end, mut ended) = watch::channel(false);
+        let router = server::router(Arc::clone(&shared));
+        let task = tokio::spawn(async move {
+            let serving =
+                axum::serve(Cuttable(listener), router.into_make_service_with_connect_info::<crate::wire::Wire>());
+            tokio::select! {
+                result = serving => if let Err(error) = result { tracing::error!(%error, "testcloud ended") },
+                _ = ended.wait_for(|ended| *ended) => {}
+            }
+        });
+        Ok(Testcloud { address, shared, end, task })
+    }
+
+    /// The port it listens on.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Keystone's address, as `OS_AUTH_URL` wants it.
+    pub fn auth_url(&self) -> String {
+        format!("http://{}/identity/v3", self.address)
+    }
+
+    /// The region of every endpoint.
+    pub fn region(&self) -> &'static str {
+        "RegionOne"
+    }
+
+    /// The accounts that exist from the start.
+    pub fn users(&self) -> Users {
+        let account = |user, project| Account { user, password: "password", project };
+        Users {
+            demo: account("demo", "demo"),
+            alt_demo: account("alt_demo", "alt_demo"),
+            admin: account("admin", "admin"),
+            heat: account("heat", "service"),
+        }
+    }
+
+    /// The faults, to add some.
+    pub fn faults(&self) -> &Faults {
+        &self.shared.faults
+    }
+
+    /// What was asked so far.
+    pub fn journal(&self) -> &Journal {
+        &self.shared.journal
+    }
+
+    /// What there is now.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::of(&self.shared.world())
+    }
+
+    /// Stops serving; the port is free afterwards.
+    pub async fn stop(mut self) {
+        self.end.send_replace(true);
+        if let Err(error) = (&mut self.task).await {
+            tracing::debug!(%error, "testcloud task");
+        }
+    }
+}
+
+impl Drop for Testcloud {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}

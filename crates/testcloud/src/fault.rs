@@ -1,0 +1,213 @@
+//! Faults that a test or a demo injects: which calls they hit, and what then happens.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
+
+use crate::request::{Request, Service};
+
+/// A disturbance of some calls.
+///
+/// As JSON, for `POST /faults`:
+/// `{"service": "compute", "method": "POST", "path": "/servers", "when": {"nth": 2}, "action": {"status": 503}}`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fault {
+    /// The service it hits; every one when `None`.
+    #[serde(default)]
+    pub service: Option<Service>,
+    /// The HTTP method it hits; every one when `None`.
+    #[serde(default)]
+    pub method: Option<String>,
+    /// The address below the version (`/servers`): a prefix, or with `*` (any text) a pattern of the whole.
+    #[serde(default)]
+    pub path: String,
+    /// Which of the calls that fit.
+    #[serde(default)]
+    pub when: When,
+    /// What happens.
+    pub action: Action,
+}
+
+/// Which of the fitting calls a [`Fault`] hits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum When {
+    /// Every one.
+    #[default]
+    Always,
+    /// Only the n-th, counted from 1.
+    Nth(u64),
+    /// The first n.
+    Count(u64),
+    /// Each with this probability (0 to 1), by the seed of the cloud.
+    Probability(f64),
+}
+
+/// What a [`Fault`] does to a call.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// Refuse with this status and do nothing.
+    Status(u16),
+    /// Do what is asked, then drop the connection without a byte of answer.
+    LostReply,
+    /// Answer this much later.
+    Delay(#[serde(with = "seconds")] Duration),
+    /// Accept the server, volume or image, whose build then ends in an error.
+    FailBuild,
+    /// Accept the server, volume or image, whose build takes this much longer.
+    SlowBuild(#[serde(with = "seconds")] Duration),
+}
+
+/// Durations in JSON are seconds, with a fraction.
+mod seconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(value: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(value.as_secs_f64())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        Duration::try_from_secs_f64(f64::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+impl Fault {
+    /// A fault of one service's calls of `method` below `path`, every time.
+    pub fn new(service: Service, method: &str, path: &str, action: Action) -> Self {
+        Fault {
+            service: Some(service),
+            method: Some(method.to_owned()),
+            path: path.to_owned(),
+            when: When::Always,
+            action,
+        }
+    }
+
+    /// The same fault on fewer of the calls.
+    #[must_use]
+    pub fn when(mut self, when: When) -> Self {
+        self.when = when;
+        self
+    }
+
+    fn fits(&self, request: &Request, path: &str) -> bool {
+        self.service.is_none_or(|service| service == request.service)
+            && self.method.as_ref().is_none_or(|method| method.eq_ignore_ascii_case(&request.method))
+            && if self.path.contains('*') { glob(&self.path, path) } else { path.starts_with(&self.path) }
+    }
+}
+
+/// What all faults together do to one call.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    pub(crate) status: Option<u16>,
+    pub(crate) lost: bool,
+    pub(crate) delay: Duration,
+    pub(crate) build: BuildFault,
+}
+
+/// How a build that a call starts is disturbed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BuildFault {
+    pub(crate) fails: bool,
+    pub(crate) slower: Duration,
+}
+
+/// The faults of a cloud.
+#[derive(Debug)]
+pub struct Faults(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    faults: Vec<(Fault, u64)>,
+    chance: StdRng,
+}
+
+impl Faults {
+    pub(crate) fn new(seed: u64) -> Self {
+        Faults(Mutex::new(State { faults: Vec::new(), chance: StdRng::seed_from_u64(seed) }))
+    }
+
+    /// Adds a fault. Counting starts now.
+    pub fn add(&self, fault: Fault) {
+        self.state().faults.push((fault, 0));
+    }
+
+    /// Takes all faults away.
+    pub fn clear(&self) {
+        self.state().faults.clear();
+    }
+
+    /// The faults with how many calls each has met so far, hit or not.
+    pub fn list(&self) -> Vec<(Fault, u64)> {
+        self.state().faults.clone()
+    }
+
+    pub(crate) fn judge(&self, request: &Request) -> Verdict {
+        let mut verdict = Verdict::default();
+        let path = request.local_path();
+        let State { faults, chance } = &mut *self.state();
+        for (fault, met) in faults.iter_mut().filter(|(fault, _)| fault.fits(request, &path)) {
+            *met += 1;
+            let hits = match fault.when {
+                When::Always => true,
+                When::Nth(nth) => *met == nth,
+                When::Count(count) => *met <= count,
+                When::Probability(probability) => chance.random_bool(probability.clamp(0.0, 1.0)),
+            };
+            if hits {
+                match fault.action {
+                    Action::Status(status) => verdict.status = Some(status),
+                    Action::LostReply => verdict.lost = true,
+                    Action::Delay(delay) => verdict.delay += delay,
+                    Action::FailBuild => verdict.build.fails = true,
+                    Action::SlowBuild(slower) => verdict.build.slower += slower,
+                }
+            }
+        }
+        verdict
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether `text` is `pattern`, in which `*` stands for any text.
+fn glob(pattern: &str, text: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == text,
+        Some((head, rest)) => text.strip_prefix(head).is_some_and(|tail| {
+            (0..=tail.len()).filter(|at| tail.is_char_boundary(*at)).any(|at| glob(rest, &tail[at..]))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        assert!(glob("/servers/*/action", "/servers/1/action"));
+        assert!(!glob("/servers/*/action", "/servers/1"));
+        assert!(glob("*", ""));
+    }
+
+    #[test]
+    fn json_form() {
+        let text = r#"{"service": "compute", "path": "/servers", "when": {"nth": 2}, "action": {"delay": 0.5}}"#;
+        let fault: Fault = serde_json::from_str(text).unwrap();
+        assert_eq!(fault.when, When::Nth(2));
+        assert_eq!(fault.action, Action::Delay(Duration::from_millis(500)));
+        let text = r#"{"when": "always", "action": "lost_reply"}"#;
+        assert_eq!(serde_json::from_str::<Fault>(text).unwrap().action, Action::LostReply);
+    }
+}

@@ -1,0 +1,150 @@
+//! The list of extensions, and nouns of which there is little or nothing here.
+
+use serde_json::{Value, json};
+
+use super::attributes::{Attribute, Kind, Noun, Post};
+use super::{create_all, list, refusal, stamp_new};
+use crate::keystone::Caller;
+use crate::reply::{Outcome, Refusal, Reply};
+use crate::request::Request;
+use crate::table::{Fields, Row, public};
+use crate::world::World;
+
+/// Alias and name of each extension that is simulated.
+const EXTENSIONS: [(&str, &str); 34] = [
+    ("address-scope", "Address scope"),
+    ("agent", "agent"),
+    ("allowed-address-pairs", "Allowed Address Pairs"),
+    ("availability_zone", "Availability Zone"),
+    ("binding", "Port Binding"),
+    ("default-subnetpools", "Default Subnetpools"),
+    ("dns-integration", "DNS Integration"),
+    ("empty-string-filtering", "Empty String Filtering Extension"),
+    ("ext-gw-mode", "Neutron L3 Configurable external gateway mode"),
+    ("external-net", "Neutron external network"),
+    ("extra_dhcp_opt", "Neutron Extra DHCP options"),
+    ("extraroute", "Neutron Extra Route"),
+    ("filter-validation", "Filter parameters validation"),
+    ("fip-port-details", "Floating IP Port Details Extension"),
+    ("ip_allocation", "IP Allocation"),
+    ("l2_adjacency", "L2 Adjacency"),
+    ("net-mtu", "Network MTU"),
+    ("net-mtu-writable", "Network MTU (writable)"),
+    ("pagination", "Pagination support"),
+    ("port-security", "Port Security"),
+    ("project-id", "project_id field enabled"),
+    ("provider", "Provider Network"),
+    ("qos", "Quality of Service"),
+    ("quota_details", "Quota details management support"),
+    ("quotas", "Quota management support"),
+    ("revision-if-match", "If-Match constraints based on revision_number"),
+    ("router", "Neutron L3 Router"),
+    ("security-group", "security-group"),
+    ("security-groups-normalized-cidr", "Normalized CIDR field for security group rules"),
+    ("sorting", "Sorting support"),
+    ("standard-attr-description", "standard-attr-description"),
+    ("standard-attr-revisions", "Resource revision numbers"),
+    ("standard-attr-tag", "Tag support for resources with standard attribute: port, subnet, router, network"),
+    ("standard-attr-timestamp", "Resource timestamps"),
+];
+
+/// The API's root: its main nouns.
+pub(super) fn root(world: &World) -> Value {
+    let noun = |one: &str| {
+        let link = format!("{}/network/v2.0/{one}s", world.base);
+        json!({"name": one, "collection": format!("{one}s"), "links": [{"rel": "self", "href": link}]})
+    };
+    let nouns = ["network", "subnet", "subnetpool", "port"].map(noun);
+    json!({"resources": nouns})
+}
+
+pub(super) fn route(request: &Request, rest: &[&str]) -> Outcome {
+    let show = |(alias, name): &(&str, &str)| json!({"name": name, "alias": alias, "description": name, "updated": "2020-01-01T00:00:00-00:00", "links": []});
+    match (request.method.as_str(), rest) {
+        ("GET", []) => Ok(Reply::ok(json!({"extensions": EXTENSIONS.iter().map(show).collect::<Vec<_>>()}))),
+        ("GET", [alias]) => {
+            let found = EXTENSIONS.iter().find(|(known, _)| known == alias).ok_or_else(|| {
+                refusal(404, "ExtensionNotFound", format!("Extension with alias {alias} does not exist"))
+            })?;
+            Ok(Reply::ok(json!({"extension": show(found)})))
+        }
+        _ => Err(Refusal::no_method()),
+    }
+}
+
+/// Lists of nouns that this cloud never has.
+pub(super) fn empty_list(many: &str) -> Outcome {
+    const NOUNS: [&str; 9] = [
+        "agents",
+        "subnetpools",
+        "address-scopes",
+        "availability_zones",
+        "network-ip-availabilities",
+        "trunks",
+        "rbac-policies",
+        "segments",
+        "flavors",
+    ];
+    if NOUNS.contains(&many) {
+        return Ok(Reply::ok(json!({many.replace('-', "_"): []})));
+    }
+    Err(Refusal::no_route())
+}
+
+const QOS_POLICY: Noun = Noun {
+    one: "policy",
+    many: "policies",
+    attributes: &[
+        Attribute::new("name", Kind::Text(255), Post::Required),
+        Attribute::new("description", Kind::Text(255), Post::Empty),
+        Attribute::new("shared", Kind::Bool, Post::False),
+        Attribute::new("is_default", Kind::Bool, Post::False),
+        Attribute::own("rules"),
+    ],
+};
+
+/// `/qos/policies`: administrators make them, everyone may use the shared ones.
+pub(super) fn qos_policies(world: &mut World, request: &Request, caller: &Caller, rest: &[&str]) -> Outcome {
+    let sees = |row: &Row| caller.owns(row.text("project_id")) || row.flag("shared");
+    match (request.method.as_str(), rest) {
+        ("GET", []) => {
+            list::answer(world, request, &QOS_POLICY, &world.neutron.qos_policies, sees, |_, row| public(row))
+        }
+        ("GET", [id]) => {
+            let row = world.neutron.qos_policies.get(id).filter(|row| sees(row)).ok_or_else(|| no_policy(id))?;
+            Ok(Reply::ok(json!({"policy": public(row)})))
+        }
+        ("POST" | "DELETE", _) if !caller.admin => {
+            let verb = if request.method == "POST" { "create" } else { "delete" };
+            Err(refusal(403, "PolicyNotAuthorized", format!("rule:{verb}_policy is disallowed by policy")))
+        }
+        ("POST", []) => create_all(world, request, &QOS_POLICY, |world, body| {
+            let mut row = QOS_POLICY.creation(body, caller)?;
+            row.put("rules", json!([]));
+            stamp_new(world, &mut row);
+            world.neutron.qos_policies.insert(row.clone());
+            Ok(public(&row))
+        }),
+        ("DELETE", [id]) => {
+            let users = world.neutron.ports.iter().chain(world.neutron.networks.iter());
+            let used = users.into_iter().any(|row| row.text("qos_policy_id") == *id);
+            if used {
+                let message = format!("QoS Policy {id} is used by a network or port.");
+                return Err(refusal(409, "QosPolicyInUse", message));
+            }
+            world.neutron.qos_policies.remove(id).ok_or_else(|| no_policy(id))?;
+            Ok(Reply::empty(204))
+        }
+        _ => Err(Refusal::no_method()),
+    }
+}
+
+fn no_policy(id: &str) -> Refusal {
+    refusal(404, "QosPolicyNotFound", format!("QoS policy {id} could not be found."))
+}
+
+/// Refuses a body that names an unknown QoS policy.
+pub(super) fn check_policy(world: &World, body: &Row) -> Result<(), Refusal> {
+    let id = body.text("qos_policy_id");
+    if id.is_empty() || world.neutron.qos_policies.get(id).is_some() { Ok(()) } else { Err(no_policy(id)) }
+}

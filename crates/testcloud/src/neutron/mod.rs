@@ -1,0 +1,193 @@
+//! Neutron v2.0.
+
+mod addresses;
+mod attributes;
+mod extensions;
+mod floating_ips;
+mod furnish;
+mod list;
+mod networks;
+mod ports;
+mod quotas;
+mod routers;
+mod rules;
+mod security_groups;
+mod subnets;
+mod tags;
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Value, json};
+
+use crate::keystone::{Caller, authenticate};
+use crate::reply::{Outcome, Refusal, Reply};
+use crate::request::Request;
+use crate::table::{Fields, Row, Table};
+use crate::world::World;
+
+pub(crate) use furnish::furnish;
+pub(crate) use ports::{Wanted, bind, create_for_server, delete_port, unbind};
+pub(crate) use security_groups::{default_group, find_group};
+
+use attributes::Noun;
+
+/// The network side of the cloud.
+#[derive(Debug)]
+pub(crate) struct Neutron {
+    pub(crate) networks: Table,
+    pub(crate) subnets: Table,
+    pub(crate) ports: Table,
+    pub(crate) routers: Table,
+    pub(crate) floating_ips: Table,
+    pub(crate) groups: Table,
+    pub(crate) rules: Table,
+    pub(crate) qos_policies: Table,
+    /// By subnet.
+    pools: HashMap<String, addresses::Pool>,
+    /// Limits set through the API, by project and then by resource.
+    quotas: HashMap<String, BTreeMap<String, i64>>,
+}
+
+impl Neutron {
+    pub(crate) fn new() -> Self {
+        Neutron {
+            networks: Table::new(&["name", "project_id"]),
+            subnets: Table::new(&["name", "network_id", "project_id"]),
+            ports: Table::new(&[
+                "name",
+                "network_id",
+                "device_id",
+                "security_groups",
+                "project_id",
+                "mac_address",
+                "_subnets",
+            ]),
+            routers: Table::new(&["name", "project_id"]),
+            floating_ips: Table::new(&["port_id", "project_id", "router_id", "floating_ip_address"]),
+            groups: Table::new(&["name", "project_id"]),
+            rules: Table::new(&["security_group_id", "remote_group_id", "project_id"]),
+            qos_policies: Table::new(&["name", "project_id"]),
+            pools: HashMap::new(),
+            quotas: HashMap::new(),
+        }
+    }
+}
+
+pub(crate) fn serve(world: &mut World, request: &Request) -> Outcome {
+    if request.path.is_none() {
+        let link = format!("{}/network/v2.0/", world.base);
+        let version = json!({"id": "v2.0", "status": "CURRENT", "links": [{"rel": "self", "href": link}]});
+        return Ok(Reply::ok(json!({"versions": [version]})));
+    }
+    let caller = &authenticate(world, request)?;
+    let segments = request.segments();
+    match segments.as_slice() {
+        [] => Ok(Reply::ok(extensions::root(world))),
+        ["extensions", rest @ ..] => extensions::route(request, rest),
+        ["networks", rest @ ..] if rest.len() < 2 => networks::route(world, request, caller, rest),
+        ["subnets", rest @ ..] if rest.len() < 2 => subnets::route(world, request, caller, rest),
+        ["ports", rest @ ..] if rest.len() < 2 => ports::route(world, request, caller, rest),
+        ["routers", id, action @ ("add_router_interface" | "remove_router_interface")] => {
+            routers::interface(world, request, caller, id, action)
+        }
+        ["routers", rest @ ..] if rest.len() < 2 => routers::route(world, request, caller, rest),
+        ["floatingips", rest @ ..] if rest.len() < 2 => floating_ips::route(world, request, caller, rest),
+        ["security-groups", rest @ ..] if rest.len() < 2 => security_groups::route(world, request, caller, rest),
+        ["security-group-rules", rest @ ..] => rules::route(world, request, caller, rest),
+        ["quotas", rest @ ..] => quotas::route(world, request, caller, rest),
+        [many, id, "tags", rest @ ..] => tags::route(world, request, caller, many, id, rest),
+        ["qos", "policies", rest @ ..] => extensions::qos_policies(world, request, caller, rest),
+        [many] if request.method == "GET" => extensions::empty_list(many),
+        _ => Err(Refusal::no_route()),
+    }
+}
+
+/// A refusal with Neutron's class.
+pub(crate) fn refusal(status: u16, kind: &'static str, message: impl Into<String>) -> Refusal {
+    Refusal::new(status, kind, message)
+}
+
+fn bad_input(message: &str) -> Refusal {
+    refusal(400, "InvalidInput", format!("Invalid input for operation: {message}."))
+}
+
+/// Neutron's error body.
+pub(crate) fn refuse(refusal: Refusal) -> Reply {
+    let error = json!({"type": refusal.kind, "message": refusal.message, "detail": ""});
+    Reply::json(refusal.status, json!({"NeutronError": error}))
+}
+
+/// The object in a body that is named as the noun.
+fn body(request: &Request, noun: &Noun) -> Result<Value, Refusal> {
+    let mut body = request.json("Body contains invalid data")?;
+    match body.get_mut(noun.one).map(Value::take) {
+        Some(found @ Value::Object(_)) => Ok(found),
+        _ => {
+            let message = format!("Unable to find '{}' in request body", noun.one);
+            Err(refusal(400, "HTTPBadRequest", message))
+        }
+    }
+}
+
+/// The bodies of a creation, one or (under the plural) many; the second value tells which.
+fn bodies(request: &Request, noun: &Noun) -> Result<(Vec<Row>, bool), Refusal> {
+    let mut whole = request.json("Body contains invalid data")?;
+    if let Some(Value::Array(items)) = whole.get_mut(noun.many).map(Value::take) {
+        let rows = items.into_iter().filter_map(|item| if let Value::Object(row) = item { Some(row) } else { None });
+        return Ok((rows.collect(), true));
+    }
+    Ok((vec![object(body(request, noun)?)], false))
+}
+
+/// Creates what the body asks for, one object or many.
+fn create_all(
+    world: &mut World,
+    request: &Request,
+    noun: &Noun,
+    mut create: impl FnMut(&mut World, &Row) -> Result<Row, Refusal>,
+) -> Outcome {
+    let (rows, many) = bodies(request, noun)?;
+    let mut made = Vec::new();
+    for row in &rows {
+        made.push(create(world, row)?);
+    }
+    Ok(Reply::created(match made.pop() {
+        Some(last) if !many => json!({noun.one: last}),
+        last => {
+            made.extend(last);
+            json!({noun.many: made})
+        }
+    }))
+}
+
+fn object(value: Value) -> Row {
+    match value {
+        Value::Object(row) => row,
+        _ => Row::new(),
+    }
+}
+
+/// Completes a new row with what every object has.
+fn stamp_new(world: &mut World, row: &mut Row) -> String {
+    let (id, now) = (world.uuid(), world.stamp());
+    row.shift_insert(0, "id".to_owned(), id.clone().into());
+    row.entry("tags").or_insert_with(|| json!([]));
+    row.put("created_at", now.clone());
+    row.put("updated_at", now);
+    row.put("revision_number", 0);
+    id
+}
+
+/// Notes a change of a row.
+fn touch(row: &mut Row, now: String) {
+    row.put("updated_at", now);
+    row.put("revision_number", row.int("revision_number") + 1);
+}
+
+/// Refuses a change of an object that the caller sees but does not own.
+fn owned(caller: &Caller, row: &Row, rule: &str) -> Result<(), Refusal> {
+    if caller.owns(row.text("project_id")) {
+        return Ok(());
+    }
+    Err(refusal(403, "PolicyNotAuthorized", format!("rule:{rule} is disallowed by policy")))
+}

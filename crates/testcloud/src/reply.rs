@@ -1,0 +1,100 @@
+//! What a service answers: a reply, or a refusal that the service renders in its own shape.
+
+use bytes::Bytes;
+use serde_json::Value;
+
+/// A successful answer.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) body: Body,
+}
+
+/// The body of a [`Reply`].
+#[derive(Debug)]
+pub(crate) enum Body {
+    Empty,
+    Json(Value),
+    Text(String),
+    Bytes(Bytes),
+}
+
+impl Reply {
+    pub(crate) fn json(status: u16, body: Value) -> Self {
+        Reply { status, headers: Vec::new(), body: Body::Json(body) }
+    }
+
+    pub(crate) fn ok(body: Value) -> Self {
+        Self::json(200, body)
+    }
+
+    pub(crate) fn created(body: Value) -> Self {
+        Self::json(201, body)
+    }
+
+    pub(crate) fn accepted(body: Value) -> Self {
+        Self::json(202, body)
+    }
+
+    pub(crate) fn empty(status: u16) -> Self {
+        Reply { status, headers: Vec::new(), body: Body::Empty }
+    }
+
+    pub(crate) fn text(status: u16, text: String) -> Self {
+        Reply { status, headers: Vec::new(), body: Body::Text(text) }
+    }
+
+    pub(crate) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+}
+
+/// A refused call: the status and text the real service gives. `kind` is the class that only Neutron shows.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) status: u16,
+    pub(crate) kind: &'static str,
+    pub(crate) message: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(status: u16, kind: &'static str, message: impl Into<String>) -> Self {
+        Refusal { status, kind, message: message.into() }
+    }
+
+    pub(crate) fn bad(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message)
+    }
+
+    pub(crate) fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(403, "Forbidden", message)
+    }
+
+    pub(crate) fn missing(message: impl Into<String>) -> Self {
+        Self::new(404, "NotFound", message)
+    }
+
+    pub(crate) fn conflict(message: impl Into<String>) -> Self {
+        Self::new(409, "Conflict", message)
+    }
+
+    /// No such address at all.
+    pub(crate) fn no_route() -> Self {
+        Self::new(404, "HTTPNotFound", "The resource could not be found.")
+    }
+
+    /// No such method at this address.
+    pub(crate) fn no_method() -> Self {
+        Self::new(405, "HTTPMethodNotAllowed", "The method is not allowed for this resource.")
+    }
+
+    /// The token is missing, unknown or expired.
+    pub(crate) fn unauthorized() -> Self {
+        Self::new(401, "Unauthorized", "The request you have made requires authentication.")
+    }
+}
+
+/// What every handler returns.
+pub(crate) type Outcome = Result<Reply, Refusal>;

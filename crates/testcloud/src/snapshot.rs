@@ -1,0 +1,73 @@
+//! What there is in the cloud, for tests to compare with.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::table::{Table, public};
+use crate::world::World;
+
+/// Everything in the cloud, by type (`servers`, `ports`, …), as administrators see it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Snapshot {
+    /// The objects of each type, in order of creation.
+    pub objects: BTreeMap<&'static str, Vec<Map<String, Value>>>,
+}
+
+impl Snapshot {
+    pub(crate) fn of(world: &World) -> Self {
+        let World { keystone, nova, neutron, cinder, glance, .. } = world;
+        let tables: [(&'static str, &Table); 23] = [
+            ("projects", &keystone.projects),
+            ("users", &keystone.users),
+            ("roles", &keystone.roles),
+            ("domains", &keystone.domains),
+            ("trusts", &keystone.trusts),
+            ("application_credentials", &keystone.credentials),
+            ("servers", &nova.servers),
+            ("keypairs", &nova.keypairs),
+            ("server_groups", &nova.groups),
+            ("flavors", &nova.flavors),
+            ("networks", &neutron.networks),
+            ("subnets", &neutron.subnets),
+            ("ports", &neutron.ports),
+            ("routers", &neutron.routers),
+            ("floatingips", &neutron.floating_ips),
+            ("security_groups", &neutron.groups),
+            ("security_group_rules", &neutron.rules),
+            ("qos_policies", &neutron.qos_policies),
+            ("volumes", &cinder.volumes),
+            ("snapshots", &cinder.snapshots),
+            ("volume_types", &cinder.types),
+            ("volume_attachments", &cinder.attachments),
+            ("images", &glance.images),
+        ];
+        let objects = tables.into_iter().map(|(name, table)| (name, table.iter().map(public).collect())).collect();
+        Snapshot { objects }
+    }
+
+    /// How many objects of a type there are.
+    pub fn count(&self, kind: &str) -> usize {
+        self.objects.get(kind).map_or(0, Vec::len)
+    }
+
+    /// The number of objects of each type.
+    pub fn counts(&self) -> BTreeMap<&'static str, usize> {
+        self.objects.iter().map(|(kind, rows)| (*kind, rows.len())).collect()
+    }
+
+    /// What `other` has that this one has not, as `type id` in order; empty when nothing was left behind.
+    pub fn added_in(&self, other: &Snapshot) -> Vec<String> {
+        let ids = |snapshot: &Snapshot| {
+            let pairs = snapshot.objects.iter().flat_map(|(kind, rows)| {
+                rows.iter().map(move |row| {
+                    format!("{kind} {}", row.get("id").or(row.get("name")).and_then(Value::as_str).unwrap_or_default())
+                })
+            });
+            pairs.collect::<std::collections::BTreeSet<_>>()
+        };
+        let before = ids(self);
+        ids(other).difference(&before).cloned().collect()
+    }
+}

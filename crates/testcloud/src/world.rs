@@ -1,0 +1,138 @@
+//! The state of the whole cloud: one value behind one lock, changed by plain functions.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::builder::Options;
+use crate::cinder::Cinder;
+use crate::fault::BuildFault;
+use crate::glance::Glance;
+use crate::keystone::Keystone;
+use crate::neutron::Neutron;
+use crate::nova::Nova;
+
+/// Everything the cloud knows.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) options: Options,
+    /// `http://address:port`, without a slash at the end.
+    pub(crate) base: String,
+    pub(crate) keystone: Keystone,
+    pub(crate) nova: Nova,
+    pub(crate) neutron: Neutron,
+    pub(crate) cinder: Cinder,
+    pub(crate) glance: Glance,
+    /// How a build started by the current request is disturbed.
+    pub(crate) build_fault: BuildFault,
+    clock: Clock,
+    chance: StdRng,
+    agenda: Agenda,
+}
+
+/// Wall clock that follows tokio's time, so that a paused runtime also rules expiry and timestamps.
+#[derive(Debug)]
+struct Clock {
+    epoch: Timestamp,
+    start: Instant,
+}
+
+type Job = Box<dyn FnOnce(&mut World) + Send>;
+
+/// What is to happen later, by time. Due jobs run before the next request looks at the world, so that an
+/// idle cloud costs nothing.
+#[derive(Default)]
+struct Agenda {
+    jobs: BTreeMap<(Instant, u64), Job>,
+    added: u64,
+}
+
+impl fmt::Debug for Agenda {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Agenda").field("jobs", &self.jobs.len()).finish()
+    }
+}
+
+impl World {
+    /// A cloud with its first contents.
+    pub(crate) fn new(options: Options, base: String) -> Self {
+        let mut world = World {
+            base,
+            keystone: Keystone::new(),
+            nova: Nova::new(),
+            neutron: Neutron::new(),
+            cinder: Cinder::new(),
+            glance: Glance::new(),
+            build_fault: BuildFault::default(),
+            clock: Clock { epoch: Timestamp::now(), start: Instant::now() },
+            chance: StdRng::seed_from_u64(options.seed),
+            agenda: Agenda::default(),
+            options,
+        };
+        crate::contents::furnish(&mut world);
+        world
+    }
+
+    /// A new id with dashes.
+    pub(crate) fn uuid(&mut self) -> String {
+        uuid::Builder::from_random_bytes(self.chance.random()).into_uuid().to_string()
+    }
+
+    /// A new id as Keystone makes them: 32 hexadecimal digits.
+    pub(crate) fn hex_id(&mut self) -> String {
+        uuid::Builder::from_random_bytes(self.chance.random()).into_uuid().simple().to_string()
+    }
+
+    /// Random bytes.
+    pub(crate) fn bytes<const N: usize>(&mut self) -> [u8; N] {
+        let mut bytes = [0; N];
+        self.chance.fill(&mut bytes[..]);
+        bytes
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.epoch.checked_add(self.clock.start.elapsed()).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Now, as Nova, Neutron and Glance write it.
+    pub(crate) fn stamp(&self) -> String {
+        self.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+
+    /// Now, as Cinder (and Nova's launch times) write it.
+    pub(crate) fn micro_stamp(&self) -> String {
+        self.now().strftime("%Y-%m-%dT%H:%M:%S.000000").to_string()
+    }
+
+    /// Has `job` done after `delay`.
+    pub(crate) fn after(&mut self, delay: Duration, job: impl FnOnce(&mut World) + Send + 'static) {
+        self.agenda.added += 1;
+        self.agenda.jobs.insert((Instant::now() + delay, self.agenda.added), Box::new(job));
+    }
+
+    /// Does what is due, in order of its time.
+    pub(crate) fn settle(&mut self) {
+        let now = Instant::now();
+        while self.agenda.jobs.first_key_value().is_some_and(|((due, _), _)| *due <= now) {
+            if let Some((_, job)) = self.agenda.jobs.pop_first() {
+                job(self);
+            }
+        }
+    }
+}
+
+/// Whether a text is a UUID with dashes.
+pub(crate) fn is_uuid(text: &str) -> bool {
+    text.len() == 36 && Uuid::try_parse(text).is_ok()
+}
+
+/// Whether a text is a UUID with or without dashes, which is what oslo accepts.
+pub(crate) fn is_uuid_like(text: &str) -> bool {
+    is_uuid(text) || (text.len() == 32 && Uuid::try_parse(text).is_ok())
+}
