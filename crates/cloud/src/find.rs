@@ -49,6 +49,7 @@ pub(crate) async fn find(cloud: &dyn Cloud, finder: &str, name: &str) -> Result<
         return keystone(cloud, collection, key, entity, *in_domain, name).await;
     }
     match finder {
+        "neutron.segment" => segment_of_network(cloud, name).await,
         "neutron.security_group" => security_group(cloud, name).await,
         "nova.flavor" => flavor(cloud, name).await,
         "nova.host" => host(cloud, name).await,
@@ -161,6 +162,22 @@ async fn security_group(cloud: &dyn Cloud, name: &str) -> Result<String, Failure
             "PhysicalResourceNameAmbiguity",
             format!("Multiple physical resources were found with name ({name})."),
         )),
+    }
+}
+
+/// As openstacksdk finds it: Heat asks for segments through that.
+async fn segment_of_network(cloud: &dyn Cloud, name: &str) -> Result<String, Failure> {
+    let segments = list(cloud, Request::new("network", Method::Get, "/v2.0/segments")).await?;
+    if let [id, ..] = ids(&segments, "id", name).as_slice() {
+        return Ok(id.clone());
+    }
+    match ids(&segments, "name", name).as_slice() {
+        [id] => Ok(id.clone()),
+        [] => {
+            let message = format!("No Segment found for {name}");
+            Err(Failure::new(FailureKind::NotFound, "NotFoundException", message))
+        }
+        _ => Err(Failure::other("DuplicateResource", format!("More than one Segment exists with the name '{name}'."))),
     }
 }
 

@@ -4,6 +4,7 @@
 //! (`kiln_resource::Cloud`). Everything goes through one [`Transport`], so that tests can put faults on the wire.
 
 mod catalog;
+mod config;
 mod connector;
 mod credentials;
 mod error;
@@ -17,6 +18,7 @@ mod token;
 mod transport;
 
 pub use catalog::{Catalog, Interface, official_type};
+pub use config::{CloudConfig, ConfigError, Environment};
 pub use connector::Connector;
 pub use credentials::{Credentials, Named, Scope};
 pub use error::CloudError;

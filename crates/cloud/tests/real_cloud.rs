@@ -13,8 +13,8 @@ fn variable(name: &str) -> String {
 }
 
 fn connector() -> Connector {
-    let client = SharedClient::new(&TlsOptions::default()).unwrap();
-    Connector::new(Arc::new(client), Options::new(variable("OS_AUTH_URL").parse().unwrap()))
+    let client = SharedClient::new(&TlsOptions::default()).expect("a client");
+    Connector::new(Arc::new(client), Options::new(variable("OS_AUTH_URL").parse().expect("a URL")))
 }
 
 fn credentials() -> Credentials {

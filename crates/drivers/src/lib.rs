@@ -1,10 +1,12 @@
 //! Resource types that need code, one module per service.
 
 mod call;
+mod cinder;
 pub mod heat;
 mod neutron;
 mod nova;
 mod path;
+mod queue;
 mod rest;
 mod validation;
 
@@ -18,7 +20,7 @@ pub fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
     if resource_type.driver == DriverKind::None {
         return None;
     }
-    let services = [heat::driver_for, neutron::driver_for, nova::driver_for];
+    let services = [heat::driver_for, neutron::driver_for, nova::driver_for, cinder::driver_for];
     let own = services.iter().find_map(|driver_for| driver_for(resource_type));
     own.or_else(|| Some(Arc::new(rest::RestDriver::new(resource_type)?)))
 }

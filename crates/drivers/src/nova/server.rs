@@ -9,8 +9,6 @@ mod update;
 mod user_data;
 mod validation;
 
-use std::time::Duration;
-
 use async_trait::async_trait;
 use kiln_resource::{Change, Context, Driver, Facts, Failure, FailureKind, Operation, Sibling, Step};
 use kiln_value::{Diagnostic, Map, Value, value};
@@ -18,6 +16,7 @@ use kiln_value::{Diagnostic, Map, Value, value};
 use self::networks::INTERNAL_PORTS;
 use crate::call::{Service, take};
 use crate::path;
+use crate::queue::{self, wait};
 
 /// Nova.
 const COMPUTE: Service = Service("compute");
@@ -39,19 +38,9 @@ const ON_ITS_WAY: &[&str] = &[
     "VERIFY_RESIZE",
 ];
 
-/// How long to wait before the look after `looks` others: soon at first, then less often.
-fn pace(looks: i64) -> Duration {
-    let looks = u32::try_from(looks).unwrap_or(0).min(20);
-    Duration::from_millis(500).mul_f64(1.2_f64.powf(f64::from(looks))).min(Duration::from_secs(5))
-}
-
 /// Waits for the server to be active.
 fn building(looks: i64) -> Step {
-    Step::wait(value!({"stage": "build", "looks": looks}), pace(looks))
-}
-
-fn waiting(stage: &str, looks: i64) -> Step {
-    Step::wait(value!({"stage": stage, "looks": looks}), pace(looks))
+    wait("build", looks)
 }
 
 fn server_path(id: &str) -> String {
@@ -134,21 +123,21 @@ async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
         return delete_ports(cx).await;
     };
     match COMPUTE.delete(cx, server_path(id)).await {
-        Ok(()) => Ok(waiting("gone", 0)),
+        Ok(()) => Ok(wait("gone", 0)),
         Err(failure) => Err(failure),
     }
 }
 
 async fn look_after_delete(cx: &Context<'_>, id: &str, looks: i64) -> Result<Step, Failure> {
     let server = match peek(cx, id).await {
-        Ok(None) => return Ok(waiting("gone", looks + 1)),
+        Ok(None) => return Ok(wait("gone", looks + 1)),
         Ok(Some(server)) => server,
         Err(failure) if failure.is_not_found() => return delete_ports(cx).await,
         Err(failure) => return Err(failure),
     };
     // The status stays until the delete is over.
     if task_state(&server) == Some("deleting") {
-        return Ok(waiting("gone", looks + 1));
+        return Ok(wait("gone", looks + 1));
     }
     match status(&server) {
         "DELETED" => return delete_ports(cx).await,
@@ -162,7 +151,7 @@ async fn look_after_delete(cx: &Context<'_>, id: &str, looks: i64) -> Result<Ste
         }
         _ => {}
     }
-    Ok(waiting("gone", looks + 1))
+    Ok(wait("gone", looks + 1))
 }
 
 /// Takes the ports away that Kiln made for the server.
@@ -197,14 +186,14 @@ async fn turn(cx: &Context<'_>, action: &str, wanted: &str) -> Result<Step, Fail
         return Ok(Step::done());
     }
     act(cx, id, Value::from_iter([(action, Value::Null)])).await?;
-    Ok(waiting(action, 0))
+    Ok(wait(action, 0))
 }
 
 async fn look_after_suspend(cx: &Context<'_>, id: &str, looks: i64) -> Result<Step, Failure> {
-    let Some(server) = peek(cx, id).await? else { return Ok(waiting("suspend", looks + 1)) };
+    let Some(server) = peek(cx, id).await? else { return Ok(wait("suspend", looks + 1)) };
     match status(&server) {
         "SUSPENDED" => Ok(Step::done()),
-        status if status == "ACTIVE" || ON_ITS_WAY.contains(&status) => Ok(waiting("suspend", looks + 1)),
+        status if status == "ACTIVE" || ON_ITS_WAY.contains(&status) => Ok(wait("suspend", looks + 1)),
         status => {
             let what = format!("Suspend of server {} failed", server.str_at("name").unwrap_or_default());
             Err(Failure::unknown_status(&what, status, "Unknown"))
@@ -215,7 +204,7 @@ async fn look_after_suspend(cx: &Context<'_>, id: &str, looks: i64) -> Result<St
 async fn look_after_resume(cx: &Context<'_>, id: &str, looks: i64) -> Result<Step, Failure> {
     match peek(cx, id).await? {
         Some(server) if is_active(&server, "Server")? => Ok(Step::done()),
-        _ => Ok(waiting("resume", looks + 1)),
+        _ => Ok(wait("resume", looks + 1)),
     }
 }
 
@@ -234,9 +223,9 @@ impl Driver for Server {
 
     async fn poll(&self, cx: &Context<'_>, _operation: &Operation, state: &Value) -> Result<Step, Failure> {
         let id = cx.facts.require_id()?;
-        let looks = state.get("looks").and_then(Value::as_i64).unwrap_or(0);
+        let looks = queue::looks(state);
         match state.str_at("stage") {
-            Some("update") => update::poll(cx, id, state).await,
+            Some(queue::STAGE) => queue::poll(&update::ServerTasks, cx, state).await,
             Some("gone") => look_after_delete(cx, id, looks).await,
             Some("suspend") => look_after_suspend(cx, id, looks).await,
             Some("resume") => look_after_resume(cx, id, looks).await,

@@ -1,15 +1,16 @@
 //! Changes of a server in place.
 //!
-//! What Nova does at once is asked for at once; the rest is a queue that is kept in the operation's state, each entry
-//! first asked for and then waited for, so that any engine can go on with it.
+//! What Nova does at once is asked for at once; the rest is a queue of tasks.
 
+use async_trait::async_trait;
 use kiln_resource::{Change, Context, Failure, FailureKind, Method, Request, Step};
 use kiln_value::{Map, Value, value};
 
 use super::interfaces;
 use super::networks::{self, INTERNAL_PORTS};
-use super::{COMPUTE, act, create, items, pace, peek, server_path, set_tags, show, status, task_state, user_data};
+use super::{COMPUTE, act, create, items, peek, server_path, set_tags, show, status, task_state, user_data};
 use crate::path;
+use crate::queue::{self, Effect, Tasks};
 
 /// Heat's `needs_replace_with_prop_diff`.
 pub(super) fn needs_replace(change: &Change) -> bool {
@@ -38,26 +39,26 @@ pub(super) async fn start(cx: &Context<'_>, before: &Map, changed: &Map) -> Resu
         let body = value!({"server": {"name": create::name(cx.facts)}});
         COMPUTE.put(cx, server_path(id), body).await?;
     }
-    let mut queue = Vec::new();
+    let mut tasks = Vec::new();
     let mut made = Vec::new();
     if changed.contains_key("networks") {
         let present = attached(cx, id).await?;
         let plan = interfaces::changes(cx, &present, before).await?;
-        queue.extend(plan.tasks);
+        tasks.extend(plan.tasks);
         made = plan.made;
     }
     if let Some(flavor) = changed.get("flavor") {
-        queue.push(value!({"do": "resize", "flavor": flavor}));
-        queue.push(value!({"do": "confirm", "flavor": flavor}));
+        tasks.push(value!({"do": "resize", "flavor": flavor}));
+        tasks.push(value!({"do": "confirm", "flavor": flavor}));
     }
     let rebuilds = cx.facts.property("user_data_update_policy").as_str() == Some("REBUILD");
     if changed.contains_key("image") || (changed.contains_key("user_data") && rebuilds) {
         let with_user_data = changed.contains_key("user_data") && rebuilds;
-        queue.push(value!({"do": "rebuild", "user_data": with_user_data}));
+        tasks.push(value!({"do": "rebuild", "user_data": with_user_data}));
     } else if let Some(password) = changed.get("admin_pass") {
         act(cx, id, value!({"changePassword": {"adminPass": password}})).await?;
     }
-    let step = next(queue, 0);
+    let step = queue::start(tasks);
     if made.is_empty() {
         return Ok(step);
     }
@@ -65,114 +66,95 @@ pub(super) async fn start(cx: &Context<'_>, before: &Map, changed: &Map) -> Resu
     Ok(step.data(INTERNAL_PORTS, networks::ports_entry(&ports)))
 }
 
-/// Waits before the first entry of the queue is looked at; finished if there is none.
-fn next(queue: Vec<Value>, looks: i64) -> Step {
-    if queue.is_empty() {
-        return Step::done();
-    }
-    let after = if looks == 0 { std::time::Duration::ZERO } else { pace(looks) };
-    Step::wait(value!({"stage": "update", "queue": queue, "looks": looks}), after)
-}
+/// The tasks of a server: `detach`, `attach`, `resize`, `confirm`, `rebuild`.
+pub(super) struct ServerTasks;
 
-/// Goes on with the queue.
-pub(super) async fn poll(cx: &Context<'_>, id: &str, state: &Value) -> Result<Step, Failure> {
-    let mut queue = state.get("queue").and_then(Value::as_list).unwrap_or_default().to_vec();
-    let looks = state.get("looks").and_then(Value::as_i64).unwrap_or(0);
-    let Some(task) = queue.first().cloned() else { return Ok(Step::done()) };
-    if !task.get("called").is_some_and(Value::is_truthy) {
-        let data = call(cx, id, &task).await?;
-        if let Some(task) = queue.first_mut().and_then(Value::as_map_mut) {
-            task.insert("called".into(), true.into());
+#[async_trait]
+impl Tasks for ServerTasks {
+    async fn call(&self, cx: &Context<'_>, task: &Value) -> Result<Effect, Failure> {
+        let id = cx.facts.require_id()?;
+        let text = |key: &str| task.str_at(key).unwrap_or_default();
+        match text("do") {
+            "detach" => return detach(cx, id, text("port")).await,
+            "attach" => attach(cx, id, task).await?,
+            "resize" => resize(cx, id, text("flavor")).await?,
+            "confirm" => confirm(cx, id, text("flavor")).await?,
+            "rebuild" => rebuild(cx, id, task).await?,
+            other => return Err(Failure::other("Error", format!("an update of a server cannot {other}"))),
         }
-        let mut step = next(queue, 1);
-        step.data = data;
-        return Ok(step);
+        Ok(Effect::default())
     }
-    if is_complete(cx, id, &task).await? {
-        queue.remove(0);
-        return Ok(next(queue, 0));
-    }
-    Ok(next(queue, looks + 1))
-}
 
-/// Asks for what a task is. Gives entries of the resource's data to change.
-async fn call(cx: &Context<'_>, id: &str, task: &Value) -> Result<Map, Failure> {
-    let text = |key: &str| task.str_at(key).unwrap_or_default();
-    match text("do") {
-        "detach" => detach(cx, id, text("port")).await,
-        "attach" => attach(cx, id, task).await,
-        "resize" => {
-            // A crash may have come between the call and the memory of it.
-            let server = show(cx, id).await?;
-            if status(&server) != "VERIFY_RESIZE" && flavor(&server) != Some(text("flavor")) {
-                act(cx, id, value!({"resize": {"flavorRef": text("flavor")}})).await?;
+    async fn is_complete(&self, cx: &Context<'_>, task: &Value) -> Result<bool, Failure> {
+        let id = cx.facts.require_id()?;
+        let text = |key: &str| task.str_at(key).unwrap_or_default();
+        match text("do") {
+            "detach" => return Ok(!attached(cx, id).await?.iter().any(|i| i.str_at("port_id") == task.str_at("port"))),
+            "attach" => {
+                let interfaces = attached(cx, id).await?;
+                return Ok(match task.str_at("port") {
+                    Some(port) => interfaces.iter().any(|i| i.str_at("port_id") == Some(port)),
+                    None => has_more(task, &interfaces),
+                });
             }
-            Ok(Map::new())
+            _ => {}
         }
-        "confirm" => {
-            let server = show(cx, id).await?;
-            match status(&server) {
-                "VERIFY_RESIZE" => drop(act(cx, id, value!({"confirmResize": null})).await?),
-                // Nova may be set to confirm on its own.
-                "ACTIVE" if flavor(&server) == Some(text("flavor")) => {}
-                status => {
-                    let what = format!("Could not confirm resize of server {id}");
-                    return Err(Failure::unknown_status(&what, status, "Unknown"));
-                }
-            }
-            Ok(Map::new())
+        let Some(server) = peek(cx, id).await? else { return Ok(false) };
+        match text("do") {
+            "resize" => is_resized(&server, text("flavor")),
+            "confirm" => is_confirmed(&server, id),
+            _ => is_rebuilt(&server),
         }
-        "rebuild" => {
-            rebuild(cx, id, task).await?;
-            Ok(Map::new())
-        }
-        other => Err(Failure::other("Error", format!("an update of a server cannot {other}"))),
     }
 }
 
-async fn is_complete(cx: &Context<'_>, id: &str, task: &Value) -> Result<bool, Failure> {
-    let text = |key: &str| task.str_at(key).unwrap_or_default();
-    match text("do") {
-        "detach" => Ok(!attached(cx, id).await?.iter().any(|i| i.str_at("port_id") == Some(text("port")))),
-        "attach" => {
-            let interfaces = attached(cx, id).await?;
-            match task.str_at("port") {
-                Some(port) => Ok(interfaces.iter().any(|i| i.str_at("port_id") == Some(port))),
-                None => Ok(has_more(task, &interfaces)),
-            }
+async fn resize(cx: &Context<'_>, id: &str, wanted: &str) -> Result<(), Failure> {
+    let server = show(cx, id).await?;
+    if status(&server) != "VERIFY_RESIZE" && flavor(&server) != Some(wanted) {
+        act(cx, id, value!({"resize": {"flavorRef": wanted}})).await?;
+    }
+    Ok(())
+}
+
+fn is_resized(server: &Value, wanted: &str) -> Result<bool, Failure> {
+    match status(server) {
+        "VERIFY_RESIZE" => Ok(true),
+        // Nova may be set to confirm on its own.
+        "ACTIVE" => Ok(task_state(server).is_none() && flavor(server) == Some(wanted)),
+        "RESIZE" => Ok(false),
+        status => Err(Failure::other("Error", format!("Resizing to '{wanted}' failed, status '{status}'"))),
+    }
+}
+
+async fn confirm(cx: &Context<'_>, id: &str, wanted: &str) -> Result<(), Failure> {
+    let server = show(cx, id).await?;
+    match status(&server) {
+        "VERIFY_RESIZE" => act(cx, id, value!({"confirmResize": null})).await.map(|_| ()),
+        "ACTIVE" if flavor(&server) == Some(wanted) => Ok(()),
+        status => {
+            let what = format!("Could not confirm resize of server {id}");
+            Err(Failure::unknown_status(&what, status, "Unknown"))
         }
-        "resize" => {
-            let Some(server) = peek(cx, id).await? else { return Ok(false) };
-            match status(&server) {
-                "VERIFY_RESIZE" => Ok(true),
-                "ACTIVE" if task_state(&server).is_none() && flavor(&server) == Some(text("flavor")) => Ok(true),
-                "RESIZE" | "ACTIVE" => Ok(false),
-                status => {
-                    let message = format!("Resizing to '{}' failed, status '{status}'", text("flavor"));
-                    Err(Failure::other("Error", message))
-                }
-            }
+    }
+}
+
+fn is_confirmed(server: &Value, id: &str) -> Result<bool, Failure> {
+    match status(server) {
+        "ACTIVE" => Ok(true),
+        "VERIFY_RESIZE" => Ok(false),
+        _ if task_state(server).is_some_and(|task| task.contains("resize")) => Ok(false),
+        status => {
+            let what = format!("Confirm resize for server {id} failed");
+            Err(Failure::unknown_status(&what, status, "Unknown"))
         }
-        "confirm" => {
-            let Some(server) = peek(cx, id).await? else { return Ok(false) };
-            match status(&server) {
-                "ACTIVE" => Ok(true),
-                "VERIFY_RESIZE" => Ok(false),
-                _ if task_state(&server).is_some_and(|task| task.contains("resize")) => Ok(false),
-                status => {
-                    let what = format!("Confirm resize for server {id} failed");
-                    Err(Failure::unknown_status(&what, status, "Unknown"))
-                }
-            }
-        }
-        _ => {
-            let Some(server) = peek(cx, id).await? else { return Ok(false) };
-            match status(&server) {
-                "REBUILD" => Ok(false),
-                "ERROR" => Err(Failure::other("Error", "Rebuilding server failed, status 'ERROR'")),
-                _ => Ok(task_state(&server).is_none_or(|task| !task.contains("rebuild"))),
-            }
-        }
+    }
+}
+
+fn is_rebuilt(server: &Value) -> Result<bool, Failure> {
+    match status(server) {
+        "REBUILD" => Ok(false),
+        "ERROR" => Err(Failure::other("Error", "Rebuilding server failed, status 'ERROR'")),
+        _ => Ok(task_state(server).is_none_or(|task| !task.contains("rebuild"))),
     }
 }
 
@@ -229,10 +211,10 @@ fn has_more(task: &Value, interfaces: &[Value]) -> bool {
 }
 
 /// Takes an interface away, and its port if Kiln made that.
-async fn detach(cx: &Context<'_>, id: &str, port: &str) -> Result<Map, Failure> {
+async fn detach(cx: &Context<'_>, id: &str, port: &str) -> Result<Effect, Failure> {
     COMPUTE.delete(cx, format!("{}/os-interface/{}", server_path(id), path::segment(port))).await?;
     let mut internal = networks::internal_ports(&cx.facts.data);
-    let mut data = Map::new();
+    let mut effect = Effect::default();
     if let Some(at) = internal.iter().position(|known| known == port) {
         internal.remove(at);
         match networks::delete_port(cx, port).await {
@@ -240,20 +222,20 @@ async fn detach(cx: &Context<'_>, id: &str, port: &str) -> Result<Map, Failure> 
             Err(failure) if failure.kind == FailureKind::Conflict => {}
             outcome => {
                 outcome?;
-                data.insert(INTERNAL_PORTS.into(), networks::ports_entry(&internal));
+                effect.data.insert(INTERNAL_PORTS.into(), networks::ports_entry(&internal));
             }
         }
     }
-    Ok(data)
+    Ok(effect)
 }
 
-async fn attach(cx: &Context<'_>, id: &str, task: &Value) -> Result<Map, Failure> {
+async fn attach(cx: &Context<'_>, id: &str, task: &Value) -> Result<(), Failure> {
     let present = attached(cx, id).await?;
     let body = match task.str_at("port") {
-        Some(port) if present.iter().any(|i| i.str_at("port_id") == Some(port)) => return Ok(Map::new()),
+        Some(port) if present.iter().any(|i| i.str_at("port_id") == Some(port)) => return Ok(()),
         Some(port) => value!({"port_id": port}),
         // One more than before: an attach whose answer was lost.
-        None if has_more(task, &present) => return Ok(Map::new()),
+        None if has_more(task, &present) => return Ok(()),
         None => {
             let mut body = Map::new();
             if let Some(network) = task.str_at("network") {
@@ -266,6 +248,5 @@ async fn attach(cx: &Context<'_>, id: &str, task: &Value) -> Result<Map, Failure
         }
     };
     let path = format!("{}/os-interface", server_path(id));
-    COMPUTE.post(cx, path, value!({"interfaceAttachment": body})).await?;
-    Ok(Map::new())
+    COMPUTE.post(cx, path, value!({"interfaceAttachment": body})).await.map(|_| ())
 }

@@ -1,0 +1,125 @@
+//! OS::Cinder::*: the types that need more than their definition says.
+
+mod attachment;
+mod volume;
+
+use std::sync::Arc;
+
+use kiln_resource::{Context, Driver, Failure, FailureKind, ResourceType};
+use kiln_value::{Value, value};
+
+use crate::call::Service;
+use crate::path;
+
+/// Cinder.
+const CINDER: Service = Service("block-storage");
+/// Nova, which attaches volumes.
+const COMPUTE: Service = Service("compute");
+
+/// The driver of a type of Cinder.
+pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
+    match resource_type.name.strip_prefix("OS::Cinder::")? {
+        "Volume" => Some(Arc::new(volume::Volume)),
+        "VolumeAttachment" => Some(Arc::new(attachment::VolumeAttachment)),
+        _ => None,
+    }
+}
+
+fn volume_path(id: &str) -> String {
+    format!("/v3/volumes/{}", path::segment(id))
+}
+
+/// The volume as it is now.
+async fn show(cx: &Context<'_>, id: &str) -> Result<Value, Failure> {
+    CINDER.show(cx, volume_path(id), "volume").await
+}
+
+fn status(volume: &Value) -> &str {
+    volume.str_at("status").unwrap_or("unknown")
+}
+
+fn attachments_path(server: &str) -> String {
+    format!("/servers/{}/os-volume_attachments", path::segment(server))
+}
+
+/// Whether a failure is a service's refusal, which Heat shows under a text of its own.
+fn is_refusal(failure: &Failure) -> bool {
+    matches!(failure.kind, FailureKind::NotFound | FailureKind::Refused | FailureKind::OverLimit)
+}
+
+/// Has Nova attach a volume. Gives the attachment's id.
+async fn attach(cx: &Context<'_>, server: &str, volume: &str, device: Option<&str>) -> Result<String, Failure> {
+    let mut attachment = value!({"volumeId": volume});
+    if let (Some(attachment), Some(device)) = (attachment.as_map_mut(), device.filter(|d| !d.is_empty())) {
+        attachment.insert("device".into(), device.into());
+    }
+    let body = value!({"volumeAttachment": attachment});
+    match COMPUTE.post(cx, attachments_path(server), body).await {
+        Ok(body) => {
+            let id = body.get("volumeAttachment").and_then(|attachment| attachment.str_at("id"));
+            Ok(id.unwrap_or(volume).to_owned())
+        }
+        Err(failure) if is_refusal(&failure) => {
+            let message = format!("Failed to attach volume {volume} to server {server} - {}", failure.message);
+            Err(Failure::new(failure.kind, "Error", message))
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// The attachment of a volume to a server, if Nova knows one.
+async fn attachment_of(cx: &Context<'_>, server: &str, volume: &str) -> Result<Option<String>, Failure> {
+    let known = match COMPUTE.list(cx, attachments_path(server), &[], "volumeAttachments").await {
+        Err(failure) if failure.is_not_found() => return Ok(None),
+        other => other?,
+    };
+    let found = known.iter().find(|attachment| attachment.str_at("volumeId") == Some(volume));
+    Ok(found.and_then(|attachment| attachment.str_at("id")).map(str::to_owned))
+}
+
+/// Has Nova detach a volume; fine if it is not attached.
+async fn detach(cx: &Context<'_>, server: &str, attachment: &str) -> Result<(), Failure> {
+    let path = format!("{}/{}", attachments_path(server), path::segment(attachment));
+    match COMPUTE.delete(cx, path).await {
+        // 400: not attached, or never was.
+        Err(failure) if failure.kind == FailureKind::Refused && failure.class == "BadRequest" => Ok(()),
+        Err(failure) if is_refusal(&failure) => {
+            let message = format!("Could not detach attachment {attachment} from server {server}.");
+            Err(Failure::new(failure.kind, "Error", message))
+        }
+        outcome => outcome,
+    }
+}
+
+/// Whether a volume is attached by now; an error if it will not be.
+async fn is_attached(cx: &Context<'_>, server: &str, volume: &str) -> Result<bool, Failure> {
+    let seen = show(cx, volume).await?;
+    match status(&seen) {
+        "in-use" => Ok(true),
+        // Free again: Nova has given up, or has not begun.
+        "available" if attachment_of(cx, server, volume).await?.is_none() => {
+            Err(Failure::unknown_status("Volume attachment failed", "available", "Unknown"))
+        }
+        "available" | "attaching" | "reserved" => Ok(false),
+        status => Err(Failure::unknown_status("Volume attachment failed", status, "Unknown")),
+    }
+}
+
+/// Whether a volume is free of a server by now, for Cinder and for Nova.
+async fn is_detached(cx: &Context<'_>, server: &str, volume: &str, attachment: &str) -> Result<bool, Failure> {
+    if let Some(volume) = CINDER.seek(cx, volume_path(volume), "volume").await? {
+        let attachments = volume.get("attachments").and_then(Value::as_list).unwrap_or_default();
+        let is_there = attachments.iter().any(|attachment| attachment.str_at("server_id") == Some(server));
+        match status(&volume) {
+            "in-use" | "detaching" | "reserved" if is_there => return Ok(false),
+            "detaching" => return Ok(false),
+            "available" | "deleting" | "in-use" | "reserved" => {}
+            status if is_there => {
+                return Err(Failure::unknown_status("Volume detachment failed", status, "Unknown"));
+            }
+            _ => {}
+        }
+    }
+    let path = format!("{}/{}", attachments_path(server), path::segment(attachment));
+    Ok(COMPUTE.seek(cx, path, "volumeAttachment").await?.is_none())
+}

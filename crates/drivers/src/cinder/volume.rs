@@ -1,0 +1,259 @@
+//! OS::Cinder::Volume
+
+mod update;
+mod validation;
+
+use async_trait::async_trait;
+use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Method, Operation, Request, Step};
+use kiln_value::{Diagnostic, Map, Value, value};
+
+use super::{CINDER, show, status, volume_path};
+use crate::call::is_uuid_like;
+use crate::path;
+use crate::queue::{self, looks, wait};
+
+/// A volume.
+pub(super) struct Volume;
+
+/// Key of the volume's metadata that carries the attempt's token where neither its name nor its description can.
+const MARK: &str = "kiln_token";
+
+/// Where a volume carries what tells it from others of the same name.
+enum Mark {
+    /// Nowhere: its name is unique.
+    Name,
+    /// In the description, which the template leaves empty.
+    Description,
+    /// In the metadata.
+    Metadata,
+}
+
+fn mark(facts: &Facts) -> Mark {
+    match (facts.property("name").is_truthy(), facts.property("description").is_truthy()) {
+        (false, _) => Mark::Name,
+        (true, false) => Mark::Description,
+        (true, true) => Mark::Metadata,
+    }
+}
+
+fn name(facts: &Facts) -> &str {
+    facts.property("name").as_str().filter(|name| !name.is_empty()).unwrap_or(&facts.physical_name)
+}
+
+/// The metadata with Cinder's texts.
+fn metadata(facts: &Facts) -> Map {
+    let given = facts.property("metadata").as_map();
+    let texts = given.into_iter().flatten().map(|(key, value)| (key.clone(), kiln_value::text::str(value).into()));
+    let mut metadata: Map = texts.collect();
+    if matches!(mark(facts), Mark::Metadata) {
+        metadata.insert(MARK.into(), facts.token.as_str().into());
+    }
+    metadata
+}
+
+fn description(facts: &Facts) -> Value {
+    match mark(facts) {
+        Mark::Description => facts.token.as_str().into(),
+        Mark::Name | Mark::Metadata => facts.property("description").clone(),
+    }
+}
+
+/// An action on the volume.
+async fn act(cx: &Context<'_>, id: &str, action: Value) -> Result<(), Failure> {
+    CINDER.post(cx, format!("{}/action", volume_path(id)), action).await.map(|_| ())
+}
+
+async fn create(cx: &Context<'_>) -> Result<Step, Failure> {
+    let facts = cx.facts;
+    if let Some(backup) = facts.property("backup_id").as_str() {
+        let body = value!({"restore": {"name": name(facts)}});
+        let path = format!("/v3/backups/{}/restore", path::segment(backup));
+        let made = CINDER.post(cx, path, body).await?;
+        return made_from(made.get("restore").and_then(|restore| restore.str_at("volume_id")));
+    }
+    let mut volume = Map::new();
+    for property in ["size", "availability_zone", "snapshot_id", "volume_type", "source_volid"] {
+        let value = facts.property(property);
+        if value.is_truthy() {
+            volume.insert(property.into(), value.clone());
+        }
+    }
+    if facts.property("multiattach").is_truthy() {
+        volume.insert("multiattach".into(), true.into());
+    }
+    if let Some(image) = facts.property("image").as_str().filter(|image| !image.is_empty()) {
+        // Heat's rule for the image only moves the former property: the name is left for here.
+        let id = if is_uuid_like(image) { image.to_owned() } else { cx.cloud.find("glance.image", image).await? };
+        volume.insert("imageRef".into(), id.into());
+    }
+    volume.insert("name".into(), name(facts).into());
+    volume.insert("description".into(), description(facts));
+    let metadata = metadata(facts);
+    if !metadata.is_empty() {
+        volume.insert("metadata".into(), metadata.into());
+    }
+    let mut body = value!({"volume": volume});
+    if let (Some(hints), Some(body)) = (facts.property("scheduler_hints").as_map(), body.as_map_mut()) {
+        body.insert("OS-SCH-HNT:scheduler_hints".into(), hints.clone().into());
+    }
+    let made = CINDER.post(cx, "/v3/volumes", body).await?;
+    made_from(made.get("volume").and_then(|volume| volume.str_at("id")))
+}
+
+fn made_from(id: Option<&str>) -> Result<Step, Failure> {
+    let id = id.ok_or_else(|| Failure::other("Error", "Cinder has made a volume without an id"))?;
+    Ok(wait("create", 0).id(id))
+}
+
+async fn look_after_create(cx: &Context<'_>, id: &str, looks: i64) -> Result<Step, Failure> {
+    let volume = show(cx, id).await?;
+    match status(&volume) {
+        "available" => {}
+        "creating" | "restoring-backup" | "downloading" => return Ok(wait("create", looks + 1)),
+        "error" => return Err(Failure::in_error("error", "Unknown")),
+        status => return Err(Failure::unknown_status("Volume create failed", status, "Unknown")),
+    }
+    if cx.facts.property("backup_id").is_truthy() {
+        let body = value!({"volume": {"name": name(cx.facts), "description": description(cx.facts)}});
+        CINDER.put(cx, volume_path(id), body).await?;
+    }
+    set_read_only(cx, id, cx.facts.property("read_only")).await?;
+    Ok(Step::done())
+}
+
+async fn set_read_only(cx: &Context<'_>, id: &str, flag: &Value) -> Result<(), Failure> {
+    if flag.is_null() {
+        return Ok(());
+    }
+    act(cx, id, value!({"os-update_readonly_flag": {"readonly": flag}})).await
+}
+
+async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
+    let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(Step::done()) };
+    let Some(volume) = CINDER.seek(cx, volume_path(id), "volume").await? else { return Ok(Step::done()) };
+    match status(&volume) {
+        "deleting" => {}
+        // It may be on its way out of a server that was deleted: worth another try.
+        "in-use" | "detaching" | "attaching" | "reserved" => {
+            return Err(Failure::new(FailureKind::Conflict, "Error", "Volume in use"));
+        }
+        _ => CINDER.delete(cx, volume_path(id)).await?,
+    }
+    Ok(wait("gone", 0))
+}
+
+async fn look_after_delete(cx: &Context<'_>, id: &str, looks: i64) -> Result<Step, Failure> {
+    match CINDER.seek(cx, volume_path(id), "volume").await? {
+        None => Ok(Step::done()),
+        Some(volume) if status(&volume) == "error_deleting" => Err(Failure::in_error("error_deleting", "delete")),
+        Some(_) => Ok(wait("gone", looks + 1)),
+    }
+}
+
+async fn check(cx: &Context<'_>) -> Result<Step, Failure> {
+    let volume = show(cx, cx.facts.require_id()?).await?;
+    match status(&volume) {
+        "available" | "in-use" => Ok(Step::done()),
+        status => Err(Failure::other("Error", format!("'status': expected '['available', 'in-use']', got '{status}'"))),
+    }
+}
+
+#[async_trait]
+impl Driver for Volume {
+    async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
+        match operation {
+            Operation::Create => create(cx).await,
+            Operation::Update { changed, .. } => update::start(cx, changed).await,
+            Operation::Delete => delete(cx).await,
+            Operation::Check => check(cx).await,
+            Operation::Suspend | Operation::Resume => Ok(Step::done()),
+        }
+    }
+
+    async fn poll(&self, cx: &Context<'_>, _operation: &Operation, state: &Value) -> Result<Step, Failure> {
+        let id = cx.facts.require_id()?;
+        match state.str_at("stage") {
+            Some(queue::STAGE) => queue::poll(&update::VolumeTasks, cx, state).await,
+            Some("gone") => look_after_delete(cx, id, looks(state)).await,
+            _ => look_after_create(cx, id, looks(state)).await,
+        }
+    }
+
+    async fn find(&self, cx: &Context<'_>) -> Result<Option<Step>, Failure> {
+        let facts = cx.facts;
+        let request = Request::new(CINDER.0, Method::Get, "/v3/volumes/detail").query("name", name(facts));
+        let body = cx.cloud.call(request).await?.body;
+        let volumes = body.get("volumes").and_then(Value::as_list).unwrap_or_default();
+        let is_ours = |volume: &&Value| {
+            volume.str_at("name") == Some(name(facts))
+                && match mark(facts) {
+                    Mark::Name => true,
+                    Mark::Description => volume.str_at("description") == Some(&facts.token),
+                    Mark::Metadata => volume.get("metadata").and_then(|m| m.str_at(MARK)) == Some(facts.token.as_str()),
+                }
+        };
+        volumes.iter().find(is_ours).map(|volume| made_from(volume.str_at("id"))).transpose()
+    }
+
+    async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
+        let volume = match cx.facts.physical_id.as_deref() {
+            Some(id) => CINDER.seek(cx, volume_path(id), "volume").await?,
+            None => None,
+        };
+        Ok(names.iter().map(|name| ((*name).to_owned(), attribute(volume.as_ref(), name))).collect())
+    }
+
+    async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {
+        let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(true) };
+        let volume = CINDER.seek(cx, volume_path(id), "volume").await?;
+        Ok(volume.is_none_or(|volume| matches!(status(&volume), "error" | "deleting")))
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        validation::validate(facts)
+    }
+}
+
+/// Heat gives all but a few attributes as texts.
+fn attribute(volume: Option<&Value>, name: &str) -> Value {
+    let Some(volume) = volume else { return Value::Null };
+    let entry = |key: &str| volume.get(key).cloned().unwrap_or_default();
+    let metadata = || {
+        let mut metadata = entry("metadata");
+        if let Some(entries) = metadata.as_map_mut() {
+            entries.shift_remove(MARK);
+        }
+        metadata
+    };
+    match name {
+        "show" => volume.clone(),
+        "metadata" => kiln_value::text::json(&metadata()).into(),
+        "metadata_values" => metadata(),
+        "display_name" => entry("name"),
+        "display_description" => entry("description"),
+        "attachments_list" => entry("attachments"),
+        name => kiln_value::text::str(&entry(name)).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_are_texts_but_for_a_few() {
+        let volume = value!({
+            "size": 1, "encrypted": false, "name": "n", "attachments": [], "snapshot_id": null,
+            "metadata": {"a": "b", MARK: "t"},
+        });
+        let get = |name| attribute(Some(&volume), name);
+        assert_eq!(get("size"), "1".into());
+        assert_eq!(get("encrypted"), "False".into());
+        assert_eq!(get("snapshot_id"), "None".into());
+        assert_eq!(get("attachments"), "[]".into());
+        assert_eq!(get("attachments_list"), value!([]));
+        assert_eq!(get("metadata"), "{\"a\": \"b\"}".into());
+        assert_eq!(get("metadata_values"), value!({"a": "b"}));
+        assert_eq!(get("display_name"), "n".into());
+    }
+}
