@@ -38,12 +38,12 @@ pub(crate) fn hinted<'a>(error: Diagnostic, word: &str, known: impl IntoIterator
 /// The number of changes from one word to the other (optimal string alignment).
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut two_ago: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
+    let mut above: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.iter().enumerate() {
         let mut row = Vec::with_capacity(b.len() + 1);
         row.push(i + 1);
-        let above = last.iter().zip(last.iter().skip(1));
-        for (j, (y, (diagonal, up))) in b.iter().zip(above).enumerate() {
+        let pairs = above.iter().zip(above.iter().skip(1));
+        for (j, (y, (diagonal, up))) in b.iter().zip(pairs).enumerate() {
             let left = row.last().copied().unwrap_or(i + 1);
             let mut least = (diagonal + usize::from(x != y)).min(up + 1).min(left + 1);
             let is_swap = i > 0 && j > 0 && a.get(i - 1) == Some(y) && b.get(j - 1) == Some(x);
@@ -52,9 +52,9 @@ fn distance(a: &[char], b: &[char]) -> usize {
             }
             row.push(least);
         }
-        two_ago = std::mem::replace(&mut last, row);
+        two_ago = std::mem::replace(&mut above, row);
     }
-    last.last().copied().unwrap_or(0)
+    above.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]
