@@ -14,7 +14,7 @@ pub enum Rule {
     Add(Source),
     /// Puts another value there.
     Replace(Source),
-    /// Turns a name or id into the id.
+    /// Turns a name or id of this kind into the id. A `{name}` in it stands for that property's value.
     Find(String),
     /// Takes the value away.
     Delete,
@@ -40,6 +40,17 @@ pub struct Translation {
     pub when: Option<String>,
 }
 
+impl Translation {
+    /// The finder of a [`Rule::Find`] for these properties; none for other rules, and where the property that decides
+    /// on it has no value.
+    fn finder(&self, data: &Map) -> Option<String> {
+        let Rule::Find(finder) = &self.rule else { return None };
+        let Some((front, rest)) = finder.split_once('{') else { return Some(finder.clone()) };
+        let (name, back) = rest.split_once('}')?;
+        Some(format!("{front}{}{back}", data.get(name)?.as_str()?))
+    }
+}
+
 /// A name that the cloud must resolve.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Lookup {
@@ -57,10 +68,10 @@ pub fn lookups(rules: &[Translation], data: &Map) -> Vec<Lookup> {
     let mut found = Vec::new();
     let Ok(data) = rewrite(rules, data.clone()) else { return found };
     let holding = active(rules, &data);
-    let data = Value::Map(data);
+    let whole = Value::Map(data.clone());
     for rule in holding {
-        let Rule::Find(finder) = &rule.rule else { continue };
-        visit(&data, &rule.path, &mut |value| {
+        let Some(finder) = rule.finder(&data) else { continue };
+        visit(&whole, &rule.path, &mut |value| {
             each_text(value, &mut |text| {
                 let lookup = Lookup { finder: finder.clone(), value: text.to_owned() };
                 if !found.contains(&lookup) {
@@ -86,10 +97,10 @@ pub fn apply(rules: &[Translation], data: Map, answers: &Answers, at: &Path) -> 
     })?;
     let holding = active(rules, &data);
     for rule in &holding {
-        let Rule::Find(finder) = &rule.rule else { continue };
+        let Some(finder) = rule.finder(&data) else { continue };
         edit(&mut data, &rule.path, &Path::root(), &mut |map, key, _| {
             if let Some(value) = map.get_mut(key) {
-                answer(value, finder, answers);
+                answer(value, &finder, answers);
             }
             Ok(())
         })?;
