@@ -1,0 +1,37 @@
+//! Where the service is and with which token to ask it.
+
+use async_trait::async_trait;
+use kiln_value::Secret;
+use url::Url;
+
+use crate::Error;
+
+/// Gives the endpoint and a token for each call.
+#[async_trait]
+pub trait Access: Send + Sync {
+    /// The orchestration endpoint with version and project: `http://host:8004/v1/<project>`.
+    async fn endpoint(&self) -> Result<Url, Error>;
+
+    /// A token; `None` where none is asked for. `renew` is set after a token was refused.
+    async fn token(&self, renew: bool) -> Result<Option<Secret<String>>, Error>;
+}
+
+/// An endpoint and a token that are known already.
+#[derive(Clone, Debug)]
+pub struct Fixed {
+    /// The endpoint.
+    pub endpoint: Url,
+    /// The token.
+    pub token: Option<Secret<String>>,
+}
+
+#[async_trait]
+impl Access for Fixed {
+    async fn endpoint(&self) -> Result<Url, Error> {
+        Ok(self.endpoint.clone())
+    }
+
+    async fn token(&self, _renew: bool) -> Result<Option<Secret<String>>, Error> {
+        Ok(self.token.clone())
+    }
+}

@@ -1,0 +1,89 @@
+//! Calls about what the service knows: resource types, template versions, itself; and validation.
+
+use http::Method;
+use kiln_value::{Map, Value};
+
+use crate::client::{Query, segment, unwrap_list};
+use crate::{Bundle, Client, Error};
+
+/// In which language to generate a provider template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// Heat's own language.
+    Hot,
+    /// CloudFormation's.
+    Cfn,
+}
+
+impl Client {
+    /// Names of resource types; with descriptions, each is a map.
+    pub async fn resource_types(&self, filters: &Query, descriptions: bool) -> Result<Vec<Value>, Error> {
+        let mut query = filters.clone();
+        if descriptions {
+            query.push(("with_description".into(), "True".into()));
+        }
+        unwrap_list(self.get("/resource_types", &query).await?, "resource_types")
+    }
+
+    /// The schema of a resource type.
+    pub async fn resource_type(&self, name: &str, description: bool) -> Result<Value, Error> {
+        let query = if description { vec![("with_description".into(), "True".into())] } else { vec![] };
+        self.get(&format!("/resource_types/{}", segment(name)), &query).await
+    }
+
+    /// A template with one resource of a type, its properties as parameters.
+    pub async fn resource_type_template(&self, name: &str, dialect: Dialect) -> Result<Value, Error> {
+        let dialect = match dialect {
+            Dialect::Hot => "hot",
+            Dialect::Cfn => "cfn",
+        };
+        let query = vec![("template_type".into(), dialect.into())];
+        self.get(&format!("/resource_types/{}/template", segment(name)), &query).await
+    }
+
+    /// The template versions: `version`, `type`, `aliases`.
+    pub async fn template_versions(&self) -> Result<Vec<Value>, Error> {
+        unwrap_list(self.get("/template_versions", &vec![]).await?, "template_versions")
+    }
+
+    /// The functions of a template version: `functions`, `description`.
+    pub async fn template_functions(&self, version: &str, conditions: bool) -> Result<Vec<Value>, Error> {
+        let query = if conditions { vec![("with_condition_func".into(), "True".into())] } else { vec![] };
+        let path = format!("/template_versions/{}/functions", segment(version));
+        unwrap_list(self.get(&path, &query).await?, "template_functions")
+    }
+
+    /// Checks a template; gives its parameters and description.
+    pub async fn validate(
+        &self,
+        bundle: &Bundle,
+        parameters: &Map,
+        nested: bool,
+        ignore_errors: Option<&str>,
+    ) -> Result<Value, Error> {
+        let mut body = Map::new();
+        body.insert("template".into(), bundle.template.clone().into());
+        body.insert("parameters".into(), parameters.clone().into());
+        body.insert("files".into(), bundle.files.clone().into());
+        body.insert("environment".into(), bundle.environment.clone().into());
+        if !bundle.environment_files.is_empty() {
+            body.insert("environment_files".into(), bundle.environment_files.clone().into());
+        }
+        let mut query = vec![];
+        if nested {
+            query.push(("show_nested".into(), "True".into()));
+        }
+        query.extend(ignore_errors.map(|classes| ("ignore_errors".to_owned(), classes.to_owned())));
+        self.call(Method::POST, "/validate", &query, Some(&body.into())).await
+    }
+
+    /// The revisions of the service.
+    pub async fn build_info(&self) -> Result<Value, Error> {
+        self.get("/build_info", &vec![]).await
+    }
+
+    /// The engines.
+    pub async fn services(&self) -> Result<Vec<Value>, Error> {
+        unwrap_list(self.get("/services", &vec![]).await?, "services")
+    }
+}

@@ -1,0 +1,161 @@
+//! The calls, one layer above HTTP.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use kiln_cloud::{HttpRequest, HttpResponse, Transport};
+use kiln_value::{Value, identity::quote};
+use url::Url;
+
+use crate::{Access, Error, Refusal};
+
+/// How long the service may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(600);
+/// Redirects that are followed: a name leads to the stack's own URL, more than a few is a loop.
+const REDIRECTS: usize = 4;
+
+/// A client of the orchestration service (REST v1). Cheap to clone.
+#[derive(Clone)]
+pub struct Client {
+    transport: Arc<dyn Transport>,
+    access: Arc<dyn Access>,
+}
+
+/// Query parameters, in order, not yet encoded.
+pub type Query = Vec<(String, String)>;
+
+impl Client {
+    /// A client that sends by `transport` and gets endpoint and token from `access`.
+    pub fn new(transport: Arc<dyn Transport>, access: Arc<dyn Access>) -> Self {
+        Self { transport, access }
+    }
+
+    /// The endpoint that is asked.
+    pub async fn endpoint(&self) -> Result<Url, Error> {
+        self.access.endpoint().await
+    }
+
+    /// Gets the JSON at a path below the endpoint; segments are encoded already.
+    pub(crate) async fn get(&self, path: &str, query: &Query) -> Result<Value, Error> {
+        self.call(Method::GET, path, query, None).await
+    }
+
+    /// Sends a request and gives the JSON of the answer, null if there is none.
+    pub(crate) async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        query: &Query,
+        body: Option<&Value>,
+    ) -> Result<Value, Error> {
+        let url = self.url(path, query).await?;
+        let mut response = self.send(&method, url.clone(), body, false).await?;
+        if response.status == StatusCode::UNAUTHORIZED && self.access.token(true).await?.is_some() {
+            response = self.send(&method, url.clone(), body, false).await?;
+        }
+        read(response)
+    }
+
+    async fn url(&self, path: &str, query: &Query) -> Result<Url, Error> {
+        let mut url = self.access.endpoint().await?;
+        let base = url.path().trim_end_matches('/').to_owned();
+        // Set as it is: what is encoded in `path` must stay so.
+        url.set_path(&format!("{base}{path}"));
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        Ok(url)
+    }
+
+    async fn send(&self, method: &Method, url: Url, body: Option<&Value>, renew: bool) -> Result<HttpResponse, Error> {
+        let mut headers = HeaderMap::new();
+        headers.insert(http::header::ACCEPT, HeaderValue::from_static("application/json"));
+        if let Some(token) = self.access.token(renew).await? {
+            let mut value = HeaderValue::from_str(token.expose())
+                .map_err(|_| Error::Access("The token holds characters that no header can carry".to_owned()))?;
+            value.set_sensitive(true);
+            headers.insert(HeaderName::from_static("x-auth-token"), value);
+        }
+        let body = match body {
+            None => None,
+            Some(value) => {
+                headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+                let json = serde_json::to_vec(value).map_err(|error| Error::Answer(error.to_string()))?;
+                Some(Bytes::from(json))
+            }
+        };
+        let origin = url.origin();
+        let mut request = HttpRequest { method: method.clone(), url, headers, body, timeout: TIMEOUT };
+        for _ in 0..=REDIRECTS {
+            let endpoint = request.url.clone();
+            let response = self.transport.send(request.clone()).await;
+            let response = response.map_err(|source| Error::Unreachable { endpoint: endpoint.to_string(), source })?;
+            let redirect = matches!(response.status.as_u16(), 301 | 302 | 305 | 307 | 308);
+            let Some(location) = response.header("location").filter(|_| redirect) else {
+                return Ok(response);
+            };
+            let mut target = endpoint.join(location).map_err(|_| bad_redirect(location))?;
+            // The service leads to another of its own URLs, without the question that was asked.
+            if target.query().is_none() {
+                target.set_query(endpoint.query());
+            }
+            if target.origin() != origin {
+                return Err(bad_redirect(location));
+            }
+            request.url = target;
+        }
+        Err(Error::Answer("The service redirects in circles".to_owned()))
+    }
+}
+
+fn bad_redirect(location: &str) -> Error {
+    Error::Answer(format!("The service redirects to {location}, which is not its own address"))
+}
+
+fn read(response: HttpResponse) -> Result<Value, Error> {
+    let status = response.status;
+    if !status.is_success() {
+        return Err(Error::Refused(Refusal::read(status.as_u16(), &response.body)));
+    }
+    if response.body.is_empty() {
+        return Ok(Value::Null);
+    }
+    let json = response.header("content-type").is_some_and(|kind| kind.contains("json"));
+    match serde_json::from_slice(&response.body) {
+        Ok(value) => Ok(value),
+        Err(_) if !json => Ok(Value::Null),
+        Err(error) => Err(Error::Answer(format!("The service's answer is no JSON: {error}"))),
+    }
+}
+
+/// `/stacks/<name or id>`: `name/id` stays two segments.
+pub(crate) fn stack_path(stack: &str) -> String {
+    format!("/stacks/{}", quote(stack, "/"))
+}
+
+/// One path segment.
+pub(crate) fn segment(name: &str) -> String {
+    quote(name, "")
+}
+
+/// The value under the envelope's key.
+pub(crate) fn unwrap(answer: Value, key: &str) -> Result<Value, Error> {
+    match answer {
+        Value::Map(mut entries) => entries.shift_remove(key).ok_or_else(|| missing(key)),
+        _ => Err(missing(key)),
+    }
+}
+
+/// The list under the envelope's key.
+pub(crate) fn unwrap_list(answer: Value, key: &str) -> Result<Vec<Value>, Error> {
+    match unwrap(answer, key)? {
+        Value::List(items) => Ok(items),
+        _ => Err(missing(key)),
+    }
+}
+
+fn missing(key: &str) -> Error {
+    Error::Answer(format!("The service's answer has no \"{key}\""))
+}

@@ -1,0 +1,108 @@
+//! Calls on the resources and events of a stack.
+
+use http::Method;
+use kiln_value::{Value, value};
+
+use crate::client::{Query, segment, stack_path, unwrap, unwrap_list};
+use crate::{Client, Error, Event, Resource};
+
+/// Which events to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EventFilter {
+    /// Only of this resource; not together with `nested_depth`.
+    pub resource: Option<String>,
+    /// Of nested stacks down to this depth.
+    pub nested_depth: u32,
+    /// Properties that must be so.
+    pub properties: Query,
+    /// Behind this event.
+    pub marker: Option<String>,
+    /// At most so many.
+    pub limit: Option<u64>,
+    /// Sort keys; empty: by time.
+    pub sort_keys: Vec<String>,
+    /// Newest first.
+    pub descending: bool,
+}
+
+impl EventFilter {
+    fn query(&self) -> Query {
+        let mut query = self.properties.clone();
+        if self.nested_depth > 0 {
+            query.push(("nested_depth".into(), self.nested_depth.to_string()));
+        }
+        query.extend(self.marker.clone().map(|marker| ("marker".to_owned(), marker)));
+        query.extend(self.limit.map(|limit| ("limit".to_owned(), limit.to_string())));
+        query.extend(self.sort_keys.iter().map(|key| ("sort_keys".to_owned(), key.clone())));
+        query.push(("sort_dir".into(), if self.descending { "desc" } else { "asc" }.into()));
+        query
+    }
+}
+
+impl Client {
+    /// The resources of a stack, those of nested stacks down to `nested_depth` too.
+    pub async fn resources(
+        &self,
+        stack: &str,
+        nested_depth: u32,
+        detail: bool,
+        filters: &Query,
+    ) -> Result<Vec<Resource>, Error> {
+        let mut query = filters.clone();
+        if nested_depth > 0 {
+            query.push(("nested_depth".into(), nested_depth.to_string()));
+        }
+        if detail {
+            query.push(("with_detail".into(), "True".into()));
+        }
+        let answer = self.get(&format!("{}/resources", stack_path(stack)), &query).await?;
+        Ok(unwrap_list(answer, "resources")?.into_iter().map(Resource).collect())
+    }
+
+    /// A resource, with further attributes if some are named.
+    pub async fn resource(&self, stack: &str, name: &str, attributes: &[String]) -> Result<Resource, Error> {
+        let query = attributes.iter().map(|name| ("with_attr".to_owned(), name.clone())).collect();
+        let answer = self.get(&self.resource_path(stack, name).await?, &query).await?;
+        unwrap(answer, "resource").map(Resource)
+    }
+
+    /// The metadata of a resource.
+    pub async fn resource_metadata(&self, stack: &str, name: &str) -> Result<Value, Error> {
+        let path = format!("{}/metadata", self.resource_path(stack, name).await?);
+        unwrap(self.get(&path, &vec![]).await?, "metadata")
+    }
+
+    /// Sends a signal to a resource.
+    pub async fn signal(&self, stack: &str, name: &str, data: Option<&Value>) -> Result<(), Error> {
+        let path = format!("{}/signal", self.resource_path(stack, name).await?);
+        self.call(Method::POST, &path, &vec![], data).await.map(drop)
+    }
+
+    /// Marks a resource as unhealthy, so that the next update replaces it, or as healthy again.
+    pub async fn mark_unhealthy(&self, stack: &str, name: &str, unhealthy: bool, reason: &str) -> Result<(), Error> {
+        let body = value!({"mark_unhealthy": unhealthy, "resource_status_reason": reason});
+        let path = self.resource_path(stack, name).await?;
+        self.call(Method::PATCH, &path, &vec![], Some(&body)).await.map(drop)
+    }
+
+    /// Events, oldest first unless asked otherwise.
+    pub async fn events(&self, stack: &str, filter: &EventFilter) -> Result<Vec<Event>, Error> {
+        let path = match &filter.resource {
+            Some(name) => format!("{}/events", self.resource_path(stack, name).await?),
+            None => format!("{}/events", stack_path(stack)),
+        };
+        let answer = self.get(&path, &filter.query()).await?;
+        Ok(unwrap_list(answer, "events")?.into_iter().map(Event).collect())
+    }
+
+    /// An event of a resource.
+    pub async fn event(&self, stack: &str, resource: &str, id: &str) -> Result<Event, Error> {
+        let path = format!("{}/events/{}", self.resource_path(stack, resource).await?, segment(id));
+        unwrap(self.get(&path, &vec![]).await?, "event").map(Event)
+    }
+
+    async fn resource_path(&self, stack: &str, name: &str) -> Result<String, Error> {
+        let stack = self.stack_identity(stack).await?;
+        Ok(format!("{}/resources/{}", stack_path(&stack), segment(name)))
+    }
+}

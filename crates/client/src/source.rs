@@ -1,0 +1,112 @@
+//! Reading what users and their documents name: files, and over the network only what is allowed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use http::{HeaderMap, Method};
+use kiln_cloud::{HttpRequest, Transport};
+use url::Url;
+
+use crate::address;
+
+/// How long the server of a template may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Redirects that are followed before giving up.
+const REDIRECTS: usize = 5;
+
+/// Reads the texts that a request is made of.
+#[derive(Clone, Default)]
+pub struct Source {
+    web: Option<Arc<dyn Transport>>,
+    references: bool,
+}
+
+impl Source {
+    /// Reads files only.
+    pub fn files() -> Self {
+        Self::default()
+    }
+
+    /// Reads also `http:` and `https:` URLs that the user names, and what these documents refer to on the same host.
+    /// References from a document to another host are read only if `references` is set.
+    pub fn with_web(transport: Arc<dyn Transport>, references: bool) -> Self {
+        Self { web: Some(transport), references }
+    }
+
+    /// The content of what the user named.
+    pub async fn read(&self, url: &str) -> Result<Vec<u8>, String> {
+        if let Some(path) = address::file_of(url) {
+            return std::fs::read(path).map_err(|error| error.to_string());
+        }
+        match (&self.web, Url::parse(url)) {
+            (Some(web), Ok(url)) if matches!(url.scheme(), "http" | "https") => get(&**web, url).await,
+            _ => Err("only files, http and https can be read".to_owned()),
+        }
+    }
+
+    /// The content of what the document at `from` refers to.
+    pub async fn read_reference(&self, url: &str, from: &str) -> Result<Vec<u8>, String> {
+        let local = address::scheme(url) == Some("file");
+        match (Url::parse(url), Url::parse(from)) {
+            // A document from the network names no file of this machine.
+            (_, Ok(from)) if local && from.scheme() != "file" => {
+                Err("a document from the network may not name a file of this machine".to_owned())
+            }
+            (Ok(to), Ok(from)) if !local && !self.references && to.origin() != from.origin() => {
+                Err("it is on the network; --allow-remote reads such references".to_owned())
+            }
+            _ => self.read(url).await,
+        }
+    }
+}
+
+async fn get(web: &dyn Transport, mut url: Url) -> Result<Vec<u8>, String> {
+    for _ in 0..=REDIRECTS {
+        let request = HttpRequest {
+            method: Method::GET,
+            url: url.clone(),
+            headers: HeaderMap::new(),
+            body: None,
+            timeout: TIMEOUT,
+        };
+        let response = web.send(request).await.map_err(|error| error.to_string())?;
+        match response.header("location") {
+            Some(location) if response.status.is_redirection() => {
+                url = url.join(location).map_err(|error| error.to_string())?;
+            }
+            _ if response.status.is_success() => return Ok(response.body.to_vec()),
+            _ => return Err(format!("HTTP {}", response.status)),
+        }
+    }
+    Err("too many redirects".to_owned())
+}
+
+/// A file's content as text: what is not UTF-8 goes as base64 in lines of 76, as Python's `encodebytes` writes it.
+pub(crate) fn text_of(content: Vec<u8>) -> String {
+    String::from_utf8(content).unwrap_or_else(|error| {
+        let encoded = base64::engine::general_purpose::STANDARD.encode(error.as_bytes());
+        let mut lines = String::with_capacity(encoded.len() + encoded.len() / 76 + 1);
+        for (i, c) in encoded.chars().enumerate() {
+            if i > 0 && i % 76 == 0 {
+                lines.push('\n');
+            }
+            lines.push(c);
+        }
+        lines.push('\n');
+        lines
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn binary_content_goes_as_base64_lines() {
+        assert_eq!(text_of(b"plain\n".to_vec()), "plain\n");
+        let long = text_of(vec![0xff; 60]);
+        assert_eq!(long.lines().map(str::len).collect::<Vec<_>>(), [76, 4]);
+        assert!(long.ends_with("\n"));
+    }
+}
