@@ -2,7 +2,9 @@
 
 mod call;
 mod cinder;
+mod glance;
 pub mod heat;
+mod keystone;
 mod neutron;
 mod nova;
 mod path;
@@ -20,7 +22,14 @@ pub fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
     if resource_type.driver == DriverKind::None {
         return None;
     }
-    let services = [heat::driver_for, neutron::driver_for, nova::driver_for, cinder::driver_for];
+    let services = [
+        heat::driver_for,
+        neutron::driver_for,
+        nova::driver_for,
+        cinder::driver_for,
+        glance::driver_for,
+        keystone::driver_for,
+    ];
     let own = services.iter().find_map(|driver_for| driver_for(resource_type));
     own.or_else(|| Some(Arc::new(rest::RestDriver::new(resource_type)?)))
 }

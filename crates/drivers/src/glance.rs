@@ -1,0 +1,15 @@
+//! OS::Glance::*: the types that need more than their definition says.
+
+mod web_image;
+
+use std::sync::Arc;
+
+use kiln_resource::{Driver, ResourceType};
+
+/// The driver of a type of Glance.
+pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
+    match resource_type.name.as_str() {
+        "OS::Glance::WebImage" => Some(Arc::new(web_image::WebImage)),
+        _ => None,
+    }
+}
