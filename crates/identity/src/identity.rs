@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use http::HeaderMap;
+use kiln_resource::Cloud;
 use kiln_value::Secret;
 
 use crate::Caller;
@@ -48,4 +49,7 @@ pub trait Identity: Send + Sync {
 
     /// Takes back what [`Identity::delegate`] gave; done if it is gone already.
     async fn revoke(&self, credentials: &Secret<String>) -> Result<(), DelegateError>;
+
+    /// The cloud as the caller sees it, to check what a template names; `None` if there is none.
+    async fn cloud(&self, caller: &Caller) -> Option<Arc<dyn Cloud>>;
 }

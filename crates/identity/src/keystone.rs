@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use http::HeaderMap;
 use jiff::Timestamp;
 use kiln_cloud::{CloudError, Connector, Credentials, Scope, Session, TokenInfo, create_trust, delete_trust};
+use kiln_resource::Cloud;
 use kiln_value::{Secret, Value, text};
 use moka::Expiry;
 use moka::future::Cache;
@@ -179,5 +180,11 @@ impl Identity for Keystone {
             // Without the trust there is no token either.
             _ => Ok(()),
         }
+    }
+
+    async fn cloud(&self, caller: &Caller) -> Option<Arc<dyn Cloud>> {
+        let token = caller.token.clone()?;
+        let cloud: Arc<dyn Cloud> = self.connector.cloud(&Credentials::Token { token, scope: Scope::Unscoped }).await;
+        Some(cloud)
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use http::HeaderMap;
+use kiln_resource::Cloud;
 use kiln_value::Secret;
 
 use crate::{Caller, DelegateError, Denied, Identity};
@@ -11,10 +12,11 @@ use crate::{Caller, DelegateError, Denied, Identity};
 /// Every request is the same user's, with or without a token; every stack gets the same credentials.
 ///
 /// For a service that only its owner reaches: it checks nothing.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Local {
     caller: Arc<Caller>,
     credentials: Secret<String>,
+    cloud: Option<Arc<dyn Cloud>>,
 }
 
 impl Local {
@@ -40,7 +42,14 @@ impl Local {
 
     /// The same for any caller; tests use it to be somebody.
     pub fn of(caller: Caller, credentials: Secret<String>) -> Self {
-        Self { caller: Arc::new(caller), credentials }
+        Self { caller: Arc::new(caller), credentials, cloud: None }
+    }
+
+    /// The same with the cloud that the owner sees.
+    #[must_use]
+    pub fn with_cloud(mut self, cloud: Arc<dyn Cloud>) -> Self {
+        self.cloud = Some(cloud);
+        self
     }
 }
 
@@ -56,5 +65,9 @@ impl Identity for Local {
 
     async fn revoke(&self, _: &Secret<String>) -> Result<(), DelegateError> {
         Ok(())
+    }
+
+    async fn cloud(&self, _: &Caller) -> Option<Arc<dyn Cloud>> {
+        self.cloud.clone()
     }
 }

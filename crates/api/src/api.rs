@@ -1,0 +1,162 @@
+//! The service: what it is made of and how a request goes through it.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use http::header::{ALLOW, HeaderValue, WWW_AUTHENTICATE};
+use http::request::Parts as Head;
+use http::{HeaderMap, Method, Request, StatusCode};
+use kiln_engine::World;
+use kiln_identity::{Denied, Identity, Policy};
+use kiln_value::value;
+use percent_encoding::percent_decode_str;
+
+use crate::call::Call;
+use crate::endpoint;
+use crate::error::ApiError;
+use crate::http::query::Query;
+use crate::http::route::{self, Match};
+use crate::http::version::{self, Negotiated};
+use crate::http::{body, page, reply};
+use crate::link::Links;
+use crate::options::Options;
+
+/// What the API works with.
+pub struct Parts {
+    /// Behaviour.
+    pub options: Options,
+    /// Stacks, types, clouds, time and chance.
+    pub world: World,
+    /// Who calls.
+    pub identity: Arc<dyn Identity>,
+    /// What they may.
+    pub policy: Arc<Policy>,
+}
+
+/// The REST API. Cheap to clone.
+#[derive(Clone)]
+pub struct Api {
+    parts: Arc<Parts>,
+}
+
+impl Api {
+    /// The API over these parts.
+    pub fn new(parts: Parts) -> Self {
+        Self { parts: Arc::new(parts) }
+    }
+
+    /// Everything as a router, to be served or called directly.
+    pub fn router(&self) -> Router {
+        let api = self.clone();
+        Router::new().fallback(move |request: Request<Body>| {
+            let api = api.clone();
+            async move { api.answer(request).await }
+        })
+    }
+
+    async fn answer(&self, request: Request<Body>) -> Response {
+        if request.uri().path() == "/healthcheck" {
+            return healthy();
+        }
+        let id = format!("req-{}", self.parts.world.chance.uuid());
+        let (head, body) = request.into_parts();
+        tracing::debug!(id, method = %head.method, path = head.uri.path(), "request");
+        let mut response = self.negotiate(&head, body).await;
+        if let Ok(id) = HeaderValue::from_str(&id) {
+            response.headers_mut().insert("x-openstack-request-id", id);
+        }
+        response
+    }
+
+    async fn negotiate(&self, head: &Head, body: Body) -> Response {
+        let Ok(path) = percent_decode_str(head.uri.path()).decode_utf8() else {
+            return page::not_found(&head.headers);
+        };
+        match version::negotiate(&path, &head.headers) {
+            Negotiated::List => version::list(&self.address(head)),
+            Negotiated::Nothing => page::not_found(&head.headers),
+            Negotiated::V1(path) => self.v1(head, body, path).await,
+        }
+    }
+
+    /// A request to version 1: who calls comes first, then whether there is such a path.
+    async fn v1(&self, head: &Head, body: Body, path: &str) -> Response {
+        let caller = match self.parts.identity.authenticate(&head.headers).await {
+            Ok(caller) => caller,
+            Err(denied) => return refuse(&denied),
+        };
+        let (endpoint, params) = match route::find(&head.method, path) {
+            Match::Found(endpoint, params) => (endpoint, params),
+            Match::Method(methods) if head.method == Method::OPTIONS => return options(&methods),
+            Match::Method(_) => return ApiError::method_not_allowed().into_response(),
+            Match::None => return page::not_found(&head.headers),
+        };
+        let body = match body::read(head, body, self.parts.options.limits.body).await {
+            Ok(body) => body,
+            Err(error) => return error.into_response(),
+        };
+        let address = self.address(head);
+        let root = self.parts.options.root.clone().unwrap_or_else(|| format!("{address}/v1"));
+        let call = Call {
+            api: Arc::clone(&self.parts),
+            caller,
+            params,
+            query: Query::parse(head.uri.query()),
+            body,
+            headers: head.headers.clone(),
+            url: format!("{address}{}", head.uri.path()),
+            links: Links::new(root),
+        };
+        endpoint::run(endpoint, &call).await.unwrap_or_else(IntoResponse::into_response)
+    }
+
+    /// How the client names us: `http://host:8004`.
+    fn address(&self, head: &Head) -> String {
+        let header = |name| text(&head.headers, name);
+        let forwarded = |name| header(name).filter(|_| self.parts.options.proxy_headers);
+        let scheme = forwarded("x-forwarded-proto").unwrap_or("http");
+        let host = forwarded("x-forwarded-host").or_else(|| header("host"));
+        let host = host.or_else(|| head.uri.authority().map(http::uri::Authority::as_str)).unwrap_or("localhost");
+        format!("{scheme}://{host}")
+    }
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+fn healthy() -> Response {
+    ([("content-type", "text/plain; charset=UTF-8")], Body::empty()).into_response()
+}
+
+/// What keystonemiddleware answers.
+fn refuse(denied: &Denied) -> Response {
+    let status = match denied {
+        Denied::Unauthorized { .. } => StatusCode::UNAUTHORIZED,
+        Denied::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    let message = match denied {
+        Denied::Unauthorized { .. } => denied.to_string(),
+        // Which Keystone and why is for the log.
+        Denied::Unavailable(_) => "The Keystone service is temporarily unavailable.".to_owned(),
+    };
+    let error = value!({ "code": (status.as_u16()), "title": (crate::error::title(status)), "message": message });
+    let mut response = reply::json_with(status, &value!({ "error": error }));
+    if let Denied::Unauthorized { challenge } = denied
+        && let Ok(challenge) = HeaderValue::from_str(challenge)
+    {
+        response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+    }
+    response
+}
+
+fn options(methods: &[Method]) -> Response {
+    let mut response = reply::empty(StatusCode::NO_CONTENT);
+    let names: Vec<_> = methods.iter().map(Method::as_str).collect();
+    if let Ok(allow) = HeaderValue::from_str(&names.join(",")) {
+        response.headers_mut().insert(ALLOW, allow);
+    }
+    response
+}

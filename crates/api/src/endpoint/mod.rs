@@ -1,0 +1,101 @@
+//! One file per endpoint: what it asks, of whom, and what it answers.
+
+mod action;
+mod build_info;
+mod environment_show;
+mod event_list;
+mod event_show;
+mod file_list;
+mod metadata_show;
+mod output_list;
+mod output_show;
+mod resource_list;
+mod resource_show;
+mod resource_type_list;
+mod resource_type_show;
+mod resource_type_template;
+mod service_list;
+mod stack_create;
+mod stack_delete;
+mod stack_detail;
+mod stack_list;
+mod stack_lookup;
+mod stack_preview;
+mod stack_show;
+mod stack_update;
+mod template_functions;
+mod template_show;
+mod template_validate;
+mod template_versions;
+mod update_preview;
+
+use axum::response::Response;
+
+use crate::call::Call;
+use crate::error::ApiError;
+use crate::http::route::Endpoint;
+
+/// Answers a request.
+pub(crate) async fn run(endpoint: Endpoint, call: &Call) -> Result<Response, ApiError> {
+    match endpoint {
+        Endpoint::Lookup => stack_lookup::run(call).await,
+        Endpoint::ValidateTemplate => template_validate::run(call).await,
+        Endpoint::ListResourceTypes => resource_type_list::run(call),
+        Endpoint::ShowResourceType => resource_type_show::run(call),
+        Endpoint::ResourceTypeTemplate => resource_type_template::run(call),
+        Endpoint::ListTemplateVersions => template_versions::run(call),
+        Endpoint::ListTemplateFunctions => template_functions::run(call),
+        Endpoint::ListStacks => stack_list::run(call).await,
+        Endpoint::CreateStack => stack_create::run(call).await,
+        Endpoint::PreviewStack => stack_preview::run(call).await,
+        Endpoint::DetailStacks => stack_detail::run(call).await,
+        Endpoint::ShowStack => stack_show::run(call).await,
+        Endpoint::UpdateStack => stack_update::put(call).await,
+        Endpoint::PatchStack => stack_update::patch(call).await,
+        Endpoint::DeleteStack => stack_delete::run(call).await,
+        Endpoint::ShowTemplate => template_show::run(call).await,
+        Endpoint::ShowEnvironment => environment_show::run(call).await,
+        Endpoint::ListFiles => file_list::run(call).await,
+        Endpoint::PreviewUpdate => update_preview::put(call).await,
+        Endpoint::PreviewPatch => update_preview::patch(call).await,
+        Endpoint::ListOutputs => output_list::run(call).await,
+        Endpoint::ShowOutput => output_show::run(call).await,
+        Endpoint::ListResources => resource_list::run(call).await,
+        Endpoint::ShowResource => resource_show::run(call).await,
+        Endpoint::ShowMetadata => metadata_show::run(call).await,
+        Endpoint::ListEvents => event_list::run(call).await,
+        Endpoint::ListResourceEvents => event_list::run_of_resource(call).await,
+        Endpoint::ShowEvent => event_show::run(call).await,
+        Endpoint::Act => action::run(call).await,
+        Endpoint::BuildInfo => build_info::run(call),
+        Endpoint::ListServices => service_list::run(call).await,
+        later => Err(not_yet(later, call)),
+    }
+}
+
+/// What later issues bring: who may not use it is told so, everybody else that it is missing.
+fn not_yet(endpoint: Endpoint, call: &Call) -> ApiError {
+    let (action, what) = match endpoint {
+        Endpoint::AbandonStack => ("stacks:abandon", "Stack abandon"),
+        Endpoint::ExportStack => ("stacks:export", "Stack export"),
+        Endpoint::CreateSnapshot => ("stacks:snapshot", "Stack snapshot"),
+        Endpoint::ListSnapshots => ("stacks:list_snapshots", "Stack snapshot"),
+        Endpoint::ShowSnapshot => ("stacks:show_snapshot", "Stack snapshot"),
+        Endpoint::DeleteSnapshot => ("stacks:delete_snapshot", "Stack snapshot"),
+        Endpoint::RestoreSnapshot => ("stacks:restore_snapshot", "Stack restore"),
+        Endpoint::MarkUnhealthy => ("resource:mark_unhealthy", "Marking a resource unhealthy"),
+        Endpoint::SignalResource => ("resource:signal", "Signalling a resource"),
+        Endpoint::ListConfigs => ("software_configs:index", "Software configuration"),
+        Endpoint::CreateConfig => ("software_configs:create", "Software configuration"),
+        Endpoint::ShowConfig => ("software_configs:show", "Software configuration"),
+        Endpoint::DeleteConfig => ("software_configs:delete", "Software configuration"),
+        Endpoint::ListDeployments => ("software_deployments:index", "Software deployment"),
+        Endpoint::CreateDeployment => ("software_deployments:create", "Software deployment"),
+        Endpoint::DeploymentMetadata => ("software_deployments:metadata", "Software deployment"),
+        Endpoint::ShowDeployment => ("software_deployments:show", "Software deployment"),
+        Endpoint::UpdateDeployment => ("software_deployments:update", "Software deployment"),
+        Endpoint::DeleteDeployment => ("software_deployments:delete", "Software deployment"),
+        _ => return ApiError::not_implemented("This call"),
+    };
+    call.allow(action).err().unwrap_or_else(|| ApiError::not_implemented(what))
+}

@@ -1,0 +1,113 @@
+//! `GET …/resources`: filters, and nested stacks down to a depth.
+
+use axum::response::Response;
+use futures::future::{BoxFuture, FutureExt, join_all};
+use kiln_engine::View;
+use kiln_resource::Resource;
+use kiln_store::Stack;
+use kiln_value::{Value, text};
+use serde::Serialize;
+
+use crate::call::Call;
+use crate::error::ApiError;
+use crate::http::{query, reply};
+use crate::view::resource::{ResourceEntry, Shelf};
+
+/// Names of the filters; any other parameter but the two below is refused.
+const FILTERS: [&str; 6] = ["type", "status", "name", "action", "id", "physical_resource_id"];
+const OTHERS: [&str; 2] = ["nested_depth", "with_detail"];
+
+#[derive(Serialize)]
+struct Resources<'a> {
+    resources: Vec<ResourceEntry<'a>>,
+}
+
+pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
+    call.allow("resource:index")?;
+    let unknown = call.query.names().filter(|name| !FILTERS.contains(name) && !OTHERS.contains(name));
+    let unknown: Vec<&str> = unknown.collect();
+    if !unknown.is_empty() {
+        let names = text::repr(&unknown.into_iter().collect::<Value>());
+        return Err(ApiError::bad_request(format!("Invalid filter parameters {names}")));
+    }
+    let depth = given(call, "nested_depth", query::integer)?.unwrap_or(0);
+    let depth = depth.min(i64::from(call.api.options.limits.nested_depth));
+    let detail = given(call, "with_detail", query::boolean)?.unwrap_or(false);
+    let wanted = Wanted::new(call);
+    let stack = call.stack_or_deleted().await?;
+    let mut shelves = Vec::new();
+    collect(call, stack, depth, &mut shelves).await?;
+    let mut resources = Vec::new();
+    for shelf in &shelves {
+        let rows: Vec<&Resource> = shelf.rows().iter().filter(|row| wanted.has(row)).collect();
+        let details = if detail { join_all(rows.iter().map(|row| shelf.detail(row, &[]))).await } else { Vec::new() };
+        let mut details = details.into_iter();
+        for row in rows {
+            let entry = shelf.entry(row, &call.links);
+            resources.push(ResourceEntry { detail: details.next(), ..entry });
+        }
+    }
+    Ok(reply::json(&Resources { resources }))
+}
+
+fn given<T>(call: &Call, name: &str, read: fn(&str, &Value) -> Result<T, ApiError>) -> Result<Option<T>, ApiError> {
+    call.query.given(name).map(|text| read(name, &text.into())).transpose()
+}
+
+/// The resources of a stack, then those of the stacks nested in it.
+fn collect<'a>(
+    call: &'a Call,
+    stack: Stack,
+    depth: i64,
+    shelves: &'a mut Vec<Shelf>,
+) -> BoxFuture<'a, Result<(), ApiError>> {
+    async move {
+        let world = &call.api.world;
+        let shelf = Shelf::new(&*world.store, View::of(world, stack).await?).await?;
+        let nested: Vec<Stack> = match depth > 0 {
+            true => shelf.rows().iter().filter_map(|row| shelf.nested(row)).cloned().collect(),
+            false => Vec::new(),
+        };
+        shelves.push(shelf);
+        for stack in nested {
+            collect(call, stack, depth - 1, shelves).await?;
+        }
+        Ok(())
+    }
+    .boxed()
+}
+
+/// What the filters ask for; of each, any of its values.
+struct Wanted {
+    types: Vec<String>,
+    statuses: Vec<String>,
+    actions: Vec<String>,
+    names: Vec<String>,
+    ids: Vec<String>,
+    physical_ids: Vec<String>,
+}
+
+impl Wanted {
+    fn new(call: &Call) -> Self {
+        let all = |name| call.query.all(name);
+        Self {
+            types: all("type"),
+            statuses: all("status"),
+            actions: all("action"),
+            names: all("name"),
+            ids: all("id"),
+            physical_ids: all("physical_resource_id"),
+        }
+    }
+
+    fn has(&self, row: &Resource) -> bool {
+        let any = |wanted: &[String], is: &dyn Fn(&str) -> bool| wanted.is_empty() || wanted.iter().any(|w| is(w));
+        let (status, state) = (row.state.status.as_str(), row.state.to_string());
+        any(&self.types, &|part| row.resource_type.contains(part))
+            && any(&self.statuses, &|word| word == status || word == state)
+            && any(&self.actions, &|word| word == row.state.action.as_str())
+            && any(&self.names, &|name| name == row.name)
+            && any(&self.ids, &|id| id == row.id.to_string())
+            && any(&self.physical_ids, &|id| row.physical_id.as_deref() == Some(id))
+    }
+}

@@ -1,0 +1,40 @@
+//! `GET …/resources/{name}`: a resource with its attributes as they are now.
+
+use axum::response::Response;
+use kiln_engine::View;
+use serde::Serialize;
+
+use crate::call::Call;
+use crate::error::ApiError;
+use crate::http::reply;
+use crate::view::resource::{ResourceEntry, Shelf};
+
+#[derive(Serialize)]
+struct One<'a> {
+    resource: ResourceEntry<'a>,
+}
+
+pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
+    call.allow("resource:show")?;
+    let shelf = shelf(call).await?;
+    let row = shelf.row(call.params.get("resource_name")).ok_or_else(|| missing(call))?;
+    let detail = shelf.detail(row, &call.query.all("with_attr")).await;
+    let entry = shelf.entry(row, &call.links);
+    Ok(reply::json(&One { resource: ResourceEntry { detail: Some(detail), ..entry } }))
+}
+
+/// The resources of the live stack that the path names. Users that Kiln made for a stack see only what is theirs.
+pub(super) async fn shelf(call: &Call) -> Result<Shelf, ApiError> {
+    let stack = call.stack().await?;
+    if call.caller.has_role(&call.api.options.stack_user_role) {
+        return Err(ApiError::forbidden("this resource"));
+    }
+    let world = &call.api.world;
+    Shelf::new(&*world.store, View::of(world, stack).await?).await
+}
+
+/// A resource that is not there.
+pub(super) fn missing(call: &Call) -> ApiError {
+    let (resource, stack) = (call.params.get("resource_name"), call.params.get("stack_name"));
+    ApiError::new("ResourceNotFound", format!("The Resource ({resource}) could not be found in Stack {stack}."))
+}

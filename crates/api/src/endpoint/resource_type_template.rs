@@ -1,0 +1,24 @@
+//! `GET /resource_types/{name}/template`: a template to begin with.
+
+use axum::response::Response;
+use kiln_resource::view::TemplateKind;
+
+use super::resource_type_show::find;
+use crate::call::Call;
+use crate::error::ApiError;
+use crate::http::reply;
+
+pub(crate) fn run(call: &Call) -> Result<Response, ApiError> {
+    call.allow("stacks:generate_template")?;
+    let kind = match call.query.given("template_type") {
+        None => TemplateKind::Cfn,
+        Some(kind) if kind.eq_ignore_ascii_case("cfn") => TemplateKind::Cfn,
+        Some(kind) if kind.eq_ignore_ascii_case("hot") => TemplateKind::Hot,
+        Some(kind) => {
+            return Err(ApiError::bad_request(format!(
+                "Template type is not supported: Invalid template type \"{kind}\", valid types are: cfn, hot."
+            )));
+        }
+    };
+    Ok(reply::json(&find(call)?.resource_type.template_view(kind)))
+}

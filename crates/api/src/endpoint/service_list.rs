@@ -1,0 +1,38 @@
+//! `GET /services`: the engines.
+
+use axum::response::Response;
+use jiff::SignedDuration;
+use kiln_store::EngineInfo;
+use kiln_value::{Value, value};
+
+use crate::call::Call;
+use crate::error::ApiError;
+use crate::http::reply;
+use crate::view::instant::instant;
+
+pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
+    call.allow("service:index")?;
+    let now = call.api.world.clock.now();
+    let engines = call.api.world.store.engines().await?;
+    let services: Value = engines.iter().map(|engine| service(engine, now)).collect();
+    Ok(reply::json(&value!({ "services": services })))
+}
+
+/// An engine is down when it has missed two reports.
+fn service(engine: &EngineInfo, now: jiff::Timestamp) -> Value {
+    let patience = SignedDuration::from_secs(2 * i64::from(engine.interval));
+    let is_up = now.duration_since(engine.seen) <= patience;
+    value!({
+        "id": (engine.id.to_string()),
+        "engine_id": (engine.id.to_string()),
+        "hostname": (&engine.hostname),
+        "host": (&engine.hostname),
+        "binary": "kiln-engine",
+        "topic": "engine",
+        "report_interval": (engine.interval),
+        "created_at": (instant(engine.started)),
+        "updated_at": (instant(engine.seen)),
+        "deleted_at": null,
+        "status": (if is_up { "up" } else { "down" }),
+    })
+}

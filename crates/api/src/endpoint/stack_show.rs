@@ -1,0 +1,60 @@
+//! `GET /stacks/{name}/{id}`.
+
+use axum::response::Response;
+use kiln_engine::View;
+use kiln_resource::Action;
+use kiln_value::{Map, Value, value};
+
+use crate::call::Call;
+use crate::error::ApiError;
+use crate::http::{query, reply};
+use crate::view::instant::instant;
+use crate::view::output::output;
+
+pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
+    call.allow("stacks:show")?;
+    let resolve = match call.query.given("resolve_outputs") {
+        Some(text) => query::boolean("resolve_outputs", &text.into())?,
+        None => true,
+    };
+    let view = View::of(&call.api.world, call.stack_or_deleted().await?).await?;
+    let stack = &view.stack;
+    let mut shown = summary(call, &view);
+    if resolve && !stack.state.is_complete(Action::Delete) {
+        let outputs = view.outputs(None).await;
+        shown.insert("outputs".to_owned(), outputs.iter().map(output).collect());
+    }
+    Ok(reply::json(&value!({ "stack": shown })))
+}
+
+/// All but the outputs. Hidden parameters are masked.
+fn summary(call: &Call, view: &View) -> Map {
+    let stack = &view.stack;
+    let description = view.blueprint.bound().template().description();
+    let link = call.links.stack(stack);
+    let shown = value!({
+        "stack_name": (&stack.name),
+        "id": (stack.id.to_string()),
+        "links": [{ "href": link, "rel": "self" }],
+        "creation_time": (instant(stack.created)),
+        "updated_time": (stack.updated.map(instant)),
+        "deletion_time": (stack.deleted.map(instant)),
+        "notification_topics": [],
+        "parameters": (view.blueprint.parameters().texts()),
+        "description": (&description),
+        "template_description": (&description),
+        "capabilities": [],
+        "disable_rollback": (stack.disable_rollback),
+        "timeout_mins": (stack.timeout_mins),
+        "stack_owner": (&stack.username),
+        "parent": (stack.parent.as_ref().map(|parent| parent.stack.to_string())),
+        "stack_user_project_id": (stack.user_project.clone()),
+        "tags": (stack.tags.clone()),
+        "stack_status": (stack.state.to_string()),
+        "stack_status_reason": (&stack.reason),
+    });
+    match shown {
+        Value::Map(shown) => shown,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,35 @@
+//! `GET /template_versions`.
+
+use axum::response::Response;
+use kiln_template::Release;
+use kiln_template::version::Dialect;
+use kiln_value::{Value, value};
+
+use crate::call::Call;
+use crate::error::ApiError;
+use crate::http::reply;
+
+pub(crate) fn run(call: &Call) -> Result<Response, ApiError> {
+    call.allow("stacks:list_template_versions")?;
+    let versions: Value = Release::ALL.into_iter().map(entry).collect();
+    Ok(reply::json(&value!({ "template_versions": versions })))
+}
+
+/// A release's full name: `heat_template_version.2018-08-31`.
+pub(super) fn full_name(release: Release) -> String {
+    format!("{}.{}", release.dialect().version_key(), release.name())
+}
+
+/// The full name by which it may be called as well.
+pub(super) fn full_alias(release: Release) -> Option<String> {
+    release.alias().map(|alias| format!("{}.{alias}", release.dialect().version_key()))
+}
+
+fn entry(release: Release) -> Value {
+    let kind = match release.dialect() {
+        Dialect::Hot => "hot",
+        Dialect::Cfn | Dialect::HeatCfn => "cfn",
+    };
+    let aliases: Vec<String> = full_alias(release).into_iter().collect();
+    value!({ "version": (full_name(release)), "type": kind, "aliases": aliases })
+}

@@ -1,0 +1,293 @@
+//! Errors as clients see them: Heat's status, class and text.
+
+use std::borrow::Cow;
+
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use kiln_identity::DelegateError;
+use kiln_value::{Diagnostic, Value, value};
+
+use crate::http::reply;
+
+/// An answer that is an error, in the shape of Heat's fault middleware (`openstack_api` of reference/errors.json).
+#[derive(Clone, Debug, PartialEq)]
+pub struct ApiError {
+    /// HTTP status.
+    pub status: StatusCode,
+    /// Error class that clients match on: `StackExists`.
+    pub class: Cow<'static, str>,
+    /// The text; `None` where Heat shows none.
+    pub message: Option<String>,
+    /// What Kiln knows besides, one per error; sent as an extra key.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Statuses of error classes; classes that are not here are 500.
+const STATUSES: &[(StatusCode, &[&str])] = &[
+    (
+        StatusCode::BAD_REQUEST,
+        &[
+            "AttributeError",
+            "CircularDependencyException",
+            "DownloadLimitExceeded",
+            "HTTPBadRequest",
+            "ImmutableParameterModified",
+            "IncompatibleObjectVersion",
+            "Invalid",
+            "InvalidBreakPointHook",
+            "InvalidSchemaError",
+            "InvalidTemplateReference",
+            "InvalidTemplateSection",
+            "InvalidTemplateVersion",
+            "MissingCredentialError",
+            "NotSupported",
+            "ObjectActionError",
+            "ObjectFieldInvalid",
+            "OrphanedObjectError",
+            "PhysicalResourceIDAmbiguity",
+            "PhysicalResourceNameAmbiguity",
+            "PropertyUnspecifiedError",
+            "ReadOnlyFieldError",
+            "RequestLimitExceeded",
+            "ResourceActionNotSupported",
+            "ResourcePropertyConflict",
+            "ResourceTypeUnavailable",
+            "StackValidationFailed",
+            "UnknownUserParameter",
+            "UnsupportedObjectError",
+            "UserParameterMissing",
+            "ValueError",
+        ],
+    ),
+    (StatusCode::FORBIDDEN, &["Forbidden", "HTTPForbidden", "InvalidTenant", "NotAuthorized"]),
+    (
+        StatusCode::NOT_FOUND,
+        &["EntityNotFound", "HTTPNotFound", "NotFound", "ResourceNotAvailable", "ResourceNotFound", "SnapshotNotFound"],
+    ),
+    (StatusCode::CONFLICT, &["ActionInProgress", "HTTPConflict", "StackExists"]),
+    (StatusCode::METHOD_NOT_ALLOWED, &["HTTPMethodNotAllowed"]),
+    (StatusCode::NOT_IMPLEMENTED, &["HTTPNotImplemented"]),
+    (StatusCode::SERVICE_UNAVAILABLE, &["HTTPServiceUnavailable"]),
+];
+
+/// Classes of the interpreter: their texts are not for clients.
+const SILENT: &[&str] = &[
+    "AssertionError",
+    "AttributeError",
+    "ExceptionGroup",
+    "ForcedCancel",
+    "IndexError",
+    "KeyError",
+    "NoActionRequired",
+    "NotImplementedError",
+    "OSError",
+    "PollDelay",
+    "RuntimeError",
+    "TypeError",
+    "UpdateInProgress",
+    "UpdateReplace",
+    "ValueError",
+];
+
+impl ApiError {
+    /// An error of a class, with the status that Heat gives to the class.
+    pub fn new(class: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        let class = class.into();
+        let status = STATUSES.iter().find(|(_, classes)| classes.contains(&&*class));
+        let status = status.map_or(StatusCode::INTERNAL_SERVER_ERROR, |(status, _)| *status);
+        let message = (!SILENT.contains(&&*class)).then(|| message.into());
+        Self { status, class, message, diagnostics: Vec::new() }
+    }
+
+    /// The request is wrong: 400 `HTTPBadRequest`.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new("HTTPBadRequest", message)
+    }
+
+    /// The request is wrong in a way that Heat does not explain.
+    pub fn malformed() -> Self {
+        Self::bad_request(explanation(StatusCode::BAD_REQUEST))
+    }
+
+    /// The path is known but not with this method: 405.
+    pub fn method_not_allowed() -> Self {
+        Self::new("HTTPMethodNotAllowed", explanation(StatusCode::METHOD_NOT_ALLOWED))
+    }
+
+    /// There is no such thing: 404 `HTTPNotFound`.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new("HTTPNotFound", message)
+    }
+
+    /// A stack that is not there.
+    pub fn no_stack(name: &str) -> Self {
+        Self::new("EntityNotFound", format!("The Stack ({name}) could not be found."))
+    }
+
+    /// A stack that is there already.
+    pub fn stack_exists(name: &str) -> Self {
+        Self::new("StackExists", format!("The Stack ({name}) already exists."))
+    }
+
+    /// A feature or a state in which it cannot be used: 400 `NotSupported`.
+    pub fn not_supported(feature: &str) -> Self {
+        Self::new("NotSupported", format!("{feature} is not supported."))
+    }
+
+    /// A limit is reached: 400 `RequestLimitExceeded`.
+    pub fn limit(message: &str) -> Self {
+        Self::new("RequestLimitExceeded", format!("Request limit exceeded: {message}"))
+    }
+
+    /// The project in the URL is not the caller's: 403 `HTTPForbidden`.
+    pub fn foreign_project() -> Self {
+        Self::new("HTTPForbidden", explanation(StatusCode::FORBIDDEN))
+    }
+
+    /// The policy forbids an action or a resource type: 403 `Forbidden`.
+    pub fn forbidden(action: &str) -> Self {
+        Self::new("Forbidden", format!("You are not authorized to use {action}."))
+    }
+
+    /// Kiln does not have this yet: 501.
+    pub fn not_implemented(what: &str) -> Self {
+        Self::new("HTTPNotImplemented", format!("{what} is not implemented by Kiln yet."))
+    }
+
+    /// Something broke here; the cause goes to the log, not to the client.
+    pub fn internal(cause: impl std::fmt::Display) -> Self {
+        tracing::error!(%cause, "a request failed");
+        Self::new("HTTPInternalServerError", explanation(StatusCode::INTERNAL_SERVER_ERROR))
+    }
+
+    /// The first error decides status, class and text; all are listed.
+    pub fn of_all(diagnostics: Vec<Diagnostic>) -> Option<Self> {
+        let first = diagnostics.first()?;
+        let error = Self::new(first.class.clone(), first.message.clone());
+        Some(Self { diagnostics, ..error })
+    }
+
+    /// The body.
+    pub fn body(&self) -> Value {
+        let mut error = value!({ "type": (&*self.class), "traceback": null });
+        if let Some(entries) = error.as_map_mut() {
+            if let Some(message) = &self.message {
+                entries.insert("message".to_owned(), message.into());
+            }
+            if !self.diagnostics.is_empty() {
+                entries.insert("diagnostics".to_owned(), self.diagnostics.iter().map(diagnostic).collect());
+            }
+        }
+        value!({
+            "code": (self.status.as_u16()),
+            "title": (title(self.status)),
+            "explanation": (explanation(self.status)),
+            "error": error,
+        })
+    }
+}
+
+/// A diagnostic as the extra key shows it: `line` and `column` count from 1 and are null where they are not known.
+fn diagnostic(diagnostic: &Diagnostic) -> Value {
+    let start = diagnostic.span.map(|span| span.start);
+    value!({
+        "message": (&diagnostic.message),
+        "path": (diagnostic.path.to_string()),
+        "file": (diagnostic.file.clone()),
+        "line": (start.map(|at| at.line)),
+        "column": (start.map(|at| at.column)),
+        "hints": (diagnostic.hints.clone()),
+    })
+}
+
+/// The reason phrase as webob words it.
+pub(crate) fn title(status: StatusCode) -> &'static str {
+    status.canonical_reason().unwrap_or("Error")
+}
+
+/// What webob says of a status.
+fn explanation(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::FORBIDDEN => "Access was denied to this resource.",
+        StatusCode::NOT_FOUND => "The resource could not be found.",
+        StatusCode::CONFLICT => "There was a conflict when trying to complete your request.",
+        StatusCode::SERVICE_UNAVAILABLE => "The server is currently unavailable. Please try again at a later time.",
+        status if status.is_server_error() => {
+            "The server has either erred or is incapable of performing the requested operation."
+        }
+        _ => "The server could not comply with the request since it is either malformed or otherwise incorrect.",
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        reply::json_with(self.status, &self.body())
+    }
+}
+
+impl From<Diagnostic> for ApiError {
+    fn from(diagnostic: Diagnostic) -> Self {
+        let error = Self::new(diagnostic.class.clone(), diagnostic.message.clone());
+        Self { diagnostics: vec![diagnostic], ..error }
+    }
+}
+
+impl From<Box<Diagnostic>> for ApiError {
+    fn from(diagnostic: Box<Diagnostic>) -> Self {
+        (*diagnostic).into()
+    }
+}
+
+impl From<kiln_store::Error> for ApiError {
+    fn from(error: kiln_store::Error) -> Self {
+        use kiln_store::Error;
+        match error {
+            Error::NameTaken(name) => Self::stack_exists(&name),
+            Error::NotFound(what) => Self::new("NotFound", format!("{what} could not be found.")),
+            Error::Changed(_) => {
+                Self::new("HTTPConflict", "The stack was changed by another request meanwhile; try again.")
+            }
+            error => Self::internal(error),
+        }
+    }
+}
+
+impl From<DelegateError> for ApiError {
+    fn from(error: DelegateError) -> Self {
+        let class = match error {
+            DelegateError::Missing(_) => "MissingCredentialError",
+            DelegateError::Refused(_) => "AuthorizationFailure",
+            DelegateError::Unavailable(_) => "HTTPServiceUnavailable",
+        };
+        Self::new(class, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct Class {
+        http_status: u16,
+        http_title: String,
+        message_shown: bool,
+    }
+
+    #[test]
+    fn every_class_of_the_reference() {
+        let text = include_str!("../tests/data/error_classes.json");
+        let classes: BTreeMap<String, Class> = serde_json::from_str(text).unwrap();
+        assert!(classes.len() > 90);
+        for (name, class) in classes {
+            let error = ApiError::new(name.clone(), "text");
+            assert_eq!(error.status.as_u16(), class.http_status, "{name}");
+            assert_eq!(title(error.status), class.http_title, "{name}");
+            assert_eq!(error.message.is_some(), class.message_shown, "{name}");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Bodies of requests: when they are read at all, and how much of them (semantics.md §20).
+
+use axum::body::Body;
+use futures::StreamExt;
+use http::request::Parts;
+use kiln_value::Value;
+
+use crate::error::ApiError;
+
+/// The JSON object of a request, or `None` where Heat treats it as absent: no length, another content type, or a text
+/// that does not begin with `{`.
+///
+/// At most `limit` bytes are held.
+pub(crate) async fn read(parts: &Parts, body: Body, limit: usize) -> Result<Option<Value>, ApiError> {
+    let header = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
+    let length = header("content-length").and_then(|length| length.parse::<usize>().ok()).unwrap_or(0);
+    let is_json = header("content-type").is_none_or(|kind| {
+        let kind = kind.split(';').next().unwrap_or_default().trim();
+        kind.is_empty() || matches!(kind, "JSON" | "application/json" | "text/plain")
+    });
+    if length == 0 || !is_json {
+        return Ok(None);
+    }
+    if length > limit {
+        return Err(too_big(length, limit));
+    }
+    let mut text = Vec::with_capacity(length);
+    let mut stream = body.into_data_stream();
+    while let Some(chunk) = stream.next().await {
+        let chunk = chunk.map_err(|_| ApiError::malformed())?;
+        if text.len() + chunk.len() > limit {
+            return Err(too_big(text.len() + chunk.len(), limit));
+        }
+        text.extend_from_slice(&chunk);
+    }
+    if text.first() != Some(&b'{') {
+        return Ok(None);
+    }
+    let text = std::str::from_utf8(&text).map_err(|error| ApiError::bad_request(error.to_string()))?;
+    kiln_yaml::json::parse(text).map(Some).map_err(|error| ApiError::bad_request(error.to_string()))
+}
+
+fn too_big(length: usize, limit: usize) -> ApiError {
+    ApiError::limit(&format!("JSON body size ({length} bytes) exceeds maximum allowed size ({limit} bytes)."))
+}

@@ -1,0 +1,78 @@
+//! Which version of the API a path speaks (`api/middleware/version_negotiation.py`).
+
+use axum::response::Response;
+use http::{HeaderMap, StatusCode};
+use kiln_value::value;
+
+use crate::http::reply;
+
+/// Begins the Accept header of who names the version there.
+const MEDIA_TYPE: &str = "application/vnd.openstack.orchestration-";
+
+/// Where a request goes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Negotiated<'a> {
+    /// To version 1, with this path behind the version.
+    V1(&'a str),
+    /// To the list of versions.
+    List,
+    /// Nowhere: 404.
+    Nothing,
+}
+
+/// The version of a decoded path.
+pub(crate) fn negotiate<'a>(path: &'a str, headers: &HeaderMap) -> Negotiated<'a> {
+    let inner = path.strip_prefix('/').unwrap_or(path);
+    let (first, rest) = match inner.find('/') {
+        Some(slash) => inner.split_at(slash),
+        None => (inner, ""),
+    };
+    if matches!(first, "" | "versions") {
+        return Negotiated::List;
+    }
+    if let Some(version) = number(first) {
+        return if version == (1, 0) { Negotiated::V1(rest) } else { Negotiated::List };
+    }
+    let accept = headers.get("accept").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    match accept.strip_prefix(MEDIA_TYPE) {
+        Some(version) if number(version) == Some((1, 0)) => Negotiated::V1(path),
+        Some(_) => Negotiated::List,
+        None => Negotiated::Nothing,
+    }
+}
+
+/// `v1`, `v1.0`: major and minor.
+fn number(text: &str) -> Option<(u32, u32)> {
+    let (major, minor) = text.strip_prefix('v')?.split_once('.').unwrap_or((text.strip_prefix('v')?, "0"));
+    Some((major.parse().ok()?, if minor.is_empty() { 0 } else { minor.parse().ok()? }))
+}
+
+/// The list of versions, 300. `root` is the URL of the service without a slash at its end.
+pub(crate) fn list(root: &str) -> Response {
+    let versions = value!({ "versions": [{
+        "id": "v1.0",
+        "status": "CURRENT",
+        "links": [{ "rel": "self", "href": (format!("{root}/v1/")) }],
+    }] });
+    reply::json_with(StatusCode::MULTIPLE_CHOICES, &versions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn by_path_then_by_header() {
+        let none = HeaderMap::new();
+        assert_eq!(negotiate("/", &none), Negotiated::List);
+        assert_eq!(negotiate("/versions", &none), Negotiated::List);
+        assert_eq!(negotiate("/v2/x", &none), Negotiated::List);
+        assert_eq!(negotiate("/v1", &none), Negotiated::V1(""));
+        assert_eq!(negotiate("/v1.0/t/stacks", &none), Negotiated::V1("/t/stacks"));
+        assert_eq!(negotiate("/v1//stacks", &none), Negotiated::V1("//stacks"));
+        assert_eq!(negotiate("/t/stacks", &none), Negotiated::Nothing);
+        let mut headers = HeaderMap::new();
+        headers.insert("accept", format!("{MEDIA_TYPE}v1").parse().unwrap());
+        assert_eq!(negotiate("/t/stacks", &headers), Negotiated::V1("/t/stacks"));
+    }
+}

@@ -1,0 +1,126 @@
+//! Whether a stack may be made: the type policy, the catalog, and everything that validation finds.
+
+use std::cell::RefCell;
+
+use futures::future::join_all;
+use kiln_plan::{Blueprint, Rules};
+use kiln_resource::constraint::{CLOUD, Judge};
+use kiln_resource::translation::{Answers, Lookup};
+use kiln_resource::{Cloud, Failure};
+use kiln_template::constraint::CustomConstraints;
+use kiln_value::{Diagnostic, Value, text};
+
+use crate::call::Call;
+use crate::error::ApiError;
+use crate::instantiation::TemplateText;
+
+/// Refuses what cannot be made; `strict` also what has no values for its parameters.
+pub(crate) async fn judge(
+    call: &Call,
+    blueprint: &Blueprint,
+    template: &TemplateText,
+    strict: bool,
+) -> Result<(), ApiError> {
+    let found = find(call, blueprint, strict).await;
+    let placed = found.into_iter().map(|error| place(error, template)).collect();
+    ApiError::of_all(placed).map_or(Ok(()), Err)
+}
+
+/// Refuses types that the caller may not use or the catalog has no service for.
+pub(crate) fn allow_types(call: &Call, blueprint: &Blueprint) -> Result<(), ApiError> {
+    for definition in blueprint.definitions().values() {
+        allow_type(call, &definition.resource_type)?;
+        let Some(kind) = blueprint.kind(&definition.name) else { continue };
+        let resource_type = kind.resource_type();
+        if !call.caller.reaches(&resource_type.service) {
+            return Err(unavailable(&resource_type.service, &definition.resource_type));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a type that the caller may not use.
+pub(crate) fn allow_type(call: &Call, resource_type: &str) -> Result<(), ApiError> {
+    let allowed = call.api.policy.allows_type(resource_type, &call.caller);
+    if allowed { Ok(()) } else { Err(ApiError::forbidden(resource_type)) }
+}
+
+/// A type whose service is not in the catalog.
+pub(crate) fn unavailable(services: &[String], resource_type: &str) -> ApiError {
+    let service = services.join(" or ");
+    let reason = "Service endpoint not in service catalog.";
+    ApiError::new(
+        "ResourceTypeUnavailable",
+        format!("HEAT-E99001 Service {service} is not available for resource type {resource_type}, reason: {reason}"),
+    )
+}
+
+/// Where an error stands in the template's text.
+pub(crate) fn place(mut error: Diagnostic, template: &TemplateText) -> Diagnostic {
+    if let (None, None, Some(spans)) = (error.span, &error.file, &template.spans)
+        && !error.path.is_root()
+    {
+        let found = spans.find(&template.value, &error.path);
+        error.span = Some(found.key.unwrap_or(found.value));
+    }
+    error
+}
+
+/// Everything that is wrong. The cloud is asked, as the caller, for what only it knows.
+async fn find(call: &Call, blueprint: &Blueprint, strict: bool) -> Vec<Diagnostic> {
+    let world = &call.api.world;
+    let answers = Answers::new();
+    let check = |custom: &dyn CustomConstraints| {
+        let max_depth = call.api.options.limits.nested_depth;
+        blueprint.validate(&Rules { catalog: &world.catalog, custom, answers: &answers, strict, max_depth })
+    };
+    let judge = Judge { now: world.clock.now().as_duration().as_secs_f64(), ..Judge::default() };
+    let (found, asked) = {
+        let curious = Curious { judge, asked: RefCell::default() };
+        (check(&curious), curious)
+    };
+    let Curious { mut judge, asked } = asked;
+    let asked = asked.into_inner();
+    if asked.is_empty() {
+        return found;
+    }
+    let Some(cloud) = call.api.identity.cloud(&call.caller).await else { return found };
+    let said = join_all(asked.into_iter().map(async |lookup| {
+        let verdict = ask(&*cloud, &lookup).await;
+        (lookup, verdict)
+    }));
+    judge.answers = said.await.into_iter().collect();
+    check(&judge)
+}
+
+/// Whether something is there. A cloud that cannot be asked refuses nothing: the engine will see.
+async fn ask(cloud: &dyn Cloud, lookup: &Lookup) -> Result<(), String> {
+    match cloud.find(&lookup.finder, &lookup.value).await {
+        Err(failure) if says_no(&failure) => Err(failure.message),
+        _ => Ok(()),
+    }
+}
+
+fn says_no(failure: &Failure) -> bool {
+    failure.is_not_found()
+        || matches!(failure.class.as_str(), "EntityNotFound" | "PhysicalResourceNameAmbiguity" | "NoUniqueMatch")
+}
+
+/// Judges what needs no cloud and remembers what does.
+struct Curious {
+    judge: Judge,
+    asked: RefCell<Vec<Lookup>>,
+}
+
+impl CustomConstraints for Curious {
+    fn validate(&self, name: &str, value: &Value) -> Result<(), String> {
+        if CLOUD.contains(&name) && !value.is_null() {
+            let lookup = Lookup { finder: name.to_owned(), value: text::str(value) };
+            let mut asked = self.asked.borrow_mut();
+            if !asked.contains(&lookup) {
+                asked.push(lookup);
+            }
+        }
+        self.judge.validate(name, value)
+    }
+}

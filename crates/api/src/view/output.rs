@@ -1,0 +1,16 @@
+//! An output with its value.
+
+use kiln_engine::OutputValue;
+use kiln_value::{Map, Value};
+
+/// As show calls have it; the key `output_error` is there only if there is no value.
+pub(crate) fn output(output: &OutputValue) -> Value {
+    let mut entry = Map::new();
+    entry.insert("output_key".to_owned(), (&output.key).into());
+    entry.insert("description".to_owned(), (&output.description).into());
+    if let Some(error) = &output.error {
+        entry.insert("output_error".to_owned(), error.into());
+    }
+    entry.insert("output_value".to_owned(), output.value.clone());
+    entry.into()
+}

@@ -1,0 +1,148 @@
+//! A resource in a list and alone.
+
+use std::collections::HashMap;
+
+use kiln_engine::View;
+use kiln_resource::{Resource, ResourceId, StackId, State};
+use kiln_store::{Stack, StackQuery, Store};
+use kiln_value::{Map, Value};
+use serde::Serialize;
+
+use super::instant::instant;
+use crate::error::ApiError;
+use crate::link::{Link, Links};
+
+/// A resource as every call shows it.
+#[derive(Serialize)]
+pub(crate) struct ResourceEntry<'a> {
+    updated_time: String,
+    creation_time: String,
+    logical_resource_id: &'a str,
+    resource_name: &'a str,
+    physical_resource_id: &'a str,
+    resource_status: String,
+    resource_status_reason: &'a str,
+    resource_type: &'a str,
+    links: Vec<Link>,
+    required_by: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_resource: Option<&'a str>,
+    #[serde(flatten)]
+    pub(crate) detail: Option<Detail<'a>>,
+}
+
+/// What is shown of one resource besides.
+#[derive(Serialize)]
+pub(crate) struct Detail<'a> {
+    pub(crate) description: &'a str,
+    pub(crate) attributes: Map,
+}
+
+/// The resources of a stack, with what their entries need.
+pub(crate) struct Shelf {
+    pub(crate) view: View,
+    rows: Vec<Resource>,
+    /// Stacks that stand for resources of this one, by id.
+    nested: HashMap<StackId, Stack>,
+}
+
+impl Shelf {
+    /// The rows of a stack. A resource that has not had its turn yet has no row: it is `INIT_COMPLETE`.
+    pub(crate) async fn new(store: &dyn Store, view: View) -> Result<Self, ApiError> {
+        let mut rows: Vec<Resource> = view.resources().cloned().collect();
+        if view.stack.state.action != kiln_resource::Action::Delete {
+            let waiting = view.blueprint.definitions().values().filter(|one| view.resource(&one.name).is_none());
+            rows.extend(waiting.map(|one| waiting_row(&view.stack, &one.name, &one.resource_type)).collect::<Vec<_>>());
+        }
+        let mut nested = HashMap::new();
+        if rows.iter().any(|row| row.child.is_some()) {
+            let query =
+                StackQuery { parent: Some(view.stack.id), nested: true, deleted: true, ..StackQuery::default() };
+            nested.extend(store.stacks(&query).await?.into_iter().map(|stack| (stack.id, stack)));
+        }
+        Ok(Self { view, rows, nested })
+    }
+
+    /// The resources.
+    pub(crate) fn rows(&self) -> &[Resource] {
+        &self.rows
+    }
+
+    /// The resource of a name.
+    pub(crate) fn row(&self, name: &str) -> Option<&Resource> {
+        self.rows.iter().find(|row| row.name == name)
+    }
+
+    /// The stack that stands for a resource.
+    pub(crate) fn nested(&self, row: &Resource) -> Option<&Stack> {
+        self.nested.get(&row.child?)
+    }
+
+    /// The entry of a resource.
+    pub(crate) fn entry<'a>(&'a self, row: &'a Resource, links: &Links) -> ResourceEntry<'a> {
+        let stack = &self.view.stack;
+        let mut around =
+            vec![links.to(stack, &format!("/resources/{}", row.name), "self"), links.to_stack(stack, "stack")];
+        around.extend(self.nested(row).map(|nested| links.to_stack(nested, "nested")));
+        ResourceEntry {
+            updated_time: instant(row.updated),
+            creation_time: instant(row.created),
+            logical_resource_id: &row.name,
+            resource_name: &row.name,
+            physical_resource_id: row.physical_id.as_deref().unwrap_or_default(),
+            resource_status: row.state.to_string(),
+            resource_status_reason: &row.reason,
+            resource_type: &row.resource_type,
+            links: around,
+            required_by: self.required_by(&row.name),
+            parent_resource: stack.parent.as_ref().map(|parent| parent.resource_name.as_str()),
+            detail: None,
+        }
+    }
+
+    /// The names of the resources that need this one directly.
+    pub(crate) fn required_by(&self, name: &str) -> Vec<&str> {
+        let blueprint = &self.view.blueprint;
+        let needs = |other: &&str| blueprint.requires(other).iter().any(|needed| needed == name);
+        blueprint.definitions().keys().map(String::as_str).filter(needs).collect()
+    }
+
+    /// Description and live attributes of a resource; `more` names attributes besides those of its schema.
+    pub(crate) async fn detail<'a>(&'a self, row: &Resource, more: &[String]) -> Detail<'a> {
+        let mut names = vec!["show".to_owned()];
+        names.extend_from_slice(more);
+        let mut attributes = self.view.attributes(&row.name, &names).await;
+        // Types that show their whole object show that, as the service has it.
+        if let Some(Value::Map(mut shown)) = attributes.shift_remove("show") {
+            shown.extend(attributes.into_iter().filter(|(name, _)| more.contains(name)));
+            attributes = shown;
+        }
+        let definition = self.view.blueprint.definitions().get(&row.name);
+        Detail { description: definition.map_or("", |one| one.description.as_str()), attributes }
+    }
+}
+
+fn waiting_row(stack: &Stack, name: &str, resource_type: &str) -> Resource {
+    Resource {
+        id: ResourceId(uuid::Uuid::nil()),
+        stack: stack.id,
+        name: name.to_owned(),
+        resource_type: resource_type.to_owned(),
+        implementation: resource_type.to_owned(),
+        physical_id: None,
+        state: State::INIT,
+        reason: String::new(),
+        step: Value::Null,
+        definition: Value::Null,
+        metadata: Value::Null,
+        data: Map::new(),
+        attributes: Map::new(),
+        requires: Vec::new(),
+        replaces: None,
+        replaced_by: None,
+        child: None,
+        generation: 0,
+        created: stack.created,
+        updated: stack.created,
+    }
+}
