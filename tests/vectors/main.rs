@@ -12,6 +12,7 @@ mod environment_parse;
 mod expectation;
 mod group_template;
 mod identifier;
+mod lifecycle;
 mod misc;
 mod parameters;
 mod properties;
@@ -45,6 +46,7 @@ fn runner(kind: &str) -> Option<fn(&Case) -> Outcome> {
         "environment_parse" => environment_parse::run,
         "group_template" => group_template::run,
         "identifier" => identifier::run,
+        "lifecycle" => lifecycle::run,
         "misc" => misc::run,
         "parameters" => parameters::run,
         "properties" => properties::run,

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 
 use self::desk::Desk;
 use crate::engine::World;
-use crate::judge::Question;
+use crate::judge::Court;
 use crate::load;
 use crate::operation::{Advance, Job, Patience};
 use crate::options::Options;
@@ -251,7 +251,13 @@ impl Work {
             Action::Check => (Goal::Check, Vec::new()),
             Action::Suspend => (Goal::Suspend, Vec::new()),
             Action::Resume => (Goal::Resume, Vec::new()),
-            _ => (Goal::Converge, self.scene.as_ref().map(|s| s.blueprint().targets()).unwrap_or_default()),
+            _ => (
+                Goal::Converge,
+                self.scene
+                    .as_ref()
+                    .map(|scene| scene.blueprint().targets(|| ResourceId(world.chance.uuid())))
+                    .unwrap_or_default(),
+            ),
         };
         let rollback = !self.stack.disable_rollback && self.stack.parent.is_none();
         let generation = self.generation;
@@ -346,48 +352,29 @@ impl Work {
     /// Asks what becomes of a resource; most answers need nothing from outside and come at once.
     fn judge(&mut self, serial: u64, name: String, row: Option<ResourceId>) {
         let Some(scene) = &self.scene else { return };
-        let blueprint = scene.blueprint();
-        let (Some(definition), Some(kind)) = (blueprint.definitions().get(&name), blueprint.kind(&name)) else {
-            return;
-        };
-        let world = &self.actor.world;
-        let fresh = ResourceId(world.chance.uuid());
-        let type_names = (definition.resource_type.clone(), kind.implementation().to_owned());
-        let resolved = match blueprint.resolve(definition, scene) {
-            Ok(resolved) => resolved,
-            Err(error) => {
-                let verdict = kiln_plan::Verdict::Refuse { failure: crate::judge::failure_of(&error) };
-                self.inbox.push_back(Event::Judged { serial, name, verdict, fresh, kind: type_names });
-                return;
-            }
+        let Some(kind) = scene.blueprint().kind(&name) else { return };
+        let Some(definition) = scene.blueprint().definitions().get(&name) else { return };
+        let kind = (definition.resource_type.clone(), kind.implementation().to_owned());
+        let fresh = ResourceId(self.actor.world.chance.uuid());
+        let court = Court {
+            world: &self.actor.world,
+            scene,
+            stack: &self.stack,
+            root: Arc::clone(&self.root),
+            call_retries: self.actor.options.call_retries,
         };
         let row = row.and_then(|row| self.model.row(row)).cloned();
-        let becomes = row
-            .as_ref()
-            .and_then(|row| world.catalog.types.get(&row.implementation))
-            .and_then(|entry| entry.resource_type.becomes.clone());
-        let question = Question {
-            definition: resolved,
-            kind: kind.clone(),
-            row,
-            facts: stack_facts(&self.stack),
-            becomes,
-            restricted: blueprint
-                .sources()
-                .environment
-                .registry
-                .restricted_actions(&name)
-                .into_iter()
-                .map(str::to_owned)
-                .collect(),
-            clouds: Arc::clone(&world.clouds),
-            stack: Arc::clone(&self.root),
-            clock: Arc::clone(&world.clock),
-            call_retries: self.actor.options.call_retries,
+        let question = match court.question(&name, row) {
+            Some(Ok(question)) => question,
+            Some(Err(verdict)) => {
+                self.inbox.push_back(Event::Judged { serial, name, verdict, fresh, kind });
+                return;
+            }
+            None => return,
         };
         let mut answer: BoxFuture<'static, Event> = Box::pin(async move {
             let verdict = question.answer().await;
-            Event::Judged { serial, name, verdict, fresh, kind: type_names }
+            Event::Judged { serial, name, verdict, fresh, kind }
         });
         match (&mut answer).now_or_never() {
             Some(event) => self.inbox.push_back(event),

@@ -2,16 +2,57 @@
 
 use std::sync::Arc;
 
-use kiln_plan::{Kind, Verdict, facts};
+use kiln_plan::{Kind, Scene, Verdict, facts};
 use kiln_resource::translation::{self, Answers};
 use kiln_resource::{
-    Action, Change, Cloud, Context, Decision, Failure, FailureKind, Resource, StackFacts, change, properties,
+    Action, Change, Cloud, Context, Decision, Failure, FailureKind, Resource, StackFacts, State, change, properties,
 };
 use kiln_store::Stack;
 use kiln_value::{Diagnostic, Map, Value};
 
+use crate::actor::stack_facts;
 use crate::clock::Clock;
 use crate::clouds::{Clouds, NoCloud};
+use crate::engine::World;
+
+/// Where resources are judged: a stack with what it should be and what it is.
+pub(crate) struct Court<'a> {
+    pub(crate) world: &'a World,
+    pub(crate) scene: &'a Scene,
+    pub(crate) stack: &'a Stack,
+    pub(crate) root: Arc<Stack>,
+    pub(crate) call_retries: u32,
+}
+
+impl Court<'_> {
+    /// The question of what becomes of a resource, whose row is `row` now; `None` if the template has no such resource.
+    /// A definition that does not resolve is judged already.
+    pub(crate) fn question(&self, name: &str, row: Option<Resource>) -> Option<Result<Question, Verdict>> {
+        let blueprint = self.scene.blueprint();
+        let (definition, kind) = (blueprint.definitions().get(name)?, blueprint.kind(name)?);
+        let definition = match blueprint.resolve(definition, self.scene) {
+            Ok(definition) => definition,
+            Err(error) => return Some(Err(Verdict::Refuse { failure: failure_of(&error) })),
+        };
+        let becomes = row
+            .as_ref()
+            .and_then(|row| self.world.catalog.types.get(&row.implementation))
+            .and_then(|entry| entry.resource_type.becomes.clone());
+        let restricted = blueprint.sources().environment.registry.restricted_actions(name);
+        Some(Ok(Question {
+            definition,
+            kind: kind.clone(),
+            row,
+            facts: stack_facts(self.stack),
+            becomes,
+            restricted: restricted.into_iter().map(str::to_owned).collect(),
+            clouds: Arc::clone(&self.world.clouds),
+            stack: Arc::clone(&self.root),
+            clock: Arc::clone(&self.world.clock),
+            call_retries: self.call_retries,
+        }))
+    }
+}
 
 /// A resource to judge. The definition is resolved; what is left may need the cloud.
 pub(crate) struct Question {
@@ -54,9 +95,11 @@ impl Question {
         if let Some(map) = definition.as_map_mut() {
             map.insert("properties".to_owned(), Value::Map(stored));
         }
-        let Some(row) = &self.row else { return Ok(Verdict::Create { definition }) };
+        let Some(row) = self.row.as_ref().filter(|row| row.state != State::INIT) else {
+            return Ok(Verdict::Create { definition });
+        };
         if let Some(why) = self.must_replace(row).await? {
-            return Ok(Verdict::Replace { definition, why: vec![why] });
+            return Ok(Verdict::Replace { definition, why: vec![why], announce: None });
         }
         self.compare(row, definition, typed)
     }
@@ -102,7 +145,7 @@ impl Question {
         if row.step.get("replace").is_some() {
             return Ok(Some("the update could not be made in place".to_owned()));
         }
-        if row.state.action == Action::Delete || row.state.action == Action::Init {
+        if row.state.action == Action::Delete {
             return Ok(Some(format!("it is {}", row.state)));
         }
         if !row.state.failed() {
@@ -148,7 +191,8 @@ impl Question {
             Decision::Error(error) => Err(failure_of(&error)),
             Decision::Replace { reasons } => {
                 let why = reasons.into_iter().map(|(name, why)| format!("{name} {why}")).collect();
-                Ok(Verdict::Replace { definition, why })
+                let announce = self.announce(&row.name);
+                Ok(Verdict::Replace { definition, why, announce })
             }
             Decision::Unchanged if same_but_values(&row.definition, &definition) => {
                 Ok(Verdict::Keep { definition: (row.definition != definition).then_some(definition) })
@@ -160,10 +204,26 @@ impl Question {
                 let replace = self.kind.entry().is_some_and(|entry| entry.driver.needs_replace(&change));
                 if replace {
                     let why = names.iter().map(|name| format!("{name} cannot be changed this way in place")).collect();
-                    return Ok(Verdict::Replace { definition, why });
+                    let announce = self.announce(&self.shown(row));
+                    return Ok(Verdict::Replace { definition, why, announce });
                 }
                 Ok(Verdict::Update { definition, before, changed })
             }
+        }
+    }
+
+    /// With restricted actions Heat compares before it begins the update, so that no event tells of it.
+    fn announce(&self, resource: &str) -> Option<String> {
+        self.restricted.is_empty().then(|| format!("The Resource {resource} requires replacement."))
+    }
+
+    /// A resource as Heat prints it.
+    fn shown(&self, row: &Resource) -> String {
+        let (class, name) = (&self.kind.resource_type().class, &row.name);
+        let (stack, id) = (&self.facts.name, &self.facts.id);
+        match &row.physical_id {
+            Some(physical) => format!("{class} \"{name}\" [{physical}] Stack \"{stack}\" [{id}]"),
+            None => format!("{class} \"{name}\""),
         }
     }
 

@@ -10,10 +10,12 @@ mod judge;
 pub mod load;
 mod operation;
 pub mod options;
+pub mod preview;
 pub mod view;
 
 pub use clock::{Chance, Clock, SystemClock};
 pub use clouds::{Clouds, NoCloud};
 pub use engine::{Engine, World};
 pub use options::Options;
+pub use preview::{Change, Preview, preview};
 pub use view::{OutputValue, View};

@@ -7,7 +7,7 @@ use futures::future::{BoxFuture, FutureExt, join_all};
 use indexmap::IndexMap;
 use kiln_plan::blueprint::attribute_names;
 use kiln_plan::{Blueprint, Inside, Kind, Model, Scene, facts};
-use kiln_resource::{Cloud, Context, Failure, Resource};
+use kiln_resource::{Action, Cloud, Context, Failure, Resource, ResourceId};
 use kiln_store::{Error, Stack, StackId};
 use kiln_template::{Scope, Wanted};
 use kiln_value::{Map, Value};
@@ -25,6 +25,8 @@ pub struct View {
     /// What it should be.
     pub blueprint: Arc<Blueprint>,
     model: Model,
+    /// The row that users are shown for each name.
+    shown: BTreeMap<String, ResourceId>,
     root: Stack,
 }
 
@@ -63,17 +65,29 @@ impl View {
             .map_err(|error| Error::Damaged(error.message.clone()))?;
         let model = Model::new(world.store.resources(stack.id).await?);
         let root = if stack.root == stack.id { stack.clone() } else { load::stack(&*world.store, stack.root).await? };
-        Ok(Self { world: world.clone(), stack, blueprint: Arc::new(blueprint), model, root })
+        let back = stack.state.action == Action::Rollback;
+        let shown = model.shown(back).into_iter().map(|(name, row)| (name.to_owned(), row.id)).collect();
+        Ok(Self { world: world.clone(), stack, blueprint: Arc::new(blueprint), model, shown, root })
     }
 
     /// The rows that stand for the names of the template.
     pub fn resources(&self) -> impl Iterator<Item = &Resource> {
-        self.model.rows().filter(|row| self.model.current(&row.name).is_some_and(|current| current.id == row.id))
+        self.shown.values().filter_map(|id| self.model.row(*id))
     }
 
     /// The row that stands for a name.
     pub fn resource(&self, name: &str) -> Option<&Resource> {
-        self.model.current(name)
+        self.model.row(*self.shown.get(name)?)
+    }
+
+    /// What is known of the stack's resources, for a preview.
+    pub(crate) fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The root of the stack's tree.
+    pub(crate) fn root(&self) -> &Stack {
+        &self.root
     }
 
     /// What a row's type stands for.

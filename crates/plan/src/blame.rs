@@ -37,7 +37,7 @@ impl Blame {
         Some(Self { class: class.to_owned(), path: parse_path(path)?, message: message.to_owned() })
     }
 
-    /// The reason of the stack whose action failed because of this.
+    /// The reason of the stack that failed because of this; `action` is what was being done to the resource.
     pub fn stack_reason(&self, action: Action) -> String {
         format!("Resource {action} failed: {self}")
     }

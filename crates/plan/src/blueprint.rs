@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use kiln_resource::Sibling;
+use kiln_resource::{ResourceId, Sibling};
 use kiln_template::environment::Environment;
 use kiln_template::parameter::Parameters;
 use kiln_template::{AttributeUse, Bound, Definition, Facade, Files, Output, Scope, Template, Wanted};
@@ -212,11 +212,19 @@ impl Blueprint {
         self.requires.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// The resources and their order, for the planner.
-    pub fn targets(&self) -> Vec<Target> {
+    /// The resources and their order, for the planner; `fresh` gives unused ids.
+    pub fn targets(&self, mut fresh: impl FnMut() -> ResourceId) -> Vec<Target> {
         self.definitions
-            .keys()
-            .map(|name| Target { name: name.clone(), requires: self.requires(name).to_vec() })
+            .values()
+            .map(|definition| {
+                let implementation = self.kind(&definition.name).map_or("", Kind::implementation);
+                Target {
+                    name: definition.name.clone(),
+                    requires: self.requires(&definition.name).to_vec(),
+                    kind: (definition.resource_type.clone(), implementation.to_owned()),
+                    fresh: fresh(),
+                }
+            })
             .collect()
     }
 

@@ -26,6 +26,10 @@ pub struct Target {
     pub name: String,
     /// Names of the resources it requires, explicitly or not; unknown ones are ignored.
     pub requires: Vec<String>,
+    /// Type as the template names it, and what it stands for.
+    pub kind: (String, String),
+    /// An unused id, for the row of a resource that has none.
+    pub fresh: ResourceId,
 }
 
 /// Something that happened.

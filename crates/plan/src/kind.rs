@@ -126,8 +126,10 @@ impl Provider {
     }
 }
 
+/// An error in the template that a resource names is one of the resource.
 fn in_file(mut error: Diagnostic, url: &str) -> Diagnostic {
     error.file = Some(url.to_owned());
+    error.class = "StackValidationFailed".into();
     error
 }
 

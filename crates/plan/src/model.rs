@@ -89,6 +89,19 @@ impl Model {
         self.rows.get(self.current.get(name)?)
     }
 
+    /// The row that users are shown for a name: of several the one of the newest request, in a rollback of the oldest.
+    pub fn shown(&self, back: bool) -> BTreeMap<&str, &Resource> {
+        let mut shown: BTreeMap<&str, &Resource> = BTreeMap::new();
+        let age = |row: &Resource| (if back { -row.generation } else { row.generation }, row.created, row.id);
+        for row in self.rows.values() {
+            let newer = shown.get(row.name.as_str()).is_none_or(|other| age(row) > age(other));
+            if newer {
+                shown.insert(&row.name, row);
+            }
+        }
+        shown
+    }
+
     /// Notes on a row that it belongs to a stack and is being changed now.
     pub fn stamp(&mut self, id: ResourceId, stack: kiln_resource::StackId, now: jiff::Timestamp) {
         if let Some(row) = self.rows.get_mut(&id) {
@@ -160,6 +173,12 @@ impl Model {
         }
         self.choose_current();
         self.traversal = Traversal::new(self.request.goal, &targets, &self.rows, &self.current);
+        for target in &targets {
+            if !self.current.contains_key(&target.name) {
+                self.insert(&target.name, None, target.fresh, target.kind.clone(), out);
+                out.push(Command::Save(target.fresh));
+            }
+        }
         self.wanted = targets.into_iter().map(|t| (t.name, t.requires)).collect();
         // What an engine that is gone had begun goes on where it was.
         for row in self.rows.values() {
@@ -272,8 +291,7 @@ impl Model {
             let text = format!("State ('{action}', '{status}') invalid for {verb}");
             let failure = Failure::other("Error", text);
             let blame = Blame::of(&row.name, &failure);
-            self.set_state(id, State::new(action_of(&operation), Status::Failed), blame.to_string(), out);
-            self.fail(blame.stack_reason(self.request.action), out);
+            self.fail(blame.stack_reason(action_of(&operation)), out);
             return false;
         }
         let definition = row.definition.clone();
@@ -295,8 +313,19 @@ impl Model {
         }
         let row = self.current.get(name).copied();
         match (verdict, row) {
-            (Verdict::Create { definition }, None) => self.make(node, name, None, fresh, kind, definition, out),
-            (Verdict::Create { definition } | Verdict::Replace { definition, .. }, old) => {
+            (Verdict::Create { definition }, Some(id)) if self.is_unmade(id) => {
+                if let Some(row) = self.rows.get_mut(&id) {
+                    (row.resource_type, row.implementation) = kind;
+                }
+                self.start(id, node, Operation::Create, definition, out);
+            }
+            (Verdict::Create { definition }, old) => self.make(node, name, old, fresh, kind, definition, out),
+            (Verdict::Replace { definition, announce, .. }, old) => {
+                if let (Some(text), Some(old)) = (announce, old) {
+                    let update = |status| State::new(Action::Update, status);
+                    self.set_state(old, update(Status::InProgress), STATE_CHANGED.to_owned(), out);
+                    self.set_state(old, update(Status::Complete), text, out);
+                }
                 self.make(node, name, old, fresh, kind, definition, out);
             }
             (Verdict::Update { definition, before, changed }, Some(id)) => {
@@ -315,13 +344,18 @@ impl Model {
                     let reason = failure.message.clone();
                     out.push(Command::Note(Box::new(Note { row: row.clone(), state, reason })));
                 }
-                self.fail(blame.stack_reason(self.request.action), out);
+                self.fail(blame.stack_reason(Action::Update), out);
             }
             (Verdict::Update { .. } | Verdict::Keep { .. } | Verdict::Restrict { .. }, None) => {
                 let failure = Failure::other("Error", "the resource is not there any more");
                 self.fail(Blame::of(name, &failure).stack_reason(self.request.action), out);
             }
         }
+    }
+
+    /// Whether a row only waits for its turn.
+    fn is_unmade(&self, id: ResourceId) -> bool {
+        self.rows.get(&id).is_some_and(|row| row.state == State::INIT)
     }
 
     /// Nothing to do, but what was stored may have to follow.
@@ -418,6 +452,7 @@ impl Model {
     ) {
         let blame = Blame::of(name, failure);
         let (id, action) = match row {
+            Some(id) if self.is_unmade(id) => (id, Action::Create),
             Some(id) => (id, Action::Update),
             None => {
                 self.insert(name, None, fresh, kind, out);
@@ -426,7 +461,7 @@ impl Model {
         };
         self.set_state(id, State::new(action, Status::InProgress), STATE_CHANGED.to_owned(), out);
         self.set_state(id, State::new(action, Status::Failed), blame.to_string(), out);
-        self.fail(blame.stack_reason(self.request.action), out);
+        self.fail(blame.stack_reason(action), out);
     }
 
     /// Begins an operation on a row.
@@ -513,7 +548,7 @@ impl Model {
                         self.found.push(format!("{}: {blame}", blame.path.concat()));
                         next.extend(self.traversal.graph.done(node));
                     }
-                    Some(_) => self.fail(blame.stack_reason(self.request.action), out),
+                    Some(_) => self.fail(blame.stack_reason(action), out),
                     None => {}
                 }
             }

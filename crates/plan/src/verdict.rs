@@ -31,6 +31,8 @@ pub enum Verdict {
         definition: Value,
         /// Why: property and reason, for the preview.
         why: Vec<String>,
+        /// Heat's text, where it began the update before it saw that it must replace; an event tells it.
+        announce: Option<String>,
     },
     /// It cannot be: a property does not resolve or is refused.
     Refuse {

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kiln_plan::{Blame, Command, Event, Goal, Model, Outcome, Running, Target, Verdict};
-use kiln_resource::{Action, Failure, Operation, Resource, ResourceId, Status};
+use kiln_resource::{Action, Failure, Operation, Resource, ResourceId, State, Status};
 use kiln_value::{Map, Value, value};
 use proptest::prelude::*;
 
@@ -64,12 +64,20 @@ impl World {
         name[1..].parse().unwrap()
     }
 
-    fn targets(&self) -> Vec<Target> {
+    fn fresh(&mut self) -> ResourceId {
+        self.next_id += 1;
+        ResourceId(uuid::Uuid::from_u128(self.next_id))
+    }
+
+    fn targets(&mut self) -> Vec<Target> {
         self.template
+            .clone()
             .iter()
             .map(|(i, wanted)| Target {
                 name: Self::name(*i),
                 requires: wanted.requires.iter().map(|r| Self::name(*r)).collect(),
+                kind: ("T".to_owned(), "T".to_owned()),
+                fresh: self.fresh(),
             })
             .collect()
     }
@@ -84,11 +92,14 @@ impl World {
         let definition = value!({"version": wanted.version});
         match model.current(name) {
             None => Verdict::Create { definition },
+            Some(row) if row.state == State::INIT => Verdict::Create { definition },
             Some(row) if row.state.failed() || row.state.action == Action::Delete => {
-                Verdict::Replace { definition, why: vec!["failed".to_owned()] }
+                Verdict::Replace { definition, why: vec!["failed".to_owned()], announce: None }
             }
             Some(row) if row.definition == definition => Verdict::Keep { definition: None },
-            Some(_) if wanted.replace => Verdict::Replace { definition, why: vec!["version".to_owned()] },
+            Some(_) if wanted.replace => {
+                Verdict::Replace { definition, why: vec!["version".to_owned()], announce: None }
+            }
             Some(_) => Verdict::Update { definition, before: Map::new(), changed: Map::new() },
         }
     }
@@ -101,8 +112,7 @@ impl World {
             match command {
                 Command::Judge { serial, name, .. } => {
                     let verdict = self.judge(model, &name);
-                    self.next_id += 1;
-                    let fresh = ResourceId(uuid::Uuid::from_u128(self.next_id));
+                    let fresh = self.fresh();
                     let kind = ("T".to_owned(), "T".to_owned());
                     todo.extend(model.decide(Event::Judged { serial, name, verdict, fresh, kind }));
                 }

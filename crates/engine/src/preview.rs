@@ -1,0 +1,240 @@
+//! What an update would do: the real plan, carried out by nobody.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use futures::future::{BoxFuture, FutureExt};
+use kiln_plan::{Blueprint, Command, Event, Goal, Kind, Model, Outcome, Place, Running, Scene, Verdict};
+use kiln_resource::{Action, Operation, Resource, ResourceId, State};
+use kiln_store::Error;
+use kiln_value::{Map, Value};
+
+use crate::actor::stack_facts;
+use crate::engine::World;
+use crate::judge::Court;
+use crate::view::View;
+
+/// What would become of one resource.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// Nothing.
+    Unchanged,
+    /// Changed in place: the properties with their new values; null for one that is gone. What other resources will
+    /// only tell once they are made stands as null or as their logical name.
+    Updated(Map),
+    /// Another one in its place, for these reasons.
+    Replaced(Vec<String>),
+    /// Made.
+    Added,
+    /// Deleted.
+    Deleted,
+    /// Refused: the update would fail here, with this reason.
+    Refused(String),
+}
+
+/// One resource of a preview.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Logical name.
+    pub name: String,
+    /// Its type as the new template names it, or as the old did if it goes.
+    pub resource_type: String,
+    /// What would become of it.
+    pub change: Change,
+    /// The resolved definition that it would have.
+    pub definition: Value,
+    /// Its row as it is; `None` if it is new.
+    pub row: Option<Resource>,
+    /// The preview of its nested stack, if that exists and was asked for.
+    pub nested: Option<Preview>,
+}
+
+/// What would become of every resource of a stack, in the order in which it would be looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Preview {
+    /// The stack.
+    pub stack: Option<kiln_store::Stack>,
+    /// The resources.
+    pub entries: Vec<Entry>,
+}
+
+/// What an update of a stack to a new blueprint would do; nothing is changed by asking.
+///
+/// # Errors
+/// The store's, or the cloud's where names have to be looked up.
+pub fn preview<'a>(
+    world: &'a World,
+    view: &'a View,
+    new: Arc<Blueprint>,
+    nested: bool,
+) -> BoxFuture<'a, Result<Preview, Error>> {
+    async move {
+        let mut rehearsal = Rehearsal {
+            world,
+            view,
+            model: view.model().clone(),
+            scene: Scene::new(Arc::clone(&new), stack_facts(&view.stack)),
+            entries: BTreeMap::new(),
+            order: Vec::new(),
+        };
+        rehearsal.play().await;
+        let mut preview = Preview { stack: Some(view.stack.clone()), entries: rehearsal.finish() };
+        if nested {
+            for entry in &mut preview.entries {
+                entry.nested = nested_preview(world, &new, entry).await?;
+            }
+        }
+        Ok(preview)
+    }
+    .boxed()
+}
+
+/// The preview inside a resource that stands for a nested stack.
+async fn nested_preview(world: &World, new: &Blueprint, entry: &Entry) -> Result<Option<Preview>, Error> {
+    let Some(child) = entry.row.as_ref().and_then(|row| row.child) else { return Ok(None) };
+    let (Some(definition), Some(kind)) = (new.definitions().get(&entry.name), new.kind(&entry.name)) else {
+        return Ok(None);
+    };
+    let Some(view) = View::load(world, child).await? else { return Ok(None) };
+    let properties = entry.definition.get("properties").and_then(Value::as_map).cloned().unwrap_or_default();
+    let sources = match kind {
+        Kind::Template(provider) => new.provider_sources(definition, provider, &properties),
+        Kind::Type(of_type) => {
+            let Some(row) = &entry.row else { return Ok(None) };
+            let mut facts = kiln_plan::facts(row, kind, &stack_facts(&view.stack));
+            facts.properties = properties;
+            match of_type.driver.nested(&facts, &new.wanted_paths(&entry.name)) {
+                Some(Ok(nested)) => new.group_sources(definition, nested),
+                _ => return Ok(None),
+            }
+        }
+    };
+    let place = Place { facade: Some(new.facade_of(definition)), depth: view.stack.depth };
+    let identity = crate::load::identity(&view.stack);
+    let Ok(inner) = sources.and_then(|sources| Blueprint::build(sources, &world.catalog, identity, place)) else {
+        return Ok(None);
+    };
+    preview(world, &view, Arc::new(inner), true).await.map(Some)
+}
+
+/// The update played through without doing anything.
+struct Rehearsal<'a> {
+    world: &'a World,
+    view: &'a View,
+    model: Model,
+    scene: Scene,
+    entries: BTreeMap<String, Entry>,
+    order: Vec<String>,
+}
+
+impl Rehearsal<'_> {
+    async fn play(&mut self) {
+        for row in self.view.resources() {
+            self.scene.see(row);
+        }
+        let targets = self.scene.blueprint().targets(|| ResourceId(self.world.chance.uuid()));
+        let (action, goal) = (Action::Update, Goal::Converge);
+        let generation = self.view.stack.generation + 1;
+        let begin = Event::Begin { action, goal, generation, targets, rollback: false };
+        let mut events = VecDeque::from([begin]);
+        while let Some(event) = events.pop_front() {
+            for command in self.model.decide(event) {
+                match command {
+                    Command::Judge { serial, name, row } => events.extend(self.judge(serial, name, row).await),
+                    Command::Start(row) | Command::Resume(row) => events.push_back(self.pretend(row)),
+                    Command::Save(id) => {
+                        if let Some(row) = self.model.row(id)
+                            && self.model.current(&row.name).is_some_and(|current| current.id == id)
+                        {
+                            self.scene.see(row);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    async fn judge(&mut self, serial: u64, name: String, row: Option<ResourceId>) -> Option<Event> {
+        let court = Court {
+            world: self.world,
+            scene: &self.scene,
+            stack: &self.view.stack,
+            root: Arc::new(self.view.root().clone()),
+            call_retries: 0,
+        };
+        let row = row.and_then(|row| self.model.row(row)).filter(|row| row.state != State::INIT).cloned();
+        let verdict = match court.question(&name, row.clone())? {
+            Ok(question) => question.answer().await,
+            Err(verdict) => verdict,
+        };
+        let resource_type = self.scene.blueprint().definitions().get(&name)?.resource_type.clone();
+        let implementation = self.scene.blueprint().kind(&name)?.implementation().to_owned();
+        let fresh = ResourceId(self.world.chance.uuid());
+        let verdict = self.remember(&name, &resource_type, row, verdict);
+        Some(Event::Judged { serial, name, verdict, fresh, kind: (resource_type, implementation) })
+    }
+
+    /// Notes the verdict; one that ends an update lets the preview go on, to show what else there is.
+    fn remember(&mut self, name: &str, resource_type: &str, row: Option<Resource>, verdict: Verdict) -> Verdict {
+        let (change, definition, verdict) = match verdict {
+            Verdict::Create { definition } => (Change::Added, definition.clone(), Verdict::Create { definition }),
+            Verdict::Keep { definition } => {
+                let stored = row.as_ref().map(|row| row.definition.clone()).unwrap_or_default();
+                (Change::Unchanged, definition.clone().unwrap_or(stored), Verdict::Keep { definition })
+            }
+            Verdict::Update { definition, before, changed } => {
+                (Change::Updated(changed.clone()), definition.clone(), Verdict::Update { definition, before, changed })
+            }
+            Verdict::Replace { definition, why, announce } => {
+                (Change::Replaced(why.clone()), definition.clone(), Verdict::Replace { definition, why, announce })
+            }
+            Verdict::Refuse { failure } | Verdict::Restrict { failure } => {
+                let stored = row.as_ref().map(|row| row.definition.clone()).unwrap_or_default();
+                let go_on = match row {
+                    Some(_) => Verdict::Keep { definition: None },
+                    None => Verdict::Create { definition: Value::Null },
+                };
+                (Change::Refused(failure.message), stored, go_on)
+            }
+        };
+        let (name, resource_type) = (name.to_owned(), resource_type.to_owned());
+        self.order.push(name.clone());
+        let entry = Entry { name: name.clone(), resource_type, change, definition, row, nested: None };
+        self.entries.insert(name, entry);
+        verdict
+    }
+
+    /// An operation that is said to have gone well.
+    fn pretend(&self, id: ResourceId) -> Event {
+        let row = self.model.row(id);
+        let running = row.and_then(|row| Running::from_value(&row.step));
+        // A new object has no id and no attributes yet: what reads them will change.
+        let fresh = running.is_some_and(|running| running.operation == Operation::Create);
+        Event::Finished {
+            row: id,
+            physical_id: None,
+            data: Map::new(),
+            attributes: fresh.then(Map::new),
+            outcome: Outcome::Done(None),
+        }
+    }
+
+    /// The entries in their order, then what goes.
+    fn finish(mut self) -> Vec<Entry> {
+        let mut entries: Vec<Entry> =
+            std::mem::take(&mut self.order).iter().filter_map(|name| self.entries.remove(name)).collect();
+        let stays: BTreeSet<String> = entries.iter().map(|entry| entry.name.clone()).collect();
+        for row in self.view.resources().filter(|row| !stays.contains(&row.name)) {
+            entries.push(Entry {
+                name: row.name.clone(),
+                resource_type: row.resource_type.clone(),
+                change: Change::Deleted,
+                definition: row.definition.clone(),
+                row: Some(row.clone()),
+                nested: None,
+            });
+        }
+        entries
+    }
+}

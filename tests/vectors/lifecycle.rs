@@ -1,0 +1,432 @@
+//! Vectors of the kind `lifecycle`: requests to a stack, carried out by a whole engine on a database in memory.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use kiln_engine::{Chance, Change, Engine, NoCloud, Options, SystemClock, View, World, load};
+use kiln_plan::{Blueprint, Catalog, Place, Rules, Sources};
+use kiln_resource::{Action, Registry, StackId};
+use kiln_store::{EventQuery, NewStack, Request, Stack, Store};
+use kiln_store::{Options as StoreOptions, SqlStore};
+use kiln_template::Files;
+use kiln_template::constraint::AcceptAll;
+use kiln_template::environment::Environment;
+use kiln_value::{Diagnostic, Map, Secret, StackIdentity, Value, value};
+
+use crate::case::{Case, Outcome};
+
+const TENANT: &str = "test_tenant_id";
+const NAME: &str = "teststack";
+
+static CATALOG: LazyLock<Arc<Catalog>> = LazyLock::new(|| {
+    let types = kiln_resource::shipped::types().expect("the definition files are sound");
+    Arc::new(Catalog::new(Registry::build(types, kiln_drivers::driver_for)))
+});
+
+/// Runs one.
+pub(crate) fn run(case: &Case) -> Outcome {
+    let steps = case.input("steps").as_list().unwrap_or_default();
+    // What a service does with half of its messages is its own.
+    if steps.iter().any(|step| step.get("run").is_some()) {
+        return Outcome::NotRun;
+    }
+    // A PATCH is the API's to merge.
+    if steps.iter().any(|step| step.get("args").is_some_and(|args| args.get("existing").is_some())) {
+        return Outcome::NotRun;
+    }
+    let known = ["create", "update", "delete", "rollback", "check", "suspend", "resume", "preview_update"];
+    if !steps.iter().all(|step| known.contains(&step.str_at("op").unwrap_or_default())) {
+        return Outcome::NotRun;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let mut bench = Bench::new().await;
+        let wanted = case.expect.get("steps").and_then(Value::as_list).unwrap_or_default();
+        let nested = case.input("nested").is_truthy();
+        for (step, wanted) in steps.iter().zip(wanted) {
+            let got = bench.step(step, nested).await;
+            if let Some(diff) = difference(wanted, &got) {
+                return Outcome::Failed(format!("{}: {diff}", step.str_at("op").unwrap_or_default()));
+            }
+        }
+        Outcome::Passed
+    })
+}
+
+struct Bench {
+    world: World,
+    stack: Option<StackId>,
+    /// Events seen before this step.
+    seen: usize,
+    /// Physical ids by first appearance.
+    ids: HashMap<(String, String), String>,
+    counts: HashMap<String, usize>,
+}
+
+impl Bench {
+    async fn new() -> Self {
+        let key = Secret::new("0123456789abcdef0123456789abcdef".to_owned());
+        let store = SqlStore::open(StoreOptions::new("sqlite::memory:", key)).await.expect("a database");
+        store.migrate().await.expect("a schema");
+        let world = World {
+            store: Arc::new(store),
+            catalog: Arc::clone(&CATALOG),
+            clouds: Arc::new(NoCloud),
+            clock: Arc::new(SystemClock),
+            chance: Arc::new(Chance::from_os()),
+        };
+        let engine = Engine::new(Options { poll: Duration::from_millis(100), ..Options::default() }, world.clone());
+        let (keep, stop) = tokio::sync::watch::channel(false);
+        tokio::spawn(async move {
+            let _keep = keep;
+            engine.run(stop).await
+        });
+        Self { world, stack: None, seen: 0, ids: HashMap::new(), counts: HashMap::new() }
+    }
+
+    fn now(&self) -> jiff::Timestamp {
+        use kiln_engine::Clock as _;
+        SystemClock.now()
+    }
+
+    async fn step(&mut self, step: &Value, nested: bool) -> Value {
+        let op = step.str_at("op").unwrap_or_default();
+        let mut result = None;
+        let asked = match op {
+            "preview_update" => match self.preview(step).await {
+                Ok(changes) => {
+                    result = Some(changes);
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            },
+            "create" => self.create(step).await,
+            "update" => self.update(step).await,
+            "delete" => self.request(Request::new(Action::Delete, self.now())).await,
+            "rollback" => self.request(Request::new(Action::Rollback, self.now())).await,
+            "check" => self.request(Request::new(Action::Check, self.now())).await,
+            "suspend" => self.request(Request::new(Action::Suspend, self.now())).await,
+            _ => self.request(Request::new(Action::Resume, self.now())).await,
+        };
+        let mut got = value!({"op": op});
+        let report = got.as_map_mut().expect("a map");
+        if let Some(result) = result {
+            report.insert("result".to_owned(), result);
+        }
+        if let Err(error) = asked {
+            report.insert(
+                "exception".to_owned(),
+                value!({"class": (error.class.to_string()), "message": (error.message.clone())}),
+            );
+        }
+        if let Some(id) = self.stack {
+            let stack = self.settled(id).await;
+            self.report(&stack, report, nested).await;
+        }
+        got
+    }
+
+    fn blueprint(&self, step: &Value) -> Result<Sources, Diagnostic> {
+        let environment = step.get("env").cloned().unwrap_or_else(|| Value::Map(Map::new()));
+        let mut environment = environment.as_map().cloned().unwrap_or_default();
+        kiln_template::environment::fill(&mut environment);
+        let files: BTreeMap<String, String> = step
+            .get("files")
+            .and_then(Value::as_map)
+            .into_iter()
+            .flatten()
+            .map(|(name, text)| (name.clone(), text.as_str().unwrap_or_default().to_owned()))
+            .collect();
+        let sources = Sources {
+            template: step.get("template").cloned().unwrap_or_default(),
+            environment: Arc::new(Environment::from_sections(&environment)?),
+            files: Arc::new(Files(files)),
+        };
+        let identity = StackIdentity::new(TENANT, NAME, "11111111-2222-4333-8444-555555555555")?;
+        let blueprint = Blueprint::build(sources.clone(), &CATALOG, Some(identity), Place::default())?;
+        let rules =
+            Rules { catalog: &CATALOG, custom: &AcceptAll, answers: &HashMap::new(), strict: true, max_depth: 5 };
+        match blueprint.validate(&rules).into_iter().next() {
+            Some(error) => Err(error),
+            None => Ok(sources),
+        }
+    }
+
+    async fn create(&mut self, step: &Value) -> Result<(), Diagnostic> {
+        let sources = self.blueprint(step)?;
+        let id = StackId(self.world.chance.uuid());
+        let disable_rollback =
+            step.get("args").and_then(|args| args.get("disable_rollback")).is_none_or(Value::is_truthy);
+        let new = NewStack {
+            id,
+            name: NAME.to_owned(),
+            project: TENANT.to_owned(),
+            parent: None,
+            root: id,
+            depth: 0,
+            action: Action::Create,
+            desired: load::texts(&sources),
+            disable_rollback,
+            timeout_mins: None,
+            tags: Vec::new(),
+            username: "user".to_owned(),
+            user_id: "user".to_owned(),
+            credentials: None,
+            user_project: None,
+            now: self.now(),
+        };
+        self.world.store.create_stack(new).await.expect("stored");
+        self.stack = Some(id);
+        Ok(())
+    }
+
+    async fn update(&mut self, step: &Value) -> Result<(), Diagnostic> {
+        let sources = self.blueprint(step)?;
+        let mut request = Request::new(Action::Update, self.now());
+        request.desired = Some(load::texts(&sources));
+        request.disable_rollback = step.get("args").and_then(|args| args.get("disable_rollback")).map(Value::is_truthy);
+        self.request(request).await
+    }
+
+    async fn preview(&mut self, step: &Value) -> Result<Value, Diagnostic> {
+        let sources = self.blueprint(step)?;
+        let id = self.stack.expect("a stack");
+        let view = View::load(&self.world, id).await.expect("read").expect("there");
+        let identity = load::identity(&view.stack);
+        let new = Blueprint::build(sources, &CATALOG, identity, Place::default())?;
+        let preview = kiln_engine::preview(&self.world, &view, Arc::new(new), false).await.expect("a preview");
+        let mut lists: BTreeMap<&str, Vec<String>> =
+            ["unchanged", "updated", "replaced", "added", "deleted"].map(|list| (list, Vec::new())).into();
+        for entry in preview.entries {
+            let list = match entry.change {
+                Change::Unchanged => "unchanged",
+                Change::Updated(_) | Change::Refused(_) => "updated",
+                Change::Replaced(_) => "replaced",
+                Change::Added => "added",
+                Change::Deleted => "deleted",
+            };
+            lists.entry(list).or_default().push(entry.name);
+        }
+        Ok(lists
+            .into_iter()
+            .map(|(list, mut names)| {
+                names.sort();
+                (list, Value::from(names))
+            })
+            .collect())
+    }
+
+    async fn request(&mut self, request: Request) -> Result<(), Diagnostic> {
+        if let Some(id) = self.stack {
+            self.world.store.request(id, request).await.expect("stored");
+        }
+        Ok(())
+    }
+
+    async fn settled(&self, id: StackId) -> Stack {
+        let start = Instant::now();
+        loop {
+            let stack = self.world.store.stack(id).await.expect("read").expect("there");
+            if !stack.is_pending() || start.elapsed() > Duration::from_secs(10) {
+                return stack;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    async fn report(&mut self, stack: &Stack, report: &mut Map, nested: bool) {
+        report.insert(
+            "stack".to_owned(),
+            value!({
+                "action": (stack.state.action.as_str()),
+                "status": (stack.state.status.as_str()),
+                "reason": (stack.reason.as_str()),
+                "deleted": (stack.deleted.is_some()),
+            }),
+        );
+        let query = EventQuery { stacks: vec![stack.id], ..EventQuery::default() };
+        let events = self.world.store.events(&query).await.expect("read");
+        let new: Vec<Value> = events
+            .iter()
+            .skip(self.seen)
+            .map(|event| {
+                let of_stack = event.is_of_stack();
+                let physical = if of_stack {
+                    Value::Null
+                } else {
+                    self.number(&event.resource_name, event.physical_id.as_deref())
+                };
+                value!({
+                    "resource": (if of_stack { "<stack>" } else { event.resource_name.as_str() }),
+                    "action": (event.action.as_str()),
+                    "status": (event.status.as_str()),
+                    "reason": (self.renumber(self.anonymous(&event.reason).into())),
+                    "physical_id": physical,
+                })
+            })
+            .collect();
+        self.seen = events.len();
+        report.insert("events".to_owned(), Value::List(new));
+        let Ok(view) = View::of(&self.world, stack.clone()).await else { return };
+        let mut rows: Vec<_> = view.resources().cloned().collect();
+        rows.sort_by(|a, b| a.name.cmp(&b.name));
+        let rows: Vec<Value> = if stack.deleted.is_some() {
+            Vec::new()
+        } else {
+            rows.iter()
+                .map(|row| {
+                    value!({
+                        "name": (row.name.as_str()),
+                        "action": (row.state.action.as_str()),
+                        "status": (row.state.status.as_str()),
+                        "reason": (self.renumber(self.anonymous(&row.reason).into())),
+                        "physical_id": (self.number(&row.name, row.physical_id.as_deref())),
+                    })
+                })
+                .collect()
+        };
+        report.insert("resources".to_owned(), Value::List(rows));
+        if stack.deleted.is_none() {
+            self.number_all(stack.id).await;
+            let mut outputs = view.outputs(None).await;
+            outputs.sort_by(|a, b| a.key.cmp(&b.key));
+            let outputs: Vec<Value> = outputs
+                .into_iter()
+                .map(|output| {
+                    let mut entry = value!({
+                        "output_key": (output.key),
+                        "description": (output.description),
+                        "output_value": (self.renumber(output.value)),
+                    });
+                    if let (Some(error), Some(map)) = (output.error, entry.as_map_mut()) {
+                        map.insert("output_error".to_owned(), error.into());
+                    }
+                    entry
+                })
+                .collect();
+            report.insert("outputs".to_owned(), Value::List(outputs));
+            if nested {
+                let mut all = Vec::new();
+                self.nested("", stack.id, &mut all).await;
+                report.insert("nested_resources".to_owned(), Value::List(all));
+            }
+        }
+    }
+
+    fn nested<'a>(
+        &'a self,
+        parent: &'a str,
+        id: StackId,
+        all: &'a mut Vec<Value>,
+    ) -> std::pin::Pin<Box<dyn Future<Output = ()> + 'a>> {
+        Box::pin(async move {
+            let mut rows = self.world.store.resources(id).await.expect("read");
+            rows.sort_by(|a, b| a.name.cmp(&b.name));
+            for row in &rows {
+                all.push(value!([
+                    parent,
+                    (row.name.as_str()),
+                    (row.resource_type.as_str()),
+                    (row.state.to_string()),
+                    (row.reason.as_str())
+                ]));
+            }
+            for row in &rows {
+                if let Some(child) = row.child {
+                    self.nested(&row.name, child, all).await;
+                }
+            }
+        })
+    }
+
+    /// A text without this run's names.
+    fn anonymous(&self, text: &str) -> String {
+        let id = self.stack.map(|id| id.to_string()).unwrap_or_default();
+        text.replace(&id, "<stack-id>").replace(&format!("\"{NAME}\""), "\"<stack-name>\"")
+    }
+
+    /// Numbers what is in nested stacks, so that outputs can name it.
+    async fn number_all(&mut self, id: StackId) {
+        let mut stacks = vec![id];
+        while let Some(id) = stacks.pop() {
+            let rows = self.world.store.resources(id).await.expect("read");
+            for row in &rows {
+                self.number(&row.name, row.physical_id.as_deref());
+            }
+            stacks.extend(rows.iter().filter_map(|row| row.child));
+        }
+    }
+
+    fn number(&mut self, resource: &str, physical: Option<&str>) -> Value {
+        let Some(physical) = physical else { return Value::Null };
+        let key = (resource.to_owned(), physical.to_owned());
+        if let Some(known) = self.ids.get(&key) {
+            return known.as_str().into();
+        }
+        let count = self.counts.entry(resource.to_owned()).or_default();
+        *count += 1;
+        let name = format!("{resource}#{count}");
+        self.ids.insert(key, name.clone());
+        name.into()
+    }
+
+    fn renumber(&self, value: Value) -> Value {
+        match value {
+            Value::Str(mut text) => {
+                // The longest first: a nested stack's name begins the names of what is in it.
+                let mut ids: Vec<_> = self.ids.iter().collect();
+                ids.sort_by_key(|((_, physical), _)| std::cmp::Reverse(physical.len()));
+                for ((_, physical), name) in ids {
+                    text = text.replace(physical, name);
+                }
+
+                text.into()
+            }
+            Value::List(items) => Value::List(items.into_iter().map(|item| self.renumber(item)).collect()),
+            Value::Map(map) => Value::Map(map.into_iter().map(|(k, v)| (k, self.renumber(v))).collect()),
+            other => other,
+        }
+    }
+}
+
+/// What differs between two steps' reports, part by part.
+fn difference(wanted: &Value, got: &Value) -> Option<String> {
+    if let Some(exception) = wanted.get("exception") {
+        let given = got.get("exception");
+        let class = given.and_then(|given| given.str_at("class"));
+        let message = given.and_then(|given| given.str_at("message"));
+        let advisory = exception.get("advisory_message").is_some_and(Value::is_truthy);
+        let same_message =
+            advisory || exception.get("message").is_none_or(Value::is_null) || exception.str_at("message") == message;
+        if exception.str_at("class") != class || !same_message {
+            return Some(format!("exception: wanted {exception:?}, got {given:?}"));
+        }
+    } else if let Some(given) = got.get("exception") {
+        return Some(format!("refused: {given:?}"));
+    }
+    let unordered = wanted.get("event_order_varies").is_some_and(Value::is_truthy);
+    for part in ["result", "stack", "events", "resources", "outputs", "nested_resources"] {
+        let Some(mine) = wanted.get(part) else { continue };
+        let theirs = got.get(part).unwrap_or(&Value::Null);
+        let (mine, theirs) = if part == "events" && unordered || part == "nested_resources" {
+            (sorted(mine), sorted(theirs))
+        } else {
+            (mine.clone(), theirs.clone())
+        };
+        if mine != theirs {
+            return Some(format!(
+                "{part}:\n  wanted {}\n  got    {}",
+                kiln_value::text::json(&mine),
+                kiln_value::text::json(&theirs)
+            ));
+        }
+    }
+    None
+}
+
+fn sorted(list: &Value) -> Value {
+    let mut items = list.as_list().unwrap_or_default().to_vec();
+    items.sort_by_key(kiln_value::text::json);
+    Value::List(items)
+}
