@@ -24,9 +24,14 @@ pub fn strip(text: &str) -> &str {
     text.trim_matches(|c: char| c.is_whitespace() || ('\x1c'..='\x1f').contains(&c))
 }
 
+/// The text without blanks around it, as `int` and `float` take it: they do not know the ASCII separators.
+fn strip_number(text: &str) -> &str {
+    text.trim_matches(char::is_whitespace)
+}
+
 /// `int(text)`: blanks around, a sign, underscores between digits, any script's digits. `None` where Python raises.
 pub fn parse_int(text: &str) -> Option<Value> {
-    let plain = plain_digits(strip(text))?;
+    let plain = plain_digits(strip_number(text))?;
     let unsigned = plain.strip_prefix(['+', '-']).unwrap_or(&plain);
     if unsigned.is_empty() || unsigned.len() > MAX_DIGITS || !unsigned.bytes().all(|b| b.is_ascii_digit()) {
         return None;
@@ -39,7 +44,7 @@ pub fn parse_int(text: &str) -> Option<Value> {
 
 /// `float(text)`: as [`parse_int`] with a point, an exponent, `inf` and `nan`. `None` where Python raises.
 pub fn parse_float(text: &str) -> Option<f64> {
-    plain_digits(strip(text))?.parse().ok()
+    plain_digits(strip_number(text))?.parse().ok()
 }
 
 /// ASCII digits for any script's, and no underscores; `None` if an underscore is not between two digits.

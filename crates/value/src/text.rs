@@ -34,15 +34,36 @@ pub fn float(number: f64) -> String {
     if number.is_infinite() {
         return if number > 0.0 { "inf" } else { "-inf" }.to_owned();
     }
-    let scientific = format!("{number:e}");
+    let shortest = format!("{number:e}");
+    // Of two equally short texts Python takes the nearer one, and of two equally near ones that with an even digit.
+    let precision = shortest.find('e').unwrap_or(1).saturating_sub(if number < 0.0 { 3 } else { 2 });
+    let nearest = format!("{number:.precision$e}");
+    let scientific = if nearest.parse() == Ok(number) { nearest } else { shortest };
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     if (-4..16).contains(&exponent) {
-        let plain = format!("{number}");
-        return if plain.contains('.') { plain } else { plain + ".0" };
+        return with_point(mantissa, exponent);
     }
     let sign = if exponent < 0 { '-' } else { '+' };
     format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs())
+}
+
+/// A number written as `d.ddd` times a power of ten, without the power.
+fn with_point(mantissa: &str, exponent: i32) -> String {
+    let (sign, digits) = match mantissa.strip_prefix('-') {
+        Some(digits) => ("-", digits.replace('.', "")),
+        None => ("", mantissa.replace('.', "")),
+    };
+    let Ok(whole) = usize::try_from(exponent + 1) else {
+        let zeros = usize::try_from(-exponent - 1).unwrap_or(0);
+        return format!("{sign}0.{}{digits}", "0".repeat(zeros));
+    };
+    match digits.split_at_checked(whole) {
+        Some(("", fraction)) => format!("{sign}0.{fraction}"),
+        Some((whole, "")) => format!("{sign}{whole}.0"),
+        Some((whole, fraction)) => format!("{sign}{whole}.{fraction}"),
+        None => format!("{sign}{digits}{}.0", "0".repeat(whole - digits.len())),
+    }
 }
 
 /// `json.dumps(value)`: separators `", "` and `": "`, non-ASCII escaped, order kept, `NaN` and `Infinity` as Python

@@ -107,9 +107,25 @@ pub(crate) fn int(text: &str) -> Result<Value, String> {
     Ok(Value::from(if negative { -read } else { read }))
 }
 
+/// Python's `int(digits, radix)` for powers of two, which cost linear time: the text is bounded by its document.
 fn radix(digits: &str, radix: u32) -> Option<BigInt> {
-    // Powers of two cost linear time; the text is bounded by its document.
-    if digits.starts_with(['+', '-']) { None } else { BigInt::parse_bytes(digits.as_bytes(), radix) }
+    let digits = digits.trim_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
+    let (negative, digits) = match digits.strip_prefix(['+', '-']) {
+        Some(rest) => (digits.starts_with('-'), rest),
+        None => (false, digits),
+    };
+    // Its prefix may stand there, or once more.
+    let prefix = match radix {
+        2 => ["0b", "0B"],
+        8 => ["0o", "0O"],
+        _ => ["0x", "0X"],
+    };
+    let digits = prefix.iter().find_map(|prefix| digits.strip_prefix(prefix)).unwrap_or(digits);
+    if digits.starts_with(['+', '-']) {
+        return None;
+    }
+    let read = BigInt::parse_bytes(digits.as_bytes(), radix)?;
+    Some(if negative { -read } else { read })
 }
 
 fn decimal(digits: &str) -> Option<BigInt> {

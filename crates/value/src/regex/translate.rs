@@ -8,9 +8,18 @@ use super::class::{self, Escape};
 /// Deeper groups than this are refused; the engine's compiler recurses over them.
 const MAX_DEPTH: usize = 100;
 
+/// What closes a group that looks around.
+const LOOK_CLOSE: &str = "))";
+
 /// Rewrites a pattern so that the engine means by it what Python does.
 pub(super) fn translate(source: &str) -> Result<String, PatternError> {
-    let mut translator = Translator { rest: Cursor::new(source), out: String::new(), ascii: false, multi_line: false };
+    let mut translator = Translator {
+        rest: Cursor::new(source),
+        out: String::new(),
+        ascii: false,
+        multi_line: false,
+        groups: Groups::default(),
+    };
     translator.run()?;
     Ok(translator.out)
 }
@@ -67,6 +76,52 @@ struct Translator<'a> {
     out: String,
     ascii: bool,
     multi_line: bool,
+    groups: Groups,
+}
+
+/// The groups so far, since references may only go back.
+#[derive(Default)]
+struct Groups {
+    /// How many capture, and the names of those that have one.
+    count: usize,
+    names: Vec<(String, usize)>,
+    /// Those not closed yet.
+    open: Vec<Open>,
+}
+
+/// A group that is not closed yet.
+struct Open {
+    /// `None` for one that does not capture.
+    number: Option<usize>,
+    close: &'static str,
+}
+
+impl Groups {
+    fn begin(&mut self, name: Option<&str>) -> Result<(), PatternError> {
+        self.count += 1;
+        self.open.push(Open { number: Some(self.count), close: ")" });
+        let Some(name) = name else { return Ok(()) };
+        if self.names.iter().any(|(known, _)| known == name) {
+            return error(format!("redefinition of group name '{name}'"));
+        }
+        self.names.push((name.to_owned(), self.count));
+        Ok(())
+    }
+
+    fn refer(&self, group: usize) -> Result<(), PatternError> {
+        if group > self.count {
+            return error(format!("invalid group reference {group}"));
+        }
+        let is_open = self.open.iter().any(|open| open.number == Some(group));
+        if is_open { error("cannot refer to an open group") } else { Ok(()) }
+    }
+
+    fn refer_by_name(&self, name: &str) -> Result<(), PatternError> {
+        match self.names.iter().find(|(known, _)| known == name) {
+            Some((_, group)) => self.refer(*group),
+            None => error(format!("unknown group name '{name}'")),
+        }
+    }
 }
 
 pub(super) fn error<T>(message: impl Into<String>) -> Result<T, PatternError> {
@@ -76,8 +131,7 @@ pub(super) fn error<T>(message: impl Into<String>) -> Result<T, PatternError> {
 impl Translator<'_> {
     fn run(&mut self) -> Result<(), PatternError> {
         self.global_flags()?;
-        let mut depth = 0_usize;
-        // Whether a quantifier may follow: behind an atom yes, behind a quantifier or at a start no.
+        // Whether a quantifier may follow: behind an atom yes, behind a quantifier, a place or at a start no.
         let mut repeatable = Repeat::Nothing;
         while let Some(c) = self.rest.next() {
             repeatable = match c {
@@ -93,17 +147,16 @@ impl Translator<'_> {
                     repeatable
                 }
                 '(' => {
-                    depth += 1;
-                    if depth > MAX_DEPTH {
+                    self.group()?;
+                    if self.groups.open.len() > MAX_DEPTH {
                         return error("too many nested groups");
                     }
-                    if self.group()? { Repeat::Atom } else { Repeat::Nothing }
+                    Repeat::Nothing
                 }
                 ')' => {
-                    let Some(outer) = depth.checked_sub(1) else { return error("unbalanced parenthesis") };
-                    depth = outer;
-                    self.out.push(')');
-                    Repeat::Atom
+                    let Some(group) = self.groups.open.pop() else { return error("unbalanced parenthesis") };
+                    self.out.push_str(group.close);
+                    if group.close == LOOK_CLOSE { Repeat::Look } else { Repeat::Atom }
                 }
                 '*' | '+' | '?' => {
                     self.quantifier(repeatable, &c.to_string())?;
@@ -122,9 +175,12 @@ impl Translator<'_> {
                     self.out.push('|');
                     Repeat::Nothing
                 }
-                '$' if !self.multi_line => {
-                    self.out.push_str(r"(?=\n?\z)");
-                    Repeat::Atom
+                '^' | '$' => {
+                    match c {
+                        '$' if !self.multi_line => self.out.push_str(r"(?=\n?\z)"),
+                        c => self.out.push(c),
+                    }
+                    Repeat::Nothing
                 }
                 ']' | '}' => {
                     self.out.extend(['\\', c]);
@@ -136,7 +192,7 @@ impl Translator<'_> {
                 }
             };
         }
-        if depth > 0 { error("missing ), unterminated subpattern") } else { Ok(()) }
+        if self.groups.open.is_empty() { Ok(()) } else { error("missing ), unterminated subpattern") }
     }
 
     /// `(?aimsux)` at the very start. `a` and `u` are not the engine's; `L` is for bytes only.
@@ -170,48 +226,54 @@ impl Translator<'_> {
         Ok(kept)
     }
 
-    /// What follows `(`. Returns whether it closed already, as a back reference does.
-    fn group(&mut self) -> Result<bool, PatternError> {
+    /// What follows `(`.
+    fn group(&mut self) -> Result<(), PatternError> {
         if !self.rest.eat("?") {
             self.out.push('(');
-            return Ok(false);
-        }
-        for opening in [":", "=", "!", "<=", "<!", ">"] {
-            if self.rest.eat(opening) {
-                _ = write!(self.out, "(?{opening}");
-                return Ok(false);
-            }
+            return self.groups.begin(None);
         }
         if self.rest.eat("P<") {
             let name = self.rest.until('>').unwrap_or_default();
-            if !is_identifier(name) {
-                return error(format!("bad character in group name '{name}'"));
-            }
+            check_name(name)?;
             _ = write!(self.out, "(?P<{name}>");
-            return Ok(false);
+            return self.groups.begin(Some(name));
+        }
+        // In a group of its own, see `quantifier`.
+        if let Some(opening) = ["=", "!", "<=", "<!"].into_iter().find(|opening| self.rest.eat(opening)) {
+            _ = write!(self.out, "(?:(?{opening}");
+            self.groups.open.push(Open { number: None, close: LOOK_CLOSE });
+            return Ok(());
+        }
+        self.groups.open.push(Open { number: None, close: ")" });
+        if let Some(opening) = [":", ">"].into_iter().find(|opening| self.rest.eat(opening)) {
+            _ = write!(self.out, "(?{opening}");
+            return Ok(());
         }
         if self.rest.eat("P=") {
             let name = self.rest.take_while(usize::MAX, |c| c != ')');
-            if !is_identifier(name) {
-                return error(format!("bad character in group name '{name}'"));
-            }
-            _ = write!(self.out, "(?P={name}");
-            return Ok(false);
+            check_name(name)?;
+            self.groups.refer_by_name(name)?;
+            _ = write!(self.out, "(?:(?P={name})");
+            return Ok(());
         }
         if self.rest.eat("(") {
             let Some(condition) = self.rest.until(')') else { return error("missing ), unterminated name") };
-            if condition.is_empty() || !condition.chars().all(|c| c.is_alphanumeric() || c == '_') {
-                return error(format!("bad character in group name '{condition}'"));
+            match condition.parse() {
+                Ok(group) => self.groups.refer(group)?,
+                Err(_) => {
+                    check_name(condition)?;
+                    self.groups.refer_by_name(condition)?;
+                }
             }
             _ = write!(self.out, "(?({condition})");
-            return Ok(false);
+            return Ok(());
         }
         let on = self.rest.take_while(8, |c| c.is_ascii_alphabetic());
         let off = if self.rest.eat("-") { self.rest.take_while(8, |c| c.is_ascii_alphabetic()) } else { "" };
         if self.rest.eat(":") && !(on.is_empty() && off.is_empty()) {
             let (on, off) = (self.flags(on)?, self.flags(off)?);
             _ = if off.is_empty() { write!(self.out, "(?{on}:") } else { write!(self.out, "(?{on}-{off}:") };
-            return Ok(false);
+            return Ok(());
         }
         error("unknown extension or global flags not at the start of the expression")
     }
@@ -221,10 +283,19 @@ impl Translator<'_> {
             Repeat::Nothing => return error("nothing to repeat"),
             Repeat::Quantified => return error("multiple repeat"),
             Repeat::Atom => self.out.push_str(quantifier),
+            // The engine does not repeat what looks around, and once is as good as often. None is an empty branch.
+            Repeat::Look => {
+                if quantifier.starts_with(['*', '?']) || quantifier.starts_with("{0") {
+                    self.out.pop();
+                    self.out.push_str("|)");
+                }
+            }
         }
         if let Some(mode @ ('?' | '+')) = self.rest.peek() {
             self.rest.next();
-            self.out.push(mode);
+            if !matches!(after, Repeat::Look) {
+                self.out.push(mode);
+            }
         }
         Ok(())
     }
@@ -234,7 +305,7 @@ impl Translator<'_> {
         let Some((inner, rest)) = self.rest.rest.split_once('}') else { return Ok(None) };
         let (low, high) = inner.split_once(',').map_or((inner, None), |(low, high)| (low, Some(high)));
         let is_number = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-        if !is_number(low) || !high.is_none_or(is_number) || (low.is_empty() && high.is_none_or(str::is_empty)) {
+        if !is_number(low) || !high.is_none_or(is_number) || (low.is_empty() && high.is_none()) {
             return Ok(None);
         }
         self.rest.rest = rest;
@@ -252,13 +323,10 @@ impl Translator<'_> {
     fn escape(&mut self) -> Result<Repeat, PatternError> {
         match self.rest.peek() {
             Some('1'..='9') => self.back_reference()?,
-            Some(c @ ('A' | 'b' | 'B')) => {
+            Some(c @ ('A' | 'b' | 'B' | 'Z')) => {
                 self.rest.next();
-                self.out.extend(['\\', c]);
-            }
-            Some('Z') => {
-                self.rest.next();
-                self.out.push_str(r"\z");
+                self.out.extend(['\\', if c == 'Z' { 'z' } else { c }]);
+                return Ok(Repeat::Nothing);
             }
             _ => match class::escape(&mut self.rest, self.ascii)? {
                 Escape::Char(c) => class::push_char(&mut self.out, c),
@@ -282,6 +350,7 @@ impl Translator<'_> {
             };
         }
         let number = self.rest.take_while(2, |c| c.is_ascii_digit());
+        self.groups.refer(number.parse().unwrap_or(usize::MAX))?;
         _ = write!(self.out, r"(?:\{number})");
         Ok(())
     }
@@ -291,9 +360,18 @@ impl Translator<'_> {
 enum Repeat {
     Nothing,
     Atom,
+    Look,
     Quantified,
 }
 
-fn is_identifier(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_alphabetic() || c == '_') && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+fn check_name(name: &str) -> Result<(), PatternError> {
+    let starts = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    if starts && name.chars().all(|c| c.is_alphanumeric() || c == '_') {
+        return Ok(());
+    }
+    error(if name.is_empty() {
+        "missing group name".to_owned()
+    } else {
+        format!("bad character in group name '{name}'")
+    })
 }

@@ -1,0 +1,83 @@
+//! Kiln's reading and writing of texts against Python's own, on generated input.
+//!
+//! Needs `python3` with PyYAML. Without them the tests say so and pass, but fail where `CI` is `true`.
+
+mod generate;
+mod peer;
+
+use kiln_value::{Pattern, Value, number, text, value};
+use peer::{Answer, Peer};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
+
+/// Runs a property on inputs of a strategy, with Python at hand.
+fn against_python<S: Strategy>(strategy: S, property: impl Fn(&mut Peer, S::Value) -> Result<(), TestCaseError>) {
+    let Some(peer) = Peer::start() else { return };
+    let peer = std::cell::RefCell::new(peer);
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(2000);
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
+    let outcome = TestRunner::new(config).run(&strategy, |input| property(&mut peer.borrow_mut(), input));
+    if let Err(error) = outcome {
+        panic!("{error}");
+    }
+}
+
+/// Both must take a text and make the same of it, or both must refuse it.
+fn same(ours: Result<String, String>, theirs: &Answer, input: &str) -> Result<(), TestCaseError> {
+    match (ours, theirs) {
+        (Ok(ours), Answer::Value(theirs)) => prop_assert_eq!(&ours, theirs, "{:?}", input),
+        (Err(_), Answer::Error(_)) => {}
+        (Ok(ours), Answer::Error(theirs)) => prop_assert!(false, "{input:?}: we read {ours}, Python says {theirs}"),
+        (Err(ours), Answer::Value(theirs)) => prop_assert!(false, "{input:?}: we say {ours}, Python reads {theirs}"),
+    }
+    Ok(())
+}
+
+#[test]
+fn yaml() {
+    against_python(generate::yaml(), |python, input| {
+        let ours = kiln_yaml::parse(&input).map(|document| text::repr(&document.value)).map_err(|e| e.message);
+        let theirs = python.ask(&value!(["yaml", (input.as_str())]));
+        same(ours, &theirs, &input)
+    });
+}
+
+#[test]
+fn json() {
+    against_python(generate::json(), |python, input| {
+        let ours = kiln_yaml::json::parse(&input).map(|value| text::repr(&value)).map_err(|e| e.to_string());
+        let theirs = python.ask(&value!(["json", (input.as_str())]));
+        same(ours, &theirs, &input)
+    });
+}
+
+#[test]
+fn repr_and_dumps() {
+    against_python(generate::value(), |python, input| {
+        let written = text::json(&input);
+        let back = kiln_yaml::json::parse(&written);
+        prop_assert_eq!(back.as_ref().map(text::repr), Ok(text::repr(&input)));
+        same(Ok(text::repr(&input)), &python.ask(&value!(["repr", (written.as_str())])), &written)?;
+        same(Ok(written.clone()), &python.ask(&value!(["dumps", (written.as_str())])), &written)
+    });
+}
+
+#[test]
+fn numbers() {
+    against_python(generate::number(), |python, input| {
+        let int = number::parse_int(&input).map(|int| text::repr(&int)).ok_or_else(String::new);
+        same(int, &python.ask(&value!(["int", (input.as_str())])), &input)?;
+        let float = number::parse_float(&input).map(text::float).ok_or_else(String::new);
+        same(float, &python.ask(&value!(["float", (input.as_str())])), &input)
+    });
+}
+
+#[test]
+fn regular_expressions() {
+    against_python((generate::pattern(), generate::subject()), |python, (pattern, subject)| {
+        let theirs = python.ask(&value!(["match", (pattern.as_str()), (subject.as_str())]));
+        let input = format!("{pattern:?} on {subject:?}");
+        let ours = Pattern::new(&pattern).and_then(|p| p.match_end(&subject)).map_err(|e| e.to_string());
+        same(ours.map(|end| text::repr(&Value::from(end))), &theirs, &input)
+    });
+}

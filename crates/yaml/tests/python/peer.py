@@ -1,0 +1,56 @@
+"""Says what Python makes of a text: one JSON list [operation, argument...] a line in, one JSON value out."""
+
+import json
+import re
+import sys
+
+import yaml
+
+
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    """Timestamps stay texts."""
+
+
+Loader.add_constructor("tag:yaml.org,2002:timestamp", lambda loader, node: loader.construct_scalar(node))
+
+
+def plain(value):
+    """With text keys and lists only, as Kiln has values."""
+    if isinstance(value, dict):
+        return {k if isinstance(k, str) else json.dumps(plain(k)): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if isinstance(value, (set, frozenset)):
+        return [plain(v) for v in value]
+    if isinstance(value, bytes):
+        return value.decode()
+    return value
+
+
+def match_end(pattern, text):
+    found = re.compile(pattern).match(text)
+    return found and len(text[: found.end()].encode())
+
+
+OPERATIONS = {
+    "yaml": lambda text: repr(plain(yaml.load(text, Loader=Loader))),
+    "json": lambda text: repr(plain(json.loads(text))),
+    "repr": lambda text: repr(json.loads(text)),
+    "dumps": lambda text: json.dumps(json.loads(text)),
+    "int": lambda text: repr(int(text)),
+    "float": lambda text: repr(float(text)),
+    "match": match_end,
+}
+
+
+def main():
+    for line in sys.stdin:
+        operation, *arguments = json.loads(line)
+        try:
+            answer = {"value": OPERATIONS[operation](*arguments)}
+        except Exception as error:  # whatever Python refuses
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), flush=True)
+
+
+main()
