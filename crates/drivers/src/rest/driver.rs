@@ -246,7 +246,11 @@ impl RestDriver {
         if let Adopt::Match(properties) = &self.rest.adopt {
             let wanted = self.create_body(cx).await?;
             let keys: Vec<&str> = properties.iter().map(|p| self.wire_name(p)).collect();
-            let query: Vec<_> = keys.iter().filter_map(|k| Some((*k, wanted.get(*k)?.as_str()?))).collect();
+            let mut query: Vec<_> = keys.iter().filter_map(|k| Some((*k, wanted.get(*k)?.as_str()?))).collect();
+            if self.rest.collection.contains('{') {
+                // What an object of its own holds is little, and not every service filters it.
+                query.clear();
+            }
             let found = self.list(cx, &query).await?;
             let is_same = |object: &Value| {
                 keys.iter().all(|k| object.get(k).unwrap_or(&Value::Null) == wanted.get(*k).unwrap_or(&Value::Null))
