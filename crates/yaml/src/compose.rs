@@ -27,41 +27,42 @@ fn is_allowed(c: char) -> bool {
         || c >= '\u{10000}'
 }
 
+const BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
+
 /// A text that ends in a line break. Without one the scanner panics at the end of block scalars (libyaml-safer 0.3),
 /// and with one they hold a line break that the text does not have.
 struct EndedText {
     text: String,
-    /// Characters, if a line break was added; else there is nothing to mend.
-    added_at: Option<u64>,
+    /// The number of the last line from 0, if a line break was added to it; else there is nothing to mend.
+    last_line: Option<u64>,
     last_line_is_blank: bool,
 }
 
 impl EndedText {
     fn new(text: &str) -> Self {
-        if text.is_empty() || text.ends_with(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']) {
-            return Self { text: text.to_owned(), added_at: None, last_line_is_blank: false };
+        if text.is_empty() || text.ends_with(BREAKS) {
+            return Self { text: text.to_owned(), last_line: None, last_line_is_blank: false };
         }
-        let chars = text.trim_start_matches('\u{feff}').chars().count();
-        let last_line = text.rsplit(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']).next().unwrap_or_default();
+        let breaks = text.matches(BREAKS).count() - text.matches("\r\n").count();
+        let last_line = text.rsplit(BREAKS).next().unwrap_or_default();
         Self {
             text: format!("{text}\n"),
-            added_at: u64::try_from(chars).ok(),
+            last_line: u64::try_from(breaks).ok(),
             last_line_is_blank: last_line.chars().all(|c| c == ' '),
         }
     }
 
-    /// Takes the added line break out of a block scalar that reaches the end.
+    /// Takes the added line break out of a block scalar that reaches over it.
     fn mend(&self, value: &mut String, end: Mark) {
-        if self.added_at.is_none_or(|at| end.index <= at) || !value.ends_with('\n') {
+        if self.last_line.is_none_or(|last| end.line <= last) || !value.ends_with('\n') {
             return;
         }
         let last = value.trim_end_matches('\n').rsplit('\n').next().unwrap_or_default();
-        let holds_last_line = if self.last_line_is_blank {
-            // As a blank line that was kept, or as a line of blanks beyond the indentation.
-            value.len() == 1 || value.ends_with("\n\n") || (!last.is_empty() && last.chars().all(|c| c == ' '))
-        } else {
-            true
-        };
+        // A blank line may be one that was kept, a line of blanks beyond the indentation, or none of the scalar.
+        let holds_last_line = !self.last_line_is_blank
+            || value.len() == 1
+            || value.ends_with("\n\n")
+            || (!last.is_empty() && last.chars().all(|c| c == ' '));
         if holds_last_line {
             value.pop();
         }

@@ -94,12 +94,14 @@ struct Open {
     /// `None` for one that does not capture.
     number: Option<usize>,
     close: &'static str,
+    /// Where its content begins in the output.
+    start: usize,
 }
 
 impl Groups {
     fn begin(&mut self, name: Option<&str>) -> Result<(), PatternError> {
         self.count += 1;
-        self.open.push(Open { number: Some(self.count), close: ")" });
+        self.open.push(Open { number: Some(self.count), close: ")", start: 0 });
         let Some(name) = name else { return Ok(()) };
         if self.names.iter().any(|(known, _)| known == name) {
             return error(format!("redefinition of group name '{name}'"));
@@ -148,6 +150,9 @@ impl Translator<'_> {
                 }
                 '(' => {
                     self.group()?;
+                    if let Some(group) = self.groups.open.last_mut() {
+                        group.start = self.out.len();
+                    }
                     if self.groups.open.len() > MAX_DEPTH {
                         return error("too many nested groups");
                     }
@@ -155,8 +160,9 @@ impl Translator<'_> {
                 }
                 ')' => {
                     let Some(group) = self.groups.open.pop() else { return error("unbalanced parenthesis") };
+                    let is_empty = self.out.len() == group.start;
                     self.out.push_str(group.close);
-                    if group.close == LOOK_CLOSE { Repeat::Look } else { Repeat::Atom }
+                    if is_empty || group.close == LOOK_CLOSE { Repeat::NoWidth } else { Repeat::Atom }
                 }
                 '*' | '+' | '?' => {
                     self.quantifier(repeatable, &c.to_string())?;
@@ -241,10 +247,10 @@ impl Translator<'_> {
         // In a group of its own, see `quantifier`.
         if let Some(opening) = ["=", "!", "<=", "<!"].into_iter().find(|opening| self.rest.eat(opening)) {
             _ = write!(self.out, "(?:(?{opening}");
-            self.groups.open.push(Open { number: None, close: LOOK_CLOSE });
+            self.groups.open.push(Open { number: None, close: LOOK_CLOSE, start: 0 });
             return Ok(());
         }
-        self.groups.open.push(Open { number: None, close: ")" });
+        self.groups.open.push(Open { number: None, close: ")", start: 0 });
         if let Some(opening) = [":", ">"].into_iter().find(|opening| self.rest.eat(opening)) {
             _ = write!(self.out, "(?{opening}");
             return Ok(());
@@ -283,8 +289,8 @@ impl Translator<'_> {
             Repeat::Nothing => return error("nothing to repeat"),
             Repeat::Quantified => return error("multiple repeat"),
             Repeat::Atom => self.out.push_str(quantifier),
-            // The engine does not repeat what looks around, and once is as good as often. None is an empty branch.
-            Repeat::Look => {
+            // The engine does not repeat what has no width, and once is as good as often. None is an empty branch.
+            Repeat::NoWidth => {
                 if quantifier.starts_with(['*', '?']) || quantifier.starts_with("{0") {
                     self.out.pop();
                     self.out.push_str("|)");
@@ -293,7 +299,7 @@ impl Translator<'_> {
         }
         if let Some(mode @ ('?' | '+')) = self.rest.peek() {
             self.rest.next();
-            if !matches!(after, Repeat::Look) {
+            if !matches!(after, Repeat::NoWidth) {
                 self.out.push(mode);
             }
         }
@@ -360,7 +366,7 @@ impl Translator<'_> {
 enum Repeat {
     Nothing,
     Atom,
-    Look,
+    NoWidth,
     Quantified,
 }
 
