@@ -1,0 +1,71 @@
+//! Volumes and snapshots, and what Cinder refuses.
+
+use std::time::Duration;
+
+use kiln_testcloud::{Quota, Testcloud};
+use serde_json::json;
+
+use crate::client::{Client, NOBODY, start};
+
+#[tokio::test]
+async fn bodies_are_checked() {
+    let (cloud, demo) = start().await;
+    let path = format!("/volume/v3/{}/volumes", demo.project);
+    let cases = [
+        (json!({}), 400, "malformed or otherwise incorrect"),
+        (json!({"size": 0}), 400, "0 is less than the minimum of 1"),
+        (json!({"size": "x"}), 400, "does not match '^[0-9]+$'"),
+        (json!({"size": 1, "bogus": 1}), 400, "('bogus' was unexpected)"),
+        (json!({"size": 1, "volume_type": "nope"}), 404, "Volume type with name nope could not be found."),
+        (json!({"size": 1, "snapshot_id": NOBODY}), 404, "Snapshot"),
+        (json!({"size": 1, "source_volid": NOBODY}), 404, "Volume"),
+        (json!({"size": 1, "imageRef": NOBODY}), 400, "Invalid image identifier"),
+        (json!({"size": 1, "availability_zone": "mars"}), 400, "Availability zone 'mars' is invalid."),
+    ];
+    for (body, status, part) in cases {
+        demo.post(&path, json!({"volume": body})).await.refused(status, part);
+    }
+    demo.post(&path, json!({})).await.refused(400, "'volume' is a required property");
+    demo.get(&format!("{path}/{NOBODY}")).await.refused(404, "itemNotFound");
+    let id = demo.make(&path, json!({"volume": {"size": 1}})).await;
+    let other = Client::new(&cloud, cloud.users().alt_demo).await;
+    other.get(&format!("/volume/v3/{}/volumes/{id}", other.project)).await.refused(404, "could not be found");
+    let types = format!("/volume/v3/{}/types", demo.project);
+    demo.post(&types, json!({"volume_type": {"name": "x"}})).await.refused(403, "volume_extension:type_create");
+}
+
+#[tokio::test]
+async fn states_are_respected() {
+    let (_cloud, demo) = start().await;
+    let base = format!("/volume/v3/{}", demo.project);
+    let id = demo.make(&format!("{base}/volumes"), json!({"volume": {"size": 2, "name": "v"}})).await;
+    let (one, action) = (format!("{base}/volumes/{id}"), format!("{base}/volumes/{id}/action"));
+    demo.delete(&one).await.refused(400, "Volume status must be available or error");
+    demo.wait(&one, "available").await;
+    demo.post(&action, json!({"os-extend": {"new_size": 2}})).await.refused(400, "must be greater than current size");
+    demo.post(&action, json!({"bogus": {}})).await.refused(400, "There is no such action: bogus.");
+    demo.post(&action, json!({"os-extend": {"new_size": 3}})).await.expect(202);
+    demo.wait(&one, "available").await;
+    assert_eq!(demo.get(&one).await.expect(200)["volume"]["size"], 3);
+
+    let snapshot = demo.make(&format!("{base}/snapshots"), json!({"snapshot": {"volume_id": id}})).await;
+    demo.wait(&format!("{base}/snapshots/{snapshot}"), "available").await;
+    demo.delete(&one).await.refused(400, "have snapshots");
+    let small = json!({"volume": {"size": 1, "snapshot_id": snapshot}});
+    demo.post(&format!("{base}/volumes"), small).await.refused(400, "cannot be smaller than the snapshot size 3GB");
+    demo.delete(&format!("{base}/snapshots/{snapshot}")).await.expect(202);
+    demo.wait(&format!("{base}/snapshots/{snapshot}"), "").await;
+    demo.delete(&one).await.expect(202);
+    demo.wait(&one, "").await;
+}
+
+#[tokio::test]
+async fn quotas_are_413() {
+    let quota = Quota { volumes: Some(1), gigabytes: Some(5), ..Quota::default() };
+    let cloud = Testcloud::builder().build_time(Duration::ZERO).quota(quota).start().await.unwrap();
+    let demo = Client::new(&cloud, cloud.users().demo).await;
+    let path = format!("/volume/v3/{}/volumes", demo.project);
+    demo.post(&path, json!({"volume": {"size": 6}})).await.refused(413, "VolumeSizeExceedsAvailableQuota");
+    demo.make(&path, json!({"volume": {"size": 1}})).await;
+    demo.post(&path, json!({"volume": {"size": 1}})).await.refused(413, "VolumeLimitExceeded");
+}

@@ -1,0 +1,129 @@
+//! Faults, the journal, and many objects.
+
+use std::time::{Duration, Instant};
+
+use kiln_testcloud::{Action, Fault, Service, Testcloud, When};
+use serde_json::{Value, json};
+
+use crate::client::{Client, start, text};
+use crate::nova::{parts, server};
+
+#[tokio::test]
+async fn a_lost_reply_was_done() {
+    let (cloud, demo) = start().await;
+    let path = "/network/v2.0/networks";
+    let fault = Fault::new(Service::Network, "POST", "/networks", Action::LostReply);
+    cloud.faults().add(fault.when(When::Nth(1)));
+    let body = json!({"network": {"name": "lost"}});
+    demo.with("POST", path, body.clone(), &[]).await.expect_err("no byte of a reply");
+    assert_eq!(demo.get(&format!("{path}?name=lost")).await.expect(200)["networks"].as_array().unwrap().len(), 1);
+    demo.post(path, body).await.expect(201);
+    let lost = cloud.journal().list().into_iter().find(|entry| entry.lost).expect("it is in the journal");
+    assert_eq!((lost.call().as_str(), lost.status), ("POST network /networks", 201));
+    assert_eq!(cloud.journal().counts()["POST network /networks"], 2);
+}
+
+#[tokio::test]
+async fn a_status_fault_does_nothing() {
+    let (cloud, demo) = start().await;
+    let before = cloud.snapshot();
+    let fault = Fault::new(Service::Network, "POST", "/networks", Action::Status(503));
+    cloud.faults().add(fault.when(When::Count(2)));
+    for _ in 0..2 {
+        demo.post("/network/v2.0/networks", json!({"network": {}})).await.refused(503, "NeutronError");
+    }
+    assert_eq!(before.added_in(&cloud.snapshot()), Vec::<String>::new());
+    demo.post("/network/v2.0/networks", json!({"network": {}})).await.expect(201);
+    assert_eq!(cloud.faults().list()[0].1, 3);
+}
+
+#[tokio::test]
+async fn builds_fail_and_slow_down() {
+    let (cloud, demo) = start().await;
+    let (image, network) = parts(&demo).await;
+    let before = cloud.snapshot().count("ports");
+    let path = "/compute/v2.1/servers";
+    cloud.faults().add(Fault::new(Service::Compute, "POST", "/servers", Action::FailBuild).when(When::Nth(1)));
+    let id = demo.make(path, server(&image, json!([{"uuid": network}]), json!({}))).await;
+    demo.wait(&format!("{path}/{id}"), "ERROR").await;
+    let seen = demo.get(&format!("{path}/{id}")).await.expect(200);
+    assert!(text(&seen["server"]["fault"]["message"]).starts_with("No valid host was found."));
+    assert_eq!(cloud.snapshot().count("ports"), before, "a failed build keeps no port");
+    cloud.faults().clear();
+    let slow = Action::SlowBuild(Duration::from_millis(300));
+    cloud.faults().add(Fault::new(Service::Volume, "POST", "/volumes", slow));
+    let begun = Instant::now();
+    let path = format!("/volume/v3/{}/volumes", demo.project);
+    let id = demo.make(&path, json!({"volume": {"size": 1}})).await;
+    demo.wait(&format!("{path}/{id}"), "available").await;
+    assert!(begun.elapsed() >= Duration::from_millis(300));
+}
+
+#[tokio::test]
+async fn other_processes_have_the_same_instruments() {
+    let (cloud, demo) = start().await;
+    let fault = json!({"service": "compute", "path": "/servers/*", "when": {"nth": 1}, "action": {"status": 500}});
+    demo.post("/faults", fault).await.expect(204);
+    demo.get("/compute/v2.1/servers/detail").await.refused(500, "computeFault");
+    demo.get("/compute/v2.1/servers/detail").await.expect(200);
+    assert_eq!(demo.get("/faults").await.expect(200)[0]["met"], 2);
+    demo.post("/faults", json!({"action": "explode"})).await.refused(400, "unknown variant");
+    let requests = demo.get("/requests").await.expect(200);
+    assert_eq!(requests["counts"]["GET compute /servers/detail"], 2);
+    let seen = demo.get("/snapshot").await.expect(200);
+    assert_eq!(seen["objects"]["flavors"].as_array().unwrap().len(), cloud.snapshot().count("flavors"));
+}
+
+#[tokio::test]
+async fn latency_is_kept_and_a_seed_gives_the_same_ids() {
+    let start = async || {
+        let cloud = Testcloud::builder().latency(Duration::from_millis(30)).seed(42).start().await.unwrap();
+        let demo = Client::new(&cloud, cloud.users().demo).await;
+        let begun = Instant::now();
+        let id = demo.make("/network/v2.0/networks", json!({"network": {}})).await;
+        assert!(begun.elapsed() >= Duration::from_millis(30));
+        cloud.stop().await;
+        id
+    };
+    assert_eq!(start().await, start().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn builds_follow_tokios_time() {
+    let cloud = Testcloud::builder().build_time(Duration::from_secs(3600)).start().await.unwrap();
+    let demo = Client::new(&cloud, cloud.users().demo).await;
+    let (image, _) = parts(&demo).await;
+    let id = demo.make("/compute/v2.1/servers", server(&image, json!("none"), json!({}))).await;
+    let one = format!("/compute/v2.1/servers/{id}");
+    assert_eq!(demo.get(&one).await.expect(200)["server"]["status"], "BUILD");
+    tokio::time::sleep(Duration::from_secs(3601)).await;
+    assert_eq!(demo.get(&one).await.expect(200)["server"]["status"], "ACTIVE");
+}
+
+#[tokio::test]
+async fn ten_thousand_ports_take_no_quadratic_time() {
+    let (cloud, demo) = start().await;
+    let (_, network) = parts(&demo).await;
+    let path = "/network/v2.0/ports";
+    let batch = |size: usize| {
+        let ports: Vec<Value> = (0..size).map(|at| json!({"network_id": network, "name": format!("p{at}")})).collect();
+        json!({"ports": ports})
+    };
+    let time = async |size: usize| {
+        let begun = Instant::now();
+        demo.post(path, batch(size)).await.expect(201);
+        begun.elapsed()
+    };
+    let first = time(2000).await;
+    time(6000).await;
+    let last = time(2000).await;
+    assert!(last < first * 4, "2,000 ports took {first:?} at first and {last:?} after 8,000");
+    assert_eq!(
+        cloud.snapshot().objects["ports"].iter().filter(|port| text(&port["name"]).starts_with('p')).count(),
+        10_000
+    );
+    let begun = Instant::now();
+    let found = demo.get(&format!("{path}?name=p7")).await.expect(200);
+    assert_eq!(found["ports"].as_array().unwrap().len(), 3);
+    assert!(begun.elapsed() < Duration::from_millis(500), "an indexed filter took {:?}", begun.elapsed());
+}

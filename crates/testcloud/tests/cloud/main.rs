@@ -1,0 +1,9 @@
+//! The cloud as clients meet it: every refusal that Kiln relies on, over HTTP.
+
+mod cinder;
+mod client;
+mod faults;
+mod glance;
+mod keystone;
+mod neutron;
+mod nova;
