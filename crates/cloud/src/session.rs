@@ -220,8 +220,9 @@ impl Session {
     }
 
     /// The URL of a path of a service.
-    fn url(&self, service: &str, path: &str, token: Option<&Token>) -> Result<Url, CloudError> {
+    fn url(&self, service: &str, path: &str, region: Option<&str>, token: Option<&Token>) -> Result<Url, CloudError> {
         let options = self.options();
+        let region = region.or(options.region.as_deref());
         let given = options.endpoint_overrides.get(service);
         let given = given.or_else(|| options.endpoint_overrides.get(official_type(service)));
         let project = token.and_then(|t| t.info.project.as_ref()).map(|p| p.id.as_str());
@@ -229,25 +230,25 @@ impl Session {
             (Some(url), ..) => url.clone(),
             (None, Credentials::None { endpoint }, _) => parse(service, endpoint)?,
             (None, _, Some(token)) => {
-                match token.info.catalog.endpoint(service, options.interface, options.region.as_deref()) {
+                match token.info.catalog.endpoint(service, options.interface, region) {
                     Some(url) => parse(service, url)?,
                     // An unscoped token has no catalog, but Keystone can still be asked.
                     None if service == "identity" => options.auth_url.clone(),
-                    None => return Err(self.no_endpoint(service)),
+                    None => return Err(self.no_endpoint(service, region)),
                 }
             }
-            (None, _, None) => return Err(self.no_endpoint(service)),
+            (None, _, None) => return Err(self.no_endpoint(service, region)),
         };
         catalog::join(&base, service, path, project).ok_or_else(|| malformed(service, "its URL cannot be a base"))
     }
 
-    fn no_endpoint(&self, service: &str) -> CloudError {
+    fn no_endpoint(&self, service: &str, region: Option<&str>) -> CloudError {
         let interface = match self.options().interface {
             Interface::Public => "public",
             Interface::Internal => "internal",
             Interface::Admin => "admin",
         };
-        CloudError::NoEndpoint { service: service.to_owned(), interface, region: self.options().region.clone() }
+        CloudError::NoEndpoint { service: service.to_owned(), interface, region: region.map(str::to_owned) }
     }
 
     /// Sends a request with the session's token, once more with a fresh one if the service refuses that (401).
@@ -283,7 +284,7 @@ impl Session {
 
     fn prepare(&self, request: &Request, token: Option<&Token>) -> Result<HttpRequest, CloudError> {
         let service = request.service.as_str();
-        let mut url = self.url(service, &request.path, token)?;
+        let mut url = self.url(service, &request.path, request.region.as_deref(), token)?;
         if !request.query.is_empty() {
             url.query_pairs_mut().extend_pairs(&request.query);
         }

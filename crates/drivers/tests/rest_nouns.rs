@@ -245,3 +245,27 @@ async fn catalog_of_keystone() {
     service.delete().await;
     region.delete().await;
 }
+
+#[tokio::test]
+#[ignore = "needs a real OpenStack with an orchestration service"]
+async fn remote_stack() {
+    let cloud = cloud().await;
+    let given = |text: &str| {
+        let template = "heat_template_version: 2016-10-14\nparameters: {p: {type: string}}\nresources:\n  v: {type: \
+                        OS::Heat::Value, properties: {value: {get_param: p}}}\noutputs: {o: {value: {get_attr: [v, \
+                        value]}}}\n";
+        value!({"template": template, "parameters": {"p": text}, "timeout": 3})
+    };
+    let mut stack = Live::create(&cloud, "OS::Heat::Stack", given("one")).await;
+    stack.is_found().await;
+    let attributes = stack.driver.attributes(&stack.context(), &["outputs", "stack_name"]).await.unwrap();
+    assert_eq!(attributes["outputs"], value!({"o": "one"}));
+    assert_eq!(attributes["stack_name"], stack.facts.physical_name.as_str().into());
+    stack.update(given("two"), value!({"stack_status": "UPDATE_COMPLETE"})).await;
+    let attributes = stack.driver.attributes(&stack.context(), &["outputs"]).await.unwrap();
+    assert_eq!(attributes["outputs"], value!({"o": "two"}));
+    stack.run(Operation::Check).await;
+    stack.run(Operation::Suspend).await;
+    stack.run(Operation::Resume).await;
+    stack.run(Operation::Delete).await;
+}

@@ -38,6 +38,8 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// Microversion, as `2.90`, for services that have them.
     pub microversion: Option<String>,
+    /// Region of the catalog; that of the credentials if none.
+    pub region: Option<String>,
     /// JSON body.
     pub body: Option<Value>,
 }
@@ -52,6 +54,7 @@ impl Request {
             query: Vec::new(),
             headers: Vec::new(),
             microversion: None,
+            region: None,
             body: None,
         }
     }
@@ -67,6 +70,13 @@ impl Request {
     #[must_use]
     pub fn query(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.query.push((key.into(), value.into()));
+        self
+    }
+
+    /// The same in a region.
+    #[must_use]
+    pub fn region(mut self, region: Option<impl Into<String>>) -> Self {
+        self.region = region.map(Into::into);
         self
     }
 

@@ -1,4 +1,4 @@
-//! The types of `OS::Heat` that need no cloud.
+//! The types of `OS::Heat`: those that need no cloud, and stacks made by other services.
 
 mod chain;
 mod delay;
@@ -6,6 +6,7 @@ pub mod group;
 mod members;
 mod none;
 mod random_string;
+mod stack;
 pub mod structured;
 mod test_resource;
 mod value;
@@ -22,6 +23,7 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
         "OS::Heat::RandomString" => Arc::new(random_string::RandomString),
         "OS::Heat::ResourceChain" => Arc::new(chain::ResourceChain),
         "OS::Heat::ResourceGroup" => Arc::new(group::ResourceGroup),
+        "OS::Heat::Stack" => Arc::new(stack::RemoteStack),
         "OS::Heat::TestResource" => Arc::new(test_resource::TestResource),
         "OS::Heat::Value" => Arc::new(value::HeatValue),
         _ => return None,

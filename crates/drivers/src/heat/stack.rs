@@ -1,0 +1,196 @@
+//! `OS::Heat::Stack`: a stack made by the orchestration service of the catalog, in this or another region.
+//!
+//! The files of the parent's template go with it where the engine puts them into the facts' data as `files`.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kiln_resource::{Change, Context, Driver, Facts, Failure, FailureKind, Method, Operation, Request, Response, Step};
+use kiln_value::{Diagnostic, Map, Value, value};
+
+use crate::path::segment;
+
+const SERVICE: &str = "orchestration";
+
+/// Between two looks at the stack.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Where the name of the stack is kept.
+const NAME: &str = "stack_name";
+
+/// The type's driver.
+pub(super) struct RemoteStack;
+
+fn region(facts: &Facts) -> Option<&str> {
+    facts.property("context").str_at("region_name").filter(|region| !region.is_empty())
+}
+
+async fn call(cx: &Context<'_>, method: Method, path: &str, body: Option<Value>) -> Result<Response, Failure> {
+    let mut request = Request::new(SERVICE, method, path).region(region(cx.facts));
+    request.body = body;
+    cx.cloud.call(request).await
+}
+
+/// The path of the stack, by name and id: the service redirects all others.
+fn path(facts: &Facts) -> Result<String, Failure> {
+    let name = facts.data.get(NAME).and_then(Value::as_str).unwrap_or(&facts.physical_name);
+    Ok(format!("/stacks/{}/{}", segment(name), segment(facts.require_id()?)))
+}
+
+async fn show(cx: &Context<'_>, outputs: bool) -> Result<Value, Failure> {
+    let request = Request::new(SERVICE, Method::Get, path(cx.facts)?).region(region(cx.facts));
+    let request = if outputs { request } else { request.query("resolve_outputs", "False") };
+    let mut response = cx.cloud.call(request).await?;
+    Ok(response.body.as_map_mut().and_then(|body| body.shift_remove("stack")).unwrap_or_default())
+}
+
+/// What a create and an update send.
+fn request_body(facts: &Facts) -> Result<Map, Failure> {
+    let template = template(facts).map_err(|problem| Failure::other("ValueError", problem))?;
+    let mut body = Map::from([
+        ("template".to_owned(), template),
+        ("parameters".to_owned(), facts.property("parameters").clone()),
+        ("files".to_owned(), facts.data.get("files").cloned().unwrap_or_else(|| Map::new().into())),
+        ("environment".to_owned(), Map::new().into()),
+        ("disable_rollback".to_owned(), true.into()),
+    ]);
+    let timeout = facts.property("timeout");
+    if !timeout.is_null() {
+        body.insert("timeout_mins".to_owned(), timeout.clone());
+    }
+    Ok(body)
+}
+
+fn template(facts: &Facts) -> Result<Value, String> {
+    let text = facts.property("template").as_str().unwrap_or_default();
+    kiln_yaml::parse(text).map(|document| document.value).map_err(|error| error.message)
+}
+
+fn action(operation: &Operation) -> &'static str {
+    match operation {
+        Operation::Create => "CREATE",
+        Operation::Update { .. } => "UPDATE",
+        Operation::Delete => "DELETE",
+        Operation::Check => "CHECK",
+        Operation::Suspend => "SUSPEND",
+        Operation::Resume => "RESUME",
+    }
+}
+
+fn wait() -> Step {
+    Step::wait(Value::Null, EVERY)
+}
+
+/// Asks for one of the stack's actions.
+async fn act(cx: &Context<'_>, name: &str) -> Result<Step, Failure> {
+    let body = value!({name: null});
+    call(cx, Method::Post, &format!("{}/actions", path(cx.facts)?), Some(body)).await?;
+    Ok(wait())
+}
+
+#[async_trait]
+impl Driver for RemoteStack {
+    async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
+        match operation {
+            Operation::Create => {
+                let mut body = request_body(cx.facts)?;
+                body.insert(NAME.to_owned(), cx.facts.physical_name.as_str().into());
+                let response = call(cx, Method::Post, "/stacks", Some(body.into())).await?;
+                let id = response.body.get("stack").and_then(|stack| stack.str_at("id")).unwrap_or_default();
+                Ok(wait().id(id).data(NAME, cx.facts.physical_name.as_str()))
+            }
+            Operation::Update { .. } => {
+                call(cx, Method::Put, &path(cx.facts)?, Some(request_body(cx.facts)?.into())).await?;
+                Ok(wait())
+            }
+            Operation::Delete if cx.facts.physical_id.is_none() => Ok(Step::done()),
+            Operation::Delete => match call(cx, Method::Delete, &path(cx.facts)?, None).await {
+                Ok(_) => Ok(wait()),
+                Err(failure) if failure.is_not_found() => Ok(Step::done()),
+                Err(failure) => Err(failure),
+            },
+            Operation::Check => act(cx, "check").await,
+            Operation::Suspend => act(cx, "suspend").await,
+            Operation::Resume => act(cx, "resume").await,
+        }
+    }
+
+    async fn poll(&self, cx: &Context<'_>, operation: &Operation, _: &Value) -> Result<Step, Failure> {
+        let stack = match show(cx, false).await {
+            Err(failure) if failure.is_not_found() && *operation == Operation::Delete => return Ok(Step::done()),
+            other => other?,
+        };
+        let state = stack.str_at("stack_status").unwrap_or_default();
+        let reason = stack.str_at("stack_status_reason").unwrap_or_default();
+        match state.split_once('_') {
+            Some((at, _)) if at != action(operation) => Ok(wait()),
+            Some((_, "IN_PROGRESS")) => Ok(wait()),
+            Some((_, "COMPLETE")) => Ok(Step::done()),
+            Some((_, "FAILED")) => Err(Failure::in_error(state, reason)),
+            _ => Err(Failure::unknown_status("Resource failed", state, reason)),
+        }
+    }
+
+    /// Its name is the physical one, which nothing else has.
+    async fn find(&self, cx: &Context<'_>) -> Result<Option<Step>, Failure> {
+        let name = cx.facts.physical_name.as_str();
+        let request = Request::new(SERVICE, Method::Get, "/stacks").region(region(cx.facts)).query("name", name);
+        let response = cx.cloud.call(request).await?;
+        let stacks = response.body.get("stacks").and_then(Value::as_list).unwrap_or_default();
+        let found = stacks.iter().find(|stack| stack.str_at(NAME) == Some(name));
+        Ok(found.and_then(|stack| stack.str_at("id")).map(|id| wait().id(id).data(NAME, name)))
+    }
+
+    async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
+        if cx.facts.physical_id.is_none() {
+            return Ok(Map::new());
+        }
+        let stack = match show(cx, true).await {
+            Err(failure) if failure.kind == FailureKind::NotFound => return Ok(Map::new()),
+            other => other?,
+        };
+        let outputs = || -> Map {
+            let outputs = stack.get("outputs").and_then(Value::as_list).unwrap_or_default();
+            let entry = |output: &Value| {
+                Some((output.str_at("output_key")?.to_owned(), output.get("output_value").cloned().unwrap_or_default()))
+            };
+            outputs.iter().filter_map(entry).collect()
+        };
+        Ok(names
+            .iter()
+            .filter_map(|name| match *name {
+                "stack_name" => Some((NAME.to_owned(), stack.get(NAME).cloned().unwrap_or_default())),
+                "outputs" => Some(("outputs".to_owned(), outputs().into())),
+                "show" => Some(("show".to_owned(), stack.clone())),
+                _ => None,
+            })
+            .collect())
+    }
+
+    /// A stack does not move to another region.
+    fn needs_replace(&self, change: &Change) -> bool {
+        let region = |properties: &Map| properties.get("context").and_then(|c| c.get("region_name")).cloned();
+        region(&change.before).unwrap_or_default() != region(&change.after).unwrap_or_default()
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        let context = facts.property("context");
+        for key in ["credential_secret_id", "ca_cert", "insecure"] {
+            if context.get(key).is_some_and(Value::is_truthy) {
+                let text =
+                    format!("The context's {key} is not supported yet: only regions of this cloud can be reached.");
+                return Err(Diagnostic::new("StackValidationFailed", text));
+            }
+        }
+        if facts.property("template").is_null() {
+            return Ok(());
+        }
+        template(facts).map(|_| ()).map_err(|problem| {
+            let region = region(facts).unwrap_or("None");
+            let text = format!(
+                "Failed validating stack template using Heat endpoint at region \"{region}\" due to \"{problem}\""
+            );
+            Diagnostic::new("StackValidationFailed", text)
+        })
+    }
+}
