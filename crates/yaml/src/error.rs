@@ -75,10 +75,68 @@ impl Error {
     pub(crate) fn of_parser(text: &str, error: &libyaml_safer::Error) -> Self {
         let context = error.context().zip(error.context_mark());
         match error.problem_mark() {
-            Some(mark) => Self::in_context(text, context, error.problem(), mark),
+            Some(mark) => Self::in_context(text, context, &in_pyyamls_words(error.problem(), text, mark), mark),
             None => Self { kind: ErrorKind::Syntax, message: error.to_string(), position: None },
         }
     }
+}
+
+/// The problem as PyYAML's own parser words it, which is the one that Heat asks for its messages.
+fn in_pyyamls_words(problem: &str, text: &str, mark: Mark) -> String {
+    let rest = rest_of_line(text, mark);
+    let found = found_token(rest);
+    let char = rest.chars().next().map(|c| kiln_value::text::quote(&c.to_string())).unwrap_or_default();
+    match problem {
+        "mapping values are not allowed in this context" => "mapping values are not allowed here".to_owned(),
+        "mapping keys are not allowed in this context" => "mapping keys are not allowed here".to_owned(),
+        "block sequence entries are not allowed in this context" => "sequence entries are not allowed here".to_owned(),
+        "found character that cannot start any token" => format!("found character {char} that cannot start any token"),
+        "did not find expected ',' or ']'" => format!("expected ',' or ']', but got '{found}'"),
+        "did not find expected ',' or '}'" => format!("expected ',' or '}}', but got '{found}'"),
+        "did not find expected <document start>" => format!("expected '<document start>', but found '{found}'"),
+        "did not find expected node content" => format!("expected the node content, but found '{found}'"),
+        "did not find expected key" | "did not find expected '-' indicator" => {
+            format!("expected <block end>, but found '{found}'")
+        }
+        problem => problem.to_owned(),
+    }
+}
+
+/// PyYAML's name of the token that a text begins with.
+fn found_token(text: &str) -> &'static str {
+    let before_blank =
+        |token: &str| text.strip_prefix(token).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+    match text.chars().next() {
+        None => "<stream end>",
+        Some('[') => "[",
+        Some(']') => "]",
+        Some('{') => "{",
+        Some('}') => "}",
+        Some(',') => ",",
+        Some('*') => "<alias>",
+        Some('&') => "<anchor>",
+        Some('!') => "<tag>",
+        Some(_) if before_blank("---") => "<document start>",
+        Some(_) if before_blank("...") => "<document end>",
+        Some(_) if before_blank("-") => "-",
+        Some(_) if before_blank("?") => "?",
+        Some(_) if before_blank(":") => ":",
+        Some(_) => "<scalar>",
+    }
+}
+
+/// The line from a mark on.
+fn rest_of_line(text: &str, mark: Mark) -> &str {
+    let line = line_of(text, mark);
+    let column = usize::try_from(mark.column).unwrap_or(usize::MAX);
+    line.char_indices().nth(column).and_then(|(start, _)| line.get(start..)).unwrap_or_default()
+}
+
+fn line_of(text: &str, mark: Mark) -> &str {
+    // Behind a carriage return the line feed is no break of its own.
+    let mut lines = text.split_inclusive(is_break).filter(|line| *line != "\n" || !text.contains("\r\n"));
+    let line = usize::try_from(mark.line).ok().and_then(|n| lines.nth(n)).unwrap_or_default();
+    line.trim_end_matches(is_break)
 }
 
 /// A mark as people count.
@@ -90,7 +148,7 @@ pub(crate) fn position(mark: Mark) -> Position {
 /// `in "<unicode string>", line 1, column 5:` and the line with a mark below it, as PyYAML cuts it.
 fn place(text: &str, mark: Mark) -> String {
     const MOST: usize = 75;
-    let line = usize::try_from(mark.line).ok().and_then(|n| text.split(is_break).nth(n)).unwrap_or_default();
+    let line = line_of(text, mark);
     let column = usize::try_from(mark.column).unwrap_or(0);
     let chars: Vec<char> = line.chars().collect();
     let column = column.min(chars.len());

@@ -69,7 +69,7 @@ fn errors_in_pyyamls_words() {
     );
     assert_eq!(
         refused("a: b: c\n"),
-        "mapping values are not allowed in this context\n  in \"<unicode string>\", line 1, column 5:\n    a: b: c\n        ^"
+        "mapping values are not allowed here\n  in \"<unicode string>\", line 1, column 5:\n    a: b: c\n        ^"
     );
     for text in [
         "a: [1\n",
@@ -121,4 +121,11 @@ fn every_part_has_its_place() {
     assert_eq!(item.value.start, Position { line: 3, column: 8 });
     assert_eq!(item.key.map(|key| key.start), Some(Position { line: 3, column: 5 }));
     assert_eq!(document.value, value!({"a": 1, "b": [{"é": true}]}));
+}
+
+#[test]
+fn lines_may_end_in_two_characters() {
+    let wanted =
+        "mapping values are not allowed here\n  in \"<unicode string>\", line 3, column 5:\n    b: c: d\n        ^";
+    assert_eq!(refused("a: 1\r\n\r\nb: c: d\r\n"), wanted);
 }
