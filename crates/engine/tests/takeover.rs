@@ -1,0 +1,203 @@
+//! Engines that die at any moment, on a simulated cloud: the next one finishes the work, and nothing is made twice.
+//!
+//! A seed chooses when the engine dies and which replies are lost. `KILN_SEEDS=from..to` runs others.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use kiln_cloud::{Connector, Credentials};
+use kiln_engine::{Chance, Clock, Clouds, Engine, Options, SystemClock, World, load};
+use kiln_plan::{Catalog, Sources};
+use kiln_resource::{Action, Cloud, Failure, Registry, StackId, Status};
+use kiln_store::{NewStack, Options as StoreOptions, Request, SqlStore, Stack, Store};
+use kiln_template::Files;
+use kiln_template::environment::Environment;
+use kiln_testcloud::{Action as FaultAction, Fault, Testcloud, When};
+use kiln_value::{Map, Secret};
+
+struct OneCloud(Arc<dyn Cloud>);
+
+#[async_trait]
+impl Clouds for OneCloud {
+    async fn cloud(&self, _: &Stack) -> Result<Arc<dyn Cloud>, Failure> {
+        Ok(Arc::clone(&self.0))
+    }
+}
+
+struct Bench {
+    cloud: Testcloud,
+    world: World,
+    engines: Vec<tokio::task::JoinHandle<()>>,
+}
+
+impl Bench {
+    async fn new(seed: u64) -> Self {
+        let cloud = Testcloud::builder()
+            .seed(seed)
+            .latency(Duration::from_millis(2))
+            .build_time(Duration::from_millis(60))
+            .start()
+            .await
+            .expect("a simulated cloud");
+        let demo = cloud.users().demo;
+        let transport = kiln_cloud::SharedClient::new(&kiln_cloud::TlsOptions::default()).expect("a transport");
+        let options = kiln_cloud::Options::new(cloud.auth_url().parse().expect("a URL"));
+        let connector = Connector::new(Arc::new(transport), options);
+        let credentials = Credentials::password(demo.user, demo.password, demo.project, "Default");
+        let key = Secret::new("0123456789abcdef0123456789abcdef".to_owned());
+        let store = SqlStore::open(StoreOptions::new("sqlite::memory:", key)).await.expect("a database");
+        store.migrate().await.expect("a schema");
+        let types = kiln_resource::shipped::types().expect("sound definitions");
+        let world = World {
+            store: Arc::new(store),
+            catalog: Arc::new(Catalog::new(Registry::build(types, kiln_drivers::driver_for))),
+            clouds: Arc::new(OneCloud(connector.cloud(&credentials).await)),
+            clock: Arc::new(SystemClock),
+            chance: Arc::new(Chance::seeded(seed)),
+        };
+        Self { cloud, world, engines: Vec::new() }
+    }
+
+    /// Starts an engine whose leases end soon after it dies.
+    fn start_engine(&mut self) {
+        let options =
+            Options { lease: Duration::from_millis(300), poll: Duration::from_millis(50), ..Options::default() };
+        let engine = Engine::new(options, self.world.clone());
+        self.engines.push(tokio::spawn(async move {
+            let (_keep, stop) = tokio::sync::watch::channel(false);
+            engine.run(stop).await.expect("the engine runs");
+        }));
+    }
+
+    /// As kill -9: nothing is finished, nothing given back.
+    fn kill_engines(&mut self) {
+        self.engines.drain(..).for_each(|engine| engine.abort());
+    }
+
+    async fn create(&self, template: &str) -> StackId {
+        let document = kiln_template::source::parse(template, "three-tier.yaml", usize::MAX).expect("a template");
+        let environment = Environment::from_sections(&Map::from_iter([(
+            "parameters".to_owned(),
+            kiln_value::value!({}),
+        )]))
+        .expect("an environment");
+        let sources = Sources {
+            template: document.value,
+            environment: Arc::new(environment),
+            files: Arc::new(Files(BTreeMap::new())),
+        };
+        let id = StackId(self.world.chance.uuid());
+        let stack = NewStack {
+            id,
+            name: "three-tier".to_owned(),
+            project: "demo".to_owned(),
+            parent: None,
+            root: id,
+            depth: 0,
+            action: Action::Create,
+            desired: load::texts(&sources),
+            disable_rollback: true,
+            timeout_mins: None,
+            tags: Vec::new(),
+            username: "demo".to_owned(),
+            user_id: "demo".to_owned(),
+            credentials: None,
+            user_project: None,
+            now: SystemClock.now(),
+        };
+        self.world.store.create_stack(stack).await.expect("stored");
+        id
+    }
+
+    async fn settled(&self, id: StackId) -> Stack {
+        let start = Instant::now();
+        loop {
+            let stack = self.world.store.stack(id).await.expect("read").expect("there");
+            if !stack.is_pending() {
+                return stack;
+            }
+            assert!(start.elapsed() < Duration::from_secs(60), "stuck: {stack:?}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+fn seeds() -> std::ops::Range<u64> {
+    let range = std::env::var("KILN_SEEDS").ok();
+    let parsed = range.as_deref().and_then(|range| range.split_once("..")).and_then(|(from, to)| {
+        Some(from.parse().ok()?..to.parse().ok()?)
+    });
+    parsed.unwrap_or(0..12)
+}
+
+const TEMPLATE: &str = include_str!("../../../examples/three-tier.yaml");
+
+async fn dies_and_is_replaced(seed: u64, lost_replies: bool) {
+    let mut bench = Bench::new(seed).await;
+    if lost_replies {
+        let fault = Fault {
+            service: None,
+            method: Some("POST".to_owned()),
+            path: "/".to_owned(),
+            when: When::Probability(0.15),
+            action: FaultAction::LostReply,
+        };
+        bench.cloud.faults().add(fault);
+    }
+    let before = bench.cloud.snapshot();
+    let id = bench.create(TEMPLATE).await;
+    // Dies after so many requests to the cloud, twice.
+    let mut deaths = vec![5 + seed * 7 % 60, 15 + seed * 13 % 60];
+    bench.start_engine();
+    while let Some(after) = deaths.pop() {
+        let from = bench.cloud.journal().list().len() as u64;
+        let start = Instant::now();
+        while (bench.cloud.journal().list().len() as u64) < from + after && start.elapsed() < Duration::from_secs(3) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        bench.kill_engines();
+        bench.start_engine();
+    }
+    let stack = bench.settled(id).await;
+    assert_eq!(stack.state.status, Status::Complete, "seed {seed}: {}", stack.reason);
+
+    let counts = bench.cloud.snapshot().counts();
+    let old = before.counts();
+    let made = |kind: &str| counts[kind] - old[kind];
+    for (kind, wanted) in [
+        ("networks", 1),
+        ("subnets", 1),
+        ("routers", 1),
+        ("security_groups", 2),
+        ("server_groups", 1),
+        ("servers", 2),
+        ("volumes", 1),
+        ("volume_attachments", 1),
+        ("floatingips", 1),
+    ] {
+        assert_eq!(made(kind), wanted, "seed {seed}: {kind}: {:?}", before.added_in(&bench.cloud.snapshot()));
+    }
+
+    bench.cloud.faults().clear();
+    bench.world.store.request(id, Request::new(Action::Delete, SystemClock.now())).await.expect("asked");
+    let stack = bench.settled(id).await;
+    assert_eq!(stack.state.status, Status::Complete, "seed {seed}: {}", stack.reason);
+    assert_eq!(before.added_in(&bench.cloud.snapshot()), Vec::<String>::new(), "seed {seed}: left behind");
+    bench.kill_engines();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_made_twice_when_engines_die() {
+    for seed in seeds() {
+        dies_and_is_replaced(seed, false).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_made_twice_when_replies_are_lost_too() {
+    for seed in seeds() {
+        dies_and_is_replaced(seed + 1_000, true).await;
+    }
+}
