@@ -1,0 +1,9 @@
+//! The commands, a file per noun.
+
+pub(crate) mod completion;
+pub(crate) mod demo;
+pub(crate) mod manage;
+pub(crate) mod resource_type;
+pub(crate) mod serve;
+pub(crate) mod stack;
+pub(crate) mod template;

@@ -1,0 +1,235 @@
+//! `kiln demo`: everything at once, on one machine, with a simulated cloud.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use kiln_client::{Bundle, Client, Source, StackRequest};
+use kiln_cloud::{Connector, Credentials, SharedClient, TlsOptions, Transport};
+use kiln_resource::{Method, Request};
+use kiln_testcloud::{Account, Testcloud};
+use kiln_value::{Value, text, value};
+use tokio::net::TcpListener;
+use url::Url;
+
+use super::serve::{self, Role};
+use crate::config::Config;
+use crate::connect::CloudAccess;
+use crate::failure::{Failure, Outcome};
+use crate::progress::{self, Mode, Screen, Target};
+use crate::runtime::Runtime;
+use crate::shutdown;
+
+/// The template of the demo.
+const TEMPLATE: &str = include_str!("../../../../examples/three-tier.yaml");
+/// Heat's port.
+const PORT: u16 = 8004;
+
+/// `demo`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+It starts a simulated OpenStack (Keystone, Nova, Neutron, Cinder, Glance) and Kiln's API and engine on the loopback
+interface, makes the stack of examples/three-tier.yaml there, shows how far it is, prints the outputs, and goes on
+serving, so that the openstack client or curl can ask it. Ctrl-C ends it, and nothing is left behind.
+
+Examples:
+  kiln demo
+  kiln demo --template my.yaml        your own template, in the simulated cloud
+  kiln demo --exit                    end after the outputs")]
+pub(crate) struct DemoArgs {
+    /// End when the outputs are printed
+    #[arg(long)]
+    exit: bool,
+    /// SQLite file to use and to keep [default: a temporary one]
+    #[arg(long = "keep", value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Port of the API [default: 8004, or another one if that is taken]
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+    /// Template to use instead: path or URL
+    #[arg(short, long, value_name = "TEMPLATE")]
+    template: Option<String>,
+    /// Name of the stack
+    #[arg(long, value_name = "STACK", default_value = "three-tier")]
+    name: String,
+    /// Seconds that a server or volume takes to build
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
+    build_time: f64,
+    /// How to show how far it is
+    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
+    progress: Mode,
+}
+
+/// A SQLite file that goes with the demo.
+struct Database {
+    path: PathBuf,
+    temporary: bool,
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        if self.temporary {
+            // What cannot be removed lies in the folder for such files.
+            _ = self.path.parent().map(std::fs::remove_dir_all);
+        }
+    }
+}
+
+impl DemoArgs {
+    /// Runs it.
+    pub(crate) async fn run(self) -> Outcome {
+        let build_time = Duration::try_from_secs_f64(self.build_time).context("--build-time")?;
+        let cloud = Testcloud::builder().latency(Duration::from_millis(20)).build_time(build_time).start().await;
+        let cloud = cloud.context("the simulated cloud cannot start")?;
+        let database = self.database()?;
+        let config = Config::of_options(&options(&cloud, &database));
+        let runtime = Runtime::of_service(&config).await?;
+        let listener = self.listener().await?;
+        let url = format!("http://{}", listener.local_addr().context("the port is gone")?);
+        register(&cloud, &url).await?;
+        eprintln!("Simulated OpenStack at {}, Kiln at {url}\n", cloud.auth_url());
+
+        let stop = shutdown::on_signal();
+        let serving = serve::serve(&runtime, listener, Role::Both, stop.clone());
+        let work = async {
+            let outcome = self.make(&cloud).await;
+            if outcome.is_ok() && !self.exit {
+                instructions(&cloud, &url, &self.name);
+                shutdown::stopped(stop).await;
+            }
+            outcome
+        };
+        tokio::select! {
+            ended = serving => Ok(ended?),
+            outcome = work => outcome,
+        }
+    }
+
+    fn database(&self) -> Result<Database> {
+        if let Some(file) = &self.file {
+            return Ok(Database { path: std::path::absolute(file)?, temporary: false });
+        }
+        let folder = std::env::temp_dir().join(format!("kiln-demo-{}", uuid::Uuid::new_v4().simple()));
+        std::fs::create_dir(&folder).with_context(|| folder.display().to_string())?;
+        Ok(Database { path: folder.join("kiln.db"), temporary: true })
+    }
+
+    async fn listener(&self) -> Result<TcpListener> {
+        let on = |port| TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+        match self.port {
+            Some(port) => on(port).await.with_context(|| format!("cannot listen on port {port}")),
+            None => match on(PORT).await {
+                Ok(listener) => Ok(listener),
+                Err(_) => on(0).await.context("no port is free"),
+            },
+        }
+    }
+
+    /// Makes the stack as its user would, and prints its outputs.
+    async fn make(&self, cloud: &Testcloud) -> Outcome {
+        let demo = cloud.users().demo;
+        let (transport, connector) = connector(cloud)?;
+        let access = CloudAccess::new(connector, credentials(demo));
+        let client = Client::new(Arc::clone(&transport), Arc::new(access));
+        let bundle = match &self.template {
+            Some(template) => Bundle::read(&Source::with_web(transport, false), Some(template), &[]).await?,
+            None => Bundle { template: Some(shipped()?), ..Bundle::default() },
+        };
+        let request = StackRequest { bundle, disable_rollback: Some(true), ..StackRequest::default() };
+        let id = client.create_stack(&self.name, &request).await;
+        let id = id.map_err(|error| Failure::from(error).in_template(&request.bundle))?;
+        let (target, screen) = (Target::created(&self.name, &id), Screen::new(self.progress));
+        let end = progress::follow(&client, target, &screen, Duration::from_millis(100), false).await?;
+        super::stack::ended(&self.name, &end, "CREATE")?;
+        println!("\nOutputs:");
+        let stack = client.stack(&id, true).await?;
+        let name = |output: &Value| output.str_at("output_key").unwrap_or_default().to_owned();
+        let width = stack.outputs().iter().map(|output| name(output).chars().count()).max().unwrap_or_default();
+        for output in stack.outputs() {
+            let shown = output.get("output_value").map(text::str).unwrap_or_default();
+            println!("  {:width$}  {shown}", name(output));
+        }
+        Ok(())
+    }
+}
+
+fn shipped() -> Result<Value> {
+    Ok(kiln_yaml::parse(TEMPLATE).map_err(|error| anyhow::anyhow!("{error}"))?.value)
+}
+
+/// What an operator would write into the configuration file.
+fn options(cloud: &Testcloud, database: &Database) -> Vec<(&'static str, &'static str, String)> {
+    let Account { user, password, project } = cloud.users().heat;
+    let path = kiln_value::identity::quote(&database.path.to_string_lossy(), "/");
+    vec![
+        ("database", "connection", format!("sqlite://{path}?mode=rwc")),
+        ("DEFAULT", "auth_encryption_key", uuid::Uuid::new_v4().simple().to_string()),
+        ("keystone_authtoken", "auth_url", cloud.auth_url()),
+        ("keystone_authtoken", "username", user.to_owned()),
+        ("keystone_authtoken", "password", password.to_owned()),
+        ("keystone_authtoken", "project_name", project.to_owned()),
+        ("keystone_authtoken", "region_name", cloud.region().to_owned()),
+    ]
+}
+
+fn credentials(account: Account) -> Credentials {
+    Credentials::password(account.user, account.password, account.project, "Default")
+}
+
+fn connector(cloud: &Testcloud) -> Result<(Arc<dyn Transport>, Connector)> {
+    let transport: Arc<dyn Transport> = Arc::new(SharedClient::new(&TlsOptions::default())?);
+    let mut options = kiln_cloud::Options::new(Url::parse(&cloud.auth_url())?);
+    options.region = Some(cloud.region().to_owned());
+    Ok((Arc::clone(&transport), Connector::new(transport, options)))
+}
+
+/// Makes Kiln known to the cloud, as an operator does for every service.
+async fn register(cloud: &Testcloud, url: &str) -> Result<()> {
+    let session = connector(cloud)?.1.session(credentials(cloud.users().admin));
+    let service = value!({"service": {"type": "orchestration", "name": "kiln", "enabled": true}});
+    let made = session.call(&Request::new("identity", Method::Post, "/v3/services").body(service)).await?;
+    let id = made.body.get("service").and_then(|service| service.str_at("id")).unwrap_or_default().to_owned();
+    for interface in ["public", "internal", "admin"] {
+        let endpoint = value!({"endpoint": {
+            "service_id": id.as_str(),
+            "interface": interface,
+            "region_id": (cloud.region()),
+            "url": (format!("{url}/v1/%(tenant_id)s")),
+        }});
+        session.call(&Request::new("identity", Method::Post, "/v3/endpoints").body(endpoint)).await?;
+    }
+    Ok(())
+}
+
+/// How to go on.
+fn instructions(cloud: &Testcloud, url: &str, stack: &str) {
+    let Account { user, password, project } = cloud.users().demo;
+    println!(
+        "
+Kiln goes on serving. In another terminal, with the openstack client:
+
+  export OS_AUTH_URL={auth_url} OS_IDENTITY_API_VERSION=3 OS_REGION_NAME={region} \\
+         OS_USERNAME={user} OS_PASSWORD={password} OS_PROJECT_NAME={project} \\
+         OS_USER_DOMAIN_NAME=Default OS_PROJECT_DOMAIN_NAME=Default
+  openstack stack show {stack}            # or: kiln stack show {stack}
+  openstack stack resource list {stack}
+  openstack server list
+
+or with curl:
+
+  TOKEN=$(curl -si {auth_url}/auth/tokens -H 'Content-Type: application/json' -d '{{\"auth\": {{
+    \"identity\": {{\"methods\": [\"password\"], \"password\": {{\"user\": {{\"name\": \"{user}\", \"password\": \"{password}\",
+      \"domain\": {{\"name\": \"Default\"}}}}}}}},
+    \"scope\": {{\"project\": {{\"name\": \"{project}\", \"domain\": {{\"name\": \"Default\"}}}}}}}}}}' \\
+    | tr -d '\\r' | sed -n 's/^x-subject-token: //Ip')
+  PROJECT=$(curl -s {auth_url}/auth/projects -H \"X-Auth-Token: $TOKEN\" | sed 's/.*\"id\": *\"\\([^\"]*\\)\".*/\\1/')
+  curl -s {url}/v1/$PROJECT/stacks -H \"X-Auth-Token: $TOKEN\"
+
+Ctrl-C ends it.",
+        auth_url = cloud.auth_url(),
+        region = cloud.region(),
+    );
+}

@@ -1,0 +1,129 @@
+//! `kiln resource-type …`: the commands of `openstack orchestration resource type …`.
+
+use clap::{Args, Subcommand, ValueEnum};
+use kiln_client::{Dialect, parameters};
+use kiln_value::{Value, text};
+
+use super::stack::entries;
+use crate::connect::Connection;
+use crate::failure::{Failure, Outcome, nearest};
+use crate::output::{Cell, Format, List, OutputArgs};
+
+/// What a template can be made of.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ResourceTypeCommand {
+    /// List the resource types
+    List(ListArgs),
+    /// Show the properties and attributes of a resource type, or a template made of it
+    Show(ShowArgs),
+}
+
+impl ResourceTypeCommand {
+    /// Runs it.
+    pub(crate) async fn run(self, connection: &Connection) -> Outcome {
+        match self {
+            Self::List(args) => args.run(connection).await,
+            Self::Show(args) => args.run(connection).await,
+        }
+    }
+}
+
+/// `resource-type list`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  kiln resource-type list
+  kiln resource-type list --filter name='OS::Neutron::.*' -f value")]
+pub(crate) struct ListArgs {
+    /// Only types with this name (a pattern), version or support_status; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    filter: Vec<String>,
+    /// With descriptions
+    #[arg(long)]
+    long: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl ListArgs {
+    async fn run(self, connection: &Connection) -> Outcome {
+        let filters = parameters(&self.filter)?.into_iter().map(|(key, value)| (key, text::str(&value))).collect();
+        let types = connection.client.resource_types(&filters, self.long).await?;
+        let mut rows: Vec<Vec<Cell>> = Vec::with_capacity(types.len());
+        let mut sorted: Vec<(String, String)> = types.iter().map(named).collect();
+        sorted.sort();
+        for (name, description) in sorted {
+            rows.push(if self.long { vec![name.into(), description.into()] } else { vec![name.into()] });
+        }
+        let mut columns = vec!["Resource Type".to_owned()];
+        if self.long {
+            columns.push("Description".to_owned());
+        }
+        Ok(self.output.list(List { columns, rows }, Format::Table)?)
+    }
+}
+
+/// Name and description of an item of the list.
+fn named(item: &Value) -> (String, String) {
+    match item {
+        Value::Str(name) => (name.clone(), String::new()),
+        item => {
+            let text = |key| item.str_at(key).unwrap_or_default().to_owned();
+            (text("resource_type"), text("description"))
+        }
+    }
+}
+
+/// Language of a template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Language {
+    /// Heat's own.
+    Hot,
+    /// CloudFormation's.
+    Cfn,
+}
+
+/// `resource-type show`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  kiln resource-type show OS::Nova::Server
+  kiln resource-type show OS::Nova::Server --template-type hot > server.yaml")]
+pub(crate) struct ShowArgs {
+    /// Name of the type
+    #[arg(value_name = "RESOURCE-TYPE")]
+    resource_type: String,
+    /// Print a template with one resource of this type
+    #[arg(long, value_enum, value_name = "LANGUAGE", ignore_case = true, conflicts_with = "long")]
+    template_type: Option<Language>,
+    /// With its description
+    #[arg(long)]
+    long: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl ShowArgs {
+    async fn run(self, connection: &Connection) -> Outcome {
+        let client = &connection.client;
+        let name = &self.resource_type;
+        let answer = match self.template_type {
+            Some(Language::Hot) => client.resource_type_template(name, Dialect::Hot).await,
+            Some(Language::Cfn) => client.resource_type_template(name, Dialect::Cfn).await,
+            None => client.resource_type(name, self.long).await,
+        };
+        match answer {
+            Ok(shown) => Ok(self.output.one(entries(shown), Format::Yaml)?),
+            Err(error) if error.is_not_found() => {
+                let failure = Failure::new(format!("Resource type not found: {name}"));
+                let known: Vec<String> =
+                    client.resource_types(&vec![], false).await?.iter().map(|item| named(item).0).collect();
+                Err(match nearest(name, known.iter().map(String::as_str)) {
+                    Some(near) => failure.hint(format!("did you mean {near}?")),
+                    None => failure.hint("'kiln resource-type list' shows the types there are"),
+                })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}

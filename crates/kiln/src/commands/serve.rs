@@ -1,0 +1,119 @@
+//! `kiln serve`, `kiln api`, `kiln engine`: the service.
+
+use std::net::IpAddr;
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use tokio::net::TcpListener;
+
+use crate::cli::ConfigArgs;
+use crate::config::Config;
+use crate::failure::Outcome;
+use crate::runtime::Runtime;
+use crate::shutdown::{self, Stop};
+
+/// Heat's port.
+const PORT: u16 = 8004;
+
+/// What a process does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// API and engine.
+    Both,
+    /// API only.
+    Api,
+}
+
+/// `serve` and `api`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  kiln serve --config-file /etc/kiln/kiln.conf
+  OS_DATABASE__CONNECTION=sqlite:///tmp/kiln.db kiln serve      any option as OS_<GROUP>__<OPTION>
+
+A configuration that is enough (Heat's own file works too):
+  [database]
+  connection = sqlite:///var/lib/kiln/kiln.db
+  [DEFAULT]
+  auth_encryption_key = thirty-two characters of your own
+  [keystone_authtoken]
+  auth_url = http://keystone:5000/v3
+  username = heat
+  password = ...
+  project_name = service
+
+It stops with SIGTERM or Ctrl-C: requests under way are answered, and the work that an engine has
+under way is handed over to the others at once.")]
+pub(crate) struct ServeArgs {
+    /// Configuration.
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// Address to listen on [default: [heat_api] bind_host, 0.0.0.0]
+    #[arg(long, value_name = "ADDRESS")]
+    bind_host: Option<IpAddr>,
+    /// Port to listen on [default: [heat_api] bind_port, 8004]
+    #[arg(long, value_name = "PORT")]
+    bind_port: Option<u16>,
+}
+
+impl ServeArgs {
+    /// Serves until told to stop.
+    pub(crate) async fn run(self, role: Role) -> Outcome {
+        let config = Config::load(&self.config)?;
+        let runtime = Runtime::of_service(&config).await?;
+        let listener = self.listener(&config).await?;
+        config.tell();
+        Ok(serve(&runtime, listener, role, shutdown::on_signal()).await?)
+    }
+
+    async fn listener(&self, config: &Config) -> Result<TcpListener> {
+        let host = config.text("heat_api", "bind_host").unwrap_or_else(|| "0.0.0.0".to_owned());
+        let host = self.bind_host.map_or(host, |host| host.to_string());
+        let port = self.bind_port.map_or_else(|| config.number("heat_api", "bind_port", PORT), Ok)?;
+        let listener = TcpListener::bind((host.as_str(), port)).await;
+        listener.with_context(|| format!("cannot listen on {host} port {port} ([heat_api] bind_host, bind_port)"))
+    }
+}
+
+/// Serves the API, with an engine beside it, until told to stop.
+pub(crate) async fn serve(runtime: &Runtime, listener: TcpListener, role: Role, stop: Stop) -> Result<()> {
+    let address = listener.local_addr()?;
+    tracing::info!(%address, engine = role == Role::Both, "serving");
+    let api = async {
+        let ended = runtime.api().serve(listener, shutdown::stopped(stop.clone())).await;
+        ended.context("the API ended")
+    };
+    let engine = async {
+        match role {
+            Role::Both => runtime.engine(stop.clone()).await.context("the engine ended"),
+            Role::Api => Ok(()),
+        }
+    };
+    tokio::try_join!(api, engine)?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// `engine`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Engines are equal: any number of them, on any hosts, share the work of one database. Those that stop hand their
+work over at once; that of one that dies is taken over within seconds.
+
+Example:
+  kiln engine --config-file /etc/kiln/kiln.conf")]
+pub(crate) struct EngineArgs {
+    /// Configuration.
+    #[command(flatten)]
+    config: ConfigArgs,
+}
+
+impl EngineArgs {
+    /// Works until told to stop.
+    pub(crate) async fn run(self) -> Outcome {
+        let config = Config::load(&self.config)?;
+        let runtime = Runtime::of_service(&config).await?;
+        config.tell();
+        Ok(runtime.engine(shutdown::on_signal()).await?)
+    }
+}

@@ -1,0 +1,198 @@
+//! Deleting, cancelling, checking, suspending and resuming stacks.
+
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+
+use clap::Args;
+use kiln_client::{Error, Stack, StackAction};
+
+use super::{WaitArgs, ended, of_stack};
+use crate::connect::Connection;
+use crate::failure::{Failure, Outcome};
+use crate::output::{Cell, Format, List, OutputArgs};
+use crate::progress::Target;
+
+/// `stack delete`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  kiln stack delete --wait web
+  kiln stack delete --yes web db cache")]
+pub(crate) struct DeleteArgs {
+    /// Names or ids of the stacks
+    #[arg(value_name = "STACK", required = true)]
+    stacks: Vec<String>,
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+    #[command(flatten)]
+    wait: WaitArgs,
+}
+
+impl DeleteArgs {
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        if !self.yes && !confirmed()? {
+            return Ok(());
+        }
+        let mut failures: Vec<Failure> = Vec::new();
+        let mut watched = Vec::new();
+        for stack in &self.stacks {
+            match self.ask(connection, stack).await {
+                Ok(target) => watched.extend(target.map(|target| (stack, target))),
+                Err(error) => failures.push(refused(stack, error)),
+            }
+        }
+        for (stack, target) in watched {
+            let end = self.wait.follow(connection, target, false).await?;
+            failures.extend(ended(stack, &end, "DELETE").err());
+        }
+        match failures.as_slice() {
+            [] => Ok(()),
+            _ if self.stacks.len() == 1 => Err(failures.remove(0)),
+            _ => {
+                for failure in &failures {
+                    failure.report();
+                }
+                let (count, total) = (failures.len(), self.stacks.len());
+                Err(Failure::new(format!("Unable to delete {count} of the {total} stacks.")))
+            }
+        }
+    }
+
+    async fn ask(&self, connection: &Connection, stack: &str) -> Result<Option<Target>, Error> {
+        let client = &connection.client;
+        if !self.wait.waits(connection) {
+            return client.delete_stack(stack).await.map(|()| None);
+        }
+        let target = Target::existing(client, stack, false).await?;
+        client.delete_stack(target.identity()).await?;
+        Ok(Some(target))
+    }
+}
+
+fn refused(stack: &str, error: Error) -> Failure {
+    match error.status() {
+        Some(404) => of_stack(stack)(error),
+        Some(403) => Failure::new(format!("Forbidden: {stack}")),
+        _ => error.into(),
+    }
+}
+
+/// Asks on a terminal; a script means what it says.
+fn confirmed() -> Outcome<bool> {
+    let stdin = std::io::stdin();
+    if !stdin.is_terminal() {
+        return Ok(true);
+    }
+    eprint!("Are you sure you want to delete this stack(s) [y/N]? ");
+    let unreadable = |error: std::io::Error| Failure::new(error.to_string());
+    std::io::stderr().flush().map_err(unreadable)?;
+    let mut answer = String::new();
+    stdin.lock().read_line(&mut answer).map_err(unreadable)?;
+    Ok(answer.trim().to_lowercase().starts_with('y'))
+}
+
+/// `stack check`, `suspend`, `resume`.
+#[derive(Args, Debug)]
+pub(crate) struct ActArgs {
+    /// Names or ids of the stacks
+    #[arg(value_name = "STACK", required = true)]
+    stacks: Vec<String>,
+    #[command(flatten)]
+    wait: WaitArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl ActArgs {
+    pub(super) async fn run(self, connection: &Connection, action: StackAction) -> Outcome {
+        let wanted = match action {
+            StackAction::Suspend => "SUSPEND",
+            StackAction::Resume => "RESUME",
+            StackAction::Check => "CHECK",
+            StackAction::CancelUpdate | StackAction::CancelWithoutRollback => "",
+        };
+        let mut rows = Vec::new();
+        for stack in &self.stacks {
+            rows.push(act(connection, stack, action, &self.wait, wanted).await?);
+        }
+        Ok(self.output.list(table(rows), Format::Table)?)
+    }
+}
+
+/// `stack cancel`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+An update is rolled back. With --no-rollback a create or update stops and stays as it is:
+resources that are under way still come to their end.")]
+pub(crate) struct CancelArgs {
+    /// Names or ids of the stacks
+    #[arg(value_name = "STACK", required = true)]
+    stacks: Vec<String>,
+    /// Leave the stack as it is then
+    #[arg(long)]
+    no_rollback: bool,
+    #[command(flatten)]
+    wait: WaitArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl CancelArgs {
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        let (action, allowed): (_, &[&str]) = match self.no_rollback {
+            true => (StackAction::CancelWithoutRollback, &["CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS"]),
+            false => (StackAction::CancelUpdate, &["UPDATE_IN_PROGRESS"]),
+        };
+        let mut rows = Vec::new();
+        for stack in &self.stacks {
+            let now = connection.client.stack(stack, false).await.map_err(of_stack(stack))?;
+            if !allowed.contains(&now.status()) {
+                let status = now.status().to_lowercase();
+                let failure = Failure::new(format!("Stack {stack} with status '{status}' not in cancelable state"));
+                return Err(match now.status() {
+                    "CREATE_IN_PROGRESS" => failure.hint("a create can be stopped with --no-rollback"),
+                    _ => failure,
+                });
+            }
+            rows.push(act(connection, stack, action, &self.wait, "").await?);
+        }
+        Ok(self.output.list(table(rows), Format::Table)?)
+    }
+}
+
+/// Asks for an action, waits if wanted, and gives the stack as it is then. `wanted` is the action that must come to
+/// its end; empty: any.
+async fn act(
+    connection: &Connection,
+    stack: &str,
+    action: StackAction,
+    wait: &WaitArgs,
+    wanted: &str,
+) -> Outcome<Stack> {
+    let client = &connection.client;
+    let watched = match wait.waits(connection) {
+        true => Some(Target::existing(client, stack, false).await.map_err(of_stack(stack))?),
+        false => None,
+    };
+    client.stack_action(stack, action).await.map_err(of_stack(stack))?;
+    if let Some(target) = watched {
+        let end = wait.follow(connection, target, action == StackAction::CancelUpdate).await?;
+        // What was stopped without a rollback ends in FAILED: that is what was asked for.
+        if action != StackAction::CancelWithoutRollback {
+            ended(stack, &end, wanted)?;
+        }
+    }
+    client.stack(stack, false).await.map_err(of_stack(stack))
+}
+
+fn table(stacks: Vec<Stack>) -> List {
+    let columns = [
+        ("ID", "id"),
+        ("Stack Name", "stack_name"),
+        ("Stack Status", "stack_status"),
+        ("Creation Time", "creation_time"),
+        ("Updated Time", "updated_time"),
+    ];
+    let row = |stack: &Stack| columns.iter().map(|(_, key)| Cell::from(stack.value().get(key).cloned())).collect();
+    List { columns: columns.iter().map(|(name, _)| (*name).to_owned()).collect(), rows: stacks.iter().map(row).collect() }
+}

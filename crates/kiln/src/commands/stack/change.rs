@@ -1,0 +1,198 @@
+//! Making and changing stacks.
+
+use clap::{Args, ValueEnum};
+use kiln_client::{Bundle, StackRequest, file_parameters, parameters};
+
+use super::{WaitArgs, ended, of_stack, show};
+use crate::connect::Connection;
+use crate::failure::Outcome;
+use crate::output::{Cell, Format, Look, One, OutputArgs};
+use crate::progress::Target;
+
+/// What a stack is made of.
+#[derive(Args, Clone, Debug)]
+struct Content {
+    /// Environment: path or URL; may be repeated, later ones count more
+    #[arg(short, long, value_name = "ENVIRONMENT")]
+    environment: Vec<String>,
+    /// Value of a parameter; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    parameter: Vec<String>,
+    /// Value of a parameter from a file; may be repeated
+    #[arg(long, value_name = "KEY=FILE")]
+    parameter_file: Vec<String>,
+    /// Minutes that it may take
+    #[arg(long, value_name = "MINUTES")]
+    timeout: Option<i64>,
+    /// Tags of the stack
+    #[arg(long, value_name = "TAG1,TAG2…")]
+    tags: Option<String>,
+}
+
+impl Content {
+    async fn request(&self, connection: &Connection, template: Option<&str>) -> Outcome<StackRequest> {
+        let mut values = parameters(&self.parameter)?;
+        values.extend(file_parameters(&connection.source, &self.parameter_file, template).await?);
+        Ok(StackRequest {
+            bundle: Bundle::read(&connection.source, template, &self.environment).await?,
+            parameters: values,
+            timeout_mins: self.timeout,
+            tags: self.tags.clone(),
+            ..StackRequest::default()
+        })
+    }
+}
+
+/// `stack create`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  kiln stack create -t web.yaml --parameter flavor=m1.small --wait web
+  kiln stack create -t web.yaml -e production.yaml --enable-rollback web
+  kiln stack create -t web.yaml --dry-run web        what would be made
+  kiln --local stack create -t web.yaml web          with no service at all")]
+pub(crate) struct CreateArgs {
+    /// Name of the stack
+    #[arg(value_name = "STACK-NAME")]
+    name: String,
+    /// Template: path or URL
+    #[arg(short, long, value_name = "TEMPLATE")]
+    template: String,
+    #[command(flatten)]
+    content: Content,
+    /// If it fails, take away what was made
+    #[arg(long)]
+    enable_rollback: bool,
+    /// Stop before this resource until its hook is cleared; may be repeated, 'nested/inner' for nested stacks
+    #[arg(long, value_name = "RESOURCE")]
+    pre_create: Vec<String>,
+    /// Only show what would be made
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    wait: WaitArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl CreateArgs {
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        let mut request = self.content.request(connection, Some(&self.template)).await?;
+        request.bundle.set_hooks(&self.pre_create, "pre-create");
+        request.disable_rollback = Some(!self.enable_rollback);
+        if self.dry_run {
+            let stack = connection.client.preview_stack(&self.name, &request).await?;
+            return Ok(self.output.one(preview(&stack), Format::Table)?);
+        }
+        let id = connection.client.create_stack(&self.name, &request).await?;
+        if self.wait.waits(connection) {
+            let target = Target::created(&self.name, &id);
+            let end = self.wait.follow(connection, target, self.enable_rollback).await?;
+            ended(&self.name, &end, "CREATE")?;
+        }
+        show::short(connection, &id, &self.output).await
+    }
+}
+
+/// The columns of a preview, sorted by name as `openstack stack create --dry-run` shows them.
+fn preview(stack: &kiln_client::Stack) -> One {
+    let mut one: One = Vec::new();
+    for (name, value) in stack.entries().into_iter().flatten() {
+        let look = match name.as_str() {
+            "description" | "template_description" | "stack_status_reason" => Look::Wrapped,
+            "parameters" | "outputs" | "resources" => Look::Json,
+            "links" => Look::Links,
+            _ => Look::Plain,
+        };
+        one.push((name.clone(), Cell::with(value, look)));
+    }
+    one.sort_by(|(a, _), (b, _)| a.cmp(b));
+    one
+}
+
+/// What to do with the rollback setting of a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Rollback {
+    /// Put the stack back if an update fails.
+    Enabled,
+    /// Leave it as it is.
+    Disabled,
+    /// As it was.
+    Keep,
+}
+
+/// `stack update`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  kiln stack update -t web.yaml --wait web
+  kiln stack update --existing --parameter flavor=m1.large web    only this parameter changes
+  kiln stack update -t web.yaml --dry-run web                     what would change, and what would be replaced")]
+pub(crate) struct UpdateArgs {
+    /// Name or id of the stack
+    #[arg(value_name = "STACK")]
+    stack: String,
+    /// Template: path or URL
+    #[arg(short, long, value_name = "TEMPLATE", required_unless_present = "existing")]
+    template: Option<String>,
+    #[command(flatten)]
+    content: Content,
+    /// Keep the template, environment and parameters of the stack where nothing else is given
+    #[arg(long)]
+    existing: bool,
+    /// Return a parameter to its default; may be repeated, with --existing
+    #[arg(long, value_name = "PARAMETER")]
+    clear_parameter: Vec<String>,
+    /// What happens if it fails
+    #[arg(long, value_enum, value_name = "HOW", default_value = "keep")]
+    rollback: Rollback,
+    /// Stop before this resource until its hook is cleared; may be repeated
+    #[arg(long, value_name = "RESOURCE")]
+    pre_update: Vec<String>,
+    /// Compare with what is really there, and mend it
+    #[arg(long)]
+    converge: bool,
+    /// Only show what would change
+    #[arg(long)]
+    dry_run: bool,
+    /// Show nested stacks too, with --dry-run
+    #[arg(long, requires = "dry_run")]
+    show_nested: bool,
+    #[command(flatten)]
+    wait: WaitArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl UpdateArgs {
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        let mut request = self.content.request(connection, self.template.as_deref()).await?;
+        request.bundle.set_hooks(&self.pre_update, "pre-update");
+        request.existing = self.existing;
+        request.clear_parameters.clone_from(&self.clear_parameter);
+        request.converge = self.converge;
+        request.disable_rollback = match self.rollback {
+            Rollback::Enabled => Some(false),
+            Rollback::Disabled => Some(true),
+            Rollback::Keep => None,
+        };
+        let client = &connection.client;
+        if self.dry_run {
+            let changes = client.preview_update(&self.stack, &request, self.show_nested).await;
+            let mut changes = changes.map_err(of_stack(&self.stack))?;
+            changes.sort_keys();
+            let one = changes.into_iter().map(|(name, value)| (name, Cell::with(value, Look::Json)));
+            return Ok(self.output.one(one.collect(), Format::Table)?);
+        }
+        let watched = match self.wait.waits(connection) {
+            true => Some(Target::existing(client, &self.stack, true).await.map_err(of_stack(&self.stack))?),
+            false => None,
+        };
+        client.update_stack(&self.stack, &request).await.map_err(of_stack(&self.stack))?;
+        if let Some(target) = watched {
+            let end = self.wait.follow(connection, target, self.rollback != Rollback::Disabled).await?;
+            ended(&self.stack, &end, "UPDATE")?;
+        }
+        show::short(connection, &self.stack, &self.output).await
+    }
+}

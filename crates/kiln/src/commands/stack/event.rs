@@ -1,0 +1,226 @@
+//! What happened to a stack.
+
+use std::collections::HashMap;
+use std::io::Write as _;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use kiln_client::{Event, EventFilter};
+use kiln_value::Value;
+
+use super::{StackArg, filters, list, of_stack};
+use crate::connect::Connection;
+use crate::failure::{Failure, Outcome};
+use crate::output::{Cell, Format, List, Look, OutputArgs};
+
+/// Seconds between two looks for new events.
+const FOLLOW: Duration = Duration::from_secs(2);
+
+/// `stack event …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum EventCommand {
+    /// List events, oldest first
+    List(ListArgs),
+    /// Show an event with the resource's properties then
+    Show(ShowArgs),
+}
+
+impl EventCommand {
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        match self {
+            Self::List(args) => args.run(connection).await,
+            Self::Show(args) => args.run(connection).await,
+        }
+    }
+}
+
+/// `stack event list`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  kiln stack event list web                        as a log
+  kiln stack event list --nested-depth 3 web -f json
+  kiln stack event list --resource server --filter resource_status=FAILED web
+  kiln stack event list --follow web               until Ctrl-C")]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    stack: StackArg,
+    /// Only of this resource
+    #[arg(long, value_name = "RESOURCE", conflicts_with = "nested_depth")]
+    resource: Option<String>,
+    /// Only events with this property; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    filter: Vec<String>,
+    /// At most so many
+    #[arg(long, value_name = "COUNT")]
+    limit: Option<u64>,
+    /// Only events behind this one, by id
+    #[arg(long, value_name = "ID")]
+    marker: Option<String>,
+    /// Events of nested stacks too, down to this depth
+    #[arg(long, value_name = "DEPTH", default_value_t = 0, hide_default_value = true)]
+    nested_depth: u32,
+    /// Sort by this key, ':desc' downwards; may be repeated; ':desc' alone is by time
+    #[arg(long, value_name = "KEY[:DIRECTION]")]
+    sort: Vec<String>,
+    /// Go on until Ctrl-C
+    #[arg(long)]
+    follow: bool,
+}
+
+impl ListArgs {
+    async fn run(self, connection: &Connection) -> Outcome {
+        let StackArg { stack, output } = &self.stack;
+        let mut order = Vec::new();
+        for sort in &self.sort {
+            match sort.strip_prefix(':') {
+                Some(direction) => order.push(format!("event_time:{direction}")),
+                None => order.push(sort.clone()),
+            }
+        }
+        let mut filter = EventFilter {
+            resource: self.resource.clone(),
+            nested_depth: self.nested_depth,
+            properties: filters(&self.filter)?,
+            marker: self.marker.clone(),
+            limit: self.limit,
+            sort_keys: vec![],
+            descending: order.first().is_some_and(|first| first.ends_with(":desc")),
+        };
+        let log = output.format.is_none_or(|format| format == Format::Log);
+        if self.follow {
+            if !log {
+                return Err(Failure::new("--follow can only be specified with --format log"));
+            }
+            return follow(connection, stack, filter).await;
+        }
+        filter.sort_keys = self.sort.iter().filter_map(|sort| sort.split(':').next()).filter(|key| !key.is_empty()).map(str::to_owned).collect();
+        let events = connection.client.events(stack, &filter).await.map_err(of_stack(stack))?;
+        let mut values: Vec<&Value> = events.iter().map(Event::value).collect();
+        list::sort(&mut values, &order.join(","))?;
+        let events: Vec<Event> = values.into_iter().cloned().map(Event).collect();
+        if log {
+            write(&mut Paths::default(), &events);
+            return Ok(());
+        }
+        Ok(output.list(table(&events, stack, self.nested_depth > 0), Format::Table)?)
+    }
+}
+
+fn table(events: &[Event], stack: &str, nested: bool) -> List {
+    let mut columns = vec!["id", "resource_status", "resource_status_reason", "event_time", "physical_resource_id"];
+    if nested {
+        columns.push("stack_name");
+    }
+    if !events.is_empty() {
+        columns.insert(0, "resource_name");
+        columns.push("logical_resource_id");
+    }
+    let cell = |event: &Event, name: &str| match name {
+        "stack_name" => Cell::from(event.stack_name().unwrap_or(stack)),
+        name => Cell::from(event.value().get(name).cloned()),
+    };
+    let rows = events.iter().map(|event| columns.iter().map(|name| cell(event, name)).collect()).collect();
+    List { rows, columns: columns.into_iter().map(str::to_owned).collect() }
+}
+
+async fn follow(connection: &Connection, stack: &str, mut filter: EventFilter) -> Outcome {
+    let mut paths = Paths::default();
+    loop {
+        let events = connection.client.events(stack, &filter).await.map_err(of_stack(stack))?;
+        if let Some(last) = events.last() {
+            filter.marker = Some(last.id().to_owned());
+            write(&mut paths, &events);
+        }
+        tokio::select! {
+            () = tokio::time::sleep(FOLLOW) => {}
+            _ = tokio::signal::ctrl_c() => return Ok(()),
+        }
+    }
+}
+
+fn write(paths: &mut Paths, events: &[Event]) {
+    let mut out = std::io::stdout().lock();
+    for event in events {
+        let (time, id) = (event.time().replace('T', " "), event.id());
+        let (path, status, reason) = (paths.of(event), event.status(), event.reason());
+        // A reader that has gone away, as `head`, needs no more.
+        if writeln!(out, "{time} {id} [{path}]: {status}  {reason}").is_err() {
+            return;
+        }
+    }
+}
+
+/// The ways to resources through nested stacks, learnt from events as python-heatclient does: `group.0.server`.
+#[derive(Default)]
+struct Paths {
+    /// By id of a nested stack or its name: the stack and name of the resource it stands for.
+    parents: HashMap<String, (String, String)>,
+}
+
+impl Paths {
+    fn of(&mut self, event: &Event) -> String {
+        let (stack, name, physical) = (event.stack_id(), event.resource_name(), event.physical_id());
+        if stack.is_empty() {
+            return name.to_owned();
+        }
+        let own = event.is_of_stack();
+        if own {
+            self.parents.insert(stack.to_owned(), (stack.to_owned(), name.to_owned()));
+        } else if !physical.is_empty() && event.status() == "CREATE_IN_PROGRESS" {
+            self.parents.insert(physical.to_owned(), (stack.to_owned(), name.to_owned()));
+        }
+        let mut path = if own || name.is_empty() { vec![] } else { vec![name.to_owned()] };
+        self.lead(&mut path, stack);
+        path.reverse();
+        path.join(".")
+    }
+
+    fn lead(&self, path: &mut Vec<String>, stack: &str) {
+        // Ends loops that a foreign service might tell of.
+        const DEEPEST: usize = 64;
+        let Some((stack, name)) = self.parents.get(stack) else { return };
+        match self.parents.get(name) {
+            // The event of a nested stack itself bears the stack's name, which leads to the resource.
+            Some((parent, resource)) if path.len() < DEEPEST => {
+                path.push(resource.clone());
+                if parent != stack {
+                    self.lead(path, parent);
+                }
+            }
+            _ if !name.is_empty() => path.push(name.clone()),
+            _ => {}
+        }
+    }
+}
+
+/// `stack event show`.
+#[derive(Args, Debug)]
+pub(crate) struct ShowArgs {
+    /// Name or id of the stack
+    #[arg(value_name = "STACK")]
+    stack: String,
+    /// Name of the resource
+    #[arg(value_name = "RESOURCE")]
+    resource: String,
+    /// Id of the event
+    #[arg(value_name = "EVENT")]
+    event: String,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl ShowArgs {
+    async fn run(self, connection: &Connection) -> Outcome {
+        let event = connection.client.event(&self.stack, &self.resource, &self.event).await?;
+        let one = event.entries().into_iter().flatten().map(|(name, value)| {
+            let look = match name.as_str() {
+                "links" => Look::Links,
+                "resource_properties" => Look::Json,
+                _ => Look::Plain,
+            };
+            (name.clone(), Cell::with(value, look))
+        });
+        Ok(self.output.one(one.collect(), Format::Table)?)
+    }
+}

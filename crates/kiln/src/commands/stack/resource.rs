@@ -1,0 +1,329 @@
+//! What a stack is made of.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use kiln_client::{Client, Error, Resource};
+use kiln_value::Value;
+
+use super::{StackArg, filters, of_stack, show};
+use crate::connect::Connection;
+use crate::failure::{Failure, Outcome, nearest};
+use crate::output::{Cell, Format, List, OutputArgs};
+
+/// `stack resource …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ResourceCommand {
+    /// List the resources
+    List(ListArgs),
+    /// Show a resource with its attributes
+    Show(ShowArgs),
+    /// Print the metadata of a resource
+    Metadata(OneArgs),
+    /// Send a signal to a resource
+    Signal(SignalArgs),
+    /// Have a resource replaced by the next update
+    #[command(subcommand)]
+    Mark(MarkCommand),
+}
+
+/// `stack resource mark …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum MarkCommand {
+    /// Mark a resource as unhealthy, or healthy again with --reset
+    Unhealthy(MarkArgs),
+}
+
+impl ResourceCommand {
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        match self {
+            Self::List(args) => args.run(connection).await,
+            Self::Show(args) => args.run(connection).await,
+            Self::Metadata(args) => args.metadata(connection).await,
+            Self::Signal(args) => args.run(connection).await,
+            Self::Mark(MarkCommand::Unhealthy(args)) => args.run(connection).await,
+        }
+    }
+}
+
+/// `stack resource list`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  kiln stack resource list web
+  kiln stack resource list -n 5 --filter status=FAILED web
+  kiln stack resource list -n 5 -f dot web | dot -Tsvg > web.svg")]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    stack: StackArg,
+    /// More columns
+    #[arg(long)]
+    long: bool,
+    /// Resources of nested stacks too, down to this depth
+    #[arg(short, long, value_name = "DEPTH", default_value_t = 0, hide_default_value = true)]
+    nested_depth: u32,
+    /// Only resources with this name, status, type, action, id or physical_resource_id; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    filter: Vec<String>,
+}
+
+impl ListArgs {
+    async fn run(self, connection: &Connection) -> Outcome {
+        let StackArg { stack, output } = &self.stack;
+        let resources = connection.client.resources(stack, self.nested_depth, self.long, &filters(&self.filter)?).await;
+        let resources = resources.map_err(of_stack(stack))?;
+        if output.format == Some(Format::Dot) {
+            print!("{}", graph(&resources));
+            return Ok(());
+        }
+        let mut columns = vec!["resource_name", "physical_resource_id", "resource_type", "resource_status", "updated_time"];
+        if self.nested_depth > 0 || self.long {
+            columns.push("stack_name");
+        }
+        let cell = |resource: &Resource, name: &str| match name {
+            "stack_name" => Cell::from(resource.stack_name()),
+            name => Cell::from(resource.value().get(name).cloned()),
+        };
+        let rows = resources.iter().map(|resource| columns.iter().map(|name| cell(resource, name)).collect()).collect();
+        let list = List { rows, columns: columns.into_iter().map(str::to_owned).collect() };
+        Ok(output.list(list, Format::Table)?)
+    }
+}
+
+/// The graph of resources for Graphviz: who needs whom, nested stacks as clusters.
+fn graph(resources: &[Resource]) -> String {
+    let ids: HashMap<(&str, &str), String> =
+        resources.iter().enumerate().map(|(i, r)| ((r.stack_id(), r.name()), format!("r{i}"))).collect();
+    let nested = |r: &Resource| r.nested().and_then(|n| n.rsplit('/').next()).map(str::to_owned);
+    let inner: Vec<String> = resources.iter().filter_map(nested).collect();
+    let mut out = String::from("digraph G {\n  graph [fontsize=10 fontname=\"Verdana\" compound=true rankdir=LR]\n");
+    let node = |out: &mut String, indent: &str, r: &Resource| {
+        let id = ids.get(&(r.stack_id(), r.name())).cloned().unwrap_or_default();
+        let style = if r.status().ends_with("FAILED") { " style=filled color=red" } else { "" };
+        let (name, kind) = (r.name().replace('"', "\\\""), r.kind().replace('"', "\\\""));
+        _ = writeln!(out, "{indent}{id} [label=\"{name}\\n{kind}\"{style}];");
+    };
+    for resource in resources.iter().filter(|r| !inner.iter().any(|id| id == r.stack_id())) {
+        node(&mut out, "  ", resource);
+    }
+    for owner in resources {
+        let Some(stack) = nested(owner) else { continue };
+        let members: Vec<&Resource> = resources.iter().filter(|r| r.stack_id() == stack).collect();
+        let Some(first) = members.first() else { continue };
+        _ = writeln!(out, "  subgraph cluster_{} {{\n    label=\"{}\";", stack.replace('-', "_"), owner.name());
+        for member in &members {
+            node(&mut out, "    ", member);
+        }
+        out.push_str("  }\n");
+        let id = |r: &Resource| ids.get(&(r.stack_id(), r.name())).cloned().unwrap_or_default();
+        let cluster = stack.replace('-', "_");
+        _ = writeln!(out, "  {} -> {} [color=dimgray lhead=cluster_{cluster} arrowhead=none];", id(owner), id(first));
+    }
+    for resource in resources {
+        let needed_by = resource.value().get("required_by").and_then(Value::as_list).unwrap_or_default();
+        for other in needed_by.iter().filter_map(Value::as_str) {
+            let from = ids.get(&(resource.stack_id(), resource.name()));
+            if let (Some(from), Some(to)) = (from, ids.get(&(resource.stack_id(), other))) {
+                _ = writeln!(out, "  {from} -> {to};");
+            }
+        }
+    }
+    out.push_str("}\n");
+    out
+}
+
+/// A resource of a stack.
+#[derive(Args, Debug)]
+pub(crate) struct OneArgs {
+    /// Name or id of the stack
+    #[arg(value_name = "STACK")]
+    stack: String,
+    /// Name of the resource
+    #[arg(value_name = "RESOURCE")]
+    resource: String,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl OneArgs {
+    async fn metadata(self, connection: &Connection) -> Outcome {
+        let metadata = connection.client.resource_metadata(&self.stack, &self.resource).await;
+        let metadata = match metadata {
+            Ok(metadata) => metadata,
+            Err(error) => return Err(not_found(&connection.client, &self.stack, &self.resource, error).await),
+        };
+        Ok(self.output.one(show::entries(metadata), Format::Json)?)
+    }
+}
+
+/// `stack resource show`.
+#[derive(Args, Debug)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    one: OneArgs,
+    /// Show this attribute too; may be repeated
+    #[arg(long, value_name = "ATTRIBUTE")]
+    with_attr: Vec<String>,
+}
+
+impl ShowArgs {
+    async fn run(self, connection: &Connection) -> Outcome {
+        let OneArgs { stack, resource, output } = self.one;
+        match connection.client.resource(&stack, &resource, &self.with_attr).await {
+            Ok(shown) => Ok(output.one(show::entries(shown.0), Format::Table)?),
+            Err(error) => Err(not_found(&connection.client, &stack, &resource, error).await),
+        }
+    }
+}
+
+/// The failure of a call on a resource, with the name that may have been meant.
+async fn not_found(client: &Client, stack: &str, resource: &str, error: Error) -> Failure {
+    if !error.is_not_found() {
+        return error.into();
+    }
+    let failure = Failure::new(format!("Stack or resource not found: {stack} {resource}"));
+    let Ok(known) = client.resources(stack, 0, false, &vec![]).await else { return failure };
+    match nearest(resource, known.iter().map(Resource::name)) {
+        Some(near) => failure.hint(format!("did you mean {near}?")),
+        None => failure,
+    }
+}
+
+/// `stack resource signal`.
+#[derive(Args, Debug)]
+pub(crate) struct SignalArgs {
+    /// Name or id of the stack
+    #[arg(value_name = "STACK")]
+    stack: String,
+    /// Name of the resource
+    #[arg(value_name = "RESOURCE")]
+    resource: String,
+    /// JSON to send
+    #[arg(long, value_name = "JSON", conflicts_with = "data_file")]
+    data: Option<String>,
+    /// File with the JSON to send
+    #[arg(long, value_name = "FILE")]
+    data_file: Option<PathBuf>,
+}
+
+impl SignalArgs {
+    async fn run(self, connection: &Connection) -> Outcome {
+        let text = match (self.data, &self.data_file) {
+            (Some(text), _) => Some(text),
+            (None, Some(file)) => {
+                let read = std::fs::read_to_string(file);
+                Some(read.map_err(|error| Failure::new(format!("{}: {error}", file.display())))?)
+            }
+            (None, None) => None,
+        };
+        let data = match text {
+            Some(text) => {
+                let wrong = |error| Failure::new(format!("Data should be in JSON format: {error}"));
+                let value: Value = serde_json::from_str(&text).map_err(wrong)?;
+                if value.as_map().is_none() {
+                    return Err(Failure::new("Data should be a JSON dict"));
+                }
+                Some(value)
+            }
+            None => None,
+        };
+        match connection.client.signal(&self.stack, &self.resource, data.as_ref()).await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(not_found(&connection.client, &self.stack, &self.resource, error).await),
+        }
+    }
+}
+
+/// `stack resource mark unhealthy`.
+#[derive(Args, Debug)]
+pub(crate) struct MarkArgs {
+    /// Name or id of the stack
+    #[arg(value_name = "STACK")]
+    stack: String,
+    /// Name of the resource
+    #[arg(value_name = "RESOURCE")]
+    resource: String,
+    /// Why
+    #[arg(value_name = "REASON", default_value = "", hide_default_value = true)]
+    reason: String,
+    /// Mark it as healthy again
+    #[arg(long)]
+    reset: bool,
+}
+
+impl MarkArgs {
+    async fn run(self, connection: &Connection) -> Outcome {
+        let client = &connection.client;
+        match client.mark_unhealthy(&self.stack, &self.resource, !self.reset, &self.reason).await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(not_found(client, &self.stack, &self.resource, error).await),
+        }
+    }
+}
+
+/// `stack failures …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum FailuresCommand {
+    /// List the failed resources, down to those that made the others fail
+    List(FailuresArgs),
+}
+
+/// `stack failures list`.
+#[derive(Args, Debug)]
+pub(crate) struct FailuresArgs {
+    /// Name or id of the stack
+    #[arg(value_name = "STACK")]
+    stack: String,
+    /// Whole reasons, not only their last lines
+    #[arg(long)]
+    long: bool,
+}
+
+impl FailuresCommand {
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        let Self::List(FailuresArgs { stack, long }) = self;
+        let shown = connection.client.stack(&stack, false).await.map_err(of_stack(&stack))?;
+        if !shown.status().ends_with("FAILED") {
+            return Ok(());
+        }
+        let resources = connection.client.resources(shown.id(), u32::from(u8::MAX), false, &vec![]).await?;
+        let below = |r: &Resource| -> Vec<&Resource> {
+            let nested = r.nested().and_then(|n| n.rsplit('/').next()).unwrap_or_default().to_owned();
+            resources.iter().filter(|other| other.stack_id() == nested && !nested.is_empty()).collect()
+        };
+        let top = resources.iter().filter(|r| r.stack_id() == shown.id()).collect();
+        let mut waiting: Vec<(String, Vec<&Resource>)> = vec![(shown.name().to_owned(), top)];
+        while let Some((path, level)) = waiting.pop() {
+            for resource in level.into_iter().filter(|r| r.status().ends_with("FAILED")) {
+                let path = format!("{path}.{}", resource.name());
+                let inner = below(resource);
+                if inner.iter().any(|r| r.status().ends_with("FAILED")) {
+                    waiting.push((path, inner));
+                } else {
+                    print!("{}", failed(&path, resource, long));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A failed resource in the layout of `openstack stack failures list`.
+fn failed(path: &str, resource: &Resource, long: bool) -> String {
+    const SHOWN: usize = 10;
+    let mut lines: Vec<&str> = resource.reason().lines().collect();
+    if !long && lines.len() > SHOWN {
+        lines.drain(..lines.len() - SHOWN);
+        lines.insert(0, "...");
+    }
+    let reason: Vec<String> = lines.iter().map(|line| format!("    {line}")).collect();
+    format!(
+        "{path}:\n  resource_type: {}\n  physical_resource_id: {}\n  status: {}\n  status_reason: |\n{}\n",
+        resource.kind(),
+        resource.physical_id(),
+        resource.status(),
+        reason.join("\n"),
+    )
+}

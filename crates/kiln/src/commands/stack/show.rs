@@ -1,0 +1,121 @@
+//! Showing a stack and what it was made of.
+
+use clap::{Args, Subcommand};
+use kiln_value::Value;
+
+use super::{StackArg, of_stack};
+use crate::connect::Connection;
+use crate::failure::Outcome;
+use crate::output::{Cell, Format, Look, One, OutputArgs};
+
+/// The columns that come first, and all of them after a create or update.
+const FIRST: [&str; 7] = [
+    "id",
+    "stack_name",
+    "description",
+    "creation_time",
+    "updated_time",
+    "stack_status",
+    "stack_status_reason",
+];
+
+/// `stack show`.
+#[derive(Args, Debug)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    stack: StackArg,
+    /// Leave out the values of outputs, which may take long
+    #[arg(long)]
+    no_resolve_outputs: bool,
+}
+
+impl ShowArgs {
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        let StackArg { stack, output } = self.stack;
+        let answer = connection.client.stack(&stack, !self.no_resolve_outputs).await.map_err(of_stack(&stack))?;
+        let mut columns: Vec<&str> = FIRST.to_vec();
+        columns.push("parameters");
+        if !self.no_resolve_outputs {
+            columns.push("outputs");
+        }
+        columns.push("links");
+        let rest = answer.entries().into_iter().flat_map(|entries| entries.keys().map(String::as_str));
+        for name in rest.filter(|name| *name != "template_description") {
+            if !columns.contains(&name) {
+                columns.push(name);
+            }
+        }
+        let look = if output.format.is_none_or(|format| format == Format::Table) { Look::Yaml } else { Look::Json };
+        Ok(output.one(pick(answer.value(), &columns, look), Format::Table)?)
+    }
+}
+
+/// The first columns of a stack, as create and update print them.
+pub(super) async fn short(connection: &Connection, stack: &str, output: &OutputArgs) -> Outcome {
+    let answer = connection.client.stack(stack, false).await.map_err(of_stack(stack))?;
+    Ok(output.one(pick(answer.value(), &FIRST, Look::Yaml), Format::Table)?)
+}
+
+fn pick(stack: &Value, columns: &[&str], look: Look) -> One {
+    let cell = |name: &&str| {
+        let value = stack.get(name).cloned().unwrap_or_else(|| "".into());
+        let look = if matches!(*name, "parameters" | "outputs" | "links" | "tags") { look } else { Look::Plain };
+        ((*name).to_owned(), Cell::with(value, look))
+    };
+    columns.iter().map(cell).collect()
+}
+
+/// `stack template …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TemplateCommand {
+    /// Print the template
+    Show(StackArg),
+}
+
+impl TemplateCommand {
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        let Self::Show(StackArg { stack, output }) = self;
+        let template = connection.client.stack_template(&stack).await.map_err(of_stack(&stack))?;
+        Ok(output.one(entries(template), Format::Yaml)?)
+    }
+}
+
+/// `stack environment …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum EnvironmentCommand {
+    /// Print the environment
+    Show(StackArg),
+}
+
+impl EnvironmentCommand {
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        let Self::Show(StackArg { stack, output }) = self;
+        let environment = connection.client.stack_environment(&stack).await.map_err(of_stack(&stack))?;
+        let sections = ["parameters", "resource_registry", "parameter_defaults"];
+        let cells = sections.iter().filter_map(|name| Some(((*name).to_owned(), environment.get(name)?.into())));
+        Ok(output.one(cells.collect(), Format::Yaml)?)
+    }
+}
+
+/// `stack file …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum FileCommand {
+    /// Print the files
+    List(StackArg),
+}
+
+impl FileCommand {
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        let Self::List(StackArg { stack, output }) = self;
+        let files = connection.client.stack_files(&stack).await.map_err(of_stack(&stack))?;
+        Ok(output.one(vec![("files".into(), files.into())], Format::Yaml)?)
+    }
+}
+
+/// The entries of a map as names and values.
+pub(crate) fn entries(value: Value) -> One {
+    match value {
+        Value::Map(entries) => entries.into_iter().map(|(name, value)| (name, value.into())).collect(),
+        other => vec![("value".into(), other.into())],
+    }
+}

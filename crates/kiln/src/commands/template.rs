@@ -1,0 +1,225 @@
+//! `kiln template …`: the commands of `openstack orchestration template …`, and validation without a service.
+
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use kiln_client::{Bundle, Place, parameters};
+use kiln_plan::{Blueprint, Rules, Sources};
+use kiln_resource::translation::Answers;
+use kiln_template::constraint::AcceptAll;
+use kiln_template::environment::{self, Environment};
+use kiln_template::{Files, Release};
+use kiln_value::{Diagnostic, Map, Value};
+
+use super::stack::entries;
+use crate::cli::Global;
+use crate::connect::Connection;
+use crate::failure::{Failure, Outcome, nearest};
+use crate::output::{Cell, Format, List, One, OutputArgs};
+use crate::runtime;
+
+/// Check templates, and what they may say.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TemplateCommand {
+    /// Check a template with its environments and files
+    Validate(ValidateArgs),
+    /// The versions of the template language
+    #[command(subcommand)]
+    Version(VersionCommand),
+    /// The functions of a template version
+    #[command(subcommand)]
+    Function(FunctionCommand),
+}
+
+impl TemplateCommand {
+    /// Runs it.
+    pub(crate) async fn run(self, global: &Global) -> Outcome {
+        match self {
+            Self::Validate(args) => args.run(global).await,
+            Self::Version(VersionCommand::List(args)) => args.run(global).await,
+            Self::Function(FunctionCommand::List(args)) => args.run(global).await,
+        }
+    }
+}
+
+/// `template validate`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  kiln template validate -t web.yaml -e production.yaml
+  kiln template validate -t web.yaml --offline       asks no service: names of images, networks … are not looked up
+
+Without a service every mistake is told with its line, not only the first.")]
+pub(crate) struct ValidateArgs {
+    /// Template: path or URL
+    #[arg(short, long, value_name = "TEMPLATE")]
+    template: String,
+    /// Environment: path or URL; may be repeated, later ones count more
+    #[arg(short, long, value_name = "ENVIRONMENT")]
+    environment: Vec<String>,
+    /// Value of a parameter; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    parameter: Vec<String>,
+    /// Show the parameters of nested templates too
+    #[arg(long)]
+    show_nested: bool,
+    /// Error codes to ignore, with commas between
+    #[arg(long, value_name = "CODE1,CODE2…")]
+    ignore_errors: Option<String>,
+    /// Ask no service
+    #[arg(long)]
+    offline: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl ValidateArgs {
+    async fn run(self, global: &Global) -> Outcome {
+        let given = parameters(&self.parameter)?;
+        if self.offline {
+            let source = Connection::source(global)?;
+            let bundle = Bundle::read(&source, Some(&self.template), &self.environment).await?;
+            return Ok(self.output.one(offline(bundle, &given)?, Format::Yaml)?);
+        }
+        let connection = Connection::open(global).await?;
+        let bundle = Bundle::read(&connection.source, Some(&self.template), &self.environment).await?;
+        let answer =
+            connection.client.validate(&bundle, &given, self.show_nested, self.ignore_errors.as_deref()).await;
+        connection.close().await?;
+        let answer = answer.map_err(|error| Failure::from(error).in_template(&bundle))?;
+        Ok(self.output.one(entries(answer), Format::Yaml)?)
+    }
+}
+
+/// Checks everything that can be checked without asking a cloud; gives the description and the parameters.
+fn offline(bundle: Bundle, given: &Map) -> Outcome<One> {
+    let catalog = runtime::catalog()?;
+    let wrong = |errors: Vec<Diagnostic>| {
+        let places = errors.iter().map(place).collect();
+        let message = match errors.as_slice() {
+            [one] => one.message.clone(),
+            many => format!("{} mistakes", many.len()),
+        };
+        Failure::new(message).at(places).in_template(&bundle)
+    };
+    let environment = environment::from_request(Some(&bundle.environment.clone().into()), given)
+        .and_then(|sections| Environment::from_sections(&sections))
+        .map_err(|error| wrong(vec![error]))?;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let sources = Sources {
+        template: bundle.template.clone().unwrap_or_default(),
+        environment: Arc::new(environment),
+        files: Arc::new(Files(bundle.files.iter().map(|(name, value)| (name.clone(), text(value))).collect())),
+    };
+    let blueprint = Blueprint::build(sources, &catalog, None, kiln_plan::Place::default());
+    let blueprint = blueprint.map_err(|error| wrong(vec![error]))?;
+    let rules = Rules { catalog: &catalog, custom: &AcceptAll, answers: &Answers::default(), strict: false, max_depth: 5 };
+    let errors = blueprint.validate(&rules);
+    if !errors.is_empty() {
+        return Err(wrong(errors));
+    }
+    let description: Value = blueprint.bound().template().description().into();
+    let parameters: Value = blueprint.parameters().validate_view().into();
+    Ok(vec![("Description".into(), description.into()), ("Parameters".into(), parameters.into())])
+}
+
+fn place(error: &Diagnostic) -> Place {
+    Place {
+        message: error.message.clone(),
+        path: error.path.to_string(),
+        line: error.span.map(|span| span.start.line.into()),
+        column: error.span.map(|span| span.start.column.into()),
+        hints: error.hints.clone(),
+    }
+}
+
+/// `template version …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum VersionCommand {
+    /// List the template versions
+    List(VersionArgs),
+}
+
+/// `template version list`.
+#[derive(Args, Debug)]
+pub(crate) struct VersionArgs {
+    /// Ask no service: the versions that Kiln knows
+    #[arg(long)]
+    offline: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl VersionArgs {
+    async fn run(self, global: &Global) -> Outcome {
+        let rows: Vec<Vec<Cell>> = if self.offline {
+            let row = |release: &Release| -> Vec<Cell> {
+                let kind = if release.name().starts_with("heat_template_version") { "hot" } else { "cfn" };
+                vec![release.name().into(), kind.into(), release.alias().unwrap_or_default().into()]
+            };
+            Release::ALL.iter().map(row).collect()
+        } else {
+            let connection = Connection::open(global).await?;
+            let versions = connection.client.template_versions().await;
+            connection.close().await?;
+            let aliases = |version: &Value| {
+                let aliases = version.get("aliases").and_then(Value::as_list).unwrap_or_default();
+                aliases.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(",")
+            };
+            let text = |version: &Value, key| version.str_at(key).unwrap_or_default().to_owned();
+            let row = |version: &Value| -> Vec<Cell> {
+                vec![text(version, "version").into(), text(version, "type").into(), aliases(version).into()]
+            };
+            versions?.iter().map(row).collect()
+        };
+        let columns = ["Version", "Type", "Aliases"].map(str::to_owned).to_vec();
+        Ok(self.output.list(List { columns, rows }, Format::Table)?)
+    }
+}
+
+/// `template function …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum FunctionCommand {
+    /// List the functions of a template version
+    List(FunctionArgs),
+}
+
+/// `template function list`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example:
+  kiln template function list heat_template_version.2018-08-31")]
+pub(crate) struct FunctionArgs {
+    /// Template version: heat_template_version.2018-08-31
+    #[arg(value_name = "TEMPLATE-VERSION")]
+    version: String,
+    /// Functions of conditions too
+    #[arg(long, alias = "with_conditions")]
+    with_conditions: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl FunctionArgs {
+    async fn run(self, global: &Global) -> Outcome {
+        let connection = Connection::open(global).await?;
+        let functions = connection.client.template_functions(&self.version, self.with_conditions).await;
+        connection.close().await?;
+        let functions = match functions {
+            Err(error) if error.is_not_found() => {
+                let failure = Failure::new(format!("Template version not found: {}", self.version));
+                let known = Release::ALL.iter().map(|release| release.name());
+                return Err(match nearest(&self.version, known) {
+                    Some(near) => failure.hint(format!("did you mean {near}?")),
+                    None => failure.hint("'kiln template version list' shows the versions there are"),
+                });
+            }
+            functions => functions?,
+        };
+        let text = |function: &Value, key| function.str_at(key).unwrap_or_default().to_owned();
+        let row = |function: &Value| vec![text(function, "functions").into(), text(function, "description").into()];
+        let rows = functions.iter().map(row).collect();
+        let columns = ["Functions", "Description"].map(str::to_owned).to_vec();
+        Ok(self.output.list(List { columns, rows }, Format::Table)?)
+    }
+}

@@ -1,0 +1,230 @@
+//! The configuration of a service: Heat's option names, from files and the environment.
+//!
+//! As with oslo.config, `OS_<GROUP>__<OPTION>` of the environment counts more than files (`OS_DATABASE__CONNECTION`),
+//! and later files more than earlier ones. Names and defaults: reference `config_options.json`.
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use anyhow::{Context as _, Result, bail};
+use kiln_value::Secret;
+
+use crate::cli::ConfigArgs;
+use crate::ini::{DEFAULT, Ini};
+
+/// What files and environment say.
+pub(crate) struct Config {
+    ini: Ini,
+    files: Vec<PathBuf>,
+    env: fn(&str) -> Option<String>,
+    /// Options that were asked for, to tell which of a file nobody knows.
+    asked: Mutex<HashSet<(String, String)>>,
+}
+
+/// A user of the cloud that a section names: `[keystone_authtoken]`, `[trustee]`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Account {
+    /// Keystone.
+    pub(crate) auth_url: Option<String>,
+    /// User.
+    pub(crate) username: Option<String>,
+    /// Password.
+    pub(crate) password: Option<Secret<String>>,
+    /// Domain of the user.
+    pub(crate) user_domain: String,
+    /// Project.
+    pub(crate) project: Option<String>,
+    /// Domain of the project.
+    pub(crate) project_domain: String,
+    /// Region.
+    pub(crate) region: Option<String>,
+    /// File of certificate authorities.
+    pub(crate) cafile: Option<PathBuf>,
+    /// Do not check certificates.
+    pub(crate) insecure: bool,
+}
+
+impl Config {
+    /// Reads the files that the user names, else those of the usual places.
+    pub(crate) fn load(args: &ConfigArgs) -> Result<Self> {
+        let mut files = args.config_file.clone();
+        if files.is_empty() && args.config_dir.is_empty() {
+            files = usual_places(variable).into_iter().filter(|path| path.is_file()).take(1).collect();
+        }
+        for folder in &args.config_dir {
+            let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+            let mut inside: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+            inside.retain(|path| path.extension().is_some_and(|extension| extension == "conf"));
+            inside.sort();
+            files.extend(inside);
+        }
+        let mut ini = Ini::default();
+        for file in &files {
+            let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
+            ini.read(&text).with_context(|| file.display().to_string())?;
+        }
+        Ok(Self { ini, files, env: variable, asked: Mutex::default() })
+    }
+
+    /// These options, as `(group, option, value)`, and nothing else.
+    pub(crate) fn of_options(options: &[(&str, &str, String)]) -> Self {
+        let mut ini = Ini::default();
+        for (group, option, value) in options {
+            // A dollar sign means itself here.
+            ini.add(group, option, value.replace('$', "$$"));
+        }
+        Self { ini, files: vec![], env: |_| None, asked: Mutex::default() }
+    }
+
+    /// The options of a text; nothing of the environment.
+    #[cfg(test)]
+    fn of(text: &str) -> Self {
+        let mut ini = Ini::default();
+        ini.read(text).unwrap();
+        Self { ini, files: vec![], env: |_| None, asked: Mutex::default() }
+    }
+
+    /// An option as it stands; an empty one is none.
+    pub(crate) fn text(&self, group: &str, option: &str) -> Option<String> {
+        if let Ok(mut asked) = self.asked.lock() {
+            asked.insert((group.to_owned(), option.to_owned()));
+        }
+        let name = format!("OS_{}__{}", group.to_uppercase(), option.to_uppercase());
+        (self.env)(&name).or_else(|| self.ini.get(group, option)).filter(|value| !value.is_empty())
+    }
+
+    /// A number.
+    pub(crate) fn number<T: std::str::FromStr>(&self, group: &str, option: &str, default: T) -> Result<T> {
+        match self.text(group, option) {
+            None => Ok(default),
+            Some(text) => match text.trim().parse() {
+                Ok(number) => Ok(number),
+                Err(_) => bail!("[{group}] {option}: {text:?} is not a number in its range"),
+            },
+        }
+    }
+
+    /// A number, of which negative ones mean none.
+    pub(crate) fn limit(&self, group: &str, option: &str, default: u64) -> Result<Option<u64>> {
+        let default = i64::try_from(default).unwrap_or(i64::MAX);
+        Ok(u64::try_from(self.number(group, option, default)?).ok())
+    }
+
+    /// A truth value, in oslo.config's words.
+    pub(crate) fn flag(&self, group: &str, option: &str, default: bool) -> Result<bool> {
+        let Some(text) = self.text(group, option) else { return Ok(default) };
+        match text.to_lowercase().as_str() {
+            "true" | "1" | "on" | "yes" => Ok(true),
+            "false" | "0" | "off" | "no" => Ok(false),
+            _ => bail!("[{group}] {option}: {text:?} is neither true nor false"),
+        }
+    }
+
+    /// A list with commas between.
+    pub(crate) fn list(&self, group: &str, option: &str) -> Vec<String> {
+        let text = self.text(group, option).unwrap_or_default();
+        let items = text.split(',').map(|item| item.trim().trim_matches(['"', '\'']));
+        items.filter(|item| !item.is_empty()).map(str::to_owned).collect()
+    }
+
+    /// Something that must not be seen.
+    pub(crate) fn secret(&self, group: &str, option: &str) -> Option<Secret<String>> {
+        self.text(group, option).map(Secret::new)
+    }
+
+    /// The user that a section names; `auth_section` leads to another section.
+    pub(crate) fn account(&self, group: &str) -> Result<Account> {
+        let section = self.text(group, "auth_section").unwrap_or_else(|| group.to_owned());
+        let get = |option: &str| self.text(&section, option);
+        let domain = |what: &str| {
+            let by_id = get(&format!("{what}_domain_id"));
+            by_id.or_else(|| get(&format!("{what}_domain_name"))).unwrap_or_else(|| "Default".to_owned())
+        };
+        if let Some(kind) = get("auth_type").or_else(|| get("auth_plugin"))
+            && !matches!(kind.as_str(), "password" | "v3password")
+        {
+            bail!("[{section}] auth_type: only password is understood, not {kind:?}");
+        }
+        Ok(Account {
+            auth_url: get("auth_url").or_else(|| get("identity_uri")),
+            username: get("username").or_else(|| get("user_name")),
+            password: self.secret(&section, "password"),
+            user_domain: domain("user"),
+            project: get("project_name").or_else(|| get("tenant_name")),
+            project_domain: domain("project"),
+            region: get("region_name"),
+            cafile: get("cafile").map(PathBuf::from),
+            insecure: self.flag(&section, "insecure", false)?,
+        })
+    }
+
+    /// Says in the log, for who looks closely, which files were read and which of their options mean nothing here.
+    pub(crate) fn tell(&self) {
+        for file in &self.files {
+            tracing::info!(file = %file.display(), "configuration read");
+        }
+        let asked = self.asked.lock().map(|asked| asked.clone()).unwrap_or_default();
+        let known = |group: &str, option: &str| asked.contains(&(group.to_owned(), option.to_owned()));
+        let unknown: BTreeSet<String> = self
+            .ini
+            .options()
+            .filter(|(group, option)| !known(group, option))
+            .map(|(group, option)| format!("[{group}] {option}"))
+            .collect();
+        if !unknown.is_empty() {
+            let options = unknown.into_iter().collect::<Vec<_>>().join(", ");
+            tracing::debug!(options, "options that mean nothing to Kiln");
+        }
+    }
+
+    /// `[DEFAULT]` options have no group of their own.
+    pub(crate) fn default(&self, option: &str) -> Option<String> {
+        self.text(DEFAULT, option)
+    }
+}
+
+/// Where oslo.config looks for the file of a service, with Kiln's name.
+fn usual_places(env: fn(&str) -> Option<String>) -> Vec<PathBuf> {
+    let mut places = Vec::new();
+    if let Some(home) = env("HOME").filter(|home| !home.is_empty()) {
+        places.push(Path::new(&home).join(".kiln/kiln.conf"));
+        places.push(Path::new(&home).join("kiln.conf"));
+    }
+    places.push("/etc/kiln/kiln.conf".into());
+    places.push("/etc/kiln.conf".into());
+    places
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_have_types() {
+        let config = Config::of(
+            "[DEFAULT]\nnum_engine_workers = 4\nroles = a, b,,\"c\"\nbad = x\nmax = -1\n[heat_api]\nworkers=0\nflag = Yes\n",
+        );
+        assert_eq!(config.number(DEFAULT, "num_engine_workers", 1).unwrap(), 4);
+        assert_eq!(config.list(DEFAULT, "roles"), ["a", "b", "c"]);
+        assert!(config.number(DEFAULT, "bad", 1_u16).is_err());
+        assert_eq!(config.limit(DEFAULT, "max", 5).unwrap(), None);
+        assert_eq!(config.limit(DEFAULT, "none", 5).unwrap(), Some(5));
+        assert!(config.flag("heat_api", "flag", false).unwrap());
+    }
+
+    #[test]
+    fn accounts_may_share_a_section() {
+        let config = Config::of(
+            "[keystone_authtoken]\nauth_url = http://k\nusername = heat\npassword = pw\nproject_name = service\n\
+             user_domain_name = D\n[trustee]\nauth_section = keystone_authtoken\n",
+        );
+        let trustee = config.account("trustee").unwrap();
+        assert_eq!((trustee.username.as_deref(), trustee.user_domain.as_str()), (Some("heat"), "D"));
+        assert_eq!(trustee.project_domain, "Default");
+    }
+}

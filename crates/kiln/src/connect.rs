@@ -1,0 +1,232 @@
+//! From the options of a command to a client: of the cloud's orchestration service, or of one in this process.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kiln_client::{Access, Client, Error, Fixed, Source};
+use kiln_cloud::{CloudConfig, ConfigError, Connector, Credentials, Session, SharedClient, TlsOptions, Transport};
+use kiln_value::Secret;
+use tokio::sync::{Mutex, watch};
+use tokio::task::JoinHandle;
+use url::Url;
+
+use crate::cli::{CloudArgs, Global};
+use crate::failure::{Failure, Outcome, nearest};
+use crate::in_process::{HOST, InProcess};
+use crate::runtime::{LOCAL_PROJECT, OwnCloud, Runtime};
+use crate::shutdown;
+
+/// A client, and what it may need to live.
+pub(crate) struct Connection {
+    /// The client.
+    pub(crate) client: Client,
+    /// Reads templates and what they name.
+    pub(crate) source: Source,
+    local: Option<Engine>,
+}
+
+/// The engine of `--local`.
+struct Engine {
+    stop: watch::Sender<bool>,
+    task: JoinHandle<anyhow::Result<()>>,
+}
+
+impl Connection {
+    /// Connects as the options say.
+    pub(crate) async fn open(global: &Global) -> Outcome<Self> {
+        if global.local.local { Self::local(global).await } else { Self::remote(global) }
+    }
+
+    /// Only what reads templates; for commands that ask no service.
+    pub(crate) fn source(global: &Global) -> Outcome<Source> {
+        Ok(Source::with_web(transport(&TlsOptions::default())?, global.allow_remote))
+    }
+
+    /// Whether the work is done in this process, and ends with it.
+    pub(crate) fn is_local(&self) -> bool {
+        self.local.is_some()
+    }
+
+    /// Ends what was started for this command.
+    pub(crate) async fn close(self) -> Outcome {
+        let Some(Engine { stop, task }) = self.local else { return Ok(()) };
+        stop.send_replace(true);
+        match task.await {
+            Ok(ended) => Ok(ended?),
+            Err(error) => Err(Failure::new(format!("the engine broke: {error}"))),
+        }
+    }
+
+    fn remote(global: &Global) -> Outcome<Self> {
+        let config = cloud_config(&global.cloud).map_err(no_cloud)?;
+        let transport = transport(&config.tls)?;
+        let connector = Connector::new(Arc::clone(&transport), config.options().map_err(no_cloud)?);
+        let access = CloudAccess::new(connector, config.credentials);
+        let source = Source::with_web(Arc::clone(&transport), global.allow_remote);
+        Ok(Self { client: Client::new(transport, Arc::new(access)), source, local: None })
+    }
+
+    async fn local(global: &Global) -> Outcome<Self> {
+        let (url, key) = database(global.local.database.as_deref())?;
+        let own = own_cloud(&global.cloud).await?;
+        let project = own.as_ref().map_or(LOCAL_PROJECT, |own| &own.project).to_owned();
+        let web = transport(&TlsOptions::default())?;
+        let runtime = Runtime::of_user(&url, key, own).await?;
+        let router = runtime.api().router();
+        let (stop, stopping) = shutdown::channel();
+        let task = tokio::spawn(async move { runtime.engine(stopping).await });
+        let endpoint = Url::parse(&format!("http://{HOST}/v1/{project}"));
+        let endpoint = endpoint.map_err(|error| Failure::new(format!("project {project}: {error}")))?;
+        let access = Arc::new(Fixed { endpoint, token: None });
+        Ok(Self {
+            client: Client::new(Arc::new(InProcess::new(router)), access),
+            source: Source::with_web(web, global.allow_remote),
+            local: Some(Engine { stop, task }),
+        })
+    }
+}
+
+/// The cloud that options, variables and `clouds.yaml` name.
+fn cloud_config(args: &CloudArgs) -> Result<CloudConfig, ConfigError> {
+    let env = |name: &str| args.variable(name).or_else(|| std::env::var(name).ok());
+    // Who gives a URL means it, whatever OS_CLOUD says.
+    let cloud = args.os_cloud.as_deref().or_else(|| args.names_credentials().then_some("envvars"));
+    CloudConfig::load(cloud, &env)
+}
+
+fn no_cloud(error: ConfigError) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match &error {
+        ConfigError::UnknownCloud { name, known } => match nearest(name, known.iter().map(String::as_str)) {
+            Some(near) => failure.hint(format!("did you mean {near}?")),
+            None if known.is_empty() => failure.hint("there is no clouds.yaml here, in ~/.config/openstack or in /etc/openstack"),
+            None => failure.hint(format!("clouds.yaml has {}", known.join(", "))),
+        },
+        ConfigError::Nothing => failure.hint("without any cloud, 'kiln demo' shows what Kiln does in a simulated one"),
+        _ => failure,
+    }
+}
+
+fn transport(tls: &TlsOptions) -> Outcome<Arc<dyn Transport>> {
+    match SharedClient::new(tls) {
+        Ok(client) => Ok(Arc::new(client)),
+        Err(error) => Err(Failure::new(format!("certificates: {error}"))),
+    }
+}
+
+/// The user's cloud for stacks of `--local`; none if none is named anywhere: stacks of `OS::Heat::` types need none.
+async fn own_cloud(args: &CloudArgs) -> Outcome<Option<OwnCloud>> {
+    let config = match cloud_config(args) {
+        Ok(config) => config,
+        Err(ConfigError::Nothing) => return Ok(None),
+        Err(error) => return Err(no_cloud(error)),
+    };
+    let connector = config.connector().map_err(no_cloud)?;
+    let credentials = config.credentials;
+    let token = connector.session(credentials.clone()).token().await;
+    let token = token.map_err(|error| Failure::unreachable(error.to_string()))?;
+    let project = token.info.project.clone().ok_or_else(|| {
+        Failure::new("the credentials are for no project").hint("set OS_PROJECT_NAME, or project_name in clouds.yaml")
+    })?;
+    let username = token.info.user.name.clone();
+    Ok(Some(OwnCloud { connector, credentials, project: project.id, project_name: project.name, username }))
+}
+
+/// The URL of the database of `--local`, and the key for what is secret in it, which lies beside it.
+fn database(given: Option<&str>) -> Outcome<(String, Secret<String>)> {
+    if let Some(url) = given.filter(|given| given.contains("://") || given.starts_with("sqlite::")) {
+        let folder = data_folder()?;
+        return Ok((url.to_owned(), key(&folder.join("key"))?));
+    }
+    let file = match given {
+        Some(file) => PathBuf::from(file),
+        None => data_folder()?.join("stacks.db"),
+    };
+    let absolute = std::path::absolute(&file).map_err(|error| unwritable(&file, &error))?;
+    if let Some(folder) = absolute.parent() {
+        std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+    }
+    let mut key_file = absolute.clone().into_os_string();
+    key_file.push(".key");
+    let url = format!("sqlite://{}?mode=rwc", kiln_value::identity::quote(&absolute.to_string_lossy(), "/"));
+    Ok((url, key(Path::new(&key_file))?))
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(format!("{}: {error}", path.display())).hint("--database names another file")
+}
+
+/// `$XDG_DATA_HOME/kiln`, or `~/.local/share/kiln`.
+fn data_folder() -> Outcome<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let base = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| home.join(".local/share")));
+    let folder = base.ok_or_else(|| Failure::new("there is no home folder").hint("--database names a file"))?.join("kiln");
+    std::fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
+    Ok(folder)
+}
+
+/// Reads a key, or makes one that only its owner reads.
+fn key(path: &Path) -> Outcome<Secret<String>> {
+    use std::io::Write as _;
+    match std::fs::read_to_string(path) {
+        Ok(key) => return Ok(Secret::new(key.trim().to_owned())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(unwritable(path, &error)),
+    }
+    let key = uuid::Uuid::new_v4().simple().to_string();
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(path).and_then(|mut file| writeln!(file, "{key}"));
+    written.map_err(|error| unwritable(path, &error))?;
+    Ok(Secret::new(key))
+}
+
+/// [`Access`] by a cloud's Keystone and catalog.
+pub(crate) struct CloudAccess {
+    connector: Connector,
+    credentials: Credentials,
+    session: Mutex<Session>,
+}
+
+impl CloudAccess {
+    /// Access with these credentials.
+    pub(crate) fn new(connector: Connector, credentials: Credentials) -> Self {
+        let session = Mutex::new(connector.session(credentials.clone()));
+        Self { connector, credentials, session }
+    }
+}
+
+#[async_trait]
+impl Access for CloudAccess {
+    async fn endpoint(&self) -> Result<Url, Error> {
+        let options = self.connector.options();
+        let wrong = |url: &str| Error::Access(format!("the orchestration endpoint is no URL: {url}"));
+        if let Some(url) = options.endpoint_overrides.get("orchestration") {
+            return Ok(url.clone());
+        }
+        if let Credentials::None { endpoint } = &self.credentials {
+            return Url::parse(endpoint).map_err(|_| wrong(endpoint));
+        }
+        let token = self.session.lock().await.token().await.map_err(|error| Error::Access(error.to_string()))?;
+        let found = token.info.catalog.endpoint("orchestration", options.interface, options.region.as_deref());
+        let url = found.ok_or_else(|| {
+            Error::Access("the cloud's catalog has no orchestration service: --local does the work without one".to_owned())
+        })?;
+        Url::parse(url).map_err(|_| wrong(url))
+    }
+
+    async fn token(&self, renew: bool) -> Result<Option<Secret<String>>, Error> {
+        if matches!(self.credentials, Credentials::None { .. }) {
+            return Ok(None);
+        }
+        let mut session = self.session.lock().await;
+        if renew {
+            *session = self.connector.session(self.credentials.clone());
+        }
+        let token = session.token().await.map_err(|error| Error::Access(error.to_string()))?;
+        Ok(Some(token.secret.clone()))
+    }
+}

@@ -1,0 +1,197 @@
+//! What the user sees when something goes wrong, and the exit code.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use anstyle::{AnsiColor, Style};
+use kiln_client::{Bundle, Error, InputError, Place, address};
+
+/// Refused or failed.
+const FAILED: u8 = 1;
+/// The stack that was waited for ended in FAILED.
+const STACK_FAILED: u8 = 3;
+/// The service or the cloud cannot be reached.
+const UNREACHABLE: u8 = 4;
+
+/// The end of a command that did not do what it should.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    message: String,
+    places: Vec<Place>,
+    /// Pictures of the places in the user's own file.
+    pictures: Vec<String>,
+    hints: Vec<String>,
+    code: u8,
+}
+
+/// Result of a command.
+pub(crate) type Outcome<T = ()> = Result<T, Failure>;
+
+impl Failure {
+    /// A failure with a text.
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), places: Vec::new(), pictures: Vec::new(), hints: Vec::new(), code: FAILED }
+    }
+
+    /// The stack that was waited for ended badly.
+    pub(crate) fn of_stack(message: impl Into<String>) -> Self {
+        Self { code: STACK_FAILED, ..Self::new(message) }
+    }
+
+    /// Something cannot be reached.
+    pub(crate) fn unreachable(message: impl Into<String>) -> Self {
+        Self { code: UNREACHABLE, ..Self::new(message) }
+    }
+
+    /// The same with something that may help.
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// The same with places in a template.
+    #[must_use]
+    pub(crate) fn at(mut self, places: Vec<Place>) -> Self {
+        self.places = places;
+        self
+    }
+
+    /// The same with the places shown in the text of the template that was sent.
+    #[must_use]
+    pub(crate) fn in_template(mut self, bundle: &Bundle) -> Self {
+        let Some(template) = &bundle.template else { return self };
+        let path = address::file_of(&bundle.origin.url).map(|path| path.display().to_string());
+        let path = path.unwrap_or_else(|| bundle.origin.url.clone());
+        self.places.retain(|place| {
+            let Some(range) = bundle.origin.find(template, &place.path) else { return true };
+            self.pictures.push(picture(place, &self.message, &path, &bundle.origin.text, range));
+            false
+        });
+        self
+    }
+
+    /// Tells the user and gives the exit code.
+    pub(crate) fn report(&self) -> ExitCode {
+        let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
+        let blue = Style::new().bold().fg_color(Some(AnsiColor::Cyan.into()));
+        let mut err = anstream::stderr().lock();
+        // Nothing can be told where standard error is closed.
+        _ = writeln!(err, "{red}error{red:#}: {}", self.message);
+        for picture in &self.pictures {
+            _ = writeln!(err, "{picture}");
+        }
+        for place in &self.places {
+            let (line, column) = (place.line.unwrap_or_default(), place.column.unwrap_or_default());
+            if line > 0 {
+                _ = writeln!(err, "  {blue}-->{blue:#} line {line}, column {column}: {}", place.path);
+            } else if !place.path.is_empty() {
+                _ = writeln!(err, "  {blue}-->{blue:#} {}", place.path);
+            }
+            for hint in &place.hints {
+                _ = writeln!(err, "  {blue}hint{blue:#}: {hint}");
+            }
+        }
+        for hint in &self.hints {
+            _ = writeln!(err, "{blue}hint{blue:#}: {hint}");
+        }
+        ExitCode::from(self.code)
+    }
+}
+
+/// A place as its lines with a mark below.
+fn picture(place: &Place, told: &str, path: &str, text: &str, range: std::ops::Range<usize>) -> String {
+    // The message stands above once; here only what it does not say.
+    let label = if place.message == told { "" } else { place.message.as_str() };
+    let annotation = AnnotationKind::Primary.span(range).label(label);
+    let snippet = Snippet::source(text).path(path).annotation(annotation);
+    let mut group = Group::with_level(Level::ERROR).element(snippet);
+    for hint in &place.hints {
+        group = group.element(Level::HELP.message(hint));
+    }
+    Renderer::styled().render(&[group])
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let message = error.to_string();
+        match error {
+            Error::Refused(refusal) => {
+                let failure = Self::new(message).at(refusal.places);
+                match refusal.status {
+                    401 => failure.hint("the credentials were not accepted: check --os-cloud or the OS_* variables"),
+                    403 => failure.hint("your roles in this project do not allow it"),
+                    _ => failure,
+                }
+            }
+            Error::Unreachable { .. } => Self::unreachable(message)
+                .hint("is the orchestration service running? Without one, --local does the work in this process"),
+            Error::Access(_) | Error::Answer(_) => Self::new(message),
+            Error::Input(input) => input.into(),
+        }
+    }
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Self {
+        let failure = Self::new(error.to_string());
+        match error {
+            InputError::Reference { named_in, reason, .. } => failure.hint(format!("{reason} (it is named in {named_in})")),
+            InputError::Environment { url, .. } => failure.hint(format!("in {url}")),
+            InputError::Parameter(_) => failure.hint("for example --parameter flavor=m1.small"),
+            _ => failure,
+        }
+    }
+}
+
+impl From<crate::output::OutputError> for Failure {
+    fn from(error: crate::output::OutputError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self::new(format!("{error:#}"))
+    }
+}
+
+/// The name that is most like a wrong one, if any is.
+pub(crate) fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let allowed = (wrong.chars().count() / 3).max(1);
+    let scored = known.into_iter().map(|name| (distance(wrong, name), name));
+    scored.filter(|(distance, _)| *distance <= allowed).min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
+}
+
+/// Levenshtein distance, without regard to case.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b) = (a.to_lowercase(), b.to_lowercase());
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        for (cell, y) in row.iter_mut().skip(1).zip(b.chars()) {
+            let best = (diagonal + usize::from(x != y)).min(left + 1).min(*cell + 1);
+            diagonal = *cell;
+            *cell = best;
+            left = best;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_are_found() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(nearest("OS::Nova::Sever", ["OS::Nova::Server", "OS::Heat::Value"]), Some("OS::Nova::Server"));
+        assert_eq!(nearest("web", ["database"]), None);
+    }
+}

@@ -1,0 +1,226 @@
+//! INI files as oslo.config reads them.
+//!
+//! They differ from other INI dialects: an indented line continues the value above it, a key may be repeated, `:`
+//! assigns as well as `=`, quotes around a whole value are taken off, comments stand only on lines of their own, and
+//! `%` means nothing. `$name` and `${group.name}` stand for other options; `$$` and `\$` for a dollar sign.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+/// The group of options above the first section.
+pub(crate) const DEFAULT: &str = "DEFAULT";
+
+/// What is wrong in a line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {problem}: {text:?}")]
+pub(crate) struct IniError {
+    /// Number of the line, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub problem: &'static str,
+    /// The line.
+    pub text: String,
+}
+
+/// The options of one or more files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ini {
+    groups: HashMap<String, HashMap<String, Vec<String>>>,
+}
+
+/// A value under construction.
+struct Assignment {
+    key: String,
+    lines: Vec<String>,
+}
+
+impl Ini {
+    /// Reads a file's text on top of what is there: later values count more.
+    pub(crate) fn read(&mut self, text: &str) -> Result<(), IniError> {
+        let mut group: Option<String> = None;
+        let mut open: Option<Assignment> = None;
+        for (i, raw) in text.lines().enumerate() {
+            let line = raw.trim_end();
+            let error = |problem| IniError { line: i + 1, problem, text: line.to_owned() };
+            if line.is_empty() {
+                self.close(group.as_deref(), &mut open);
+            } else if line.starts_with([' ', '\t']) {
+                let assignment = open.as_mut().ok_or_else(|| error("unexpected continuation line"))?;
+                assignment.lines.push(line.trim_start().to_owned());
+            } else {
+                self.close(group.as_deref(), &mut open);
+                if let Some(section) = line.strip_prefix('[') {
+                    let name = section.strip_suffix(']').ok_or_else(|| error("invalid section (must end with ])"))?;
+                    if name.is_empty() {
+                        return Err(error("empty section name"));
+                    }
+                    group = Some(name.to_owned());
+                } else if !line.starts_with(['#', ';']) {
+                    let (key, value) = line.split_once(['=', ':']).ok_or_else(|| error("no ':' or '=' found in assignment"))?;
+                    if key.trim().is_empty() {
+                        return Err(error("key cannot be empty"));
+                    }
+                    if group.is_none() {
+                        return Err(error("section must be started before assignment"));
+                    }
+                    open = Some(Assignment { key: key.trim().to_owned(), lines: vec![unquoted(value.trim()).to_owned()] });
+                }
+            }
+        }
+        self.close(group.as_deref(), &mut open);
+        Ok(())
+    }
+
+    fn close(&mut self, group: Option<&str>, open: &mut Option<Assignment>) {
+        if let (Some(group), Some(Assignment { key, lines })) = (group, open.take()) {
+            self.add(group, &key, lines.join("\n"));
+        }
+    }
+
+    /// Adds a value behind those there are: it counts most.
+    pub(crate) fn add(&mut self, group: &str, key: &str, value: String) {
+        // `auth-url` and `auth_url` are one option.
+        let key = key.replace('-', "_");
+        self.groups.entry(group.to_owned()).or_default().entry(key).or_default().push(value);
+    }
+
+    /// The last value of an option, with references to other options replaced.
+    pub(crate) fn get(&self, group: &str, key: &str) -> Option<String> {
+        let raw = self.all(group, key).last()?;
+        Some(self.substitute(raw, group, 0))
+    }
+
+    /// All values of an option that is repeated, as they stand.
+    pub(crate) fn all(&self, group: &str, key: &str) -> &[String] {
+        self.groups.get(group).and_then(|options| options.get(key)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Every option there is, as `(group, key)`.
+    pub(crate) fn options(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.groups.iter().flat_map(|(group, options)| options.keys().map(move |key| (group.as_str(), key.as_str())))
+    }
+
+    /// Replaces `$name`; a name that is no option stays as it is.
+    fn substitute(&self, text: &str, group: &str, depth: u8) -> String {
+        const DEEPEST: u8 = 16;
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find('$') {
+            let (before, from) = rest.split_at(at);
+            let after = from.get(1..).unwrap_or_default();
+            if let Some(before) = before.strip_suffix('\\') {
+                out.push_str(before);
+                out.push('$');
+                rest = after;
+                continue;
+            }
+            out.push_str(before);
+            if let Some(after) = after.strip_prefix('$') {
+                out.push('$');
+                rest = after;
+                continue;
+            }
+            let Some((name, after)) = reference(after) else {
+                out.push('$');
+                rest = after;
+                continue;
+            };
+            let (from_group, key) = name.split_once('.').unwrap_or((group, name));
+            let found = [from_group, DEFAULT].into_iter().find_map(|g| Some((g, self.all(g, key).last()?)));
+            match found {
+                Some((g, value)) if depth < DEEPEST => out.push_str(&self.substitute(value, g, depth + 1)),
+                _ => _ = write!(out, "${name}"),
+            }
+            rest = after;
+        }
+        out.push_str(rest);
+        out
+    }
+}
+
+/// The name behind a `$` and what follows it.
+fn reference(text: &str) -> Option<(&str, &str)> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if let Some(inner) = text.strip_prefix('{') {
+        let (name, rest) = inner.split_once('}')?;
+        return name.chars().all(|c| is_name(c) || c == '.').then_some((name, rest));
+    }
+    let end = text.find(|c| !is_name(c)).unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    name.starts_with(|c: char| !c.is_ascii_digit()).then_some((name, rest))
+}
+
+fn unquoted(value: &str) -> &str {
+    for quote in ['"', '\''] {
+        if let Some(inner) = value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)) {
+            return inner;
+        }
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Ini {
+        let mut ini = Ini::default();
+        ini.read(text).unwrap();
+        ini
+    }
+
+    // Expectations of the group DEFAULT computed by oslo.config 10.7.
+    #[test]
+    fn values_are_read_as_oslo_config_does() {
+        let ini = read(concat!(
+            "# a comment\n; another\n[DEFAULT]\n",
+            "percent = 100%(x)s\nhash = a # b ; c\ncolon: with = sign\nurl = mysql://u:p@h/d?x=1\n",
+            "quoted = \" spaced \"\nhalf = \"open\nempty =\nmany = 1\nmany = 2\n",
+            "list = one,\n  two,\n\tthree\n\n[other]\nauth-url = http://k\n",
+        ));
+        let get = |key| ini.get(DEFAULT, key).unwrap();
+        assert_eq!(get("percent"), "100%(x)s");
+        assert_eq!(get("hash"), "a # b ; c");
+        assert_eq!(get("colon"), "with = sign");
+        assert_eq!(get("url"), "mysql://u:p@h/d?x=1");
+        assert_eq!(get("quoted"), " spaced ");
+        assert_eq!(get("half"), "\"open");
+        assert_eq!(get("empty"), "");
+        assert_eq!(ini.all(DEFAULT, "many"), ["1", "2"]);
+        assert_eq!(get("many"), "2");
+        assert_eq!(get("list"), "one,\ntwo,\nthree");
+        assert_eq!(ini.get("other", "auth_url").unwrap(), "http://k");
+        assert_eq!(ini.get("other", "none"), None);
+    }
+
+    #[test]
+    fn options_refer_to_options() {
+        let ini = read("[DEFAULT]\nstate = /var/lib\npw = a$$b\\$c\n[database]\ndir = $state/db\nconnection = sqlite:///${database.dir}/k.db\nloop = $loop\nunknown = $nothing and 5$\n");
+        assert_eq!(ini.get("database", "connection").unwrap(), "sqlite:////var/lib/db/k.db");
+        assert_eq!(ini.get(DEFAULT, "pw").unwrap(), "a$b$c");
+        assert_eq!(ini.get("database", "unknown").unwrap(), "$nothing and 5$");
+        assert_eq!(ini.get("database", "loop").unwrap(), "$loop");
+    }
+
+    #[test]
+    fn later_files_count_more() {
+        let mut ini = read("[a]\nx = 1\ny = 1\n");
+        ini.read("[a]\nx = 2\n").unwrap();
+        assert_eq!((ini.get("a", "x").unwrap(), ini.get("a", "y").unwrap()), ("2".into(), "1".into()));
+    }
+
+    #[test]
+    fn wrong_lines_are_named() {
+        for (text, line, problem) in [
+            ("[a]\n  x\n", 2, "unexpected continuation line"),
+            ("[a\n", 1, "invalid section (must end with ])"),
+            ("[]\n", 1, "empty section name"),
+            ("[a]\nword\n", 2, "no ':' or '=' found in assignment"),
+            ("[a]\n= 1\n", 2, "key cannot be empty"),
+            ("x = 1\n", 1, "section must be started before assignment"),
+        ] {
+            let error = Ini::default().read(text).unwrap_err();
+            assert_eq!((error.line, error.problem), (line, problem));
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Results on standard output, shaped as the `openstack` client shapes them (cliff's formatters).
+
+mod csv;
+mod json;
+mod table;
+mod yaml;
+
+use std::io::{self, Write};
+
+use clap::{Args, ValueEnum};
+use kiln_value::{Map, Value, text};
+
+pub(crate) use self::table::Table;
+
+/// How a list or a single object is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// A table with frames.
+    Table,
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+    /// Values only: a row a line for lists, a value a line otherwise.
+    Value,
+    /// `name="value"` lines that a shell can read; single objects only.
+    Shell,
+    /// Comma separated values; lists only.
+    Csv,
+    /// A line of text per event; lists of events only.
+    Log,
+    /// A graph for Graphviz; lists of resources only.
+    Dot,
+}
+
+/// The options of commands that print something.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// How to print
+    #[arg(short = 'f', long, value_enum, value_name = "FORMAT")]
+    pub(crate) format: Option<Format>,
+    /// Show only this column; may be repeated
+    #[arg(short = 'c', long = "column", value_name = "COLUMN")]
+    pub(crate) columns: Vec<String>,
+    /// Sort a list by this column; may be repeated
+    #[arg(long = "sort-column", value_name = "COLUMN")]
+    pub(crate) sort: Vec<String>,
+    /// Sort a list downwards
+    #[arg(long)]
+    pub(crate) sort_descending: bool,
+    /// Sort a list upwards (the default of --sort-column)
+    #[arg(long, hide = true)]
+    pub(crate) sort_ascending: bool,
+    /// Write JSON in one line
+    #[arg(long)]
+    pub(crate) noindent: bool,
+    /// Put this before the names of shell variables
+    #[arg(long, value_name = "PREFIX", default_value = "", hide_default_value = true)]
+    pub(crate) prefix: String,
+    /// Break long table cells so that tables are not wider than this
+    #[arg(long, value_name = "COLUMNS", env = "CLIFF_MAX_TERM_WIDTH", hide_env = true)]
+    pub(crate) max_width: Option<u16>,
+    /// Break long table cells so that tables fit the terminal
+    #[arg(long)]
+    pub(crate) fit_width: bool,
+    /// Print an empty table if there is nothing to show
+    #[arg(long, hide = true)]
+    pub(crate) print_empty: bool,
+    /// Which CSV values are quoted
+    #[arg(long = "quote", value_enum, value_name = "MODE", default_value = "nonnumeric", hide = true)]
+    pub(crate) quote: csv::Quote,
+}
+
+/// How a table shows a cell that is a list or a map; other formats write its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// As Python prints it.
+    Plain,
+    /// As indented JSON.
+    Json,
+    /// As YAML.
+    Yaml,
+    /// As `href (rel)` lines.
+    Links,
+    /// As text broken at 55 characters.
+    Wrapped,
+}
+
+/// A value with how it looks in a table.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    value: Value,
+    look: Look,
+}
+
+impl Cell {
+    /// A cell that a table shows in a certain way.
+    pub(crate) fn with(value: impl Into<Value>, look: Look) -> Self {
+        Self { value: value.into(), look }
+    }
+
+    /// What a table shows.
+    fn shown(&self) -> String {
+        let shown = match self.look {
+            Look::Plain => text::str(&self.value),
+            Look::Json => json::indented(&self.value, json::Charset::Unicode),
+            Look::Yaml => yaml::dump(&self.value),
+            Look::Links => links(&self.value),
+            Look::Wrapped => wrapped(self.value.as_str().unwrap_or_default()),
+        };
+        shown.replace("\r\n", "\n").replace('\r', " ")
+    }
+}
+
+impl<T: Into<Value>> From<T> for Cell {
+    fn from(value: T) -> Self {
+        Self { value: value.into(), look: Look::Plain }
+    }
+}
+
+fn links(value: &Value) -> String {
+    let lines = value.as_list().unwrap_or_default().iter().map(|link| {
+        let href = link.str_at("href").unwrap_or_default();
+        link.str_at("rel").map_or_else(|| href.to_owned(), |rel| format!("{href} ({rel})"))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn wrapped(text: &str) -> String {
+    const WIDTH: usize = 55;
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= WIDTH => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
+}
+
+/// Rows under column names.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct List {
+    /// Names of the columns.
+    pub(crate) columns: Vec<String>,
+    /// The rows; each has a cell per column.
+    pub(crate) rows: Vec<Vec<Cell>>,
+}
+
+/// Names and values of one object.
+pub(crate) type One = Vec<(String, Cell)>;
+
+/// Why nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OutputError {
+    /// `-c` names none of the columns.
+    #[error("No recognized column names in {asked:?}. Recognized columns are {known:?}.")]
+    NoColumns {
+        /// What was asked for.
+        asked: Vec<String>,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// A format that this command does not have.
+    #[error("This command does not print {0}")]
+    Format(&'static str),
+    /// Standard output is closed or full.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl OutputArgs {
+    /// Writes a list.
+    pub(crate) fn list(&self, mut list: List, default: Format) -> Result<(), OutputError> {
+        self.sort_rows(&mut list);
+        if let Some(keep) = self.kept(&list.columns)? {
+            list.rows = list.rows.into_iter().map(|row| pick(row, &keep)).collect();
+            list.columns = pick(list.columns, &keep);
+        }
+        let out = &mut io::stdout().lock();
+        match self.format.unwrap_or(default) {
+            Format::Table => write!(out, "{}", Table::of_list(&list, self.print_empty).drawn(self.width()))?,
+            Format::Json => writeln!(out, "{}", self.json(&rows_as_maps(&list)))?,
+            Format::Yaml => write!(out, "{}", yaml::dump(&rows_as_maps(&list)))?,
+            Format::Value => {
+                for row in &list.rows {
+                    let values: Vec<String> = row.iter().map(|cell| text::str(&cell.value)).collect();
+                    writeln!(out, "{}", values.join(" "))?;
+                }
+            }
+            Format::Csv => write!(out, "{}", csv::written(&list, self.quote))?,
+            Format::Shell => return Err(OutputError::Format("lists as shell variables; use -f value")),
+            Format::Log => return Err(OutputError::Format("a log; events do")),
+            Format::Dot => return Err(OutputError::Format("a graph; resource lists do")),
+        }
+        Ok(())
+    }
+
+    /// Writes one object.
+    pub(crate) fn one(&self, mut one: One, default: Format) -> Result<(), OutputError> {
+        let names: Vec<String> = one.iter().map(|(name, _)| name.clone()).collect();
+        if let Some(keep) = self.kept(&names)? {
+            one = pick(one, &keep);
+        }
+        let out = &mut io::stdout().lock();
+        match self.format.unwrap_or(default) {
+            Format::Table => write!(out, "{}", Table::of_one(&one).drawn(self.width()))?,
+            Format::Json => {
+                let map: Map = one.into_iter().map(|(name, cell)| (name, cell.value)).collect();
+                writeln!(out, "{}", self.json(&map.into()))?;
+            }
+            Format::Yaml => {
+                for (name, cell) in one {
+                    write!(out, "{}", yaml::dump(&[(name, cell.value)].into_iter().collect()))?;
+                }
+            }
+            Format::Value => {
+                for (_, cell) in &one {
+                    writeln!(out, "{}", text::str(&cell.value))?;
+                }
+            }
+            Format::Shell => {
+                for (name, cell) in &one {
+                    let name = name.to_lowercase().replace([' ', ':', '-'], "_");
+                    let value = text::str(&cell.value).replace('"', "\\\"");
+                    writeln!(out, "{}{name}=\"{value}\"", self.prefix)?;
+                }
+            }
+            Format::Csv => return Err(OutputError::Format("single objects as CSV; use -f shell or -f json")),
+            Format::Log => return Err(OutputError::Format("a log; events do")),
+            Format::Dot => return Err(OutputError::Format("a graph; resource lists do")),
+        }
+        Ok(())
+    }
+
+    fn json(&self, value: &Value) -> String {
+        if self.noindent { text::json(value) } else { json::indented(value, json::Charset::Ascii) }
+    }
+
+    /// The indices of the columns to keep, in the order asked for; `None`: all.
+    fn kept(&self, known: &[String]) -> Result<Option<Vec<usize>>, OutputError> {
+        if self.columns.is_empty() {
+            return Ok(None);
+        }
+        let same = |a: &str, b: &str| a.eq_ignore_ascii_case(b);
+        let keep: Vec<usize> = (0..known.len())
+            .filter(|&i| known.get(i).is_some_and(|name| self.columns.iter().any(|asked| same(asked, name))))
+            .collect();
+        if keep.is_empty() {
+            return Err(OutputError::NoColumns { asked: self.columns.clone(), known: known.to_vec() });
+        }
+        Ok(Some(keep))
+    }
+
+    fn sort_rows(&self, list: &mut List) {
+        for column in self.sort.iter().rev() {
+            let Some(at) = list.columns.iter().position(|name| name.eq_ignore_ascii_case(column)) else { continue };
+            let key = |row: &Vec<Cell>| row.get(at).map(|cell| text::str(&cell.value)).unwrap_or_default();
+            list.rows.sort_by_cached_key(key);
+        }
+        if self.sort_descending && !self.sort.is_empty() {
+            list.rows.reverse();
+        }
+    }
+
+    fn width(&self) -> Option<u16> {
+        match self.max_width {
+            Some(width) if width > 0 => Some(width),
+            _ if self.fit_width || io::IsTerminal::is_terminal(&io::stdout()) => table::terminal_width(),
+            _ => None,
+        }
+    }
+}
+
+fn pick<T>(items: Vec<T>, keep: &[usize]) -> Vec<T> {
+    items.into_iter().enumerate().filter(|(i, _)| keep.contains(i)).map(|(_, item)| item).collect()
+}
+
+fn rows_as_maps(list: &List) -> Value {
+    let rows = list.rows.iter().map(|row| {
+        let entries = list.columns.iter().cloned().zip(row.iter().map(|cell| cell.value.clone()));
+        Value::Map(entries.collect())
+    });
+    rows.collect()
+}

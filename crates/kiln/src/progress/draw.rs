@@ -1,0 +1,250 @@
+//! The lines of a tree.
+
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+
+use super::tree::{Node, Phase, Tree};
+
+const TICKS: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+
+/// How lines are drawn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Canvas {
+    /// Whether there are colours.
+    pub(super) colour: bool,
+    /// Columns.
+    pub(super) width: usize,
+    /// Lines.
+    pub(super) height: usize,
+}
+
+/// A line before its columns are aligned.
+struct Line {
+    /// Frame, sign and name.
+    head: String,
+    phase: Phase,
+    kind: String,
+    word: String,
+    time: String,
+    reason: String,
+    /// Whether the resource has others below it.
+    branch: bool,
+}
+
+/// The whole tree, as far as it fits: what is done goes first, then what waits.
+pub(super) fn tree(tree: &Tree, now: Duration, canvas: Canvas) -> String {
+    let mut lines = Vec::new();
+    collect(tree, tree.top().collect(), "", now, &mut lines);
+    let count = tree.count();
+    let (dropped, lines) = fitting(lines, canvas.height.saturating_sub(2));
+    let status = if tree.status.is_empty() { "…" } else { &tree.status };
+    let mut out = format!(
+        "{} {} {}  {} of {}",
+        styled(&tree.name, Style::new().bold(), canvas.colour),
+        styled(status, status_style(status), canvas.colour),
+        seconds(now),
+        count.done,
+        count.all,
+    );
+    let widest = |column: fn(&Line) -> &str| lines.iter().map(|line| column(line).chars().count()).max().unwrap_or(0);
+    let head = widest(|line| &line.head);
+    let kind = widest(|line| &line.kind);
+    let word = widest(|line| &line.word);
+    for line in &lines {
+        out.push('\n');
+        out.push_str(&written(line, (head, kind, word), canvas));
+    }
+    if dropped > 0 {
+        out.push_str(&format!("\n   … and {dropped} more"));
+    }
+    out
+}
+
+fn collect(tree: &Tree, nodes: Vec<&Node>, frame: &str, now: Duration, lines: &mut Vec<Line>) {
+    let last = nodes.len().saturating_sub(1);
+    for (i, node) in nodes.into_iter().enumerate() {
+        let (branch, below) = if i == last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+        let inner: Vec<&Node> = tree.below(node).collect();
+        lines.push(Line {
+            head: format!("{frame}{branch}{} {}", sign(node.phase, now), node.name),
+            phase: node.phase,
+            kind: node.kind.clone(),
+            word: word(node).to_owned(),
+            time: node.spent(now).map(seconds).unwrap_or_default(),
+            reason: if node.phase == Phase::Failed { node.reason.clone() } else { String::new() },
+            branch: !inner.is_empty(),
+        });
+        collect(tree, inner, &format!("{frame}{below}"), now, lines);
+    }
+}
+
+/// At most `height` lines, and how many were left out.
+fn fitting(mut lines: Vec<Line>, height: usize) -> (usize, Vec<Line>) {
+    let all = lines.len();
+    for phase in [Phase::Done, Phase::Waiting] {
+        let mut excess = lines.len().saturating_sub(height);
+        lines.retain(|line| {
+            let drop = excess > 0 && line.phase == phase && !line.branch;
+            excess -= usize::from(drop);
+            !drop
+        });
+    }
+    lines.truncate(height.max(1));
+    (all - lines.len(), lines)
+}
+
+fn written(line: &Line, (head, kind, word): (usize, usize, usize), canvas: Canvas) -> String {
+    let dim = Style::new().dimmed();
+    let style = phase_style(line.phase);
+    let pad = |text: &str, width: usize| " ".repeat(width.saturating_sub(text.chars().count()));
+    let plain = head + kind + word + 16;
+    let room = canvas.width.saturating_sub(plain).max(20);
+    let mut out = format!(
+        "{}{}  {}{}  {}{}  {:>6}",
+        styled(&line.head, if line.phase == Phase::Failed { style } else { Style::new() }, canvas.colour),
+        pad(&line.head, head),
+        styled(&line.kind, dim, canvas.colour),
+        pad(&line.kind, kind),
+        styled(&line.word, style, canvas.colour),
+        pad(&line.word, word),
+        line.time,
+    );
+    if !line.reason.is_empty() {
+        let short: String = line.reason.lines().next().unwrap_or_default().chars().take(room).collect();
+        out.push_str("  ");
+        out.push_str(&styled(&short, style, canvas.colour));
+    }
+    out.trim_end().to_owned()
+}
+
+fn sign(phase: Phase, now: Duration) -> char {
+    match phase {
+        Phase::Waiting => '·',
+        Phase::Running => {
+            let tick = usize::try_from(now.as_millis() / 100).unwrap_or_default() % TICKS.len();
+            TICKS.get(tick).copied().unwrap_or('•')
+        }
+        Phase::Done => '✔',
+        Phase::Failed => '✘',
+    }
+}
+
+/// What is happening, in a word: `creating`, `created`.
+pub(super) fn word(node: &Node) -> &'static str {
+    let failed = node.phase == Phase::Failed;
+    match (node.action.as_str(), node.phase) {
+        (_, Phase::Waiting) => "waiting",
+        _ if failed => "failed",
+        ("CREATE", Phase::Running) => "creating",
+        ("CREATE", _) => "created",
+        ("UPDATE", Phase::Running) => "updating",
+        ("UPDATE", _) => "updated",
+        ("DELETE", Phase::Running) => "deleting",
+        ("DELETE", _) => "deleted",
+        ("ROLLBACK", Phase::Running) => "rolling back",
+        ("ROLLBACK", _) => "rolled back",
+        ("SUSPEND", Phase::Running) => "suspending",
+        ("SUSPEND", _) => "suspended",
+        ("RESUME", Phase::Running) => "resuming",
+        ("RESUME", _) => "resumed",
+        ("CHECK", Phase::Running) => "checking",
+        ("CHECK", _) => "checked",
+        ("ADOPT", Phase::Running) => "adopting",
+        ("ADOPT", _) => "adopted",
+        ("", _) => "unchanged",
+        (_, Phase::Running) => "under way",
+        _ => "done",
+    }
+}
+
+/// `0.4s`, `12.0s`, `3m05s`.
+pub(super) fn seconds(time: Duration) -> String {
+    let tenths = time.as_millis() / 100;
+    if tenths < 600 {
+        return format!("{}.{}s", tenths / 10, tenths % 10);
+    }
+    let whole = time.as_secs();
+    format!("{}m{:02}s", whole / 60, whole % 60)
+}
+
+fn phase_style(phase: Phase) -> Style {
+    let colour = match phase {
+        Phase::Waiting => return Style::new().dimmed(),
+        Phase::Running => AnsiColor::Yellow,
+        Phase::Done => AnsiColor::Green,
+        Phase::Failed => AnsiColor::Red,
+    };
+    Style::new().fg_color(Some(colour.into()))
+}
+
+fn status_style(status: &str) -> Style {
+    phase_style(match status {
+        s if s.ends_with("_COMPLETE") => Phase::Done,
+        s if s.ends_with("_FAILED") => Phase::Failed,
+        _ => Phase::Running,
+    })
+}
+
+pub(super) fn styled(text: &str, style: Style, colour: bool) -> String {
+    if colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::News;
+    use super::*;
+
+    fn example() -> Tree {
+        let mut tree = Tree::new("web", "s");
+        let mut add = |stack: &str, name: &str, kind: &str, nested: &str, states: &[(&str, u64)]| {
+            for (status, at) in states {
+                let news = News {
+                    stack: stack.into(),
+                    name: name.into(),
+                    kind: kind.into(),
+                    status: (*status).into(),
+                    reason: if status.ends_with("FAILED") { "NoFlavor: m9".into() } else { String::new() },
+                    nested: nested.into(),
+                    at: Duration::from_millis(*at),
+                };
+                tree.learn(&news);
+                tree.hear(&news);
+            }
+        };
+        add("s", "net", "OS::Neutron::Net", "", &[("CREATE_IN_PROGRESS", 0), ("CREATE_COMPLETE", 400)]);
+        add("s", "group", "OS::Heat::ResourceGroup", "n", &[("CREATE_IN_PROGRESS", 500)]);
+        add("n", "0", "OS::Nova::Server", "", &[("CREATE_IN_PROGRESS", 600), ("CREATE_FAILED", 2100)]);
+        add("s", "ip", "OS::Neutron::FloatingIP", "", &[("INIT_COMPLETE", 0)]);
+        tree.status = "CREATE_IN_PROGRESS".into();
+        tree
+    }
+
+    #[test]
+    fn a_tree_with_nested_stacks() {
+        let canvas = Canvas { colour: false, width: 120, height: 40 };
+        let drawn = tree(&example(), Duration::from_millis(2500), canvas);
+        let expected = "\
+web CREATE_IN_PROGRESS 2.5s  1 of 4
+├─ ✔ net    OS::Neutron::Net         created     0.4s
+├─ ⠴ group  OS::Heat::ResourceGroup  creating    2.0s
+│  └─ ✘ 0   OS::Nova::Server         failed      1.5s  NoFlavor: m9
+└─ · ip     OS::Neutron::FloatingIP  waiting";
+        assert_eq!(drawn, expected);
+    }
+
+    #[test]
+    fn what_is_done_makes_room_first() {
+        let canvas = Canvas { colour: false, width: 120, height: 4 };
+        let drawn = tree(&example(), Duration::from_millis(2500), canvas);
+        let heads: Vec<&str> = drawn.lines().skip(1).map(|line| line.trim_start_matches(['├', '│', '└', '─', ' '])).collect();
+        assert!(heads.iter().all(|line| !line.contains("net ")), "{drawn}");
+        assert!(drawn.contains("failed") && drawn.ends_with("and 2 more"), "{drawn}");
+    }
+
+    #[test]
+    fn times_are_short() {
+        assert_eq!(seconds(Duration::from_millis(4_449)), "4.4s");
+        assert_eq!(seconds(Duration::from_secs(185)), "3m05s");
+    }
+}

@@ -1,0 +1,208 @@
+//! Asks the service for news until the work is done.
+
+use std::time::Duration;
+
+use kiln_client::{Client, Error, Event, EventFilter, Resource};
+use tokio::time::Instant;
+
+use super::screen::Screen;
+use super::tree::{News, Tree};
+
+/// Deeper stacks are not shown; Heat nests at most five deep by default.
+const DEPTH: u32 = 10;
+/// How often the tree is drawn on a terminal.
+const FRAME: Duration = Duration::from_millis(100);
+
+/// What is watched.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    /// `name/id`, so that a deleted stack is still found.
+    identity: String,
+    id: String,
+    /// The last event before the action began.
+    marker: Option<String>,
+    tree: Tree,
+}
+
+/// How it ended.
+#[derive(Clone, Debug)]
+pub(crate) struct End {
+    /// Action and status of the stack.
+    pub(crate) status: String,
+    /// Reason of the status.
+    pub(crate) reason: String,
+    /// What was seen.
+    pub(crate) tree: Tree,
+}
+
+impl End {
+    /// Whether it ended well.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.status.ends_with("_COMPLETE")
+    }
+}
+
+impl Target {
+    /// A stack that was just made.
+    pub(crate) fn created(name: &str, id: &str) -> Self {
+        let (identity, id) = (format!("{name}/{id}"), id.to_owned());
+        Self { tree: Tree::new(name, &id), identity, id, marker: None }
+    }
+
+    /// A stack that is there, before something is asked of it. `partly`: resources that nothing happens to count as done.
+    pub(crate) async fn existing(client: &Client, stack: &str, partly: bool) -> Result<Self, Error> {
+        let stack = client.stack(stack, false).await?;
+        let mut target = Self::created(stack.name(), stack.id());
+        let newest = EventFilter { limit: Some(1), descending: true, ..EventFilter::default() };
+        target.marker = client.events(&target.identity, &newest).await?.first().map(|event| event.id().to_owned());
+        target.look(client).await?;
+        if partly {
+            target.tree.settle();
+        }
+        Ok(target)
+    }
+
+    /// `name/id` of the stack.
+    pub(crate) fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// Learns which resources there are.
+    async fn look(&mut self, client: &Client) -> Result<(), Error> {
+        for resource in client.resources(&self.identity, DEPTH, false, &vec![]).await? {
+            self.tree.learn(&presence(&resource, &self.id));
+        }
+        Ok(())
+    }
+
+    /// Takes the events since the last time; whether the stack itself came to an end among them.
+    async fn listen(&mut self, client: &Client, screen: &Screen, began: Instant) -> Result<bool, Error> {
+        let filter = EventFilter { nested_depth: DEPTH, marker: self.marker.clone(), ..EventFilter::default() };
+        let events = client.events(&self.identity, &filter).await?;
+        let now = began.elapsed();
+        let unknown = |event: &Event| !event.is_of_stack() && !self.tree.knows(event.stack_id(), event.resource_name());
+        if self.tree.count().all == 0 || events.iter().any(unknown) {
+            self.look(client).await?;
+        }
+        let newest = events.last().map(Event::time).unwrap_or_default().to_owned();
+        let mut ended = false;
+        for event in &events {
+            if event.is_of_stack() {
+                if event.stack_id() == self.id {
+                    ended = event.status().ends_with("_COMPLETE") || event.status().ends_with("_FAILED");
+                }
+                continue;
+            }
+            // Several events that come at once are as far apart as the service's clock says.
+            let news = news_of_event(event, &self.id, now.saturating_sub(apart(event.time(), &newest)));
+            if self.tree.hear(&news) {
+                screen.tell(&self.tree, &news);
+            }
+        }
+        if let Some(last) = events.last() {
+            self.marker = Some(last.id().to_owned());
+        }
+        Ok(ended)
+    }
+}
+
+/// Watches until the stack is at rest again. `rollback`: a failure may be followed by a rollback.
+pub(crate) async fn follow(
+    client: &Client,
+    mut target: Target,
+    screen: &Screen,
+    poll: Duration,
+    rollback: bool,
+) -> Result<End, Error> {
+    let began = Instant::now();
+    let mut quiet = 0;
+    let mut failed_once = false;
+    loop {
+        let ended = match target.listen(client, screen, began).await {
+            Ok(ended) => ended,
+            Err(error) if error.is_not_found() => return Ok(gone(target, screen, began)),
+            Err(error) => return Err(error),
+        };
+        quiet = if ended { 2 } else { quiet + 1 };
+        if quiet >= 2 || target.tree.status.is_empty() {
+            let stack = match client.stack(&target.identity, false).await {
+                Ok(stack) => stack,
+                Err(error) if error.is_not_found() => return Ok(gone(target, screen, began)),
+                Err(error) => return Err(error),
+            };
+            if target.tree.status != stack.status() {
+                stack.status().clone_into(&mut target.tree.status);
+                screen.tell_status(&target.tree, began.elapsed());
+            }
+            let at_rest = quiet >= 2 && !stack.status().ends_with("_IN_PROGRESS");
+            let may_turn = rollback && stack.status().ends_with("_FAILED") && !failed_once;
+            if at_rest && !may_turn {
+                target.listen(client, screen, began).await.ok();
+                screen.finish(&target.tree, began.elapsed());
+                let (status, reason) = (stack.status().to_owned(), stack.reason().to_owned());
+                return Ok(End { status, reason, tree: target.tree });
+            }
+            failed_once = at_rest;
+            quiet = 0;
+        }
+        rest(&target.tree, screen, poll, began).await;
+    }
+}
+
+/// The stack is not there any more: it was deleted.
+fn gone(mut target: Target, screen: &Screen, began: Instant) -> End {
+    "DELETE_COMPLETE".clone_into(&mut target.tree.status);
+    screen.tell_status(&target.tree, began.elapsed());
+    screen.finish(&target.tree, began.elapsed());
+    End { status: target.tree.status.clone(), reason: String::new(), tree: target.tree }
+}
+
+/// Waits for the next look, drawing meanwhile.
+async fn rest(tree: &Tree, screen: &Screen, poll: Duration, began: Instant) {
+    let until = Instant::now() + poll;
+    if !screen.is_live() {
+        return tokio::time::sleep_until(until).await;
+    }
+    loop {
+        screen.show(tree, began.elapsed());
+        let next = (Instant::now() + FRAME).min(until);
+        tokio::time::sleep_until(next).await;
+        if next == until {
+            return;
+        }
+    }
+}
+
+/// That a resource is there. How far it is, events tell.
+fn presence(resource: &Resource, root: &str) -> News {
+    let nested = resource.nested().and_then(|identity| identity.rsplit('/').next());
+    News {
+        stack: or_root(resource.stack_id(), root),
+        name: resource.name().to_owned(),
+        kind: resource.kind().to_owned(),
+        nested: nested.unwrap_or_default().to_owned(),
+        ..News::default()
+    }
+}
+
+fn news_of_event(event: &Event, root: &str, at: Duration) -> News {
+    News {
+        stack: or_root(event.stack_id(), root),
+        name: event.resource_name().to_owned(),
+        status: event.status().to_owned(),
+        reason: event.reason().to_owned(),
+        at,
+        ..News::default()
+    }
+}
+
+fn or_root(stack: &str, root: &str) -> String {
+    if stack.is_empty() { root } else { stack }.to_owned()
+}
+
+/// How long before the newest event an event was, by the service's clock.
+fn apart(time: &str, newest: &str) -> Duration {
+    let parsed = |text: &str| text.parse::<jiff::Timestamp>().ok();
+    let (Some(time), Some(newest)) = (parsed(time), parsed(newest)) else { return Duration::ZERO };
+    Duration::try_from(newest.duration_since(time)).unwrap_or_default()
+}

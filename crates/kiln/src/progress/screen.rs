@@ -1,0 +1,125 @@
+//! Where the tree is shown.
+
+use std::io::{IsTerminal as _, Write as _, stderr};
+use std::time::Duration;
+
+use clap::ValueEnum;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use kiln_value::value;
+
+use super::draw::{self, Canvas};
+use super::tree::{News, Tree};
+
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// A tree on a terminal, lines elsewhere.
+    #[default]
+    Auto,
+    /// A line for each thing that happens.
+    Plain,
+    /// A JSON object a line for each thing that happens.
+    Json,
+    /// Nothing.
+    None,
+}
+
+/// Shows progress on standard error.
+#[derive(Debug)]
+pub(crate) struct Screen {
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Live { bar: ProgressBar, colour: bool },
+    Plain,
+    Json,
+    None,
+}
+
+impl Screen {
+    /// A screen of a mode.
+    pub(crate) fn new(mode: Mode) -> Self {
+        let kind = match mode {
+            Mode::Auto if stderr().is_terminal() => {
+                let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(15));
+                if let Ok(style) = ProgressStyle::with_template("{msg}") {
+                    bar.set_style(style);
+                }
+                let colour = anstream::AutoStream::choice(&stderr()) != anstream::ColorChoice::Never;
+                Kind::Live { bar, colour }
+            }
+            Mode::Auto | Mode::Plain => Kind::Plain,
+            Mode::Json => Kind::Json,
+            Mode::None => Kind::None,
+        };
+        Self { kind }
+    }
+
+    /// Whether the tree is drawn again and again.
+    pub(crate) fn is_live(&self) -> bool {
+        matches!(self.kind, Kind::Live { .. })
+    }
+
+    /// Shows the tree as it is now.
+    pub(crate) fn show(&self, tree: &Tree, now: Duration) {
+        if let Kind::Live { bar, colour } = &self.kind {
+            let (height, width) = console::Term::stderr().size();
+            let canvas = Canvas { colour: *colour, width: width.into(), height: height.into() };
+            bar.set_message(draw::tree(tree, now, canvas));
+        }
+    }
+
+    /// Tells one thing that happened to a resource.
+    pub(crate) fn tell(&self, tree: &Tree, news: &News) {
+        let Some(node) = tree.node(&news.stack, &news.name) else { return };
+        let path = tree.path(&news.stack, &news.name);
+        let time = draw::seconds(news.at);
+        match &self.kind {
+            Kind::Plain => {
+                let took = node.ended.and(node.spent(news.at)).map(|t| format!(" in {}", draw::seconds(t)));
+                let reason = if news.status.ends_with("_FAILED") { format!(": {}", news.reason) } else { String::new() };
+                let (word, took) = (draw::word(node), took.unwrap_or_default());
+                _ = writeln!(stderr(), "{time:>7}  {path} ({}) {word}{took}{reason}", node.kind);
+            }
+            Kind::Json => self.json(&value!({
+                "resource": path,
+                "resource_type": &node.kind,
+                "status": &news.status,
+                "reason": &news.reason,
+                "seconds": (news.at.as_secs_f64()),
+            })),
+            Kind::Live { .. } | Kind::None => {}
+        }
+    }
+
+    /// Tells the stack's new status.
+    pub(crate) fn tell_status(&self, tree: &Tree, now: Duration) {
+        match &self.kind {
+            Kind::Plain => {
+                let count = tree.count();
+                let time = draw::seconds(now);
+                _ = writeln!(stderr(), "{time:>7}  {} {} ({} of {})", tree.name, tree.status, count.done, count.all);
+            }
+            Kind::Json => {
+                self.json(&value!({"stack": &tree.name, "status": &tree.status, "seconds": (now.as_secs_f64())}));
+            }
+            Kind::Live { .. } | Kind::None => {}
+        }
+    }
+
+    fn json(&self, line: &kiln_value::Value) {
+        _ = writeln!(stderr(), "{}", kiln_value::text::json(line));
+    }
+
+    /// Leaves the tree standing as it is.
+    pub(crate) fn finish(&self, tree: &Tree, now: Duration) {
+        if let Kind::Live { bar, colour } = &self.kind {
+            bar.finish_and_clear();
+            let width = console::Term::stderr().size().1;
+            let canvas = Canvas { colour: *colour, width: width.into(), height: usize::MAX };
+            _ = writeln!(stderr(), "{}", draw::tree(tree, now, canvas));
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! What is known of a stack's resources and those of its nested stacks. Pure: times are given.
+
+use std::time::Duration;
+
+use indexmap::IndexMap;
+
+/// How far a resource is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Nothing was done yet.
+    Waiting,
+    /// Under way.
+    Running,
+    /// Ended well.
+    Done,
+    /// Ended badly.
+    Failed,
+}
+
+/// News of a resource, or of a stack itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct News {
+    /// Id of the stack.
+    pub(crate) stack: String,
+    /// Name of the resource.
+    pub(crate) name: String,
+    /// Type; empty if the source does not say.
+    pub(crate) kind: String,
+    /// Action and status: `CREATE_IN_PROGRESS`.
+    pub(crate) status: String,
+    /// Reason.
+    pub(crate) reason: String,
+    /// Id of the nested stack that it stands for; empty if it is none or not known.
+    pub(crate) nested: String,
+    /// Time since the watching began.
+    pub(crate) at: Duration,
+}
+
+/// A resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Node {
+    /// Name in the template.
+    pub(crate) name: String,
+    /// Type.
+    pub(crate) kind: String,
+    /// `CREATE`, `UPDATE` …
+    pub(crate) action: String,
+    /// How far it is.
+    pub(crate) phase: Phase,
+    /// Why.
+    pub(crate) reason: String,
+    /// When the action began.
+    pub(crate) began: Option<Duration>,
+    /// When it ended.
+    pub(crate) ended: Option<Duration>,
+    /// Id of its nested stack, or empty.
+    pub(crate) nested: String,
+    /// How many failures there were before this one; the first is the likeliest cause.
+    order: usize,
+}
+
+impl Node {
+    /// How long the action takes or took.
+    pub(crate) fn spent(&self, now: Duration) -> Option<Duration> {
+        Some(self.ended.unwrap_or(now).saturating_sub(self.began?))
+    }
+}
+
+/// How many resources are how far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    /// Ended well.
+    pub(crate) done: usize,
+    /// Ended badly.
+    pub(crate) failed: usize,
+    /// All.
+    pub(crate) all: usize,
+}
+
+/// The failure behind the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cause {
+    /// The way to the resource through nested stacks: `group/0/server`.
+    pub(crate) path: String,
+    /// Its type.
+    pub(crate) kind: String,
+    /// Its reason.
+    pub(crate) reason: String,
+}
+
+/// A stack and all below it.
+#[derive(Clone, Debug)]
+pub(crate) struct Tree {
+    /// Name of the stack.
+    pub(crate) name: String,
+    /// Action and status of the stack.
+    pub(crate) status: String,
+    root: String,
+    stacks: IndexMap<String, IndexMap<String, Node>>,
+    failures: usize,
+}
+
+impl Tree {
+    /// A stack of which nothing else is known.
+    pub(crate) fn new(name: &str, id: &str) -> Self {
+        let stacks = IndexMap::from([(id.to_owned(), IndexMap::new())]);
+        Self { name: name.to_owned(), status: String::new(), root: id.to_owned(), stacks, failures: 0 }
+    }
+
+    /// Whether a resource is known.
+    pub(crate) fn knows(&self, stack: &str, name: &str) -> bool {
+        self.stacks.get(stack).is_some_and(|resources| resources.contains_key(name))
+    }
+
+    /// Learns that a resource is there, which waits as long as nothing else is heard of it.
+    pub(crate) fn learn(&mut self, news: &News) {
+        let resources = self.stacks.entry(news.stack.clone()).or_default();
+        if let Some(node) = resources.get_mut(&news.name) {
+            node.kind.clone_from(&news.kind);
+            if !news.nested.is_empty() {
+                node.nested.clone_from(&news.nested);
+            }
+            return;
+        }
+        let node = Node {
+            name: news.name.clone(),
+            kind: news.kind.clone(),
+            action: String::new(),
+            phase: Phase::Waiting,
+            reason: String::new(),
+            began: None,
+            ended: None,
+            nested: news.nested.clone(),
+            order: 0,
+        };
+        resources.insert(news.name.clone(), node);
+    }
+
+    /// Counts all resources as done, before an update that may leave them as they are.
+    pub(crate) fn settle(&mut self) {
+        for node in self.stacks.values_mut().flat_map(IndexMap::values_mut) {
+            node.phase = Phase::Done;
+        }
+    }
+
+    /// Takes news of a resource; whether it changed anything.
+    pub(crate) fn hear(&mut self, news: &News) -> bool {
+        if !self.knows(&news.stack, &news.name) {
+            self.learn(news);
+        }
+        let failures = self.failures;
+        let Some(node) = self.stacks.get_mut(&news.stack).and_then(|resources| resources.get_mut(&news.name)) else {
+            return false;
+        };
+        let (action, phase) = read(&news.status);
+        if node.action == action && node.phase == phase {
+            return false;
+        }
+        if phase == Phase::Running || node.action != action {
+            (node.began, node.ended) = (Some(news.at), None);
+        }
+        if matches!(phase, Phase::Done | Phase::Failed) {
+            node.ended = Some(news.at);
+        }
+        node.action = action.to_owned();
+        node.phase = phase;
+        node.reason.clone_from(&news.reason);
+        if phase == Phase::Failed {
+            node.order = failures;
+            self.failures += 1;
+        }
+        true
+    }
+
+    /// The resources of the stack itself.
+    pub(crate) fn top(&self) -> impl Iterator<Item = &Node> {
+        self.of(&self.root)
+    }
+
+    /// The resources of the nested stack of a resource.
+    pub(crate) fn below(&self, node: &Node) -> impl Iterator<Item = &Node> {
+        self.of(&node.nested)
+    }
+
+    fn of(&self, stack: &str) -> impl Iterator<Item = &Node> {
+        self.stacks.get(stack).into_iter().flat_map(IndexMap::values)
+    }
+
+    /// A resource.
+    pub(crate) fn node(&self, stack: &str, name: &str) -> Option<&Node> {
+        self.stacks.get(stack)?.get(name)
+    }
+
+    /// The way to a resource through nested stacks: `group/0/server`.
+    pub(crate) fn path(&self, stack: &str, name: &str) -> String {
+        // Deeper than Heat nests by default; ends a loop that a foreign service might tell of.
+        const DEEPEST: usize = 64;
+        let mut path = vec![name];
+        let mut stack = stack;
+        while stack != self.root && path.len() < DEEPEST {
+            let parent = self.stacks.iter().find_map(|(id, resources)| {
+                resources.values().find(|node| node.nested == stack).map(|node| (id.as_str(), node.name.as_str()))
+            });
+            let Some((id, name)) = parent else { break };
+            path.push(name);
+            stack = id;
+        }
+        path.reverse();
+        path.join("/")
+    }
+
+    /// How many resources are how far, nested ones too.
+    pub(crate) fn count(&self) -> Count {
+        let mut count = Count::default();
+        for node in self.stacks.values().flat_map(IndexMap::values) {
+            count.all += 1;
+            match node.phase {
+                Phase::Done => count.done += 1,
+                Phase::Failed => count.failed += 1,
+                Phase::Waiting | Phase::Running => {}
+            }
+        }
+        count
+    }
+
+    /// The failure behind the others: the first of a resource that has no failure below it and was not merely stopped
+    /// because of another.
+    pub(crate) fn cause(&self) -> Option<Cause> {
+        let failed = self.stacks.iter().flat_map(|(stack, resources)| {
+            resources.values().filter(|node| node.phase == Phase::Failed).map(move |node| (stack, node))
+        });
+        let leaves = failed.filter(|(_, node)| self.below(node).all(|inner| inner.phase != Phase::Failed));
+        let (stack, node) = leaves.min_by_key(|(_, node)| (was_stopped(&node.reason), node.order))?;
+        Some(Cause { path: self.path(stack, &node.name), kind: node.kind.clone(), reason: node.reason.clone() })
+    }
+}
+
+/// Whether a failure is only the consequence of another.
+fn was_stopped(reason: &str) -> bool {
+    reason.contains(" aborted") || reason.contains("cancelled")
+}
+
+/// Action and phase of `CREATE_IN_PROGRESS`.
+fn read(status: &str) -> (&str, Phase) {
+    let (action, rest) = status.split_once('_').unwrap_or((status, ""));
+    let phase = match (action, rest) {
+        ("" | "INIT", _) => Phase::Waiting,
+        (_, "COMPLETE") => Phase::Done,
+        (_, "FAILED") => Phase::Failed,
+        _ => Phase::Running,
+    };
+    (action, phase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn news(stack: &str, name: &str, status: &str, reason: &str, at: u64) -> News {
+        let (stack, name) = (stack.to_owned(), name.to_owned());
+        let (status, reason) = (status.to_owned(), reason.to_owned());
+        News { stack, name, status, reason, at: Duration::from_secs(at), ..News::default() }
+    }
+
+    fn tree() -> Tree {
+        let mut tree = Tree::new("web", "s");
+        tree.learn(&News { kind: "OS::Heat::ResourceGroup".into(), nested: "n".into(), ..news("s", "group", "INIT_COMPLETE", "", 0) });
+        tree.learn(&News { kind: "OS::Heat::Value".into(), ..news("n", "0", "INIT_COMPLETE", "", 0) });
+        tree.learn(&news("s", "other", "INIT_COMPLETE", "", 0));
+        tree
+    }
+
+    #[test]
+    fn times_are_those_of_the_action() {
+        let mut tree = tree();
+        assert!(tree.hear(&news("s", "other", "CREATE_IN_PROGRESS", "", 1)));
+        assert!(!tree.hear(&news("s", "other", "CREATE_IN_PROGRESS", "", 2)));
+        assert_eq!(tree.node("s", "other").unwrap().spent(Duration::from_secs(4)), Some(Duration::from_secs(3)));
+        tree.hear(&news("s", "other", "CREATE_COMPLETE", "", 3));
+        assert_eq!(tree.node("s", "other").unwrap().spent(Duration::from_secs(9)), Some(Duration::from_secs(2)));
+        assert_eq!(tree.count(), Count { done: 1, failed: 0, all: 3 });
+    }
+
+    #[test]
+    fn the_cause_is_the_first_failure_at_the_bottom() {
+        let mut tree = tree();
+        tree.hear(&news("s", "other", "CREATE_FAILED", "CREATE aborted (user triggered cancel)", 1));
+        tree.hear(&news("n", "0", "CREATE_FAILED", "ValueError: no", 2));
+        tree.hear(&news("s", "group", "CREATE_FAILED", "ValueError: resources.group.resources[0]: no", 3));
+        let cause = tree.cause().unwrap();
+        assert_eq!((cause.path.as_str(), cause.reason.as_str()), ("group/0", "ValueError: no"));
+    }
+
+    #[test]
+    fn unknown_resources_are_added() {
+        let mut tree = tree();
+        assert!(tree.hear(&news("s", "new", "CREATE_IN_PROGRESS", "", 1)));
+        assert_eq!(tree.top().count(), 3);
+    }
+}

@@ -1,0 +1,277 @@
+//! The assembly: the one place that names concrete adapters.
+//!
+//! A [`Runtime`] holds what a service is made of: store, types, clouds, identity, engine, API, from a configuration
+//! ([`Runtime::of_service`]) or with the user's own credentials ([`Runtime::of_user`]).
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use kiln_api::{Api, Limits};
+use kiln_cloud::{Connector, Credentials, Interface, Named, Scope, SharedClient, TlsOptions, Transport};
+use kiln_engine::{Chance, Clock as _, Clouds, Engine, NoCloud, SystemClock, World};
+use kiln_identity::{Identity, Keystone, KeystoneOptions, Local, Policy};
+use kiln_plan::Catalog;
+use kiln_resource::Registry;
+use kiln_store::{Durability, SqlStore, Store};
+use kiln_value::{Secret, Value, text};
+use url::Url;
+
+use crate::clouds::StoredClouds;
+use crate::config::{Account, Config};
+use crate::ini::DEFAULT;
+use crate::shutdown::Stop;
+
+/// Heat's default of `auth_encryption_key`: known to everyone, good for a trial only.
+const PUBLIC_KEY: &str = "notgood but just long enough i t";
+
+/// Everything that a service is made of.
+pub(crate) struct Runtime {
+    world: World,
+    identity: Arc<dyn Identity>,
+    policy: Arc<Policy>,
+    api: kiln_api::Options,
+    engine: kiln_engine::Options,
+}
+
+/// The user's own cloud, for [`Runtime::of_user`].
+pub(crate) struct OwnCloud {
+    /// The way there.
+    pub(crate) connector: Connector,
+    /// Who the user is there.
+    pub(crate) credentials: Credentials,
+    /// The project's id.
+    pub(crate) project: String,
+    /// The project's name.
+    pub(crate) project_name: String,
+    /// The user's name.
+    pub(crate) username: String,
+}
+
+impl Runtime {
+    /// A service for all users of a cloud: tokens are checked by Keystone, stacks act by trusts.
+    pub(crate) async fn of_service(config: &Config) -> Result<Self> {
+        let store = open(config).await?;
+        let policy = Arc::new(policy(config)?);
+        let service = config.account("keystone_authtoken")?;
+        let connector = connector(config, &service)?;
+        let service_credentials = credentials(&service, "keystone_authtoken", true)?;
+        let trustee = match config.account("trustee")? {
+            // One user may be both.
+            account if account.username.is_none() => credentials(&service, "keystone_authtoken", false)?,
+            account => credentials(&account, "trustee", false)?,
+        };
+        let public = config.text("keystone_authtoken", "www_authenticate_uri");
+        let public = public.or_else(|| service.auth_url.clone()).unwrap_or_default();
+        let mut options = KeystoneOptions::new(public, now);
+        options.remember = Duration::from_secs(config.number("keystone_authtoken", "token_cache_time", 300)?);
+        options.delegated_roles = config.list(DEFAULT, "trusts_delegated_roles");
+        if let Some(method) = config.default("deferred_auth_method").filter(|method| method != "trusts") {
+            bail!("[DEFAULT] deferred_auth_method: Kiln acts for users by trusts only, not by {method:?}");
+        }
+        let identity: Arc<dyn Identity> =
+            Arc::new(Keystone::new(connector.clone(), service_credentials, trustee, Arc::clone(&policy), options));
+        let clouds = Arc::new(StoredClouds::new(Arc::clone(&store), connector, Arc::clone(&identity)));
+        let mut catalog = catalog()?;
+        read_environments(&mut catalog, config)?;
+        Ok(Self {
+            world: world(store, catalog, clouds),
+            identity,
+            policy,
+            api: api_options(config)?,
+            engine: engine_options(config)?,
+        })
+    }
+
+    /// An engine and an API for one user, who needs no token, on a database of theirs. `key` seals what is secret in it.
+    pub(crate) async fn of_user(database: &str, key: Secret<String>, own: Option<OwnCloud>) -> Result<Self> {
+        let store: Arc<dyn Store> = Arc::new(SqlStore::open(kiln_store::Options::new(database, key)).await?);
+        store.migrate().await?;
+        let (identity, clouds): (Arc<dyn Identity>, Arc<dyn Clouds>) = match own {
+            Some(own) => {
+                let exposed = Secret::new(text::json(&own.credentials.expose()));
+                let identity = Local::new(&own.username, &own.project, &own.project_name, exposed);
+                let identity: Arc<dyn Identity> = Arc::new(identity);
+                let clouds = StoredClouds::new(Arc::clone(&store), own.connector, Arc::clone(&identity));
+                (identity, Arc::new(clouds))
+            }
+            None => {
+                let nobody = Secret::new(text::json(&Value::Null));
+                (Arc::new(Local::new("local", LOCAL_PROJECT, LOCAL_PROJECT, nobody)), Arc::new(NoCloud))
+            }
+        };
+        let limits = Limits { stacks_per_project: None, resources_per_stack: None, ..Limits::default() };
+        Ok(Self {
+            world: world(store, catalog()?, clouds),
+            identity,
+            policy: Arc::new(Policy::default()),
+            api: kiln_api::Options { limits, ..kiln_api::Options::default() },
+            // The process ends with its work: another may start right behind it and must not wait for a dead one's leases.
+            engine: kiln_engine::Options { lease: Duration::from_secs(5), ..kiln_engine::Options::default() },
+        })
+    }
+
+    /// The API.
+    pub(crate) fn api(&self) -> Api {
+        Api::new(kiln_api::Parts {
+            options: self.api.clone(),
+            world: self.world.clone(),
+            identity: Arc::clone(&self.identity),
+            policy: Arc::clone(&self.policy),
+        })
+    }
+
+    /// Runs an engine until it is told to stop; then its leases are given back.
+    pub(crate) async fn engine(&self, stop: Stop) -> Result<()> {
+        Ok(Engine::new(self.engine.clone(), self.world.clone()).run(stop).await?)
+    }
+}
+
+/// The project of stacks that live in no cloud.
+pub(crate) const LOCAL_PROJECT: &str = "local";
+
+fn world(store: Arc<dyn Store>, catalog: Catalog, clouds: Arc<dyn Clouds>) -> World {
+    let (clock, chance) = (Arc::new(SystemClock), Arc::new(Chance::from_os()));
+    World { store, catalog: Arc::new(catalog), clouds, clock, chance }
+}
+
+/// The machine's time.
+pub(crate) fn now() -> jiff::Timestamp {
+    SystemClock.now()
+}
+
+/// The store that a configuration names, with its schema up to date.
+pub(crate) async fn open(config: &Config) -> Result<Arc<dyn Store>> {
+    let url = config.text("database", "connection").ok_or_else(|| {
+        anyhow!("[database] connection is not set: for example sqlite:///var/lib/kiln/kiln.db or postgresql://…")
+    })?;
+    let key = config.secret(DEFAULT, "auth_encryption_key").unwrap_or_else(|| Secret::new(PUBLIC_KEY.to_owned()));
+    if key.expose() == PUBLIC_KEY {
+        tracing::warn!("[DEFAULT] auth_encryption_key is not set: stored credentials are sealed with a key that everyone knows");
+    }
+    let mut options = kiln_store::Options::new(url, key);
+    options.max_connections = config.number("database", "max_pool_size", options.max_connections)?;
+    if config.flag("database", "sqlite_synchronous", false)? {
+        options.durability = Durability::Power;
+    }
+    let store = SqlStore::open(options).await.context("[database] connection")?;
+    store.migrate().await.context("the database's schema cannot be brought up to date")?;
+    Ok(Arc::new(store))
+}
+
+/// All types that come with Kiln, with their drivers.
+pub(crate) fn catalog() -> Result<Catalog> {
+    let types = kiln_resource::shipped::types().map_err(|errors| {
+        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        anyhow!("the resource types are broken:\n{}", lines.join("\n"))
+    })?;
+    Ok(Catalog::new(Registry::build(types, kiln_drivers::driver_for)))
+}
+
+/// The operator's environment files.
+fn read_environments(catalog: &mut Catalog, config: &Config) -> Result<()> {
+    let folder = config.default("environment_dir").unwrap_or_else(|| "/etc/kiln/environment.d".to_owned());
+    let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(()) };
+    let mut files: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file()).collect();
+    files.sort();
+    for file in files {
+        let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+        // Like Heat, go on without a file that is wrong.
+        if let Err(error) = catalog.load(&text) {
+            tracing::error!(file = %file.display(), %error, "environment file left out");
+        }
+    }
+    Ok(())
+}
+
+fn policy(config: &Config) -> Result<Policy> {
+    let policy = Policy::new(config.flag("oslo_policy", "enforce_new_defaults", true)?);
+    let file = config.text("oslo_policy", "policy_file").unwrap_or_else(|| "policy.yaml".to_owned());
+    let path = if Path::new(&file).is_absolute() { file.into() } else { Path::new("/etc/kiln").join(&file) };
+    let Ok(text) = std::fs::read_to_string(&path) else { return Ok(policy) };
+    let rules = kiln_yaml::parse(&text).map_err(|error| anyhow!("{}: {error}", path.display()))?.value;
+    match rules {
+        Value::Map(rules) => policy.with_overrides(&rules).with_context(|| path.display().to_string()),
+        Value::Null => Ok(policy),
+        _ => bail!("{}: a policy file is a map of rules", path.display()),
+    }
+}
+
+fn credentials(account: &Account, section: &str, scoped: bool) -> Result<Credentials> {
+    let missing = |option: &str| anyhow!("[{section}] {option} is not set: Kiln needs a user of its own at Keystone");
+    let project = account.project.as_deref();
+    Ok(Credentials::Password {
+        user: Named::in_domain(account.username.as_deref().ok_or_else(|| missing("username"))?, &account.user_domain),
+        password: account.password.clone().ok_or_else(|| missing("password"))?,
+        scope: match project.filter(|_| scoped) {
+            Some(project) => Scope::Project(Named::in_domain(project, &account.project_domain)),
+            None if scoped => return Err(missing("project_name")),
+            None => Scope::Unscoped,
+        },
+    })
+}
+
+fn connector(config: &Config, service: &Account) -> Result<Connector> {
+    let url = service.auth_url.clone().or_else(|| config.text("keystone_authtoken", "www_authenticate_uri"));
+    let url = url.ok_or_else(|| anyhow!("[keystone_authtoken] auth_url is not set: where is Keystone?"))?;
+    let mut options = kiln_cloud::Options::new(Url::parse(&url).with_context(|| format!("auth_url {url:?}"))?);
+    options.region = config.default("region_name_for_services").or_else(|| service.region.clone());
+    let interface = config.text("clients", "endpoint_type").unwrap_or_else(|| "public".to_owned());
+    options.interface = Interface::parse(&interface).ok_or_else(|| anyhow!("[clients] endpoint_type: {interface:?}"))?;
+    let ca_file = config.text("clients", "ca_file").map(Into::into).or_else(|| service.cafile.clone());
+    let tls = TlsOptions {
+        authorities: match &ca_file {
+            Some(path) => Some(std::fs::read(path).with_context(|| path.display().to_string())?),
+            None => None,
+        },
+        insecure: service.insecure || config.flag("clients", "insecure", false)?,
+    };
+    let client: Arc<dyn Transport> = Arc::new(SharedClient::new(&tls)?);
+    Ok(Connector::new(client, options))
+}
+
+fn api_options(config: &Config) -> Result<kiln_api::Options> {
+    let usual = Limits::default();
+    let stacks = usual.stacks_per_project.unwrap_or_default();
+    let resources = config.limit(DEFAULT, "max_resources_per_stack", 1000)?;
+    let mut options = kiln_api::Options::default();
+    options.limits = Limits {
+        body: config.number(DEFAULT, "max_json_body_size", usual.body)?,
+        template: config.number(DEFAULT, "max_template_size", usual.template)?,
+        stacks_per_project: config.limit(DEFAULT, "max_stacks_per_tenant", stacks)?,
+        resources_per_stack: resources.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
+        nested_depth: config.number(DEFAULT, "max_nested_stack_depth", usual.nested_depth)?,
+    };
+    options.root = config.text("clients_heat", "url").map(|url| url.replace("/%(tenant_id)s", ""));
+    options.proxy_headers = config.flag("oslo_middleware", "enable_proxy_headers_parsing", false)?;
+    let hidden = config.list(DEFAULT, "hidden_stack_tags");
+    if !hidden.is_empty() {
+        options.hidden_stack_tags = hidden;
+    }
+    if let Some(role) = config.default("heat_stack_user_role") {
+        options.stack_user_role = role;
+    }
+    if let Some(revision) = config.text("revision", "heat_revision") {
+        options.revision = revision;
+    }
+    Ok(options)
+}
+
+fn engine_options(config: &Config) -> Result<kiln_engine::Options> {
+    let usual = kiln_engine::Options::default();
+    let seconds = config.number(DEFAULT, "stack_action_timeout", usual.action_timeout.as_secs())?;
+    Ok(kiln_engine::Options {
+        hostname: config.default("host").unwrap_or_else(hostname),
+        action_timeout: Duration::from_secs(seconds),
+        action_retries: config.number(DEFAULT, "action_retry_limit", usual.action_retries)?,
+        max_events: config.number(DEFAULT, "max_events_per_stack", usual.max_events)?,
+        ..usual
+    })
+}
+
+/// This machine's name.
+fn hostname() -> String {
+    let named = std::fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned());
+    named.ok().filter(|name| !name.is_empty()).unwrap_or_else(|| "localhost".to_owned())
+}
