@@ -1,6 +1,7 @@
 //! Request bodies from properties, as the definition's wire names have it.
 
 use kiln_resource::{PropertySchema, ResourceType, Wire};
+use kiln_template::constraint::DataType;
 use kiln_value::{Map, Value};
 
 /// The body of a create: every property that has a value and is not sent otherwise, entries of merged maps last.
@@ -16,12 +17,21 @@ pub(crate) fn create(resource_type: &ResourceType, properties: &Map, skip: &dyn 
 }
 
 /// The body of an update: the changed properties, null where one is gone. Of merged maps only what differs is sent.
+///
+/// A number or truth value that is gone stays as it is and a description becomes empty: no service takes null for
+/// them.
 pub(crate) fn update(resource_type: &ResourceType, before: &Map, changed: &Map, skip: &dyn Fn(&str) -> bool) -> Map {
     let mut body = Map::new();
     let mut merged = Map::new();
     for (name, value) in changed.iter().filter(|(name, _)| !skip(name)) {
         let Some(schema) = resource_type.properties.get(name) else { continue };
         let mut value = encode(schema, value);
+        if value.is_null() && matches!(schema.kind, DataType::Boolean | DataType::Integer | DataType::Number) {
+            continue;
+        }
+        if value.is_null() && name == "description" {
+            value = "".into();
+        }
         if let (Wire::Merged, Some(old), Value::Map(new)) =
             (&schema.wire, before.get(name).and_then(Value::as_map), &mut value)
         {

@@ -1,0 +1,174 @@
+//! What a lost reply has made is found again, and nothing is made twice.
+
+use kiln_testcloud::{Action, Fault, Service, When};
+use kiln_value::{Value, value};
+
+use crate::ground::{Ground, Resource};
+use crate::neutron::network;
+
+/// Creates with the first answer to the POST lost, and says how many such objects there are then.
+async fn create_through(
+    ground: &Ground,
+    service: Service,
+    path: &str,
+    mut resource: Resource,
+    given: Value,
+) -> Resource {
+    let testcloud = ground.testcloud.as_ref().unwrap();
+    let posts = |path: &str| {
+        testcloud
+            .journal()
+            .count(|entry| entry.method == "POST" && entry.path.ends_with(path) && entry.service == service)
+    };
+    let before = posts(path);
+    testcloud.faults().add(Fault::new(service, "POST", path, Action::LostReply).when(When::Nth(1)));
+    resource.create(given).await.unwrap_or_else(|failure| panic!("{}: {failure}", resource.facts.name));
+    testcloud.faults().clear();
+    assert_eq!(posts(path) - before, 1, "{} was made more than once", resource.facts.name);
+    assert!(!resource.id().is_empty());
+    resource
+}
+
+#[tokio::test]
+async fn networks_and_their_parts() {
+    let ground = Ground::simulated().await;
+    for given in [value!({}), value!({"name": "given"})] {
+        let net = ground.resource("OS::Neutron::Net", "net");
+        let mut net = create_through(&ground, Service::Network, "/networks", net, given).await;
+        net.delete().await;
+    }
+    let (mut net, mut subnet) = network(&ground, "10.60.0.0/24").await;
+    for given in [value!({"network": net.id()}), value!({"network": net.id(), "name": "given"})] {
+        let port = ground.resource("OS::Neutron::Port", "port");
+        let mut port = create_through(&ground, Service::Network, "/ports", port, given).await;
+        port.delete().await;
+    }
+    let address = ground.resource("OS::Neutron::FloatingIP", "address");
+    let given = value!({"floating_network": "public"});
+    let mut address = create_through(&ground, Service::Network, "/floatingips", address, given).await;
+    let group = ground.resource("OS::Neutron::SecurityGroup", "group");
+    let given = value!({"name": "given", "rules": [{"protocol": "tcp"}]});
+    let mut group = create_through(&ground, Service::Network, "/security-groups", group, given).await;
+    let rule = ground.resource("OS::Neutron::SecurityGroupRule", "rule");
+    let given = value!({"security_group": group.id(), "protocol": "udp"});
+    let mut rule = create_through(&ground, Service::Network, "/security-group-rules", rule, given).await;
+    for resource in [&mut rule, &mut group, &mut address, &mut subnet, &mut net] {
+        resource.delete().await;
+    }
+    ground.assert_clean();
+}
+
+#[tokio::test]
+async fn an_interface() {
+    let ground = Ground::simulated().await;
+    let testcloud = ground.testcloud.as_ref().unwrap();
+    let (mut net, mut subnet) = network(&ground, "10.61.0.0/24").await;
+    let mut router = ground.made("OS::Neutron::Router", "router", value!({})).await;
+    let path = "/routers/*/add_router_interface";
+    testcloud.faults().add(Fault::new(Service::Network, "PUT", path, Action::LostReply).when(When::Nth(1)));
+    let ends = value!({"router": router.id(), "subnet": subnet.id()});
+    let mut interface = ground.made("OS::Neutron::RouterInterface", "interface", ends).await;
+    for resource in [&mut interface, &mut router, &mut subnet, &mut net] {
+        resource.delete().await;
+    }
+    ground.assert_clean();
+}
+
+#[tokio::test]
+async fn servers_with_their_ports() {
+    let ground = Ground::simulated().await;
+    let (mut net, mut subnet) = network(&ground, "10.62.0.0/24").await;
+    for name in [Value::Null, "web (1)".into()] {
+        let server = ground.resource("OS::Nova::Server", "server");
+        let given = value!({
+            "name": name, "image": "cirros", "flavor": "m1.nano", "networks": [{"subnet": subnet.id()}],
+        });
+        let mut server = create_through(&ground, Service::Compute, "/servers", server, given).await;
+        assert!(server.facts.data.contains_key("internal_ports"));
+        server.delete().await;
+    }
+    // The reply that is lost may be that of the port.
+    let server = ground.resource("OS::Nova::Server", "server");
+    let given = value!({"image": "cirros", "flavor": "m1.nano", "networks": [{"subnet": subnet.id()}]});
+    let mut server = create_through(&ground, Service::Network, "/ports", server, given).await;
+    server.delete().await;
+    subnet.delete().await;
+    net.delete().await;
+    ground.assert_clean();
+}
+
+#[tokio::test]
+async fn volumes_and_attachments() {
+    let ground = Ground::simulated().await;
+    for given in [
+        value!({"size": 1}),
+        value!({"size": 1, "name": "given"}),
+        value!({"size": 1, "name": "given", "description": "d"}),
+    ] {
+        let volume = ground.resource("OS::Cinder::Volume", "volume");
+        let mut volume = create_through(&ground, Service::Volume, "/volumes", volume, given).await;
+        volume.delete().await;
+    }
+    let (mut net, mut subnet) = network(&ground, "10.63.0.0/24").await;
+    let given = value!({"image": "cirros", "flavor": "m1.nano", "networks": [{"network": net.id()}]});
+    let mut server = ground.made("OS::Nova::Server", "server", given).await;
+    let mut volume = ground.made("OS::Cinder::Volume", "volume", value!({"size": 1})).await;
+    let attachment = ground.resource("OS::Cinder::VolumeAttachment", "attachment");
+    let ends = value!({"instance_uuid": server.id(), "volume_id": volume.id()});
+    let path = format!("/servers/{}/os-volume_attachments", server.id());
+    let mut attachment = create_through(&ground, Service::Compute, &path, attachment, ends).await;
+    for resource in [&mut attachment, &mut volume, &mut server, &mut subnet, &mut net] {
+        resource.delete().await;
+    }
+    ground.assert_clean();
+}
+
+#[tokio::test]
+async fn keys_groups_and_images() {
+    let ground = Ground::simulated().await;
+    let key = ground.made("OS::Nova::KeyPair", "source", value!({"name": "source"})).await;
+    let public = key.attribute("public_key").await;
+    let mut source = key;
+    source.delete().await;
+    let key = ground.resource("OS::Nova::KeyPair", "key");
+    let given = value!({"name": "key", "public_key": public});
+    let mut key = create_through(&ground, Service::Compute, "/os-keypairs", key, given).await;
+    let group = ground.resource("OS::Nova::ServerGroup", "group");
+    let mut group = create_through(&ground, Service::Compute, "/os-server-groups", group, value!({})).await;
+    key.delete().await;
+    group.delete().await;
+    ground.assert_clean();
+}
+
+/// A foreign object of the same name is never taken for the own one.
+#[tokio::test]
+async fn what_others_made_is_left_alone() {
+    let ground = Ground::simulated().await;
+    let testcloud = ground.testcloud.as_ref().unwrap();
+    let mut foreign = ground.made("OS::Neutron::Net", "foreign", value!({"name": "shared-name"})).await;
+    testcloud.faults().add(Fault::new(Service::Network, "POST", "/networks", Action::Status(503)).when(When::Nth(1)));
+    let mut own = ground.made("OS::Neutron::Net", "own", value!({"name": "shared-name"})).await;
+    assert_ne!(own.id(), foreign.id());
+    own.delete().await;
+    foreign.delete().await;
+    ground.assert_clean();
+}
+
+/// A build that fails is an error state, and the server that is left can be deleted.
+#[tokio::test]
+async fn a_failed_build() {
+    let ground = Ground::simulated().await;
+    let testcloud = ground.testcloud.as_ref().unwrap();
+    testcloud.faults().add(Fault::new(Service::Compute, "POST", "/servers", Action::FailBuild));
+    let (mut net, mut subnet) = network(&ground, "10.64.0.0/24").await;
+    let mut server = ground.resource("OS::Nova::Server", "server");
+    let given = value!({"image": "cirros", "flavor": "m1.nano", "networks": [{"network": net.id()}]});
+    let failure = server.create(given).await.unwrap_err();
+    assert_eq!(failure.kind, kiln_resource::FailureKind::InError);
+    assert!(failure.to_string().starts_with("ResourceInError: Went to status ERROR due to \"Message: "), "{failure}");
+    assert!(server.needs_replace_failed().await);
+    server.delete().await;
+    subnet.delete().await;
+    net.delete().await;
+    ground.assert_clean();
+}

@@ -1,0 +1,34 @@
+//! The OpenStack types on a cloud: each scenario on the simulated one, and on a real one if asked for:
+//! `cargo test -p kiln-drivers --test openstack -- --ignored` with `OS_*` and `KILN_TEST_ADMIN` set.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod adoption;
+mod cinder;
+mod glance;
+mod ground;
+mod keystone;
+mod neutron;
+mod nova;
+
+/// Runs scenarios on both grounds.
+#[macro_export]
+macro_rules! scenarios {
+    ($($name:ident),* $(,)?) => {
+        mod simulated {
+            $(#[tokio::test]
+            async fn $name() {
+                let ground = $crate::ground::Ground::simulated().await;
+                super::$name(&ground).await;
+                ground.assert_clean();
+            })*
+        }
+        mod real {
+            $(#[tokio::test]
+            #[ignore = "needs a real OpenStack"]
+            async fn $name() {
+                super::$name(&$crate::ground::Ground::real().await).await;
+            })*
+        }
+    };
+}
