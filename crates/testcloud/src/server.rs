@@ -50,15 +50,14 @@ async fn serve(
     if !wait.is_zero() {
         sleep(wait).await;
     }
-    let reply = match verdict.status {
-        Some(status) => render(request.service, Refusal::new(status, "InjectedFault", "Injected fault.")),
-        None => {
-            let mut world = shared.world();
-            world.build_fault = verdict.build;
-            let outcome = dispatch(&mut world, &request);
-            world.build_fault = BuildFault::default();
-            outcome.unwrap_or_else(|refusal| render(request.service, refusal))
-        }
+    let reply = if let Some(status) = verdict.status {
+        render(request.service, &Refusal::new(status, "InjectedFault", "Injected fault."))
+    } else {
+        let mut world = shared.world();
+        world.build_fault = verdict.build;
+        let outcome = dispatch(&mut world, &request);
+        world.build_fault = BuildFault::default();
+        outcome.unwrap_or_else(|refusal| render(request.service, &refusal))
     };
     shared.journal.record(Entry {
         service: request.service,
@@ -85,12 +84,11 @@ fn dispatch(world: &mut World, request: &Request) -> Outcome {
 }
 
 /// A refusal in the shape of the service's own error bodies.
-fn render(service: Service, refusal: Refusal) -> Reply {
+fn render(service: Service, refusal: &Refusal) -> Reply {
     let status = refusal.status;
     let reply = match service {
         Service::Identity => keystone::refuse(refusal),
-        Service::Compute | Service::Volume if status == 401 => middleware_401(),
-        Service::Network if status == 401 => middleware_401(),
+        Service::Compute | Service::Volume | Service::Network if status == 401 => middleware_401(),
         Service::Compute | Service::Volume => nova::refuse(refusal),
         Service::Network => neutron::refuse(refusal),
         Service::Image => glance::refuse(refusal),

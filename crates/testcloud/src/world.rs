@@ -43,6 +43,13 @@ struct Clock {
     start: Instant,
 }
 
+impl Clock {
+    #[expect(clippy::disallowed_methods, reason = "a cloud's time begins with the machine's and then follows tokio's")]
+    fn start() -> Self {
+        Clock { epoch: Timestamp::now(), start: Instant::now() }
+    }
+}
+
 type Job = Box<dyn FnOnce(&mut World) + Send>;
 
 /// What is to happen later, by time. Due jobs run before the next request looks at the world, so that an
@@ -55,7 +62,7 @@ struct Agenda {
 
 impl fmt::Debug for Agenda {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Agenda").field("jobs", &self.jobs.len()).finish()
+        formatter.debug_struct("Agenda").field("jobs", &self.jobs.len()).field("added", &self.added).finish()
     }
 }
 
@@ -70,7 +77,7 @@ impl World {
             cinder: Cinder::new(),
             glance: Glance::new(),
             build_fault: BuildFault::default(),
-            clock: Clock { epoch: Timestamp::now(), start: Instant::now() },
+            clock: Clock::start(),
             chance: StdRng::seed_from_u64(options.seed),
             agenda: Agenda::default(),
             options,

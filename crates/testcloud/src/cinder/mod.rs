@@ -82,14 +82,11 @@ fn microversion(request: &Request) -> Result<u32, Refusal> {
     if text == "latest" {
         return Ok(NEWEST);
     }
-    match text.split_once('.').map(|(major, minor)| (major, minor.parse::<u32>())) {
-        Some(("3", Ok(minor @ 0..=NEWEST))) => Ok(minor),
-        _ => {
-            let message =
-                format!("Version {text} is not supported by the API. Minimum is 3.0 and maximum is 3.{NEWEST}.");
-            Err(Refusal::new(406, "", message))
-        }
-    }
+    let minor = text.strip_prefix("3.").and_then(|minor| minor.parse::<u32>().ok());
+    minor.filter(|minor| *minor <= NEWEST).ok_or_else(|| {
+        let message = format!("Version {text} is not supported by the API. Minimum is 3.0 and maximum is 3.{NEWEST}.");
+        Refusal::new(406, "", message)
+    })
 }
 
 /// Refuses to everyone but administrators what the policy `rule` guards.

@@ -99,7 +99,7 @@ pub(super) fn begin(world: &mut World, id: &str, size: usize) {
 /// Gives an image its data.
 pub(crate) fn activate(world: &mut World, id: &str, size: usize) {
     let now = world.stamp();
-    let digest = |length: usize| format!("{:0>length$x}", size, length = length);
+    let digest = |length: usize| format!("{size:0>length$x}");
     world.glance.images.edit(id, |row| {
         row.put("status", "active");
         row.put("size", size);

@@ -139,7 +139,6 @@ fn check(name: &str, value: &Value) -> Result<(), Refusal> {
             let pattern = "^([0-9a-fA-F]){8}-([0-9a-fA-F]){4}-([0-9a-fA-F]){4}-([0-9a-fA-F]){4}-([0-9a-fA-F]){12}$";
             Err(broken(&format!("{} does not match '{pattern}'", python(value))))
         }
-        "name" => fits(value.is_null() || value.is_string(), "'null', 'string'"),
         "disk_format" => one_of(&DISK_FORMATS),
         "container_format" => one_of(&CONTAINER_FORMATS),
         "visibility" => {

@@ -92,7 +92,7 @@ fn owned<'a>(world: &'a World, caller: &Caller, id: &str) -> Result<&'a Row, Ref
 }
 
 /// Glance's errors are plain text.
-pub(crate) fn refuse(refusal: Refusal) -> Reply {
+pub(crate) fn refuse(refusal: &Refusal) -> Reply {
     let title = match refusal.status {
         400 => "Bad Request",
         401 => "Unauthorized",
@@ -110,7 +110,7 @@ pub(crate) fn refuse(refusal: Refusal) -> Reply {
          required."
             .to_owned()
     } else {
-        refusal.message
+        refusal.message.clone()
     };
     Reply::text(refusal.status, format!("{} {title}\n\n{text}\n\n   ", refusal.status))
 }

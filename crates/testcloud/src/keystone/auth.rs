@@ -226,14 +226,14 @@ pub(super) fn route(world: &World, request: &Request, caller: &Caller, rest: &[&
         ("GET", ["projects"]) => {
             let ids = held(|target| if let Target::Project(id) = target { Some(id) } else { None });
             let rows = ids.into_iter().filter_map(|id| keystone.projects.get(id));
-            let rows = rows.map(|row| view(world, "projects", row)).collect();
-            Ok(Reply::ok(page(world, request, "projects", rows)))
+            let rows = rows.map(|row| view(world, "projects", row)).collect::<Vec<_>>();
+            Ok(Reply::ok(page(world, request, "projects", &rows)))
         }
         ("GET", ["domains"]) => {
             let ids = held(|target| if let Target::Domain(id) = target { Some(id) } else { None });
             let rows = ids.into_iter().filter_map(|id| keystone.domains.get(id));
-            let rows = rows.map(|row| view(world, "domains", row)).collect();
-            Ok(Reply::ok(page(world, request, "domains", rows)))
+            let rows = rows.map(|row| view(world, "domains", row)).collect::<Vec<_>>();
+            Ok(Reply::ok(page(world, request, "domains", &rows)))
         }
         ("GET", ["catalog"]) => {
             let catalog = super::catalog::of_project(world, &caller.project);

@@ -115,7 +115,7 @@ impl Noun {
                     "endpoint" => &world.keystone.endpoints,
                     _ => &world.keystone.regions,
                 };
-                list(world, request, self.many, table, self.filters)
+                Ok(list(world, request, self.many, table, self.filters))
             }
             ("GET", [id]) => {
                 allow("get", self.one, self.open)?;

@@ -17,9 +17,9 @@ pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, user:
         ("GET", []) => {
             allow(own || caller.admin, "list_application_credentials")?;
             let fits = |row: &&Row| request.param("name").is_none_or(|name| row.text("name") == name);
-            let rows =
+            let rows: Vec<Row> =
                 world.keystone.credentials.by("_user_id", user).filter(fits).map(|row| show(world, row)).collect();
-            Ok(Reply::ok(page(world, request, "application_credentials", rows)))
+            Ok(Reply::ok(page(world, request, "application_credentials", &rows)))
         }
         ("GET", [id]) => {
             allow(own || caller.admin, "get_application_credential")?;

@@ -13,7 +13,7 @@ pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest:
     match (request.method.as_str(), rest) {
         ("GET", []) => {
             admin_only(caller, "list_domains")?;
-            list(world, request, "domains", &world.keystone.domains, &["name", "enabled"])
+            Ok(list(world, request, "domains", &world.keystone.domains, &["name", "enabled"]))
         }
         ("GET", [id]) => {
             admin_only(caller, "get_domain")?;

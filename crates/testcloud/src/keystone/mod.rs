@@ -101,7 +101,7 @@ pub(crate) fn serve(world: &mut World, request: &Request) -> Outcome {
         ["services", rest @ ..] => catalog::services(world, request, &caller, rest),
         ["endpoints", rest @ ..] => catalog::endpoints(world, request, &caller, rest),
         ["regions", rest @ ..] => catalog::regions(world, request, &caller, rest),
-        ["groups"] if request.method == "GET" => Ok(Reply::ok(page(world, request, "groups", Vec::new()))),
+        ["groups"] if request.method == "GET" => Ok(Reply::ok(page(world, request, "groups", &[]))),
         ["groups", id] => Err(not_found("group", id)),
         _ => Err(Refusal::no_route()),
     }
@@ -116,7 +116,7 @@ fn version(world: &World) -> Value {
 }
 
 /// Keystone's error body.
-pub(crate) fn refuse(refusal: Refusal) -> Reply {
+pub(crate) fn refuse(refusal: &Refusal) -> Reply {
     let title = match refusal.status {
         400 => "Bad Request",
         401 => "Unauthorized",
@@ -173,14 +173,14 @@ fn view(world: &World, plural: &str, row: &Row) -> Row {
 }
 
 /// A list reply.
-fn page(world: &World, request: &Request, plural: &str, rows: Vec<Row>) -> Value {
+fn page(world: &World, request: &Request, plural: &str, rows: &[Row]) -> Value {
     let query = if request.raw_query.is_empty() { String::new() } else { format!("?{}", request.raw_query) };
     let link = format!("{}/identity/v3{}{query}", world.base, request.local_path());
     json!({plural: rows, "links": {"next": null, "self": link, "previous": null}})
 }
 
 /// Lists `table` by the query parameters that name one of `fields`.
-fn list(world: &World, request: &Request, plural: &str, table: &Table, fields: &[&str]) -> Outcome {
+fn list(world: &World, request: &Request, plural: &str, table: &Table, fields: &[&str]) -> Reply {
     let wanted = |row: &&Row| {
         request.query.iter().filter(|(name, _)| fields.contains(&name.as_str())).all(|(name, value)| {
             match row.get(name) {
@@ -190,6 +190,6 @@ fn list(world: &World, request: &Request, plural: &str, table: &Table, fields: &
             }
         })
     };
-    let rows = table.iter().filter(wanted).map(|row| view(world, plural, row)).collect();
-    Ok(Reply::ok(page(world, request, plural, rows)))
+    let rows: Vec<Row> = table.iter().filter(wanted).map(|row| view(world, plural, row)).collect();
+    Reply::ok(page(world, request, plural, &rows))
 }

@@ -14,7 +14,13 @@ pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest:
     match (request.method.as_str(), rest) {
         ("GET", []) => {
             admin_only(caller, "list_projects")?;
-            list(world, request, "projects", &world.keystone.projects, &["name", "domain_id", "parent_id", "enabled"])
+            Ok(list(
+                world,
+                request,
+                "projects",
+                &world.keystone.projects,
+                &["name", "domain_id", "parent_id", "enabled"],
+            ))
         }
         ("GET", [id]) => {
             if !(caller.admin || caller.project == *id) {

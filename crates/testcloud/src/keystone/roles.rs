@@ -46,7 +46,7 @@ pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest:
     match (request.method.as_str(), rest) {
         ("GET", []) => {
             admin_only(caller, "list_roles")?;
-            list(world, request, "roles", &world.keystone.roles, &["name", "domain_id"])
+            Ok(list(world, request, "roles", &world.keystone.roles, &["name", "domain_id"]))
         }
         ("GET", [id]) => {
             admin_only(caller, "get_role")?;
@@ -120,7 +120,7 @@ pub(super) fn grants(
             .map(|(_, _, role)| role)
             .collect();
         let rows = held.into_iter().filter_map(|id| world.keystone.roles.get(id)).map(|row| view(world, "roles", row));
-        return Ok(Reply::ok(page(world, request, "roles", rows.collect())));
+        return Ok(Reply::ok(page(world, request, "roles", &rows.collect::<Vec<_>>())));
     };
     world.keystone.roles.get(role).ok_or_else(|| not_found("role", role))?;
     let entry = (user.to_owned(), target.clone(), (*role).to_owned());
@@ -191,5 +191,5 @@ pub(super) fn assignments(world: &World, request: &Request, caller: &Caller) -> 
         row.put("role", label("role", role));
         rows.push(row);
     }
-    Ok(Reply::ok(page(world, request, "role_assignments", rows)))
+    Ok(Reply::ok(page(world, request, "role_assignments", &rows)))
 }

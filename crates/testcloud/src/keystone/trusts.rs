@@ -35,8 +35,8 @@ pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest:
                 .iter()
                 .filter_map(|role| world.keystone.roles.get(role))
                 .map(|row| view(world, "roles", row))
-                .collect();
-            Ok(Reply::ok(page(world, request, "roles", rows)))
+                .collect::<Vec<_>>();
+            Ok(Reply::ok(page(world, request, "roles", &rows)))
         }
         _ => Err(Refusal::no_route()),
     }
@@ -75,8 +75,8 @@ fn list(world: &World, request: &Request, caller: &Caller) -> Outcome {
         (None, None) => trusts.iter().collect(),
     };
     let fits = |row: &&Row| trustee.is_none_or(|user| row.text("trustee_user_id") == user);
-    let rows = rows.into_iter().filter(fits).map(|row| view(world, "OS-TRUST/trusts", row)).collect();
-    Ok(Reply::ok(page(world, request, "trusts", rows)))
+    let rows = rows.into_iter().filter(fits).map(|row| view(world, "OS-TRUST/trusts", row)).collect::<Vec<_>>();
+    Ok(Reply::ok(page(world, request, "trusts", &rows)))
 }
 
 fn create(world: &mut World, request: &Request, caller: &Caller) -> Outcome {

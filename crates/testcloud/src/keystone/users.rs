@@ -15,7 +15,7 @@ pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest:
     match (request.method.as_str(), rest) {
         ("GET", []) => {
             admin_only(caller, "list_users")?;
-            list(world, request, "users", &world.keystone.users, &["name", "domain_id", "enabled"])
+            Ok(list(world, request, "users", &world.keystone.users, &["name", "domain_id", "enabled"]))
         }
         ("GET", [id]) => {
             if !(caller.admin || own) {
@@ -34,10 +34,10 @@ pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest:
                 .collect();
             ids.dedup();
             let rows = ids.into_iter().filter_map(|id| world.keystone.projects.get(id));
-            let rows = rows.map(|row| view(world, "projects", row)).collect();
-            Ok(Reply::ok(page(world, request, "projects", rows)))
+            let rows = rows.map(|row| view(world, "projects", row)).collect::<Vec<_>>();
+            Ok(Reply::ok(page(world, request, "projects", &rows)))
         }
-        ("GET", [_, "groups"]) => Ok(Reply::ok(page(world, request, "groups", Vec::new()))),
+        ("GET", [_, "groups"]) => Ok(Reply::ok(page(world, request, "groups", &[]))),
         ("POST", []) => {
             admin_only(caller, "create_user")?;
             create(world, request)

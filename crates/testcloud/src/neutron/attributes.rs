@@ -44,7 +44,6 @@ pub(super) enum Kind {
     Uuid,
     UuidOrNull,
     UuidList,
-    Address,
     AddressOrNull,
     Mac,
     Addresses,
@@ -272,7 +271,7 @@ impl Kind {
                     return invalid(format!("'{}' is not a valid UUID.", python_text(item)));
                 }
             }
-            Kind::Address | Kind::AddressOrNull => {
+            Kind::AddressOrNull => {
                 let Some(address) = value.as_str().and_then(|text| text.parse::<IpAddr>().ok()) else {
                     return invalid(format!("'{}' is not a valid IP address.", python_text(value)));
                 };

@@ -112,7 +112,7 @@ fn bad_input(message: &str) -> Refusal {
 }
 
 /// Neutron's error body.
-pub(crate) fn refuse(refusal: Refusal) -> Reply {
+pub(crate) fn refuse(refusal: &Refusal) -> Reply {
     let error = json!({"type": refusal.kind, "message": refusal.message, "detail": ""});
     Reply::json(refusal.status, json!({"NeutronError": error}))
 }
@@ -120,13 +120,11 @@ pub(crate) fn refuse(refusal: Refusal) -> Reply {
 /// The object in a body that is named as the noun.
 fn body(request: &Request, noun: &Noun) -> Result<Value, Refusal> {
     let mut body = request.json("Body contains invalid data")?;
-    match body.get_mut(noun.one).map(Value::take) {
-        Some(found @ Value::Object(_)) => Ok(found),
-        _ => {
-            let message = format!("Unable to find '{}' in request body", noun.one);
-            Err(refusal(400, "HTTPBadRequest", message))
-        }
+    if let Some(found @ Value::Object(_)) = body.get_mut(noun.one).map(Value::take) {
+        return Ok(found);
     }
+    let message = format!("Unable to find '{}' in request body", noun.one);
+    Err(refusal(400, "HTTPBadRequest", message))
 }
 
 /// The bodies of a creation, one or (under the plural) many; the second value tells which.

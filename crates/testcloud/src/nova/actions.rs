@@ -280,7 +280,7 @@ fn begin(world: &mut World, row: &Row, plain: &'static Move, arguments: &Row) ->
             row.put(
                 "status",
                 if arguments.text("type").eq_ignore_ascii_case("hard") { "HARD_REBOOT" } else { "REBOOT" },
-            )
+            );
         });
     }
     world.nova.servers.edit(&id, |row| row.put("OS-EXT-STS:task_state", plain.task));

@@ -123,7 +123,7 @@ fn attach(world: &mut World, call: Call<'_>, id: &str) -> Outcome {
         if fails || !wanted {
             cinder::set_status(world, &volume, if fails { "error_attaching" } else { "available" });
             world.nova.servers.edit(&server, |row| {
-                row.drop_from("_volumes", |own| own.get("id").and_then(Value::as_str) == Some(volume.as_str()))
+                row.drop_from("_volumes", |own| own.get("id").and_then(Value::as_str) == Some(volume.as_str()));
             });
         } else {
             cinder::attached(world, &volume, &server, &device);
@@ -151,7 +151,7 @@ fn detach(world: &mut World, call: Call<'_>, id: &str, volume: &str) -> Outcome 
     world.after(pause, move |world| {
         cinder::detached(world, &volume, &id);
         world.nova.servers.edit(&id, |row| {
-            row.drop_from("_volumes", |own| own.get("id").and_then(Value::as_str) == Some(volume.as_str()))
+            row.drop_from("_volumes", |own| own.get("id").and_then(Value::as_str) == Some(volume.as_str()));
         });
     });
     Ok(Reply::empty(202))

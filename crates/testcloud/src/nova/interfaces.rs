@@ -14,7 +14,7 @@ pub(super) fn route(world: &mut World, call: Call<'_>, id: &str, rest: &[&str]) 
     match (call.request.method.as_str(), rest) {
         ("GET", []) => {
             find(world, call, id)?;
-            let ports: Vec<Value> = world.neutron.ports.by("device_id", id).map(|row| show(row)).collect();
+            let ports: Vec<Value> = world.neutron.ports.by("device_id", id).map(show).collect();
             Ok(Reply::ok(json!({"interfaceAttachments": ports})))
         }
         ("GET", [port]) => {
@@ -87,8 +87,8 @@ fn attach(world: &mut World, call: Call<'_>, id: &str) -> Outcome {
             given => given.to_owned(),
         };
         drop(networks);
-        let seen = |row: &&Row| call.caller.owns(row.text("project_id")) || row.flag("shared");
-        if world.neutron.networks.get(&network).filter(seen).is_none() {
+        let seen = |row: &Row| call.caller.owns(row.text("project_id")) || row.flag("shared");
+        if !world.neutron.networks.get(&network).is_some_and(seen) {
             return Err(Refusal::missing(format!("Network {network} could not be found.")));
         }
         let fixed_ip = body.list("fixed_ips").first().and_then(|ip| ip.get("ip_address")?.as_str()).map(str::to_owned);

@@ -134,7 +134,7 @@ fn version(world: &World, whole: bool) -> Value {
 }
 
 /// The error body of Nova and Cinder.
-pub(crate) fn refuse(refusal: Refusal) -> Reply {
+pub(crate) fn refuse(refusal: &Refusal) -> Reply {
     let name = match refusal.status {
         400 => "badRequest",
         401 => "unauthorized",

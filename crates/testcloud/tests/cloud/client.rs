@@ -42,6 +42,7 @@ impl Answer {
 }
 
 /// A client with a token.
+#[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) address: String,
     pub(crate) token: String,
@@ -116,7 +117,7 @@ impl Client {
         let version =
             if headers.iter().any(|(name, _)| name.starts_with("x-openstack")) { &version[..0] } else { &version[..] };
         for (name, value) in own.iter().chain(version).chain(headers).filter(|(_, value)| !value.is_empty()) {
-            head += &format!("{name}: {value}\r\n");
+            head.extend([name, ": ", value, "\r\n"]);
         }
         let mut stream = TcpStream::connect(&self.address).await?;
         stream.write_all(format!("{head}\r\n{body}").as_bytes()).await?;

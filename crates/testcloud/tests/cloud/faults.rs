@@ -90,7 +90,7 @@ async fn latency_is_kept_and_a_seed_gives_the_same_ids() {
 
 #[tokio::test(start_paused = true)]
 async fn builds_follow_tokios_time() {
-    let cloud = Testcloud::builder().build_time(Duration::from_secs(3600)).start().await.unwrap();
+    let cloud = Testcloud::builder().build_time(Duration::from_hours(1)).start().await.unwrap();
     let demo = Client::new(&cloud, cloud.users().demo).await;
     let (image, _) = parts(&demo).await;
     let id = demo.make("/compute/v2.1/servers", server(&image, json!("none"), json!({}))).await;

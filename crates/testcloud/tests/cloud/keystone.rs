@@ -14,7 +14,7 @@ async fn wrong_passwords_and_tokens_are_401() {
     let (cloud, demo) = start().await;
     let user = json!({"name": "demo", "domain": {"id": "default"}, "password": "wrong"});
     let body = json!({"auth": {"identity": {"methods": ["password"], "password": {"user": user}}}});
-    let answer = Client::auth(&cloud, body).await.err().expect("no token");
+    let answer = Client::auth(&cloud, body).await.expect_err("no token");
     answer.refused(401, "The request you have made requires authentication.");
     let stranger = Client { token: "nonsense".to_owned(), ..demo };
     for path in ["/identity/v3/projects", "/compute/v2.1/servers", "/network/v2.0/networks", "/image/v2/images"] {
@@ -24,7 +24,7 @@ async fn wrong_passwords_and_tokens_are_401() {
 
 #[tokio::test(start_paused = true)]
 async fn tokens_expire() {
-    let cloud = Testcloud::builder().token_life(Duration::from_secs(60)).start().await.unwrap();
+    let cloud = Testcloud::builder().token_life(Duration::from_mins(1)).start().await.unwrap();
     let demo = Client::new(&cloud, cloud.users().demo).await;
     demo.get("/network/v2.0/networks").await.expect(200);
     tokio::time::sleep(Duration::from_secs(61)).await;
@@ -73,7 +73,7 @@ async fn a_trust_lets_the_trustee_act_until_it_is_deleted() {
         json!({"auth": {"identity": identity, "scope": {"OS-TRUST:trust": {"id": id}}}})
     };
     Client::auth(&cloud, login("alt_demo")).await.err().unwrap().refused(403, "User is not a trustee.");
-    let acting = Client::auth(&cloud, login("heat")).await.ok().expect("a trust-scoped token");
+    let acting = Client::auth(&cloud, login("heat")).await.expect("a trust-scoped token");
     assert_eq!((&acting.user, &acting.project), (&demo.user, &demo.project));
     acting.get("/network/v2.0/routers").await.expect(200);
     let rescope = json!({"auth": {
@@ -103,9 +103,9 @@ async fn projects_and_users_are_for_administrators() {
         "identity": {"methods": ["password"], "password": {"user": {"id": user, "password": "p"}}},
         "scope": {"project": {"id": id}},
     }});
-    assert_eq!(Client::auth(&cloud, body.clone()).await.err().expect("no role yet").status, 401);
+    assert_eq!(Client::auth(&cloud, body.clone()).await.expect_err("no role yet").status, 401);
     admin.put(&format!("{projects}/{id}/users/{user}/roles/{member}"), Value::Null).await.expect(204);
-    let own = Client::auth(&cloud, body).await.ok().expect("a token");
+    let own = Client::auth(&cloud, body).await.expect("a token");
     let seen = own.get("/network/v2.0/networks").await.expect(200);
     assert_eq!(seen["networks"].as_array().unwrap().len(), 1, "only the external network");
     admin.delete(&format!("{projects}/{id}")).await.expect(204);
@@ -123,7 +123,7 @@ async fn application_credentials_log_in() {
         let credential = json!({"id": made["id"], "secret": secret});
         json!({"auth": {"identity": {"methods": ["application_credential"], "application_credential": credential}}})
     };
-    let client = Client::auth(&cloud, login(&made["secret"])).await.ok().expect("a token");
+    let client = Client::auth(&cloud, login(&made["secret"])).await.expect("a token");
     assert_eq!(client.project, demo.project);
     assert_eq!(Client::auth(&cloud, login(&json!("wrong"))).await.err().unwrap().status, 401);
 }

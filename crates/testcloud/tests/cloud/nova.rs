@@ -15,10 +15,13 @@ pub(crate) async fn parts(client: &Client) -> (String, String) {
 }
 
 /// A server's body with more fields.
+#[expect(clippy::needless_pass_by_value, reason = "callers write the values in place")]
 pub(crate) fn server(image: &str, networks: Value, more: Value) -> Value {
-    let mut body = json!({"server": {"name": "s", "flavorRef": "42", "imageRef": image, "networks": networks}});
-    body["server"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    body
+    let mut server = json!({"name": "s", "flavorRef": "42", "imageRef": image, "networks": networks});
+    for (field, value) in more.as_object().into_iter().flatten() {
+        server[field] = value.clone();
+    }
+    json!({"server": server})
 }
 
 #[tokio::test]
