@@ -129,7 +129,7 @@ fn seeds() -> std::ops::Range<u64> {
     let parsed = range.as_deref().and_then(|range| range.split_once("..")).and_then(|(from, to)| {
         Some(from.parse().ok()?..to.parse().ok()?)
     });
-    parsed.unwrap_or(0..12)
+    parsed.unwrap_or(0..4)
 }
 
 const TEMPLATE: &str = include_str!("../../../examples/three-tier.yaml");

@@ -266,6 +266,9 @@ fn engine_options(config: &Config) -> Result<kiln_engine::Options> {
         action_timeout: Duration::from_secs(seconds),
         action_retries: config.number(DEFAULT, "action_retry_limit", usual.action_retries)?,
         max_events: config.number(DEFAULT, "max_events_per_stack", usual.max_events)?,
+        // Kiln's own: seconds until a dead engine's stacks are taken over.
+        lease: Duration::try_from_secs_f64(config.number("kiln", "lease", usual.lease.as_secs_f64())?)
+            .context("[kiln] lease")?,
         ..usual
     })
 }

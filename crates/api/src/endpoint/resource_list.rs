@@ -43,8 +43,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
         let details = if detail { join_all(rows.iter().map(|row| shelf.detail(row, &[]))).await } else { Vec::new() };
         let mut details = details.into_iter();
         for row in rows {
-            let entry = shelf.entry(row, &call.links);
-            resources.push(ResourceEntry { detail: details.next(), ..entry });
+            resources.push(shelf.entry(row, &call.links).with(details.next()));
         }
     }
     Ok(reply::json(&Resources { resources }))

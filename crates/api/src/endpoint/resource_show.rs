@@ -19,8 +19,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     let shelf = shelf(call).await?;
     let row = shelf.row(call.params.get("resource_name")).ok_or_else(|| missing(call))?;
     let detail = shelf.detail(row, &call.query.all("with_attr")).await;
-    let entry = shelf.entry(row, &call.links);
-    Ok(reply::json(&One { resource: ResourceEntry { detail: Some(detail), ..entry } }))
+    Ok(reply::json(&One { resource: shelf.entry(row, &call.links).with(Some(detail)) }))
 }
 
 /// The resources of the live stack that the path names. Users that Kiln made for a stack see only what is theirs.

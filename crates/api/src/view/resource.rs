@@ -28,14 +28,21 @@ pub(crate) struct ResourceEntry<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     parent_resource: Option<&'a str>,
     #[serde(flatten)]
-    pub(crate) detail: Option<Detail<'a>>,
+    detail: Option<Detail<'a>>,
+}
+
+impl<'a> ResourceEntry<'a> {
+    /// The same with what is shown of one resource.
+    pub(crate) fn with(self, detail: Option<Detail<'a>>) -> Self {
+        Self { detail, ..self }
+    }
 }
 
 /// What is shown of one resource besides.
 #[derive(Serialize)]
 pub(crate) struct Detail<'a> {
-    pub(crate) description: &'a str,
-    pub(crate) attributes: Map,
+    description: &'a str,
+    attributes: Map,
 }
 
 /// The resources of a stack, with what their entries need.

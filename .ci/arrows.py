@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""The arrows between the crates, from cargo's own metadata.
+
+A pure crate never reaches a runtime, a database or the network, and only the binary names concrete adapters.
+"""
+import json
+import subprocess
+import sys
+
+PURE = {"kiln-value", "kiln-yaml", "kiln-yaql", "kiln-template", "kiln-resource", "kiln-plan"}
+OUTSIDE = {"tokio", "sqlx", "sea-orm", "reqwest", "hyper", "axum", "mio"}
+# Who may use which crate of the workspace, beside itself.
+ALLOWED = {
+    "kiln-value": set(),
+    "kiln-yaml": {"kiln-value"},
+    "kiln-yaql": {"kiln-value"},
+    "kiln-template": {"kiln-value", "kiln-yaml", "kiln-yaql"},
+    "kiln-resource": {"kiln-value", "kiln-yaml", "kiln-template"},
+    "kiln-plan": {"kiln-value", "kiln-template", "kiln-resource"},
+    "kiln-store": {"kiln-value", "kiln-resource"},
+    "kiln-cloud": {"kiln-value", "kiln-yaml", "kiln-resource"},
+    "kiln-drivers": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-resource"},
+    "kiln-engine": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-resource", "kiln-plan", "kiln-store"},
+    "kiln-identity": {"kiln-value", "kiln-yaml", "kiln-resource", "kiln-cloud"},
+    "kiln-api": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-resource", "kiln-plan", "kiln-store",
+                 "kiln-engine", "kiln-identity"},
+    "kiln-client": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-cloud"},
+    "kiln-testcloud": set(),
+}
+
+metadata = json.loads(subprocess.check_output(
+    ["cargo", "metadata", "--format-version", "1", "--locked"]))
+packages = {package["id"]: package for package in metadata["packages"]}
+nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
+
+
+def needs(package_id):
+    """Packages that a package is built from; what only tests use does not count."""
+    return [dep["pkg"] for dep in nodes[package_id]["deps"]
+            if any(kind["kind"] is None for kind in dep["dep_kinds"])]
+
+
+def reach(package_id, seen):
+    for dep in needs(package_id):
+        if dep not in seen:
+            seen.add(dep)
+            reach(dep, seen)
+    return seen
+
+
+wrong = []
+for member in metadata["workspace_members"]:
+    name = packages[member]["name"]
+    direct = {packages[dep]["name"] for dep in needs(member)}
+    if name in ALLOWED:
+        crooked = {dep for dep in direct if dep.startswith("kiln-")} - ALLOWED[name]
+        wrong += [f"{name} may not use {dep}" for dep in sorted(crooked)]
+    if name in PURE:
+        far = {packages[dep]["name"] for dep in reach(member, set())} & OUTSIDE
+        wrong += [f"{name} is pure but reaches {dep}" for dep in sorted(far)]
+print("\n".join(wrong) or "every arrow points down")
+sys.exit(bool(wrong))
