@@ -107,7 +107,11 @@ pub(crate) fn int(text: &str) -> Result<Value, String> {
     Ok(Value::from(if negative { -read } else { read }))
 }
 
-/// Python's `int(digits, radix)` for powers of two, which cost linear time: the text is bounded by its document.
+/// Bits of integers with as many decimal digits as Python still writes; more would cost quadratic time in every text
+/// that is made of them.
+const MAX_BITS: u64 = 14_281;
+
+/// Python's `int(digits, radix)` for powers of two, within [`MAX_BITS`].
 fn radix(digits: &str, radix: u32) -> Option<BigInt> {
     let digits = digits.trim_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
     let (negative, digits) = match digits.strip_prefix(['+', '-']) {
@@ -124,7 +128,7 @@ fn radix(digits: &str, radix: u32) -> Option<BigInt> {
     if digits.starts_with(['+', '-']) {
         return None;
     }
-    let read = BigInt::parse_bytes(digits.as_bytes(), radix)?;
+    let read = BigInt::parse_bytes(digits.as_bytes(), radix).filter(|read| read.bits() <= MAX_BITS)?;
     Some(if negative { -read } else { read })
 }
 

@@ -85,6 +85,7 @@ fn errors_in_pyyamls_words() {
         refused(text);
     }
     assert_eq!(parse("!!int x").unwrap_err().kind, ErrorKind::Value);
+    refused(&format!("a: 0x{}", "f".repeat(4000)));
 }
 
 #[test]

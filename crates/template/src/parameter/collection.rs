@@ -3,7 +3,7 @@
 use std::fmt;
 
 use indexmap::IndexMap;
-use kiln_value::{Diagnostic, Map, StackIdentity, Value};
+use kiln_value::{Diagnostic, Map, Path, StackIdentity, Value};
 
 use super::{Parameter, ParameterSchema};
 use crate::constraint::{Constraint, CustomConstraints, Rule};
@@ -135,7 +135,14 @@ impl Parameters {
             let message = format!("The Parameter ({name}) was not defined in template.");
             Diagnostic::new("UnknownUserParameter", message)
         });
-        let invalid = self.iter().filter_map(|parameter| parameter.validate(custom, strict).err());
+        let section = match self.dialect {
+            Dialect::Hot => "parameters",
+            Dialect::Cfn => "Parameters",
+        };
+        let invalid = self.iter().filter_map(|parameter| {
+            let error = parameter.validate(custom, strict).err()?;
+            Some(error.at(Path::root().key(section).key(parameter.name())))
+        });
         unknown.chain(invalid).collect()
     }
 

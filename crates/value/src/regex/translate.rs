@@ -264,12 +264,11 @@ impl Translator<'_> {
         }
         if self.rest.eat("(") {
             let Some(condition) = self.rest.until(')') else { return error("missing ), unterminated name") };
-            match condition.parse() {
-                Ok(group) => self.groups.refer(group)?,
-                Err(_) => {
-                    check_name(condition)?;
-                    self.groups.refer_by_name(condition)?;
-                }
+            if let Ok(group) = condition.parse() {
+                self.groups.refer(group)?;
+            } else {
+                check_name(condition)?;
+                self.groups.refer_by_name(condition)?;
             }
             _ = write!(self.out, "(?({condition})");
             return Ok(());
