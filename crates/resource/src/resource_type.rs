@@ -28,6 +28,8 @@ pub enum DriverKind {
     /// A driver of its own.
     #[default]
     Code,
+    /// Nobody, and nothing is to be done: any properties are taken, and attributes are null.
+    Placeholder,
     /// Nobody yet: shown and validated, but not created.
     None,
 }

@@ -13,13 +13,15 @@ mod value;
 
 use std::sync::Arc;
 
-use kiln_resource::{Driver, ResourceType};
+use kiln_resource::{Driver, DriverKind, ResourceType};
 
-/// The driver of a type of `OS::Heat`, if it has one here.
+/// The driver of a placeholder or of a type of `OS::Heat`, if it has one here.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
+    if resource_type.driver == DriverKind::Placeholder {
+        return Some(Arc::new(none::None));
+    }
     Some(match resource_type.name.as_str() {
         "OS::Heat::Delay" => Arc::new(delay::Delay),
-        "OS::Heat::None" => Arc::new(none::None),
         "OS::Heat::RandomString" => Arc::new(random_string::RandomString),
         "OS::Heat::ResourceChain" => Arc::new(chain::ResourceChain),
         "OS::Heat::ResourceGroup" => Arc::new(group::ResourceGroup),

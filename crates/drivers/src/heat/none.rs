@@ -1,4 +1,4 @@
-//! `OS::Heat::None`: does nothing.
+//! `OS::Heat::None` and the placeholders of what OpenStack no longer has: they do nothing.
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Failure, Operation, Step};

@@ -103,3 +103,26 @@ fn walk(directory: &FilePath, files: &mut Vec<std::path::PathBuf>, errors: &mut 
 fn unreadable(path: &FilePath, error: &std::io::Error) -> DefinitionError {
     DefinitionError { file: path.display().to_string(), position: None, message: error.to_string() }
 }
+
+#[cfg(test)]
+mod tests {
+    use kiln_value::Value;
+
+    use super::{property, resource_type, rest};
+
+    /// What editors are told and what is read are the same.
+    #[test]
+    fn schema_for_editors_knows_the_same_keys() {
+        let schema = kiln_yaml::json::parse(include_str!("../../../../docs/resource-type.schema.json")).unwrap();
+        let keys = |path: &[&str]| -> Vec<String> {
+            let at = path.iter().fold(&schema, |at, key| match key.parse::<usize>() {
+                Ok(index) => at.at(index).unwrap(),
+                Err(_) => at.get(key).unwrap(),
+            });
+            at.get("properties").and_then(Value::as_map).unwrap().keys().cloned().collect()
+        };
+        assert_eq!(keys(&[]), resource_type::KEYS);
+        assert_eq!(keys(&["definitions", "property", "anyOf", "1"]), property::KEYS);
+        assert_eq!(keys(&["definitions", "rest"]), rest::KEYS);
+    }
+}

@@ -9,7 +9,8 @@ use crate::property::type_named;
 use crate::translation::{Rule, Source, Translation};
 use crate::{AttributeSchema, Inner, PropertySchema, Support, SupportStatus, Wire};
 
-const PROPERTY: [&str; 22] = [
+/// The keys of a property.
+pub(super) const KEYS: [&str; 22] = [
     "type",
     "description",
     "required",
@@ -53,7 +54,7 @@ fn property(node: &Node<'_>, path: &[String], rules: &mut Vec<Translation>) -> P
     if node.value.as_str().is_some() {
         return PropertySchema::new(kind(node).unwrap_or(DataType::Any));
     }
-    node.only(&PROPERTY);
+    node.only(&KEYS);
     let mut schema = PropertySchema::new(required_kind(node));
     schema.description = node.text_at("description");
     schema.required = node.flag_at("required", false);

@@ -5,7 +5,8 @@ use super::{property, rest};
 use crate::translation::{Rule, Source, Translation};
 use crate::{DriverKind, ResourceType};
 
-const TYPE: [&str; 19] = [
+/// The keys of a definition.
+pub(super) const KEYS: [&str; 21] = [
     "type",
     "summary",
     "class",
@@ -25,11 +26,13 @@ const TYPE: [&str; 19] = [
     "properties",
     "attributes",
     "update_policy",
+    "translate",
+    "rest",
 ];
 
 /// The type that a file defines; none if it does not even say its name.
 pub(super) fn read(node: &Node<'_>) -> Option<ResourceType> {
-    node.only(&[&TYPE[..], &["translate", "rest"]].concat());
+    node.only(&KEYS);
     let Some(name) = node.text_at("type") else {
         node.complain("a definition needs a type");
         return None;
@@ -79,6 +82,10 @@ pub(super) fn read(node: &Node<'_>) -> Option<ResourceType> {
     }
     this.rest = node.get("rest").and_then(|rest| rest::read(&rest, &this));
     this.driver = driver(node, this.rest.is_some());
+    if this.driver == DriverKind::Placeholder {
+        this.open_properties = true;
+        this.open_attributes = true;
+    }
     Some(this)
 }
 
@@ -90,12 +97,13 @@ fn driver(node: &Node<'_>, has_rest: bool) -> DriverKind {
         Some("rest") if has_rest => DriverKind::Rest,
         Some("code") => DriverKind::Code,
         Some("none") => DriverKind::None,
+        Some("placeholder") => DriverKind::Placeholder,
         Some("rest") => {
             word.complain("the REST driver needs a rest part");
             DriverKind::None
         }
         _ => {
-            word.complain("a driver is rest, code or none");
+            word.complain("a driver is rest, code, placeholder or none");
             DriverKind::None
         }
     }

@@ -8,7 +8,8 @@ use super::node::{Node, dotted};
 use crate::rest::{Adopt, Ready, Rest, RestCreate, RestDelete, RestPart, RestUpdate};
 use crate::{Method, ResourceType};
 
-const REST: [&str; 13] = [
+/// The keys of the `rest` part.
+pub(super) const KEYS: [&str; 13] = [
     "collection",
     "item",
     "member",
@@ -26,7 +27,7 @@ const REST: [&str; 13] = [
 
 /// The requests of a type; none if it does not say where its objects are.
 pub(super) fn read(node: &Node<'_>, resource_type: &ResourceType) -> Option<Rest> {
-    node.only(&REST);
+    node.only(&KEYS);
     let Some(collection) = node.text_at("collection") else {
         node.complain("a rest part needs a collection");
         return None;
