@@ -1,0 +1,156 @@
+//! The real router on a throw-away SQLite store, with one user and no engine.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use axum::Router;
+use axum::body::Body;
+use http::{HeaderMap, Method, Request, StatusCode};
+use jiff::Timestamp;
+use kiln_api::{Api, Options, Parts};
+use kiln_engine::{Chance, Clock, NoCloud, World};
+use kiln_identity::{Caller, Local, Policy};
+use kiln_plan::Catalog;
+use kiln_resource::Registry;
+use kiln_store::{SqlStore, Store};
+use kiln_value::Secret;
+use serde_json::Value;
+use tower::ServiceExt;
+
+/// The project of the user; the reference's observations were made in it too.
+pub const PROJECT: &str = "tenant1";
+
+/// A clock that stands still.
+pub struct Stopped;
+
+#[async_trait]
+impl Clock for Stopped {
+    fn now(&self) -> Timestamp {
+        "2026-11-20T06:52:45.5Z".parse().expect("a time")
+    }
+
+    async fn sleep(&self, _: std::time::Duration) {
+        std::future::pending().await
+    }
+}
+
+/// A user with roles in [`PROJECT`].
+pub fn user(roles: &[&str]) -> Caller {
+    Caller {
+        user_id: "alice-id".into(),
+        username: "alice".into(),
+        user_domain_id: "default".into(),
+        project_id: PROJECT.into(),
+        project_name: "demo".into(),
+        project_domain_id: "default".into(),
+        roles: roles.iter().map(|role| (*role).to_owned()).collect(),
+        is_admin: roles.contains(&"admin"),
+        is_admin_project: true,
+        is_system: false,
+        catalog: None,
+        token: None,
+    }
+}
+
+/// The API and the store below it.
+pub struct App {
+    router: Router,
+    pub store: Arc<dyn Store>,
+    pub world: World,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub text: String,
+}
+
+impl Answer {
+    /// The body as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+    }
+
+    /// A header's text, or nothing.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+}
+
+impl App {
+    /// A member of the project.
+    pub async fn new() -> Self {
+        Self::of(user(&["member", "reader"]), Options::default()).await
+    }
+
+    /// Anybody, with any options.
+    pub async fn of(caller: Caller, options: Options) -> Self {
+        let key = Secret::new("0123456789abcdef0123456789abcdef".to_owned());
+        let store = SqlStore::open(kiln_store::Options::new("sqlite::memory:", key)).await.expect("a store");
+        store.migrate().await.expect("a schema");
+        Self::on(Arc::new(store), caller, options)
+    }
+
+    /// The same store, another caller.
+    pub fn on(store: Arc<dyn Store>, caller: Caller, options: Options) -> Self {
+        let types = kiln_resource::shipped::types().expect("definitions");
+        let catalog = Catalog::new(Registry::build(types, kiln_drivers::driver_for));
+        let world = World {
+            store: Arc::clone(&store),
+            catalog: Arc::new(catalog),
+            clouds: Arc::new(NoCloud),
+            clock: Arc::new(Stopped),
+            chance: Arc::new(Chance::seeded(1)),
+        };
+        let parts = Parts {
+            options,
+            world: world.clone(),
+            identity: Arc::new(Local::of(caller, Secret::new("{}".to_owned()))),
+            policy: Arc::new(Policy::default()),
+        };
+        Self { router: Api::new(parts).router(), store, world }
+    }
+
+    /// Sends a request; `path` with its query.
+    pub async fn send(&self, method: Method, path: &str, accept: Option<&str>, body: Option<&str>) -> Answer {
+        let mut request = Request::builder().method(method).uri(path).header("host", "localhost");
+        if let Some(accept) = accept {
+            request = request.header("accept", accept);
+        }
+        if let Some(body) = body {
+            request = request.header("content-type", "application/json").header("content-length", body.len());
+        }
+        let request = request.body(Body::from(body.unwrap_or_default().to_owned())).expect("a request");
+        let response = self.router.clone().oneshot(request).await.expect("an answer");
+        let (head, body) = response.into_parts();
+        let bytes = axum::body::to_bytes(body, usize::MAX).await.expect("a body");
+        let text = String::from_utf8(bytes.to_vec()).expect("text");
+        Answer { status: head.status, headers: head.headers, text }
+    }
+
+    /// GET.
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(Method::GET, path, None, None).await
+    }
+
+    /// Any method with a JSON body.
+    pub async fn json(&self, method: Method, path: &str, body: &Value) -> Answer {
+        self.send(method, path, None, Some(&body.to_string())).await
+    }
+
+    /// How many stacks there are, deleted ones too.
+    pub async fn stacks(&self) -> u64 {
+        let query = kiln_store::StackQuery { deleted: true, nested: true, ..kiln_store::StackQuery::default() };
+        self.store.count_stacks(&query).await.expect("a count")
+    }
+
+    /// Makes a stack and gives the path of its address.
+    pub async fn create(&self, name: &str, template: Value) -> String {
+        let body = serde_json::json!({ "stack_name": name, "template": template });
+        let answer = self.json(Method::POST, "/v1/tenant1/stacks", &body).await;
+        assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+        answer.header("location").trim_start_matches("http://localhost").to_owned()
+    }
+}
