@@ -14,6 +14,9 @@ const STACK_FAILED: u8 = 3;
 /// The service or the cloud cannot be reached.
 const UNREACHABLE: u8 = 4;
 
+/// Interrupted: 128 and SIGINT, as shells have it.
+pub(crate) const INTERRUPTED: u8 = 130;
+
 /// The end of a command that did not do what it should.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -42,6 +45,11 @@ impl Failure {
     /// Something cannot be reached.
     pub(crate) fn unreachable(message: impl Into<String>) -> Self {
         Self { code: UNREACHABLE, ..Self::new(message) }
+    }
+
+    /// The user does not want to wait any more.
+    pub(crate) fn interrupted() -> Self {
+        Self { code: INTERRUPTED, ..Self::new("interrupted") }
     }
 
     /// The same with something that may help.

@@ -23,10 +23,13 @@ impl InProcess {
 impl Transport for InProcess {
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
         let broken = |error: &dyn std::error::Error| TransportError::Broken(error.to_string());
+        let length = request.body.as_ref().map_or(0, bytes::Bytes::len);
         let mut sent = http::Request::new(request.body.map_or_else(Body::empty, Body::from));
         *sent.method_mut() = request.method;
         *sent.uri_mut() = request.url.as_str().parse().map_err(|error: http::uri::InvalidUri| broken(&error))?;
         *sent.headers_mut() = request.headers;
+        // As on the wire: a body without a length is none for the API.
+        sent.headers_mut().insert(http::header::CONTENT_LENGTH, length.into());
         let answer = async {
             let response = match self.0.clone().oneshot(sent).await {
                 Ok(response) => response,

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, Global};
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 
@@ -42,23 +42,9 @@ fn main() -> ExitCode {
 async fn run(cli: Cli) -> Outcome {
     let global = &cli.global;
     match cli.command {
-        Command::Stack(command) => {
-            let connection = Connection::open(global).await?;
-            let outcome = command.run(&connection).await;
-            {
-                let closed = connection.close().await;
-                outcome.and(closed)
-            }
-        }
+        Command::Stack(command) => connected(global, async |connection| command.run(connection).await).await,
         Command::Template(command) => command.run(global).await,
-        Command::ResourceType(command) => {
-            let connection = Connection::open(global).await?;
-            let outcome = command.run(&connection).await;
-            {
-                let closed = connection.close().await;
-                outcome.and(closed)
-            }
-        }
+        Command::ResourceType(command) => connected(global, async |connection| command.run(connection).await).await,
         Command::Serve(args) => args.run(commands::serve::Role::Both).await,
         Command::Api(args) => args.run(commands::serve::Role::Api).await,
         Command::Engine(args) => args.run().await,
@@ -69,4 +55,19 @@ async fn run(cli: Cli) -> Outcome {
             Ok(())
         }
     }
+}
+
+/// Does something with a connection, until it is done or the user has enough of it.
+async fn connected(global: &Global, work: impl AsyncFnOnce(&Connection) -> Outcome) -> Outcome {
+    let connection = Connection::open(global).await?;
+    let goes_on = match connection.is_local() {
+        true => "what is under way stays as it is, and goes on with the next --local command that waits for it",
+        false => "the service goes on with what is under way",
+    };
+    let outcome = tokio::select! {
+        outcome = work(&connection) => outcome,
+        () = shutdown::signal() => Err(Failure::interrupted().hint(goes_on)),
+    };
+    let closed = connection.close().await;
+    outcome.and(closed)
 }

@@ -45,7 +45,7 @@ pub(crate) struct OutputArgs {
     pub(crate) columns: Vec<String>,
     /// Sort a list by this column; may be repeated
     #[arg(long = "sort-column", value_name = "COLUMN")]
-    pub(crate) sort: Vec<String>,
+    pub(crate) sort_column: Vec<String>,
     /// Sort a list downwards
     #[arg(long)]
     pub(crate) sort_descending: bool,
@@ -257,12 +257,12 @@ impl OutputArgs {
     }
 
     fn sort_rows(&self, list: &mut List) {
-        for column in self.sort.iter().rev() {
+        for column in self.sort_column.iter().rev() {
             let Some(at) = list.columns.iter().position(|name| name.eq_ignore_ascii_case(column)) else { continue };
             let key = |row: &Vec<Cell>| row.get(at).map(|cell| text::str(&cell.value)).unwrap_or_default();
             list.rows.sort_by_cached_key(key);
         }
-        if self.sort_descending && !self.sort.is_empty() {
+        if self.sort_descending && !self.sort_column.is_empty() {
             list.rows.reverse();
         }
     }

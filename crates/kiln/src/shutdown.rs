@@ -2,6 +2,8 @@
 
 use tokio::sync::watch;
 
+use crate::failure::INTERRUPTED;
+
 /// Becomes true once, when the process is asked to end.
 pub(crate) type Stop = watch::Receiver<bool>;
 
@@ -10,17 +12,18 @@ pub(crate) fn channel() -> (watch::Sender<bool>, Stop) {
     watch::channel(false)
 }
 
-/// A stop that comes with SIGINT or SIGTERM. A second signal ends the process at once.
-pub(crate) fn on_signal() -> Stop {
+/// A stop that comes with SIGINT or SIGTERM, or by the sender. A second signal ends the process at once.
+pub(crate) fn on_signal() -> (watch::Sender<bool>, Stop) {
     let (sender, stop) = channel();
+    let signalled = sender.clone();
     tokio::spawn(async move {
         signal().await;
         tracing::info!("stopping");
-        sender.send_replace(true);
+        signalled.send_replace(true);
         signal().await;
-        std::process::exit(130);
+        std::process::exit(INTERRUPTED.into());
     });
-    stop
+    (sender, stop)
 }
 
 /// Waits until it is time to stop.
@@ -29,8 +32,9 @@ pub(crate) async fn stopped(mut stop: Stop) {
     _ = stop.wait_for(|stop| *stop).await;
 }
 
+/// Waits for SIGINT or SIGTERM.
 #[cfg(unix)]
-async fn signal() {
+pub(crate) async fn signal() {
     use tokio::signal::unix::{SignalKind, signal};
     match signal(SignalKind::terminate()) {
         Ok(mut terminate) => tokio::select! {
@@ -42,6 +46,6 @@ async fn signal() {
 }
 
 #[cfg(not(unix))]
-async fn signal() {
+pub(crate) async fn signal() {
     _ = tokio::signal::ctrl_c().await;
 }

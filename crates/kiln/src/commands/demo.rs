@@ -92,19 +92,30 @@ impl DemoArgs {
         register(&cloud, &url).await?;
         eprintln!("Simulated OpenStack at {}, Kiln at {url}\n", cloud.auth_url());
 
-        let stop = shutdown::on_signal();
+        let (end, stop) = shutdown::on_signal();
         let serving = serve::serve(&runtime, listener, Role::Both, stop.clone());
         let work = async {
-            let outcome = self.make(&cloud).await;
-            if outcome.is_ok() && !self.exit {
-                instructions(&cloud, &url, &self.name);
+            let made = tokio::select! {
+                made = self.make(&cloud) => made,
+                () = shutdown::stopped(stop.clone()) => Err(Failure::interrupted()),
+            };
+            if made.is_ok() && !self.exit {
+                instructions(&cloud, &url, &self.name).await?;
                 shutdown::stopped(stop).await;
             }
-            outcome
+            made
         };
+        tokio::pin!(serving, work);
         tokio::select! {
-            ended = serving => Ok(ended?),
-            outcome = work => outcome,
+            outcome = &mut work => {
+                end.send_replace(true);
+                serving.await?;
+                outcome
+            }
+            ended = &mut serving => {
+                ended?;
+                work.await
+            }
         }
     }
 
@@ -205,31 +216,30 @@ async fn register(cloud: &Testcloud, url: &str) -> Result<()> {
 }
 
 /// How to go on.
-fn instructions(cloud: &Testcloud, url: &str, stack: &str) {
-    let Account { user, password, project } = cloud.users().demo;
+async fn instructions(cloud: &Testcloud, url: &str, stack: &str) -> Result<()> {
+    let demo = cloud.users().demo;
+    let token = connector(cloud)?.1.session(credentials(demo)).token().await?;
+    let project = token.info.project.as_ref().map(|project| project.id.as_str()).unwrap_or_default();
+    let Account { user, password, project: name } = demo;
     println!(
         "
-Kiln goes on serving. In another terminal, with the openstack client:
+Kiln goes on serving. In another terminal, with the openstack client (or with kiln in its place):
 
-  export OS_AUTH_URL={auth_url} OS_IDENTITY_API_VERSION=3 OS_REGION_NAME={region} \\
-         OS_USERNAME={user} OS_PASSWORD={password} OS_PROJECT_NAME={project} \\
-         OS_USER_DOMAIN_NAME=Default OS_PROJECT_DOMAIN_NAME=Default
-  openstack stack show {stack}            # or: kiln stack show {stack}
+  export OS_AUTH_URL={auth_url} OS_IDENTITY_API_VERSION=3 OS_REGION_NAME={region}
+  export OS_USERNAME={user} OS_PASSWORD={password} OS_PROJECT_NAME={name}
+  export OS_USER_DOMAIN_NAME=Default OS_PROJECT_DOMAIN_NAME=Default
+  openstack stack show {stack}
   openstack stack resource list {stack}
   openstack server list
 
 or with curl:
 
-  TOKEN=$(curl -si {auth_url}/auth/tokens -H 'Content-Type: application/json' -d '{{\"auth\": {{
-    \"identity\": {{\"methods\": [\"password\"], \"password\": {{\"user\": {{\"name\": \"{user}\", \"password\": \"{password}\",
-      \"domain\": {{\"name\": \"Default\"}}}}}}}},
-    \"scope\": {{\"project\": {{\"name\": \"{project}\", \"domain\": {{\"name\": \"Default\"}}}}}}}}}}' \\
-    | tr -d '\\r' | sed -n 's/^x-subject-token: //Ip')
-  PROJECT=$(curl -s {auth_url}/auth/projects -H \"X-Auth-Token: $TOKEN\" | sed 's/.*\"id\": *\"\\([^\"]*\\)\".*/\\1/')
-  curl -s {url}/v1/$PROJECT/stacks -H \"X-Auth-Token: $TOKEN\"
+  curl -s {url}/v1/{project}/stacks -H 'X-Auth-Token: {token}'
 
 Ctrl-C ends it.",
         auth_url = cloud.auth_url(),
         region = cloud.region(),
+        token = token.secret.expose(),
     );
+    Ok(())
 }

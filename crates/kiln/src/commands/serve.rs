@@ -63,7 +63,8 @@ impl ServeArgs {
         let runtime = Runtime::of_service(&config).await?;
         let listener = self.listener(&config).await?;
         config.tell();
-        Ok(serve(&runtime, listener, role, shutdown::on_signal()).await?)
+        let (_sender, stop) = shutdown::on_signal();
+        Ok(serve(&runtime, listener, role, stop).await?)
     }
 
     async fn listener(&self, config: &Config) -> Result<TcpListener> {
@@ -114,6 +115,7 @@ impl EngineArgs {
         let config = Config::load(&self.config)?;
         let runtime = Runtime::of_service(&config).await?;
         config.tell();
-        Ok(runtime.engine(shutdown::on_signal()).await?)
+        let (_sender, stop) = shutdown::on_signal();
+        Ok(runtime.engine(stop).await?)
     }
 }
