@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use kiln_store::{Options, SqlStore, Store};
 use kiln_value::Secret;
-use sea_orm::{ConnectionTrait, Database};
+use sea_orm::{ConnectionTrait, Database, DbBackend, Statement};
 use uuid::Uuid;
 
 /// A fresh database with a store on it.
-pub struct Bed {
+pub(crate) struct Bed {
     /// The store, migrated.
-    pub store: SqlStore,
+    pub(crate) store: SqlStore,
     url: String,
     end: End,
 }
@@ -24,7 +24,7 @@ enum End {
 
 impl Bed {
     /// What another process would open; in memory there is none, so it is the same store.
-    pub async fn another(&self) -> SqlStore {
+    pub(crate) async fn another(&self) -> SqlStore {
         match self.end {
             End::Memory => self.store.clone(),
             _ => open(&self.url).await,
@@ -32,29 +32,50 @@ impl Bed {
     }
 
     /// Whether another process can use the database.
-    pub fn is_shared(&self) -> bool {
+    pub(crate) fn is_shared(&self) -> bool {
         !matches!(self.end, End::Memory)
     }
 
     /// Whether rings reach other processes.
-    pub fn carries_rings(&self) -> bool {
+    pub(crate) fn carries_rings(&self) -> bool {
         self.url.starts_with("postgres")
     }
 
-    pub fn url(&self) -> &str {
+    pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
+    /// The file, if the database is one.
+    pub(crate) fn file(&self) -> Option<String> {
+        match &self.end {
+            End::File(path) => Some(path.display().to_string()),
+            _ => None,
+        }
+    }
+
     /// Runs a statement behind the store's back.
-    pub async fn execute(&self, statement: &str) {
+    pub(crate) async fn execute(&self, statement: &str) {
         let url = if self.is_shared() { self.url.clone() } else { panic!("no way behind a store in memory") };
         let db = Database::connect(url).await.unwrap();
         db.execute_unprepared(statement).await.unwrap();
         db.close().await.unwrap();
     }
 
+    /// The names of the store's tables.
+    pub(crate) async fn tables(&self) -> Vec<String> {
+        let db = Database::connect(&self.url).await.unwrap();
+        let query = match db.get_database_backend() {
+            DbBackend::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'kiln%'",
+            DbBackend::Postgres => "SELECT tablename FROM pg_tables WHERE tablename LIKE 'kiln%'",
+            _ => "SELECT CAST(table_name AS CHAR) FROM information_schema.tables WHERE table_schema = DATABASE()",
+        };
+        let rows = db.query_all_raw(Statement::from_string(db.get_database_backend(), query)).await.unwrap();
+        db.close().await.unwrap();
+        rows.iter().map(|row| row.try_get_by_index(0).unwrap()).collect()
+    }
+
     /// Takes the database away. (After a failed test it is left to look at.)
-    pub async fn end(self) {
+    pub(crate) async fn end(self) {
         drop(self.store);
         match self.end {
             End::Memory => {}
@@ -72,7 +93,7 @@ impl Bed {
     }
 }
 
-pub fn options(url: &str) -> Options {
+pub(crate) fn options(url: &str) -> Options {
     Options::new(url, Secret::new("0123456789abcdef0123456789abcdef".to_owned()))
 }
 
@@ -88,9 +109,9 @@ async fn bed(url: String, end: End) -> Bed {
 }
 
 /// All beds, one after the other: the next is made when the one before was left.
-pub struct Beds(Vec<String>);
+pub(crate) struct Beds(Vec<String>);
 
-pub fn beds() -> Beds {
+pub(crate) fn beds() -> Beds {
     let servers = std::env::var("KILN_TEST_DATABASES").unwrap_or_default();
     let mut urls = vec!["sqlite::memory:".to_owned(), "sqlite://".to_owned()];
     urls.extend(servers.split_whitespace().map(str::to_owned));
@@ -99,7 +120,7 @@ pub fn beds() -> Beds {
 }
 
 impl Beds {
-    pub async fn next(&mut self) -> Option<Bed> {
+    pub(crate) async fn next(&mut self) -> Option<Bed> {
         let url = self.0.pop()?;
         Some(match url.as_str() {
             "sqlite::memory:" => bed(url, End::Memory).await,

@@ -11,15 +11,15 @@ use kiln_store::{
 use kiln_value::{Map, value};
 use uuid::Uuid;
 
-pub const PROJECT: &str = "0123456789abcdef0123456789abcdef";
-pub const TTL: Duration = Duration::from_secs(15);
+pub(crate) const PROJECT: &str = "0123456789abcdef0123456789abcdef";
+pub(crate) const TTL: Duration = Duration::from_secs(15);
 
 /// A time, in seconds after some start.
-pub fn at(second: i64) -> Timestamp {
+pub(crate) fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + second).unwrap()
 }
 
-pub fn text(template: &str) -> DesiredText {
+pub(crate) fn text(template: &str) -> DesiredText {
     DesiredText {
         template: format!("{{\"resources\":\"{template}\"}}"),
         environment: "{}".to_owned(),
@@ -27,7 +27,7 @@ pub fn text(template: &str) -> DesiredText {
     }
 }
 
-pub fn stack(name: &str) -> NewStack {
+pub(crate) fn stack(name: &str) -> NewStack {
     let id = StackId(Uuid::new_v4());
     NewStack {
         id,
@@ -49,7 +49,7 @@ pub fn stack(name: &str) -> NewStack {
     }
 }
 
-pub fn child(of: &Stack, resource: &Resource) -> NewStack {
+pub(crate) fn child(of: &Stack, resource: &Resource) -> NewStack {
     NewStack {
         parent: Some(Parent { stack: of.id, resource: resource.id, resource_name: resource.name.clone() }),
         root: of.root,
@@ -58,7 +58,7 @@ pub fn child(of: &Stack, resource: &Resource) -> NewStack {
     }
 }
 
-pub fn resource(stack: StackId, name: &str) -> Resource {
+pub(crate) fn resource(stack: StackId, name: &str) -> Resource {
     Resource {
         id: ResourceId(Uuid::new_v4()),
         stack,
@@ -83,7 +83,7 @@ pub fn resource(stack: StackId, name: &str) -> Resource {
     }
 }
 
-pub fn event(stack: &Stack, resource_name: &str, second: i64) -> Event {
+pub(crate) fn event(stack: &Stack, resource_name: &str, second: i64) -> Event {
     Event {
         id: EventId(Uuid::new_v4()),
         stack: stack.id,
@@ -99,24 +99,24 @@ pub fn event(stack: &Stack, resource_name: &str, second: i64) -> Event {
     }
 }
 
-pub fn engine() -> EngineId {
+pub(crate) fn engine() -> EngineId {
     EngineId(Uuid::new_v4())
 }
 
 /// Makes a stack and claims it.
-pub async fn claimed(store: &SqlStore, name: &str) -> (Stack, Lease) {
+pub(crate) async fn claimed(store: &SqlStore, name: &str) -> (Stack, Lease) {
     let made = store.create_stack(stack(name)).await.unwrap();
     let lease = claim(store, engine(), made.id).await;
     (made, lease)
 }
 
-pub async fn claim(store: &SqlStore, owner: EngineId, stack: StackId) -> Lease {
+pub(crate) async fn claim(store: &SqlStore, owner: EngineId, stack: StackId) -> Lease {
     let leases = store.claim(owner, TTL, &[stack], 1).await.unwrap();
     assert_eq!(leases.len(), 1, "claim of {stack}");
     leases[0]
 }
 
-pub fn settle(generation: i64, action: Action, status: Status) -> Settle {
+pub(crate) fn settle(generation: i64, action: Action, status: Status) -> Settle {
     Settle {
         generation,
         state: State::new(action, status),
@@ -127,10 +127,10 @@ pub fn settle(generation: i64, action: Action, status: Status) -> Settle {
     }
 }
 
-pub fn settling(settle: Settle) -> Batch {
+pub(crate) fn settling(settle: Settle) -> Batch {
     Batch { settle: Some(settle), ..Batch::default() }
 }
 
-pub fn deleting(generation: i64) -> Batch {
+pub(crate) fn deleting(generation: i64) -> Batch {
     settling(Settle { deleted: true, reached: false, ..settle(generation, Action::Delete, Status::Complete) })
 }

@@ -1,0 +1,375 @@
+//! Batches of the engine that holds a lease.
+
+use std::time::Duration;
+
+use kiln_resource::{Action, State, Status};
+use kiln_store::{Batch, Error, EventQuery, NewStack, Request, Resource, Settle, StackQuery, Store, Turn};
+use kiln_value::{Map, Value, value};
+
+use crate::bed::beds;
+use crate::make::{at, child, claim, claimed, deleting, engine, event, resource, settle, settling, text};
+
+/// A resource with something in every column.
+fn full(of: &kiln_store::Stack) -> Resource {
+    let mut data = Map::new();
+    data.insert("private_key".into(), "geheim".into());
+    let mut attributes = Map::new();
+    attributes.insert("show".into(), value!({"b": 1, "a": [1.0, null, true]}));
+    Resource {
+        physical_id: Some("9e8b".into()),
+        state: State::new(Action::Create, Status::Complete),
+        reason: "state changed: ü \u{1F680} 'quoted' \\".into(),
+        step: value!({"polling": {"count": 3}}),
+        definition: value!({"properties": {"big": 9_007_199_254_740_993_i64, "float": 1.0, "text": "\u{0}\u{1F600}"}}),
+        metadata: value!({"z": 1, "a": 2}),
+        data,
+        attributes,
+        requires: vec![resource(of.id, "other").id],
+        replaces: Some(resource(of.id, "old").id),
+        replaced_by: Some(resource(of.id, "new").id),
+        child: Some(of.id),
+        generation: 7,
+        updated: at(5),
+        ..resource(of.id, "sérvèr")
+    }
+}
+
+#[tokio::test]
+async fn rows_come_back_as_they_were_saved() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let (made, lease) = claimed(&bed.store, "web").await;
+        let rows = vec![full(&made), resource(made.id, "bare")];
+        let after = bed.store.commit(lease, Batch { save: rows.clone(), ..Batch::default() }).await.unwrap();
+        assert_eq!(after, made);
+        let found = bed.store.resources(made.id).await.unwrap();
+        assert_eq!(found, rows);
+        let written = |rows: &[Resource]| serde_json::to_string(&rows[0].definition).unwrap();
+        assert_eq!(written(&found), written(&rows), "1.0 is not 1");
+        let order: Vec<&String> = found[0].metadata.as_map().unwrap().keys().collect();
+        assert_eq!(order, ["z", "a"]);
+
+        let mut changed = rows.clone();
+        changed[0].physical_id = None;
+        changed[0].data = Map::new();
+        changed[0].state = State::new(Action::Update, Status::Failed);
+        changed.push(resource(made.id, "third"));
+        let save = vec![changed[2].clone(), changed[0].clone()];
+        bed.store.commit(lease, Batch { save, ..Batch::default() }).await.unwrap();
+        assert_eq!(bed.store.resources(made.id).await.unwrap(), changed, "in the order in which they were made");
+        assert_eq!(bed.store.count_resources(made.root).await.unwrap(), 3);
+
+        let remove = vec![changed[0].id, changed[2].id];
+        bed.store.commit(lease, Batch { remove, ..Batch::default() }).await.unwrap();
+        assert_eq!(bed.store.resources(made.id).await.unwrap(), changed[1..2]);
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn data_of_resources_is_unreadable_in_the_database() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let (made, lease) = claimed(&bed.store, "web").await;
+        bed.store.commit(lease, Batch { save: vec![full(&made)], ..Batch::default() }).await.unwrap();
+        if let Some(path) = bed.file() {
+            drop(bed.another().await);
+            let bytes = [std::fs::read(&path).unwrap(), std::fs::read(format!("{path}-wal")).unwrap()].concat();
+            let holds = |text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+            assert!(holds("polling"), "the row is in the file");
+            assert!(!holds("geheim"));
+        }
+        assert_eq!(bed.store.resources(made.id).await.unwrap()[0].data["private_key"], Value::from("geheim"));
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_settle_applies_to_its_generation_only() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let (made, lease) = claimed(&bed.store, "web").await;
+        let asked = bed
+            .store
+            .request(made.id, Request { desired: Some(text("v2")), ..Request::new(Action::Update, at(2)) })
+            .await
+            .unwrap();
+        let batch = Batch {
+            save: vec![resource(made.id, "a")],
+            settle: Some(settle(1, Action::Create, Status::Complete)),
+            turn: Some(Turn {
+                generation: 1,
+                state: State::new(Action::Rollback, Status::InProgress),
+                reason: "too late".into(),
+            }),
+            ..Batch::default()
+        };
+        let after = bed.store.commit(lease, batch).await.unwrap();
+        assert_eq!(after, asked, "the engine sees the newer request, nothing was settled");
+        assert_eq!(bed.store.resources(made.id).await.unwrap().len(), 1, "the rest was written");
+
+        let done = bed.store.commit(lease, settling(settle(2, Action::Update, Status::Complete))).await.unwrap();
+        assert_eq!((done.generation, done.settled), (2, 2));
+        assert_eq!(done.state, State::new(Action::Update, Status::Complete));
+        assert_eq!(done.reason, "Stack UPDATE settled");
+        assert_eq!(done.previous, Some(text("v2").digests()));
+        assert_eq!(done.deleted, None);
+        assert_eq!(bed.store.stack(made.id).await.unwrap(), Some(done));
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_rollback_returns_to_what_was_reached() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let (made, lease) = claimed(&bed.store, "web").await;
+        let first = bed.store.commit(lease, settling(settle(1, Action::Create, Status::Complete))).await.unwrap();
+        assert_eq!(first.previous, Some(made.desired.clone()));
+        let update = Request { desired: Some(text("v2")), ..Request::new(Action::Update, at(2)) };
+        bed.store.request(made.id, update).await.unwrap();
+        let turn = Turn {
+            generation: 2,
+            state: State::new(Action::Rollback, Status::InProgress),
+            reason: "Stack ROLLBACK started".into(),
+        };
+        let turned = bed.store.commit(lease, Batch { turn: Some(turn), ..Batch::default() }).await.unwrap();
+        assert_eq!(turned.state, State::new(Action::Rollback, Status::InProgress));
+        assert_eq!(turned.desired, made.desired);
+        assert_eq!((turned.generation, turned.settled), (2, 1));
+        let back = bed.store.commit(lease, settling(settle(2, Action::Rollback, Status::Complete))).await.unwrap();
+        assert_eq!((back.desired, back.previous), (made.desired.clone(), Some(made.desired)));
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_rollback_that_was_asked_for_returns_when_it_is_complete() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let (made, lease) = claimed(&bed.store, "web").await;
+        bed.store.commit(lease, settling(settle(1, Action::Create, Status::Complete))).await.unwrap();
+        let update = Request { desired: Some(text("v2")), ..Request::new(Action::Update, at(2)) };
+        bed.store.request(made.id, update).await.unwrap();
+        let failed = bed.store.commit(lease, settling(settle(2, Action::Update, Status::Failed))).await.unwrap();
+        assert_eq!(failed.desired, text("v2").digests());
+        bed.store.request(made.id, Request::new(Action::Rollback, at(3))).await.unwrap();
+        let half = settle(3, Action::Rollback, Status::Failed);
+        assert_eq!(bed.store.commit(lease, settling(half)).await.unwrap().desired, text("v2").digests());
+        bed.store.request(made.id, Request::new(Action::Rollback, at(4))).await.unwrap();
+        let reached = Settle { reached: false, ..settle(4, Action::Rollback, Status::Complete) };
+        let back = bed.store.commit(lease, settling(reached)).await.unwrap();
+        assert_eq!((back.desired, back.previous), (made.desired.clone(), Some(made.desired)));
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn with_nothing_reached_a_turn_changes_the_state_only() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let (made, lease) = claimed(&bed.store, "web").await;
+        let turn = Turn {
+            generation: 1,
+            state: State::new(Action::Create, Status::Failed),
+            reason: "Resource CREATE failed".into(),
+        };
+        let turned = bed.store.commit(lease, Batch { turn: Some(turn), ..Batch::default() }).await.unwrap();
+        assert!(turned.is_pending());
+        assert_eq!(turned.reason, "Resource CREATE failed");
+        assert_eq!((turned.desired, turned.previous), (made.desired, None));
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_deleted_stack_keeps_its_row_and_events_only() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let (made, lease) = claimed(&bed.store, "web").await;
+        let batch =
+            Batch { save: vec![resource(made.id, "a")], events: vec![event(&made, "a", 1)], ..Batch::default() };
+        bed.store.commit(lease, batch).await.unwrap();
+        let gone = bed.store.commit(lease, deleting(1)).await.unwrap();
+        assert_eq!(gone.deleted, Some(at(100)));
+        assert!(bed.store.resources(made.id).await.unwrap().is_empty());
+        assert_eq!(bed.store.stack_by_name(&made.project, "web").await.unwrap(), None);
+        let query = EventQuery { stacks: vec![made.id], ..EventQuery::default() };
+        assert_eq!(bed.store.events(&query).await.unwrap().len(), 2);
+        assert_eq!(bed.store.desired(&gone.desired).await.unwrap(), text("web"));
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn nested_stacks_are_made_and_asked_within_the_fence() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let (made, lease) = claimed(&bed.store, "web").await;
+        let rows: Vec<Resource> = ["a", "b"].map(|name| resource(made.id, name)).to_vec();
+        let children: Vec<NewStack> = rows.iter().map(|row| child(&made, row)).collect();
+        let ids = [children[0].id, children[1].id];
+        let batch = Batch { save: rows.clone(), children, ..Batch::default() };
+        bed.store.commit(lease, batch).await.unwrap();
+
+        let first = bed.store.stack(ids[0]).await.unwrap().unwrap();
+        assert_eq!((first.root, first.depth, first.generation), (made.id, 1, 1));
+        assert_eq!(first.reason, "Stack CREATE started");
+        let summaries = bed.store.children(made.id).await.unwrap();
+        assert_eq!(summaries.len(), 2);
+        let one = summaries.iter().find(|summary| summary.id == ids[0]).unwrap();
+        assert_eq!((one.resource, one.generation, one.settled, one.deleted), (rows[0].id, 1, 0, false));
+        assert_eq!(one.state, State::new(Action::Create, Status::InProgress));
+
+        let nested = claim(&bed.store, engine(), ids[0]).await;
+        bed.store.commit(nested, settling(settle(1, Action::Create, Status::Failed))).await.unwrap();
+        let gone = claim(&bed.store, engine(), ids[1]).await;
+        bed.store.commit(gone, deleting(1)).await.unwrap();
+        let delete = Request::new(Action::Delete, at(9));
+        let requests = vec![(ids[0], delete.clone()), (ids[1], delete)];
+        bed.store.commit(lease, Batch { requests, ..Batch::default() }).await.unwrap();
+        let asked = bed.store.stack(ids[0]).await.unwrap().unwrap();
+        assert_eq!((asked.state.action, asked.generation), (Action::Delete, 2));
+        assert_eq!(bed.store.stack(ids[1]).await.unwrap().unwrap().generation, 1, "what is gone is not asked");
+
+        let old = kiln_store::Lease { epoch: 0, ..lease };
+        let third = child(&made, &rows[0]);
+        let batch = Batch { children: vec![third.clone()], ..Batch::default() };
+        assert!(matches!(bed.store.commit(old, batch).await, Err(Error::Stale(_))));
+        assert_eq!(bed.store.stack(third.id).await.unwrap(), None);
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_deleted_nested_stack_is_seen_until_its_resource_is_gone() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let (made, lease) = claimed(&bed.store, "web").await;
+        let row = resource(made.id, "a");
+        let nested = child(&made, &row);
+        let batch = Batch { save: vec![row.clone()], children: vec![nested.clone()], ..Batch::default() };
+        bed.store.commit(lease, batch).await.unwrap();
+        let inner = claim(&bed.store, engine(), nested.id).await;
+        bed.store.commit(inner, deleting(1)).await.unwrap();
+        assert!(bed.store.children(made.id).await.unwrap()[0].deleted);
+        // A request after that: only the row tells that somebody still waits.
+        bed.store.request(made.id, Request::new(Action::Update, at(500))).await.unwrap();
+        assert_eq!(bed.store.children(made.id).await.unwrap().len(), 1);
+        bed.store.commit(lease, Batch { remove: vec![row.id], ..Batch::default() }).await.unwrap();
+        assert!(bed.store.children(made.id).await.unwrap().is_empty());
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn trees_are_counted_and_read_at_once() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let (made, lease) = claimed(&bed.store, "web").await;
+        let row = resource(made.id, "a");
+        let nested = child(&made, &row);
+        bed.store
+            .commit(lease, Batch { save: vec![row.clone()], children: vec![nested.clone()], ..Batch::default() })
+            .await
+            .unwrap();
+        let inner = claim(&bed.store, engine(), nested.id).await;
+        let inside = resource(nested.id, "x");
+        bed.store.commit(inner, Batch { save: vec![inside.clone()], ..Batch::default() }).await.unwrap();
+        assert_eq!(bed.store.count_resources(made.id).await.unwrap(), 2);
+        assert_eq!(bed.store.resources_of(&[made.id, nested.id]).await.unwrap(), [row, inside]);
+        assert!(bed.store.resources_of(&[]).await.unwrap().is_empty());
+        let query = StackQuery { parent: Some(made.id), ..StackQuery::default() };
+        assert_eq!(bed.store.stacks(&query).await.unwrap().len(), 1);
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn large_batches_are_written_whole() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let (made, lease) = claimed(&bed.store, "web").await;
+        let rows: Vec<Resource> = (0..2_013).map(|number| resource(made.id, &format!("r{number}"))).collect();
+        let events = (0..3_001).map(|number| event(&made, &format!("r{number}"), number)).collect();
+        bed.store.commit(lease, Batch { save: rows.clone(), events, ..Batch::default() }).await.unwrap();
+        let found = bed.store.resources(made.id).await.unwrap();
+        assert!(found == rows, "{} rows, in order", found.len());
+        let query = EventQuery { stacks: vec![made.id], ..EventQuery::default() };
+        assert_eq!(bed.store.events(&query).await.unwrap().len(), 3_002);
+
+        let heavy = "x".repeat(3 << 20);
+        let rows: Vec<Resource> = (0..8)
+            .map(|number| Resource { reason: heavy.clone(), ..resource(made.id, &format!("heavy{number}")) })
+            .collect();
+        bed.store.commit(lease, Batch { save: rows, ..Batch::default() }).await.unwrap();
+        assert_eq!(bed.store.count_resources(made.id).await.unwrap(), 2_021);
+        let remove = found.iter().map(|row| row.id).collect();
+        bed.store.commit(lease, Batch { remove, ..Batch::default() }).await.unwrap();
+        assert_eq!(bed.store.count_resources(made.id).await.unwrap(), 8);
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn many_write_at_once_and_nothing_is_lost() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let mut writers = tokio::task::JoinSet::new();
+        for number in 0..6 {
+            let (made, lease) = claimed(&bed.store, &format!("s{number}")).await;
+            let store = bed.another().await;
+            writers.spawn(async move {
+                for number in 0..15 {
+                    let batch = Batch {
+                        save: vec![resource(made.id, &format!("r{number}"))],
+                        events: vec![event(&made, "r", number)],
+                        ..Batch::default()
+                    };
+                    store.commit(lease, batch).await.unwrap();
+                    if number % 5 == 0 {
+                        store.request(made.id, Request::new(Action::Check, at(number))).await.unwrap();
+                    }
+                }
+                made.id
+            });
+        }
+        for id in writers.join_all().await {
+            assert_eq!(bed.store.count_resources(id).await.unwrap(), 15);
+            assert_eq!(bed.store.stack(id).await.unwrap().unwrap().generation, 4);
+        }
+        bed.end().await;
+    }
+}
+
+/// Two transactions that take the same two rows in opposite order: one is the database's victim, and is done again.
+#[tokio::test]
+async fn a_deadlocked_transaction_is_done_again() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let (parent, lease) = claimed(&bed.store, "web").await;
+        let rows = ["a", "b"].map(|name| resource(parent.id, name));
+        let children: Vec<NewStack> = rows.iter().map(|row| child(&parent, row)).collect();
+        let (one, two) = (children[0].id, children[1].id);
+        bed.store.commit(lease, Batch { save: rows.to_vec(), children, ..Batch::default() }).await.unwrap();
+        let (other, second) = claimed(&bed.store, "other").await;
+        let asks = |ids: [kiln_store::StackId; 2]| Batch {
+            requests: ids.map(|id| (id, Request::new(Action::Check, at(3)))).to_vec(),
+            ..Batch::default()
+        };
+        let rounds = 60;
+        let (left, right) = (bed.another().await, bed.another().await);
+        let work = async |store: &kiln_store::SqlStore, lease, ids| {
+            for _ in 0..rounds {
+                store.commit(lease, asks(ids)).await.unwrap();
+            }
+        };
+        let both = async { tokio::join!(work(&left, lease, [one, two]), work(&right, second, [two, one])) };
+        tokio::time::timeout(Duration::from_secs(60), both).await.unwrap();
+        for id in [one, two] {
+            assert_eq!(bed.store.stack(id).await.unwrap().unwrap().generation, 1 + 2 * rounds);
+        }
+        assert_eq!(bed.store.stack(other.id).await.unwrap().unwrap().generation, 1);
+        bed.end().await;
+    }
+}

@@ -1,0 +1,105 @@
+//! Rings: who hears what.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kiln_resource::{Action, Status};
+use kiln_store::{Batch, Doorbell, Request, StackId, Store};
+
+use crate::bed::beds;
+use crate::make::{at, child, claim, claimed, engine, resource, settle, settling, stack};
+
+/// What was rung until the given stack was; fails after a while.
+async fn until(bell: &Arc<dyn Doorbell>, stack: StackId) {
+    let heard = async { while !bell.wait().await.contains(&stack) {} };
+    tokio::time::timeout(Duration::from_secs(10), heard).await.expect("a ring");
+}
+
+#[tokio::test]
+async fn requests_and_ends_ring() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let bell = bed.store.doorbell();
+        let (made, lease) = claimed(&bed.store, "web").await;
+        until(&bell, made.id).await;
+        bed.store.request(made.id, Request::new(Action::Check, at(1))).await.unwrap();
+        until(&bell, made.id).await;
+
+        let row = resource(made.id, "a");
+        let nested = child(&made, &row);
+        let batch = Batch { save: vec![row], children: vec![nested.clone()], ..Batch::default() };
+        bed.store.commit(lease, batch).await.unwrap();
+        until(&bell, nested.id).await;
+        let inner = claim(&bed.store, engine(), nested.id).await;
+        let (here, parent) = (bed.store.doorbell(), bed.store.doorbell());
+        bed.store.commit(inner, settling(settle(1, Action::Create, Status::Complete))).await.unwrap();
+        until(&here, nested.id).await;
+        until(&parent, made.id).await;
+
+        let bell = bed.store.doorbell();
+        let requests = vec![(nested.id, Request::new(Action::Delete, at(2)))];
+        bed.store.commit(lease, Batch { requests, ..Batch::default() }).await.unwrap();
+        until(&bell, nested.id).await;
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_lease_given_back_with_work_to_do_rings() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let (made, lease) = claimed(&bed.store, "web").await;
+        let bell = bed.store.doorbell();
+        bed.store.release(&[lease]).await.unwrap();
+        until(&bell, made.id).await;
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_refused_write_does_not_ring() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let (made, lease) = claimed(&bed.store, "web").await;
+        bed.store.release(&[lease]).await.unwrap();
+        let bell = bed.store.doorbell();
+        bed.store.commit(lease, settling(settle(1, Action::Create, Status::Complete))).await.unwrap_err();
+        bed.store.create_stack(stack("web")).await.unwrap_err();
+        let heard = tokio::time::timeout(Duration::from_millis(100), bell.wait()).await;
+        assert!(heard.is_err() || heard == Ok(Vec::new()), "{heard:?} of {}", made.id);
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn another_process_hears_or_looks_again() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        if bed.is_shared() {
+            let other = bed.another().await;
+            let bell = other.doorbell();
+            if bed.carries_rings() {
+                // It begins to listen in its own time; from then on it hears.
+                let heard = async {
+                    let mut number = 0;
+                    loop {
+                        number += 1;
+                        let made = bed.store.create_stack(stack(&format!("s{number}"))).await.unwrap();
+                        let heard = tokio::time::timeout(Duration::from_millis(500), async {
+                            while !bell.wait().await.contains(&made.id) {}
+                        });
+                        if heard.await.is_ok() {
+                            break;
+                        }
+                    }
+                };
+                tokio::time::timeout(Duration::from_secs(10), heard).await.expect("a ring of another process");
+            } else {
+                bed.store.create_stack(stack("web")).await.unwrap();
+                let looked = tokio::time::timeout(Duration::from_secs(2), bell.wait()).await.expect("a look");
+                assert!(looked.is_empty());
+            }
+        }
+        bed.end().await;
+    }
+}

@@ -1,0 +1,216 @@
+//! Migrations, credentials, engines, and what is forgotten.
+
+use kiln_resource::Action;
+use kiln_store::{
+    Batch, CredentialsId, EngineInfo, Error, EventQuery, NewStack, Options, Request, Retention, SqlStore, Store,
+};
+use kiln_value::Secret;
+use uuid::Uuid;
+
+use crate::bed::{Bed, beds, options};
+use crate::make::{at, claim, claimed, deleting, engine, event, resource, settle, settling, stack, text};
+
+#[tokio::test]
+async fn migrations_may_run_again_and_at_once() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        bed.store.migrate().await.unwrap();
+        bed.store.create_stack(stack("web")).await.unwrap();
+        bed.store.migrate().await.unwrap();
+        assert!(bed.store.stack_by_name(crate::make::PROJECT, "web").await.unwrap().is_some());
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn processes_that_start_together_migrate_together() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        if bed.is_shared() {
+            for table in bed.tables().await {
+                bed.execute(&format!("DROP TABLE {table}")).await;
+            }
+            let mut starts = tokio::task::JoinSet::new();
+            for _ in 0..4 {
+                let store = bed.another().await;
+                starts.spawn(async move { store.migrate().await });
+            }
+            for done in starts.join_all().await {
+                done.unwrap();
+            }
+            bed.store.create_stack(stack("web")).await.unwrap();
+        }
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_refused() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        if bed.is_shared() {
+            bed.execute("INSERT INTO kiln_schema_version (version, done) VALUES (999, 0)").await;
+            let refused = bed.store.migrate().await;
+            assert!(matches!(refused, Err(Error::Unusable(why)) if why.contains("999")));
+        }
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn credentials_are_kept_and_forgotten() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let secret = Secret::new("{\"trust\":\"t\u{f6}p\"}".to_owned());
+        let id = bed.store.save_credentials(&secret).await.unwrap();
+        assert_eq!(bed.store.credentials(id).await.unwrap(), secret);
+        let new = NewStack { credentials: Some(id), ..stack("web") };
+        let made = bed.store.create_stack(new).await.unwrap();
+        assert_eq!(bed.store.stack(made.id).await.unwrap().unwrap().credentials, Some(id));
+        let other = bed.store.save_credentials(&secret).await.unwrap();
+        let request = Request { credentials: Some(other), ..Request::new(Action::Update, at(1)) };
+        assert_eq!(bed.store.request(made.id, request).await.unwrap().credentials, Some(other));
+
+        if bed.is_shared() {
+            let key = Secret::new("another key with thirty-two byte".to_owned());
+            let stranger = SqlStore::open(Options::new(bed.url(), key)).await.unwrap();
+            assert!(matches!(stranger.credentials(id).await, Err(Error::Damaged(_))));
+            let moved = format!("UPDATE kiln_credentials SET id = '{}' WHERE id = '{other}'", Uuid::nil());
+            bed.execute(&moved).await;
+            let moved = bed.store.credentials(CredentialsId(Uuid::nil())).await;
+            assert!(matches!(moved, Err(Error::Damaged(_))));
+        }
+        bed.store.delete_credentials(id).await.unwrap();
+        assert!(matches!(bed.store.credentials(id).await, Err(Error::NotFound(_))));
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_key_of_the_wrong_length_is_refused() {
+    let options = Options { key: Secret::new("short".to_owned()), ..options("sqlite::memory:") };
+    assert!(matches!(SqlStore::open(options).await, Err(Error::Unusable(_))));
+}
+
+#[tokio::test]
+async fn engines_report() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let info = EngineInfo {
+            id: engine(),
+            hostname: "höst".into(),
+            pid: 4_294_967_295,
+            started: at(1),
+            seen: at(0),
+            interval: 60,
+        };
+        bed.store.report(&info).await.unwrap();
+        let first = bed.store.engines().await.unwrap();
+        assert_eq!(first.len(), 1);
+        assert_eq!(EngineInfo { seen: info.seen, ..first[0].clone() }, info);
+        let now = jiff::Timestamp::now();
+        assert!((now.as_second() - first[0].seen.as_second()).abs() < 60, "by the database's clock");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        bed.store.report(&info).await.unwrap();
+        let second = bed.store.engines().await.unwrap();
+        assert!(second[0].seen > first[0].seen);
+        assert_eq!(second.len(), 1);
+
+        let brief = EngineInfo { id: engine(), interval: 0, started: at(2), ..info.clone() };
+        bed.store.report(&brief).await.unwrap();
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        bed.store.report(&info).await.unwrap();
+        let left: Vec<_> = bed.store.engines().await.unwrap().into_iter().map(|engine| engine.id).collect();
+        assert_eq!(left, [info.id], "one that is silent for long is forgotten");
+        bed.end().await;
+    }
+}
+
+fn keep(seconds: i64, events_per_stack: u64) -> Retention {
+    Retention { deleted_before: at(seconds), events_per_stack }
+}
+
+async fn forget(bed: &Bed, retention: &Retention) -> u64 {
+    let mut gone = 0;
+    loop {
+        match bed.store.forget(retention).await.unwrap() {
+            0 => return gone,
+            more => gone += more,
+        }
+    }
+}
+
+#[tokio::test]
+async fn stacks_that_are_gone_long_enough_are_forgotten() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let tagged = NewStack { tags: vec!["t".into()], ..stack("gone") };
+        let gone = bed.store.create_stack(tagged).await.unwrap();
+        let lease = claim(&bed.store, engine(), gone.id).await;
+        bed.store.commit(lease, Batch { events: vec![event(&gone, "a", 1)], ..deleting(1) }).await.unwrap();
+        let (live, other) = claimed(&bed.store, "live").await;
+        bed.store.commit(other, Batch { save: vec![resource(live.id, "a")], ..Batch::default() }).await.unwrap();
+
+        assert_eq!(forget(&bed, &keep(100, 0)).await, 0, "not before its time");
+        assert_eq!(forget(&bed, &keep(101, 0)).await, 5, "stack, lease, tag, two events");
+        assert_eq!(bed.store.stack(gone.id).await.unwrap(), None);
+        let query = EventQuery { stacks: vec![gone.id], ..EventQuery::default() };
+        assert!(bed.store.events(&query).await.unwrap().is_empty());
+        assert_eq!(bed.store.stack(live.id).await.unwrap(), Some(live.clone()));
+        assert_eq!(bed.store.count_resources(live.id).await.unwrap(), 1);
+        bed.store.commit(other, Batch::default()).await.expect("the lease of a live stack stays");
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn old_events_of_busy_stacks_are_forgotten() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let (busy, lease) = claimed(&bed.store, "busy").await;
+        let (quiet, other) = claimed(&bed.store, "quiet").await;
+        let events: Vec<_> = (0..30).map(|number| event(&busy, &format!("r{number}"), number)).collect();
+        bed.store.commit(lease, Batch { events: events.clone(), ..Batch::default() }).await.unwrap();
+        let few = vec![event(&quiet, "a", 1), event(&quiet, "b", 1)];
+        bed.store.commit(other, Batch { events: few, ..Batch::default() }).await.unwrap();
+        assert_eq!(forget(&bed, &keep(0, 0)).await, 0, "0 keeps all");
+        assert_eq!(forget(&bed, &keep(0, 10)).await, 21);
+        let of = |id| EventQuery { stacks: vec![id], ..EventQuery::default() };
+        assert_eq!(bed.store.events(&of(busy.id)).await.unwrap(), events[20..]);
+        assert_eq!(bed.store.events(&of(quiet.id)).await.unwrap().len(), 3);
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn texts_that_nobody_names_are_forgotten_after_a_while() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        if bed.is_shared() {
+            let (made, lease) = claimed(&bed.store, "v1").await;
+            bed.store
+                .commit(lease, settling(settle(1, Action::Create, kiln_resource::Status::Complete)))
+                .await
+                .unwrap();
+            for version in ["v2", "v3"] {
+                let request = Request { desired: Some(text(version)), ..Request::new(Action::Update, at(1)) };
+                bed.store.request(made.id, request).await.unwrap();
+            }
+            assert_eq!(forget(&bed, &keep(0, 0)).await, 0, "it was named just now");
+            bed.execute("UPDATE kiln_content SET used = 0").await;
+            assert_eq!(forget(&bed, &keep(0, 0)).await, 1);
+            let template = |version| text(version).digests().template;
+            assert!(bed.store.content(&template("v1")).await.is_ok(), "a rollback returns to it");
+            assert!(matches!(bed.store.content(&template("v2")).await, Err(Error::NotFound(_))));
+            assert!(bed.store.content(&template("v3")).await.is_ok());
+
+            // Named once more, an old text is as good as new.
+            bed.execute("UPDATE kiln_content SET used = 0").await;
+            bed.store.create_stack(NewStack { desired: text("v3"), ..stack("w") }).await.unwrap();
+            let request = Request { desired: Some(text("v4")), ..Request::new(Action::Update, at(1)) };
+            bed.store.request(made.id, request).await.unwrap();
+            assert_eq!(forget(&bed, &keep(0, 0)).await, 0);
+        }
+        bed.end().await;
+    }
+}

@@ -1,0 +1,165 @@
+//! Who works on which stack: claims, fences, takeovers.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use kiln_resource::{Action, Status};
+use kiln_store::{Batch, Error, Lease, Request, StackId, Store};
+
+use crate::bed::beds;
+use crate::make::{TTL, at, claim, claimed, deleting, engine, event, resource, settle, settling, stack};
+
+/// Long enough for a transaction, short enough to wait for.
+const SHORT: Duration = Duration::from_millis(300);
+
+#[tokio::test]
+async fn a_stack_with_work_is_claimed_once() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let made = bed.store.create_stack(stack("web")).await.unwrap();
+        let (one, other) = (engine(), engine());
+        let leases = bed.store.claim(one, TTL, &[], 10).await.unwrap();
+        assert_eq!(leases, [Lease { stack: made.id, owner: one, epoch: 1 }]);
+        assert!(bed.store.claim(other, TTL, &[], 10).await.unwrap().is_empty());
+        assert!(bed.store.claim(one, TTL, &[made.id], 10).await.unwrap().is_empty());
+
+        bed.store.release(&leases).await.unwrap();
+        let leases = bed.store.claim(other, TTL, &[made.id], 10).await.unwrap();
+        assert_eq!(leases, [Lease { stack: made.id, owner: other, epoch: 2 }]);
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn claims_take_the_oldest_request_and_only_what_is_asked_for() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let mut ids = Vec::new();
+        for (name, second) in [("c", 30), ("a", 10), ("b", 20)] {
+            let new = kiln_store::NewStack { now: at(second), ..stack(name) };
+            ids.push(bed.store.create_stack(new).await.unwrap().id);
+        }
+        let owner = engine();
+        let only = bed.store.claim(owner, TTL, &[ids[0]], 10).await.unwrap();
+        assert_eq!(only.iter().map(|lease| lease.stack).collect::<Vec<_>>(), [ids[0]]);
+        let oldest = bed.store.claim(owner, TTL, &[], 1).await.unwrap();
+        assert_eq!(oldest.iter().map(|lease| lease.stack).collect::<Vec<_>>(), [ids[1]]);
+        let unknown = bed.store.claim(owner, TTL, &[stack("x").id], 10).await.unwrap();
+        assert!(unknown.is_empty());
+        assert!(bed.store.claim(owner, TTL, &[], 0).await.unwrap().is_empty());
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn engines_that_race_never_hold_the_same_stack() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let mut all = BTreeSet::new();
+        for number in 0..40 {
+            all.insert(bed.store.create_stack(stack(&format!("s{number}"))).await.unwrap().id);
+        }
+        let mut engines = tokio::task::JoinSet::new();
+        for _ in 0..4 {
+            let store = bed.another().await;
+            engines.spawn(async move {
+                let owner = engine();
+                let mut held: Vec<StackId> = Vec::new();
+                loop {
+                    let leases = store.claim(owner, TTL, &[], 3).await.unwrap();
+                    if leases.is_empty() {
+                        return held;
+                    }
+                    held.extend(leases.iter().map(|lease| lease.stack));
+                }
+            });
+        }
+        let claimed: Vec<StackId> = engines.join_all().await.into_iter().flatten().collect();
+        assert_eq!(claimed.len(), all.len(), "each once");
+        assert_eq!(claimed.into_iter().collect::<BTreeSet<_>>(), all);
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_silent_engine_is_taken_over_and_can_write_no_more() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let made = bed.store.create_stack(stack("web")).await.unwrap();
+        let (dead, heir) = (engine(), engine());
+        let old = bed.store.claim(dead, SHORT, &[], 1).await.unwrap()[0];
+        assert!(bed.store.claim(heir, TTL, &[], 1).await.unwrap().is_empty(), "it is not dead yet");
+        tokio::time::sleep(SHORT * 2).await;
+        let new = bed.another().await.claim(heir, TTL, &[], 1).await.unwrap()[0];
+        assert!(new.epoch > old.epoch);
+
+        let row = resource(made.id, "late");
+        let batch = Batch {
+            save: vec![row],
+            events: vec![event(&made, "late", 3)],
+            settle: Some(settle(1, Action::Create, Status::Complete)),
+            ..Batch::default()
+        };
+        let before = bed.store.stack(made.id).await.unwrap();
+        let late = bed.store.commit(old, batch.clone()).await;
+        assert!(matches!(late, Err(Error::Stale(id)) if id == made.id));
+        assert_eq!(bed.store.stack(made.id).await.unwrap(), before);
+        assert!(bed.store.resources(made.id).await.unwrap().is_empty());
+        assert!(bed.store.renew(dead, TTL).await.unwrap().is_empty());
+        bed.store.release(&[old]).await.unwrap();
+
+        assert_eq!(bed.store.renew(heir, TTL).await.unwrap(), [new], "the dead one's release is not the heir's");
+        bed.store.commit(new, batch).await.unwrap();
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn renewed_leases_do_not_run_out() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        for name in ["a", "b"] {
+            bed.store.create_stack(stack(name)).await.unwrap();
+        }
+        let owner = engine();
+        let mut leases = bed.store.claim(owner, SHORT, &[], 2).await.unwrap();
+        leases.sort_by_key(|lease| lease.stack);
+        let mut renewed = bed.store.renew(owner, TTL).await.unwrap();
+        renewed.sort_by_key(|lease| lease.stack);
+        assert_eq!(renewed, leases);
+        tokio::time::sleep(SHORT * 2).await;
+        assert!(bed.store.claim(engine(), TTL, &[], 2).await.unwrap().is_empty());
+        assert!(bed.store.renew(engine(), TTL).await.unwrap().is_empty());
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_lease_given_back_is_no_right_to_write() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let (made, lease) = claimed(&bed.store, "web").await;
+        bed.store.release(&[lease]).await.unwrap();
+        let batch = Batch { save: vec![resource(made.id, "a")], ..Batch::default() };
+        assert!(matches!(bed.store.commit(lease, batch).await, Err(Error::Stale(_))));
+        let forged = Lease { owner: engine(), ..claim(&bed.store, engine(), made.id).await };
+        assert!(matches!(bed.store.commit(forged, Batch::default()).await, Err(Error::Stale(_))));
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn settled_and_deleted_stacks_are_not_claimed() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let (done, lease) = claimed(&bed.store, "done").await;
+        let (gone, other) = claimed(&bed.store, "gone").await;
+        bed.store.commit(lease, settling(settle(1, Action::Create, Status::Failed))).await.unwrap();
+        bed.store.request(gone.id, Request::new(Action::Delete, at(1))).await.unwrap();
+        bed.store.commit(other, deleting(2)).await.unwrap();
+        bed.store.release(&[lease, other]).await.unwrap();
+        assert!(bed.store.claim(engine(), TTL, &[], 10).await.unwrap().is_empty());
+        assert!(bed.store.claim(engine(), TTL, &[done.id, gone.id], 10).await.unwrap().is_empty());
+        bed.end().await;
+    }
+}
