@@ -107,7 +107,9 @@ mod tests {
         assert_eq!(end(r"[\s\S]\S", "\x1ca"), Some(2));
         assert_eq!(end("(?i)ABC", "abc"), Some(3));
         assert_eq!(end("(?P<q>['\"]).*?(?P=q)", "'a'b'"), Some(3));
+        assert_eq!(end("(?P<q>a)(?P=q){2}", "aaa"), Some(3));
         assert_eq!(end("(?<!x)a", "a"), Some(1));
+        assert_eq!(end("(?=a)*a(?!b){2}()+", "a"), Some(1));
         assert_eq!(end("a|ab", "ab"), Some(1));
     }
 

@@ -149,14 +149,14 @@ impl Translator<'_> {
                     repeatable
                 }
                 '(' => {
-                    self.group()?;
-                    if let Some(group) = self.groups.open.last_mut() {
+                    let begun = self.group()?;
+                    if let (Repeat::Nothing, Some(group)) = (begun, self.groups.open.last_mut()) {
                         group.start = self.out.len();
                     }
                     if self.groups.open.len() > MAX_DEPTH {
                         return error("too many nested groups");
                     }
-                    Repeat::Nothing
+                    begun
                 }
                 ')' => {
                     let Some(group) = self.groups.open.pop() else { return error("unbalanced parenthesis") };
@@ -232,35 +232,37 @@ impl Translator<'_> {
         Ok(kept)
     }
 
-    /// What follows `(`.
-    fn group(&mut self) -> Result<(), PatternError> {
+    /// What follows `(`: the beginning of a group, or a whole back reference.
+    fn group(&mut self) -> Result<Repeat, PatternError> {
         if !self.rest.eat("?") {
             self.out.push('(');
-            return self.groups.begin(None);
+            self.groups.begin(None)?;
+            return Ok(Repeat::Nothing);
+        }
+        if self.rest.eat("P=") {
+            let Some(name) = self.rest.until(')') else { return error("missing ), unterminated name") };
+            check_name(name)?;
+            self.groups.refer_by_name(name)?;
+            _ = write!(self.out, "(?:(?P={name}))");
+            return Ok(Repeat::Atom);
         }
         if self.rest.eat("P<") {
             let name = self.rest.until('>').unwrap_or_default();
             check_name(name)?;
             _ = write!(self.out, "(?P<{name}>");
-            return self.groups.begin(Some(name));
+            self.groups.begin(Some(name))?;
+            return Ok(Repeat::Nothing);
         }
         // In a group of its own, see `quantifier`.
         if let Some(opening) = ["=", "!", "<=", "<!"].into_iter().find(|opening| self.rest.eat(opening)) {
             _ = write!(self.out, "(?:(?{opening}");
             self.groups.open.push(Open { number: None, close: LOOK_CLOSE, start: 0 });
-            return Ok(());
+            return Ok(Repeat::Nothing);
         }
         self.groups.open.push(Open { number: None, close: ")", start: 0 });
         if let Some(opening) = [":", ">"].into_iter().find(|opening| self.rest.eat(opening)) {
             _ = write!(self.out, "(?{opening}");
-            return Ok(());
-        }
-        if self.rest.eat("P=") {
-            let name = self.rest.take_while(usize::MAX, |c| c != ')');
-            check_name(name)?;
-            self.groups.refer_by_name(name)?;
-            _ = write!(self.out, "(?:(?P={name})");
-            return Ok(());
+            return Ok(Repeat::Nothing);
         }
         if self.rest.eat("(") {
             let Some(condition) = self.rest.until(')') else { return error("missing ), unterminated name") };
@@ -271,14 +273,14 @@ impl Translator<'_> {
                 self.groups.refer_by_name(condition)?;
             }
             _ = write!(self.out, "(?({condition})");
-            return Ok(());
+            return Ok(Repeat::Nothing);
         }
         let on = self.rest.take_while(8, |c| c.is_ascii_alphabetic());
         let off = if self.rest.eat("-") { self.rest.take_while(8, |c| c.is_ascii_alphabetic()) } else { "" };
         if self.rest.eat(":") && !(on.is_empty() && off.is_empty()) {
             let (on, off) = (self.flags(on)?, self.flags(off)?);
             _ = if off.is_empty() { write!(self.out, "(?{on}:") } else { write!(self.out, "(?{on}-{off}:") };
-            return Ok(());
+            return Ok(Repeat::Nothing);
         }
         error("unknown extension or global flags not at the start of the expression")
     }
