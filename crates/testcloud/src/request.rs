@@ -56,6 +56,8 @@ impl Service {
 pub(crate) struct Request {
     pub(crate) service: Service,
     pub(crate) method: String,
+    /// The project that the address names.
+    pub(crate) project: Option<String>,
     /// The address below the version, decoded: `["servers", "5f…"]`. `None`: the service's root, where its
     /// versions are listed.
     pub(crate) path: Option<Vec<String>>,
@@ -73,13 +75,14 @@ impl Request {
         let service = Service::ALL.into_iter().find(|service| service.prefix() == first)?;
         segments.remove(0);
         let versioned = segments.first().is_some_and(|segment| segment == service.version());
+        let mut project = None;
         if versioned {
             segments.remove(0);
             // Cinder's addresses name the project, and so may Nova's; nobody else's begin with a bare id.
             if segments.first().is_some_and(|segment| is_project_id(segment))
                 && matches!(service, Service::Compute | Service::Volume)
             {
-                segments.remove(0);
+                project = Some(segments.remove(0));
             }
             if let Some(last) = segments.last_mut()
                 && let Some(stem) = last.strip_suffix(".json")
@@ -104,6 +107,7 @@ impl Request {
         Some(Request {
             service,
             method: method.to_owned(),
+            project,
             path,
             query: query_pairs,
             raw_query: query.to_owned(),

@@ -62,6 +62,9 @@ pub(crate) fn serve(world: &mut World, request: &Request) -> Outcome {
     }
     let minor = microversion(request)?;
     let caller = &authenticate(world, request)?;
+    if request.project.as_ref().is_some_and(|project| *project != caller.project) {
+        return Err(Refusal::bad("Malformed request url"));
+    }
     let call = Call { request, caller };
     let segments = request.segments();
     let reply = match segments.as_slice() {

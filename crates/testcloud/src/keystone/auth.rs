@@ -238,9 +238,7 @@ pub(super) fn route(world: &World, request: &Request, caller: &Caller, rest: &[&
         ("GET", ["catalog"]) => {
             let catalog = super::catalog::of_project(world, &caller.project);
             let link = format!("{}/identity/v3/auth/catalog", world.base);
-            Ok(Reply::ok(
-                serde_json::json!({"catalog": catalog, "links": {"next": null, "self": link, "previous": null}}),
-            ))
+            Ok(Reply::ok(serde_json::json!({"catalog": catalog, "links": {"self": link}})))
         }
         ("GET", ["system"]) => {
             let all =

@@ -22,7 +22,11 @@ pub(super) fn answer(
     show: impl Fn(&World, &Row) -> Row,
 ) -> Outcome {
     let filters = filters(request, noun)?;
-    let indexed = filters.iter().find_map(|(name, values)| table.index_of(name).map(|field| (field, values)));
+    // Several values would come out in their own order instead of the table's.
+    let indexed = filters
+        .iter()
+        .filter(|(_, values)| values.len() == 1)
+        .find_map(|(name, values)| table.index_of(name).map(|field| (field, values)));
     let single = filters.iter().find(|(name, _)| *name == "id");
     let rows: Box<dyn Iterator<Item = &Row>> = match (single, indexed) {
         (Some((_, ids)), _) => Box::new(ids.iter().filter_map(|id| table.get(id.as_str()?))),

@@ -164,7 +164,9 @@ pub(super) fn route(world: &mut World, call: Call<'_>, id: &str) -> Outcome {
     if plain.is_none() && !OTHERS.contains(&action.as_str()) {
         return Err(Refusal::bad(format!("There is no such action: {action}")));
     }
-    let row = find(world, call, id)?.clone();
+    // Actions look servers up by their cell, which shows in the text.
+    let unmapped = |_| Refusal::missing(format!("Instance {id} has no mapping to a cell."));
+    let row = find(world, call, id).map_err(unmapped)?.clone();
     if row.flag("locked") && !call.caller.admin && !matches!(action.as_str(), "lock" | "unlock") {
         return Err(Refusal::conflict(format!("Instance {id} is locked")));
     }

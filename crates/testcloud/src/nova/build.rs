@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::servers::{begin_delete, release_ports, set_state};
+use super::servers::{release_ports, set_state};
 use crate::cinder;
 use crate::fault::BuildFault;
 use crate::keystone::Caller;
@@ -178,8 +178,4 @@ fn fail(world: &mut World, id: &str, message: &str) {
         row.put("_made_ports", json!([]));
         row.put("updated", now);
     });
-    // A deletion that came meanwhile goes on.
-    if world.nova.servers.get(id).is_some_and(|row| row.flag("_deleting")) {
-        begin_delete(world, id);
-    }
 }

@@ -53,7 +53,6 @@ pub(super) fn route(world: &World, call: Call<'_>, rest: &[&str]) -> Outcome {
                 "maxTotalInstances": signed(quota.instances), "maxTotalCores": signed(quota.cores),
                 "maxTotalRAMSize": signed(quota.ram), "maxServerMeta": 128, "maxTotalKeypairs": signed(quota.key_pairs),
                 "maxServerGroups": signed(quota.server_groups), "maxServerGroupMembers": -1,
-                "maxImageMeta": 128, "maxPersonality": 5, "maxPersonalitySize": 10240,
                 "totalRAMUsed": ram, "totalCoresUsed": cores, "totalInstancesUsed": servers,
                 "totalServerGroupsUsed": world.nova.groups.by("project_id", &call.caller.project).count(),
             }}})))
@@ -76,7 +75,7 @@ pub(super) fn route(world: &World, call: Call<'_>, rest: &[&str]) -> Outcome {
             admin_only(call.caller, "os-services:list")?;
             let service = |(at, host): (usize, &&str)| {
                 json!({
-                    "id": at + 1, "binary": "nova-compute", "host": host, "zone": "nova", "status": "enabled", "state": "up",
+                    "id": if call.minor >= 53 { json!((at + 1).to_string()) } else { json!(at + 1) }, "binary": "nova-compute", "host": host, "zone": "nova", "status": "enabled", "state": "up",
                     "disabled_reason": null, "updated_at": world.micro_stamp(), "forced_down": false,
                 })
             };

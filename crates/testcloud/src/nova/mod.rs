@@ -74,6 +74,12 @@ pub(crate) fn serve(world: &mut World, request: &Request) -> Outcome {
         return Ok(with_version(Reply::ok(json!({"version": version(world, true)}))));
     }
     let caller = &authenticate(world, request)?;
+    if let Some(project) = request.project.as_ref().filter(|project| **project != caller.project) {
+        return Err(Refusal::bad(format!(
+            "Malformed request URL: URL's project_id '{project}' doesn't match Context's project_id '{}'",
+            caller.project
+        )));
+    }
     route(world, Call { request, caller, minor }).map(with_version)
 }
 

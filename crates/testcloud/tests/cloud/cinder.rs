@@ -30,6 +30,7 @@ async fn bodies_are_checked() {
     let id = demo.make(&path, json!({"volume": {"size": 1}})).await;
     let other = Client::new(&cloud, cloud.users().alt_demo).await;
     other.get(&format!("/volume/v3/{}/volumes/{id}", other.project)).await.refused(404, "could not be found");
+    other.get(&format!("{path}/{id}")).await.refused(400, "Malformed request url");
     let types = format!("/volume/v3/{}/types", demo.project);
     demo.post(&types, json!({"volume_type": {"name": "x"}})).await.refused(403, "volume_extension:type_create");
 }

@@ -101,7 +101,7 @@ async fn builds_follow_tokios_time() {
 }
 
 #[tokio::test]
-async fn ten_thousand_ports_take_no_quadratic_time() {
+async fn thousands_of_ports_take_no_quadratic_time() {
     let (cloud, demo) = start().await;
     let (_, network) = parts(&demo).await;
     let path = "/network/v2.0/ports";
@@ -114,14 +114,13 @@ async fn ten_thousand_ports_take_no_quadratic_time() {
         demo.post(path, batch(size)).await.expect(201);
         begun.elapsed()
     };
-    let first = time(2000).await;
-    time(6000).await;
-    let last = time(2000).await;
-    assert!(last < first * 4, "2,000 ports took {first:?} at first and {last:?} after 8,000");
-    assert_eq!(
-        cloud.snapshot().objects["ports"].iter().filter(|port| text(&port["name"]).starts_with('p')).count(),
-        10_000
-    );
+    let first = time(500).await;
+    time(4000).await;
+    let last = time(500).await;
+    // A scan of all ports for every new one would make it about twenty times.
+    assert!(last < first * 8, "500 ports took {first:?} at first and {last:?} after 4,500");
+    let made = |port: &&serde_json::Map<String, Value>| text(&port["name"]).starts_with('p');
+    assert_eq!(cloud.snapshot().objects["ports"].iter().filter(made).count(), 5_000);
     let begun = Instant::now();
     let found = demo.get(&format!("{path}?name=p7")).await.expect(200);
     assert_eq!(found["ports"].as_array().unwrap().len(), 3);

@@ -60,6 +60,8 @@ async fn bodies_are_checked() {
     let missing = format!("{path}/{NOBODY}");
     demo.get(&missing).await.refused(404, "Instance 11111111-2222-4333-8444-555555555555 could not be found.");
     demo.delete(&missing).await.refused(404, "itemNotFound");
+    let stop = demo.post(&format!("{missing}/action"), json!({"os-stop": null})).await;
+    stop.refused(404, "has no mapping to a cell");
     let version = [("x-openstack-nova-api-version", "2.999")];
     demo.with("GET", &path, Value::Null, &version).await.unwrap().refused(406, "Minimum is 2.1 and maximum is 2.93.");
 }
