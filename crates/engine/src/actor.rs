@@ -3,7 +3,7 @@
 mod children;
 mod desk;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +32,8 @@ pub(crate) enum Exit {
     Lost,
     /// The store failed.
     Broken(Error),
+    /// A defect of ours.
+    Panicked,
 }
 
 impl From<Error> for Exit {
@@ -93,6 +95,7 @@ impl Actor {
             tasks: JoinSet::new(),
             running: 0,
             interrupts: HashMap::new(),
+            doomed: HashSet::new(),
             after: HashMap::new(),
             children: BTreeMap::new(),
             inbox: VecDeque::new(),
@@ -123,6 +126,8 @@ struct Work {
     /// Operations that were spawned and have not come back.
     running: usize,
     interrupts: HashMap<ResourceId, watch::Sender<bool>>,
+    /// Operations that are to end as soon as they are taken up.
+    doomed: HashSet<ResourceId>,
     /// How long an operation waits before its next step.
     after: HashMap<ResourceId, Duration>,
     /// Nested stacks that are awaited, with the resources that they stand for.
@@ -216,9 +221,12 @@ impl Work {
         let world = &self.actor.world;
         self.generation = self.stack.generation;
         self.settled = false;
-        self.ready.clear();
         let action = self.stack.state.action;
-        let since = self.stack.updated.unwrap_or(self.stack.created);
+        // A rollback has a time of its own: the action before it may have used all of its.
+        let since = match action {
+            Action::Rollback => world.clock.now(),
+            _ => self.stack.updated.unwrap_or(self.stack.created),
+        };
         let timeout = match self.stack.timeout_mins {
             Some(minutes) if minutes > 0 => Duration::from_secs(u64::try_from(minutes).unwrap_or(60) * 60),
             _ => self.actor.options.action_timeout,
@@ -428,7 +436,7 @@ impl Work {
         }
         let retain = row.definition.str_at("deletion_policy") == Some("Retain");
         let wanted = self.scene.as_ref().map(|scene| scene.blueprint().wanted_names(&row.name)).unwrap_or_default();
-        let (sender, interrupt) = watch::channel(false);
+        let (sender, interrupt) = watch::channel(self.doomed.remove(&id));
         let job = Job {
             row: id,
             name: row.name.clone(),
@@ -498,7 +506,9 @@ impl Work {
         if let Some(at) = self.ready.iter().position(|(ready, resumed)| *ready == id && !resumed) {
             self.ready.remove(at);
             self.inbox.push_back(self.failed(id, "ResourceFailure", "aborted (user triggered cancel)"));
+            return;
         }
+        self.doomed.insert(id);
     }
 
     /// Stores what is on the desk, then sees whether something newer is asked for.

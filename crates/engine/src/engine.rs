@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use kiln_plan::Catalog;
 use kiln_store::{Doorbell, EngineId, EngineInfo, Error, Lease, Retention, StackId, Store};
 use tokio::sync::{Notify, watch};
@@ -119,7 +120,10 @@ impl Engine {
             let wake = Arc::new(Notify::new());
             let actor = Actor::new(lease, self.world.clone(), Arc::clone(&self.options), Arc::clone(&wake));
             self.actors.insert(lease.stack, Running { lease, wake });
-            self.tasks.spawn(async move { (lease.stack, actor.run().await) });
+            self.tasks.spawn(async move {
+                let exit = std::panic::AssertUnwindSafe(actor.run()).catch_unwind().await;
+                (lease.stack, exit.unwrap_or(Exit::Panicked))
+            });
         }
         Ok(())
     }
@@ -129,25 +133,31 @@ impl Engine {
         let (stack, exit) = match ended {
             Ok(ended) => ended,
             Err(error) => {
-                // A defect of ours: the lease runs out by itself and the stack is taken up again.
-                tracing::error!(%error, "an actor broke");
+                tracing::error!(%error, "an actor was lost");
                 return false;
             }
         };
-        let Some(actor) = self.actors.remove(&stack) else { return false };
-        match exit {
-            Exit::Settled => {
-                if let Err(error) = self.world.store.release(&[actor.lease]).await {
-                    tracing::warn!(%error, "could not release a lease");
-                }
-                true
-            }
-            Exit::Lost => true,
-            Exit::Broken(error) => {
-                tracing::error!(%stack, %error, "a stack's work broke off; it is taken up again after its lease");
-                false
-            }
+        match &exit {
+            Exit::Broken(error) => tracing::error!(%stack, %error, "work on a stack broke off"),
+            Exit::Panicked => tracing::error!(%stack, "work on a stack broke off by a defect of Kiln"),
+            Exit::Settled | Exit::Lost => {}
         }
+        if matches!(exit, Exit::Broken(_) | Exit::Panicked) {
+            // It is taken up again, by whichever engine, but not at once: what broke it may last.
+            let (clock, pause) = (Arc::clone(&self.world.clock), self.options.lease);
+            self.tasks.spawn(async move {
+                clock.sleep(pause).await;
+                (stack, Exit::Settled)
+            });
+            return false;
+        }
+        let Some(actor) = self.actors.remove(&stack) else { return false };
+        if matches!(exit, Exit::Settled)
+            && let Err(error) = self.world.store.release(&[actor.lease]).await
+        {
+            tracing::warn!(%error, "could not release a lease");
+        }
+        true
     }
 
     async fn renew(&mut self) {

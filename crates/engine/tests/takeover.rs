@@ -78,11 +78,9 @@ impl Bench {
 
     async fn create(&self, template: &str) -> StackId {
         let document = kiln_template::source::parse(template, "three-tier.yaml", usize::MAX).expect("a template");
-        let environment = Environment::from_sections(&Map::from_iter([(
-            "parameters".to_owned(),
-            kiln_value::value!({}),
-        )]))
-        .expect("an environment");
+        let environment =
+            Environment::from_sections(&Map::from_iter([("parameters".to_owned(), kiln_value::value!({}))]))
+                .expect("an environment");
         let sources = Sources {
             template: document.value,
             environment: Arc::new(environment),
@@ -126,9 +124,10 @@ impl Bench {
 
 fn seeds() -> std::ops::Range<u64> {
     let range = std::env::var("KILN_SEEDS").ok();
-    let parsed = range.as_deref().and_then(|range| range.split_once("..")).and_then(|(from, to)| {
-        Some(from.parse().ok()?..to.parse().ok()?)
-    });
+    let parsed = range
+        .as_deref()
+        .and_then(|range| range.split_once(".."))
+        .and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
     parsed.unwrap_or(0..4)
 }
 

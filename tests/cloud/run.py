@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""Stacks on a real OpenStack, driven by the ordinary clients.
+
+    devcloud/devcloud up kiln && tests/cloud/run.py [CASE...]
+
+The cloud is devcloud's, Kiln its orchestration service; the clients are python-openstackclient and
+python-heatclient from PyPI, in a virtual environment of their own. Each case makes a stack of a public template,
+compares it with what the cloud's own lists show, updates it, deletes it, and looks that nothing is left. Everything
+happens in a project made for the run. Prints a line a check that fails, and `N passed, N failed`.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import uuid
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+HOT = ROOT / 'tests/data/heat-templates/hot'
+VENV = pathlib.Path(os.environ.get('CARGO_TARGET_DIR', ROOT / 'target')) / 'openstack-clients'
+IMAGE, FLAVOR, OTHER_FLAVOR, PUBLIC = 'cirros', 'm1.nano', 'm1.micro', 'public'
+
+passed, failed = 0, []
+
+
+def check(what, good, detail=''):
+    global passed
+    if good:
+        passed += 1
+    else:
+        failed.append(what)
+        print(f'FAILED {what}: {detail}', flush=True)
+    return good
+
+
+def install():
+    """The clients, as they are on PyPI."""
+    openstack = VENV / 'bin/openstack'
+    if not openstack.exists():
+        subprocess.run([sys.executable, '-m', 'venv', str(VENV)], check=True)
+        subprocess.run([str(VENV / 'bin/pip'), 'install', '-q', 'python-openstackclient', 'python-heatclient'],
+                       check=True)
+    return str(openstack)
+
+
+OPENSTACK = install()
+
+
+def credentials(user):
+    rc = subprocess.run([str(ROOT / 'devcloud/devcloud'), 'rc', user], check=True, capture_output=True, text=True)
+    env = {k: v for k, v in os.environ.items() if not k.startswith('OS_')}
+    for line in rc.stdout.splitlines():
+        name, _, value = line.removeprefix('export ').partition('=')
+        env[name] = value
+    return env
+
+
+class Client:
+    """The openstack command as one user of one project."""
+
+    def __init__(self, env):
+        self.env = env
+
+    def run(self, *words, expect=0):
+        done = subprocess.run([OPENSTACK, *words], env=self.env, capture_output=True, text=True, timeout=600)
+        if expect is not None and done.returncode != expect:
+            raise RuntimeError(f'openstack {" ".join(words)}: {done.stderr.strip() or done.stdout.strip()}')
+        return done.stdout
+
+    def json(self, *words):
+        return json.loads(self.run(*words, '-f', 'json') or 'null')
+
+
+class Project:
+    """A project with one network behind a router, and a key pair."""
+
+    def __enter__(self):
+        self.admin = Client(credentials('admin'))
+        self.name = 'kiln-' + uuid.uuid4().hex[:8]
+        self.id = self.admin.json('project', 'create', self.name)['id']
+        for role in ('member', 'heat_stack_owner'):
+            self.admin.run('role', 'add', '--project', self.id, '--user', 'demo', role)
+        self.user = Client(dict(credentials('demo'), OS_PROJECT_NAME=self.name))
+        self.net = self.user.json('network', 'create', 'private')['id']
+        self.subnet = self.user.json('subnet', 'create', '--network', self.net, '--subnet-range', '10.88.0.0/24',
+                                     'private-subnet')['id']
+        self.router = self.user.json('router', 'create', 'router')['id']
+        self.user.run('router', 'set', '--external-gateway', PUBLIC, self.router)
+        self.user.run('router', 'add', 'subnet', self.router, self.subnet)
+        key = HERE / 'key.pub'
+        self.user.run('keypair', 'create', '--public-key', str(key), self.name)
+        return self
+
+    def __exit__(self, *error):
+        for words in (('keypair', 'delete', self.name), ('router', 'remove', 'subnet', self.router, self.subnet),
+                      ('router', 'delete', self.router), ('network', 'delete', self.net)):
+            self.user.run(*words, expect=None)
+        self.admin.run('project', 'delete', self.id, expect=None)
+
+    def inventory(self):
+        """Everything that the cloud's own services list for the project: kind -> ids."""
+        lists = {
+            'server': ('server', 'list'),
+            'port': ('port', 'list', '--project', self.id),
+            'volume': ('volume', 'list'),
+            'network': ('network', 'list', '--project', self.id),
+            'router': ('router', 'list', '--project', self.id),
+            'floating ip': ('floating', 'ip', 'list', '--project', self.id),
+            'security group': ('security', 'group', 'list', '--project', self.id),
+            'server group': ('server', 'group', 'list'),
+        }
+        return {kind: {row['ID'] for row in self.user.json(*words)} for kind, words in lists.items()}
+
+
+KIND = {
+    'OS::Nova::Server': 'server',
+    'OS::Nova::ServerGroup': 'server group',
+    'OS::Neutron::Port': 'port',
+    'OS::Neutron::Net': 'network',
+    'OS::Neutron::Router': 'router',
+    'OS::Neutron::FloatingIP': 'floating ip',
+    'OS::Neutron::SecurityGroup': 'security group',
+    'OS::Cinder::Volume': 'volume',
+}
+
+
+def cases(project):
+    common = {'key_name': project.name, 'image': IMAGE, 'flavor': FLAVOR}
+    return {
+        'three-tier': (ROOT / 'examples/three-tier.yaml', {'web_flavor': FLAVOR, 'database_flavor': FLAVOR},
+                       {'web_flavor': OTHER_FLAVOR}),
+        'hello_world': (HOT / 'hello_world.yaml', dict(common, admin_pass='Kiln1234'), {'flavor': OTHER_FLAVOR}),
+        'servers_in_new_neutron_net': (
+            HOT / 'servers_in_new_neutron_net.yaml',
+            dict(common, public_net=PUBLIC, private_net_name='kiln-new-net', private_net_cidr='10.99.0.0/24',
+                 private_net_gateway='10.99.0.1', private_net_pool_start='10.99.0.10',
+                 private_net_pool_end='10.99.0.50'),
+            {'private_net_name': 'kiln-renamed-net'}),
+        'servers_in_existing_neutron_net': (
+            HOT / 'servers_in_existing_neutron_net.yaml',
+            dict(common, public_net_id=PUBLIC, private_net_id=project.net, private_subnet_id=project.subnet),
+            {'flavor': OTHER_FLAVOR}),
+        'vm_with_cinder': (HOT / 'vm_with_cinder.yaml', dict(common, network='private'), {'flavor': OTHER_FLAVOR}),
+        'resource_group': (HOT / 'resource_group/resource_group.yaml', {}, {}),
+        'resource_group_index_lookup': (HOT / 'resource_group/resource_group_index_lookup.yaml', {},
+                                        {'random_lengths': '4,5,9'}),
+        'server_with_volumes': (
+            HOT / 'resource_group/server_with_volumes.yaml',
+            {'key_name': project.name, 'image_id': IMAGE, 'instance_type': FLAVOR}, {'num_volumes': '1'}),
+    }
+
+
+def parameters(values):
+    return [word for name, value in values.items() for word in ('--parameter', f'{name}={value}')]
+
+
+def compare(project, stack, before, step):
+    """The stack's own list against the cloud's."""
+    rows = project.user.json('stack', 'resource', 'list', '-n', '5', stack)
+    bad = [f"{row['resource_name']} {row['resource_status']}" for row in rows
+           if not row['resource_status'].endswith('COMPLETE')]
+    check(f'{stack} {step}: every resource complete', rows and not bad, bad)
+    now = project.inventory()
+    for kind in sorted(set(KIND.values())):
+        mine = {row['physical_resource_id'] for row in rows if KIND.get(row['resource_type']) == kind}
+        there = now[kind] - before[kind]
+        # Ports that Nova and Neutron make by themselves are not the stack's.
+        good = mine <= there if kind == 'port' else mine == there
+        check(f'{stack} {step}: {kind}s as the cloud lists them', good, f'stack {mine}, cloud {there}')
+    return rows
+
+
+def run_case(project, name, template, values, changes):
+    user, stack = project.user, name.replace('_', '-')
+    before = project.inventory()
+    start = time.time()
+    user.run('stack', 'create', '-t', str(template), *parameters(values), '--wait', stack)
+    seconds = time.time() - start
+    shown = user.json('stack', 'show', stack)
+    check(f'{name}: create', shown['stack_status'] == 'CREATE_COMPLETE', shown['stack_status_reason'])
+    compare(project, stack, before, 'create')
+    events = user.json('stack', 'event', 'list', '--nested-depth', '2', stack)
+    check(f'{name}: events', any(event['resource_status'] == 'CREATE_COMPLETE' for event in events), events)
+    outputs = user.json('stack', 'output', 'show', '--all', stack)
+    texts = json.dumps(outputs)
+    check(f'{name}: outputs', 'output_error' not in texts, texts)
+    listed = [row['Stack Name'] for row in user.json('stack', 'list')]
+    check(f'{name}: listed', stack in listed, listed)
+
+    user.run('stack', 'update', '--existing', *parameters(changes), '--wait', stack)
+    shown = user.json('stack', 'show', stack)
+    check(f'{name}: update', shown['stack_status'] == 'UPDATE_COMPLETE', shown['stack_status_reason'])
+    compare(project, stack, before, 'update')
+
+    user.run('stack', 'delete', '--yes', '--wait', stack)
+    gone = user.run('stack', 'show', stack, expect=None)
+    check(f'{name}: delete', not gone.strip(), gone)
+    left = {kind: ids - before[kind] for kind, ids in project.inventory().items()}
+    check(f'{name}: nothing left', not any(left.values()), left)
+    print(f'{name}: created in {seconds:.1f} s', flush=True)
+
+
+def main():
+    with Project() as project:
+        chosen = cases(project)
+        for name in sys.argv[1:] or chosen:
+            try:
+                run_case(project, name, *chosen[name])
+            except Exception as error:  # the next case may still tell something
+                check(name, False, error)
+    print(f'{passed} passed, {len(failed)} failed')
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
