@@ -22,7 +22,8 @@ pub struct Fault {
     /// The HTTP method it hits; every one when `None`.
     #[serde(default)]
     pub method: Option<String>,
-    /// The address below the version (`/servers`): a prefix, or with `*` (any text) a pattern of the whole.
+    /// The address below the version: a prefix (`/servers`), with `*` (any text) a pattern of the whole
+    /// (`/servers/*/action`), with `$` at its end the whole (`/servers$`).
     #[serde(default)]
     pub path: String,
     /// Which of the calls that fit.
@@ -100,7 +101,11 @@ impl Fault {
     fn fits(&self, request: &Request, path: &str) -> bool {
         self.service.is_none_or(|service| service == request.service)
             && self.method.as_ref().is_none_or(|method| method.eq_ignore_ascii_case(&request.method))
-            && if self.path.contains('*') { glob(&self.path, path) } else { path.starts_with(&self.path) }
+            && match self.path.strip_suffix('$') {
+                Some(whole) => glob(whole, path),
+                None if self.path.contains('*') => glob(&self.path, path),
+                None => path.starts_with(&self.path),
+            }
     }
 }
 

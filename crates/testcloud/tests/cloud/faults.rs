@@ -50,6 +50,11 @@ async fn builds_fail_and_slow_down() {
     assert!(text(&seen["server"]["fault"]["message"]).starts_with("No valid host was found."));
     assert_eq!(cloud.snapshot().count("ports"), before, "a failed build keeps no port");
     cloud.faults().clear();
+    // The whole address only: an action is another call.
+    cloud.faults().add(Fault::new(Service::Compute, "POST", "/servers$", Action::Status(503)));
+    let action = json!({"os-getConsoleOutput": {}});
+    demo.post(&format!("{path}/{id}/action"), action).await.expect(200);
+    demo.post(path, server(&image, json!("none"), json!({}))).await.refused(503, "serviceUnavailable");
     let slow = Action::SlowBuild(Duration::from_millis(300));
     cloud.faults().add(Fault::new(Service::Volume, "POST", "/volumes", slow));
     let begun = Instant::now();
