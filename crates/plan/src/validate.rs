@@ -81,7 +81,9 @@ impl Blueprint {
         if resource_type.open_properties {
             return Vec::new();
         }
-        let is_unknown = |path: &Path| unknown.iter().any(|hole| path.0.starts_with(&hole.0));
+        // A nested stack's parameters stand for what is not there yet: Heat judges no values below the root either.
+        let unjudged = self.place.depth > 0 && !rules.strict;
+        let is_unknown = |path: &Path| unjudged || unknown.iter().any(|hole| path.0.starts_with(&hole.0));
         let mut found =
             properties::validate(&resource_type.properties, &data, &is_unknown, rules.custom, &properties_at);
         if definition.deletion_policy() == DeletionPolicy::Snapshot
