@@ -95,3 +95,30 @@ impl Rolling {
         Some(Batch { size: changes.saturating_add(beside), changes })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_change_at_least_one_member() {
+        assert_eq!(Adjustment::Percent.new_size(3, 10, None, 0, 100), 4);
+        assert_eq!(Adjustment::Percent.new_size(7, 33, None, 0, 100), 9);
+        assert_eq!(Adjustment::Percent.new_size(3, -10, Some(2), 0, 100), 1);
+        assert_eq!(Adjustment::Change.new_size(i64::MAX, 1, None, 0, 10), 10);
+        assert_eq!(Adjustment::Exact.new_size(1, 5, None, 9, 3), 3);
+    }
+
+    #[test]
+    fn a_rolling_update_ends() {
+        let mut rolling = Rolling { target: 5, current: 5, up_to_date: 0 };
+        let mut steps = 0;
+        while rolling.needs_update() {
+            let batch = rolling.next_batch(2, 4).unwrap();
+            rolling = Rolling { current: batch.size, up_to_date: rolling.up_to_date + batch.changes, ..rolling };
+            steps += 1;
+            assert!(steps < 10 && batch.size - batch.changes >= 4.min(rolling.target - batch.changes));
+        }
+        assert_eq!(rolling.up_to_date, 5);
+    }
+}

@@ -19,10 +19,12 @@ pub use merge::merge;
 pub use registry::{HOOKS, RESTRICTED_ACTIONS, Registry};
 pub use sections::{SECTIONS, fill, from_request, parse, validate};
 
+use std::fmt;
+
 use kiln_value::{Diagnostic, Map, Value, text};
 
-/// The environment of one stack.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// The environment of one stack. Its `Debug` names parameters without their values, which may be secrets.
+#[derive(Clone, Default, PartialEq)]
 pub struct Environment {
     /// What the user gave for the template's parameters.
     pub parameters: Map,
@@ -110,6 +112,18 @@ impl Environment {
     /// Errors: `ValueError` for a sink of no known type or without a target.
     pub fn sinks(&self) -> Result<Vec<EventSink>, Diagnostic> {
         self.event_sinks.iter().map(sink).collect()
+    }
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Environment")
+            .field("parameters", &self.parameters.keys())
+            .field("parameter_defaults", &self.parameter_defaults.keys())
+            .field("encrypted_param_names", &self.encrypted_param_names)
+            .field("registry", &self.registry)
+            .field("event_sinks", &self.event_sinks)
+            .finish()
     }
 }
 

@@ -94,3 +94,28 @@ pub fn duration(text: &str) -> Result<u64, Diagnostic> {
     }
     if rest.is_empty() { Ok(seconds) } else { Err(unknown()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_written_exactly() {
+        assert_eq!(integer("n", &"5".into(), true, false), Ok(Some(Value::Int(5))));
+        for (wrong, message) in [
+            ("+5", "Only integer is acceptable by 'n'."),
+            ("0", "Only non-zero integer is acceptable by 'n'."),
+            ("-1", "Value '-1' is invalid for 'n' which only accepts non-negative integer."),
+        ] {
+            assert_eq!(integer("n", &wrong.into(), false, false).unwrap_err().message, message);
+        }
+    }
+
+    #[test]
+    fn durations() {
+        assert_eq!(duration("PT12H30M5S"), Ok(45_005));
+        for wrong in ["P1D", "PT5S1M", "PT1.5S", "PTS", "PT99999999999999999999S", "PT9999999999999999H"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}

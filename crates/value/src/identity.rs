@@ -170,3 +170,24 @@ pub fn unquote(text: &str) -> String {
     }
     String::from_utf8_lossy(&out).into_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arn_names_what_it_was_made_of() {
+        let stack = StackIdentity::new("ten:ant", "stäck", "id/1").unwrap();
+        let event = stack.resource("a b").unwrap().event("7");
+        assert_eq!(event.resource_name(), Some("a b"));
+        assert_eq!(StackIdentity::from_arn(&event.arn()).as_ref(), Ok(&event));
+        let url = format!("http://host:8000/v1/signal{}?Signature=x", event.arn_url_path());
+        assert_eq!(StackIdentity::from_arn_url(&url), Ok(event));
+        assert_eq!(stack.resource_name(), None);
+    }
+
+    #[test]
+    fn escapes_that_are_none_stay() {
+        assert_eq!(unquote("%41%zz%4%C3%A9%"), "A%zz%4é%");
+    }
+}

@@ -61,6 +61,14 @@ fn event_sinks_are_known_or_refused() {
 }
 
 #[test]
+fn secrets_are_not_printed() {
+    let environment =
+        environment(&value!({"parameters": {"password": "hunter2"}, "parameter_defaults": {"p": "hunter2"}}));
+    let shown = format!("{environment:?}");
+    assert!(shown.contains("password") && !shown.contains("hunter2"), "{shown}");
+}
+
+#[test]
 fn a_request_has_its_parameters_on_top() {
     let given = value!({"a": 2});
     let sections = from_request(Some(&"parameters: {a: 1, b: 1}".into()), given.as_map().unwrap()).unwrap();

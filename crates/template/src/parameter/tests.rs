@@ -39,6 +39,13 @@ fn texts_as_a_stack_shows_them() {
 }
 
 #[test]
+fn secrets_are_not_printed() {
+    let declared = value!({"p": {"type": "string", "hidden": true}});
+    let shown = format!("{:?}", parameters(&declared, &value!({"p": "hunter2"})));
+    assert!(shown.contains("******") && !shown.contains("hunter2"), "{shown}");
+}
+
+#[test]
 fn an_immutable_parameter_may_not_change() {
     let declared = value!({"p": {"type": "string", "immutable": true, "default": "a"}});
     let (old, new) = (parameters(&declared, &value!({"p": "b"})), parameters(&declared, &value!({})));
