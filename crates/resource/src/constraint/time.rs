@@ -2,9 +2,9 @@
 
 use std::sync::LazyLock;
 
-use jiff::Timestamp;
+use jiff::SignedDuration;
 use jiff::civil::DateTime;
-use jiff::tz::{Offset, TimeZone};
+use jiff::tz::TimeZone;
 use kiln_value::Value;
 
 /// A date with an optional time and offset: year and month may stand alone, dashes and colons may be left out.
@@ -40,15 +40,15 @@ pub(super) fn expiration(text: &str, now: f64) -> Result<(), String> {
         return Ok(());
     }
     let reason = match read(text.trim()) {
-        #[expect(clippy::cast_precision_loss, reason = "seconds of known years are exact in a float")]
-        Some(time) if time.as_second() as f64 > now => return Ok(()),
+        Some(time) if time.as_secs_f64() > now => return Ok(()),
         Some(_) => "Expiration time is out of date.".to_owned(),
         None => format!("Unable to parse date string {:?}", text.trim()),
     };
     Err(format!("Expiration {text} is invalid: {reason}"))
 }
 
-fn read(text: &str) -> Option<Timestamp> {
+/// Time since 1970 in UTC; no offset is UTC.
+fn read(text: &str) -> Option<SignedDuration> {
     static PATTERN: LazyLock<Option<fancy_regex::Regex>> =
         LazyLock::new(|| fancy_regex::Regex::new(&format!("^{ISO_8601}")).ok());
     let found = PATTERN.as_ref()?.captures(text).ok()??;
@@ -62,8 +62,11 @@ fn read(text: &str) -> Option<Timestamp> {
     let (month, day) = (small(either(2, 3)?)?, small(either(4, 5)?)?);
     let (hour, minute, second) = (small(number(6, 0)?)?, small(number(7, 0)?)?, small(number(8, 0)?)?);
     let time = DateTime::new(year, month, day, hour, minute, second, 0).ok()?;
-    let seconds = i32::from(number(11, 0)?) * 3600 + i32::from(number(12, 0)?) * 60;
+    let offset = i64::from(number(11, 0)?) * 3600 + i64::from(number(12, 0)?) * 60;
+    if offset >= 24 * 3600 {
+        return None;
+    }
     let behind = found.get(10).is_some_and(|sign| sign.as_str() == "-");
-    let offset = Offset::from_seconds(if behind { -seconds } else { seconds }).ok()?;
-    offset.to_timestamp(time).ok()
+    let offset = SignedDuration::from_secs(if behind { -offset } else { offset });
+    Some(time.duration_since(DateTime::constant(1970, 1, 1, 0, 0, 0, 0)) - offset)
 }
