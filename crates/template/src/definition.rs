@@ -166,7 +166,7 @@ impl Bound {
     fn definition(&self, name: &str, value: &Value) -> Result<Option<Definition>, Diagnostic> {
         let path = Path::root().key(self.template().words().resources).key(name);
         let read = || {
-            let reader = Reader { bound: self, name, fields: self.fields(value)?, path: &path };
+            let reader = Reader { bound: self, name, fields: self.fields(name, value)?, path: &path };
             Ok((reader.read()?, reader.condition()?))
         };
         // Python's plain errors show no path here.
@@ -174,19 +174,16 @@ impl Bound {
             if fault::is_plain(&error) { fault::to_validation(error, String::new(), path.clone()) } else { error }
         })?;
         let Some(condition) = condition else { return Ok(Some(definition)) };
-        let enabled = self.enabled(&condition, &path.key(self.template().words().condition))?;
-        Ok(enabled.then_some(definition))
+        let path = path.key(self.template().words().condition);
+        // What the functions raise shows no path here, unlike in outputs.
+        let condition = condition.value(&Unbuilt::empty(self))?;
+        Ok(self.enabled(&condition, &path)?.then_some(definition))
     }
 
     /// Whether a resource or an output is there by its condition.
-    pub(crate) fn enabled(&self, condition: &Expr, path: &Path) -> Result<bool, Diagnostic> {
+    pub(crate) fn enabled(&self, condition: &Value, path: &Path) -> Result<bool, Diagnostic> {
         let scope = Unbuilt::empty(self);
-        let context = Context::new(&scope);
-        let decided = condition.value(&scope).and_then(|condition| condition::holds(&condition, &context));
-        decided.map_err(|error| match &*error.class {
-            "ValueError" => fault::to_validation(error, format!("{path}: "), path.clone()),
-            _ => error,
-        })
+        condition::holds(condition, &Context::new(&scope)).map_err(|error| in_condition(error, path))
     }
 
     /// The keys that a resource may have in this version.
@@ -208,30 +205,49 @@ impl Bound {
     }
 
     /// The fields of a resource, of which HOT checks the names.
-    fn fields<'a>(&self, value: &'a Value) -> Result<&'a Map, Diagnostic> {
+    fn fields<'a>(&self, name: &str, value: &'a Value) -> Result<&'a Map, Diagnostic> {
         let release = self.release();
         let is_hot = release.dialect() == Dialect::Hot;
         let is_known = |key: &str| self.resource_keys().any(|known| known == key);
-        let keys: Vec<&str> = match value {
-            Value::Map(map) => map.keys().map(String::as_str).collect(),
-            Value::List(items) => items.iter().filter_map(Value::as_str).collect(),
+        let mut buffer = [0; 4];
+        let keys: Vec<String> = match value {
+            Value::Map(map) => map.keys().cloned().collect(),
+            Value::List(items) => items.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            // Python takes a text for a collection of characters.
+            Value::Str(text) => text.chars().map(|c| c.encode_utf8(&mut buffer).to_owned()).collect(),
             _ => Vec::new(),
         };
-        let unknown: Vec<_> = keys.into_iter().filter(|key| is_hot && !is_known(key)).collect();
+        let unknown: IndexSet<&str> = keys.iter().map(String::as_str).filter(|key| is_hot && !is_known(key)).collect();
         if !unknown.is_empty() {
-            let message = format!("Invalid keyword(s) inside a resource definition: {}", unknown.join(", "));
+            let names: Vec<_> = unknown.iter().copied().collect();
+            let message = format!("Invalid keyword(s) inside a resource definition: {}", names.join(", "));
             let error = fault::value_error(message);
             return Err(unknown.into_iter().fold(error, |error, key| hinted(error, key, self.resource_keys())));
         }
-        value.as_map().ok_or_else(|| {
-            let kind = value.kind().python_name();
-            fault::type_error(if is_hot {
-                format!("'{kind}' object is not iterable")
-            } else {
-                format!("argument of type '{kind}' is not iterable")
-            })
-        })
+        let resource_type = self.template().words().resource_type;
+        let kind = value.kind().python_name();
+        match value {
+            Value::Map(map) => Ok(map),
+            Value::Str(_) | Value::List(_) if keys.iter().any(|key| key == resource_type) => {
+                Err(fault::type_error(format!("{kind} indices must be integers or slices, not str")))
+            }
+            Value::Str(_) | Value::List(_) => Err(missing_type(name, resource_type)),
+            _ if is_hot => Err(fault::type_error(format!("'{kind}' object is not iterable"))),
+            _ => Err(fault::type_error(format!("argument of type '{kind}' is not iterable"))),
+        }
     }
+}
+
+/// A plain error of deciding a condition, with the condition's path.
+pub(crate) fn in_condition(error: Diagnostic, path: &Path) -> Diagnostic {
+    match &*error.class {
+        "ValueError" => fault::to_validation(error, format!("{path}: "), path.clone()),
+        _ => error,
+    }
+}
+
+fn missing_type(name: &str, key: &str) -> Diagnostic {
+    fault::key_error(format!("Resource {name} is missing \"{key}\""))
 }
 
 /// Reads the fields of one resource.
@@ -246,7 +262,7 @@ impl Reader<'_> {
     fn read(&self) -> Result<Definition, Diagnostic> {
         let words = self.bound.template().words();
         if !self.fields.contains_key(words.resource_type) {
-            return Err(fault::key_error(format!("Resource {} is missing \"{}\"", self.name, words.resource_type)));
+            return Err(missing_type(self.name, words.resource_type));
         }
         let is_map = |expr: &Expr| expr.is_call() || expr.entries().is_some();
         let is_text = |expr: &Expr| expr.is_call() || expr.as_str().is_some();

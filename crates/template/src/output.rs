@@ -3,8 +3,9 @@
 use indexmap::{IndexMap, IndexSet};
 use kiln_value::{Diagnostic, Path, Value, text};
 
+use crate::definition::in_condition;
 use crate::expr::{AttributeUse, Expr};
-use crate::{Bound, Scope};
+use crate::{Bound, Scope, Unbuilt};
 
 /// An output.
 #[derive(Clone, Debug)]
@@ -82,7 +83,8 @@ impl Bound {
         let enabled = match fields.get(words.condition) {
             Some(condition) if self.release().has_conditions() => {
                 let path = path.key(words.condition);
-                self.enabled(&Expr::parse_condition(self, condition, &path)?, &path)?
+                let condition = Expr::parse_condition(self, condition, &path)?.value(&Unbuilt::empty(self));
+                self.enabled(&condition.map_err(|error| in_condition(error, &path))?, &path)?
             }
             _ => true,
         };

@@ -60,16 +60,17 @@ fn snippets(release: Release) -> impl Strategy<Value = Value> {
 }
 
 fn template(release: Release, snippet: &Value) -> Value {
-    match release {
-        Release::Cfn20100909 => value!({
+    if release == Release::Cfn20100909 {
+        value!({
             "AWSTemplateFormatVersion": "2010-09-09",
             "Parameters": {"p": {"Type": "String", "Default": "a,b"}, "j": {"Type": "Json", "Default": {"x": [1]}}},
             "Mappings": {"x": {"r": {"q": 1}}},
             "Conditions": {"c": (snippet.clone()), "loop": {"Fn::Not": ["loop"]}},
             "Resources": {"r": {"Type": "T", "Properties": {"x": (snippet.clone())}}, "q": (snippet.clone())},
             "Outputs": {"o": {"Value": (snippet.clone()), "Condition": (snippet.clone())}},
-        }),
-        _ => value!({
+        })
+    } else {
+        value!({
             "heat_template_version": (release.name()),
             "parameters": {"p": {"type": "string", "default": "a,b"}, "j": {"type": "json", "default": {"x": [1]}}},
             "conditions": {"c": (snippet.clone()), "loop": {"not": "loop"}},
@@ -80,7 +81,7 @@ fn template(release: Release, snippet: &Value) -> Value {
                 "x": {"type": "T", "deletion_policy": (snippet.clone()), "metadata": (snippet.clone())},
             },
             "outputs": {"o": {"value": (snippet.clone()), "condition": (snippet.clone())}},
-        }),
+        })
     }
 }
 

@@ -127,6 +127,7 @@ impl<'a> Parser<'a> {
             }
         };
         function.check(name, &args)?;
+        function.check_values(name, &args, self.bound)?;
         Ok(Node::Call(Box::new(Call { name, function, args, path: place.path() })))
     }
 

@@ -3,7 +3,7 @@
 use indexmap::IndexSet;
 use kiln_value::{Diagnostic, Value};
 
-use super::node::{Context, Node};
+use super::node::{Call, Context, Node};
 
 /// An attribute of a resource that a snippet reads.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,13 +45,21 @@ pub(crate) fn requires(
             node => requires(node, context, &format!("{path}.{key}"), names),
         }),
         Node::Call(call) => {
+            // The call's own reference is the first to fail, and the last in the order.
+            let own = reference(call, context, path)?;
             requires(&call.args, context, &format!("{path}.{}", call.name), names)?;
-            if let Some(name) = call.function.reference(call, context, path).map_err(|error| call.locate(error))? {
-                names.insert(name);
-            }
+            names.extend(own);
             Ok(())
         }
     }
+}
+
+/// The call's own reference; that of a call which is its whole argument fails before it.
+fn reference(call: &Call, context: &Context, path: &str) -> Result<Option<String>, Diagnostic> {
+    if let Node::Call(inner) = &call.args {
+        reference(inner, context, &format!("{path}.{}", call.name))?;
+    }
+    call.function.reference(call, context, path).map_err(|error| call.locate(error))
 }
 
 pub(crate) fn attributes(node: &Node, context: &Context, uses: &mut Vec<AttributeUse>) {

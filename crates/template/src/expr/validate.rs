@@ -27,19 +27,24 @@ pub(crate) fn validate(node: &Node, context: &Context, path: &Path) -> Result<()
     }
 }
 
-/// The path as Heat's validation errors show it: a key of digits looks like an index.
+/// The path as Heat's validation errors show it: an index belongs to the key before it, and a key of digits alone looks
+/// like an index.
 fn shown(path: &Path) -> String {
-    let is_number = |key: &str| !key.is_empty() && key.chars().all(|c| c.is_ascii_digit());
     let mut text = String::new();
-    for segment in &path.0 {
+    let mut segments = path.0.iter().peekable();
+    while let Some(segment) = segments.next() {
         match segment {
-            Segment::Key(key) if is_number(key) => _ = write!(text, "[{key}]"),
-            Segment::Key(key) if text.is_empty() => text.push_str(key),
-            Segment::Key(key) => {
-                text.push('.');
-                text.push_str(key);
-            }
             Segment::Index(index) => _ = write!(text, "[{index}]"),
+            Segment::Key(key) => {
+                let is_indexed = matches!(segments.peek(), Some(Segment::Index(_)));
+                let is_number = !key.is_empty() && key.chars().all(|c| c.is_ascii_digit());
+                let dot = if text.is_empty() { "" } else { "." };
+                if is_number && !is_indexed {
+                    _ = write!(text, "[{key}]");
+                } else {
+                    text.extend([dot, key]);
+                }
+            }
         }
     }
     text

@@ -52,17 +52,20 @@ impl Function for Digest {
         if OF_ANY_LENGTH.contains(&&*algorithm) {
             return Err(fault::type_error("hexdigest() missing required argument 'length' (pos 1)"));
         }
-        digest(&algorithm, &latin_1(text)?)
-            .map(|digest| Some(Value::Str(digest)))
-            .ok_or_else(|| fault::value_error(format!("Algorithm must be one of {}", ALGORITHMS.join(", "))))
+        if !ALGORITHMS.contains(&&*algorithm) {
+            return Err(fault::value_error(format!("Algorithm must be one of {}", ALGORITHMS.join(", "))));
+        }
+        Ok(digest(&algorithm, &latin_1(text)?).map(Value::Str))
     }
 }
 
 fn latin_1(text: &str) -> Result<Vec<u8>, Diagnostic> {
     let byte = |(position, c): (usize, char)| {
         u8::try_from(c).map_err(|_| {
+            let code = u32::from(c);
+            let shown = if code > 0xffff { format!("\\U{code:08x}") } else { format!("\\u{code:04x}") };
             let message = format!(
-                "'latin-1' codec can't encode character {c:?} in position {position}: ordinal not in range(256)"
+                "'latin-1' codec can't encode character '{shown}' in position {position}: ordinal not in range(256)"
             );
             Diagnostic::new("UnicodeEncodeError", message)
         })
@@ -70,6 +73,7 @@ fn latin_1(text: &str) -> Result<Vec<u8>, Diagnostic> {
     text.chars().enumerate().map(byte).collect()
 }
 
+/// The digest; `None` if the algorithm is none of [`ALGORITHMS`].
 fn digest(algorithm: &str, bytes: &[u8]) -> Option<String> {
     Some(match algorithm {
         "blake2b" => hex(&blake2::Blake2b512::digest(bytes)),

@@ -4,6 +4,7 @@ use kiln_value::{Diagnostic, Value};
 
 use super::{Function, fault};
 use crate::expr::{Call, Context, Node};
+use crate::{Bound, Unbuilt};
 
 /// `resource_facade` and `Fn::ResourceFacade`: one function with two sets of words.
 #[derive(Debug)]
@@ -22,29 +23,48 @@ impl Function for ResourceFacade {
         "Data of the parent stack's resource that this template provides."
     }
 
-    fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
-        match args.as_str() {
-            Some(word) if self.words.contains(&word) => Ok(()),
-            _ => Err(fault::value_error(format!(
-                "Incorrect arguments to \"{name}\" should be one of: {}",
-                self.words.join(", ")
-            ))),
+    /// A call may give the word, if it can be resolved by now.
+    fn check_values(&self, name: &str, args: &Node, bound: &Bound) -> Result<(), Diagnostic> {
+        if !matches!(args, Node::Call(_)) {
+            return self.word(name, args.as_str()).map(drop);
         }
+        let scope = Unbuilt::new(bound, bound.template().resource_names());
+        let word = match args.resolve(&Context::new(&scope)) {
+            Err(error) if !matches!(&*error.class, "TypeError" | "ValueError" | "AttributeError") => return Err(error),
+            word => word.unwrap_or_default(),
+        };
+        self.word(name, word.as_str()).map(drop)
     }
 
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
-        let [metadata, deletion_policy, _] = self.words;
-        let word = call.args.as_str().unwrap_or_default();
+        let args = call.resolved_args(context)?;
+        let word = self.word(call.name, args.as_str())?;
         let Some(facade) = context.scope.facade() else {
-            let attribute = if word == metadata { "metadata_get" } else { "t" };
+            let attribute = if word == Word::Metadata { "metadata_get" } else { "t" };
             return Err(fault::no_attribute(&Value::Null, attribute));
         };
-        Ok(Some(if word == metadata {
-            facade.metadata
-        } else if word == deletion_policy {
-            Value::Str(facade.deletion_policy)
-        } else {
-            facade.update_policy
+        Ok(Some(match word {
+            Word::Metadata => facade.metadata,
+            Word::DeletionPolicy => Value::Str(facade.deletion_policy),
+            Word::UpdatePolicy => facade.update_policy,
         }))
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Word {
+    Metadata,
+    DeletionPolicy,
+    UpdatePolicy,
+}
+
+impl ResourceFacade {
+    fn word(&self, name: &str, word: Option<&str>) -> Result<Word, Diagnostic> {
+        let words = self.words.into_iter().zip([Word::Metadata, Word::DeletionPolicy, Word::UpdatePolicy]);
+        let mut known = words.filter_map(|(known, meaning)| (Some(known) == word).then_some(meaning));
+        known.next().ok_or_else(|| {
+            let words = self.words.join(", ");
+            fault::value_error(format!("Incorrect arguments to \"{name}\" should be one of: {words}"))
+        })
     }
 }

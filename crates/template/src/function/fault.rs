@@ -34,6 +34,14 @@ pub(crate) fn is_plain(error: &Diagnostic) -> bool {
     matches!(&*error.class, "TypeError" | "ValueError" | "KeyError" | "UnicodeEncodeError")
 }
 
+/// Refuses what can be no key of a map: `TypeError`.
+pub(crate) fn check_hashable(key: &Value) -> Result<(), Diagnostic> {
+    match key {
+        Value::List(_) | Value::Map(_) => Err(type_error(format!("unhashable type: '{}'", type_name(key)))),
+        _ => Ok(()),
+    }
+}
+
 /// The error as a validation error, with more in front of its text and at another place.
 pub(crate) fn to_validation(mut error: Diagnostic, prefix: String, path: Path) -> Diagnostic {
     error.class = "StackValidationFailed".into();

@@ -92,9 +92,10 @@ impl Function for JoinLists {
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         let name = call.name;
         let Some([delimiter, lists @ ..]) = call.args.as_list() else { return Ok(Some(Value::Null)) };
+        let lists = lists.iter().map(|list| list.resolve(context)).collect::<Result<Vec<_>, _>>()?;
         let mut items = Vec::new();
         for list in lists {
-            match list.resolve(context)? {
+            match list {
                 Value::List(list) => items.extend(list),
                 other if !other.is_truthy() => {}
                 _ => return Err(fault::type_error(format!("\"{name}\" must operate on a list"))),

@@ -1,6 +1,6 @@
 //! Functions of maps: `map_merge`, `map_replace`.
 
-use kiln_value::{Diagnostic, Map, Value};
+use kiln_value::{Diagnostic, Map, Value, text};
 
 use super::{Function, fault};
 use crate::expr::{Call, Context};
@@ -92,24 +92,31 @@ impl Function for Replace {
         let mut output = Map::with_capacity(input.len());
         for (key, value) in &input {
             let new_key = match keys.get(key) {
-                None | Some(Value::Null) => key,
-                Some(Value::Str(new_key)) => {
-                    if new_key != key && input.contains_key(new_key) {
-                        return Err(collision(new_key, "input"));
+                None | Some(Value::Null) => key.clone(),
+                Some(new_key) => {
+                    fault::check_hashable(new_key)?;
+                    let new_key = key_text(new_key);
+                    if new_key != *key && input.contains_key(&new_key) {
+                        return Err(collision(&new_key, "input"));
                     }
-                    if output.contains_key(new_key) {
-                        return Err(collision(new_key, "output"));
+                    if output.contains_key(&new_key) {
+                        return Err(collision(&new_key, "output"));
                     }
                     new_key
                 }
-                Some(other) => {
-                    return Err(fault::type_error(format!("unhashable type: '{}'", fault::type_name(other))));
-                }
             };
             let new_value = value.as_str().and_then(|text| values.get(text)).unwrap_or(value);
-            output.insert(new_key.clone(), new_value.clone());
+            output.insert(new_key, new_value.clone());
         }
         Ok(Some(Value::Map(output)))
+    }
+}
+
+/// A key as JSON writes it.
+fn key_text(key: &Value) -> String {
+    match key {
+        Value::Str(key) => key.clone(),
+        other => text::json(other),
     }
 }
 

@@ -22,23 +22,21 @@ impl Function for FindInMap {
     }
 
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
-        let mut found = context.bound().mappings();
-        for key in call.args.unpack::<3>()? {
-            let key = key.resolve(context)?;
-            found = match (&key, found) {
-                (Value::Str(name), Value::Map(map)) => {
-                    map.get(name).ok_or_else(|| Diagnostic::new("KeyError", text::repr(&key)))?
-                }
-                (Value::List(_) | Value::Map(_), _) => {
-                    return Err(fault::type_error(format!("unhashable type: '{}'", fault::type_name(&key))));
-                }
-                (_, Value::Map(_)) => return Err(Diagnostic::new("KeyError", text::repr(&key))),
-                (_, other) => {
-                    let kind = fault::type_name(other);
-                    return Err(fault::type_error(format!("'{kind}' object is not subscriptable")));
-                }
-            };
+        let [map, key, value] = call.args.unpack()?;
+        let found = entry(context.bound().mappings(), &map.resolve(context)?)?;
+        let (key, value) = (key.resolve(context)?, value.resolve(context)?);
+        Ok(Some(entry(entry(found, &key)?, &value)?.clone()))
+    }
+}
+
+/// Python's `map[key]`.
+fn entry<'a>(map: &'a Value, key: &Value) -> Result<&'a Value, Diagnostic> {
+    match (map, key) {
+        (Value::Map(map), key) => {
+            fault::check_hashable(key)?;
+            let found = key.as_str().and_then(|key| map.get(key));
+            found.ok_or_else(|| Diagnostic::new("KeyError", text::repr(key)))
         }
-        Ok(Some(found.clone()))
+        (other, _) => Err(fault::type_error(format!("'{}' object is not subscriptable", fault::type_name(other)))),
     }
 }

@@ -45,18 +45,15 @@ impl Function for MemberListToMap {
             _ => return Err(fault::type_error("Member list must be a list")),
         };
         let mut pairs = Map::new();
-        for item in list {
+        for (index, item) in list.into_iter().enumerate() {
             let Value::Str(item) = item else {
                 return Err(fault::type_error("Member list items must be strings"));
             };
-            match item.split_once('=') {
-                Some((key, value)) => _ = pairs.insert(key.to_owned(), Value::from(value)),
-                None => {
-                    return Err(fault::value_error(
-                        "dictionary update sequence element #0 has length 1; 2 is required",
-                    ));
-                }
-            }
+            let Some((key, value)) = item.split_once('=') else {
+                let message = format!("dictionary update sequence element #{index} has length 1; 2 is required");
+                return Err(fault::value_error(message));
+            };
+            pairs.insert(key.to_owned(), Value::from(value));
         }
         let mut members = BTreeMap::<u64, Map>::new();
         for (key, value) in pairs {

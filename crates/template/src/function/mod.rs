@@ -31,6 +31,7 @@ use std::sync::LazyLock;
 use indexmap::IndexMap;
 use kiln_value::{Diagnostic, Value};
 
+use crate::Bound;
 use crate::expr::{AttributeUse, Call, Context, Mode, Node};
 use crate::version::Release;
 
@@ -43,6 +44,11 @@ pub(crate) trait Function: Debug + Sync {
     ///
     /// `TypeError`, `ValueError` and `KeyError` become validation errors with the call's path.
     fn check(&self, _name: &str, _args: &Node) -> Result<(), Diagnostic> {
+        Ok(())
+    }
+
+    /// Refuses a call whose arguments must have certain values when the template is parsed.
+    fn check_values(&self, _name: &str, _args: &Node, _bound: &Bound) -> Result<(), Diagnostic> {
         Ok(())
     }
 

@@ -72,6 +72,7 @@ impl Function for ParamRef {
 
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         let name = call.resolved_args(context)?;
+        fault::check_hashable(&name)?;
         let value = match &name {
             Value::Str(name) => context.bound().parameter(name)?,
             _ => None,

@@ -5,7 +5,7 @@ use kiln_value::{Diagnostic, Map, Value};
 use super::Function;
 use crate::expr::{Call, Context};
 
-/// Parses, but does not validate; resolved all the same it stays a map.
+/// Parses, but does not validate; resolved all the same it stays the map it was, with all that is in it.
 #[derive(Debug)]
 pub(crate) struct Removed;
 
@@ -22,8 +22,8 @@ impl Function for Removed {
         Err(Diagnostic::new("InvalidTemplateVersion", message))
     }
 
-    fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
-        Ok(Some(Value::Map(Map::from([(call.name.to_owned(), call.resolved_args(context)?)]))))
+    fn resolve(&self, call: &Call, _context: &Context) -> Result<Option<Value>, Diagnostic> {
+        Ok(Some(Value::Map(Map::from([(call.name.to_owned(), call.args.source())]))))
     }
 
     fn is_removed(&self) -> bool {

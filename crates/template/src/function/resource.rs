@@ -11,6 +11,7 @@ use crate::scope::{ResourceView, select};
 
 /// The resource of a name; `path` is what the error shows.
 fn find<'a>(name: &Value, context: &Context<'a>, path: &str) -> Result<&'a dyn ResourceView, Diagnostic> {
+    fault::check_hashable(name)?;
     name.as_str().and_then(|name| context.scope.resource(name)).ok_or_else(|| {
         let name = text::str(name);
         hinted(fault::bad_reference(&name, path), &name, context.bound().template().resource_names())
@@ -108,6 +109,11 @@ impl GetAttribute {
         }
     }
 
+    /// Whether the resource is asked for what the path leads to, and not for the whole attribute.
+    fn asks_path(&self) -> bool {
+        matches!(self.form, Form::Path | Form::All)
+    }
+
     /// Whether the call asks for all attributes.
     fn wants_all(&self, parts: &Parts) -> bool {
         self.form == Form::All && parts.attribute.is_null()
@@ -144,6 +150,7 @@ impl Function for GetAttribute {
             return Ok(());
         }
         let attribute = parts.attribute.resolve(context)?;
+        fault::check_hashable(&attribute)?;
         match attribute.as_str() {
             Some(attribute) if resource.has_attribute(attribute) => Ok(()),
             _ => Err(no_such_attribute(&name, &attribute)),
@@ -152,25 +159,27 @@ impl Function for GetAttribute {
 
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         let parts = self.parts(call.name, &call.args)?;
-        let name = parts.resource.resolve(context)?;
-        let resource = find(&name, context, "unknown")?;
-        let (action, status) = (resource.action(), resource.status());
-        if matches!(action, "INIT" | "DELETE") {
-            return Ok(Some(Value::Null));
-        }
         if self.wants_all(&parts) {
-            // Heat gives all attributes of fewer states than one attribute.
-            let ready = action != "ROLLBACK" && matches!(status, "IN_PROGRESS" | "COMPLETE");
+            let resource = find(&parts.resource.resolve(context)?, context, "unknown")?;
+            // Heat gives all attributes in fewer states than one attribute.
+            let ready = is_ready(resource)
+                && resource.action() != "ROLLBACK"
+                && matches!(resource.status(), "IN_PROGRESS" | "COMPLETE");
             return Ok(Some(if ready { Value::Map(resource.attributes()) } else { Value::Null }));
         }
+        let path = if self.asks_path() { parts.path(context)? } else { Vec::new() };
         let attribute = parts.attribute.resolve(context)?;
-        let path = parts.path(context)?;
-        let asked = if self.form == Form::Path || self.form == Form::All { path.as_slice() } else { &[] };
+        let name = parts.resource.resolve(context)?;
+        let resource = find(&name, context, "unknown")?;
+        if !is_ready(resource) {
+            return Ok(Some(Value::Null));
+        }
+        fault::check_hashable(&attribute)?;
         let value = attribute
             .as_str()
-            .and_then(|attribute| resource.attribute(attribute, asked))
+            .and_then(|attribute| resource.attribute(attribute, &path))
             .ok_or_else(|| no_such_attribute(&name, &attribute))?;
-        Ok(Some(if asked.is_empty() { select(value, &path) } else { value }))
+        Ok(Some(if self.asks_path() || value.is_null() { value } else { select(value, &parts.path(context)?) }))
     }
 
     fn reference(&self, call: &Call, context: &Context, path: &str) -> Result<Option<String>, Diagnostic> {
@@ -186,12 +195,16 @@ impl Function for GetAttribute {
             Wanted::All
         } else {
             let name = parts.attribute.resolve(context).ok()?;
-            let asks_path = matches!(self.form, Form::Path | Form::All);
-            let path = if asks_path { parts.path(context).ok()? } else { Vec::new() };
+            let path = if self.asks_path() { parts.path(context).ok()? } else { Vec::new() };
             Wanted::One { name, path }
         };
         Some(AttributeUse { resource, wanted })
     }
+}
+
+/// Whether the resource has attributes by now.
+fn is_ready(resource: &dyn ResourceView) -> bool {
+    !matches!(resource.action(), "INIT" | "DELETE")
 }
 
 fn no_such_attribute(resource: &Value, attribute: &Value) -> Diagnostic {

@@ -74,6 +74,10 @@ impl Function for StrSplit {
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         let name = call.name;
         let args = call.resolved_args(context)?;
+        if args.as_map().is_some() {
+            // Python takes the key 0 out of a map.
+            return Err(Diagnostic::new("KeyError", "0"));
+        }
         let Some([delimiter, text, rest @ ..]) = args.as_list() else {
             return Err(fault::value_error(format!("Incorrect arguments to \"{name}\" {}", Self::usage(name))));
         };
