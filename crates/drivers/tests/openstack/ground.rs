@@ -1,7 +1,8 @@
 //! A cloud to make things in, simulated or real, and resources driven as the engine drives them.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use kiln_cloud::{Connector, Credentials, Options, RetryPolicy, SharedClient, StackCloud, TlsOptions};
 use kiln_resource::change::Decision;
@@ -99,7 +100,7 @@ pub(crate) enum Outcome {
 pub(crate) struct Resource {
     cloud: Arc<StackCloud>,
     is_simulated: bool,
-    resource_type: ResourceType,
+    kind: ResourceType,
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) facts: Facts,
 }
@@ -109,14 +110,17 @@ fn types() -> &'static [ResourceType] {
     TYPES.get_or_init(|| shipped::types().unwrap())
 }
 
+/// A UUID, another one each time.
 fn token() -> String {
-    uuid::Uuid::new_v4().to_string()
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let name = format!("{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+    uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, name.as_bytes()).to_string()
 }
 
 impl Resource {
     fn new(cloud: Arc<StackCloud>, is_simulated: bool, type_name: &str, name: &str) -> Self {
-        let resource_type = types().iter().find(|t| t.name == type_name).unwrap().clone();
-        let driver = kiln_drivers::driver_for(&resource_type).unwrap();
+        let kind = types().iter().find(|t| t.name == type_name).unwrap().clone();
+        let driver = kiln_drivers::driver_for(&kind).unwrap();
         let id = token();
         let facts = Facts {
             physical_name: format!("kilntest-{name}-{}", id.split('-').next().unwrap()),
@@ -126,7 +130,7 @@ impl Resource {
             token: token(),
             ..Facts::default()
         };
-        Self { cloud, is_simulated, resource_type, driver, facts }
+        Self { cloud, is_simulated, kind, driver, facts }
     }
 
     pub(crate) fn id(&self) -> &str {
@@ -136,7 +140,7 @@ impl Resource {
     /// Sets the properties as the engine does: names to ids, coerced, defaults filled in.
     pub(crate) async fn give(&mut self, given: Value) -> Result<(), Failure> {
         let Value::Map(given) = given else { panic!("properties are a map") };
-        let rules = &self.resource_type.translation;
+        let rules = &self.kind.translation;
         let mut answers = Answers::new();
         for lookup in translation::lookups(rules, &given) {
             let id = self.cloud.find(&lookup.finder, &lookup.value).await?;
@@ -144,12 +148,8 @@ impl Resource {
         }
         self.facts.given = given.keys().cloned().collect();
         let translated = translation::apply(rules, given, &answers, &Path::root()).unwrap();
-        self.facts.properties = properties::resolve(&self.resource_type.properties, &translated).unwrap();
+        self.facts.properties = properties::resolve(&self.kind.properties, &translated).unwrap();
         Ok(())
-    }
-
-    fn now() -> f64 {
-        SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64()
     }
 
     pub(crate) fn validate(&self) -> Result<(), kiln_value::Diagnostic> {
@@ -180,13 +180,13 @@ impl Resource {
             };
             let after = if self.is_simulated { after.min(Duration::from_millis(20)) } else { after };
             tokio::time::sleep(after).await;
-            let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: Self::now(), seed: 1 };
+            let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: 1 };
             step = self.driver.poll(&cx, operation, &state).await?;
         }
     }
 
     async fn run(&mut self, operation: Operation) -> Result<bool, Failure> {
-        let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: Self::now(), seed: 1 };
+        let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: 1 };
         let step = self.driver.start(&cx, &operation).await?;
         self.finish(&operation, step).await
     }
@@ -200,7 +200,7 @@ impl Resource {
     pub(crate) async fn create_given(&mut self) -> Result<(), Failure> {
         match self.run(Operation::Create).await {
             Err(failure) if failure.kind == FailureKind::Unavailable && self.facts.physical_id.is_none() => {
-                let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: Self::now(), seed: 1 };
+                let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: 1 };
                 let found = self.driver.find(&cx).await?;
                 match found {
                     Some(step) => self.finish(&Operation::Create, step).await.map(|_| ()),
@@ -226,7 +226,7 @@ impl Resource {
         if self.driver.needs_replace(&difference) {
             return replaced(self);
         }
-        match change::compare_resolved(&self.resource_type, &self.facts.name, &before, &after) {
+        match change::compare_resolved(&self.kind, &self.facts.name, &before, &after) {
             Decision::Unchanged => Ok(Outcome::Unchanged),
             Decision::Replace { .. } => replaced(self),
             Decision::Error(error) => panic!("{error}"),
@@ -238,7 +238,7 @@ impl Resource {
     }
 
     pub(crate) async fn attributes(&self, names: &[&str]) -> Map {
-        let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: Self::now(), seed: 1 };
+        let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: 1 };
         self.driver.attributes(&cx, names).await.unwrap_or_else(|failure| panic!("{}: {failure}", self.facts.name))
     }
 
@@ -255,7 +255,7 @@ impl Resource {
     }
 
     pub(crate) async fn needs_replace_failed(&self) -> bool {
-        let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: Self::now(), seed: 1 };
+        let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: 1 };
         self.driver.needs_replace_failed(&cx).await.unwrap()
     }
 

@@ -1,5 +1,7 @@
 //! OS::Nova::*
 
+use std::time::Duration;
+
 use kiln_resource::Operation;
 use kiln_value::{Value, value};
 
@@ -82,7 +84,15 @@ async fn a_server_whose_networks_change(ground: &Ground) {
     assert!(networks.get(two.id()).is_some());
     let last = value!([{"subnet": two_subnet.id()}]);
     assert_eq!(server.update(given(last)).await.unwrap(), Outcome::Updated);
-    let networks = server.attribute("networks").await;
+    let mut networks = server.attribute("networks").await;
+    // Nova's own memory of the addresses follows a moment later.
+    for _ in 0..20 {
+        if networks.get(one.id()).is_none() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        networks = server.attribute("networks").await;
+    }
     assert!(networks.get(one.id()).is_none() && networks.get(two.id()).is_some(), "{networks:?}");
     let other = value!([{"subnet": one_subnet.id(), "fixed_ip": "10.82.0.77"}]);
     assert_eq!(server.update(given(other)).await.unwrap(), Outcome::Updated);
