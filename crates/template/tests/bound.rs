@@ -306,7 +306,7 @@ fn every_error_at_once_the_first_as_heat_gives_it() {
         shown,
         [
             ("resource", "did you mean \"resources\"?"),
-            ("", ""),
+            ("parameters.size", ""),
             ("conditions.odd", ""),
             ("resources.c", "did you mean \"properties\"?"),
             ("resources.d.deletion_policy", ""),
