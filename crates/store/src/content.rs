@@ -12,8 +12,13 @@ impl Digest {
     /// The digest of a text.
     pub fn of(text: &str) -> Self {
         use sha2::Digest as _;
-        Self(sha2::Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect())
+        Self(hex(&sha2::Sha256::digest(text)))
     }
+}
+
+/// Bytes as lower case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |text, byte| text + &format!("{byte:02x}"))
 }
 
 impl fmt::Display for Digest {

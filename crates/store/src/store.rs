@@ -225,6 +225,7 @@ pub trait Store: Send + Sync {
     /// Forgets what may be forgotten, a bounded piece at a time; gives how many rows went.
     async fn forget(&self, retention: &Retention) -> Result<u64, Error>;
 
-    /// The doorbell of this database: rings reach every process where the database can carry them.
+    /// A doorbell of this database: rings reach every process where the database can carry them. Each call gives a
+    /// bell of its own, which hears all rings from then on, so that every waiter keeps one.
     fn doorbell(&self) -> std::sync::Arc<dyn Doorbell>;
 }

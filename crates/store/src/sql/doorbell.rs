@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use sea_orm::sqlx;
 use sea_orm::sqlx::postgres::{PgListener, PgPool};
-use sea_orm::sqlx::{self};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::AbortHandle;
@@ -173,6 +173,7 @@ impl Drop for Wires {
 pub(super) fn carried(pool: &PgPool, url: String) -> (Arc<Hub>, Wires) {
     let (outbound, inbound) = unbounded_channel();
     let hub = Hub::new(Reach::Carried { listening: AtomicBool::new(false), outbound });
+    #[expect(clippy::disallowed_methods, reason = "tells this process from others; nothing depends on what it is")]
     let origin = Uuid::new_v4().to_string();
     let carry = tokio::spawn(carry(pool.clone(), inbound, origin.clone())).abort_handle();
     let listen = tokio::spawn(listen(url, Arc::clone(&hub), origin)).abort_handle();

@@ -13,7 +13,7 @@ const ATTEMPTS: u32 = 12;
 /// The longest wait before the second try; it doubles with each.
 const FIRST_DELAY: Duration = Duration::from_millis(4);
 /// No wait is longer.
-const LAST_DELAY: Duration = Duration::from_millis(1_000);
+const LAST_DELAY: Duration = Duration::from_secs(1);
 
 /// Why a transaction did not come to its end.
 #[derive(Debug)]

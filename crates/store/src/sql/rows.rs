@@ -219,7 +219,7 @@ pub(super) fn micros(time: Timestamp) -> i64 {
 }
 
 fn time_of(micros: i64) -> Result<Timestamp, Fault> {
-    Timestamp::from_microsecond(micros).map_err(|error| damaged(error))
+    Timestamp::from_microsecond(micros).map_err(damaged)
 }
 
 /// A text as all databases take it: PostgreSQL has no NUL character.

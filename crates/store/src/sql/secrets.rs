@@ -19,6 +19,7 @@ use uuid::Uuid;
 use super::retry::retry;
 use super::rows::Columns;
 use super::{SqlStore, schema};
+use crate::content::hex;
 use crate::{CredentialsId, Error};
 
 const FORMAT: &str = "k1";
@@ -83,11 +84,13 @@ fn cipher(key: &Secret<String>) -> Result<(String, Aes256Gcm), Error> {
     let cipher = Aes256Gcm::new_from_slice(&bytes)
         .map_err(|_| Error::Unusable("auth_encryption_key must have 32 (or 16) bytes".into()))?;
     let hash = Sha256::new().chain_update("kiln key id").chain_update(&bytes).finalize();
-    Ok((hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect(), cipher))
+    let id = hash.get(..4).map(hex).unwrap_or_default();
+    Ok((id, cipher))
 }
 
 impl SqlStore {
     pub(super) async fn put_credentials(&self, credentials: &Secret<String>) -> Result<CredentialsId, Error> {
+        #[expect(clippy::disallowed_methods, reason = "a secret has the system's chance, as its nonce does")]
         let id = CredentialsId(Uuid::new_v4());
         let envelope = self.vault.seal(&id.to_string(), credentials.expose())?;
         retry(|| async {

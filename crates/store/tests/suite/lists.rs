@@ -188,8 +188,8 @@ async fn events_are_filtered_and_paged() {
         assert_eq!(list(EventQuery { marker: Some(signal.id), ..of_stack() }).await, events[2..]);
         let before = EventQuery { marker: Some(signal.id), descending: true, ..of_stack() };
         assert_eq!(list(before).await, [events[0].clone(), all[0].clone()]);
-        let lost = EventQuery { marker: Some(event(&made, "x", 1).id), ..of_stack() };
-        assert!(matches!(bed.store.events(&lost).await, Err(Error::NotFound(_))));
+        let unknown = EventQuery { marker: Some(event(&made, "x", 1).id), ..of_stack() };
+        assert!(matches!(bed.store.events(&unknown).await, Err(Error::NotFound(_))));
 
         assert_eq!(bed.store.event(made.id, failed.id).await.unwrap(), Some(failed.clone()));
         assert_eq!(bed.store.event(other.id, failed.id).await.unwrap(), None);

@@ -1,0 +1,223 @@
+//! Transitions a second, on SQLite (in memory and in a file) and on the servers of `KILN_TEST_DATABASES`:
+//!
+//! ```text
+//! crates/store/tests/databases.sh cargo run --release -p kiln-store --example throughput
+//! ```
+//!
+//! A transition is what an engine writes for each step of a resource: the resource's row and an event.
+
+#![expect(clippy::disallowed_methods, reason = "a measurement runs by the real clock, with fresh ids")]
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use kiln_resource::{Action, Resource, ResourceId, State, Status};
+use kiln_store::{
+    Batch, DesiredText, Durability, EngineId, Event, EventId, Lease, NewStack, Options, SqlStore, Stack, StackId,
+    StackQuery, Store,
+};
+use kiln_value::{Map, Secret, Value, value};
+use uuid::Uuid;
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// Stacks that are worked on at once.
+const ACTORS: usize = 8;
+/// Longer than all takes.
+const HOUR: Duration = Duration::from_hours(1);
+/// How long each figure is measured.
+const SPAN: Duration = Duration::from_secs(2);
+
+#[tokio::main]
+async fn main() -> Outcome<()> {
+    let file = std::env::temp_dir().join(format!("kiln-throughput-{}.db", Uuid::new_v4()));
+    let sqlite = format!("sqlite://{}", file.display());
+    println!(
+        "{:<34} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}",
+        "", "1 actor", "8 actors", "32 a batch", "10k+20k", "lists", "claims"
+    );
+    println!("{:<34} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}", "database", "/s", "/s", "/s", "s", "of 50 /s", "/s");
+    measure("sqlite::memory:", Durability::Process).await?;
+    measure(&sqlite, Durability::Process).await?;
+    measure(&sqlite, Durability::Power).await?;
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{suffix}", file.display()));
+    }
+    for url in std::env::var("KILN_TEST_DATABASES").unwrap_or_default().split_whitespace() {
+        measure(url, Durability::Process).await?;
+    }
+    Ok(())
+}
+
+async fn measure(url: &str, durability: Durability) -> Outcome<()> {
+    let key = Secret::new("0123456789abcdef0123456789abcdef".to_owned());
+    let store = SqlStore::open(Options { durability, ..Options::new(url, key) }).await?;
+    store.migrate().await?;
+    let alone = transitions(&store, 1, 1).await?;
+    let actors = transitions(&store, ACTORS, 1).await?;
+    let batched = transitions(&store, ACTORS, 32).await?;
+    let large = large_stack(&store).await?;
+    let lists = lists(&store).await?;
+    let claims = claims(&store).await?;
+    let kind = url.split(':').next().unwrap_or(url);
+    let place = if url.contains(":memory:") { "memory" } else { "" };
+    println!(
+        "{:<34} {alone:>10.0} {actors:>10.0} {batched:>10.0} {:>10.2} {lists:>10.0} {claims:>10.0}",
+        format!("{kind} {place} {durability:?}"),
+        large.as_secs_f64(),
+    );
+    Ok(())
+}
+
+/// Transitions a second of some actors, each committing so many at a time.
+async fn transitions(store: &SqlStore, actors: usize, batch: usize) -> Outcome<f64> {
+    let mut tasks = tokio::task::JoinSet::new();
+    let start = Instant::now();
+    for _ in 0..actors {
+        let (stack, lease) = claimed(store, &Uuid::new_v4().to_string(), Uuid::new_v4().to_string()).await?;
+        let store = store.clone();
+        tasks.spawn(async move {
+            let rows: Vec<Resource> = (0..batch).map(|number| resource(&stack, number)).collect();
+            let mut done = 0;
+            while start.elapsed() < SPAN {
+                let events = rows.iter().map(|row| event(&stack, row)).collect();
+                store.commit(lease, Batch { save: rows.clone(), events, ..Batch::default() }).await?;
+                done += batch;
+            }
+            Ok::<usize, kiln_store::Error>(done)
+        });
+    }
+    let mut done = 0;
+    while let Some(task) = tasks.join_next().await {
+        done += task??;
+    }
+    Ok(f64::from(u32::try_from(done)?) / start.elapsed().as_secs_f64())
+}
+
+/// The time to make 10,000 resources, begin and end each, with an event for either, 500 a batch.
+async fn large_stack(store: &SqlStore) -> Outcome<Duration> {
+    let (stack, lease) = claimed(store, &Uuid::new_v4().to_string(), "large".to_owned()).await?;
+    let rows: Vec<Resource> = (0..10_000).map(|number| resource(&stack, number)).collect();
+    let start = Instant::now();
+    for _ in 0..2 {
+        for rows in rows.chunks(500) {
+            let events = rows.iter().map(|row| event(&stack, row)).collect();
+            store.commit(lease, Batch { save: rows.to_vec(), events, ..Batch::default() }).await?;
+        }
+    }
+    Ok(start.elapsed())
+}
+
+/// Lists of 50 stacks a second.
+async fn lists(store: &SqlStore) -> Outcome<f64> {
+    let project = Uuid::new_v4().to_string();
+    for number in 0..50 {
+        claimed(store, &project, format!("stack-{number}")).await?;
+    }
+    let query = StackQuery { project: Some(project), ..StackQuery::default() };
+    let mut tasks = tokio::task::JoinSet::new();
+    let start = Instant::now();
+    for _ in 0..2 {
+        let (store, query) = (store.clone(), query.clone());
+        tasks.spawn(async move {
+            let mut done = 0;
+            while start.elapsed() < SPAN {
+                store.stacks(&query).await?;
+                done += 1;
+            }
+            Ok::<u32, kiln_store::Error>(done)
+        });
+    }
+    let mut done = 0;
+    while let Some(task) = tasks.join_next().await {
+        done += task??;
+    }
+    Ok(f64::from(done) / start.elapsed().as_secs_f64())
+}
+
+/// Claims a second by one engine, 50 at a time.
+async fn claims(store: &SqlStore) -> Outcome<f64> {
+    let project = Uuid::new_v4().to_string();
+    for number in 0..500 {
+        store.create_stack(stack(&project, format!("s{number}"))).await?;
+    }
+    let (engine, mut claimed) = (EngineId(Uuid::new_v4()), 0_u32);
+    let start = Instant::now();
+    loop {
+        let leases = store.claim(engine, HOUR, &[], 50).await?;
+        if leases.is_empty() {
+            return Ok(f64::from(claimed) / start.elapsed().as_secs_f64());
+        }
+        claimed += u32::try_from(leases.len())?;
+    }
+}
+
+async fn claimed(store: &SqlStore, project: &str, name: String) -> Outcome<(Stack, Lease)> {
+    let made = store.create_stack(stack(project, name)).await?;
+    let leases = store.claim(EngineId(Uuid::new_v4()), HOUR, &[made.id], 1).await?;
+    Ok((made, *leases.first().ok_or("no lease")?))
+}
+
+fn stack(project: &str, name: String) -> NewStack {
+    let id = StackId(Uuid::new_v4());
+    let text = || "{}".to_owned();
+    NewStack {
+        id,
+        name,
+        project: project.to_owned(),
+        parent: None,
+        root: id,
+        depth: 0,
+        action: Action::Create,
+        desired: DesiredText { template: text(), environment: text(), files: text() },
+        disable_rollback: true,
+        timeout_mins: None,
+        tags: Vec::new(),
+        username: "demo".to_owned(),
+        user_id: "0123456789abcdef".to_owned(),
+        credentials: None,
+        user_project: None,
+        now: Timestamp::now(),
+    }
+}
+
+fn resource(stack: &Stack, number: usize) -> Resource {
+    Resource {
+        id: ResourceId(Uuid::new_v4()),
+        stack: stack.id,
+        name: format!("resource_{number}"),
+        resource_type: "OS::Heat::Value".to_owned(),
+        implementation: "OS::Heat::Value".to_owned(),
+        physical_id: Some(Uuid::new_v4().to_string()),
+        state: State::new(Action::Create, Status::InProgress),
+        reason: "state changed".to_owned(),
+        step: value!({"issued": {"token": "0123456789abcdef", "since": 1}}),
+        definition: value!({"properties": {"type": "string", "value": "some value of some length"}, "metadata": {}}),
+        metadata: Value::Null,
+        data: Map::new(),
+        attributes: Map::new(),
+        requires: Vec::new(),
+        replaces: None,
+        replaced_by: None,
+        child: None,
+        generation: 1,
+        created: stack.created,
+        updated: stack.created,
+    }
+}
+
+fn event(stack: &Stack, row: &Resource) -> Event {
+    Event {
+        id: EventId(Uuid::new_v4()),
+        stack: stack.id,
+        root: stack.root,
+        resource_name: row.name.clone(),
+        resource_type: row.resource_type.clone(),
+        physical_id: row.physical_id.clone(),
+        action: "CREATE".to_owned(),
+        status: Status::InProgress,
+        reason: row.reason.clone(),
+        properties: value!({"type": "string", "value": "some value of some length"}),
+        time: stack.created,
+    }
+}
