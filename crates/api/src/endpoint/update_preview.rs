@@ -1,14 +1,105 @@
-//! To be written.
+//! `PUT` and `PATCH …/preview`: what an update would do, by the plan that the update itself would follow.
+
+use std::sync::Arc;
 
 use axum::response::Response;
+use kiln_engine::preview::{Change, Entry, Preview, preview};
+use kiln_engine::{View, load};
+use kiln_resource::State;
+use kiln_store::Stack;
+use kiln_value::{Map, StackIdentity, Value, value};
 
 use crate::call::Call;
+use crate::desired;
 use crate::error::ApiError;
+use crate::http::reply;
+use crate::view::instant::instant;
 
-pub(crate) async fn put(_call: &Call) -> Result<Response, ApiError> {
-    Err(ApiError::not_implemented("update_preview"))
+/// The lists that resources go into.
+const LISTS: [&str; 5] = ["unchanged", "updated", "replaced", "added", "deleted"];
+
+pub(crate) async fn put(call: &Call) -> Result<Response, ApiError> {
+    call.allow("stacks:preview_update")?;
+    run(call, false).await
 }
 
-pub(crate) async fn patch(_call: &Call) -> Result<Response, ApiError> {
-    Err(ApiError::not_implemented("update_preview"))
+pub(crate) async fn patch(call: &Call) -> Result<Response, ApiError> {
+    call.allow("stacks:preview_update_patch")?;
+    run(call, true).await
+}
+
+async fn run(call: &Call, patch: bool) -> Result<Response, ApiError> {
+    call.body()?;
+    let nested = call.query.boolean("show_nested")?.unwrap_or(false);
+    let stack = call.stack().await?;
+    let approved = desired::of_update(call, &stack, patch).await?;
+    let view = View::of(&call.api.world, stack).await?;
+    let found = preview(&call.api.world, &view, Arc::new(approved.blueprint), nested).await?;
+    let mut changes: Map = LISTS.iter().map(|list| ((*list).to_owned(), Value::List(Vec::new()))).collect();
+    sort(&found, &view.stack, &mut changes);
+    Ok(reply::json(&value!({ "resource_changes": changes })))
+}
+
+/// Puts every resource into its list, those of nested stacks too.
+fn sort(preview: &Preview, root: &Stack, changes: &mut Map) {
+    let stack = preview.stack.as_ref().unwrap_or(root);
+    for entry in &preview.entries {
+        let list = match entry.change {
+            Change::Unchanged => "unchanged",
+            // A refused change is one that was asked for; its reason is shown with it.
+            Change::Updated(_) | Change::Refused(_) => "updated",
+            Change::Replaced(_) => "replaced",
+            Change::Added => "added",
+            Change::Deleted => "deleted",
+        };
+        if let Some(Value::List(list)) = changes.get_mut(list) {
+            list.push(shown(entry, stack));
+        }
+        if let Some(nested) = &entry.nested {
+            sort(nested, root, changes);
+        }
+    }
+}
+
+/// A resource as Heat's previews have it, and under `change` what Kiln knows besides.
+fn shown(entry: &Entry, stack: &Stack) -> Value {
+    // What goes or stays shows what is; what comes has no state yet.
+    let row = entry.row.as_ref().filter(|_| matches!(entry.change, Change::Updated(_) | Change::Deleted));
+    let state = row.map_or(State::INIT, |row| row.state);
+    value!({
+        "updated_time": (row.map(|row| instant(row.updated))),
+        "creation_time": (row.map(|row| instant(row.created))),
+        "resource_name": (&entry.name),
+        "physical_resource_id": (row.and_then(|row| row.physical_id.clone()).unwrap_or_default()),
+        "resource_action": (state.action.as_str()),
+        "resource_status": (state.status.as_str()),
+        "resource_status_reason": (row.map(|row| row.reason.clone()).unwrap_or_default()),
+        "resource_type": (&entry.resource_type),
+        "resource_identity": (identity(stack, &format!("/resources/{}", entry.name))),
+        "stack_identity": (identity(stack, "")),
+        "stack_name": (&stack.name),
+        "description": (entry.definition.str_at("description").unwrap_or_default()),
+        "metadata": (entry.definition.get("metadata").cloned().unwrap_or_else(|| Value::Map(Map::new()))),
+        "change": (change(&entry.change)),
+    })
+}
+
+fn identity(stack: &Stack, path: &str) -> Value {
+    let identity = load::identity(stack).unwrap_or_default();
+    let StackIdentity { tenant, stack_name, stack_id, .. } = identity;
+    value!({ "tenant": tenant, "stack_name": stack_name, "stack_id": stack_id, "path": path })
+}
+
+fn change(change: &Change) -> Value {
+    match change {
+        Change::Unchanged => value!({ "kind": "unchanged" }),
+        Change::Updated(properties) => {
+            let names: Value = properties.keys().map(String::as_str).collect();
+            value!({ "kind": "updated", "properties": names })
+        }
+        Change::Replaced(reasons) => value!({ "kind": "replaced", "reasons": (reasons.clone()) }),
+        Change::Added => value!({ "kind": "added" }),
+        Change::Deleted => value!({ "kind": "deleted" }),
+        Change::Refused(reason) => value!({ "kind": "refused", "reasons": [reason] }),
+    }
 }

@@ -5,6 +5,7 @@ use axum::body::Body;
 use axum::response::Response;
 use http::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 use http::{HeaderMap, StatusCode};
+use kiln_value::{text, value};
 
 use crate::error::title;
 
@@ -53,7 +54,7 @@ fn page(headers: &HeaderMap, status: StatusCode, html: &str, plain: &str) -> Res
         ),
         Form::Json => (
             "application/json",
-            serde_json::json!({ "message": format!("{html}\n\n"), "code": line, "title": title }).to_string(),
+            text::json(&value!({ "message": (format!("{html}\n\n")), "code": (&line), "title": title })),
         ),
         Form::Plain => ("text/plain; charset=UTF-8", format!("{line}\n\n{plain}  ")),
     };

@@ -1,13 +1,12 @@
 //! The API against what was observed of the real service (reference/rest_api.json).
 
-mod support;
-
 use std::collections::BTreeMap;
 
 use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
-use support::{App, PROJECT};
+
+use crate::support::{App, PROJECT};
 
 #[derive(Deserialize)]
 struct Reference {
@@ -50,7 +49,7 @@ struct Route {
 }
 
 fn reference() -> Reference {
-    serde_json::from_str(include_str!("data/rest_api.json")).expect("the reference is JSON")
+    serde_json::from_str(include_str!("../data/rest_api.json")).expect("the reference is JSON")
 }
 
 fn method(name: &str) -> Method {
@@ -148,13 +147,14 @@ async fn versions() {
 async fn every_route_is_known() {
     let app = App::new().await;
     for route in reference().routes {
-        let path = route.path.replace("{tenant_id}", PROJECT).replace("{stack_name:arn\\x3A.*}", "arn:x");
-        let path = path.split('{').next().unwrap_or_default().to_owned()
-            + &path
-                .split('{')
-                .skip(1)
-                .map(|part| format!("x{}", part.split_once('}').map_or("", |(_, rest)| rest)))
-                .collect::<String>();
+        let parts = route.path.split('/').map(|part| match part.strip_prefix('{') {
+            None => part,
+            Some("tenant_id}") => PROJECT,
+            Some(rest) if rest.contains("arn") => "arn:x",
+            Some(rest) if rest.starts_with("path:") => "resources",
+            Some(_) => "x",
+        });
+        let path = parts.collect::<Vec<_>>().join("/");
         let answer = app.send(method(&route.method), &path, None, None).await;
         let is_page = answer.status == StatusCode::NOT_FOUND && answer.header("content-type").starts_with("text/");
         assert!(

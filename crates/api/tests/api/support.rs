@@ -18,10 +18,10 @@ use serde_json::Value;
 use tower::ServiceExt;
 
 /// The project of the user; the reference's observations were made in it too.
-pub const PROJECT: &str = "tenant1";
+pub(crate) const PROJECT: &str = "tenant1";
 
 /// A clock that stands still.
-pub struct Stopped;
+pub(crate) struct Stopped;
 
 #[async_trait]
 impl Clock for Stopped {
@@ -35,7 +35,7 @@ impl Clock for Stopped {
 }
 
 /// A user with roles in [`PROJECT`].
-pub fn user(roles: &[&str]) -> Caller {
+pub(crate) fn user(roles: &[&str]) -> Caller {
     Caller {
         user_id: "alice-id".into(),
         username: "alice".into(),
@@ -53,40 +53,40 @@ pub fn user(roles: &[&str]) -> Caller {
 }
 
 /// The API and the store below it.
-pub struct App {
+pub(crate) struct App {
     router: Router,
-    pub store: Arc<dyn Store>,
-    pub world: World,
+    pub(crate) api: Api,
+    pub(crate) store: Arc<dyn Store>,
 }
 
 /// An answer.
 #[derive(Debug)]
-pub struct Answer {
-    pub status: StatusCode,
-    pub headers: HeaderMap,
-    pub text: String,
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
 }
 
 impl Answer {
     /// The body as JSON.
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
 
     /// A header's text, or nothing.
-    pub fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 }
 
 impl App {
     /// A member of the project.
-    pub async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         Self::of(user(&["member", "reader"]), Options::default()).await
     }
 
     /// Anybody, with any options.
-    pub async fn of(caller: Caller, options: Options) -> Self {
+    pub(crate) async fn of(caller: Caller, options: Options) -> Self {
         let key = Secret::new("0123456789abcdef0123456789abcdef".to_owned());
         let store = SqlStore::open(kiln_store::Options::new("sqlite::memory:", key)).await.expect("a store");
         store.migrate().await.expect("a schema");
@@ -94,7 +94,7 @@ impl App {
     }
 
     /// The same store, another caller.
-    pub fn on(store: Arc<dyn Store>, caller: Caller, options: Options) -> Self {
+    pub(crate) fn on(store: Arc<dyn Store>, caller: Caller, options: Options) -> Self {
         let types = kiln_resource::shipped::types().expect("definitions");
         let catalog = Catalog::new(Registry::build(types, kiln_drivers::driver_for));
         let world = World {
@@ -106,15 +106,16 @@ impl App {
         };
         let parts = Parts {
             options,
-            world: world.clone(),
+            world,
             identity: Arc::new(Local::of(caller, Secret::new("{}".to_owned()))),
             policy: Arc::new(Policy::default()),
         };
-        Self { router: Api::new(parts).router(), store, world }
+        let api = Api::new(parts);
+        Self { router: api.router(), api, store }
     }
 
     /// Sends a request; `path` with its query.
-    pub async fn send(&self, method: Method, path: &str, accept: Option<&str>, body: Option<&str>) -> Answer {
+    pub(crate) async fn send(&self, method: Method, path: &str, accept: Option<&str>, body: Option<&str>) -> Answer {
         let mut request = Request::builder().method(method).uri(path).header("host", "localhost");
         if let Some(accept) = accept {
             request = request.header("accept", accept);
@@ -131,23 +132,23 @@ impl App {
     }
 
     /// GET.
-    pub async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         self.send(Method::GET, path, None, None).await
     }
 
     /// Any method with a JSON body.
-    pub async fn json(&self, method: Method, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn json(&self, method: Method, path: &str, body: &Value) -> Answer {
         self.send(method, path, None, Some(&body.to_string())).await
     }
 
     /// How many stacks there are, deleted ones too.
-    pub async fn stacks(&self) -> u64 {
+    pub(crate) async fn stacks(&self) -> u64 {
         let query = kiln_store::StackQuery { deleted: true, nested: true, ..kiln_store::StackQuery::default() };
         self.store.count_stacks(&query).await.expect("a count")
     }
 
     /// Makes a stack and gives the path of its address.
-    pub async fn create(&self, name: &str, template: Value) -> String {
+    pub(crate) async fn create(&self, name: &str, template: Value) -> String {
         let body = serde_json::json!({ "stack_name": name, "template": template });
         let answer = self.json(Method::POST, "/v1/tenant1/stacks", &body).await;
         assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
