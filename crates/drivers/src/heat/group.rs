@@ -200,6 +200,7 @@ mod tests {
         };
         assert_eq!(read("refs", &[]), Some(value!(["a", "b"])));
         assert_eq!(read("refs", &[1.into()]), Some("b".into()));
+        assert_eq!(read("refs", &[2.into()]), Some(Value::Null));
         assert_eq!(read("resource.2", &[]), Some("b".into()));
         assert_eq!(read("resource.0.value", &["k".into()]), Some(5.into()));
         assert_eq!(read("value", &[]), Some(value!(["x", "y"])));

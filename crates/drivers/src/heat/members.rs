@@ -1,6 +1,7 @@
 //! Attributes of groups of members, by way of the nested stack's outputs (semantics.md §15.1).
 
 use indexmap::IndexMap;
+use kiln_template::select;
 use kiln_value::{Map, Value, text, value};
 
 /// Attributes that are about a group; all others are lists of the members' attributes.
@@ -51,19 +52,11 @@ fn output_name(key: &str, path: &[Value]) -> String {
     parts.join(", ")
 }
 
-/// The part of a value at a path of keys and indexes.
-fn select(value: Value, path: &[Value]) -> Option<Value> {
-    path.iter().try_fold(value, |value, step| match step {
-        Value::Str(key) => value.get(key).cloned(),
-        index => value.at(usize::try_from(index.as_i64()?).ok()?).cloned(),
-    })
-}
-
-/// An attribute (name and path) from the outputs and the members' reference ids.
+/// An attribute (name and path) from the outputs and the members' reference ids. A path that leads nowhere gives null.
 pub(super) fn attribute(outputs: &Map, refs: &IndexMap<String, Value>, name: &str, path: &[Value]) -> Option<Value> {
     match name {
-        "refs" => select(refs.values().cloned().collect(), path),
-        "refs_map" => select(refs.iter().map(|(k, v)| (k.clone(), v.clone())).collect(), path),
+        "refs" => Some(select(refs.values().cloned().collect(), path)),
+        "refs_map" => Some(select(refs.iter().map(|(k, v)| (k.clone(), v.clone())).collect(), path)),
         // All attributes of all members: Heat refuses that, too.
         "attributes" if path.is_empty() => None,
         _ => match name.strip_prefix("resource.") {
@@ -71,7 +64,7 @@ pub(super) fn attribute(outputs: &Map, refs: &IndexMap<String, Value>, name: &st
             // The output for the whole path, else one for its beginning.
             _ => (0..=path.len()).rev().find_map(|end| {
                 let (front, rest) = path.split_at(end);
-                select(outputs.get(&output_name(name, front))?.clone(), rest)
+                Some(select(outputs.get(&output_name(name, front))?.clone(), rest))
             }),
         },
     }
