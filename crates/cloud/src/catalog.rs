@@ -1,5 +1,7 @@
 //! Where the services are.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use url::Url;
 
@@ -35,12 +37,12 @@ impl Interface {
     }
 }
 
-/// The services of a token.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// The services of a token. Cheap to clone: tokens of one project share it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
-pub struct Catalog(Vec<Service>);
+pub struct Catalog(Arc<Vec<Service>>);
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 struct Service {
     #[serde(rename = "type")]
     kind: String,
@@ -48,7 +50,7 @@ struct Service {
     endpoints: Vec<Endpoint>,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 struct Endpoint {
     interface: String,
     #[serde(default)]

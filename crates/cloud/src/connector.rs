@@ -1,6 +1,7 @@
 //! One cloud, many credentials.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use moka::future::Cache;
@@ -8,22 +9,25 @@ use sha2::{Digest, Sha256};
 
 use crate::credentials::Credentials;
 use crate::session::{Options, Session, Shared};
-use crate::stack_cloud::StackCloud;
+use crate::stack_cloud::{Memory, StackCloud};
 use crate::transport::Transport;
 
 /// Makes sessions for credentials and keeps those in use, so that all stacks of one owner share a token.
 #[derive(Clone)]
 pub struct Connector {
     shared: Arc<Shared>,
+    memory: Memory,
+    made: Arc<AtomicU64>,
     clouds: Cache<[u8; 32], Arc<StackCloud>>,
 }
 
 impl Connector {
     /// A connector to the cloud that the options name.
     pub fn new(transport: Arc<dyn Transport>, options: Options) -> Self {
+        let memory = Memory::new(options.finder_ttl);
         let shared = Arc::new(Shared::new(transport, options));
-        let clouds = Cache::builder().max_capacity(10_000).time_to_idle(Duration::from_hours(1)).build();
-        Self { shared, clouds }
+        let clouds = Cache::builder().max_capacity(2_000).time_to_idle(Duration::from_mins(15)).build();
+        Self { shared, memory, made: Arc::default(), clouds }
     }
 
     /// A session of its own.
@@ -34,7 +38,10 @@ impl Connector {
     /// The cloud as the holder of these credentials sees it; the same for the same credentials while in use.
     pub async fn cloud(&self, credentials: &Credentials) -> Arc<StackCloud> {
         let key = Sha256::digest(kiln_value::text::json_sorted(&credentials.expose())).into();
-        let make = async { Arc::new(StackCloud::new(self.session(credentials.clone()))) };
+        let make = async {
+            let number = self.made.fetch_add(1, Ordering::Relaxed);
+            Arc::new(StackCloud::new(self.session(credentials.clone()), self.memory.clone(), number))
+        };
         self.clouds.get_with(key, make).await
     }
 

@@ -1,6 +1,6 @@
 //! A session: credentials that become tokens, and requests that carry them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use tokio::sync::{Mutex, Semaphore};
 use tokio::time::Instant;
 use url::Url;
 
-use crate::catalog::{self, Interface, official_type};
+use crate::catalog::{self, Catalog, Interface, official_type};
 use crate::credentials::{Credentials, Scope};
 use crate::error::CloudError;
 use crate::retry::RetryPolicy;
@@ -68,18 +68,41 @@ pub(crate) struct Shared {
     transport: Arc<dyn Transport>,
     lanes: StdMutex<HashMap<String, Arc<Semaphore>>>,
     chance: StdMutex<SmallRng>,
+    catalogs: StdMutex<VecDeque<Catalog>>,
 }
+
+/// How many different catalogs are kept to be shared: they differ by project.
+const CATALOGS: usize = 64;
 
 impl Shared {
     pub(crate) fn new(transport: Arc<dyn Transport>, options: Options) -> Self {
         let chance = SmallRng::seed_from_u64(options.seed);
-        Self { options, transport, lanes: StdMutex::default(), chance: StdMutex::new(chance) }
+        Self {
+            options,
+            transport,
+            lanes: StdMutex::default(),
+            chance: StdMutex::new(chance),
+            catalogs: StdMutex::default(),
+        }
     }
 
     fn lane(&self, service: &str) -> Arc<Semaphore> {
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         let width = self.options.concurrency.max(1);
         lanes.entry(service.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(width))).clone()
+    }
+
+    /// The same catalog, in the place where others have it, too: a thousand tokens would hold a thousand copies.
+    fn shared_catalog(&self, catalog: Catalog) -> Catalog {
+        let mut known = self.catalogs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(same) = known.iter().find(|other| **other == catalog) {
+            return same.clone();
+        }
+        if known.len() >= CATALOGS {
+            known.pop_front();
+        }
+        known.push_back(catalog.clone());
+        catalog
     }
 
     fn chance(&self) -> f64 {
@@ -149,7 +172,9 @@ impl Session {
         if let Some(known) = current.as_ref().filter(|c| Instant::now() < c.renew_at) {
             return Ok(known.token.clone());
         }
-        let token = Arc::new(self.authenticate().await?);
+        let mut token = self.authenticate().await?;
+        token.info.catalog = self.inner.shared.shared_catalog(std::mem::take(&mut token.info.catalog));
+        let token = Arc::new(token);
         let life = token.info.expires_at.duration_since(token.info.issued_at);
         let life = Duration::try_from(life).unwrap_or_default();
         // A tenth of its life, at most five minutes, is left for requests under way.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_resource::{Cloud, Failure, FailureKind, Method, Request, Response};
@@ -15,17 +16,32 @@ use crate::session::Session;
 /// The cloud as the holder of one set of credentials sees it.
 pub struct StackCloud {
     session: Session,
-    found: Cache<(String, String), String>,
+    memory: Memory,
+    /// Tells its names from those of other credentials in the memory that all share.
+    number: u64,
+}
+
+/// What all clouds of one connector remember: one memory, since there may be a cloud for every stack.
+#[derive(Clone)]
+pub(crate) struct Memory {
+    found: Cache<(u64, String, String), String>,
     extensions: Cache<String, Arc<BTreeSet<String>>>,
 }
 
+impl Memory {
+    /// An empty memory that keeps the answers of finders for a time, and lists of extensions for ten times that.
+    pub(crate) fn new(ttl: Duration) -> Self {
+        Self {
+            found: Cache::builder().max_capacity(100_000).time_to_live(ttl).build(),
+            extensions: Cache::builder().max_capacity(100).time_to_live(ttl * 10).build(),
+        }
+    }
+}
+
 impl StackCloud {
-    /// A cloud through a session.
-    pub fn new(session: Session) -> Self {
-        let ttl = session.options().finder_ttl;
-        let found = Cache::builder().max_capacity(10_000).time_to_live(ttl).build();
-        let extensions = Cache::builder().max_capacity(100).time_to_live(ttl * 10).build();
-        Self { session, found, extensions }
+    /// A cloud through a session; no other has its number.
+    pub(crate) fn new(session: Session, memory: Memory, number: u64) -> Self {
+        Self { session, memory, number }
     }
 
     /// The session.
@@ -41,9 +57,9 @@ impl Cloud for StackCloud {
     }
 
     async fn find(&self, finder: &str, name_or_id: &str) -> Result<String, Failure> {
-        let key = (finder.to_owned(), name_or_id.to_owned());
+        let key = (self.number, finder.to_owned(), name_or_id.to_owned());
         let look_up = find::find(self, finder, name_or_id);
-        self.found.try_get_with(key, look_up).await.map_err(|failure| (*failure).clone())
+        self.memory.found.try_get_with(key, look_up).await.map_err(|failure| (*failure).clone())
     }
 
     async fn has_service(&self, service: &str) -> Result<bool, Failure> {
@@ -59,8 +75,12 @@ impl Cloud for StackCloud {
             let listed = response.body.get("extensions").and_then(|e| e.as_list()).unwrap_or_default();
             Ok::<_, Failure>(Arc::new(listed.iter().filter_map(|e| e.str_at("alias").map(str::to_owned)).collect()))
         };
-        let known: Arc<BTreeSet<String>> =
-            self.extensions.try_get_with(service.to_owned(), list).await.map_err(|failure| (*failure).clone())?;
+        let known: Arc<BTreeSet<String>> = self
+            .memory
+            .extensions
+            .try_get_with(service.to_owned(), list)
+            .await
+            .map_err(|failure| (*failure).clone())?;
         Ok(known.contains(alias))
     }
 
