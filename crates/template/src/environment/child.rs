@@ -20,13 +20,11 @@ impl Environment {
         without: Option<&str>,
         resource_name: Option<&str>,
     ) -> Result<Self, Diagnostic> {
-        let mut child = Self {
-            parameters: Map::new(),
-            parameter_defaults: self.parameter_defaults.clone(),
-            encrypted_param_names: Vec::new(),
-            registry: self.registry.clone(),
-            event_sinks: self.event_sinks.clone(),
-        };
+        // As Heat does, by way of what the environment shows: what was remembered of wildcards becomes plain aliases.
+        let mut shown = self.to_value();
+        let sections = shown.as_map_mut().map(std::mem::take).unwrap_or_default();
+        let mut child = Self::from_sections(&sections)?;
+        child.parameters = Map::new();
         match given {
             None => {}
             Some(given) if SECTIONS.iter().any(|section| given.contains_key(*section)) => child.load(given)?,

@@ -1,5 +1,6 @@
 //! Which implementation a resource type has.
 
+use std::cell::RefCell;
 use std::cmp::Reverse;
 
 use kiln_value::{Diagnostic, Value};
@@ -26,8 +27,6 @@ pub struct Found {
     pub resolved: Resolved,
     /// Whether the user's environment said so; templates of it may not be read from `file:` URLs.
     pub user: bool,
-    /// What the environment is to remember, see [`Environment::resolve`].
-    remember: Option<(String, Entry)>,
 }
 
 /// What may decide: an entry of the user's or the service's registry, or the type itself.
@@ -84,11 +83,14 @@ fn not_found(resource_type: &str) -> Diagnostic {
     Diagnostic::new("EntityNotFound", message)
 }
 
-/// One lookup: of the user's registry on top of the service's, or of the service's alone.
+/// A lookup in the user's registry on top of the service's, or in the service's alone.
+#[derive(Clone, Copy)]
 struct Lookup<'a> {
     user: Option<&'a Registry>,
     globals: &'a Globals,
     resource_name: Option<&'a str>,
+    /// What the environment is to remember, see [`Environment::resolve`].
+    remembered: &'a RefCell<Vec<(String, Entry)>>,
 }
 
 impl Lookup<'_> {
@@ -97,15 +99,16 @@ impl Lookup<'_> {
             let message = format!("The resource type {resource_type} is an alias of itself.");
             return Err(Diagnostic::new("StackValidationFailed", message));
         }
-        if self.user.is_some() && is_template(resource_type) {
-            let entry = Entry::new(vec![resource_type.to_owned()], resource_type);
-            let resolved = Resolved::Template(resource_type.to_owned());
-            return Ok(Found { resolved, user: true, remember: Some((resource_type.to_owned(), entry)) });
+        // The name of a template is a type without being registered; only the user may name one.
+        let named = Entry::new(vec![resource_type.to_owned()], resource_type);
+        let named = (self.user.is_some() && is_template(resource_type)).then_some(named);
+        if let Some(entry) = &named {
+            self.remember(resource_type, entry);
         }
         let user = self.user.map(|user| user.entries(resource_type, self.resource_name)).unwrap_or_default();
         let global = self.globals.registry.entries(resource_type, self.resource_name);
         let own = self.globals.has_type(resource_type).then_some(Candidate::Type);
-        let mut candidates: Vec<Candidate<'_>> = user.into_iter().map(Candidate::User).collect();
+        let mut candidates: Vec<Candidate<'_>> = named.iter().chain(user).map(Candidate::User).collect();
         candidates.extend(global.into_iter().map(Candidate::Global).chain(own));
         candidates.sort_by(|a, b| a.rank(resource_type).cmp(&b.rank(resource_type)));
         for candidate in candidates {
@@ -121,14 +124,14 @@ impl Lookup<'_> {
         let (entry, user) = match candidate {
             Candidate::Type => {
                 let resolved = Resolved::Type(resource_type.to_owned());
-                return Ok(Found { resolved, user: false, remember: None });
+                return Ok(Found { resolved, user: false });
             }
             Candidate::User(entry) => (entry, true),
             Candidate::Global(entry) => (entry, false),
         };
         let next = match entry.kind {
             EntryKind::Template => {
-                return Ok(Found { resolved: Resolved::Template(entry.value.clone()), user, remember: None });
+                return Ok(Found { resolved: Resolved::Template(entry.value.clone()), user });
             }
             EntryKind::Alias => entry.value.clone(),
             EntryKind::Wildcard => match (entry.value.strip_suffix('*'), entry.name().strip_suffix('*')) {
@@ -137,12 +140,16 @@ impl Lookup<'_> {
             },
         };
         // An alias of the service leads on among the service's own.
-        let lookup = Lookup { user: if user { self.user } else { None }, ..*self };
-        let mut found = lookup.find(&next, aliases + 1)?;
+        let lookup = Lookup { user: self.user.filter(|_| user), ..*self };
+        let found = lookup.find(&next, aliases + 1)?;
         if self.user.is_some() && !found.user {
-            found.remember = Some((resource_type.to_owned(), (*entry).clone()));
+            self.remember(resource_type, entry);
         }
         Ok(found)
+    }
+
+    fn remember(&self, resource_type: &str, entry: &Entry) {
+        self.remembered.borrow_mut().push((resource_type.to_owned(), entry.clone()));
     }
 }
 
@@ -156,7 +163,17 @@ impl Environment {
         resource_type: &str,
         resource_name: Option<&str>,
     ) -> Result<Found, Diagnostic> {
-        Lookup { user: Some(&self.registry), globals, resource_name }.find(resource_type, 0)
+        self.lookup_remembering(globals, resource_type, resource_name, &RefCell::default())
+    }
+
+    fn lookup_remembering(
+        &self,
+        globals: &Globals,
+        resource_type: &str,
+        resource_name: Option<&str>,
+        remembered: &RefCell<Vec<(String, Entry)>>,
+    ) -> Result<Found, Diagnostic> {
+        Lookup { user: Some(&self.registry), globals, resource_name, remembered }.find(resource_type, 0)
     }
 
     /// As [`Environment::lookup`], and remembers as Heat does: templates named as types and aliases that were followed
@@ -169,11 +186,13 @@ impl Environment {
         resource_type: &str,
         resource_name: Option<&str>,
     ) -> Result<Found, Diagnostic> {
-        let mut found = self.lookup(globals, resource_type, resource_name)?;
-        if let Some((name, entry)) = found.remember.take() {
-            self.registry.root.insert(name, Node::Entry(entry));
+        let remembered = RefCell::default();
+        let found = self.lookup_remembering(globals, resource_type, resource_name, &remembered);
+        if found.as_ref().err().is_none_or(|error| error.class == "EntityNotFound") {
+            let remembered = remembered.into_inner().into_iter();
+            self.registry.root.extend(remembered.map(|(name, entry)| (name, Node::Entry(entry))));
         }
-        Ok(found)
+        found
     }
 
     /// What implements the type that a template gives a resource, whatever it wrote there.

@@ -43,7 +43,7 @@ pub fn merge(
                 ("parameters" | "parameter_defaults", Value::Map(new)) => {
                     merging.parameters(old, new, &of_file, name)?
                 }
-                (_, new) => merge_maps(old, new, Strategy::Merge)?,
+                (_, new) => merge_maps(old, new, false)?,
             };
             sections.insert(section, merged);
         }
@@ -65,31 +65,15 @@ fn all_schemata(template: &Template, files: &Files) -> Result<IndexMap<String, P
     Ok(schemata)
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Strategy {
-    Overwrite,
-    Merge,
-    DeepMerge,
-}
-
-impl Strategy {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Overwrite => "overwrite",
-            Self::Merge => "merge",
-            Self::DeepMerge => "deep_merge",
-        }
-    }
-
-    fn named(value: &Value) -> Option<Self> {
-        [Self::Overwrite, Self::Merge, Self::DeepMerge].into_iter().find(|s| value.as_str() == Some(s.name()))
-    }
-}
+/// How values are put together; any other word means that the later one wins.
+const MERGE: &str = "merge";
+const DEEP_MERGE: &str = "deep_merge";
+const OVERWRITE: &str = "overwrite";
 
 struct Merging<'a> {
     schemata: &'a IndexMap<String, ParameterSchema>,
-    /// What was decided for each parameter that was met, over all files.
-    strategies: BTreeMap<String, Strategy>,
+    /// What was decided for each parameter that was met, over all files: a word as it was written.
+    strategies: BTreeMap<String, String>,
 }
 
 impl Merging<'_> {
@@ -98,13 +82,11 @@ impl Merging<'_> {
             if !self.schemata.contains_key(name) || value.is_null() {
                 continue;
             }
-            let strategy = strategy(of_file, name, self.strategies.get(name).copied())?;
-            let decided = *self.strategies.entry(name.clone()).or_insert(strategy);
-            if decided != strategy {
-                let message = format!(
-                    "Conflicting merge strategy '{}' for parameter '{name}' in file '{file}'.",
-                    strategy.name()
-                );
+            let strategy = strategy(of_file, name, self.strategies.get(name))?;
+            let decided = self.strategies.entry(name.clone()).or_insert_with(|| strategy.clone());
+            if *decided != strategy {
+                let message =
+                    format!("Conflicting merge strategy '{strategy}' for parameter '{name}' in file '{file}'.");
                 return Err(Diagnostic::new("ConflictingMergeStrategyForParam", message));
             }
         }
@@ -114,9 +96,11 @@ impl Merging<'_> {
         }
         for (name, value) in new {
             let Some(schema) = self.schemata.get(&name).filter(|_| !value.is_null()) else { continue };
-            let merged = match self.strategies.get(&name) {
-                None | Some(Strategy::Overwrite) => value,
-                Some(strategy) => merge_parameter(old.get(&name).cloned(), value, schema, &name, *strategy)?,
+            let merged = match self.strategies.get(&name).map(String::as_str) {
+                Some(strategy @ (MERGE | DEEP_MERGE)) => {
+                    merge_parameter(old.get(&name).cloned(), value, schema, &name, strategy == DEEP_MERGE)?
+                }
+                _ => value,
             };
             old.insert(name, merged);
         }
@@ -124,19 +108,21 @@ impl Merging<'_> {
     }
 }
 
-/// The strategy that a file has for a parameter: its own, else what was decided before, else the file's default.
-fn strategy(of_file: &Value, name: &str, decided: Option<Strategy>) -> Result<Strategy, Diagnostic> {
+/// The strategy that a file has for a parameter: its own, else what was decided before, else the file's default. In
+/// place of a word that is no strategy stands the default, whatever that is.
+fn strategy(of_file: &Value, name: &str, decided: Option<&String>) -> Result<String, Diagnostic> {
     let strategies = match of_file {
-        Value::Null => return Ok(Strategy::Overwrite),
+        Value::Null => return Ok(OVERWRITE.to_owned()),
         Value::Map(strategies) => strategies,
         other => return Err(no_attribute(other, "get")),
     };
-    // A word that is no strategy stands for none.
-    let default = strategies.get("default").and_then(Strategy::named).unwrap_or(Strategy::Overwrite);
-    Ok(match strategies.get(name) {
-        Some(own) => Strategy::named(own).unwrap_or(default),
-        None => decided.unwrap_or(default),
-    })
+    let default = || strategies.get("default").map_or_else(|| OVERWRITE.to_owned(), text::str);
+    let wanted = match (strategies.get(name), decided) {
+        (Some(own), _) => text::str(own),
+        (None, Some(decided)) => decided.clone(),
+        (None, None) => return Ok(default()),
+    };
+    Ok(if [OVERWRITE, MERGE, DEEP_MERGE].contains(&wanted.as_str()) { wanted } else { default() })
 }
 
 fn merge_parameter(
@@ -144,18 +130,18 @@ fn merge_parameter(
     new: Value,
     schema: &ParameterSchema,
     name: &str,
-    strategy: Strategy,
+    deep: bool,
 ) -> Result<Value, Diagnostic> {
     let data_type = schema.typed.data_type;
     let new = match (data_type, new) {
         (DataType::Map, Value::Str(text)) if !text.is_empty() => {
             kiln_yaml::json::parse(&text).map_err(|error| invalid(&error.to_string()))?
         }
-        (DataType::Map, new) | (_, new @ (Value::Str(_) | Value::List(_) | Value::Map(_))) => new,
+        (DataType::Map, new) | (_, new @ (Value::Str(_) | Value::List(_))) => new,
         _ => return Err(invalid("")),
     };
     match data_type {
-        DataType::Map => merge_maps(old.unwrap_or_else(|| Value::Map(Map::new())), new, strategy),
+        DataType::Map => merge_maps(old.unwrap_or_else(|| Value::Map(Map::new())), new, deep),
         DataType::List => merge_lists(old, new),
         DataType::String => joined(old.unwrap_or_else(|| "".into()), new, ""),
         DataType::Number => sum(old.unwrap_or(Value::Int(0)), new),
@@ -178,7 +164,7 @@ fn merge_lists(old: Option<Value>, new: Value) -> Result<Value, Diagnostic> {
     }
 }
 
-fn merge_maps(old: Value, new: Value, strategy: Strategy) -> Result<Value, Diagnostic> {
+fn merge_maps(old: Value, new: Value, deep: bool) -> Result<Value, Diagnostic> {
     if !old.is_truthy() {
         return Ok(new);
     }
@@ -198,13 +184,13 @@ fn merge_maps(old: Value, new: Value, strategy: Strategy) -> Result<Value, Diagn
         }
     };
     for (key, value) in new {
-        let merged = match (strategy, value) {
+        let merged = match (deep, value) {
             (_, Value::Null) => continue,
-            (Strategy::DeepMerge, value) => {
+            (true, value) => {
                 let former = old.get(&key).cloned();
                 match value {
                     Value::Map(_) => match former.filter(Value::is_truthy) {
-                        Some(former) => merge_maps(former, value, strategy)?,
+                        Some(former) => merge_maps(former, value, deep)?,
                         None => value,
                     },
                     Value::List(_) => merge_lists(former, value)?,
@@ -212,7 +198,7 @@ fn merge_maps(old: Value, new: Value, strategy: Strategy) -> Result<Value, Diagn
                     value => value,
                 }
             }
-            (_, value) => value,
+            (false, value) => value,
         };
         old.insert(key, merged);
     }
