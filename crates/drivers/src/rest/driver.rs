@@ -5,13 +5,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use kiln_resource::rest::{Adopt, Ready};
 use kiln_resource::{
-    Change, Context, Driver, Facts, Failure, FailureKind, Method, Operation, Request, ResourceType, Rest, Sibling, Step,
+    Change, Context, Driver, Facts, Failure, FailureKind, Method, Operation, Request, ResourceType, Rest, Sibling,
+    Step, Wire,
 };
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use super::body;
 use super::shape::{Edit, Plain, Shape};
-use crate::path;
+use crate::{path, validation};
 
 /// Serves a type whose object is made by POST to a collection, as the `rest` part of its definition says
 /// (docs/resource-types.md).
@@ -38,7 +39,8 @@ impl RestDriver {
         let rest = resource_type.rest.clone()?;
         // Every object of Neutron has a description, whether or not Heat's type shows it.
         let is_network = resource_type.service.iter().any(|s| s == "network");
-        let mark = is_network.then_some("description");
+        let is_described = is_network || resource_type.properties.contains_key("description");
+        let mark = is_described.then_some("description");
         Some(Self { resource_type: resource_type.clone(), rest, shape: Box::new(shape), mark })
     }
 
@@ -102,7 +104,7 @@ impl RestDriver {
         }
         let key = match &self.rest.adopt {
             Adopt::Mark(property) => self.wire_name(property),
-            Adopt::Name | Adopt::Never => self.mark?,
+            Adopt::Name | Adopt::Never => self.wire_name(self.mark?),
             Adopt::Match(_) => return None,
         };
         body.get(key).is_none_or(|v| v.is_null() || v.as_str() == Some("")).then_some(key)
@@ -110,7 +112,7 @@ impl RestDriver {
 
     fn wire_name<'a>(&'a self, property: &'a str) -> &'a str {
         match self.resource_type.properties.get(property).map(|schema| &schema.wire) {
-            Some(kiln_resource::Wire::As(name)) => name,
+            Some(Wire::As(name)) => name,
             _ => property,
         }
     }
@@ -269,6 +271,20 @@ impl RestDriver {
         Ok(found.into_iter().find(|object| object.str_at(key) == Some(cx.facts.token.as_str())))
     }
 
+    /// Entries that are put beside the properties may not take their place, nor say who owns the object.
+    fn check_merged(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        let properties = &self.resource_type.properties;
+        for (name, _) in properties.iter().filter(|(_, schema)| schema.wire == Wire::Merged) {
+            let keys = facts.property(name).as_map().into_iter().flat_map(Map::keys).map(String::as_str);
+            let is_banned = |key: &&str| properties.contains_key(*key) || matches!(*key, "shared" | "tenant_id");
+            let banned: Vec<&str> = keys.filter(is_banned).collect();
+            if !banned.is_empty() {
+                return Err(validation::failed(format!("{} not allowed in {name}", banned.join(", "))));
+            }
+        }
+        Ok(())
+    }
+
     /// The object of the given name, where the type can tell that it is the one.
     async fn find_by_likeness(&self, cx: &Context<'_>, body: &Map) -> Result<Option<Value>, Failure> {
         let Some(name) = body.get(&self.rest.id).and_then(Value::as_str) else { return Ok(None) };
@@ -392,6 +408,7 @@ impl Driver for RestDriver {
     }
 
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        self.check_merged(facts)?;
         self.shape.validate(facts)
     }
 

@@ -140,6 +140,17 @@ async fn keys_groups_and_images() {
     ground.assert_clean();
 }
 
+#[tokio::test]
+async fn projects() {
+    let ground = Ground::simulated().await;
+    for given in [value!({}), value!({"name": "given"})] {
+        let project = ground.admin_resource("OS::Keystone::Project", "project");
+        let mut project = create_through(&ground, Service::Identity, "/projects", project, given).await;
+        project.delete().await;
+    }
+    ground.assert_clean();
+}
+
 /// A foreign object of the same name is never taken for the own one.
 #[tokio::test]
 async fn what_others_made_is_left_alone() {

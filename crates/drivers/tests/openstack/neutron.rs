@@ -209,6 +209,10 @@ async fn refusals(ground: &Ground) {
     let unknown = port.create(value!({"network": "kiln-no-such-network"})).await.unwrap_err();
     assert_eq!(unknown.to_string(), "NotFound: Unable to find network with name or id 'kiln-no-such-network'");
 
+    let mut net = ground.resource("OS::Neutron::Net", "net");
+    net.give(value!({"value_specs": {"description": "d", "shared": true}})).await.unwrap();
+    assert_eq!(net.validate().unwrap_err().message, "shared not allowed in value_specs");
+
     let (mut net, mut subnet) = network(ground, "10.76.0.0/24").await;
     let given = value!({"network": net.id(), "fixed_ips": [{"ip_address": "10.99.0.1"}]});
     let wrong = ground.resource("OS::Neutron::Port", "port").create(given).await.unwrap_err();
