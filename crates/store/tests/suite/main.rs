@@ -1,4 +1,5 @@
 //! The use cases of the store, on every database.
+#![expect(clippy::unwrap_used, reason = "a test ends where it fails")]
 #![expect(clippy::disallowed_methods, reason = "ids of their own keep tests apart; leases run by the real clock")]
 
 mod bed;
