@@ -41,9 +41,7 @@ fn hidden_names(template: Value, files: &Files) -> Result<BTreeSet<String>, ApiE
     };
     let mut names: BTreeSet<String> = hidden(&Template::from_value(template)?).into_iter().collect();
     for (name, text) in &files.0 {
-        if !name.ends_with(".yaml") && !name.ends_with(".template") {
-            continue;
-        }
+        // What is no template is some other file.
         let nested = source::parse(text, name, usize::MAX).ok();
         let nested = nested.and_then(|document| Template::from_value(document.value).ok());
         names.extend(nested.iter().flat_map(hidden));

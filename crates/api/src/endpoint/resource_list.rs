@@ -63,10 +63,8 @@ fn collect<'a>(
     async move {
         let world = &call.api.world;
         let shelf = Shelf::new(&*world.store, View::of(world, stack).await?).await?;
-        let nested: Vec<Stack> = match depth > 0 {
-            true => shelf.rows().iter().filter_map(|row| shelf.nested(row)).cloned().collect(),
-            false => Vec::new(),
-        };
+        let deeper = shelf.rows().iter().filter(|_| depth > 0);
+        let nested: Vec<Stack> = deeper.filter_map(|row| shelf.nested(row)).cloned().collect();
         shelves.push(shelf);
         for stack in nested {
             collect(call, stack, depth - 1, shelves).await?;

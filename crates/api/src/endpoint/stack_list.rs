@@ -48,10 +48,8 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
         stacks = call.api.world.store.stacks(&StackQuery { limit: page, ..query.clone() }).await?;
         stacks.retain(|stack| rare.iter().all(|(look, wanted)| wanted.contains(&look(stack))));
         if with_count {
-            count = match rare.is_empty() {
-                true => call.api.world.store.count_stacks(&query).await?,
-                false => stacks.len() as u64,
-            };
+            let here = stacks.len() as u64;
+            count = if rare.is_empty() { call.api.world.store.count_stacks(&query).await? } else { here };
         }
         if let Some(limit) = limit.and_then(|limit| usize::try_from(limit).ok()) {
             stacks.truncate(limit);

@@ -173,8 +173,8 @@ fn capture(pattern: &'static str, path: &str) -> Option<PathParams> {
 mod tests {
     use super::*;
 
-    fn endpoint(method: Method, path: &str) -> Option<Endpoint> {
-        match find(&method, path) {
+    fn endpoint(method: &Method, path: &str) -> Option<Endpoint> {
+        match find(method, path) {
             Match::Found(endpoint, _) => Some(endpoint),
             _ => None,
         }
@@ -185,11 +185,11 @@ mod tests {
         for path in
             ["/t/stacks/name", "/t/stacks/preview", "/t/stacks/arn:openstack:heat::t:stacks/n/i", "/t/stacks/n/files"]
         {
-            assert_eq!(endpoint(Method::GET, path), Some(Endpoint::Lookup), "{path}");
+            assert_eq!(endpoint(&Method::GET, path), Some(Endpoint::Lookup), "{path}");
         }
-        assert_eq!(endpoint(Method::GET, "/t/stacks/detail"), Some(Endpoint::DetailStacks));
-        assert_eq!(endpoint(Method::DELETE, "/t/stacks/detail"), Some(Endpoint::Lookup));
-        assert_eq!(endpoint(Method::POST, "/t/stacks/preview"), Some(Endpoint::PreviewStack));
+        assert_eq!(endpoint(&Method::GET, "/t/stacks/detail"), Some(Endpoint::DetailStacks));
+        assert_eq!(endpoint(&Method::DELETE, "/t/stacks/detail"), Some(Endpoint::Lookup));
+        assert_eq!(endpoint(&Method::POST, "/t/stacks/preview"), Some(Endpoint::PreviewStack));
         assert_eq!(
             find(&Method::POST, "/t/stacks/n/files"),
             Match::Method([Method::GET, Method::PUT, Method::PATCH, Method::DELETE].to_vec())

@@ -81,7 +81,7 @@ async fn what_is_wrong_is_said_and_leaves_nothing() {
     let mut bomb = "heat_template_version: 2018-08-31\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for n in 1..12 {
         let before = format!("*a{}", n - 1);
-        bomb += &format!("a{n}: &a{n} [{}]\n", vec![before; 10].join(", "));
+        bomb = format!("{bomb}a{n}: &a{n} [{}]\n", vec![before; 10].join(", "));
     }
     let big = format!("heat_template_version: 2018-08-31\ndescription: {}\n", "x".repeat(600_000));
     let cases = [

@@ -30,7 +30,7 @@ impl Clock for Stopped {
     }
 
     async fn sleep(&self, _: std::time::Duration) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 
