@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use kiln_value::{Diagnostic, Value};
 
@@ -89,8 +90,17 @@ struct Lookup<'a> {
     user: Option<&'a Registry>,
     globals: &'a Globals,
     resource_name: Option<&'a str>,
+    notes: &'a Notes,
+}
+
+/// What comes to light during a lookup.
+#[derive(Default)]
+struct Notes {
     /// What the environment is to remember, see [`Environment::resolve`].
-    remembered: &'a RefCell<Vec<(String, Entry)>>,
+    remembered: RefCell<Vec<(String, Entry)>>,
+    /// Types that nothing implements, in the user's registry or the service's alone: where several aliases lead to the
+    /// same type at every step, asking again each time would never end.
+    missing: RefCell<BTreeSet<(bool, String)>>,
 }
 
 impl Lookup<'_> {
@@ -98,6 +108,10 @@ impl Lookup<'_> {
         if aliases > MAX_ALIASES {
             let message = format!("The resource type {resource_type} is an alias of itself.");
             return Err(Diagnostic::new("StackValidationFailed", message));
+        }
+        let place = (self.user.is_some(), resource_type.to_owned());
+        if self.notes.missing.borrow().contains(&place) {
+            return Err(not_found(resource_type));
         }
         // The name of a template is a type without being registered; only the user may name one.
         let named = Entry::new(vec![resource_type.to_owned()], resource_type);
@@ -117,6 +131,7 @@ impl Lookup<'_> {
                 decided => return decided,
             }
         }
+        self.notes.missing.borrow_mut().insert(place);
         Err(not_found(resource_type))
     }
 
@@ -149,7 +164,7 @@ impl Lookup<'_> {
     }
 
     fn remember(&self, resource_type: &str, entry: &Entry) {
-        self.remembered.borrow_mut().push((resource_type.to_owned(), entry.clone()));
+        self.notes.remembered.borrow_mut().push((resource_type.to_owned(), entry.clone()));
     }
 }
 
@@ -163,17 +178,17 @@ impl Environment {
         resource_type: &str,
         resource_name: Option<&str>,
     ) -> Result<Found, Diagnostic> {
-        self.lookup_remembering(globals, resource_type, resource_name, &RefCell::default())
+        self.lookup_noting(globals, resource_type, resource_name, &Notes::default())
     }
 
-    fn lookup_remembering(
+    fn lookup_noting(
         &self,
         globals: &Globals,
         resource_type: &str,
         resource_name: Option<&str>,
-        remembered: &RefCell<Vec<(String, Entry)>>,
+        notes: &Notes,
     ) -> Result<Found, Diagnostic> {
-        Lookup { user: Some(&self.registry), globals, resource_name, remembered }.find(resource_type, 0)
+        Lookup { user: Some(&self.registry), globals, resource_name, notes }.find(resource_type, 0)
     }
 
     /// As [`Environment::lookup`], and remembers as Heat does: templates named as types and aliases that were followed
@@ -186,10 +201,10 @@ impl Environment {
         resource_type: &str,
         resource_name: Option<&str>,
     ) -> Result<Found, Diagnostic> {
-        let remembered = RefCell::default();
-        let found = self.lookup_remembering(globals, resource_type, resource_name, &remembered);
+        let notes = Notes::default();
+        let found = self.lookup_noting(globals, resource_type, resource_name, &notes);
         if found.as_ref().err().is_none_or(|error| error.class == "EntityNotFound") {
-            let remembered = remembered.into_inner().into_iter();
+            let remembered = notes.remembered.into_inner().into_iter();
             self.registry.root.extend(remembered.map(|(name, entry)| (name, Node::Entry(entry))));
         }
         found

@@ -31,6 +31,15 @@ fn an_alias_of_itself_ends() {
 }
 
 #[test]
+fn many_ways_to_nothing_end_soon() {
+    let both = |i: i32| {
+        [(format!("t{i}"), Value::from(format!("t{}", i + 1))), (format!("t{i}*"), format!("t{}", i + 1).into())]
+    };
+    let user = environment(&value!({"resource_registry": ((10..70).flat_map(both).collect::<Value>())}));
+    assert_eq!(user.lookup(&globals(), "t10", None).unwrap_err().class, "EntityNotFound");
+}
+
+#[test]
 fn types_that_templates_write() {
     let plain = Environment::default();
     for (written, message) in [
