@@ -129,8 +129,11 @@ impl Gathering<'_> {
             }
             let Reference { url, named_in } = reference;
             let content = self.source.read_reference(&url, &named_in).await;
-            let content =
-                content.map_err(|reason| InputError::Reference { url: url.clone(), named_in: named_in.clone(), reason })?;
+            let content = content.map_err(|reason| InputError::Reference {
+                url: url.clone(),
+                named_in: named_in.clone(),
+                reason,
+            })?;
             let mut content = text_of(content);
             if let Ok((mut template, _)) = document::template(&content) {
                 absolute_in_template(&mut template, &url, &address::base_of(&url), &mut waiting);
@@ -165,7 +168,8 @@ fn absolute_in_template(value: &mut Value, document: &str, base: &str, found: &m
 fn refers(key: &str, name: &str) -> bool {
     match key {
         "get_file" => true,
-        "type" => name.ends_with(".yaml") || name.ends_with(".template"),
+        // As the reference client asks: only these two, in lower case.
+        "type" => [".yaml", ".template"].iter().any(|ending| name.ends_with(ending)),
         _ => false,
     }
 }
@@ -249,11 +253,7 @@ fn collect<'a>(given: impl IntoIterator<Item = &'a str>) -> Result<Map, InputErr
 }
 
 /// Parameters whose values are the contents of files, from `key=file` texts relative to the template.
-pub async fn file_parameters(
-    source: &Source,
-    given: &[String],
-    template: Option<&str>,
-) -> Result<Map, InputError> {
+pub async fn file_parameters(source: &Source, given: &[String], template: Option<&str>) -> Result<Map, InputError> {
     let from = template.map(address::url_of).unwrap_or_default();
     let base = if from.is_empty() { address::with_slash(address::url_of(".")) } else { address::base_of(&from) };
     let mut parameters = Map::new();

@@ -12,7 +12,7 @@ use url::Url;
 use crate::{Access, Error, Refusal};
 
 /// How long the service may take to answer.
-const TIMEOUT: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_mins(10);
 /// Redirects that are followed: a name leads to the stack's own URL, more than a few is a loop.
 const REDIRECTS: usize = 4;
 
@@ -55,7 +55,7 @@ impl Client {
         if response.status == StatusCode::UNAUTHORIZED && self.access.token(true).await?.is_some() {
             response = self.send(&method, url.clone(), body, false).await?;
         }
-        read(response)
+        read(&response)
     }
 
     async fn url(&self, path: &str, query: &Query) -> Result<Url, Error> {
@@ -114,7 +114,7 @@ fn bad_redirect(location: &str) -> Error {
     Error::Answer(format!("The service redirects to {location}, which is not its own address"))
 }
 
-fn read(response: HttpResponse) -> Result<Value, Error> {
+fn read(response: &HttpResponse) -> Result<Value, Error> {
     let status = response.status;
     if !status.is_success() {
         return Err(Error::Refused(Refusal::read(status.as_u16(), &response.body)));

@@ -46,7 +46,8 @@ fn read(value: &Value, text: &str) -> Path {
             (value, rest) = (item, after.strip_prefix('.').unwrap_or(after));
             continue;
         }
-        let leads = |key: &str| rest.strip_prefix(key).is_some_and(|after| after.is_empty() || after.starts_with(['.', '[']));
+        let leads =
+            |key: &str| rest.strip_prefix(key).is_some_and(|after| after.is_empty() || after.starts_with(['.', '[']));
         let entries = value.as_map().into_iter().flatten();
         let Some((key, inner)) = entries.filter(|(key, _)| leads(key)).max_by_key(|(key, _)| key.len()) else { break };
         path = path.key(key.as_str());
@@ -59,6 +60,15 @@ fn read(value: &Value, text: &str) -> Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_a_whole_template() {
+        let text =
+            "heat_template_version: 2018-08-31\nresources:\n  a: {type: X, depends_on: b}\noutputs:\n  w: {value: 1}\n";
+        let document = kiln_yaml::parse(text.trim_end()).unwrap();
+        let origin = Origin { url: String::new(), text: text.to_owned(), spans: document.spans };
+        assert_eq!(origin.find(&document.value, "resources.a.type"), Some(51..55));
+    }
 
     #[test]
     fn parts_are_found_in_the_text() {

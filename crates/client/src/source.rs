@@ -107,6 +107,6 @@ mod tests {
         assert_eq!(text_of(b"plain\n".to_vec()), "plain\n");
         let long = text_of(vec![0xff; 60]);
         assert_eq!(long.lines().map(str::len).collect::<Vec<_>>(), [76, 4]);
-        assert!(long.ends_with("\n"));
+        assert!(long.ends_with('\n'));
     }
 }

@@ -93,6 +93,7 @@ impl StackAction {
 
 /// Which stacks to list, with the names of Heat's query parameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a query parameter of its own")]
 pub struct StackFilter {
     /// At most so many, over all pages.
     pub limit: Option<u64>,

@@ -24,7 +24,8 @@ impl StoredClouds {
     }
 
     async fn stored(&self, id: CredentialsId) -> Result<Secret<String>, Failure> {
-        let unreadable = |error: kiln_store::Error| Failure::new(FailureKind::Unavailable, "InternalError", error.to_string());
+        let unreadable =
+            |error: kiln_store::Error| Failure::new(FailureKind::Unavailable, "InternalError", error.to_string());
         self.store.credentials(id).await.map_err(unreadable)
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use kiln_client::{Access, Client, Error, Fixed, Source};
 use kiln_cloud::{CloudConfig, ConfigError, Connector, Credentials, Session, SharedClient, TlsOptions, Transport};
+use kiln_engine::Chance;
 use kiln_value::Secret;
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
@@ -59,9 +60,9 @@ impl Connection {
     }
 
     fn remote(global: &Global) -> Outcome<Self> {
-        let config = cloud_config(&global.cloud).map_err(no_cloud)?;
+        let config = cloud_config(&global.cloud).map_err(|error| no_cloud(&error))?;
         let transport = transport(&config.tls)?;
-        let connector = Connector::new(Arc::clone(&transport), config.options().map_err(no_cloud)?);
+        let connector = Connector::new(Arc::clone(&transport), config.options().map_err(|error| no_cloud(&error))?);
         let access = CloudAccess::new(connector, config.credentials);
         let source = Source::with_web(Arc::clone(&transport), global.allow_remote);
         Ok(Self { client: Client::new(transport, Arc::new(access)), source, local: None })
@@ -95,12 +96,14 @@ fn cloud_config(args: &CloudArgs) -> Result<CloudConfig, ConfigError> {
     CloudConfig::load(cloud, &env)
 }
 
-fn no_cloud(error: ConfigError) -> Failure {
+fn no_cloud(error: &ConfigError) -> Failure {
     let failure = Failure::new(error.to_string());
-    match &error {
+    match error {
         ConfigError::UnknownCloud { name, known } => match nearest(name, known.iter().map(String::as_str)) {
             Some(near) => failure.hint(format!("did you mean {near}?")),
-            None if known.is_empty() => failure.hint("there is no clouds.yaml here, in ~/.config/openstack or in /etc/openstack"),
+            None if known.is_empty() => {
+                failure.hint("there is no clouds.yaml here, in ~/.config/openstack or in /etc/openstack")
+            }
             None => failure.hint(format!("clouds.yaml has {}", known.join(", "))),
         },
         ConfigError::Nothing => failure.hint("without any cloud, 'kiln demo' shows what Kiln does in a simulated one"),
@@ -120,9 +123,9 @@ async fn own_cloud(args: &CloudArgs) -> Outcome<Option<OwnCloud>> {
     let config = match cloud_config(args) {
         Ok(config) => config,
         Err(ConfigError::Nothing) => return Ok(None),
-        Err(error) => return Err(no_cloud(error)),
+        Err(error) => return Err(no_cloud(&error)),
     };
-    let connector = config.connector().map_err(no_cloud)?;
+    let connector = config.connector().map_err(|error| no_cloud(&error))?;
     let credentials = config.credentials;
     let token = connector.session(credentials.clone()).token().await;
     let token = token.map_err(|error| Failure::unreachable(error.to_string()))?;
@@ -161,7 +164,8 @@ fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
 fn data_folder() -> Outcome<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| home.join(".local/share")));
-    let folder = base.ok_or_else(|| Failure::new("there is no home folder").hint("--database names a file"))?.join("kiln");
+    let folder =
+        base.ok_or_else(|| Failure::new("there is no home folder").hint("--database names a file"))?.join("kiln");
     std::fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
     Ok(folder)
 }
@@ -174,7 +178,7 @@ fn key(path: &Path) -> Outcome<Secret<String>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(unwritable(path, &error)),
     }
-    let key = uuid::Uuid::new_v4().simple().to_string();
+    let key = Chance::from_os().uuid().simple().to_string();
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -213,7 +217,9 @@ impl Access for CloudAccess {
         let token = self.session.lock().await.token().await.map_err(|error| Error::Access(error.to_string()))?;
         let found = token.info.catalog.endpoint("orchestration", options.interface, options.region.as_deref());
         let url = found.ok_or_else(|| {
-            Error::Access("the cloud's catalog has no orchestration service: --local does the work without one".to_owned())
+            Error::Access(
+                "the cloud's catalog has no orchestration service: --local does the work without one".to_owned(),
+            )
         })?;
         Url::parse(url).map_err(|_| wrong(url))
     }

@@ -145,7 +145,9 @@ impl From<InputError> for Failure {
     fn from(error: InputError) -> Self {
         let failure = Self::new(error.to_string());
         match error {
-            InputError::Reference { named_in, reason, .. } => failure.hint(format!("{reason} (it is named in {named_in})")),
+            InputError::Reference { named_in, reason, .. } => {
+                failure.hint(format!("{reason} (it is named in {named_in})"))
+            }
             InputError::Environment { url, .. } => failure.hint(format!("in {url}")),
             InputError::Parameter(_) => failure.hint("for example --parameter flavor=m1.small"),
             _ => failure,
@@ -167,7 +169,7 @@ impl From<anyhow::Error> for Failure {
 
 /// The name that is most like a wrong one, if any is.
 pub(crate) fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let allowed = (wrong.chars().count() / 3).max(1);
+    let allowed = wrong.chars().count().div_ceil(3);
     let scored = known.into_iter().map(|name| (distance(wrong, name), name));
     scored.filter(|(distance, _)| *distance <= allowed).min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }

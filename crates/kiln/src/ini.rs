@@ -56,14 +56,16 @@ impl Ini {
                     }
                     group = Some(name.to_owned());
                 } else if !line.starts_with(['#', ';']) {
-                    let (key, value) = line.split_once(['=', ':']).ok_or_else(|| error("no ':' or '=' found in assignment"))?;
+                    let (key, value) =
+                        line.split_once(['=', ':']).ok_or_else(|| error("no ':' or '=' found in assignment"))?;
                     if key.trim().is_empty() {
                         return Err(error("key cannot be empty"));
                     }
                     if group.is_none() {
                         return Err(error("section must be started before assignment"));
                     }
-                    open = Some(Assignment { key: key.trim().to_owned(), lines: vec![unquoted(value.trim()).to_owned()] });
+                    open =
+                        Some(Assignment { key: key.trim().to_owned(), lines: vec![unquoted(value.trim()).to_owned()] });
                 }
             }
         }
@@ -195,7 +197,9 @@ mod tests {
 
     #[test]
     fn options_refer_to_options() {
-        let ini = read("[DEFAULT]\nstate = /var/lib\npw = a$$b\\$c\n[database]\ndir = $state/db\nconnection = sqlite:///${database.dir}/k.db\nloop = $loop\nunknown = $nothing and 5$\n");
+        let ini = read(
+            "[DEFAULT]\nstate = /var/lib\npw = a$$b\\$c\n[database]\ndir = $state/db\nconnection = sqlite:///${database.dir}/k.db\nloop = $loop\nunknown = $nothing and 5$\n",
+        );
         assert_eq!(ini.get("database", "connection").unwrap(), "sqlite:////var/lib/db/k.db");
         assert_eq!(ini.get(DEFAULT, "pw").unwrap(), "a$b$c");
         assert_eq!(ini.get("database", "unknown").unwrap(), "$nothing and 5$");

@@ -60,9 +60,10 @@ async fn run(cli: Cli) -> Outcome {
 /// Does something with a connection, until it is done or the user has enough of it.
 async fn connected(global: &Global, work: impl AsyncFnOnce(&Connection) -> Outcome) -> Outcome {
     let connection = Connection::open(global).await?;
-    let goes_on = match connection.is_local() {
-        true => "what is under way stays as it is, and goes on with the next --local command that waits for it",
-        false => "the service goes on with what is under way",
+    let goes_on = if connection.is_local() {
+        "what is under way stays as it is, and goes on with the next --local command that waits for it"
+    } else {
+        "the service goes on with what is under way"
     };
     let outcome = tokio::select! {
         outcome = work(&connection) => outcome,

@@ -36,6 +36,7 @@ pub(crate) enum Format {
 /// The options of commands that print something.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Output")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct OutputArgs {
     /// How to print
     #[arg(short = 'f', long, value_enum, value_name = "FORMAT")]

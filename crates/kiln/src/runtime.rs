@@ -88,18 +88,15 @@ impl Runtime {
     pub(crate) async fn of_user(database: &str, key: Secret<String>, own: Option<OwnCloud>) -> Result<Self> {
         let store: Arc<dyn Store> = Arc::new(SqlStore::open(kiln_store::Options::new(database, key)).await?);
         store.migrate().await?;
-        let (identity, clouds): (Arc<dyn Identity>, Arc<dyn Clouds>) = match own {
-            Some(own) => {
-                let exposed = Secret::new(text::json(&own.credentials.expose()));
-                let identity = Local::new(&own.username, &own.project, &own.project_name, exposed);
-                let identity: Arc<dyn Identity> = Arc::new(identity);
-                let clouds = StoredClouds::new(Arc::clone(&store), own.connector, Arc::clone(&identity));
-                (identity, Arc::new(clouds))
-            }
-            None => {
-                let nobody = Secret::new(text::json(&Value::Null));
-                (Arc::new(Local::new("local", LOCAL_PROJECT, LOCAL_PROJECT, nobody)), Arc::new(NoCloud))
-            }
+        let (identity, clouds): (Arc<dyn Identity>, Arc<dyn Clouds>) = if let Some(own) = own {
+            let exposed = Secret::new(text::json(&own.credentials.expose()));
+            let identity: Arc<dyn Identity> =
+                Arc::new(Local::new(&own.username, &own.project, &own.project_name, exposed));
+            let clouds = StoredClouds::new(Arc::clone(&store), own.connector, Arc::clone(&identity));
+            (identity, Arc::new(clouds))
+        } else {
+            let nobody = Secret::new(text::json(&Value::Null));
+            (Arc::new(Local::new("local", LOCAL_PROJECT, LOCAL_PROJECT, nobody)), Arc::new(NoCloud))
         };
         let limits = Limits { stacks_per_project: None, resources_per_stack: None, ..Limits::default() };
         Ok(Self {
@@ -148,7 +145,9 @@ pub(crate) async fn open(config: &Config) -> Result<Arc<dyn Store>> {
     })?;
     let key = config.secret(DEFAULT, "auth_encryption_key").unwrap_or_else(|| Secret::new(PUBLIC_KEY.to_owned()));
     if key.expose() == PUBLIC_KEY {
-        tracing::warn!("[DEFAULT] auth_encryption_key is not set: stored credentials are sealed with a key that everyone knows");
+        tracing::warn!(
+            "[DEFAULT] auth_encryption_key is not set: stored credentials are sealed with a key that everyone knows"
+        );
     }
     let mut options = kiln_store::Options::new(url, key);
     options.max_connections = config.number("database", "max_pool_size", options.max_connections)?;
@@ -173,7 +172,8 @@ pub(crate) fn catalog() -> Result<Catalog> {
 fn read_environments(catalog: &mut Catalog, config: &Config) -> Result<()> {
     let folder = config.default("environment_dir").unwrap_or_else(|| "/etc/kiln/environment.d".to_owned());
     let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(()) };
-    let mut files: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file()).collect();
+    let mut files: Vec<_> =
+        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file()).collect();
     files.sort();
     for file in files {
         let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
@@ -218,7 +218,8 @@ fn connector(config: &Config, service: &Account) -> Result<Connector> {
     let mut options = kiln_cloud::Options::new(Url::parse(&url).with_context(|| format!("auth_url {url:?}"))?);
     options.region = config.default("region_name_for_services").or_else(|| service.region.clone());
     let interface = config.text("clients", "endpoint_type").unwrap_or_else(|| "public".to_owned());
-    options.interface = Interface::parse(&interface).ok_or_else(|| anyhow!("[clients] endpoint_type: {interface:?}"))?;
+    options.interface =
+        Interface::parse(&interface).ok_or_else(|| anyhow!("[clients] endpoint_type: {interface:?}"))?;
     let ca_file = config.text("clients", "ca_file").map(Into::into).or_else(|| service.cafile.clone());
     let tls = TlsOptions {
         authorities: match &ca_file {
@@ -235,14 +236,14 @@ fn api_options(config: &Config) -> Result<kiln_api::Options> {
     let usual = Limits::default();
     let stacks = usual.stacks_per_project.unwrap_or_default();
     let resources = config.limit(DEFAULT, "max_resources_per_stack", 1000)?;
-    let mut options = kiln_api::Options::default();
-    options.limits = Limits {
+    let limits = Limits {
         body: config.number(DEFAULT, "max_json_body_size", usual.body)?,
         template: config.number(DEFAULT, "max_template_size", usual.template)?,
         stacks_per_project: config.limit(DEFAULT, "max_stacks_per_tenant", stacks)?,
         resources_per_stack: resources.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
         nested_depth: config.number(DEFAULT, "max_nested_stack_depth", usual.nested_depth)?,
     };
+    let mut options = kiln_api::Options { limits, ..kiln_api::Options::default() };
     options.root = config.text("clients_heat", "url").map(|url| url.replace("/%(tenant_id)s", ""));
     options.proxy_headers = config.flag("oslo_middleware", "enable_proxy_headers_parsing", false)?;
     let hidden = config.list(DEFAULT, "hidden_stack_tags");

@@ -171,9 +171,8 @@ async fn survives(scene: &Scene, seed: u64) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stack_completes_although_its_engine_is_killed() {
     let servers = std::env::var("KILN_TEST_DATABASES").unwrap_or_default();
-    let databases: Vec<&str> = std::iter::once("sqlite")
-        .chain(servers.split_whitespace().filter(|url| url.starts_with("postgres")))
-        .collect();
+    let databases: Vec<&str> =
+        std::iter::once("sqlite").chain(servers.split_whitespace().filter(|url| url.starts_with("postgres"))).collect();
     let seeds: u64 = std::env::var("KILN_CRASHES").ok().and_then(|n| n.parse().ok()).unwrap_or(3);
     for database in databases {
         for seed in 0..seeds {

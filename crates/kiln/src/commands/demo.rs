@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use kiln_client::{Bundle, Client, Source, StackRequest};
 use kiln_cloud::{Connector, Credentials, SharedClient, TlsOptions, Transport};
+use kiln_engine::Chance;
 use kiln_resource::{Method, Request};
 use kiln_testcloud::{Account, Testcloud};
 use kiln_value::{Value, text, value};
@@ -52,6 +53,9 @@ pub(crate) struct DemoArgs {
     /// Template to use instead: path or URL
     #[arg(short, long, value_name = "TEMPLATE")]
     template: Option<String>,
+    /// Environment for that template: path or URL; may be repeated
+    #[arg(short, long, value_name = "ENVIRONMENT", requires = "template")]
+    environment: Vec<String>,
     /// Name of the stack
     #[arg(long, value_name = "STACK", default_value = "three-tier")]
     name: String,
@@ -123,7 +127,7 @@ impl DemoArgs {
         if let Some(file) = &self.file {
             return Ok(Database { path: std::path::absolute(file)?, temporary: false });
         }
-        let folder = std::env::temp_dir().join(format!("kiln-demo-{}", uuid::Uuid::new_v4().simple()));
+        let folder = std::env::temp_dir().join(format!("kiln-demo-{}", Chance::from_os().uuid().simple()));
         std::fs::create_dir(&folder).with_context(|| folder.display().to_string())?;
         Ok(Database { path: folder.join("kiln.db"), temporary: true })
     }
@@ -146,14 +150,16 @@ impl DemoArgs {
         let access = CloudAccess::new(connector, credentials(demo));
         let client = Client::new(Arc::clone(&transport), Arc::new(access));
         let bundle = match &self.template {
-            Some(template) => Bundle::read(&Source::with_web(transport, false), Some(template), &[]).await?,
+            Some(template) => {
+                Bundle::read(&Source::with_web(transport, false), Some(template), &self.environment).await?
+            }
             None => Bundle { template: Some(shipped()?), ..Bundle::default() },
         };
         let request = StackRequest { bundle, disable_rollback: Some(true), ..StackRequest::default() };
         let id = client.create_stack(&self.name, &request).await;
         let id = id.map_err(|error| Failure::from(error).in_template(&request.bundle))?;
         let (target, screen) = (Target::created(&self.name, &id), Screen::new(self.progress));
-        let end = progress::follow(&client, target, &screen, Duration::from_millis(100), false).await?;
+        let end = progress::follow(&client, target, &screen, Duration::from_millis(50), false).await?;
         super::stack::ended(&self.name, &end, "CREATE")?;
         println!("\nOutputs:");
         let stack = client.stack(&id, true).await?;
@@ -177,7 +183,7 @@ fn options(cloud: &Testcloud, database: &Database) -> Vec<(&'static str, &'stati
     let path = kiln_value::identity::quote(&database.path.to_string_lossy(), "/");
     vec![
         ("database", "connection", format!("sqlite://{path}?mode=rwc")),
-        ("DEFAULT", "auth_encryption_key", uuid::Uuid::new_v4().simple().to_string()),
+        ("DEFAULT", "auth_encryption_key", Chance::from_os().uuid().simple().to_string()),
         ("keystone_authtoken", "auth_url", cloud.auth_url()),
         ("keystone_authtoken", "username", user.to_owned()),
         ("keystone_authtoken", "password", password.to_owned()),

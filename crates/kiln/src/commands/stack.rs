@@ -8,6 +8,7 @@ mod output;
 mod resource;
 mod show;
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -95,7 +96,7 @@ struct WaitArgs {
     /// Wait until it is done, showing how far it is; without a service (--local) this is always so
     #[arg(long)]
     wait: bool,
-    /// Seconds between two looks [default: 2, or 0.1 with --local]
+    /// Seconds between two looks [default: 2, or 0.05 with --local]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     poll: Option<Duration>,
     /// How to show how far it is
@@ -116,7 +117,7 @@ impl WaitArgs {
 
     /// Waits. A stack that ends in FAILED is a failure that names the root cause.
     async fn follow(&self, connection: &Connection, target: Target, rollback: bool) -> Outcome<End> {
-        let usual = Duration::from_millis(if connection.is_local() { 100 } else { 2000 });
+        let usual = Duration::from_millis(if connection.is_local() { 50 } else { 2000 });
         let screen = Screen::new(self.progress);
         let poll = self.poll.unwrap_or(usual);
         Ok(progress::follow(&connection.client, target, &screen, poll, rollback).await?)
@@ -131,9 +132,9 @@ pub(super) fn ended(name: &str, end: &End, wanted: &str) -> Outcome {
     let mut message = format!("Stack {name} {}", end.status);
     match end.tree.cause() {
         Some(cause) => {
-            message.push_str(&format!("\n  root cause: {} ({}): {}", cause.path, cause.kind, cause.reason));
+            _ = write!(message, "\n  root cause: {} ({}): {}", cause.path, cause.kind, cause.reason);
         }
-        None if !end.reason.is_empty() => message.push_str(&format!(": {}", end.reason)),
+        None if !end.reason.is_empty() => _ = write!(message, ": {}", end.reason),
         None => {}
     }
     let hint = format!("'kiln stack event list {name}' tells everything that happened");
@@ -142,9 +143,12 @@ pub(super) fn ended(name: &str, end: &End, wanted: &str) -> Outcome {
 
 /// The error of a call on a stack, in the words of the `openstack` client.
 fn of_stack(stack: &str) -> impl Fn(Error) -> Failure + '_ {
-    move |error| match error.is_not_found() {
-        true => Failure::new(format!("Stack not found: {stack}")).hint("'kiln stack list' shows the stacks there are"),
-        false => error.into(),
+    move |error| {
+        if error.is_not_found() {
+            Failure::new(format!("Stack not found: {stack}")).hint("'kiln stack list' shows the stacks there are")
+        } else {
+            error.into()
+        }
     }
 }
 

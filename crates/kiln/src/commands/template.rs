@@ -79,12 +79,11 @@ impl ValidateArgs {
         if self.offline {
             let source = Connection::source(global)?;
             let bundle = Bundle::read(&source, Some(&self.template), &self.environment).await?;
-            return Ok(self.output.one(offline(bundle, &given)?, Format::Yaml)?);
+            return Ok(self.output.one(offline(&bundle, &given)?, Format::Yaml)?);
         }
         let connection = Connection::open(global).await?;
         let bundle = Bundle::read(&connection.source, Some(&self.template), &self.environment).await?;
-        let answer =
-            connection.client.validate(&bundle, &given, self.show_nested, self.ignore_errors.as_deref()).await;
+        let answer = connection.client.validate(&bundle, &given, self.show_nested, self.ignore_errors.as_deref()).await;
         connection.close().await?;
         let answer = answer.map_err(|error| Failure::from(error).in_template(&bundle))?;
         Ok(self.output.one(entries(answer), Format::Yaml)?)
@@ -92,7 +91,7 @@ impl ValidateArgs {
 }
 
 /// Checks everything that can be checked without asking a cloud; gives the description and the parameters.
-fn offline(bundle: Bundle, given: &Map) -> Outcome<One> {
+fn offline(bundle: &Bundle, given: &Map) -> Outcome<One> {
     let catalog = runtime::catalog()?;
     let wrong = |errors: Vec<Diagnostic>| {
         let places = errors.iter().map(place).collect();
@@ -100,7 +99,7 @@ fn offline(bundle: Bundle, given: &Map) -> Outcome<One> {
             [one] => one.message.clone(),
             many => format!("{} mistakes", many.len()),
         };
-        Failure::new(message).at(places).in_template(&bundle)
+        Failure::new(message).at(places).in_template(bundle)
     };
     let environment = environment::from_request(Some(&bundle.environment.clone().into()), given)
         .and_then(|sections| Environment::from_sections(&sections))
@@ -113,7 +112,8 @@ fn offline(bundle: Bundle, given: &Map) -> Outcome<One> {
     };
     let blueprint = Blueprint::build(sources, &catalog, None, kiln_plan::Place::default());
     let blueprint = blueprint.map_err(|error| wrong(vec![error]))?;
-    let rules = Rules { catalog: &catalog, custom: &AcceptAll, answers: &Answers::default(), strict: false, max_depth: 5 };
+    let rules =
+        Rules { catalog: &catalog, custom: &AcceptAll, answers: &Answers::default(), strict: false, max_depth: 5 };
     let errors = blueprint.validate(&rules);
     if !errors.is_empty() {
         return Err(wrong(errors));

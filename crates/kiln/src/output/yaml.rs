@@ -95,7 +95,9 @@ fn float(number: f64) -> String {
 
 /// Whether a text has several lines and survives a literal block as it is.
 fn fits_block(s: &str) -> bool {
-    let prints = |c: char| c == '\n' || c == '\t' || (!c.is_control() && !matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}'));
+    let prints = |c: char| {
+        c == '\n' || c == '\t' || (!c.is_control() && !matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}'))
+    };
     let body = s.trim_end_matches('\n');
     body.contains('\n') && !s.starts_with([' ', '\n', '\t']) && s.chars().all(prints)
 }
@@ -210,7 +212,20 @@ z: []
     #[test]
     fn everything_is_read_back() {
         let script = "#!/bin/sh\necho hi\n\n  indented\n";
-        for text in [script, "a\nb", "a\nb\n\n", "\nx", " x\ny", "tab\tnl\n", "q\"'\n", "\u{1}", "ü\u{2028}", "null", "0x1f", "%x"] {
+        for text in [
+            script,
+            "a\nb",
+            "a\nb\n\n",
+            "\nx",
+            " x\ny",
+            "tab\tnl\n",
+            "q\"'\n",
+            "\u{1}",
+            "ü\u{2028}",
+            "null",
+            "0x1f",
+            "%x",
+        ] {
             let value = value!({"k": [text, {"in": text}], "after": 1});
             let read = kiln_yaml::parse(&dump(&value)).unwrap().value;
             assert_eq!(read, value, "{}", dump(&value));

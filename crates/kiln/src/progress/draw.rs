@@ -1,5 +1,6 @@
 //! The lines of a tree.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
@@ -56,7 +57,7 @@ pub(super) fn tree(tree: &Tree, now: Duration, canvas: Canvas) -> String {
         out.push_str(&written(line, (head, kind, word), canvas));
     }
     if dropped > 0 {
-        out.push_str(&format!("\n   … and {dropped} more"));
+        _ = write!(out, "\n   … and {dropped} more");
     }
     out
 }
@@ -237,7 +238,8 @@ web CREATE_IN_PROGRESS 2.5s  1 of 4
     fn what_is_done_makes_room_first() {
         let canvas = Canvas { colour: false, width: 120, height: 4 };
         let drawn = tree(&example(), Duration::from_millis(2500), canvas);
-        let heads: Vec<&str> = drawn.lines().skip(1).map(|line| line.trim_start_matches(['├', '│', '└', '─', ' '])).collect();
+        let heads: Vec<&str> =
+            drawn.lines().skip(1).map(|line| line.trim_start_matches(['├', '│', '└', '─', ' '])).collect();
         assert!(heads.iter().all(|line| !line.contains("net ")), "{drawn}");
         assert!(drawn.contains("failed") && drawn.ends_with("and 2 more"), "{drawn}");
     }

@@ -79,11 +79,12 @@ impl Screen {
         match &self.kind {
             Kind::Plain => {
                 let took = node.ended.and(node.spent(news.at)).map(|t| format!(" in {}", draw::seconds(t)));
-                let reason = if news.status.ends_with("_FAILED") { format!(": {}", news.reason) } else { String::new() };
+                let reason =
+                    if news.status.ends_with("_FAILED") { format!(": {}", news.reason) } else { String::new() };
                 let (word, took) = (draw::word(node), took.unwrap_or_default());
                 _ = writeln!(stderr(), "{time:>7}  {path} ({}) {word}{took}{reason}", node.kind);
             }
-            Kind::Json => self.json(&value!({
+            Kind::Json => json(&value!({
                 "resource": path,
                 "resource_type": &node.kind,
                 "status": &news.status,
@@ -103,14 +104,10 @@ impl Screen {
                 _ = writeln!(stderr(), "{time:>7}  {} {} ({} of {})", tree.name, tree.status, count.done, count.all);
             }
             Kind::Json => {
-                self.json(&value!({"stack": &tree.name, "status": &tree.status, "seconds": (now.as_secs_f64())}));
+                json(&value!({"stack": &tree.name, "status": &tree.status, "seconds": (now.as_secs_f64())}));
             }
             Kind::Live { .. } | Kind::None => {}
         }
-    }
-
-    fn json(&self, line: &kiln_value::Value) {
-        _ = writeln!(stderr(), "{}", kiln_value::text::json(line));
     }
 
     /// Leaves the tree standing as it is.
@@ -122,4 +119,8 @@ impl Screen {
             _ = writeln!(stderr(), "{}", draw::tree(tree, now, canvas));
         }
     }
+}
+
+fn json(line: &kiln_value::Value) {
+    _ = writeln!(stderr(), "{}", kiln_value::text::json(line));
 }

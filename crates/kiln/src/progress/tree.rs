@@ -159,10 +159,12 @@ impl Tree {
         if phase == Phase::Running || node.action != action {
             (node.began, node.ended) = (Some(news.at), None);
         }
-        if matches!(phase, Phase::Done | Phase::Failed) {
-            node.ended = Some(news.at);
+        match phase {
+            Phase::Waiting => node.began = None,
+            Phase::Running => {}
+            Phase::Done | Phase::Failed => node.ended = Some(news.at),
         }
-        node.action = action.to_owned();
+        action.clone_into(&mut node.action);
         node.phase = phase;
         node.reason.clone_from(&news.reason);
         if phase == Phase::Failed {
@@ -264,7 +266,11 @@ mod tests {
 
     fn tree() -> Tree {
         let mut tree = Tree::new("web", "s");
-        tree.learn(&News { kind: "OS::Heat::ResourceGroup".into(), nested: "n".into(), ..news("s", "group", "INIT_COMPLETE", "", 0) });
+        tree.learn(&News {
+            kind: "OS::Heat::ResourceGroup".into(),
+            nested: "n".into(),
+            ..news("s", "group", "INIT_COMPLETE", "", 0)
+        });
         tree.learn(&News { kind: "OS::Heat::Value".into(), ..news("n", "0", "INIT_COMPLETE", "", 0) });
         tree.learn(&news("s", "other", "INIT_COMPLETE", "", 0));
         tree

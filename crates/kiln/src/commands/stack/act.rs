@@ -115,7 +115,7 @@ impl ActArgs {
         for stack in &self.stacks {
             rows.push(act(connection, stack, action, &self.wait, wanted).await?);
         }
-        Ok(self.output.list(table(rows), Format::Table)?)
+        Ok(self.output.list(table(&rows), Format::Table)?)
     }
 }
 
@@ -139,9 +139,10 @@ pub(crate) struct CancelArgs {
 
 impl CancelArgs {
     pub(super) async fn run(self, connection: &Connection) -> Outcome {
-        let (action, allowed): (_, &[&str]) = match self.no_rollback {
-            true => (StackAction::CancelWithoutRollback, &["CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS"]),
-            false => (StackAction::CancelUpdate, &["UPDATE_IN_PROGRESS"]),
+        let (action, allowed): (_, &[&str]) = if self.no_rollback {
+            (StackAction::CancelWithoutRollback, &["CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS"])
+        } else {
+            (StackAction::CancelUpdate, &["UPDATE_IN_PROGRESS"])
         };
         let mut rows = Vec::new();
         for stack in &self.stacks {
@@ -156,7 +157,7 @@ impl CancelArgs {
             }
             rows.push(act(connection, stack, action, &self.wait, "").await?);
         }
-        Ok(self.output.list(table(rows), Format::Table)?)
+        Ok(self.output.list(table(&rows), Format::Table)?)
     }
 }
 
@@ -170,9 +171,10 @@ async fn act(
     wanted: &str,
 ) -> Outcome<Stack> {
     let client = &connection.client;
-    let watched = match wait.waits(connection) {
-        true => Some(Target::existing(client, stack, false).await.map_err(of_stack(stack))?),
-        false => None,
+    let watched = if wait.waits(connection) {
+        Some(Target::existing(client, stack, false).await.map_err(of_stack(stack))?)
+    } else {
+        None
     };
     client.stack_action(stack, action).await.map_err(of_stack(stack))?;
     if let Some(target) = watched {
@@ -185,7 +187,7 @@ async fn act(
     client.stack(stack, false).await.map_err(of_stack(stack))
 }
 
-fn table(stacks: Vec<Stack>) -> List {
+fn table(stacks: &[Stack]) -> List {
     let columns = [
         ("ID", "id"),
         ("Stack Name", "stack_name"),
@@ -194,5 +196,8 @@ fn table(stacks: Vec<Stack>) -> List {
         ("Updated Time", "updated_time"),
     ];
     let row = |stack: &Stack| columns.iter().map(|(_, key)| Cell::from(stack.value().get(key).cloned())).collect();
-    List { columns: columns.iter().map(|(name, _)| (*name).to_owned()).collect(), rows: stacks.iter().map(row).collect() }
+    List {
+        columns: columns.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        rows: stacks.iter().map(row).collect(),
+    }
 }

@@ -1,11 +1,11 @@
 //! Making and changing stacks.
 
 use clap::{Args, ValueEnum};
-use kiln_client::{Bundle, StackRequest, file_parameters, parameters};
+use kiln_client::{Bundle, Error, StackRequest, file_parameters, parameters};
 
 use super::{WaitArgs, ended, of_stack, show};
 use crate::connect::Connection;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::output::{Cell, Format, Look, One, OutputArgs};
 use crate::progress::Target;
 
@@ -81,10 +81,10 @@ impl CreateArgs {
         request.bundle.set_hooks(&self.pre_create, "pre-create");
         request.disable_rollback = Some(!self.enable_rollback);
         if self.dry_run {
-            let stack = connection.client.preview_stack(&self.name, &request).await?;
+            let stack = connection.client.preview_stack(&self.name, &request).await.map_err(shown(&request))?;
             return Ok(self.output.one(preview(&stack), Format::Table)?);
         }
-        let id = connection.client.create_stack(&self.name, &request).await?;
+        let id = connection.client.create_stack(&self.name, &request).await.map_err(shown(&request))?;
         if self.wait.waits(connection) {
             let target = Target::created(&self.name, &id);
             let end = self.wait.follow(connection, target, self.enable_rollback).await?;
@@ -92,6 +92,11 @@ impl CreateArgs {
         }
         show::short(connection, &id, &self.output).await
     }
+}
+
+/// What the service found wrong, shown in the template.
+fn shown(request: &StackRequest) -> impl Fn(Error) -> Failure + '_ {
+    |error| Failure::from(error).in_template(&request.bundle)
 }
 
 /// The columns of a preview, sorted by name as `openstack stack create --dry-run` shows them.
@@ -128,6 +133,7 @@ Examples:
   kiln stack update -t web.yaml --wait web
   kiln stack update --existing --parameter flavor=m1.large web    only this parameter changes
   kiln stack update -t web.yaml --dry-run web                     what would change, and what would be replaced")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct UpdateArgs {
     /// Name or id of the stack
     #[arg(value_name = "STACK")]
@@ -179,20 +185,25 @@ impl UpdateArgs {
         let client = &connection.client;
         if self.dry_run {
             let changes = client.preview_update(&self.stack, &request, self.show_nested).await;
-            let mut changes = changes.map_err(of_stack(&self.stack))?;
+            let mut changes = changes.map_err(self.refused(&request))?;
             changes.sort_keys();
             let one = changes.into_iter().map(|(name, value)| (name, Cell::with(value, Look::Json)));
             return Ok(self.output.one(one.collect(), Format::Table)?);
         }
-        let watched = match self.wait.waits(connection) {
-            true => Some(Target::existing(client, &self.stack, true).await.map_err(of_stack(&self.stack))?),
-            false => None,
+        let watched = if self.wait.waits(connection) {
+            Some(Target::existing(client, &self.stack, true).await.map_err(of_stack(&self.stack))?)
+        } else {
+            None
         };
-        client.update_stack(&self.stack, &request).await.map_err(of_stack(&self.stack))?;
+        client.update_stack(&self.stack, &request).await.map_err(self.refused(&request))?;
         if let Some(target) = watched {
             let end = self.wait.follow(connection, target, self.rollback != Rollback::Disabled).await?;
             ended(&self.stack, &end, "UPDATE")?;
         }
         show::short(connection, &self.stack, &self.output).await
+    }
+
+    fn refused<'a>(&'a self, request: &'a StackRequest) -> impl Fn(Error) -> Failure + 'a {
+        |error| of_stack(&self.stack)(error).in_template(&request.bundle)
     }
 }

@@ -94,7 +94,13 @@ impl ListArgs {
             }
             return follow(connection, stack, filter).await;
         }
-        filter.sort_keys = self.sort.iter().filter_map(|sort| sort.split(':').next()).filter(|key| !key.is_empty()).map(str::to_owned).collect();
+        filter.sort_keys = self
+            .sort
+            .iter()
+            .filter_map(|sort| sort.split(':').next())
+            .filter(|key| !key.is_empty())
+            .map(str::to_owned)
+            .collect();
         let events = connection.client.events(stack, &filter).await.map_err(of_stack(stack))?;
         let mut values: Vec<&Value> = events.iter().map(Event::value).collect();
         list::sort(&mut values, &order.join(","))?;

@@ -26,6 +26,7 @@ Examples:
   kiln stack list
   kiln stack list --property status=FAILED -f json
   kiln stack list --tags web,blue --tag-mode any --sort 'stack_name:desc'")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct ListArgs {
     /// Deleted stacks too
     #[arg(long)]

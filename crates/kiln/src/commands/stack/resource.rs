@@ -78,7 +78,8 @@ impl ListArgs {
             print!("{}", graph(&resources));
             return Ok(());
         }
-        let mut columns = vec!["resource_name", "physical_resource_id", "resource_type", "resource_status", "updated_time"];
+        let mut columns =
+            vec!["resource_name", "physical_resource_id", "resource_type", "resource_status", "updated_time"];
         if self.nested_depth > 0 || self.long {
             columns.push("stack_name");
         }

@@ -9,15 +9,8 @@ use crate::failure::Outcome;
 use crate::output::{Cell, Format, Look, One, OutputArgs};
 
 /// The columns that come first, and all of them after a create or update.
-const FIRST: [&str; 7] = [
-    "id",
-    "stack_name",
-    "description",
-    "creation_time",
-    "updated_time",
-    "stack_status",
-    "stack_status_reason",
-];
+const FIRST: [&str; 7] =
+    ["id", "stack_name", "description", "creation_time", "updated_time", "stack_status", "stack_status_reason"];
 
 /// `stack show`.
 #[derive(Args, Debug)]

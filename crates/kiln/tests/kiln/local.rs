@@ -1,0 +1,115 @@
+//! `--local`: stacks with no service at all.
+
+use crate::run::Folder;
+
+const TEMPLATE: &str = "\
+heat_template_version: 2018-08-31
+parameters:
+  word: {type: string, default: first}
+resources:
+  value: {type: OS::Heat::Value, properties: {value: {get_param: word}}}
+  secret: {type: OS::Heat::RandomString, depends_on: value}
+outputs:
+  word: {description: What was said, value: {get_attr: [value, value]}}
+";
+
+#[test]
+fn a_stack_lives_from_create_to_delete() {
+    let folder = Folder::new("life");
+    folder.write("t.yaml", TEMPLATE);
+    let made = folder.local(&["stack", "create", "-t", "t.yaml", "--tags", "a,b", "one", "-f", "json"]).json();
+    assert_eq!((&made["stack_name"], &made["stack_status"]), (&"one".into(), &"CREATE_COMPLETE".into()));
+    let word = || folder.local(&["stack", "output", "show", "one", "word", "-f", "value", "-c", "output_value"]).ok();
+    assert_eq!(word(), "first\n");
+
+    folder.local(&["stack", "update", "--existing", "--parameter", "word=second", "one"]).ok();
+    assert_eq!(word(), "second\n");
+    let resources = folder.local(&["stack", "resource", "list", "one", "-f", "json"]).json();
+    let names: Vec<_> = resources.as_array().unwrap().iter().map(|r| r["resource_name"].clone()).collect();
+    assert_eq!(names, ["secret", "value"]);
+    let events = folder.local(&["stack", "event", "list", "one"]).ok();
+    assert!(events.contains("[one.value]: CREATE_COMPLETE"), "{events}");
+    assert!(events.contains("[one]: UPDATE_COMPLETE  Stack UPDATE completed successfully"), "{events}");
+    let listed = folder.local(&["stack", "list", "-f", "csv", "-c", "Stack Name", "-c", "Stack Status"]).ok();
+    assert_eq!(listed, "\"Stack Name\",\"Stack Status\"\n\"one\",\"UPDATE_COMPLETE\"\n");
+
+    folder.local(&["stack", "delete", "one"]).ok();
+    assert_eq!(folder.local(&["stack", "list", "-f", "json"]).ok(), "[]\n");
+    // Credentials lie in the database: the key beside it is the owner's alone.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let key = std::fs::metadata(folder.path().join("stacks.db.key")).unwrap();
+        assert_eq!(key.permissions().mode() & 0o777, 0o600);
+    }
+}
+
+#[test]
+fn a_failure_names_its_cause() {
+    let folder = Folder::new("cause");
+    let child = "\
+heat_template_version: 2018-08-31
+resources:
+  fine: {type: OS::Heat::TestResource}
+  broken: {type: OS::Heat::TestResource, properties: {fail: true}, depends_on: fine}
+";
+    folder.write("child.yaml", child);
+    folder.write("t.yaml", "heat_template_version: 2018-08-31\nresources: {nested: {type: child.yaml}}\n");
+    let ran = folder.local(&["stack", "create", "-t", "t.yaml", "--progress", "json", "bad"]);
+    assert_eq!(ran.code, 3, "{}", ran.err);
+    assert!(ran.err.contains("error: Stack bad CREATE_FAILED"), "{}", ran.err);
+    assert!(ran.err.contains("root cause: nested/broken (OS::Heat::TestResource): "), "{}", ran.err);
+    let failures = folder.local(&["stack", "failures", "list", "bad"]).ok();
+    assert!(failures.starts_with("bad.nested.broken:\n  resource_type: OS::Heat::TestResource\n"), "{failures}");
+}
+
+#[test]
+fn mistakes_are_shown_where_they_are() {
+    let folder = Folder::new("mistakes");
+    let text = TEMPLATE.replace("OS::Heat::RandomString", "OS::Heat::RandomStrin");
+    folder.write("t.yaml", &text);
+    let ran = folder.run(&["template", "validate", "--offline", "-t", "t.yaml"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("The Resource Type (OS::Heat::RandomStrin) could not be found."), "{}", ran.err);
+    assert!(ran.err.contains("t.yaml:6:"), "{}", ran.err);
+
+    let ran = folder.local(&["stack", "create", "-t", "t.yaml", "wrong"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("t.yaml:6:"), "{}", ran.err);
+    assert_eq!(folder.local(&["stack", "list", "-f", "json"]).ok(), "[]\n");
+}
+
+#[test]
+fn wrong_names_get_a_hint() {
+    let folder = Folder::new("hints");
+    folder.write("t.yaml", TEMPLATE);
+    folder.local(&["stack", "create", "-t", "t.yaml", "one"]).ok();
+    for (args, message, hint) in [
+        (&["stack", "show", "two"][..], "Stack not found: two", "kiln stack list"),
+        (&["stack", "output", "show", "one", "wrd"], "Stack one or output wrd not found.", "did you mean word?"),
+        (
+            &["stack", "resource", "show", "one", "valeu"],
+            "Stack or resource not found: one valeu",
+            "did you mean value?",
+        ),
+        (&["resource-type", "show", "OS::Heat::Valu"], "Resource type not found", "did you mean OS::Heat::Value?"),
+    ] {
+        let ran = folder.local(args);
+        assert_eq!(ran.code, 1, "{args:?}");
+        assert!(ran.err.contains(message) && ran.err.contains(hint), "{args:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn exit_codes_tell_what_went_wrong() {
+    let folder = Folder::new("codes");
+    assert_eq!(folder.run(&["stack", "create"]).code, 2);
+    // Port 9 of this machine is closed.
+    let closed = ["--os-auth-type", "none", "--os-endpoint", "http://127.0.0.1:9/v1/p", "stack", "list"];
+    let ran = folder.run(&closed);
+    assert_eq!(ran.code, 4, "{}", ran.err);
+    assert!(ran.err.contains("--local"), "{}", ran.err);
+    let ran = folder.run(&["stack", "list"]);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    assert!(ran.err.contains("OS_AUTH_URL") && ran.err.contains("kiln demo"), "{}", ran.err);
+}

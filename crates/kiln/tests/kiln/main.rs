@@ -1,0 +1,9 @@
+//! The binary as its users run it.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod demo;
+mod help;
+mod local;
+mod run;
+mod service;
