@@ -124,7 +124,7 @@ impl Blueprint {
                     Some(Err(error)) => vec![error.at(at.clone())],
                     Some(Ok(nested)) => {
                         let sources = self.group_sources(definition, nested);
-                        self.validate_nested(definition, &definition.resource_type, sources, at, rules)
+                        self.validate_nested(definition, "nested_stack", sources, at, rules)
                     }
                 }
             }

@@ -1,0 +1,104 @@
+//! How long planning takes: `cargo bench -p kiln-plan`.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kiln_plan::{Blueprint, Catalog, Command, Event, Goal, Model, Outcome, Place, Sources, Verdict};
+use kiln_resource::{Action, Context, Driver, Failure, Operation, Registry, ResourceId, Step};
+use kiln_template::Files;
+use kiln_template::environment::Environment;
+use kiln_value::{Map, Value, value};
+
+fn main() {
+    divan::main();
+}
+
+struct Nothing;
+
+#[async_trait]
+impl Driver for Nothing {
+    async fn start(&self, _: &Context<'_>, _: &Operation) -> Result<Step, Failure> {
+        Ok(Step::done())
+    }
+
+    async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {
+        Ok(Map::new())
+    }
+}
+
+fn catalog() -> Catalog {
+    let types = kiln_resource::shipped::types().expect("sound definitions");
+    Catalog::new(Registry::build(types, |_| Some(Arc::new(Nothing))))
+}
+
+/// Values, each of which reads the one `back` places before it; 0: none does.
+fn sources(size: usize, back: usize) -> Sources {
+    let resources: Map = (0..size)
+        .map(|i| {
+            let value = match i.checked_sub(back) {
+                Some(before) if back > 0 => value!({"get_attr": [(format!("v{before}")), "value"]}),
+                _ => "x".into(),
+            };
+            (format!("v{i}"), value!({"type": "OS::Heat::Value", "properties": {"value": value}}))
+        })
+        .collect();
+    Sources {
+        template: value!({"heat_template_version": "2021-04-16", "resources": resources}),
+        environment: Arc::new(Environment::default()),
+        files: Arc::new(Files::default()),
+    }
+}
+
+#[divan::bench(args = [(2_000, 0), (2_000, 1), (10_000, 10)])]
+fn read_a_blueprint(bencher: divan::Bencher<'_, '_>, (size, back): (usize, usize)) {
+    let (catalog, sources) = (catalog(), sources(size, back));
+    bencher.bench(|| Blueprint::build(sources.clone(), &catalog, None, Place::default()).expect("sound"));
+}
+
+/// A create from the first decision to the last; operations end at once.
+#[divan::bench(args = [(1_000, 0), (10_000, 0), (10_000, 1)])]
+fn plan_a_create(bencher: divan::Bencher<'_, '_>, (size, back): (usize, usize)) {
+    let blueprint = Blueprint::build(sources(size, back), &catalog(), None, Place::default()).expect("sound");
+    bencher.bench(|| {
+        let mut next = 0_u128;
+        let mut fresh = || {
+            next += 1;
+            ResourceId(uuid::Uuid::from_u128(next))
+        };
+        let begin = Event::Begin {
+            action: Action::Create,
+            goal: Goal::Converge,
+            generation: 1,
+            targets: blueprint.targets(&mut fresh),
+            rollback: false,
+        };
+        let mut model = Model::new([]);
+        let mut todo = model.decide(begin);
+        let mut ended = false;
+        while let Some(command) = todo.pop() {
+            let event = match command {
+                Command::Judge { serial, name, .. } => Event::Judged {
+                    serial,
+                    name,
+                    verdict: Verdict::Create { definition: Value::Null },
+                    fresh: fresh(),
+                    kind: (String::new(), String::new()),
+                },
+                Command::Start(row) => Event::Finished {
+                    row,
+                    physical_id: None,
+                    data: Map::new(),
+                    attributes: None,
+                    outcome: Outcome::Done(None),
+                },
+                Command::End { .. } => {
+                    ended = true;
+                    continue;
+                }
+                _ => continue,
+            };
+            todo.extend(model.decide(event));
+        }
+        assert!(ended);
+    });
+}
