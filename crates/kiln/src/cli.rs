@@ -26,21 +26,21 @@ pub(crate) struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  kiln demo                                          a stack comes up in a simulated cloud, before your eyes
-  kiln stack create -t web.yaml --wait web           a stack in your cloud, through its orchestration service
-  kiln --local stack create -t web.yaml web          the same with no service at all
-  kiln template validate -t web.yaml --offline       is the template right?
-  kiln serve --config-file /etc/kiln/kiln.conf       the service: API and engine
+  kiln demo                                       watch a stack come up in a simulated cloud
+  kiln stack create -t web.yaml --wait web        a stack in your cloud
+  kiln --local stack create -t web.yaml web       the same with no orchestration service
+  kiln template validate -t web.yaml --offline    is the template right?
+  kiln serve --config-file /etc/kiln/kiln.conf    the service: API and engine
 
-'kiln help' words: -h is short, --help tells everything.";
+--help says more than -h.";
 
 const LONG_EXAMPLES: &str = "\
 Examples:
-  kiln demo                                          a stack comes up in a simulated cloud, before your eyes
-  kiln stack create -t web.yaml --wait web           a stack in your cloud, through its orchestration service
-  kiln --local stack create -t web.yaml web          the same with no service at all
-  kiln template validate -t web.yaml --offline       is the template right?
-  kiln serve --config-file /etc/kiln/kiln.conf       the service: API and engine
+  kiln demo                                       watch a stack come up in a simulated cloud
+  kiln stack create -t web.yaml --wait web        a stack in your cloud
+  kiln --local stack create -t web.yaml web       the same with no orchestration service
+  kiln template validate -t web.yaml --offline    is the template right?
+  kiln serve --config-file /etc/kiln/kiln.conf    the service: API and engine
 
 Which cloud: --os-cloud names one of clouds.yaml; else the OS_* variables count, as for the openstack client.
 

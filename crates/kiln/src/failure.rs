@@ -70,8 +70,7 @@ impl Failure {
     #[must_use]
     pub(crate) fn in_template(mut self, bundle: &Bundle) -> Self {
         let Some(template) = &bundle.template else { return self };
-        let path = address::file_of(&bundle.origin.url).map(|path| path.display().to_string());
-        let path = path.unwrap_or_else(|| bundle.origin.url.clone());
+        let path = shown(&bundle.origin.url);
         self.places.retain(|place| {
             let Some(range) = bundle.origin.find(template, &place.path) else { return true };
             self.pictures.push(picture(place, &self.message, &path, &bundle.origin.text, range));
@@ -106,6 +105,13 @@ impl Failure {
         }
         ExitCode::from(self.code)
     }
+}
+
+/// A URL as the user knows it: a file below the working directory by its name from there.
+fn shown(url: &str) -> String {
+    let Some(path) = address::file_of(url) else { return url.to_owned() };
+    let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
+    path.strip_prefix(&here).unwrap_or(&path).display().to_string()
 }
 
 /// A place as its lines with a mark below.

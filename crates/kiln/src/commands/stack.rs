@@ -132,7 +132,8 @@ pub(super) fn ended(name: &str, end: &End, wanted: &str) -> Outcome {
     let mut message = format!("Stack {name} {}", end.status);
     match end.tree.cause() {
         Some(cause) => {
-            _ = write!(message, "\n  root cause: {} ({}): {}", cause.path, cause.kind, cause.reason);
+            let kind = if cause.kind.is_empty() { String::new() } else { format!(" ({})", cause.kind) };
+            _ = write!(message, "\n  root cause: {}{kind}: {}", cause.path, cause.reason);
         }
         None if !end.reason.is_empty() => _ = write!(message, ": {}", end.reason),
         None => {}

@@ -114,7 +114,15 @@ fn offline(bundle: &Bundle, given: &Map) -> Outcome<One> {
     let blueprint = blueprint.map_err(|error| wrong(vec![error]))?;
     let rules =
         Rules { catalog: &catalog, custom: &AcceptAll, answers: &Answers::default(), strict: false, max_depth: 5 };
-    let errors = blueprint.validate(&rules);
+    let mut errors = blueprint.validate(&rules);
+    // A value that only a create must give is not wrong here, wherever it is used.
+    let missing: Vec<String> = blueprint
+        .parameters()
+        .schemata()
+        .keys()
+        .map(|name| format!("The Parameter ({name}) was not provided."))
+        .collect();
+    errors.retain(|error| !missing.iter().any(|text| error.message.contains(text)));
     if !errors.is_empty() {
         return Err(wrong(errors));
     }

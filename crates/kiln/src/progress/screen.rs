@@ -82,7 +82,8 @@ impl Screen {
                 let reason =
                     if news.status.ends_with("_FAILED") { format!(": {}", news.reason) } else { String::new() };
                 let (word, took) = (draw::word(node), took.unwrap_or_default());
-                _ = writeln!(stderr(), "{time:>7}  {path} ({}) {word}{took}{reason}", node.kind);
+                let kind = if node.kind.is_empty() { String::new() } else { format!(" ({})", node.kind) };
+                _ = writeln!(stderr(), "{time:>7}  {path}{kind} {word}{took}{reason}");
             }
             Kind::Json => json(&value!({
                 "resource": path,

@@ -53,10 +53,16 @@ pub(crate) struct Node {
     pub(crate) began: Option<Duration>,
     /// When it ended.
     pub(crate) ended: Option<Duration>,
-    /// Id of its nested stack, or empty.
+    /// Id of its nested stack; empty, or any other id, if it is none.
     pub(crate) nested: String,
-    /// How many failures there were before this one; the first is the likeliest cause.
-    order: usize,
+}
+
+/// A failure, kept also when a rollback has taken the resource away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Fault {
+    stack: String,
+    name: String,
+    reason: String,
 }
 
 impl Node {
@@ -97,14 +103,15 @@ pub(crate) struct Tree {
     pub(crate) status: String,
     root: String,
     stacks: IndexMap<String, IndexMap<String, Node>>,
-    failures: usize,
+    /// In the order in which they were heard of.
+    faults: Vec<Fault>,
 }
 
 impl Tree {
     /// A stack of which nothing else is known.
     pub(crate) fn new(name: &str, id: &str) -> Self {
         let stacks = IndexMap::from([(id.to_owned(), IndexMap::new())]);
-        Self { name: name.to_owned(), status: String::new(), root: id.to_owned(), stacks, failures: 0 }
+        Self { name: name.to_owned(), status: String::new(), root: id.to_owned(), stacks, faults: Vec::new() }
     }
 
     /// Whether a resource is known.
@@ -116,7 +123,9 @@ impl Tree {
     pub(crate) fn learn(&mut self, news: &News) {
         let resources = self.stacks.entry(news.stack.clone()).or_default();
         if let Some(node) = resources.get_mut(&news.name) {
-            node.kind.clone_from(&news.kind);
+            if !news.kind.is_empty() {
+                node.kind.clone_from(&news.kind);
+            }
             if !news.nested.is_empty() {
                 node.nested.clone_from(&news.nested);
             }
@@ -131,7 +140,6 @@ impl Tree {
             began: None,
             ended: None,
             nested: news.nested.clone(),
-            order: 0,
         };
         resources.insert(news.name.clone(), node);
     }
@@ -145,10 +153,7 @@ impl Tree {
 
     /// Takes news of a resource; whether it changed anything.
     pub(crate) fn hear(&mut self, news: &News) -> bool {
-        if !self.knows(&news.stack, &news.name) {
-            self.learn(news);
-        }
-        let failures = self.failures;
+        self.learn(news);
         let Some(node) = self.stacks.get_mut(&news.stack).and_then(|resources| resources.get_mut(&news.name)) else {
             return false;
         };
@@ -168,8 +173,8 @@ impl Tree {
         node.phase = phase;
         node.reason.clone_from(&news.reason);
         if phase == Phase::Failed {
-            node.order = failures;
-            self.failures += 1;
+            let (stack, name) = (news.stack.clone(), news.name.clone());
+            self.faults.push(Fault { stack, name, reason: news.reason.clone() });
         }
         true
     }
@@ -228,12 +233,17 @@ impl Tree {
     /// The failure behind the others: the first of a resource that has no failure below it and was not merely stopped
     /// because of another.
     pub(crate) fn cause(&self) -> Option<Cause> {
-        let failed = self.stacks.iter().flat_map(|(stack, resources)| {
-            resources.values().filter(|node| node.phase == Phase::Failed).map(move |node| (stack, node))
-        });
-        let leaves = failed.filter(|(_, node)| self.below(node).all(|inner| inner.phase != Phase::Failed));
-        let (stack, node) = leaves.min_by_key(|(_, node)| (was_stopped(&node.reason), node.order))?;
-        Some(Cause { path: self.path(stack, &node.name), kind: node.kind.clone(), reason: node.reason.clone() })
+        let node = |fault: &Fault| self.node(&fault.stack, &fault.name);
+        let has_inner =
+            |fault: &&Fault| node(fault).is_some_and(|node| self.faults.iter().any(|inner| inner.stack == node.nested));
+        // Of equal ones the earliest is taken.
+        let fault =
+            self.faults.iter().filter(|fault| !has_inner(fault)).min_by_key(|fault| was_stopped(&fault.reason))?;
+        Some(Cause {
+            path: self.path(&fault.stack, &fault.name),
+            kind: node(fault).map(|node| node.kind.clone()).unwrap_or_default(),
+            reason: fault.reason.clone(),
+        })
     }
 }
 
@@ -295,6 +305,17 @@ mod tests {
         tree.hear(&news("s", "group", "CREATE_FAILED", "ValueError: resources.group.resources[0]: no", 3));
         let cause = tree.cause().unwrap();
         assert_eq!((cause.path.as_str(), cause.reason.as_str()), ("group/0", "ValueError: no"));
+    }
+
+    #[test]
+    fn the_cause_is_remembered_over_a_rollback() {
+        let mut tree = Tree::new("web", "s");
+        tree.hear(&News { nested: "n".into(), ..news("s", "group", "CREATE_IN_PROGRESS", "", 1) });
+        tree.hear(&news("n", "0", "CREATE_FAILED", "ValueError: no", 2));
+        tree.hear(&news("s", "group", "CREATE_FAILED", "ValueError: resources.group.resources[0]: no", 3));
+        tree.hear(&news("n", "0", "DELETE_COMPLETE", "", 4));
+        tree.hear(&news("s", "group", "DELETE_COMPLETE", "", 5));
+        assert_eq!(tree.cause().unwrap().path, "group/0");
     }
 
     #[test]
