@@ -114,8 +114,9 @@ impl Lookup<'_> {
             return Err(not_found(resource_type));
         }
         // The name of a template is a type without being registered; only the user may name one.
-        let named = Entry::new(vec![resource_type.to_owned()], resource_type);
-        let named = (self.user.is_some() && is_template(resource_type)).then_some(named);
+        let unknown = self.user.is_some_and(|user| !user.root.contains_key(resource_type));
+        let named =
+            (unknown && is_template(resource_type)).then(|| Entry::new(vec![resource_type.to_owned()], resource_type));
         if let Some(entry) = &named {
             self.remember(resource_type, entry);
         }

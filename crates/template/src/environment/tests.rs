@@ -31,6 +31,17 @@ fn an_alias_of_itself_ends() {
 }
 
 #[test]
+fn what_was_followed_is_remembered() {
+    let mut user = environment(&value!({"resource_registry": {"*": "OS::Heat::None"}}));
+    for _ in 0..2 {
+        let found = user.resolve(&globals(), "a.yaml", None).unwrap();
+        assert_eq!(found.resolved, Resolved::Type("OS::Heat::None".to_owned()));
+        let remembered = value!({"resources": {}, "*": "OS::Heat::None", "a.yaml": "OS::Heat::None"});
+        assert_eq!(user.registry.to_value(), remembered);
+    }
+}
+
+#[test]
 fn many_ways_to_nothing_end_soon() {
     let both = |i: i32| {
         [(format!("t{i}"), Value::from(format!("t{}", i + 1))), (format!("t{i}*"), format!("t{}", i + 1).into())]
