@@ -200,9 +200,12 @@ fn keystone(response: &HttpResponse, body: &Value) -> (String, String) {
     (class.to_owned(), numbered(&message, response, "x-openstack-request-id"))
 }
 
-/// The text of `{"message": …}` or `{"<whatever>": {"message": …}}` or of an `errors` list.
+/// The text of `{"message": …}`, `{"error": {"message": …}}`, an `errors` list or `{"<whatever>": {"message": …}}`.
 fn first_message(body: &Value) -> Option<Cow<'_, str>> {
     if let Some(message) = body.str_at("message") {
+        return Some(message.into());
+    }
+    if let Some(message) = body.get("error").and_then(|e| e.str_at("message")) {
         return Some(message.into());
     }
     if let Some(title) = body.get("errors").and_then(|e| e.at(0)).and_then(|e| e.str_at("title")) {

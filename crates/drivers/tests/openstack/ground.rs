@@ -29,6 +29,10 @@ fn connector(auth_url: &str) -> Connector {
     let client = SharedClient::new(&TlsOptions::default()).unwrap();
     let mut options = Options::new(auth_url.parse().unwrap());
     options.retry = RetryPolicy { base: Duration::from_millis(5), ..RetryPolicy::default() };
+    // The service to compare with, where the catalog names another one.
+    if let Ok(peer) = std::env::var("KILN_TEST_PEER") {
+        options.endpoint_overrides.insert("orchestration".into(), peer.parse().unwrap());
+    }
     Connector::new(Arc::new(client), options)
 }
 

@@ -10,6 +10,7 @@ mod ground;
 mod keystone;
 mod neutron;
 mod nova;
+mod peer;
 
 /// Runs scenarios on both grounds.
 #[macro_export]

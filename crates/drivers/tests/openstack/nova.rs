@@ -46,7 +46,7 @@ async fn a_server(ground: &Ground) {
     assert_eq!(server.update(given("m1.nano", value!({"b": "2"}))).await.unwrap(), Outcome::Updated);
     assert_eq!(server.attribute("show").await.get("metadata"), Some(&value!({"b": "2"})));
     assert_eq!(server.update(given("m1.micro", value!({"b": "2"}))).await.unwrap(), Outcome::Updated);
-    assert_eq!(server.attribute("show").await.get("flavor").and_then(|f| f.str_at("id")), Some("84"));
+    assert_eq!(server.attribute("show").await.get("flavor").and_then(|f| f.str_at("original_name")), Some("m1.micro"));
     let mut rebuilt = given("m1.micro", value!({"b": "2"}));
     rebuilt.as_map_mut().unwrap().insert("image".into(), "fedora-coreos".into());
     let image = server.attribute("show").await.get("image").cloned();

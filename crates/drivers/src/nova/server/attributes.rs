@@ -4,7 +4,7 @@ use kiln_resource::{Context, Failure, Method, Request};
 use kiln_value::{Map, Value, value};
 
 use super::{COMPUTE, create, server_path};
-use crate::call::Service;
+use crate::call::{Service, take};
 use crate::path;
 
 const NEUTRON: Service = Service("network");
@@ -20,9 +20,7 @@ pub(super) async fn read(cx: &Context<'_>, names: &[&str]) -> Result<Map, Failur
     for name in names {
         let value = match (*name, &server) {
             ("name", _) => create::name(cx.facts).into(),
-            ("os_collect_config", _) => {
-                cx.facts.metadata.get("os-collect-config").cloned().unwrap_or_else(|| value!({}))
-            }
+            ("os_collect_config", _) => collect_config(cx),
             // Heat shows an empty text for all that it cannot ask a server that is gone.
             (_, None) => "".into(),
             (name, Some(server)) => one(cx, id, server, name).await?,
@@ -35,7 +33,7 @@ pub(super) async fn read(cx: &Context<'_>, names: &[&str]) -> Result<Map, Failur
 async fn one(cx: &Context<'_>, id: &str, server: &Value, name: &str) -> Result<Value, Failure> {
     let entry = |key: &str| server.get(key).cloned().unwrap_or_default();
     Ok(match name {
-        "show" => server.clone(),
+        "show" => whole(cx, id).await?,
         "first_address" => first_address(server).into(),
         "networks" => by_id_too(cx, networks(server)).await?,
         "addresses" => addresses(cx, id).await?,
@@ -49,6 +47,20 @@ async fn one(cx: &Context<'_>, id: &str, server: &Value, name: &str) -> Result<V
         }
         _ => Value::Null,
     })
+}
+
+/// All that Nova tells in the newest words it knows, as Heat asks it, and what Kiln tells the guest.
+async fn whole(cx: &Context<'_>, id: &str) -> Result<Value, Failure> {
+    let request = Request::new(COMPUTE.0, Method::Get, server_path(id)).microversion("latest");
+    let mut server = take(cx.cloud.call(request).await?.body, "server");
+    if let Some(entries) = server.as_map_mut() {
+        entries.insert("os_collect_config".into(), collect_config(cx));
+    }
+    Ok(server)
+}
+
+fn collect_config(cx: &Context<'_>) -> Value {
+    cx.facts.metadata.get("os-collect-config").cloned().unwrap_or_else(|| value!({}))
 }
 
 /// Network label → addresses, labels in order.
