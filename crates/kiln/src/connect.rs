@@ -203,13 +203,27 @@ impl CloudAccess {
     }
 }
 
+impl CloudAccess {
+    /// The URL with the project in the place of `%(project_id)s`, as keystoneauth puts it in.
+    async fn with_project(&self, url: &Url) -> Result<Url, Error> {
+        let forms = ["%(project_id)s", "%(tenant_id)s", "$(project_id)s", "$(tenant_id)s"];
+        if !forms.iter().any(|form| url.as_str().contains(form)) {
+            return Ok(url.clone());
+        }
+        let token = self.session.lock().await.token().await.map_err(|error| Error::Access(error.to_string()))?;
+        let project = token.info.project.as_ref().map(|project| project.id.as_str()).unwrap_or_default();
+        let full = forms.iter().fold(url.to_string(), |url, form| url.replace(form, project));
+        Url::parse(&full).map_err(|_| Error::Access(format!("the orchestration endpoint is no URL: {full}")))
+    }
+}
+
 #[async_trait]
 impl Access for CloudAccess {
     async fn endpoint(&self) -> Result<Url, Error> {
         let options = self.connector.options();
         let wrong = |url: &str| Error::Access(format!("the orchestration endpoint is no URL: {url}"));
         if let Some(url) = options.endpoint_overrides.get("orchestration") {
-            return Ok(url.clone());
+            return self.with_project(url).await;
         }
         if let Credentials::None { endpoint } = &self.credentials {
             return Url::parse(endpoint).map_err(|_| wrong(endpoint));

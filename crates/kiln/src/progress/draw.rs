@@ -207,6 +207,7 @@ mod tests {
                     status: (*status).into(),
                     reason: if status.ends_with("FAILED") { "NoFlavor: m9".into() } else { String::new() },
                     nested: nested.into(),
+                    physical: String::new(),
                     at: Duration::from_millis(*at),
                 };
                 tree.learn(&news);

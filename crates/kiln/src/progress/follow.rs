@@ -191,8 +191,7 @@ fn news_of_event(event: &Event, root: &str, at: Duration) -> News {
         name: event.resource_name().to_owned(),
         status: event.status().to_owned(),
         reason: event.reason().to_owned(),
-        // The id of a resource that is a nested stack is the stack's.
-        nested: event.physical_id().to_owned(),
+        physical: event.physical_id().to_owned(),
         at,
         ..News::default()
     }

@@ -32,6 +32,8 @@ pub(crate) struct News {
     pub(crate) reason: String,
     /// Id of the nested stack that it stands for; empty if it is none or not known.
     pub(crate) nested: String,
+    /// Id in the cloud; empty if there is none or it is not known.
+    pub(crate) physical: String,
     /// Time since the watching began.
     pub(crate) at: Duration,
 }
@@ -53,8 +55,10 @@ pub(crate) struct Node {
     pub(crate) began: Option<Duration>,
     /// When it ended.
     pub(crate) ended: Option<Duration>,
-    /// Id of its nested stack; empty, or any other id, if it is none.
-    pub(crate) nested: String,
+    /// Id of its nested stack, if the service says that it is one.
+    nested: String,
+    /// Id in the cloud, which for a nested stack is the stack's.
+    physical: String,
 }
 
 /// A failure, kept also when a rollback has taken the resource away.
@@ -66,6 +70,11 @@ struct Fault {
 }
 
 impl Node {
+    /// Id of the stack that it may stand for.
+    fn inner(&self) -> &str {
+        if self.nested.is_empty() { &self.physical } else { &self.nested }
+    }
+
     /// How long the action takes or took.
     pub(crate) fn spent(&self, now: Duration) -> Option<Duration> {
         Some(self.ended.unwrap_or(now).saturating_sub(self.began?))
@@ -129,6 +138,9 @@ impl Tree {
             if !news.nested.is_empty() {
                 node.nested.clone_from(&news.nested);
             }
+            if !news.physical.is_empty() {
+                node.physical.clone_from(&news.physical);
+            }
             return;
         }
         let node = Node {
@@ -140,6 +152,7 @@ impl Tree {
             began: None,
             ended: None,
             nested: news.nested.clone(),
+            physical: news.physical.clone(),
         };
         resources.insert(news.name.clone(), node);
     }
@@ -186,7 +199,7 @@ impl Tree {
 
     /// The resources of the nested stack of a resource.
     pub(crate) fn below(&self, node: &Node) -> impl Iterator<Item = &Node> {
-        self.of(&node.nested)
+        self.of(node.inner())
     }
 
     fn of(&self, stack: &str) -> impl Iterator<Item = &Node> {
@@ -206,7 +219,7 @@ impl Tree {
         let mut stack = stack;
         while stack != self.root && path.len() < DEEPEST {
             let parent = self.stacks.iter().find_map(|(id, resources)| {
-                resources.values().find(|node| node.nested == stack).map(|node| (id.as_str(), node.name.as_str()))
+                resources.values().find(|node| node.inner() == stack).map(|node| (id.as_str(), node.name.as_str()))
             });
             let Some((id, name)) = parent else { break };
             path.push(name);
@@ -234,8 +247,9 @@ impl Tree {
     /// because of another.
     pub(crate) fn cause(&self) -> Option<Cause> {
         let node = |fault: &Fault| self.node(&fault.stack, &fault.name);
-        let has_inner =
-            |fault: &&Fault| node(fault).is_some_and(|node| self.faults.iter().any(|inner| inner.stack == node.nested));
+        let has_inner = |fault: &&Fault| {
+            node(fault).is_some_and(|node| self.faults.iter().any(|inner| inner.stack == node.inner()))
+        };
         // Of equal ones the earliest is taken.
         let fault =
             self.faults.iter().filter(|fault| !has_inner(fault)).min_by_key(|fault| was_stopped(&fault.reason))?;
@@ -310,7 +324,7 @@ mod tests {
     #[test]
     fn the_cause_is_remembered_over_a_rollback() {
         let mut tree = Tree::new("web", "s");
-        tree.hear(&News { nested: "n".into(), ..news("s", "group", "CREATE_IN_PROGRESS", "", 1) });
+        tree.hear(&News { physical: "n".into(), ..news("s", "group", "CREATE_IN_PROGRESS", "", 1) });
         tree.hear(&news("n", "0", "CREATE_FAILED", "ValueError: no", 2));
         tree.hear(&news("s", "group", "CREATE_FAILED", "ValueError: resources.group.resources[0]: no", 3));
         tree.hear(&news("n", "0", "DELETE_COMPLETE", "", 4));
