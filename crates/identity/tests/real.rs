@@ -30,12 +30,8 @@ async fn callers_and_trusts() {
     let client = SharedClient::new(&TlsOptions::default()).unwrap();
     let connector = Connector::new(Arc::new(client), Options::new(env("OS_AUTH_URL").parse().unwrap()));
     let user = Credentials::password(&env("OS_USERNAME"), &env("OS_PASSWORD"), &env("OS_PROJECT_NAME"), "Default");
-    let service = Credentials::password(
-        &env("SERVICE_USERNAME"),
-        &env("SERVICE_PASSWORD"),
-        &env("SERVICE_PROJECT"),
-        "Default",
-    );
+    let service =
+        Credentials::password(&env("SERVICE_USERNAME"), &env("SERVICE_PASSWORD"), &env("SERVICE_PROJECT"), "Default");
     let policy = Arc::new(Policy::default());
     let options = KeystoneOptions::new(env("OS_AUTH_URL"), long_ago);
     let keystone = Keystone::new(connector.clone(), service.clone(), service, Arc::clone(&policy), options);
