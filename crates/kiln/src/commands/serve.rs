@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 
 use crate::cli::ConfigArgs;
 use crate::config::Config;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::runtime::Runtime;
 use crate::shutdown::{self, Stop};
 
@@ -60,7 +60,7 @@ impl ServeArgs {
     /// Serves until told to stop.
     pub(crate) async fn run(self, role: Role) -> Outcome {
         let config = Config::load(&self.config)?;
-        let runtime = Runtime::of_service(&config).await?;
+        let runtime = Runtime::of_service(&config).await.map_err(unusable)?;
         let listener = self.listener(&config).await?;
         config.tell();
         let (_sender, stop) = shutdown::on_signal();
@@ -74,6 +74,11 @@ impl ServeArgs {
         let listener = TcpListener::bind((host.as_str(), port)).await;
         listener.with_context(|| format!("cannot listen on {host} port {port} ([heat_api] bind_host, bind_port)"))
     }
+}
+
+/// A configuration with which no service can be made.
+fn unusable(error: anyhow::Error) -> Failure {
+    Failure::from(error).hint("'kiln serve --help' shows a configuration that is enough")
 }
 
 /// Serves the API, with an engine beside it, until told to stop.
@@ -113,7 +118,7 @@ impl EngineArgs {
     /// Works until told to stop.
     pub(crate) async fn run(self) -> Outcome {
         let config = Config::load(&self.config)?;
-        let runtime = Runtime::of_service(&config).await?;
+        let runtime = Runtime::of_service(&config).await.map_err(unusable)?;
         config.tell();
         let (_sender, stop) = shutdown::on_signal();
         Ok(runtime.engine(stop).await?)

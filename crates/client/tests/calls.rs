@@ -1,0 +1,179 @@
+//! Calls over a made-up wire: what is sent, how answers are read, where tokens go.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use kiln_client::{Access, Bundle, Client, Error, EventFilter, StackFilter, StackRequest};
+use kiln_cloud::{HttpRequest, HttpResponse, Transport, TransportError};
+use kiln_value::{Secret, Value, text, value};
+use url::Url;
+
+/// Answers with what was put in, and remembers what was asked.
+#[derive(Default)]
+struct Wire {
+    answers: Mutex<VecDeque<(u16, Option<&'static str>, Value)>>,
+    asked: Mutex<Vec<HttpRequest>>,
+}
+
+impl Wire {
+    fn answer(self, status: u16, body: Value) -> Self {
+        self.answers.lock().unwrap().push_back((status, None, body));
+        self
+    }
+
+    fn redirect(self, location: &'static str) -> Self {
+        self.answers.lock().unwrap().push_back((302, Some(location), Value::Null));
+        self
+    }
+
+    fn client(self) -> (Client, Arc<Self>) {
+        let wire = Arc::new(self);
+        let access = Arc::new(Tokens(Mutex::new(1)));
+        (Client::new(Arc::clone(&wire) as Arc<dyn Transport>, access), wire)
+    }
+
+    /// Method, path with query, token, body of each request.
+    fn asked(&self) -> Vec<(Method, String, String, String)> {
+        let one = |request: &HttpRequest| {
+            let url = request.url[url::Position::BeforePath..].to_owned();
+            let token = request.headers.get("x-auth-token").unwrap().to_str().unwrap().to_owned();
+            let body = String::from_utf8(request.body.clone().unwrap_or_default().to_vec()).unwrap();
+            (request.method.clone(), url, token, body)
+        };
+        self.asked.lock().unwrap().iter().map(one).collect()
+    }
+}
+
+#[async_trait]
+impl Transport for Wire {
+    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
+        self.asked.lock().unwrap().push(request);
+        let (status, location, body) = self.answers.lock().unwrap().pop_front().ok_or(TransportError::Timeout)?;
+        let mut headers = HeaderMap::new();
+        headers.insert("content-type", HeaderValue::from_static("application/json"));
+        if let Some(location) = location {
+            headers.insert("location", HeaderValue::from_static(location));
+        }
+        let body = if body.is_null() { String::new() } else { text::json(&body) };
+        Ok(HttpResponse { status: StatusCode::from_u16(status).unwrap(), headers, body: body.into() })
+    }
+}
+
+/// Tokens `t1`, `t2` …: a new one each time it is asked to renew.
+struct Tokens(Mutex<u32>);
+
+#[async_trait]
+impl Access for Tokens {
+    async fn endpoint(&self) -> Result<Url, Error> {
+        Ok("http://heat:8004/v1/p".parse().unwrap())
+    }
+
+    async fn token(&self, renew: bool) -> Result<Option<Secret<String>>, Error> {
+        let mut number = self.0.lock().unwrap();
+        *number += u32::from(renew);
+        Ok(Some(Secret::new(format!("t{number}"))))
+    }
+}
+
+fn stack(name: &str) -> Value {
+    value!({"stack": {"id": "i", "stack_name": name, "stack_status": "CREATE_COMPLETE"}})
+}
+
+#[tokio::test]
+async fn a_name_leads_to_the_stacks_own_url() {
+    let (client, wire) =
+        Wire::default().redirect("http://heat:8004/v1/p/stacks/a%20b/i").answer(200, stack("a b")).client();
+    let stack = client.stack("a b", false).await.unwrap();
+    assert_eq!((stack.id(), stack.name(), stack.status()), ("i", "a b", "CREATE_COMPLETE"));
+    let urls: Vec<String> = wire.asked().into_iter().map(|(_, url, ..)| url).collect();
+    let query = "resolve_outputs=False";
+    assert_eq!(urls, [format!("/v1/p/stacks/a%20b?{query}"), format!("/v1/p/stacks/a%20b/i?{query}")]);
+}
+
+#[tokio::test]
+async fn tokens_go_nowhere_else() {
+    let (client, wire) = Wire::default().redirect("http://evil:8004/v1/p/stacks/a/i").client();
+    let error = client.stack("a", true).await.unwrap_err();
+    assert!(error.to_string().contains("not its own address"), "{error}");
+    assert_eq!(wire.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn a_refused_token_is_renewed_once() {
+    let refused = || value!({"error": {"message": "Authentication required"}});
+    let (client, wire) = Wire::default().answer(401, refused()).answer(200, stack("a")).client();
+    client.stack("a", true).await.unwrap();
+    let tokens: Vec<String> = wire.asked().into_iter().map(|(_, _, token, _)| token).collect();
+    assert_eq!(tokens, ["t1", "t2"]);
+
+    let (client, wire) = Wire::default().answer(401, refused()).answer(401, refused()).client();
+    assert_eq!(client.stack("a", true).await.unwrap_err().status(), Some(401));
+    assert_eq!(wire.asked().len(), 2);
+}
+
+#[tokio::test]
+async fn refusals_carry_heats_words_and_kilns_places() {
+    let body = value!({
+        "code": 400, "title": "Bad Request", "explanation": "The server could not comply …",
+        "error": {
+            "type": "StackValidationFailed", "message": "Property error: no", "traceback": null,
+            "diagnostics": [{"message": "no", "path": "resources.a", "line": 3, "column": 5, "hints": ["try b"]}],
+        },
+    });
+    let (client, _) = Wire::default().answer(400, body).client();
+    let error = client.create_stack("a", &StackRequest::default()).await.unwrap_err();
+    assert_eq!(error.to_string(), "Property error: no");
+    let Error::Refused(refusal) = error else { panic!("{error}") };
+    assert_eq!((refusal.status, refusal.class.as_str()), (400, "StackValidationFailed"));
+    let place = &refusal.places[0];
+    assert_eq!((place.path.as_str(), place.line, place.column), ("resources.a", Some(3), Some(5)));
+    assert_eq!(place.hints, ["try b"]);
+}
+
+#[tokio::test]
+async fn bodies_are_those_of_heatclient() {
+    let (client, wire) = Wire::default().answer(201, stack("a")).answer(202, Value::Null).client();
+    let template = value!({"heat_template_version": "2018-08-31"});
+    let bundle = Bundle { template: Some(template), environment_files: vec!["file:///e".into()], ..Bundle::default() };
+    let create =
+        StackRequest { bundle, disable_rollback: Some(true), tags: Some("x,y".into()), ..StackRequest::default() };
+    assert_eq!(client.create_stack("a", &create).await.unwrap(), "i");
+    let update = StackRequest { existing: true, clear_parameters: vec!["p".into()], ..StackRequest::default() };
+    client.update_stack("a", &update).await.unwrap();
+
+    let asked = wire.asked();
+    let body = |at: usize| serde_json::from_str::<Value>(&asked[at].3).unwrap();
+    assert_eq!((&asked[0].0, asked[0].1.as_str()), (&Method::POST, "/v1/p/stacks"));
+    let created = value!({
+        "stack_name": "a", "disable_rollback": true, "parameters": {}, "files": {}, "environment": {},
+        "template": {"heat_template_version": "2018-08-31"}, "environment_files": ["file:///e"], "tags": "x,y",
+    });
+    assert_eq!(body(0), created);
+    assert_eq!((&asked[1].0, asked[1].1.as_str()), (&Method::PATCH, "/v1/p/stacks/a"));
+    let updated =
+        value!({"parameters": {}, "template": null, "files": {}, "environment": {}, "clear_parameters": ["p"]});
+    assert_eq!(body(1), updated);
+}
+
+#[tokio::test]
+async fn lists_go_page_by_page_up_to_the_limit() {
+    let page = |ids: &[&str]| value!({"stacks": (ids.iter().map(|id| value!({"id": *id})).collect::<Value>())});
+    let (client, wire) = Wire::default().answer(200, page(&["1", "2"])).answer(200, page(&["3"])).client();
+    let filter = StackFilter { limit: Some(3), tags: Some(("tags_any", "x".into())), ..StackFilter::default() };
+    let stacks = client.stacks(&filter).await.unwrap();
+    assert_eq!(stacks.iter().map(kiln_client::Stack::id).collect::<Vec<_>>(), ["1", "2", "3"]);
+    let urls: Vec<String> = wire.asked().into_iter().map(|(_, url, ..)| url).collect();
+    assert_eq!(urls, ["/v1/p/stacks?tags_any=x&limit=3", "/v1/p/stacks?tags_any=x&limit=1&marker=2"]);
+}
+
+#[tokio::test]
+async fn names_of_resources_are_one_segment() {
+    let (client, wire) = Wire::default().answer(200, value!({"events": []})).client();
+    let filter = EventFilter { resource: Some("a/b c".into()), limit: Some(1), ..EventFilter::default() };
+    client.events("s/i", &filter).await.unwrap();
+    assert_eq!(wire.asked()[0].1, "/v1/p/stacks/s/i/resources/a%2Fb%20c/events?limit=1&sort_dir=asc");
+}
