@@ -7,6 +7,8 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use anstyle::{AnsiColor, Style};
 use kiln_client::{Bundle, Error, InputError, Place, address};
 
+use crate::output::OutputError;
+
 /// Refused or failed.
 const FAILED: u8 = 1;
 /// The stack that was waited for ended in FAILED.
@@ -16,6 +18,9 @@ const UNREACHABLE: u8 = 4;
 
 /// Interrupted: 128 and SIGINT, as shells have it.
 pub(crate) const INTERRUPTED: u8 = 130;
+
+/// Nobody reads on: 128 and SIGPIPE.
+const BROKEN_PIPE: u8 = 141;
 
 /// The end of a command that did not do what it should.
 #[derive(Debug)]
@@ -81,6 +86,9 @@ impl Failure {
 
     /// Tells the user and gives the exit code.
     pub(crate) fn report(&self) -> ExitCode {
+        if self.message.is_empty() {
+            return ExitCode::from(self.code);
+        }
         let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
         let blue = Style::new().bold().fg_color(Some(AnsiColor::Cyan.into()));
         let mut err = anstream::stderr().lock();
@@ -161,9 +169,15 @@ impl From<InputError> for Failure {
     }
 }
 
-impl From<crate::output::OutputError> for Failure {
-    fn from(error: crate::output::OutputError) -> Self {
-        Self::new(error.to_string())
+impl From<OutputError> for Failure {
+    fn from(error: OutputError) -> Self {
+        match error {
+            // A reader that has gone away, as `head`, knows that it did not get everything.
+            OutputError::Io(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+                Self { code: BROKEN_PIPE, ..Self::new("") }
+            }
+            error => Self::new(error.to_string()),
+        }
     }
 }
 

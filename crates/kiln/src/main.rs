@@ -50,10 +50,7 @@ async fn run(cli: Cli) -> Outcome {
         Command::Engine(args) => args.run().await,
         Command::Manage(command) => command.run().await,
         Command::Demo(args) => args.run().await,
-        Command::Completion(args) => {
-            args.run();
-            Ok(())
-        }
+        Command::Completion(args) => args.run(),
     }
 }
 

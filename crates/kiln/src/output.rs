@@ -174,6 +174,11 @@ pub(crate) enum OutputError {
     Io(#[from] io::Error),
 }
 
+/// Writes a text that has a form of its own.
+pub(crate) fn print(text: &str) -> Result<(), OutputError> {
+    Ok(io::stdout().lock().write_all(text.as_bytes())?)
+}
+
 impl OutputArgs {
     /// Writes a list.
     pub(crate) fn list(&self, mut list: List, default: Format) -> Result<(), OutputError> {

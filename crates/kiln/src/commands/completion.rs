@@ -4,6 +4,8 @@ use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
 
 use crate::cli::Cli;
+use crate::failure::Outcome;
+use crate::output::print;
 
 /// `completion`.
 #[derive(Args, Debug)]
@@ -20,7 +22,9 @@ pub(crate) struct CompletionArgs {
 
 impl CompletionArgs {
     /// Prints the script.
-    pub(crate) fn run(&self) {
-        clap_complete::generate(self.shell, &mut Cli::command(), "kiln", &mut std::io::stdout());
+    pub(crate) fn run(&self) -> Outcome {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Cli::command(), "kiln", &mut script);
+        Ok(print(&String::from_utf8_lossy(&script))?)
     }
 }

@@ -1,5 +1,6 @@
 //! `kiln demo`: everything at once, on one machine, with a simulated cloud.
 
+use std::fmt::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use super::serve::{self, Role};
 use crate::config::Config;
 use crate::connect::CloudAccess;
 use crate::failure::{Failure, Outcome};
+use crate::output::print;
 use crate::progress::{self, Mode, Screen, Target};
 use crate::runtime::Runtime;
 use crate::shutdown;
@@ -104,7 +106,7 @@ impl DemoArgs {
                 () = shutdown::stopped(stop.clone()) => Err(Failure::interrupted()),
             };
             if made.is_ok() && !self.exit {
-                instructions(&cloud, &url, &self.name).await?;
+                print(&instructions(&cloud, &url, &self.name).await?)?;
                 shutdown::stopped(stop).await;
             }
             made
@@ -161,15 +163,15 @@ impl DemoArgs {
         let (target, screen) = (Target::created(&self.name, &id), Screen::new(self.progress));
         let end = progress::follow(&client, target, &screen, Duration::from_millis(50), false).await?;
         super::stack::ended(&self.name, &end, "CREATE")?;
-        println!("\nOutputs:");
+        let mut told = String::from("\nOutputs:\n");
         let stack = client.stack(&id, true).await?;
         let name = |output: &Value| output.str_at("output_key").unwrap_or_default().to_owned();
         let width = stack.outputs().iter().map(|output| name(output).chars().count()).max().unwrap_or_default();
         for output in stack.outputs() {
             let shown = output.get("output_value").map(text::str).unwrap_or_default();
-            println!("  {:width$}  {shown}", name(output));
+            _ = writeln!(told, "  {:width$}  {shown}", name(output));
         }
-        Ok(())
+        Ok(print(&told)?)
     }
 }
 
@@ -222,12 +224,12 @@ async fn register(cloud: &Testcloud, url: &str) -> Result<()> {
 }
 
 /// How to go on.
-async fn instructions(cloud: &Testcloud, url: &str, stack: &str) -> Result<()> {
+async fn instructions(cloud: &Testcloud, url: &str, stack: &str) -> Result<String> {
     let demo = cloud.users().demo;
     let token = connector(cloud)?.1.session(credentials(demo)).token().await?;
     let project = token.info.project.as_ref().map(|project| project.id.as_str()).unwrap_or_default();
     let Account { user, password, project: name } = demo;
-    println!(
+    Ok(format!(
         "
 Kiln goes on serving. In another terminal, with the openstack client (or with kiln in its place):
 
@@ -242,10 +244,10 @@ or with curl:
 
   curl -s {url}/v1/{project}/stacks -H 'X-Auth-Token: {token}'
 
-Ctrl-C ends it.",
+Ctrl-C ends it.
+",
         auth_url = cloud.auth_url(),
         region = cloud.region(),
         token = token.secret.expose(),
-    );
-    Ok(())
+    ))
 }

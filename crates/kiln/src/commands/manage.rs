@@ -7,7 +7,7 @@ use kiln_value::Value;
 use crate::cli::ConfigArgs;
 use crate::config::Config;
 use crate::failure::{Failure, Outcome};
-use crate::output::{Cell, Format, List, OutputArgs};
+use crate::output::{Cell, Format, List, OutputArgs, print};
 use crate::runtime;
 
 /// Look after the database.
@@ -67,8 +67,7 @@ impl ManageCommand {
             Self::Db(DbCommand::Sync(args)) => {
                 let config = Config::load(&args)?;
                 runtime::open(&config).await?;
-                println!("The database's schema is up to date.");
-                Ok(())
+                Ok(print("The database's schema is up to date.\n")?)
             }
             Self::Service(ServiceCommand::List(args)) => args.run().await,
             Self::PurgeDeleted(args) => args.run().await,
@@ -108,7 +107,6 @@ impl PurgeArgs {
                 break;
             }
         }
-        println!("{total} rows are gone.");
-        Ok(())
+        Ok(print(&format!("{total} rows are gone.\n"))?)
     }
 }

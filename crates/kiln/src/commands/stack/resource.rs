@@ -11,7 +11,7 @@ use kiln_value::Value;
 use super::{StackArg, filters, of_stack, show};
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome, nearest};
-use crate::output::{Cell, Format, List, OutputArgs};
+use crate::output::{Cell, Format, List, OutputArgs, print};
 
 /// `stack resource …`.
 #[derive(Debug, Subcommand)]
@@ -75,8 +75,7 @@ impl ListArgs {
         let resources = connection.client.resources(stack, self.nested_depth, self.long, &filters(&self.filter)?).await;
         let resources = resources.map_err(of_stack(stack))?;
         if output.format == Some(Format::Dot) {
-            print!("{}", graph(&resources));
-            return Ok(());
+            return Ok(print(&graph(&resources))?);
         }
         let mut columns =
             vec!["resource_name", "physical_resource_id", "resource_type", "resource_status", "updated_time"];
@@ -303,7 +302,7 @@ impl FailuresCommand {
                 if inner.iter().any(|r| r.status().ends_with("FAILED")) {
                     waiting.push((path, inner));
                 } else {
-                    print!("{}", failed(&path, resource, long));
+                    print(&failed(&path, resource, long))?;
                 }
             }
         }
