@@ -1,0 +1,327 @@
+//! The data that an evaluation works on: Python's values as far as the language can tell them apart.
+
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use num_bigint::BigInt;
+use num_traits::ToPrimitive;
+
+use crate::Error;
+use crate::context::Context;
+use crate::cursor::Iter;
+use crate::dict::Dict;
+use crate::expression::Literal;
+use crate::ordering::Ordering;
+use crate::regex::Regex;
+use crate::set::Set;
+use crate::time::{DateTime, TimeSpan};
+
+/// Values nested deeper are refused, so that no walk over them exhausts the stack.
+pub(crate) const MAX_DEPTH: u32 = 400;
+
+/// Values with more parts, counted as often as they are shared, are refused, so that no walk over them takes for ever.
+const MAX_WEIGHT: u64 = 10_000_000;
+
+/// A value. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) enum Object {
+    Null,
+    Bool(bool),
+    Int(i64),
+    BigInt(Arc<BigInt>),
+    Float(f64),
+    Str(Arc<str>),
+    List(List),
+    Dict(Dict),
+    Set(Set),
+    /// The values of a dictionary: can be iterated, but has no index and no length.
+    Values(Dict),
+    Iter(Rc<Iter>),
+    Ordering(Rc<Ordering>),
+    DateTime(DateTime),
+    TimeSpan(TimeSpan),
+    Regex(Rc<Regex>),
+    Context(Context),
+    /// `source => destination`, evaluated.
+    Rule(Rc<(Object, Object)>),
+}
+
+/// A sequence that cannot change.
+#[derive(Clone, Debug)]
+pub(crate) struct List {
+    pub kind: ListKind,
+    items: Rc<Items>,
+}
+
+/// Which of Python's sequences this is: they are never equal to each other, and only tuples can be keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListKind {
+    Tuple,
+    List,
+}
+
+#[derive(Debug)]
+struct Items {
+    values: Vec<Object>,
+    measure: Measure,
+}
+
+/// How large a value is as a tree.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Measure {
+    weight: u64,
+    depth: u32,
+}
+
+impl Measure {
+    /// The measure of something that holds these values.
+    ///
+    /// Errors: too deep or too large.
+    pub(crate) fn around<'a>(values: impl IntoIterator<Item = &'a Object>) -> Result<Self, Error> {
+        let mut sum = Self { weight: 1, depth: 0 };
+        for value in values {
+            let part = value.measure();
+            sum.weight = sum.weight.saturating_add(part.weight);
+            sum.depth = sum.depth.max(part.depth);
+        }
+        sum.depth += 1;
+        if sum.weight > MAX_WEIGHT {
+            return Err(Error::too_much_memory());
+        }
+        if sum.depth > MAX_DEPTH { Err(Error::recursion()) } else { Ok(sum) }
+    }
+
+    /// How many values are nested at most.
+    pub(crate) fn depth(self) -> u32 {
+        self.depth
+    }
+}
+
+impl List {
+    pub(crate) fn items(&self) -> &[Object] {
+        &self.items.values
+    }
+
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.items, &other.items)
+    }
+
+    /// The items, without a copy if nobody else holds them.
+    pub(crate) fn get(&self, index: usize) -> Option<&Object> {
+        self.items.values.get(index)
+    }
+
+    /// A part of the list.
+    pub(crate) fn slice(&self, start: usize, end: usize) -> Result<Object, Error> {
+        let items = self.items().get(start..end).unwrap_or_default().to_vec();
+        Object::sequence(self.kind, items)
+    }
+}
+
+impl Object {
+    /// A sequence of a kind.
+    pub(crate) fn sequence(kind: ListKind, values: Vec<Self>) -> Result<Self, Error> {
+        let measure = Measure::around(&values)?;
+        Ok(Self::List(List { kind, items: Rc::new(Items { values, measure }) }))
+    }
+
+    /// Python's `tuple`.
+    pub(crate) fn tuple(values: Vec<Self>) -> Result<Self, Error> {
+        Self::sequence(ListKind::Tuple, values)
+    }
+
+    /// Python's `list`.
+    pub(crate) fn list(values: Vec<Self>) -> Result<Self, Error> {
+        Self::sequence(ListKind::List, values)
+    }
+
+    pub(crate) fn text(text: impl Into<Arc<str>>) -> Self {
+        Self::Str(text.into())
+    }
+
+    /// A count or position.
+    pub(crate) fn count(count: usize) -> Self {
+        match i64::try_from(count) {
+            Ok(count) => Self::Int(count),
+            Err(_) => Self::BigInt(Arc::new(count.into())),
+        }
+    }
+
+    pub(crate) fn measure(&self) -> Measure {
+        match self {
+            Self::List(list) => list.items.measure,
+            Self::Dict(dict) | Self::Values(dict) => dict.measure(),
+            Self::Set(set) => set.measure(),
+            Self::Iter(iter) => Measure { weight: 1, depth: iter.depth() },
+            Self::Ordering(ordering) => Measure { weight: 1, depth: ordering.depth() },
+            Self::Context(context) => Measure { weight: 1, depth: context.depth() },
+            Self::Rule(rule) => {
+                let (a, b) = (rule.0.measure(), rule.1.measure());
+                Measure { weight: a.weight.saturating_add(b.weight), depth: a.depth.max(b.depth) + 1 }
+            }
+            _ => Measure { weight: 1, depth: 0 },
+        }
+    }
+
+    /// Python's truth.
+    pub(crate) fn is_truthy(&self) -> bool {
+        match self {
+            Self::Null => false,
+            Self::Bool(b) => *b,
+            Self::Int(i) => *i != 0,
+            Self::Float(f) => *f != 0.0,
+            Self::Str(s) => !s.is_empty(),
+            Self::List(list) => !list.items().is_empty(),
+            Self::Dict(dict) | Self::Values(dict) => dict.len() > 0,
+            Self::Set(set) => set.len() > 0,
+            Self::TimeSpan(span) => span.microseconds() != 0,
+            _ => true,
+        }
+    }
+
+    /// The integer, a truth value counting as 0 or 1.
+    pub(crate) fn as_int(&self) -> Option<BigInt> {
+        match self {
+            Self::Bool(b) => Some(BigInt::from(u8::from(*b))),
+            Self::Int(i) => Some(BigInt::from(*i)),
+            Self::BigInt(i) => Some((**i).clone()),
+            _ => None,
+        }
+    }
+
+    /// Whether the value can be a key or a member of a set.
+    ///
+    /// Errors: Python's `TypeError` that names the type.
+    pub(crate) fn check_hashable(&self) -> Result<(), Error> {
+        let unhashable = |name: &str| Err(Error::type_error(format!("unhashable type: '{name}'")));
+        match self {
+            Self::List(list) if list.kind == ListKind::List => unhashable("list"),
+            Self::List(list) => list.items().iter().try_for_each(Self::check_hashable),
+            Self::Dict(dict) if !dict.is_frozen() => unhashable("dict"),
+            Self::Dict(dict) => dict.iter().try_for_each(|(_, value)| value.check_hashable()),
+            Self::Set(set) => match set.view_name() {
+                Some(name) => unhashable(name),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// The identity of values that are equal only to themselves.
+    fn address(&self) -> usize {
+        match self {
+            Self::Iter(iter) => Rc::as_ptr(iter).addr(),
+            Self::Ordering(ordering) => Rc::as_ptr(ordering).addr(),
+            Self::Context(context) => context.address(),
+            Self::Rule(rule) => Rc::as_ptr(rule).addr(),
+            Self::Values(dict) => dict.address(),
+            _ => 0,
+        }
+    }
+}
+
+impl From<Literal> for Object {
+    fn from(literal: Literal) -> Self {
+        match literal {
+            Literal::Null => Self::Null,
+            Literal::Bool(b) => Self::Bool(b),
+            Literal::Int(i) => Self::Int(i),
+            Literal::BigInt(i) => Self::BigInt(i),
+            Literal::Float(f) => Self::Float(f),
+            Literal::Text(text) => Self::Str(text),
+        }
+    }
+}
+
+impl From<BigInt> for Object {
+    fn from(i: BigInt) -> Self {
+        i.to_i64().map_or_else(|| Self::BigInt(Arc::new(i)), Self::Int)
+    }
+}
+
+impl From<bool> for Object {
+    fn from(b: bool) -> Self {
+        Self::Bool(b)
+    }
+}
+
+/// Python's `==`.
+impl PartialEq for Object {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Null, Self::Null) => true,
+            (Self::Int(a), Self::Int(b)) => a == b,
+            (Self::Str(a), Self::Str(b)) => a == b,
+            (Self::List(a), Self::List(b)) => a.same(b) || (a.kind == b.kind && a.items() == b.items()),
+            (Self::Dict(a), Self::Dict(b)) => a == b,
+            (Self::Set(a), Self::Set(b)) => a == b,
+            (Self::DateTime(a), Self::DateTime(b)) => a.instant() == b.instant(),
+            (Self::TimeSpan(a), Self::TimeSpan(b)) => a == b,
+            (Self::Regex(a), Self::Regex(b)) => a == b,
+            (
+                Self::Bool(_) | Self::Int(_) | Self::BigInt(_) | Self::Float(_),
+                Self::Bool(_) | Self::Int(_) | Self::BigInt(_) | Self::Float(_),
+            ) => crate::number::compare(self, other) == Some(std::cmp::Ordering::Equal),
+            _ => {
+                let address = self.address();
+                address != 0
+                    && std::mem::discriminant(self) == std::mem::discriminant(other)
+                    && address == other.address()
+            }
+        }
+    }
+}
+
+/// A value that is a key of a dictionary or a member of a set: hashable, and equal as Python has it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Key(Object);
+
+impl Eq for Key {}
+
+impl Key {
+    /// Errors: the value is unhashable.
+    pub(crate) fn new(object: Object) -> Result<Self, Error> {
+        object.check_hashable()?;
+        Ok(Self(object))
+    }
+
+    pub(crate) fn object(&self) -> &Object {
+        &self.0
+    }
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        hash(&self.0, state);
+    }
+}
+
+/// Equal numbers of all types hash alike.
+fn hash<H: Hasher>(object: &Object, state: &mut H) {
+    match object {
+        Object::Null => 0u8.hash(state),
+        Object::Bool(b) => i64::from(*b).hash(state),
+        Object::Int(i) => i.hash(state),
+        Object::BigInt(_) => 1u8.hash(state),
+        Object::Float(f) => match crate::number::exact_i64(*f) {
+            Some(i) => i.hash(state),
+            None if f.abs() < 1e18 => f.to_bits().hash(state),
+            None => 1u8.hash(state),
+        },
+        Object::Str(s) => s.hash(state),
+        Object::List(list) => {
+            2u8.hash(state);
+            for item in list.items() {
+                hash(item, state);
+            }
+        }
+        // Order does not count, so neither do the members beyond their number.
+        Object::Dict(dict) => (3u8, dict.len()).hash(state),
+        Object::Set(set) => (4u8, set.len()).hash(state),
+        Object::DateTime(time) => time.instant().hash(state),
+        Object::TimeSpan(span) => span.microseconds().hash(state),
+        Object::Regex(regex) => regex.source().hash(state),
+        other => other.address().hash(state),
+    }
+}

@@ -1,0 +1,214 @@
+//! Tokens to expression: a Pratt parser over the operator table.
+
+use std::sync::Arc;
+
+use kiln_value::Value;
+
+use crate::Error;
+use crate::expression::{Literal, Node};
+use crate::lexer::{Lexer, Located, Token};
+use crate::operator::{INDEX_LEVEL, LOOSEST, Side};
+
+/// Parts nested deeper than this in the text are refused. Evaluation gives up long before.
+const MAX_NESTING: u32 = 160;
+
+/// Operators chained longer than this are refused: the tree leans to the left.
+const MAX_HEIGHT: u32 = 1000;
+
+/// Reads a whole expression.
+pub(crate) fn parse(expression: &str) -> Result<Arc<Node>, Error> {
+    let mut parser = Parser { lexer: Lexer::new(expression), expression, ahead: None, nesting: 0 };
+    let part = parser.value(LOOSEST)?;
+    match parser.peek()? {
+        None => Ok(part.node),
+        Some(_) => Err(parser.unexpected()),
+    }
+}
+
+/// A part and the height of its tree.
+struct Part {
+    node: Arc<Node>,
+    height: u32,
+}
+
+type Args = Vec<Option<Arc<Node>>>;
+
+struct Parser<'a> {
+    lexer: Lexer<'a>,
+    expression: &'a str,
+    /// One token of look-ahead; the inner `None` is the end.
+    ahead: Option<Option<Located>>,
+    nesting: u32,
+}
+
+impl Parser<'_> {
+    fn peek(&mut self) -> Result<Option<&Token>, Error> {
+        if self.ahead.is_none() {
+            self.ahead = Some(self.lexer.next()?);
+        }
+        Ok(self.ahead.as_ref().and_then(Option::as_ref).map(|located| &located.token))
+    }
+
+    fn next(&mut self) -> Result<Option<Token>, Error> {
+        self.peek()?;
+        Ok(self.ahead.take().flatten().map(|located| located.token))
+    }
+
+    fn at(&mut self, sign: char) -> Result<bool, Error> {
+        Ok(matches!(self.peek()?, Some(Token::Sign(c)) if *c == sign))
+    }
+
+    fn eat(&mut self, sign: char) -> Result<bool, Error> {
+        let found = self.at(sign)?;
+        if found {
+            self.ahead = None;
+        }
+        Ok(found)
+    }
+
+    fn expect(&mut self, sign: char) -> Result<(), Error> {
+        if self.eat(sign)? { Ok(()) } else { Err(self.unexpected()) }
+    }
+
+    /// The error about the token ahead.
+    fn unexpected(&self) -> Error {
+        match self.ahead.as_ref().and_then(Option::as_ref) {
+            Some(located) => Error::grammar(&located.token.shown(), located.position, self.expression),
+            None => Error::unexpected_end(),
+        }
+    }
+
+    /// A value whose operators bind at least as tightly as `loosest`.
+    fn value(&mut self, loosest: u8) -> Result<Part, Error> {
+        if self.nesting >= MAX_NESTING {
+            return Err(Error::recursion());
+        }
+        self.nesting += 1;
+        let part = self.operand().and_then(|left| self.operators(left, loosest));
+        self.nesting -= 1;
+        part
+    }
+
+    fn operators(&mut self, mut left: Part, loosest: u8) -> Result<Part, Error> {
+        loop {
+            let (name, operand) = match self.peek()? {
+                Some(Token::Operator(op)) => match op.infix {
+                    Some((level, side, name)) if level <= loosest => {
+                        self.ahead = None;
+                        let operand = self.value(if side == Side::Left { level - 1 } else { level })?;
+                        (name, vec![operand])
+                    }
+                    _ => return Ok(left),
+                },
+                Some(Token::Sign('[')) if INDEX_LEVEL <= loosest => {
+                    self.ahead = None;
+                    let (args, height) = self.args(']')?;
+                    left.height = left.height.max(height);
+                    let args = std::iter::once(Some(left.node)).chain(args).collect();
+                    left = call("#indexer", args, left.height, false)?;
+                    continue;
+                }
+                _ => return Ok(left),
+            };
+            let height = operand.iter().map(|part| part.height).fold(left.height, u32::max);
+            let args = std::iter::once(left).chain(operand).map(|part| Some(part.node)).collect();
+            left = call(name, args, height, false)?;
+        }
+    }
+
+    fn operand(&mut self) -> Result<Part, Error> {
+        let leaf = |node| Ok(Part { node: Arc::new(node), height: 1 });
+        match self.peek()? {
+            None | Some(Token::Arrow | Token::Sign(')' | ']' | '}' | ',')) => return Err(self.unexpected()),
+            Some(Token::Operator(op)) if op.prefix.is_none() => return Err(self.unexpected()),
+            Some(_) => {}
+        }
+        match self.next()? {
+            Some(Token::Text(text)) => leaf(Node::Constant(Literal::Text(text.into()))),
+            Some(Token::Number(number)) => leaf(Node::Constant(literal(number))),
+            Some(Token::True) => leaf(Node::Constant(Literal::Bool(true))),
+            Some(Token::False) => leaf(Node::Constant(Literal::Bool(false))),
+            Some(Token::Null) => leaf(Node::Constant(Literal::Null)),
+            Some(Token::Keyword(word)) => leaf(Node::Keyword(word.into())),
+            Some(Token::Dollar(name)) if name.is_empty() => leaf(Node::Variable("1".into())),
+            Some(Token::Dollar(name)) => leaf(Node::Variable(name.into())),
+            Some(Token::Function(name)) => {
+                let (args, height) = self.args(')')?;
+                call(&name, args, height, true)
+            }
+            Some(Token::Operator(op)) => {
+                let Some((level, name)) = op.prefix else { return Err(self.unexpected()) };
+                let operand = self.value(level)?;
+                call(name, vec![Some(operand.node)], operand.height, false)
+            }
+            Some(Token::Sign('(')) => {
+                let inner = self.value(LOOSEST)?;
+                self.expect(')')?;
+                Ok(Part { node: Arc::new(Node::Wrap(inner.node)), height: inner.height + 1 })
+            }
+            Some(Token::Sign('[')) => {
+                let (args, height) = self.args(']')?;
+                call("#list", args, height, false)
+            }
+            Some(Token::Sign('{')) => {
+                let (args, height) = self.args('}')?;
+                call("#map", args, height, false)
+            }
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// Arguments up to and with the closing sign. Values come first, then `name => value`; values may be left out,
+    /// but not the last one, and between values and names at most one.
+    fn args(&mut self, close: char) -> Result<(Args, u32), Error> {
+        let mut args = Args::new();
+        let mut height = 0;
+        let mut named = false;
+        if self.eat(close)? {
+            return Ok((args, height));
+        }
+        loop {
+            let mut omitted = 0;
+            while !named && self.eat(',')? {
+                args.push(None);
+                omitted += 1;
+            }
+            let first = args.len() == omitted;
+            let part = self.value(LOOSEST)?;
+            height = height.max(part.height);
+            let may_be_named = named || omitted == 0 || (omitted == 1 && !first);
+            if may_be_named && matches!(self.peek()?, Some(Token::Arrow)) {
+                self.ahead = None;
+                let value = self.value(LOOSEST)?;
+                height = height.max(value.height + 1);
+                args.push(Some(Arc::new(Node::Rule(part.node, value.node))));
+                named = true;
+            } else if named {
+                self.peek()?;
+                return Err(self.unexpected());
+            } else {
+                args.push(Some(part.node));
+            }
+            if self.eat(close)? {
+                return Ok((args, height));
+            }
+            self.expect(',')?;
+        }
+    }
+}
+
+fn call(name: &str, args: Args, height: u32, takes_receiver: bool) -> Result<Part, Error> {
+    if height >= MAX_HEIGHT {
+        return Err(Error::recursion());
+    }
+    Ok(Part { node: Arc::new(Node::call(name, args, takes_receiver)), height: height + 1 })
+}
+
+fn literal(number: Value) -> Literal {
+    match number {
+        Value::Int(i) => Literal::Int(i),
+        Value::BigInt(i) => Literal::BigInt(Arc::new(*i)),
+        Value::Float(f) => Literal::Float(f),
+        _ => Literal::Null,
+    }
+}

@@ -1,0 +1,236 @@
+//! Regular expressions as values, with the search loop of Python's `re`.
+
+use std::ops::Range;
+
+use kiln_value::Pattern;
+
+use crate::Error;
+
+/// A compiled expression.
+#[derive(Debug)]
+pub(crate) struct Regex {
+    source: String,
+    flags: String,
+    pattern: Pattern,
+}
+
+/// A match: the ranges of the whole and of the groups, in bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Match {
+    pub groups: Vec<Option<Range<usize>>>,
+}
+
+impl Match {
+    pub(crate) fn whole(&self) -> Range<usize> {
+        self.groups.first().cloned().flatten().unwrap_or_default()
+    }
+
+    /// The text of a group; `None` if it took no part or does not exist.
+    pub(crate) fn group<'t>(&self, text: &'t str, index: usize) -> Option<&'t str> {
+        text.get(self.groups.get(index)?.clone()?)
+    }
+}
+
+impl PartialEq for Regex {
+    fn eq(&self, other: &Self) -> bool {
+        self.source == other.source && self.flags == other.flags
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::new("error", error.to_string())
+}
+
+impl Regex {
+    /// Compiles a pattern with flags out of `i`, `m` and `s`.
+    pub(crate) fn new(source: &str, flags: &str) -> Result<Self, Error> {
+        let pattern = if flags.is_empty() {
+            Pattern::new(source)
+        } else {
+            // Errors are about the pattern itself.
+            Pattern::new(source).and_then(|_| Pattern::new(&format!("(?{flags}){source}")))
+        };
+        Ok(Self { source: source.to_owned(), flags: flags.to_owned(), pattern: pattern.map_err(failed)? })
+    }
+
+    pub(crate) fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The names of the groups by their numbers.
+    pub(crate) fn names(&self) -> Result<Vec<Option<String>>, Error> {
+        let names = self.pattern.searcher().map_err(failed)?.capture_names();
+        Ok(names.map(|name| name.map(str::to_owned)).collect())
+    }
+
+    /// Whether the expression is found anywhere.
+    pub(crate) fn is_found(&self, text: &str) -> Result<bool, Error> {
+        self.pattern.searcher().map_err(failed)?.is_match(text).map_err(failed)
+    }
+
+    /// The first match that begins at or behind a place.
+    pub(crate) fn find(&self, text: &str, from: usize) -> Result<Option<Match>, Error> {
+        let regex = self.pattern.searcher().map_err(failed)?;
+        let found = regex.captures_from_pos(text, from).map_err(failed)?;
+        Ok(found
+            .map(|captures| Match { groups: captures.iter().map(|group| group.map(|group| group.range())).collect() }))
+    }
+
+    /// The next match of a walk: none that is empty where an empty one ended.
+    pub(crate) fn next(&self, text: &str, walk: &mut Walk) -> Result<Option<Match>, Error> {
+        let Some(mut from) = walk.from else { return Ok(None) };
+        loop {
+            let Some(found) = self.find(text, from)? else {
+                walk.from = None;
+                return Ok(None);
+            };
+            let range = found.whole();
+            if range.is_empty() && walk.empty_at == Some(range.start) {
+                match text.get(range.start..).and_then(|rest| rest.chars().next()) {
+                    Some(c) => from = range.start + c.len_utf8(),
+                    None => {
+                        walk.from = None;
+                        return Ok(None);
+                    }
+                }
+                walk.empty_at = None;
+                continue;
+            }
+            walk.empty_at = range.is_empty().then_some(range.end);
+            walk.from = Some(range.end);
+            return Ok(Some(found));
+        }
+    }
+
+    /// All matches, at most so many if the number is not 0.
+    pub(crate) fn find_all(&self, text: &str, most: usize) -> Result<Vec<Match>, Error> {
+        let mut walk = Walk::default();
+        let mut found = Vec::new();
+        while most == 0 || found.len() < most {
+            let Some(next) = self.next(text, &mut walk)? else { break };
+            found.push(next);
+        }
+        Ok(found)
+    }
+}
+
+/// Where a walk over all matches is.
+#[derive(Clone, Debug)]
+pub(crate) struct Walk {
+    from: Option<usize>,
+    empty_at: Option<usize>,
+}
+
+impl Default for Walk {
+    fn default() -> Self {
+        Self { from: Some(0), empty_at: None }
+    }
+}
+
+/// A part of a replacement.
+#[derive(Debug)]
+enum Piece {
+    Text(String),
+    Group(usize),
+}
+
+/// What matches are replaced by: text with `\1`, `\g<1>`, `\g<name>` and escapes.
+#[derive(Debug)]
+pub(crate) struct Replacement(Vec<Piece>);
+
+impl Replacement {
+    /// Errors: class `error` for an unknown escape or group.
+    pub(crate) fn new(template: &str, regex: &Regex) -> Result<Self, Error> {
+        let names = regex.names()?;
+        let group = |number: usize| {
+            if number < names.len() {
+                Ok(Piece::Group(number))
+            } else {
+                Err(failed(format!("invalid group reference {number}")))
+            }
+        };
+        let mut pieces = Vec::new();
+        let mut rest = template;
+        while let Some(at) = rest.find('\\') {
+            let (plain, escape) = rest.split_at(at);
+            pieces.push(Piece::Text(plain.to_owned()));
+            let after = escape.get(1..).unwrap_or_default();
+            let Some(kind) = after.chars().next() else {
+                return Err(failed(format!("bad escape (end of pattern) at position {at}")));
+            };
+            rest = after.get(kind.len_utf8()..).unwrap_or_default();
+            let simple = match kind {
+                'a' => '\x07',
+                'b' => '\x08',
+                'f' => '\x0c',
+                'n' => '\n',
+                'r' => '\r',
+                't' => '\t',
+                'v' => '\x0b',
+                '\\' => '\\',
+                'g' => {
+                    let name = rest.strip_prefix('<').and_then(|rest| rest.split_once('>'));
+                    let Some((name, behind)) = name else { return Err(failed("missing <")) };
+                    rest = behind;
+                    let number =
+                        name.parse().ok().or_else(|| names.iter().position(|known| known.as_deref() == Some(name)));
+                    match number {
+                        Some(number) => pieces.push(group(number)?),
+                        None => {
+                            let message = format!("unknown group name {}", kiln_value::text::quote(name));
+                            return Err(Error::new("IndexError", message));
+                        }
+                    }
+                    continue;
+                }
+                '0'..='9' => {
+                    let octal = |len: usize| {
+                        after.get(..len).filter(|digits| digits.bytes().all(|b| (b'0'..=b'7').contains(&b)))
+                    };
+                    let long = if kind == '0' { octal(3).or_else(|| octal(2)).or_else(|| octal(1)) } else { octal(3) };
+                    if let Some(digits) = long {
+                        let code = u32::from_str_radix(digits, 8).unwrap_or(0) & 0xff;
+                        pieces.push(Piece::Text(char::from_u32(code).into_iter().collect()));
+                        rest = after.get(digits.len()..).unwrap_or_default();
+                    } else {
+                        let len = after.bytes().take(2).take_while(u8::is_ascii_digit).count();
+                        let (digits, behind) = after.split_at(len);
+                        pieces.push(group(digits.parse().unwrap_or(usize::MAX))?);
+                        rest = behind;
+                    }
+                    continue;
+                }
+                c if c.is_ascii_alphabetic() => return Err(failed(format!("bad escape \\{c} at position {at}"))),
+                c => {
+                    pieces.push(Piece::Text(format!("\\{c}")));
+                    continue;
+                }
+            };
+            pieces.push(Piece::Text(simple.to_string()));
+        }
+        pieces.push(Piece::Text(rest.to_owned()));
+        Ok(Self(pieces))
+    }
+
+    /// Writes what stands for a match.
+    pub(crate) fn expand(&self, text: &str, found: &Match, out: &mut String) {
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(plain) => out.push_str(plain),
+                Piece::Group(index) => out.push_str(found.group(text, *index).unwrap_or_default()),
+            }
+        }
+    }
+}
+
+/// `re.escape`.
+pub(crate) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if "()[]{}?*+-|^$\\.&~# \t\n\r\x0b\x0c".contains(c) {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
