@@ -67,7 +67,10 @@ impl Screen {
         if let Kind::Live { bar, colour } = &self.kind {
             let (height, width) = console::Term::stderr().size();
             let canvas = Canvas { colour: *colour, width: width.into(), height: height.into() };
-            bar.set_message(draw::tree(tree, now, canvas));
+            // A line that the terminal would break counts twice and would not be cleared.
+            let fits = |line| console::truncate_str(line, canvas.width.saturating_sub(1), "…").into_owned();
+            let lines: Vec<String> = draw::tree(tree, now, canvas).lines().map(fits).collect();
+            bar.set_message(lines.join("\n"));
         }
     }
 
