@@ -7,7 +7,8 @@ import json
 import subprocess
 import sys
 
-PURE = {"kiln-value", "kiln-yaml", "kiln-yaql", "kiln-template", "kiln-resource", "kiln-plan"}
+PURE = {"kiln-value", "kiln-yaml", "kiln-yaql", "kiln-template", "kiln-resource", "kiln-plan",
+        "kiln-authoring"}
 OUTSIDE = {"tokio", "sqlx", "sea-orm", "reqwest", "hyper", "axum", "mio"}
 # Who may use which crate of the workspace, beside itself.
 ALLOWED = {
@@ -17,6 +18,7 @@ ALLOWED = {
     "kiln-template": {"kiln-value", "kiln-yaml", "kiln-yaql"},
     "kiln-resource": {"kiln-value", "kiln-yaml", "kiln-template"},
     "kiln-plan": {"kiln-value", "kiln-template", "kiln-resource"},
+    "kiln-authoring": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-resource", "kiln-plan"},
     "kiln-store": {"kiln-value", "kiln-resource"},
     "kiln-cloud": {"kiln-value", "kiln-yaml", "kiln-resource"},
     "kiln-drivers": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-resource"},

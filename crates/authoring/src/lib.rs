@@ -1,0 +1,16 @@
+//! What an author of templates needs beside the service: lint, graphs, a formatter, upgrades, and the answers of a
+//! language server.
+//!
+//! Everything is a function of a text (a [`Page`]) and of the resource types that exist; nothing is read or asked.
+
+pub mod graph;
+pub mod lines;
+pub mod lint;
+mod mention;
+mod page;
+mod types;
+mod walk;
+
+pub use mention::{Manner, Mention, Role, mentions};
+pub use page::Page;
+pub use types::type_named;

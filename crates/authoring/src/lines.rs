@@ -1,0 +1,99 @@
+//! From places in a text to bytes and back.
+
+use std::ops::Range;
+
+use kiln_value::{Position, Span};
+
+/// Where the lines of a text begin. Only line feeds end a line, as editors count.
+#[derive(Clone, Debug, Default)]
+pub struct Lines {
+    starts: Vec<usize>,
+}
+
+impl Lines {
+    /// The lines of a text.
+    pub fn new(text: &str) -> Self {
+        let after_breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        Self { starts: std::iter::once(0).chain(after_breaks).collect() }
+    }
+
+    /// How many lines there are; a text that ends in a line feed has an empty last one.
+    pub fn count(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// The bytes of a line, counted from 1, without its line feed.
+    pub fn line<'t>(&self, text: &'t str, line: u32) -> &'t str {
+        let index = usize::try_from(line).unwrap_or(usize::MAX).wrapping_sub(1);
+        let Some(start) = self.starts.get(index) else { return "" };
+        let rest = text.get(*start..).unwrap_or_default();
+        rest.split('\n').next().unwrap_or_default()
+    }
+
+    /// The byte at a place; behind a line's end its last. `None` below the last line.
+    pub fn offset(&self, text: &str, at: Position) -> Option<usize> {
+        let start = self.starts.get(usize::try_from(at.line.checked_sub(1)?).ok()?)?;
+        let characters = usize::try_from(at.column.checked_sub(1)?).ok()?;
+        let within: usize = self.line(text, at.line).chars().take(characters).map(char::len_utf8).sum();
+        Some(start + within)
+    }
+
+    /// The bytes of a place.
+    pub fn range(&self, text: &str, span: Span) -> Option<Range<usize>> {
+        let (start, end) = (self.offset(text, span.start)?, self.offset(text, span.end)?);
+        (start <= end).then_some(start..end)
+    }
+
+    /// The place of a byte.
+    pub fn position(&self, text: &str, offset: usize) -> Position {
+        let index = self.starts.partition_point(|start| *start <= offset).saturating_sub(1);
+        let start = self.starts.get(index).copied().unwrap_or_default();
+        let column = text.get(start..offset).map_or(0, |before| before.chars().count());
+        Position { line: number(index + 1), column: number(column + 1) }
+    }
+
+    /// A place as the Language Server Protocol counts it: lines from 0 and UTF-16 units from 0.
+    pub fn to_utf16(&self, text: &str, at: Position) -> (u32, u32) {
+        let before = usize::try_from(at.column.saturating_sub(1)).unwrap_or(usize::MAX);
+        let units: usize = self.line(text, at.line).chars().take(before).map(char::len_utf16).sum();
+        (at.line.saturating_sub(1), number(units))
+    }
+
+    /// The place that the Language Server Protocol means.
+    pub fn of_utf16(&self, text: &str, line: u32, character: u32) -> Position {
+        let mut units = usize::try_from(character).unwrap_or(usize::MAX);
+        let line = line.saturating_add(1);
+        let inside = |c: &char| match units.checked_sub(c.len_utf16()) {
+            Some(left) => {
+                units = left;
+                true
+            }
+            None => false,
+        };
+        let column = self.line(text, line).chars().take_while(inside).count();
+        Position { line, column: number(column + 1) }
+    }
+}
+
+fn number(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_and_bytes_agree() {
+        let text = "aü\n😀b\n";
+        let lines = Lines::new(text);
+        assert_eq!(lines.count(), 3);
+        let at = Position { line: 2, column: 2 };
+        assert_eq!(lines.offset(text, at), Some(8));
+        assert_eq!(lines.position(text, 8), at);
+        assert_eq!(lines.to_utf16(text, at), (1, 2));
+        assert_eq!(lines.of_utf16(text, 1, 2), at);
+        assert_eq!(lines.of_utf16(text, 1, 99), Position { line: 2, column: 3 });
+        assert_eq!(lines.offset(text, Position { line: 9, column: 1 }), None);
+    }
+}

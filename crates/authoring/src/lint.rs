@@ -1,0 +1,149 @@
+//! Rules of good templates: what is no error, and still not what the author wants.
+//!
+//! [`RULES`] is the one table of them; the command's help, `docs/linting.md` and the tests go by it.
+
+mod secret;
+mod status;
+mod style;
+mod twice;
+mod unused;
+
+use std::fmt;
+
+use kiln_plan::Catalog;
+use kiln_value::{Path, Span};
+
+use crate::mention::{Mention, mentions};
+use crate::{Page, lint};
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Could be better.
+    Advice,
+    /// Likely not what is meant, or soon no longer there.
+    Warning,
+}
+
+impl Severity {
+    /// The word for it: `warning`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Advice => "advice",
+            Self::Warning => "warning",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A rule.
+pub struct Rule {
+    /// Its name, by which it is switched on and off: `unused-parameter`.
+    pub name: &'static str,
+    /// How much its findings matter.
+    pub severity: Severity,
+    /// Whether it is asked unless it is switched off.
+    pub default: bool,
+    /// What it finds, in a line.
+    pub summary: &'static str,
+    check: fn(&Subject, &mut Findings),
+}
+
+macro_rules! rules {
+    ($($name:literal $severity:ident $default:ident $check:path: $summary:literal,)*) => {
+        &[$(Rule {
+            name: $name,
+            severity: Severity::$severity,
+            default: lint::$default,
+            summary: $summary,
+            check: $check,
+        },)*]
+    };
+}
+
+const ON: bool = true;
+const OFF: bool = false;
+
+/// Every rule.
+pub const RULES: &[Rule] = rules![
+    "unused-parameter" Warning ON unused::parameters: "A parameter that nothing uses.",
+    "unused-condition" Warning ON unused::conditions: "A condition that nothing uses.",
+    "unused-mapping" Warning ON unused::mappings: "A CFN mapping in which nothing is looked up.",
+    "unused-replacement" Warning ON unused::replacements: "A key of str_replace that its template does not have.",
+    "unreachable-resource" Advice OFF unused::resources: "A resource to which nothing refers and which refers to nothing.",
+    "duplicate-key" Warning ON twice::keys: "A key that is given twice in a map: only the last one counts.",
+    "redundant-depends-on" Advice ON twice::depends_on: "A depends_on that a reference says already.",
+    "deprecated-type" Warning ON status::types: "A resource type that is deprecated or no longer supported.",
+    "deprecated-property" Warning ON status::properties: "A property that is deprecated or no longer supported.",
+    "deprecated-attribute" Warning ON status::attributes: "An attribute that is deprecated or no longer supported.",
+    "old-version" Advice OFF style::old_version: "A template version that is not the newest one.",
+    "simpler-function" Advice ON style::simpler: "A call for which there is a simpler function, now or in a newer version.",
+    "surprising-value" Warning ON style::surprising: "A bare yes, no, on, off or octal number, which YAML 1.1 does not take for a text.",
+    "empty-section" Advice ON style::empty: "A section, or the properties of a resource, without anything in it.",
+    "missing-description" Advice OFF style::undescribed: "A parameter or an output that does not say what it is for.",
+    "visible-secret" Warning ON secret::visible: "A parameter that is a secret by its name and is not hidden.",
+    "plain-secret" Warning ON secret::plain: "A password or key in plain text, as a default or as a property.",
+    "secret-output" Warning ON secret::output: "An output that shows a hidden parameter.",
+];
+
+/// The rule of that name.
+pub fn rule(name: &str) -> Option<&'static Rule> {
+    RULES.iter().find(|rule| rule.name == name)
+}
+
+/// Something that a rule has found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The rule's name.
+    pub rule: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What is found.
+    pub message: String,
+    /// Where in the document.
+    pub path: Path,
+    /// Where in the text.
+    pub span: Span,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+/// What rules look at.
+struct Subject<'a> {
+    page: &'a Page,
+    mentions: Vec<Mention>,
+    catalog: &'a Catalog,
+}
+
+/// Where rules put what they find.
+struct Findings {
+    rule: &'static Rule,
+    found: Vec<Finding>,
+}
+
+impl Findings {
+    fn add(&mut self, message: impl Into<String>, path: Path, span: Span, hint: Option<String>) {
+        let Rule { name, severity, .. } = self.rule;
+        self.found.push(Finding { rule: name, severity: *severity, message: message.into(), path, span, hint });
+    }
+}
+
+/// Asks rules of a template; the findings are in the order of the text.
+///
+/// `wanted` says which rules to ask; `|rule| rule.default` for the usual ones.
+pub fn lint(page: &Page, catalog: &Catalog, wanted: impl Fn(&Rule) -> bool) -> Vec<Finding> {
+    let subject = Subject { page, mentions: mentions(page), catalog };
+    let mut found = Vec::new();
+    for rule in RULES.iter().filter(|rule| wanted(rule)) {
+        let mut findings = Findings { rule, found };
+        (rule.check)(&subject, &mut findings);
+        found = findings.found;
+    }
+    found.sort_by_key(|finding| finding.span.start);
+    found
+}

@@ -1,0 +1,154 @@
+//! What could be said better.
+
+use kiln_template::version::Dialect;
+use kiln_template::{Release, functions};
+use kiln_value::{Path, Value};
+
+use super::{Findings, Subject};
+use crate::walk::{calls, visit};
+
+const NEWEST: Release = Release::Hot20210416;
+
+pub(super) fn old_version(subject: &Subject, findings: &mut Findings) {
+    let release = subject.page.release();
+    if release == NEWEST {
+        return;
+    }
+    let path = Path::root().key(release.dialect().version_key());
+    let span = subject.page.value_span(&path);
+    let message = format!("{} is older than {}", subject.page.template.version(), NEWEST.name());
+    findings.add(message, path, span, Some("'kiln template upgrade' rewrites it".to_owned()));
+}
+
+/// CFN's functions in HOT and what has taken their place.
+const SUCCESSORS: [(&str, &str); 8] = [
+    ("Fn::Join", "list_join"),
+    ("Fn::Split", "str_split"),
+    ("Fn::Replace", "str_replace"),
+    ("Fn::Select", "a path in get_attr or get_param"),
+    ("Fn::Base64", "nothing: it gives its argument"),
+    ("Fn::MemberListToMap", "a map"),
+    ("Fn::ResourceFacade", "resource_facade"),
+    ("Ref", "get_resource or get_param"),
+];
+
+/// What YAQL expressions are written for, and the function that does it.
+const INSTEAD_OF_YAQL: [(&str, &str); 5] = [
+    (".mergeWith(", "map_merge"),
+    (".join(", "list_join"),
+    (".split(", "str_split"),
+    (".distinct()", "list_concat_unique"),
+    (".replace(", "str_replace"),
+];
+
+pub(super) fn simpler(subject: &Subject, findings: &mut Findings) {
+    let (page, release) = (subject.page, subject.page.release());
+    if release.dialect() != Dialect::Hot {
+        return;
+    }
+    for call in calls(page, &[]) {
+        let span = page.span(&call.path);
+        let successor = SUCCESSORS.iter().find(|(name, _)| *name == call.function);
+        if let Some((name, instead)) = successor {
+            let message = format!("{name} is gone in newer versions");
+            findings.add(message, call.path, span, Some(format!("its place has taken {instead}")));
+            continue;
+        }
+        let advice = match call.function {
+            "yaql" => of_yaql(call.args),
+            "if" => of_if(call.args),
+            "str_replace" => of_replace(call.args),
+            _ => None,
+        };
+        let Some((function, message)) = advice else { continue };
+        let hint = if functions(release, true).iter().any(|known| known.name == function) && function != "if" {
+            None
+        } else {
+            since(function).filter(|since| *since > release).map(|since| format!("from {} on", since.name()))
+        };
+        // An `if` without an else is only worth a word in versions that have it or may have it.
+        findings.add(message, call.path, span, hint);
+    }
+}
+
+/// The release that brought a function in its present form.
+fn since(function: &str) -> Option<Release> {
+    if function == "if" {
+        return Some(NEWEST);
+    }
+    let hot = Release::ALL.into_iter().filter(|release| release.dialect() == Dialect::Hot);
+    hot.into_iter().find(|release| functions(*release, true).iter().any(|known| known.name == function))
+}
+
+fn of_yaql(args: &Value) -> Option<(&'static str, String)> {
+    let expression = args.str_at("expression")?;
+    // One step only: in a longer chain YAQL earns its place.
+    let steps = expression.matches('(').count();
+    let (_, function) = INSTEAD_OF_YAQL.iter().find(|(step, _)| steps == 1 && expression.contains(step))?;
+    Some((function, format!("{function} does this without YAQL")))
+}
+
+fn of_if(args: &Value) -> Option<(&'static str, String)> {
+    let is_null = args.at(2).is_some_and(Value::is_null);
+    is_null.then(|| ("if", "an if whose else is null can do without it: the property is then left out".to_owned()))
+}
+
+fn of_replace(args: &Value) -> Option<(&'static str, String)> {
+    let inner = args.get("template")?.get("str_replace")?;
+    inner.get("params")?;
+    Some(("str_replace", "one str_replace with the parameters of both does the same".to_owned()))
+}
+
+/// Bare words that PyYAML takes for truth values.
+const TRUTHS: [&str; 4] = ["yes", "no", "on", "off"];
+
+pub(super) fn surprising(subject: &Subject, findings: &mut Findings) {
+    let page = subject.page;
+    visit(page.value(), &Path::root(), &mut |value, path| {
+        if !matches!(value, Value::Bool(_) | Value::Int(_)) {
+            return;
+        }
+        let span = page.value_span(path);
+        let written = page.slice(span);
+        let is_octal = written.len() > 1
+            && written.starts_with('0')
+            && written.bytes().all(|byte| byte.is_ascii_digit())
+            && matches!(value, Value::Int(_));
+        let is_truth = TRUTHS.iter().any(|word| word.eq_ignore_ascii_case(written));
+        if is_octal || is_truth {
+            let is = kiln_value::text::json(value);
+            let hint = format!("write \"{written}\" if a text is meant, else {is}");
+            findings.add(format!("YAML reads a bare {written} as {is}"), path.clone(), span, Some(hint));
+        }
+    });
+}
+
+pub(super) fn empty(subject: &Subject, findings: &mut Findings) {
+    let (page, words) = (subject.page, subject.page.template.words());
+    let sections = [words.parameters, words.conditions, words.outputs, "parameter_groups", "Mappings"];
+    let top = sections.into_iter().map(|section| Path::root().key(section));
+    let resources = page.section(words.resources).flat_map(|(name, _)| {
+        let resource = Path::root().key(words.resources).key(name.as_str());
+        [words.properties, words.metadata, words.depends_on].map(|key| resource.key(key))
+    });
+    for path in top.chain(resources) {
+        let Some(value) = crate::walk::value_at(page.value(), &path) else { continue };
+        if matches!(value, Value::Null | Value::Map(_) | Value::List(_)) && !value.is_truthy() {
+            let span = page.span(&path);
+            findings.add("there is nothing in it", path, span, Some("it can be left out".to_owned()));
+        }
+    }
+}
+
+pub(super) fn undescribed(subject: &Subject, findings: &mut Findings) {
+    let (page, words) = (subject.page, subject.page.template.words());
+    for section in [words.parameters, words.outputs] {
+        for (name, declared) in page.section(section) {
+            if !declared.get(words.description).is_some_and(Value::is_truthy) {
+                let path = Path::root().key(section).key(name.as_str());
+                let span = page.span(&path);
+                findings.add(format!("\"{name}\" has no description"), path, span, None);
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What is said twice.
+
+use std::collections::HashMap;
+
+use kiln_value::{Path, Position, Segment, Span};
+use libyaml_safer::{Event, EventData, Mark, Parser};
+
+use super::{Findings, Subject};
+use crate::mention::{Manner, Role};
+
+/// Looks at the text itself: in a value the earlier of equal keys are gone.
+pub(super) fn keys(subject: &Subject, findings: &mut Findings) {
+    let page = subject.page;
+    let mut text = page.text.clone();
+    text.push('\n');
+    let mut input = text.as_bytes();
+    let mut parser = Parser::new();
+    parser.set_input_string(&mut input);
+    let mut open: Vec<Open> = Vec::new();
+    // JSON is read by another reader, but as far as keys go this one understands it.
+    while let Ok(event) = parser.parse() {
+        match &event.data {
+            EventData::StreamEnd => break,
+            EventData::MappingStart { .. } => {
+                began(&mut open);
+                open.push(Open::Map { keys: HashMap::new(), next_is_key: true });
+            }
+            EventData::SequenceStart { .. } => {
+                began(&mut open);
+                open.push(Open::List);
+            }
+            EventData::MappingEnd | EventData::SequenceEnd => _ = open.pop(),
+            EventData::Alias { .. } => _ = began(&mut open),
+            EventData::Scalar { value, .. } => {
+                if let Some(keys) = began(&mut open)
+                    && let Some(first) = keys.insert(value.clone(), event.start_mark)
+                    && value != "<<"
+                {
+                    let span = span(&event);
+                    let path = page.at(span.start).0;
+                    let message = format!("the key \"{value}\" is given twice in this map; only the last one counts");
+                    let hint = format!("the first one is in line {}", first.line + 1);
+                    findings.add(message, path, span, Some(hint));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A collection that is being read.
+enum Open {
+    Map { keys: HashMap<String, Mark>, next_is_key: bool },
+    List,
+}
+
+/// Notes that a node begins; gives the keys so far, if it is a key itself.
+fn began(open: &mut [Open]) -> Option<&mut HashMap<String, Mark>> {
+    let Some(Open::Map { keys, next_is_key }) = open.last_mut() else { return None };
+    let is_key = *next_is_key;
+    *next_is_key = !is_key;
+    is_key.then_some(keys)
+}
+
+fn span(event: &Event) -> Span {
+    let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX).saturating_add(1);
+    let position = |mark: Mark| Position { line: number(mark.line), column: number(mark.column) };
+    Span { start: position(event.start_mark), end: position(event.end_mark) }
+}
+
+pub(super) fn depends_on(subject: &Subject, findings: &mut Findings) {
+    let resource = |path: &Path| match path.0.get(1) {
+        Some(Segment::Key(name)) => Some(name.clone()),
+        _ => None,
+    };
+    let used = |awaited: &crate::Mention| {
+        // Only references that hold whatever the conditions are.
+        let sure = |path: &Path| {
+            !path.0.iter().any(|step| matches!(step, Segment::Key(key) if key == "if" || key == "Fn::If"))
+        };
+        subject.mentions.iter().any(|mention| {
+            mention.role == Role::Resource
+                && mention.manner == Manner::Used
+                && mention.name == awaited.name
+                && resource(&mention.path) == resource(&awaited.path)
+                && mention.path.0.first() == awaited.path.0.first()
+                && !mention
+                    .path
+                    .0
+                    .iter()
+                    .any(|step| matches!(step, Segment::Key(key) if key == "update_policy" || key == "external_id"))
+                && sure(&mention.path)
+        })
+    };
+    for awaited in subject.mentions.iter().filter(|mention| mention.manner == Manner::Awaited) {
+        if used(awaited) {
+            let message = format!("the resource waits for \"{}\" anyway, since it refers to it", awaited.name);
+            findings.add(message, awaited.path.clone(), awaited.span, None);
+        }
+    }
+}
