@@ -49,7 +49,7 @@ impl Engine {
     }
 
     /// The outermost context, with `$`.
-    pub(crate) fn root(&self, data: Object) -> Result<Context, Error> {
+    pub(crate) fn root(data: Object) -> Result<Context, Error> {
         let context = Context::root();
         context.set("1".into(), data)?;
         Ok(context)

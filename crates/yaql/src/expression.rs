@@ -39,7 +39,7 @@ impl Expression {
     /// Errors: those of the reference implementation, see [`Error`].
     pub fn evaluate(&self, data: &Value, limits: &Limits) -> Result<Value, Error> {
         let engine = Engine::new(*limits);
-        let context = engine.root(convert::input(data, 0)?)?;
+        let context = Engine::root(convert::input(data, 0)?)?;
         let result = engine.evaluate(&self.root, &context)?;
         engine.charge(&result)?;
         convert::output(&engine, &result)

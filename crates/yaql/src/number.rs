@@ -168,16 +168,10 @@ pub(crate) fn power(engine: &Engine, a: &Object, b: &Object, modulus: &Object) -
     match (number(a), number(b), modulus) {
         (Number::Int(a), Number::Int(b), Object::Null) if !b.is_negative() => {
             let bits = a.bits().saturating_mul(b.to_u64().unwrap_or(u64::MAX));
-            let trivial = a.magnitude() <= &num_bigint::BigUint::from(1u8);
-            if trivial {
-                let odd = b.bit(0);
-                return Ok(if a.is_negative() && !odd {
-                    Object::Int(1)
-                } else if b.is_zero() {
-                    Object::Int(1)
-                } else {
-                    a.into()
-                });
+            // Powers of 0, 1 and -1 stay small, however large the exponent.
+            if a.magnitude() <= &num_bigint::BigUint::from(1u8) {
+                let even = !b.bit(0);
+                return Ok(if b.is_zero() || (a.is_negative() && even) { Object::Int(1) } else { a.into() });
             }
             check_bits(engine, bits)?;
             let exponent = b.to_u32().ok_or_else(Error::too_much_memory)?;

@@ -88,7 +88,7 @@ impl Ordering {
     fn compare(&self, engine: &Engine, keys: &[Key], a: &mut Keyed, b: &mut Keyed) -> Result<Order, Error> {
         for (i, key) in keys.iter().enumerate() {
             let (a, b) = (a.key(engine, i, key)?, b.key(engine, i, key)?);
-            let order = self.order(engine, a, b)?;
+            let order = self.order(engine, &a, &b)?;
             if order != Order::Equal {
                 return Ok(if key.ascending { order } else { order.reverse() });
             }
@@ -97,13 +97,13 @@ impl Ordering {
     }
 
     /// The order of two keys, by the operators `<` and `>` of the language.
-    fn order(&self, engine: &Engine, a: Object, b: Object) -> Result<Order, Error> {
+    fn order(&self, engine: &Engine, a: &Object, b: &Object) -> Result<Order, Error> {
         engine.step(1)?;
-        if let (Object::Str(a), Object::Str(b)) = (&a, &b) {
+        if let (Object::Str(a), Object::Str(b)) = (a, b) {
             return Ok(a.cmp(b));
         }
-        if number::is_number(&a) && number::is_number(&b) {
-            return Ok(number::compare(&a, &b).unwrap_or(Order::Equal));
+        if number::is_number(a) && number::is_number(b) {
+            return Ok(number::compare(a, b).unwrap_or(Order::Equal));
         }
         let holds = |name| {
             let args = vec![Arg::Value(a.clone()), Arg::Value(b.clone())];

@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::expression::Node;
 use crate::library::Overloads;
 use crate::object::Object;
-use crate::parameter::{Overload, Type, function};
+use crate::parameter::{Keywords, Overload, Type, function};
 
 /// An argument on its way to a function.
 #[derive(Clone, Debug)]
@@ -81,11 +81,9 @@ impl<'n> Request<'n> {
                 candidates.extend(definitions.into_iter().map(|definition| (level, Candidate::Defined(definition))));
             }
         }
-        let wanted =
-            |overload: &Overload| if self.receiver.is_some() { overload.is_method } else { overload.is_function };
         let nearest = candidates.len();
         for (level, overloads) in self.overloads.levels() {
-            let overloads = overloads.iter().filter(|overload| wanted(overload));
+            let overloads = overloads.iter().filter(|overload| overload.suits(self.receiver.is_some()));
             candidates.extend(overloads.map(|overload| (nearest + level, Candidate::Library(overload))));
         }
         candidates
@@ -94,17 +92,18 @@ impl<'n> Request<'n> {
     /// The candidates that fit as far as can be told before arguments are evaluated.
     fn matching(&mut self, candidates: &[(usize, Candidate)]) -> Result<(Vec<(usize, Candidate)>, Lazy), Error> {
         let ambiguous = |request: &Self| Error::ambiguous(request.name, request.receiver.as_ref());
-        let mut no_keywords = None;
+        let mut rules = None;
         let mut lazy: Option<Lazy> = None;
         let mut matching = Vec::with_capacity(candidates.len());
         for (level, candidate) in candidates {
             let overload = candidate.overload();
-            match no_keywords {
+            let takes_rules = overload.keywords == Keywords::Rules;
+            match rules {
                 None => {
-                    no_keywords = Some(overload.no_keywords);
-                    self.translate(overload.no_keywords)?;
+                    rules = Some(takes_rules);
+                    self.translate(takes_rules)?;
                 }
-                Some(known) if known != overload.no_keywords => return Err(ambiguous(self)),
+                Some(known) if known != takes_rules => return Err(ambiguous(self)),
                 Some(_) => {}
             }
             let Some(needs) = self.fits(candidate) else { continue };
@@ -126,9 +125,9 @@ impl<'n> Request<'n> {
     }
 
     /// Makes keyword arguments of `name => value`.
-    fn translate(&mut self, no_keywords: bool) -> Result<(), Error> {
+    fn translate(&mut self, takes_rules: bool) -> Result<(), Error> {
         let is_rule = |arg: &Arg<'_>| matches!(arg, Arg::Node(node) if matches!(***node, Node::Rule(..)));
-        if no_keywords {
+        if takes_rules {
             return match self.keywords.first() {
                 Some((name, _)) => Err(Error::new("ArgumentException", format!("Invalid argument {name}"))),
                 None => Ok(()),
@@ -171,7 +170,8 @@ impl<'n> Request<'n> {
         let mut lazy = Lazy::default();
         for (index, arg) in self.args.iter().enumerate() {
             let param = overload.param(index)?;
-            if !param.accepts(arg) && !(matches!(arg, Arg::Omitted) && index >= overload.params.len()) {
+            let further = index >= overload.params.len();
+            if !(param.accepts(arg) || (further && matches!(arg, Arg::Omitted))) {
                 return None;
             }
             if param.kind.is_lazy() {
@@ -194,7 +194,7 @@ impl<'n> Request<'n> {
                 return None;
             }
         }
-        (used == self.keywords.len() || overload.keywords).then_some(lazy)
+        (used == self.keywords.len() || overload.keywords == Keywords::Any).then_some(lazy)
     }
 
     /// Evaluates the arguments that are no literals and not wanted as they are.

@@ -90,8 +90,8 @@ impl Type {
         let plain = |kind: Self| !kind.is_lazy() && kind != Self::Keyword && kind != Self::Number;
         match (self, other) {
             (a, b) if a == b || !plain(a) || !plain(b) => false,
-            (_, Self::Any) => true,
-            (
+            (_, Self::Any)
+            | (
                 Self::Sequence | Self::Set | Self::Iterator | Self::Ordering | Self::Dict | Self::Text,
                 Self::Iterable | Self::Ordered,
             )
@@ -178,6 +178,28 @@ impl Param {
 /// The body of a library function.
 pub(crate) type Body = fn(&mut Call<'_>) -> Result<Object, Error>;
 
+/// How a function is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// `name(…)`.
+    Function,
+    /// `receiver.name(…)`.
+    Method,
+    /// Either way.
+    Both,
+}
+
+/// What a function makes of `name => value`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keywords {
+    /// The argument of that name.
+    Named,
+    /// The same, and any name is welcome.
+    Any,
+    /// A value of its own: a rule.
+    Rules,
+}
+
 /// A library function of one name and signature.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Overload {
@@ -185,12 +207,8 @@ pub(crate) struct Overload {
     pub params: &'static [Param],
     /// The type of further positional arguments.
     pub rest: Option<Param>,
-    /// Whether any further keyword arguments are taken.
-    pub keywords: bool,
-    /// Whether `a => b` is a value and no keyword argument.
-    pub no_keywords: bool,
-    pub is_function: bool,
-    pub is_method: bool,
+    pub keywords: Keywords,
+    pub shape: Shape,
     /// Whether the function writes to its own context.
     pub scoped: bool,
     pub body: Body,
@@ -198,27 +216,17 @@ pub(crate) struct Overload {
 
 /// A function: `name(…)`.
 pub(crate) const fn function(name: &'static str, params: &'static [Param], body: Body) -> Overload {
-    Overload {
-        name,
-        params,
-        rest: None,
-        keywords: false,
-        no_keywords: false,
-        is_function: true,
-        is_method: false,
-        scoped: false,
-        body,
-    }
+    Overload { name, params, rest: None, keywords: Keywords::Named, shape: Shape::Function, scoped: false, body }
 }
 
 /// A method: `receiver.name(…)`.
 pub(crate) const fn method(name: &'static str, params: &'static [Param], body: Body) -> Overload {
-    Overload { is_function: false, is_method: true, ..function(name, params, body) }
+    Overload { shape: Shape::Method, ..function(name, params, body) }
 }
 
 /// Both a function and a method.
 pub(crate) const fn extension(name: &'static str, params: &'static [Param], body: Body) -> Overload {
-    Overload { is_method: true, ..function(name, params, body) }
+    Overload { shape: Shape::Both, ..function(name, params, body) }
 }
 
 impl Overload {
@@ -229,17 +237,22 @@ impl Overload {
 
     /// Takes any keyword arguments.
     pub(crate) const fn keywords(self) -> Self {
-        Self { keywords: true, ..self }
+        Self { keywords: Keywords::Any, ..self }
     }
 
-    /// Takes no keyword arguments.
-    pub(crate) const fn no_keywords(self) -> Self {
-        Self { no_keywords: true, ..self }
+    /// Takes `a => b` as a value.
+    pub(crate) const fn rules(self) -> Self {
+        Self { keywords: Keywords::Rules, ..self }
     }
 
     /// Writes to its own context.
     pub(crate) const fn scoped(self) -> Self {
         Self { scoped: true, ..self }
+    }
+
+    /// Whether this is called on a receiver, or without one.
+    pub(crate) fn suits(&self, receiver: bool) -> bool {
+        self.shape != if receiver { Shape::Function } else { Shape::Method }
     }
 
     /// The parameter that takes the positional argument of an index.

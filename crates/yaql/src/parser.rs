@@ -17,7 +17,7 @@ const MAX_HEIGHT: u32 = 1000;
 
 /// Reads a whole expression.
 pub(crate) fn parse(expression: &str) -> Result<Arc<Node>, Error> {
-    let mut parser = Parser { lexer: Lexer::new(expression), expression, ahead: None, nesting: 0 };
+    let mut parser = Parser { lexer: Lexer::new(expression), expression, ahead: Ahead::Unread, nesting: 0 };
     let part = parser.value(LOOSEST)?;
     match parser.peek()? {
         None => Ok(part.node),
@@ -31,27 +31,39 @@ struct Part {
     height: u32,
 }
 
+/// One token of look-ahead.
+enum Ahead {
+    Unread,
+    Token(Located),
+    End,
+}
+
 type Args = Vec<Option<Arc<Node>>>;
 
 struct Parser<'a> {
     lexer: Lexer<'a>,
     expression: &'a str,
-    /// One token of look-ahead; the inner `None` is the end.
-    ahead: Option<Option<Located>>,
+    ahead: Ahead,
     nesting: u32,
 }
 
 impl Parser<'_> {
     fn peek(&mut self) -> Result<Option<&Token>, Error> {
-        if self.ahead.is_none() {
-            self.ahead = Some(self.lexer.next()?);
+        if matches!(self.ahead, Ahead::Unread) {
+            self.ahead = self.lexer.next()?.map_or(Ahead::End, Ahead::Token);
         }
-        Ok(self.ahead.as_ref().and_then(Option::as_ref).map(|located| &located.token))
+        match &self.ahead {
+            Ahead::Token(located) => Ok(Some(&located.token)),
+            Ahead::Unread | Ahead::End => Ok(None),
+        }
     }
 
     fn next(&mut self) -> Result<Option<Token>, Error> {
         self.peek()?;
-        Ok(self.ahead.take().flatten().map(|located| located.token))
+        match std::mem::replace(&mut self.ahead, Ahead::Unread) {
+            Ahead::Token(located) => Ok(Some(located.token)),
+            Ahead::Unread | Ahead::End => Ok(None),
+        }
     }
 
     fn at(&mut self, sign: char) -> Result<bool, Error> {
@@ -61,7 +73,7 @@ impl Parser<'_> {
     fn eat(&mut self, sign: char) -> Result<bool, Error> {
         let found = self.at(sign)?;
         if found {
-            self.ahead = None;
+            self.ahead = Ahead::Unread;
         }
         Ok(found)
     }
@@ -72,9 +84,9 @@ impl Parser<'_> {
 
     /// The error about the token ahead.
     fn unexpected(&self) -> Error {
-        match self.ahead.as_ref().and_then(Option::as_ref) {
-            Some(located) => Error::grammar(&located.token.shown(), located.position, self.expression),
-            None => Error::unexpected_end(),
+        match &self.ahead {
+            Ahead::Token(located) => Error::grammar(&located.token.shown(), located.position, self.expression),
+            Ahead::Unread | Ahead::End => Error::unexpected_end(),
         }
     }
 
@@ -94,14 +106,14 @@ impl Parser<'_> {
             let (name, operand) = match self.peek()? {
                 Some(Token::Operator(op)) => match op.infix {
                     Some((level, side, name)) if level <= loosest => {
-                        self.ahead = None;
+                        self.ahead = Ahead::Unread;
                         let operand = self.value(if side == Side::Left { level - 1 } else { level })?;
                         (name, vec![operand])
                     }
                     _ => return Ok(left),
                 },
                 Some(Token::Sign('[')) if INDEX_LEVEL <= loosest => {
-                    self.ahead = None;
+                    self.ahead = Ahead::Unread;
                     let (args, height) = self.args(']')?;
                     left.height = left.height.max(height);
                     let args = std::iter::once(Some(left.node)).chain(args).collect();
@@ -178,7 +190,7 @@ impl Parser<'_> {
             height = height.max(part.height);
             let may_be_named = named || omitted == 0 || (omitted == 1 && !first);
             if may_be_named && matches!(self.peek()?, Some(Token::Arrow)) {
-                self.ahead = None;
+                self.ahead = Ahead::Unread;
                 let value = self.value(LOOSEST)?;
                 height = height.max(value.height + 1);
                 args.push(Some(Arc::new(Node::Rule(part.node, value.node))));

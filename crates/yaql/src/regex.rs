@@ -86,13 +86,11 @@ impl Regex {
             };
             let range = found.whole();
             if range.is_empty() && walk.empty_at == Some(range.start) {
-                match text.get(range.start..).and_then(|rest| rest.chars().next()) {
-                    Some(c) => from = range.start + c.len_utf8(),
-                    None => {
-                        walk.from = None;
-                        return Ok(None);
-                    }
-                }
+                let Some(c) = text.get(range.start..).and_then(|rest| rest.chars().next()) else {
+                    walk.from = None;
+                    return Ok(None);
+                };
+                from = range.start + c.len_utf8();
                 walk.empty_at = None;
                 continue;
             }
@@ -174,13 +172,11 @@ impl Replacement {
                     rest = behind;
                     let number =
                         name.parse().ok().or_else(|| names.iter().position(|known| known.as_deref() == Some(name)));
-                    match number {
-                        Some(number) => pieces.push(group(number)?),
-                        None => {
-                            let message = format!("unknown group name {}", kiln_value::text::quote(name));
-                            return Err(Error::new("IndexError", message));
-                        }
-                    }
+                    let Some(number) = number else {
+                        let message = format!("unknown group name {}", kiln_value::text::quote(name));
+                        return Err(Error::new("IndexError", message));
+                    };
+                    pieces.push(group(number)?);
                     continue;
                 }
                 '0'..='9' => {

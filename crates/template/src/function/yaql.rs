@@ -1,6 +1,7 @@
 //! `yaql`.
 
 use kiln_value::{Diagnostic, Map, Value};
+use kiln_yaql::{Expression, Limits};
 
 use super::{Function, fault};
 use crate::expr::{Call, Context, Node, validate_args};
@@ -46,14 +47,22 @@ impl Function for Yaql {
     }
 }
 
-fn parse(name: &str, expression: &Value) -> Result<String, Diagnostic> {
-    match expression {
-        Value::Str(expression) => Ok(expression.clone()),
-        _ => Err(fault::type_error(format!("The \"expression\" argument to {name} must contain a string."))),
-    }
+/// Reads the expression; what is no YAQL is a `ValueError` with Heat's text.
+fn parse(name: &str, expression: &Value) -> Result<Expression, Diagnostic> {
+    let Value::Str(expression) = expression else {
+        return Err(fault::type_error(format!("The \"expression\" argument to {name} must contain a string.")));
+    };
+    kiln_yaql::parse(expression).map_err(|error| {
+        if error.is_syntax() {
+            fault::value_error(format!("Bad expression {error}."))
+        } else {
+            Diagnostic::new(error.class, error.message)
+        }
+    })
 }
 
-/// The one place that asks the YAQL engine; `$` is `{"data": data}`.
-fn evaluate(_expression: &str, _data: Value) -> Result<Value, Diagnostic> {
-    Err(Diagnostic::new("NotSupported", "YAQL expressions are not supported yet."))
+/// The expression's value where `$` is `{"data": data}`, within the limits that Heat sets.
+fn evaluate(expression: &Expression, data: Value) -> Result<Value, Diagnostic> {
+    let input = Value::from_iter([("data", data)]);
+    expression.evaluate(&input, &Limits::default()).map_err(|error| Diagnostic::new(error.class, error.message))
 }

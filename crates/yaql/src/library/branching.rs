@@ -7,7 +7,7 @@ use crate::parameter::Type::{Int, Lambda, LazyRule};
 use crate::parameter::{Overload, function, method, p};
 
 pub(super) const FUNCTIONS: &[Overload] = &[
-    function("switch", &[], switch).rest(LazyRule).no_keywords(),
+    function("switch", &[], switch).rest(LazyRule).rules(),
     function("selectCase", &[], select_case).rest(Lambda),
     function("selectAllCases", &[], select_all_cases).rest(Lambda),
     function("examine", &[], examine).rest(Lambda),

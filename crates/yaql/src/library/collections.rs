@@ -23,16 +23,16 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     method("toList", &[COLLECTION], to_list),
     method("flatten", &[COLLECTION], flatten),
     function("#indexer", &[p("list", Sequence), p("index", Int)], list_index),
-    function("dict", &[], dict_of_rules).rest(Rule).no_keywords(),
-    function("#map", &[], dict_of_rules).rest(Rule).no_keywords(),
-    function("dict", &[p("items", Iterable)], dict_of_items).no_keywords(),
+    function("dict", &[], dict_of_rules).rest(Rule).rules(),
+    function("#map", &[], dict_of_rules).rest(Rule).rules(),
+    function("dict", &[p("items", Iterable)], dict_of_items).rules(),
     method("toDict", &[COLLECTION, p("keySelector", Lambda), p("valueSelector", Lambda).or(Default::Null)], to_dict),
     function("#indexer", &[DICT, p("key", Any)], dict_index),
     function("#indexer", &[DICT, p("key", Any), p("default", Any)], dict_get),
     method("get", &[DICT, p("key", Any), p("default", Any).or(Default::Null)], dict_get),
-    method("set", &[DICT, p("key", Any), p("value", Any)], dict_set).no_keywords(),
-    method("set", &[DICT, p("replacements", DictType)], dict_set_many).no_keywords(),
-    method("set", &[DICT], dict_set_rules).rest(Rule).no_keywords(),
+    method("set", &[DICT, p("key", Any), p("value", Any)], dict_set).rules(),
+    method("set", &[DICT, p("replacements", DictType)], dict_set_many).rules(),
+    method("set", &[DICT], dict_set_rules).rest(Rule).rules(),
     method("keys", &[DICT], |call| Ok(Object::Set(Set::Keys(call.dict(0)?)))),
     method("values", &[DICT], |call| Ok(Object::Values(call.dict(0)?))),
     method("items", &[DICT], |call| Ok(Object::Set(Set::Items(call.dict(0)?)))),
@@ -240,12 +240,12 @@ fn combine_lists(call: &mut Call<'_>) -> Result<Object, Error> {
             let members: Members = a.members("union")?.iter().chain(b.members("union")?).cloned().collect();
             Set::new(members).map(Object::Set)
         }
-        _ => chain(vec![left, right]),
+        _ => chain(&[left, right]),
     }
 }
 
 /// The items of all collections, one after the other.
-pub(super) fn chain(collections: Vec<Object>) -> Result<Object, Error> {
+pub(super) fn chain(collections: &[Object]) -> Result<Object, Error> {
     let depth = collections.iter().map(|collection| collection.measure().depth()).max().unwrap_or(0);
     let mut cursors: Vec<Cursor> = collections.iter().rev().filter_map(Cursor::over).collect();
     Iter::stream(depth, move |engine| next_flat(&mut cursors, engine, |_| false))

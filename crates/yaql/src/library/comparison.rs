@@ -40,18 +40,18 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     function("#operator_<=", NULLS, YES),
     function("#operator_>", NULLS, NO),
     function("#operator_>=", NULLS, YES),
-    function("#operator_<", NUMBERS, |call| numbers(call, Ordering::is_lt)),
-    function("#operator_<=", NUMBERS, |call| numbers(call, Ordering::is_le)),
-    function("#operator_>", NUMBERS, |call| numbers(call, Ordering::is_gt)),
-    function("#operator_>=", NUMBERS, |call| numbers(call, Ordering::is_ge)),
+    function("#operator_<", NUMBERS, |call| Ok(numbers(call, Ordering::is_lt))),
+    function("#operator_<=", NUMBERS, |call| Ok(numbers(call, Ordering::is_le))),
+    function("#operator_>", NUMBERS, |call| Ok(numbers(call, Ordering::is_gt))),
+    function("#operator_>=", NUMBERS, |call| Ok(numbers(call, Ordering::is_ge))),
     function("#operator_<", TEXTS, |call| texts(call, Ordering::is_lt)),
     function("#operator_<=", TEXTS, |call| texts(call, Ordering::is_le)),
     function("#operator_>", TEXTS, |call| texts(call, Ordering::is_gt)),
     function("#operator_>=", TEXTS, |call| texts(call, Ordering::is_ge)),
 ];
 
-fn numbers(call: &mut Call<'_>, holds: fn(Ordering) -> bool) -> Result<Object, Error> {
-    Ok(number::compare(&call.take(0), &call.take(1)).is_some_and(holds).into())
+fn numbers(call: &mut Call<'_>, holds: fn(Ordering) -> bool) -> Object {
+    number::compare(&call.take(0), &call.take(1)).is_some_and(holds).into()
 }
 
 fn texts(call: &mut Call<'_>, holds: fn(Ordering) -> bool) -> Result<Object, Error> {

@@ -50,13 +50,13 @@ pub(super) const FUNCTIONS: &[Overload] = &[
 ];
 
 /// Integers from a start; up to a stop, or without end.
-fn range(start: BigInt, stop: Option<BigInt>, step: BigInt) -> Result<Object, Error> {
-    if stop.is_some() && step.is_zero() {
+fn range(start: BigInt, end: Option<BigInt>, step: BigInt) -> Result<Object, Error> {
+    if end.is_some() && step.is_zero() {
         return Err(Error::value("range() arg 3 must not be zero"));
     }
     let mut next = start;
     Iter::stream(0, move |_| {
-        let over = stop.as_ref().is_some_and(|stop| if step.is_negative() { next <= *stop } else { next >= *stop });
+        let over = end.as_ref().is_some_and(|end| if step.is_negative() { next <= *end } else { next >= *end });
         if over {
             return Ok(None);
         }
@@ -144,8 +144,8 @@ fn generate_many(call: &mut Call<'_>) -> Result<Object, Error> {
     let mut last: Option<Object> = None;
     call.iterator(move |engine| {
         if let Some(last) = last.take() {
-            let produced = producer.call(engine, &[last])?;
-            let mut cursor = Cursor::over(&produced).ok_or_else(|| Error::type_error("object is not iterable"))?;
+            let more = producer.call(engine, &[last])?;
+            let mut cursor = Cursor::over(&more).ok_or_else(|| Error::type_error("object is not iterable"))?;
             let before = queue.len();
             while let Some(item) = cursor.next(engine)? {
                 queue.push_back(item);

@@ -33,7 +33,7 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     method("takeWhile", PREDICATE, take_while),
     method("skipWhile", PREDICATE, skip_while),
     extension("append", &[COLLECTION], append).rest(Any),
-    extension("concat", &[], |call| chain(call.rest(0))).rest(Iterable),
+    extension("concat", &[], |call| chain(&call.rest(0))).rest(Iterable),
     extension("distinct", &[COLLECTION, p("keySelector", Lambda).or(Default::Null)], distinct),
     extension("enumerate", &[COLLECTION, p("start", Int).nullable().or(Default::Int(0))], enumerate),
     method("memorize", &[COLLECTION], |call| Iter::memorized(&call.take(0))),
@@ -147,7 +147,7 @@ fn skip_while(call: &mut Call<'_>) -> Result<Object, Error> {
 
 fn append(call: &mut Call<'_>) -> Result<Object, Error> {
     let more = Object::tuple(call.rest(1))?;
-    chain(vec![call.take(0), more])
+    chain(&[call.take(0), more])
 }
 
 fn distinct(call: &mut Call<'_>) -> Result<Object, Error> {

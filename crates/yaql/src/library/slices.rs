@@ -88,15 +88,15 @@ fn split_where(call: &mut Call<'_>) -> Result<Object, Error> {
 fn slice_where(call: &mut Call<'_>) -> Result<Object, Error> {
     let (list, predicate) = (whole(call)?, call.lambda(1)?);
     let (mut start, mut end) = (0, 0);
-    let mut last: Option<Object> = None;
+    let mut group: Option<Object> = None;
     let depth = Object::List(list.clone()).measure().depth().max(predicate.depth());
     crate::cursor::Iter::stream(depth, move |engine| {
         while let Some(item) = list.get(end) {
             let value = predicate.call(engine, std::slice::from_ref(item))?;
             let here = end;
             end += 1;
-            let changed = last.as_ref().is_some_and(|last| *last != value);
-            last = Some(value);
+            let changed = group.as_ref().is_some_and(|group| *group != value);
+            group = Some(value);
             if changed {
                 let part = list.slice(start, here)?;
                 start = here;

@@ -60,7 +60,7 @@ impl Reading<'_> {
 
     fn directive(&mut self, directive: char) -> Option<()> {
         match directive {
-            'Y' => self.clock.year = self.number(4).filter(|_| true)?,
+            'Y' => self.clock.year = self.number(4)?,
             'y' => {
                 let year = self.number(2)?;
                 self.clock.year = if year < 69 { 2000 + year } else { 1900 + year };
@@ -209,19 +209,19 @@ impl Found {
     fn word(&mut self, word: &str) -> Option<()> {
         let is = |name: &&str| word.len() >= 3 && name.to_lowercase().starts_with(&word.to_lowercase());
         if let Some(month) =
-            MONTHS.iter().position(|name| is(&name) || (word.eq_ignore_ascii_case("sept") && *name == "September"))
+            MONTHS.iter().position(|name| is(name) || (word.eq_ignore_ascii_case("sept") && *name == "September"))
         {
             if self.month.is_some() {
                 return None;
             }
             self.month = Some(i64::try_from(month).ok()? + 1);
-        } else if WEEKDAYS.iter().any(|name| is(&name)) {
+        } else if WEEKDAYS.iter().any(is) {
             self.weekday = true;
         } else {
             match word.to_lowercase().as_str() {
                 "am" | "pm" => {
                     let afternoon = word.to_lowercase() == "pm";
-                    let time = self.time.get_or_insert_with(|| [0; 4]);
+                    let time = self.time.get_or_insert([0; 4]);
                     if !(1..=12).contains(&time[0]) {
                         let (hour, _) = self.numbers.pop().filter(|(hour, _)| (1..=12).contains(hour))?;
                         time[0] = hour;
