@@ -214,11 +214,9 @@ impl Call<'_> {
         Iter::stream(depth.fold(self.context.depth(), u32::max), next)
     }
 
-    /// An integer that fits a position; larger ones end it all, as Python's do.
-    pub(crate) fn size(&self, index: usize) -> Result<usize, Error> {
-        let value = self.integer(index)?;
-        value.to_usize().ok_or_else(|| {
-            Error::value("Stop argument for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
-        })
+    /// A number of items; others end it all, as in Python, whose message begins with what the number is.
+    pub(crate) fn size(&self, index: usize, subject: &str) -> Result<usize, Error> {
+        let message = || format!("{subject} for islice() must be None or an integer: 0 <= x <= sys.maxsize.");
+        self.integer(index)?.to_usize().ok_or_else(|| Error::value(message()))
     }
 }

@@ -30,6 +30,10 @@ impl Error {
         Self::new("TypeError", message)
     }
 
+    pub(crate) fn not_iterable(value: &Object) -> Self {
+        Self::type_error(format!("'{}' object is not iterable", value.type_name()))
+    }
+
     pub(crate) fn key(key: &Object) -> Self {
         Self::new("KeyError", repr::repr(key))
     }

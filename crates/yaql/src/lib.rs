@@ -27,4 +27,5 @@ mod time;
 
 pub use error::Error;
 pub use expression::{Expression, parse};
+pub use library::functions;
 pub use limits::Limits;

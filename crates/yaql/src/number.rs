@@ -284,7 +284,10 @@ pub(crate) fn to_int(object: &Object) -> Result<Object, Error> {
                 Err(Error::value(message))
             }
         },
-        _ => Err(Error::type_error("int() argument must be a string, a bytes-like object or a real number")),
+        other => Err(Error::type_error(format!(
+            "int() argument must be a string, a bytes-like object or a real number, not '{}'",
+            other.type_name()
+        ))),
     }
 }
 
@@ -297,13 +300,18 @@ pub(crate) fn to_float(object: &Object) -> Result<Object, Error> {
         Object::Bool(_) | Object::Int(_) | Object::BigInt(_) | Object::Float(_) => {
             float(&number(object)).map(Object::Float)
         }
-        _ => Err(Error::type_error("float() argument must be a string or a real number")),
+        _ => Err(Error::type_error(format!(
+            "float() argument must be a string or a real number, not '{}'",
+            object.type_name()
+        ))),
     }
 }
 
 /// `hex(number)`.
 pub(crate) fn hex(object: &Object) -> Result<String, Error> {
-    let i = object.as_int().ok_or_else(|| Error::type_error("'float' object cannot be interpreted as an integer"))?;
+    let i = object.as_int().ok_or_else(|| {
+        Error::type_error(format!("'{}' object cannot be interpreted as an integer", object.type_name()))
+    })?;
     let sign = if i.is_negative() { "-" } else { "" };
     Ok(format!("{sign}0x{}", i.magnitude().to_str_radix(16)))
 }

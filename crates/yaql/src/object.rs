@@ -61,6 +61,16 @@ pub(crate) enum ListKind {
     List,
 }
 
+impl ListKind {
+    /// The name of Python's type.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Tuple => "tuple",
+            Self::List => "list",
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Items {
     values: Vec<Object>,
@@ -161,6 +171,29 @@ impl Object {
                 Measure { weight: a.weight.saturating_add(b.weight), depth: a.depth.max(b.depth) + 1 }
             }
             _ => Measure { weight: 1, depth: 0 },
+        }
+    }
+
+    /// The name of Python's type, as its messages show it.
+    pub(crate) fn type_name(&self) -> &'static str {
+        match self {
+            Self::Null => "NoneType",
+            Self::Bool(_) => "bool",
+            Self::Int(_) | Self::BigInt(_) => "int",
+            Self::Float(_) => "float",
+            Self::Str(_) => "str",
+            Self::List(list) => list.kind.name(),
+            Self::Dict(dict) if dict.is_frozen() => "yaql.language.utils.FrozenDict",
+            Self::Dict(_) => "dict",
+            Self::Set(set) => set.view_name().unwrap_or("frozenset"),
+            Self::Values(_) => "ValuesView",
+            Self::Iter(_) => "generator",
+            Self::Ordering(_) => "OrderingIterable",
+            Self::DateTime(_) => "datetime.datetime",
+            Self::TimeSpan(_) => "datetime.timedelta",
+            Self::Regex(_) => "re.Pattern",
+            Self::Context(_) => "Context",
+            Self::Rule(_) => "MappingRule",
         }
     }
 

@@ -140,17 +140,18 @@ impl Replacement {
     /// Errors: class `error` for an unknown escape or group.
     pub(crate) fn new(template: &str, regex: &Regex) -> Result<Self, Error> {
         let names = regex.names()?;
-        let group = |number: usize| {
+        let group = |number: usize, at: usize| {
             if number < names.len() {
                 Ok(Piece::Group(number))
             } else {
-                Err(failed(format!("invalid group reference {number}")))
+                Err(failed(format!("invalid group reference {number} at position {at}")))
             }
         };
         let mut pieces = Vec::new();
         let mut rest = template;
         while let Some(at) = rest.find('\\') {
             let (plain, escape) = rest.split_at(at);
+            let at = template.chars().count() - escape.chars().count();
             pieces.push(Piece::Text(plain.to_owned()));
             let after = escape.get(1..).unwrap_or_default();
             let Some(kind) = after.chars().next() else {
@@ -176,7 +177,7 @@ impl Replacement {
                         let message = format!("unknown group name {}", kiln_value::text::quote(name));
                         return Err(Error::new("IndexError", message));
                     };
-                    pieces.push(group(number)?);
+                    pieces.push(group(number, at + 3)?);
                     continue;
                 }
                 '0'..='9' => {
@@ -191,7 +192,7 @@ impl Replacement {
                     } else {
                         let len = after.bytes().take(2).take_while(u8::is_ascii_digit).count();
                         let (digits, behind) = after.split_at(len);
-                        pieces.push(group(digits.parse().unwrap_or(usize::MAX))?);
+                        pieces.push(group(digits.parse().unwrap_or(usize::MAX), at + 1)?);
                         rest = behind;
                     }
                     continue;

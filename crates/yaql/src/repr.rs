@@ -67,6 +67,11 @@ fn write(out: &mut String, object: &Object) {
             separated(out, set.to_vec().unwrap_or_default(), |out, member| write(out, &member));
             out.push_str(close);
         }
+        Object::Values(dict) if dict.is_frozen() => {
+            out.push_str("ValuesView(");
+            write(out, &Object::Dict(dict.clone()));
+            out.push(')');
+        }
         Object::Values(dict) => {
             out.push_str("dict_values([");
             separated(out, dict.iter(), |out, (_, value)| write(out, value));

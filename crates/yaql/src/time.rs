@@ -225,7 +225,9 @@ impl DateTime {
 
 fn zone(offset: TimeSpan) -> Result<i64, Error> {
     let lead = offset.0.to_i64().filter(|lead| lead.abs() < DAY);
-    lead.ok_or_else(|| Error::value("offset must be a timedelta strictly between -24 and 24 hours"))
+    lead.ok_or_else(|| {
+        Error::value("offset must be a timedelta strictly between -timedelta(hours=24) and timedelta(hours=24).")
+    })
 }
 
 /// A span of time.

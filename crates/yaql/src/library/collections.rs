@@ -152,7 +152,7 @@ fn dict_of_items(call: &mut Call<'_>) -> Result<Object, Error> {
                 (chars.next(), chars.next())
             }
             other => {
-                let mut parts = Cursor::over(other).ok_or_else(|| Error::type_error("object is not iterable"))?;
+                let mut parts = Cursor::over(other).ok_or_else(|| Error::not_iterable(other))?;
                 (parts.next(call.engine)?, parts.next(call.engine)?)
             }
         };

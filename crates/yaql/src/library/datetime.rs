@@ -58,7 +58,10 @@ pub(super) const FUNCTIONS: &[Overload] = &[
         ],
         build_span,
     ),
-    function("now", &[OFFSET], |call| DateTime::now(call.span(0)?).map(Object::DateTime)),
+    function("now", &[OFFSET.nullable()], |call| {
+        let offset = call.span(0).unwrap_or(TimeSpan::ZERO);
+        DateTime::now(offset).map(Object::DateTime)
+    }),
     function("localtz", &[], |_| local_zone()),
     function("utctz", &[], |_| Ok(Object::TimeSpan(TimeSpan::ZERO))),
     function("#operator_+", TIME_AND_SPAN, |call| call.time(0)?.plus(call.span(1)?).map(Object::DateTime)),

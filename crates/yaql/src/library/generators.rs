@@ -145,7 +145,7 @@ fn generate_many(call: &mut Call<'_>) -> Result<Object, Error> {
     call.iterator(move |engine| {
         if let Some(last) = last.take() {
             let more = producer.call(engine, &[last])?;
-            let mut cursor = Cursor::over(&more).ok_or_else(|| Error::type_error("object is not iterable"))?;
+            let mut cursor = Cursor::over(&more).ok_or_else(|| Error::not_iterable(&more))?;
             let before = queue.len();
             while let Some(item) = cursor.next(engine)? {
                 queue.push_back(item);

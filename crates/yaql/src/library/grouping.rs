@@ -217,7 +217,7 @@ impl Merger<'_> {
 
     fn values(&self, a: &Object, b: &Object, levels: i64, depth: u32) -> Result<Object, Error> {
         let mismatch = || {
-            let message = format!("Cannot merge {} with {}", class(a), class(b));
+            let message = format!("Cannot merge <class '{}'> with <class '{}'>", a.type_name(), b.type_name());
             Err(Error::type_error(message))
         };
         match (a, b) {
@@ -239,8 +239,8 @@ impl Merger<'_> {
             return merger.call(self.engine, &[Object::List(a.clone()), Object::List(b.clone())]);
         }
         if a.kind != b.kind {
-            let (left, right) = (class(&Object::List(a.clone())), class(&Object::List(b.clone())));
-            return Err(Error::type_error(format!("can only concatenate {left} (not {right})")));
+            let (left, right) = (a.kind.name(), b.kind.name());
+            return Err(Error::type_error(format!("can only concatenate {left} (not \"{right}\") to {left}")));
         }
         let mut seen = Members::new();
         for item in a.items().iter().chain(b.items()) {
@@ -249,24 +249,5 @@ impl Merger<'_> {
         }
         self.engine.limit(seen.len())?;
         Object::tuple(seen.iter().map(|key| key.object().clone()).collect())
-    }
-}
-
-/// The name of Python's type, as its messages show it.
-fn class(value: &Object) -> &'static str {
-    match value {
-        Object::Null => "<class 'NoneType'>",
-        Object::Bool(_) => "<class 'bool'>",
-        Object::Int(_) | Object::BigInt(_) => "<class 'int'>",
-        Object::Float(_) => "<class 'float'>",
-        Object::Str(_) => "<class 'str'>",
-        Object::List(list) if list.kind == crate::object::ListKind::Tuple => "<class 'tuple'>",
-        Object::List(_) => "<class 'list'>",
-        Object::Dict(dict) if dict.is_frozen() => "<class 'yaql.language.utils.FrozenDict'>",
-        Object::Dict(_) => "<class 'dict'>",
-        Object::Set(_) => "<class 'frozenset'>",
-        Object::DateTime(_) => "<class 'datetime.datetime'>",
-        Object::TimeSpan(_) => "<class 'datetime.timedelta'>",
-        _ => "<class 'object'>",
     }
 }

@@ -51,7 +51,9 @@ pub(super) const FUNCTIONS: &[Overload] = &[
         number::power(call.engine, &call.take(0), &call.take(1), &call.take(2))
     }),
     function("sign", &[p("num", Number)], |call| Ok(number::sign(&call.take(0)))),
-    function("round", &[p("number", Number), p("ndigits", Int).nullable().or(Default::Int(0))], round),
+    function("round", &[p("number", Number), p("ndigits", Int).or(Default::Int(0))], |call| {
+        number::round(&call.take(0), call.int(1)?)
+    }),
     function("isInteger", VALUE, |call| Ok(matches!(call.take(0), Object::Int(_) | Object::BigInt(_)).into())),
     function("isNumber", VALUE, |call| Ok(number::is_number(&call.take(0)).into())),
 ];
@@ -80,14 +82,4 @@ fn extreme(call: &mut Call<'_>, greatest: bool) -> Result<Object, Error> {
     let args = vec![Arg::Value(b.clone()), Arg::Value(a.clone())];
     let second_is_greater = call.engine.call_by_name("#operator_>", None, args, &call.context)?.is_truthy();
     Ok(if second_is_greater == greatest { b } else { a })
-}
-
-fn round(call: &mut Call<'_>) -> Result<Object, Error> {
-    match call.optional_int(1)? {
-        Some(digits) => number::round(&call.take(0), digits),
-        None => match number::round(&call.take(0), 0)? {
-            Object::Float(f) => number::to_int(&Object::Float(f)),
-            whole => Ok(whole),
-        },
-    }
 }

@@ -69,6 +69,13 @@ impl Overloads {
     }
 }
 
+/// The names of all functions and methods that an expression can call, in alphabetical order: what an editor offers.
+pub fn functions() -> impl Iterator<Item = &'static str> {
+    let mut names: Vec<_> = LIBRARY.keys().copied().filter(|name| name.starts_with(char::is_alphabetic)).collect();
+    names.sort_unstable();
+    names.into_iter()
+}
+
 /// Looks a name up. Underscores at its end do not count.
 pub(crate) fn find(name: &str) -> Overloads {
     Overloads(LIBRARY.get(name.trim_end_matches('_')))

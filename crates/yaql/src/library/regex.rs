@@ -191,7 +191,10 @@ fn replace_by(call: &mut Call<'_>, regex: usize, text: usize) -> Result<Object, 
                 Ok(())
             }
             Object::Null => Ok(()),
-            _ => Err(Error::type_error("sequence item: expected str instance")),
+            other => {
+                let message = format!("sequence item 0: expected str instance, {} found", other.type_name());
+                Err(Error::type_error(message))
+            }
         }
     })
 }

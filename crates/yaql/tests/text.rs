@@ -1,0 +1,62 @@
+//! The text files in `tests/data`: expressions, and under each what the reference implementation makes of it.
+//!
+//! The first line of a file is the data as JSON. An expression stands at the start of its line; `= JSON` under it is
+//! its value, `! Class` or `! Class: message` its error.
+
+use std::path::Path;
+
+use kiln_value::{Value, text};
+use kiln_yaql::{Limits, parse};
+
+/// Reads JSON as the house does: integers without bounds.
+fn read(json: &str) -> Value {
+    kiln_yaml::json::parse(json).unwrap_or_else(|error| panic!("{error}: {json}"))
+}
+
+fn outcome(expression: &str, data: &Value) -> String {
+    match parse(expression).and_then(|parsed| parsed.evaluate(data, &Limits::default())) {
+        Ok(value) => format!("= {}", text::json(&value)),
+        Err(error) => format!("! {}: {}", error.class, error.message.replace('\n', "\\n")),
+    }
+}
+
+/// Whether an outcome is what a file says; JSON is compared as values, but `1` is not `1.0`.
+fn agrees(expected: &str, got: &str) -> bool {
+    let value = |line: &str| line.strip_prefix("= ").map(read);
+    match (value(expected), value(got)) {
+        (Some(expected), Some(got)) => expected == got && text::json_sorted(&expected) == text::json_sorted(&got),
+        (None, None) => expected == got || got.split(": ").next() == Some(expected),
+        _ => false,
+    }
+}
+
+fn check(path: &Path, problems: &mut String) -> usize {
+    let file = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{error}: {}", path.display()));
+    let mut lines = file.lines();
+    let data = read(lines.next().unwrap_or_default());
+    let mut count = 0;
+    while let (Some(expression), Some(expected)) = (lines.next(), lines.next()) {
+        let got = outcome(expression, &data);
+        count += 1;
+        if !agrees(expected.trim_start(), &got) {
+            let name = path.file_name().unwrap_or_default().display();
+            let expected = expected.trim_start();
+            *problems += &format!("{name}: {expression}\n    expected {expected}\n    got      {got}\n");
+        }
+    }
+    count
+}
+
+#[test]
+fn expressions_give_what_the_files_say() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let (mut count, mut problems) = (0, String::new());
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "txt") {
+            count += check(&path, &mut problems);
+        }
+    }
+    assert!(count > 100, "only {count} expressions found");
+    assert!(problems.is_empty(), "{count} expressions\n{problems}");
+}
