@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use num_bigint::BigInt;
-use num_traits::ToPrimitive;
+use num_traits::{Signed, ToPrimitive};
 
 use crate::Error;
 use crate::context::Context;
@@ -214,9 +214,15 @@ impl Call<'_> {
         Iter::stream(depth.fold(self.context.depth(), u32::max), next)
     }
 
-    /// A number of items; others end it all, as in Python, whose message begins with what the number is.
-    pub(crate) fn size(&self, index: usize, subject: &str) -> Result<usize, Error> {
-        let message = || format!("{subject} for islice() must be None or an integer: 0 <= x <= sys.maxsize.");
-        self.integer(index)?.to_usize().ok_or_else(|| Error::value(message()))
+    /// A number of items: where to start, or where to stop.
+    ///
+    /// Errors: what `itertools.islice` says to negative and huge numbers.
+    pub(crate) fn size(&self, index: usize, stop: bool) -> Result<usize, Error> {
+        let size = self.integer(index)?;
+        size.to_usize().ok_or_else(|| {
+            let subject =
+                if stop && (size.is_positive() || size == BigInt::from(-1)) { "Stop argument" } else { "Indices" };
+            Error::value(format!("{subject} for islice() must be None or an integer: 0 <= x <= sys.maxsize."))
+        })
     }
 }

@@ -96,6 +96,7 @@ fn key_text(key: &Object) -> String {
         Object::Null => "null".to_owned(),
         Object::Bool(b) => b.to_string(),
         Object::Float(f) => text::float(*f),
+        Object::DateTime(time) => time.text('T'),
         other => repr::text(other),
     }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use kiln_value::text as python;
 
+use crate::dict::Dict;
 use crate::object::{ListKind, Object};
 use crate::set::Set;
 
@@ -58,6 +59,8 @@ fn write(out: &mut String, object: &Object) {
             out.push('}');
         }
         Object::Set(set @ Set::Frozen(_)) if set.len() == 0 => out.push_str("frozenset()"),
+        Object::Set(Set::Keys(dict)) if dict.is_frozen() => view(out, "KeysView", dict),
+        Object::Set(Set::Items(dict)) if dict.is_frozen() => view(out, "ItemsView", dict),
         Object::Set(set) => {
             let (open, close) = match set.view_name() {
                 None => ("frozenset({".to_owned(), "})"),
@@ -67,11 +70,7 @@ fn write(out: &mut String, object: &Object) {
             separated(out, set.to_vec().unwrap_or_default(), |out, member| write(out, &member));
             out.push_str(close);
         }
-        Object::Values(dict) if dict.is_frozen() => {
-            out.push_str("ValuesView(");
-            write(out, &Object::Dict(dict.clone()));
-            out.push(')');
-        }
+        Object::Values(dict) if dict.is_frozen() => view(out, "ValuesView", dict),
         Object::Values(dict) => {
             out.push_str("dict_values([");
             separated(out, dict.iter(), |out, (_, value)| write(out, value));
@@ -85,6 +84,14 @@ fn write(out: &mut String, object: &Object) {
         Object::TimeSpan(span) => out.push_str(&span.repr()),
         Object::Regex(regex) => _ = write!(out, "re.compile({})", python::quote(regex.source())),
     }
+}
+
+/// A view of a frozen dictionary shows the dictionary.
+fn view(out: &mut String, name: &str, dict: &Dict) {
+    out.push_str(name);
+    out.push('(');
+    write(out, &Object::Dict(dict.clone()));
+    out.push(')');
 }
 
 fn separated<T>(out: &mut String, items: impl IntoIterator<Item = T>, mut write: impl FnMut(&mut String, T)) {

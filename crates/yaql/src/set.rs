@@ -88,12 +88,11 @@ impl Set {
         match self {
             Self::Frozen(set) => Ok(set.members.contains(&Key::new(value.clone())?)),
             Self::Keys(dict) => Ok(dict.get(value)?.is_some()),
-            Self::Items(dict) => match value {
-                Object::List(pair) => match pair.items() {
-                    [key, value] => Ok(dict.get(key)? == Some(value)),
-                    _ => Ok(false),
-                },
-                _ => Ok(false),
+            Self::Items(dict) => match pair(value) {
+                Ok((key, value)) => Ok(dict.get(&key)? == Some(&value)),
+                // The view of a frozen dictionary takes apart whatever it is asked for.
+                Err(error) if dict.is_frozen() => Err(error),
+                Err(_) => Ok(false),
             },
         }
     }
@@ -122,6 +121,25 @@ impl Set {
             }
         }
         Ok(true)
+    }
+}
+
+/// The two parts of a pair.
+fn pair(value: &Object) -> Result<(Object, Object), Error> {
+    let parts = match value {
+        Object::List(list) => list.items().to_vec(),
+        Object::Set(set) => set.to_vec()?,
+        Object::Dict(dict) => dict.iter().map(|(key, _)| key.clone()).collect(),
+        Object::Str(text) => text.chars().map(|c| Object::text(c.to_string())).collect(),
+        other => {
+            let message = format!("cannot unpack non-iterable {} object", other.type_name());
+            return Err(Error::type_error(message));
+        }
+    };
+    match <[Object; 2]>::try_from(parts) {
+        Ok([key, value]) => Ok((key, value)),
+        Err(parts) if parts.len() > 2 => Err(Error::value("too many values to unpack (expected 2)")),
+        Err(parts) => Err(Error::value(format!("not enough values to unpack (expected 2, got {})", parts.len()))),
     }
 }
 

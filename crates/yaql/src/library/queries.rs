@@ -95,7 +95,7 @@ fn select_many(call: &mut Call<'_>) -> Result<Object, Error> {
 }
 
 fn limit(call: &mut Call<'_>) -> Result<Object, Error> {
-    let (mut cursor, mut left) = (call.cursor(0)?, call.size(1, "Stop argument")?);
+    let (mut cursor, mut left) = (call.cursor(0)?, call.size(1, true)?);
     call.iterator(move |engine| match left.checked_sub(1) {
         Some(rest) => {
             left = rest;
@@ -106,7 +106,7 @@ fn limit(call: &mut Call<'_>) -> Result<Object, Error> {
 }
 
 fn skip(call: &mut Call<'_>) -> Result<Object, Error> {
-    let (mut cursor, mut left) = (call.cursor(0)?, call.size(1, "Indices")?);
+    let (mut cursor, mut left) = (call.cursor(0)?, call.size(1, false)?);
     call.iterator(move |engine| {
         while left > 0 {
             left -= 1;

@@ -56,13 +56,16 @@ fn keys(values: Vec<Object>) -> Result<Members, Error> {
 }
 
 fn add(call: &mut Call<'_>) -> Result<Object, Error> {
-    let more = keys(call.rest(1))?;
-    of(call.set(0)?.members("union")?.iter().cloned().chain(more))
+    let set = call.set(0)?;
+    let members = set.members("union")?;
+    of(members.iter().cloned().chain(keys(call.rest(1))?))
 }
 
 fn remove(call: &mut Call<'_>) -> Result<Object, Error> {
+    let set = call.set(0)?;
+    let members = set.members("difference")?;
     let less = keys(call.rest(1))?;
-    of(call.set(0)?.members("difference")?.iter().filter(|member| !less.contains(*member)).cloned())
+    of(members.iter().filter(|member| !less.contains(*member)).cloned())
 }
 
 fn union(call: &mut Call<'_>) -> Result<Object, Error> {

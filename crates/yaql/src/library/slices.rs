@@ -42,7 +42,7 @@ pub(super) const FUNCTIONS: &[Overload] = &[
 
 /// Lists of so many items each.
 fn slice(call: &mut Call<'_>) -> Result<Object, Error> {
-    let (mut cursor, length) = (call.cursor(0)?, call.size(1, "Stop argument")?);
+    let (mut cursor, length) = (call.cursor(0)?, call.size(1, true)?);
     call.iterator(move |engine| {
         let mut part = Vec::new();
         while part.len() < length {
