@@ -66,14 +66,14 @@ class Service:
                 return shown
             time.sleep(pause)
 
-    def create(self, template, files=None, parameters=None):
+    def create(self, template, files=None, parameters=None, pause=0.02):
         """Seconds until a stack is complete, and its path."""
         name = 'bench-' + uuid.uuid4().hex[:8]
         start = time.time()
         made = self.call('POST', '/stacks', {'stack_name': name, 'template': template, 'files': files or {},
                                              'parameters': parameters or {}, 'timeout_mins': 60})
         path = f"{name}/{made['stack']['id']}"
-        shown = self.wait(path)
+        shown = self.wait(path, pause)
         if shown['stack_status'] != 'CREATE_COMPLETE':
             raise RuntimeError(f"{self.name}: {shown['stack_status']} {shown['stack_status_reason']}")
         return time.time() - start, path
@@ -173,7 +173,9 @@ def three_tier(service):
     # The client sends templates as JSON; YAML texts do as well.
     text = (ROOT / 'examples/three-tier.yaml').read_text()
     before = service.cpu()
-    seconds, path = service.create(text, parameters={'web_flavor': 'm1.nano', 'database_flavor': 'm1.nano'})
+    # Asked seldom: what is measured is the engine, not the API.
+    flavors = {'web_flavor': 'm1.nano', 'database_flavor': 'm1.nano'}
+    seconds, path = service.create(text, parameters=flavors, pause=0.5)
     share = (service.cpu() - before) / seconds * 100
     service.delete(path)
     print(f'    {service.name}: {share:.1f} % of the wall time is its own computing')

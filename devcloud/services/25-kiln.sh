@@ -26,6 +26,8 @@ auth_encryption_key = 0123456789abcdef0123456789abcdef
 max_stacks_per_tenant = 1000000
 max_resources_per_stack = -1
 max_nested_stack_depth = 10
+max_template_size = 10000000
+max_json_body_size = 20000000
 
 [database]
 connection = $(kiln_database)

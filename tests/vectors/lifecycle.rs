@@ -139,7 +139,7 @@ impl Bench {
             .map(|(name, text)| (name.clone(), text.as_str().unwrap_or_default().to_owned()))
             .collect();
         let sources = Sources {
-            template: step.get("template").cloned().unwrap_or_default(),
+            template: Arc::new(step.get("template").cloned().unwrap_or_default()),
             environment: Arc::new(Environment::from_sections(&environment)?),
             files: Arc::new(Files(files)),
         };

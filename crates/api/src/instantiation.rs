@@ -21,7 +21,7 @@ pub(crate) struct Instantiation<'a> {
 /// A template and where its parts stand in the text, if it came as one.
 #[derive(Clone, Debug)]
 pub(crate) struct TemplateText {
-    pub(crate) value: Value,
+    pub(crate) value: Arc<Value>,
     pub(crate) spans: Option<Spans>,
 }
 
@@ -107,10 +107,10 @@ impl<'a> Instantiation<'a> {
                         "Template size ({size} bytes) exceeds maximum allowed size ({limit} bytes)."
                     )));
                 }
-                Ok(Some(TemplateText { value, spans: None }))
+                Ok(Some(TemplateText { value: Arc::new(value), spans: None }))
             }
             Some(Value::Str(text)) => match source::parse(text, source::ROOT, self.limits.template) {
-                Ok(document) => Ok(Some(TemplateText { value: document.value, spans: Some(document.spans) })),
+                Ok(document) => Ok(Some(TemplateText { value: Arc::new(document.value), spans: Some(document.spans) })),
                 Err(error) => Err(unreadable("Template", error)),
             },
             Some(Value::Null) => Ok(None),
@@ -189,7 +189,7 @@ impl Extras {
     }
 
     /// Everything that a new stack is made of.
-    pub(crate) fn sources(mut self, template: Value) -> Result<Sources, ApiError> {
+    pub(crate) fn sources(mut self, template: Arc<Value>) -> Result<Sources, ApiError> {
         self.merge(&template)?;
         let environment = Environment::from_sections(&self.sections)?;
         Ok(Sources { template, environment: Arc::new(environment), files: Arc::new(self.files) })
@@ -199,7 +199,7 @@ impl Extras {
     pub(crate) fn sources_over(
         mut self,
         current: Sources,
-        template: Option<Value>,
+        template: Option<Arc<Value>>,
         clear: &BTreeSet<String>,
     ) -> Result<Sources, ApiError> {
         let template = template.unwrap_or(current.template);
@@ -215,7 +215,7 @@ impl Extras {
         Ok(Sources { template, environment: Arc::new(environment), files: Arc::new(self.files) })
     }
 
-    fn merge(&mut self, template: &Value) -> Result<(), ApiError> {
+    fn merge(&mut self, template: &Arc<Value>) -> Result<(), ApiError> {
         let template = Template::from_value(template.clone())?;
         environment::merge(&self.environment_files, &self.files, &mut self.sections, &template)?;
         Ok(())

@@ -309,7 +309,7 @@ impl Work {
             Command::Remove(id) => self.desk.remove(id),
             Command::Note(note) => {
                 let event = self.resource_event(&note.row, note.state, note.reason);
-                self.desk.events.push(event);
+                self.desk.event(event);
             }
             Command::Judge { serial, name, row } => self.judge(serial, name, row),
             Command::Start(id) => self.dispatch(id, false).await?,
@@ -319,8 +319,8 @@ impl Work {
                 let failed = State::new(self.stack.state.action, Status::Failed);
                 let state = State::new(Action::Rollback, Status::InProgress);
                 let started = "Stack ROLLBACK started".to_owned();
-                self.desk.events.push(self.stack_event(failed, reason));
-                self.desk.events.push(self.stack_event(state, started.clone()));
+                self.desk.event(self.stack_event(failed, reason));
+                self.desk.event(self.stack_event(state, started.clone()));
                 self.desk.turn = Some(Turn { generation: self.generation, state, reason: started });
                 self.flush().await?;
                 self.again = true;
@@ -336,7 +336,7 @@ impl Work {
     }
 
     fn end(&mut self, state: State, reason: String) {
-        self.desk.events.push(self.stack_event(state, reason.clone()));
+        self.desk.event(self.stack_event(state, reason.clone()));
         let reached = state.status == Status::Complete
             && matches!(state.action, Action::Create | Action::Update | Action::Adopt | Action::Restore);
         self.desk.settle = Some(Settle {
@@ -513,9 +513,15 @@ impl Work {
 
     /// Stores what is on the desk, then sees whether something newer is asked for.
     async fn flush(&mut self) -> Result<(), Error> {
-        let Some(batch) = self.desk.clear(&self.model) else { return Ok(()) };
         let store = &self.actor.world.store;
-        self.stack = store.commit(self.actor.lease, batch).await?;
+        let mut stored = false;
+        while let Some(batch) = self.desk.take(&self.model, self.actor.options.batch) {
+            self.stack = store.commit(self.actor.lease, batch).await?;
+            stored = true;
+        }
+        if !stored {
+            return Ok(());
+        }
         if self.stack.id == self.root.id {
             self.root = Arc::new(self.stack.clone());
         }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use kiln_plan::{Blueprint, Place, Sources};
 use kiln_store::{Desired, DesiredText, Error, Stack, StackId, Store};
 use kiln_template::environment::Environment;
-use kiln_template::{Facade, Files};
+use kiln_template::parameter::Parameters;
+use kiln_template::{Facade, Files, Template};
 use kiln_value::{Diagnostic, StackIdentity, Value};
 
 use crate::engine::World;
@@ -33,6 +34,36 @@ pub async fn blueprint(
     Ok(Blueprint::build(sources, &world.catalog, identity(stack), place))
 }
 
+/// What a stack shows of its template without looking at its resources.
+#[derive(Debug)]
+pub struct Outline {
+    /// The template.
+    pub template: Template,
+    /// The parameters.
+    pub parameters: Parameters,
+}
+
+impl Outline {
+    /// Whether there is any output.
+    pub fn has_outputs(&self) -> bool {
+        self.template.as_value().get(self.template.words().outputs).is_some_and(Value::is_truthy)
+    }
+}
+
+/// Reads a stack's template and parameters.
+///
+/// # Errors
+/// The store's; [`Error::Damaged`] if the stored texts cannot be read any more.
+pub async fn outline(world: &World, stack: &Stack) -> Result<Outline, Error> {
+    let damaged = |error: Diagnostic| Error::Damaged(error.message.clone());
+    let sources = sources(&world.store.desired(&stack.desired).await?)?;
+    let template = Template::from_value(sources.template).map_err(damaged)?;
+    let defaults = world.catalog.defaults(&sources.environment);
+    let parameters =
+        template.parameters(identity(stack).as_ref(), &sources.environment.parameters, &defaults).map_err(damaged)?;
+    Ok(Outline { template, parameters })
+}
+
 /// Stored texts as sources.
 pub fn sources(texts: &DesiredText) -> Result<Sources, Error> {
     let damaged = |error: serde_json::Error| Error::Damaged(error.to_string());
@@ -40,13 +71,13 @@ pub fn sources(texts: &DesiredText) -> Result<Sources, Error> {
     let environment: Value = serde_json::from_str(&texts.environment).map_err(damaged)?;
     let files: Files = Files(serde_json::from_str(&texts.files).map_err(damaged)?);
     let environment = Environment::from_value(&environment).map_err(|error| Error::Damaged(error.message.clone()))?;
-    Ok(Sources { template, environment: Arc::new(environment), files: Arc::new(files) })
+    Ok(Sources { template: Arc::new(template), environment: Arc::new(environment), files: Arc::new(files) })
 }
 
 /// Sources as texts to store.
 pub fn texts(sources: &Sources) -> DesiredText {
     DesiredText {
-        template: json(&sources.template),
+        template: json(&*sources.template),
         environment: json(&sources.environment.to_stored()),
         files: json(&sources.files.0),
     }

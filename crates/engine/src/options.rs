@@ -20,7 +20,7 @@ pub struct Options {
     /// How often an unanswered call is tried again (`client_retry_limit`, but patient enough for a restart of the
     /// service).
     pub call_retries: u32,
-    /// Rows per commit while a large stack is under way.
+    /// Rows and events per commit while a large stack is under way.
     pub batch: usize,
     /// Operations on resources under way in one stack at a time.
     pub max_operations: usize,
@@ -40,7 +40,7 @@ impl Default for Options {
             action_timeout: Duration::from_secs(3_600),
             action_retries: 5,
             call_retries: 6,
-            batch: 512,
+            batch: 1_000,
             max_operations: 64,
             keep_deleted: Duration::from_secs(30 * 24 * 3_600),
             max_events: 1_000,

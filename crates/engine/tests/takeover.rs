@@ -82,7 +82,7 @@ impl Bench {
             Environment::from_sections(&Map::from_iter([("parameters".to_owned(), kiln_value::value!({}))]))
                 .expect("an environment");
         let sources = Sources {
-            template: document.value,
+            template: Arc::new(document.value),
             environment: Arc::new(environment),
             files: Arc::new(Files(BTreeMap::new())),
         };

@@ -43,7 +43,7 @@ fn sources(size: usize, back: usize) -> Sources {
         })
         .collect();
     Sources {
-        template: value!({"heat_template_version": "2021-04-16", "resources": resources}),
+        template: Arc::new(value!({"heat_template_version": "2021-04-16", "resources": resources})),
         environment: Arc::new(Environment::default()),
         files: Arc::new(Files::default()),
     }

@@ -19,7 +19,7 @@ use crate::scene::{Draft, References};
 #[derive(Clone, Debug)]
 pub struct Sources {
     /// The template.
-    pub template: Value,
+    pub template: Arc<Value>,
     /// The environment, merged, with the parameters given by the user; the operator's is below it.
     pub environment: Arc<Environment>,
     /// The files.
@@ -66,11 +66,10 @@ impl Blueprint {
         identity: Option<StackIdentity>,
         place: Place,
     ) -> Result<Self, Diagnostic> {
-        let template = Arc::new(Template::from_value(sources.template.clone())?);
+        let template = Arc::new(Template::from_value(Arc::clone(&sources.template))?);
         template.validate_sections().map_err(as_validation_failure)?;
         let environment = &sources.environment;
-        let mut defaults = catalog.globals.parameter_defaults.clone();
-        defaults.extend(environment.parameter_defaults.clone());
+        let defaults = catalog.defaults(environment);
         let parameters = template.parameters(identity.as_ref(), &environment.parameters, &defaults)?;
         let bound = Bound::new(template, Arc::new(parameters), Arc::clone(&sources.files));
         let definitions = bound.definitions()?;
@@ -262,15 +261,17 @@ impl Blueprint {
         let update_policy = definition.update_policy.resolve(scope)?.unwrap_or_default();
         let mut depends_on = definition.depends_on.clone();
         depends_on.sort();
-        Ok(kiln_value::value!({
-            "type": definition.resource_type.as_str(),
-            "given": properties,
-            "metadata": metadata,
-            "deletion_policy": definition.deletion_policy().as_str(),
-            "update_policy": update_policy,
-            "depends_on": depends_on,
-            "description": definition.description.as_str(),
-        }))
+        // What is empty needs no room: there are as many of these as resources.
+        let parts: [(&str, Value); 7] = [
+            ("type", definition.resource_type.as_str().into()),
+            ("given", properties.into()),
+            ("metadata", metadata.into()),
+            ("deletion_policy", definition.deletion_policy().as_str().into()),
+            ("update_policy", update_policy),
+            ("depends_on", depends_on.into()),
+            ("description", definition.description.as_str().into()),
+        ];
+        Ok(parts.into_iter().filter(|(_, value)| value.is_truthy()).collect())
     }
 }
 

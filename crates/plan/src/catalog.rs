@@ -1,8 +1,8 @@
 //! The resource types that exist, and what else stands for a type in every stack.
 
 use kiln_resource::Registry;
-use kiln_template::environment::Globals;
-use kiln_value::Diagnostic;
+use kiln_template::environment::{Environment, Globals};
+use kiln_value::{Diagnostic, Map};
 
 /// The types with their drivers, and the operator's environment. Made once, then only read.
 pub struct Catalog {
@@ -17,6 +17,13 @@ impl Catalog {
     pub fn new(types: Registry) -> Self {
         let globals = Globals::new(types.names().map(str::to_owned)).with_default_aliases();
         Self { types, globals }
+    }
+
+    /// The values in place of templates' defaults: a stack's own on top of the operator's.
+    pub fn defaults(&self, environment: &Environment) -> Map {
+        let mut defaults = self.globals.parameter_defaults.clone();
+        defaults.extend(environment.parameter_defaults.clone());
+        defaults
     }
 
     /// Adds an environment file of the operator (`environment_dir`).

@@ -364,7 +364,7 @@ impl Model {
         let Some(row) = self.rows.get_mut(&id) else { return };
         let mut changed = false;
         if let Some(definition) = definition {
-            row.metadata = definition.get("metadata").cloned().unwrap_or_default();
+            row.metadata = metadata_of(&definition);
             row.definition = definition;
             changed = true;
         }
@@ -473,7 +473,7 @@ impl Model {
         };
         let Some(row) = self.rows.get_mut(&id) else { return };
         if operation == Operation::Create {
-            row.metadata = definition.get("metadata").cloned().unwrap_or_default();
+            row.metadata = metadata_of(&definition);
             row.definition.clone_from(&definition);
         }
         if let Some(requires) = requires {
@@ -520,7 +520,7 @@ impl Model {
         match outcome {
             Outcome::Done(text) => {
                 if let (Operation::Update { .. }, Some(running)) = (&operation, running) {
-                    row.metadata = running.definition.get("metadata").cloned().unwrap_or_default();
+                    row.metadata = metadata_of(&running.definition);
                     row.definition = running.definition;
                 }
                 let reason = text.unwrap_or_else(|| STATE_CHANGED.to_owned());
@@ -606,4 +606,9 @@ impl Model {
         self.stage = Stage::Idle;
         out.push(Command::End { state: State::new(action, status), reason });
     }
+}
+
+/// The metadata of a stored definition, where what is empty is left out.
+fn metadata_of(definition: &Value) -> Value {
+    definition.get("metadata").cloned().unwrap_or_else(|| Value::Map(Map::new()))
 }

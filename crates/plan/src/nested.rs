@@ -37,7 +37,7 @@ impl Blueprint {
             Some(&definition.name),
         )?;
         Ok(Sources {
-            template: provider.template.as_value().clone(),
+            template: provider.template.shared(),
             environment: Arc::new(environment),
             files: Arc::clone(&self.sources().files),
         })
@@ -57,7 +57,7 @@ impl Blueprint {
             files.extend(nested.files);
             Arc::new(Files(files))
         };
-        Ok(Sources { template: nested.template, environment: Arc::new(environment), files })
+        Ok(Sources { template: Arc::new(nested.template), environment: Arc::new(environment), files })
     }
 
     /// What `resource_facade` tells in the stack that a resource stands for.

@@ -1,7 +1,7 @@
 //! A template: its version and its sections.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use indexmap::IndexMap;
 use kiln_value::{Diagnostic, Map, Path, StackIdentity, Value, text};
@@ -24,7 +24,7 @@ impl Files {
 /// A template of one version of one language, not yet bound to parameters.
 #[derive(Clone, Debug)]
 pub struct Template {
-    value: Value,
+    value: Arc<Value>,
     version: Version,
 }
 
@@ -49,7 +49,8 @@ impl Template {
     /// Reads the version of a template; the sections are read when they are asked for.
     ///
     /// Fails with `InvalidTemplateVersion`.
-    pub fn from_value(value: Value) -> Result<Self, Diagnostic> {
+    pub fn from_value(value: impl Into<Arc<Value>>) -> Result<Self, Diagnostic> {
+        let value = value.into();
         let version = Version::of(&value)?;
         Ok(Self { value, version })
     }
@@ -74,12 +75,17 @@ impl Template {
         &self.value
     }
 
+    /// The same, to be shared.
+    pub fn shared(&self) -> Arc<Value> {
+        Arc::clone(&self.value)
+    }
+
     /// The template without its resources and outputs: what a stack converges to when it is deleted or rolled back
     /// from its creation.
     #[must_use]
     pub fn emptied(&self) -> Self {
         let mut emptied = self.clone();
-        if let Some(map) = emptied.value.as_map_mut() {
+        if let Some(map) = Arc::make_mut(&mut emptied.value).as_map_mut() {
             map.shift_remove(self.words().outputs);
             if let Some(resources) = map.get_mut(self.words().resources) {
                 *resources = Value::Map(Map::new());

@@ -1,6 +1,7 @@
 //! `GET …/environment`: as it is in force, values of hidden parameters masked.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use axum::response::Response;
 use kiln_engine::load;
@@ -34,7 +35,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
 
 /// The hidden parameters of a template and of all templates among the files. Where one template hides a name, it is
 /// hidden in all: defaults in an environment are for every template.
-fn hidden_names(template: Value, files: &Files) -> Result<BTreeSet<String>, ApiError> {
+fn hidden_names(template: Arc<Value>, files: &Files) -> Result<BTreeSet<String>, ApiError> {
     let hidden = |template: &Template| {
         let schemata = template.parameter_schemata().unwrap_or_default();
         schemata.into_iter().filter(|(_, schema)| schema.hidden).map(|(name, _)| name).collect::<Vec<_>>()

@@ -2,7 +2,9 @@
 
 use axum::response::Response;
 use kiln_engine::View;
+use kiln_engine::load::{self, Outline};
 use kiln_resource::Action;
+use kiln_store::Stack;
 use kiln_value::{Map, Value, value};
 
 use crate::call::Call;
@@ -17,20 +19,23 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
         Some(text) => query::boolean("resolve_outputs", &text.into())?,
         None => true,
     };
-    let view = View::of(&call.api.world, call.stack_or_deleted().await?).await?;
-    let stack = &view.stack;
-    let mut shown = summary(call, &view);
+    let stack = call.stack_or_deleted().await?;
+    let outline = load::outline(&call.api.world, &stack).await?;
+    let mut shown = summary(call, &stack, &outline);
     if resolve && !stack.state.is_complete(Action::Delete) {
-        let outputs = view.outputs(None).await;
+        // Clients ask again and again while a stack comes up: what it is made of is only read for its outputs.
+        let outputs = match outline.has_outputs() {
+            true => View::of(&call.api.world, stack).await?.outputs(None).await,
+            false => Vec::new(),
+        };
         shown.insert("outputs".to_owned(), outputs.iter().map(output).collect());
     }
     Ok(reply::json(&value!({ "stack": shown })))
 }
 
 /// All but the outputs. Hidden parameters are masked.
-fn summary(call: &Call, view: &View) -> Map {
-    let stack = &view.stack;
-    let description = view.blueprint.bound().template().description();
+fn summary(call: &Call, stack: &Stack, outline: &Outline) -> Map {
+    let description = outline.template.description();
     let link = call.links.stack(stack);
     let shown = value!({
         "stack_name": (&stack.name),
@@ -40,7 +45,7 @@ fn summary(call: &Call, view: &View) -> Map {
         "updated_time": (stack.updated.map(instant)),
         "deletion_time": (stack.deleted.map(instant)),
         "notification_topics": [],
-        "parameters": (view.blueprint.parameters().texts()),
+        "parameters": (outline.parameters.texts()),
         "description": (&description),
         "template_description": (&description),
         "capabilities": [],

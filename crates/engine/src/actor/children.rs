@@ -64,7 +64,7 @@ impl Work {
         let Some(row) = self.model.row(id) else { return };
         let child = StackId(self.actor.world.chance.uuid());
         let name = kiln_resource::physical_name::physical_name(&self.stack.name, &row.name, row.id.0, 255);
-        self.desk.children.push(NewStack {
+        self.desk.child(NewStack {
             id: child,
             name,
             project: self.stack.project.clone(),
@@ -86,7 +86,7 @@ impl Work {
     }
 
     fn ask_child(&mut self, id: ResourceId, child: StackId, request: Request, data: Map, running: &Running) {
-        self.desk.requests.push((child, request));
+        self.desk.request(child, request);
         self.step_to_wait(id, None, data, running);
     }
 

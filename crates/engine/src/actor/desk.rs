@@ -1,50 +1,108 @@
 //! What is to be stored, until it is.
 
-use std::collections::BTreeSet;
+use std::collections::{HashMap, VecDeque};
 
 use kiln_plan::Model;
 use kiln_resource::ResourceId;
 use kiln_store::{Batch, Event, NewStack, Request, Settle, StackId, Turn};
 
-/// Writes that are waiting for the next commit; a row that changes twice is written once.
+/// Writes in the order in which they came. A row that changes more than once is written once, at its last place, so
+/// that a commit may hold any beginning of them: an event may be stored before its row, and is then told again after a
+/// crash, but none is lost.
 #[derive(Default)]
 pub(crate) struct Desk {
-    save: BTreeSet<ResourceId>,
-    remove: BTreeSet<ResourceId>,
-    pub(crate) events: Vec<Event>,
-    pub(crate) children: Vec<NewStack>,
-    pub(crate) requests: Vec<(StackId, Request)>,
+    writes: VecDeque<Write>,
+    /// How many writes were taken off so far: what the places count from.
+    taken: usize,
+    /// Where each row that is to be saved stands.
+    places: HashMap<ResourceId, usize>,
+    /// A change of the stack's state on the way; comes behind everything else.
     pub(crate) turn: Option<Turn>,
+    /// The end of the request; comes behind everything else.
     pub(crate) settle: Option<Settle>,
+}
+
+enum Write {
+    /// Taken back, or moved to a later place.
+    Nothing,
+    Save(ResourceId),
+    Remove(ResourceId),
+    Event(Box<Event>),
+    /// Goes with the row behind it.
+    Child(Box<NewStack>),
+    /// Goes with the row behind it.
+    Request(StackId, Box<Request>),
 }
 
 impl Desk {
     pub(crate) fn save(&mut self, id: ResourceId) {
-        self.save.insert(id);
+        self.forget(id);
+        self.places.insert(id, self.taken + self.writes.len());
+        self.writes.push_back(Write::Save(id));
     }
 
     pub(crate) fn remove(&mut self, id: ResourceId) {
-        self.save.remove(&id);
-        self.remove.insert(id);
+        self.forget(id);
+        self.writes.push_back(Write::Remove(id));
     }
 
-    /// How many rows are waiting.
+    pub(crate) fn event(&mut self, event: Event) {
+        self.writes.push_back(Write::Event(Box::new(event)));
+    }
+
+    /// A nested stack to make; the save of its resource's row must follow.
+    pub(crate) fn child(&mut self, stack: NewStack) {
+        self.writes.push_back(Write::Child(Box::new(stack)));
+    }
+
+    /// A request to a nested stack; the save of its resource's row must follow.
+    pub(crate) fn request(&mut self, stack: StackId, request: Request) {
+        self.writes.push_back(Write::Request(stack, Box::new(request)));
+    }
+
+    /// How many writes are waiting.
     pub(crate) fn len(&self) -> usize {
-        self.save.len() + self.remove.len()
+        self.writes.len()
     }
 
-    /// Takes everything off the desk, with the rows as they are now; `None` if there is nothing.
-    pub(crate) fn clear(&mut self, model: &Model) -> Option<Batch> {
-        let desk = std::mem::take(self);
-        let batch = Batch {
-            save: desk.save.iter().filter_map(|id| model.row(*id)).cloned().collect(),
-            remove: desk.remove.into_iter().collect(),
-            events: desk.events,
-            children: desk.children,
-            requests: desk.requests,
-            turn: desk.turn,
-            settle: desk.settle,
-        };
+    /// Takes off the desk what one commit of about `limit` writes may hold, with the rows as they are now; `None` if
+    /// there is nothing left.
+    pub(crate) fn take(&mut self, model: &Model, limit: usize) -> Option<Batch> {
+        let count = self.cut(limit);
+        let mut batch = Batch::default();
+        self.taken += count;
+        for write in self.writes.drain(..count) {
+            match write {
+                Write::Nothing => {}
+                Write::Save(id) => {
+                    self.places.remove(&id);
+                    batch.save.extend(model.row(id).cloned());
+                }
+                Write::Remove(id) => batch.remove.push(id),
+                Write::Event(event) => batch.events.push(*event),
+                Write::Child(stack) => batch.children.push(*stack),
+                Write::Request(stack, request) => batch.requests.push((stack, *request)),
+            }
+        }
+        if self.writes.is_empty() {
+            batch.turn = self.turn.take();
+            batch.settle = self.settle.take();
+        }
         (!batch.is_empty()).then_some(batch)
+    }
+
+    /// The first place at or behind `limit` where the writes may be cut: not between what goes with a row and the row.
+    fn cut(&self, limit: usize) -> usize {
+        let free = |at: &usize| {
+            !matches!(at.checked_sub(1).and_then(|at| self.writes.get(at)), Some(Write::Child(_) | Write::Request(..)))
+        };
+        (limit..self.writes.len()).find(free).unwrap_or(self.writes.len())
+    }
+
+    fn forget(&mut self, id: ResourceId) {
+        let place = self.places.remove(&id).and_then(|place| place.checked_sub(self.taken));
+        if let Some(write) = place.and_then(|place| self.writes.get_mut(place)) {
+            *write = Write::Nothing;
+        }
     }
 }
