@@ -11,7 +11,8 @@ fn run(expression: &str) -> Result<Value, kiln_yaql::Error> {
 
 /// Runs on a stack as small as that of a thread of the service.
 fn on_small_stack(run: impl FnOnce() + Send + 'static) {
-    std::thread::Builder::new().stack_size(2 << 20).spawn(run).unwrap().join().unwrap();
+    let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(run).expect("a thread");
+    thread.join().expect("no panic");
 }
 
 #[test]

@@ -128,7 +128,7 @@ fn list_index(call: &mut Call<'_>) -> Result<Object, Error> {
 
 /// The two sides of evaluated rules.
 fn entries(rules: Vec<Object>) -> Result<Entries, Error> {
-    let mut entries = Entries::new();
+    let mut entries = Entries::default();
     for rule in rules {
         if let Object::Rule(rule) = rule {
             entries.insert(Key::new(rule.0.clone())?, rule.1.clone());
@@ -144,7 +144,7 @@ fn dict_of_rules(call: &mut Call<'_>) -> Result<Object, Error> {
 /// A dictionary of the first two parts of each item.
 fn dict_of_items(call: &mut Call<'_>) -> Result<Object, Error> {
     let mut cursor = call.cursor(0)?;
-    let mut entries = Entries::new();
+    let mut entries = Entries::default();
     while let Some(item) = cursor.next(call.engine)? {
         let (key, value) = match &item {
             Object::Str(text) => {
@@ -166,7 +166,7 @@ fn dict_of_items(call: &mut Call<'_>) -> Result<Object, Error> {
 fn to_dict(call: &mut Call<'_>) -> Result<Object, Error> {
     let mut cursor = call.cursor(0)?;
     let (key, value) = (call.lambda(1)?, call.optional_lambda(2));
-    let mut entries = Entries::new();
+    let mut entries = Entries::default();
     while let Some(item) = cursor.next(call.engine)? {
         let item = [item];
         let key = key.call(call.engine, &item)?;

@@ -110,7 +110,7 @@ fn is_new(past: &mut Option<Members>, value: &Object, engine: &Engine) -> Result
 /// A value, what the producer makes of it and so on while the predicate holds.
 fn generate(call: &mut Call<'_>) -> Result<Object, Error> {
     let (predicate, producer, selector) = (call.lambda(1)?, call.lambda(2)?, call.optional_lambda(3));
-    let mut past = call.truth(4).then(Members::new);
+    let mut past = call.truth(4).then(Members::default);
     let mut last: Option<Object> = None;
     let mut first = Some(call.take(0));
     call.iterator(move |engine| {
@@ -138,7 +138,7 @@ fn generate(call: &mut Call<'_>) -> Result<Object, Error> {
 /// A value, all that the producer makes of it, all that it makes of those and so on.
 fn generate_many(call: &mut Call<'_>) -> Result<Object, Error> {
     let (producer, selector) = (call.lambda(1)?, call.optional_lambda(2));
-    let mut past = call.truth(3).then(Members::new);
+    let mut past = call.truth(3).then(Members::default);
     let depth_first = call.truth(4);
     let mut queue = VecDeque::from([call.take(0)]);
     let mut last: Option<Object> = None;

@@ -53,7 +53,7 @@ pub(super) const FUNCTIONS: &[Overload] = &[
 /// Pairs of a key and its values, in the order in which keys are first seen.
 fn group_by(call: &mut Call<'_>) -> Result<Object, Error> {
     let (mut cursor, key, value) = (call.cursor(0)?, call.lambda(1)?, call.optional_lambda(2));
-    let mut groups: indexmap::IndexMap<Key, Vec<Object>> = indexmap::IndexMap::new();
+    let mut groups: indexmap::IndexMap<Key, Vec<Object>> = indexmap::IndexMap::default();
     while let Some(item) = cursor.next(call.engine)? {
         let item = [item];
         let value = match &value {
@@ -200,7 +200,7 @@ impl Merger<'_> {
         if depth > MAX_DEPTH {
             return Err(Error::recursion());
         }
-        let mut entries = Entries::new();
+        let mut entries = Entries::default();
         for (key, a) in left.entries() {
             self.engine.step(1)?;
             let merged = match right.entries().get(key) {
@@ -242,7 +242,7 @@ impl Merger<'_> {
             let (left, right) = (a.kind.name(), b.kind.name());
             return Err(Error::type_error(format!("can only concatenate {left} (not \"{right}\") to {left}")));
         }
-        let mut seen = Members::new();
+        let mut seen = Members::default();
         for item in a.items().iter().chain(b.items()) {
             seen.insert(Key::new(item.clone())?);
             self.engine.charge_bytes(memory::set_table(seen.len()))?;

@@ -152,7 +152,7 @@ fn append(call: &mut Call<'_>) -> Result<Object, Error> {
 
 fn distinct(call: &mut Call<'_>) -> Result<Object, Error> {
     let (mut cursor, selector) = (call.cursor(0)?, call.optional_lambda(1));
-    let mut seen = Members::new();
+    let mut seen = Members::default();
     call.iterator(move |engine| {
         while let Some(item) = cursor.next(engine)? {
             let key = match &selector {

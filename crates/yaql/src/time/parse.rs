@@ -155,6 +155,8 @@ struct Found {
     time: Option<[i64; 4]>,
     offset: Option<i64>,
     weekday: bool,
+    /// Whether a part of a date was read last, so that a dash goes on with the date and is no zone.
+    in_date: bool,
 }
 
 /// A time as people write it: ISO 8601, `2 Jan 2016 10:30 PM`, `01/02/2016`, `20160102T030405` and the like.
@@ -195,10 +197,12 @@ impl Found {
         if first.is_alphabetic() {
             let len = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
             let (word, rest) = text.split_at(len);
+            self.in_date = false;
             self.word(word)?;
             return Some(rest);
         }
-        if matches!(first, '+' | '-') && self.time.is_some() && self.offset.is_none() {
+        let in_date = std::mem::take(&mut self.in_date) && first == '-';
+        if matches!(first, '+' | '-') && !in_date && self.time.is_some() && self.offset.is_none() {
             let mut rest = text;
             self.offset = Some(zone(&mut rest)?);
             return Some(rest);
@@ -215,6 +219,7 @@ impl Found {
                 return None;
             }
             self.month = Some(i64::try_from(month).ok()? + 1);
+            self.in_date = true;
         } else if WEEKDAYS.iter().any(is) {
             self.weekday = true;
         } else {
@@ -244,9 +249,9 @@ impl Found {
             return self.clock(number(0..len)?, rest);
         }
         match len {
-            // HHMM or HHMMSS behind a whole date.
-            4 | 6 if self.time.is_none() && self.year.is_some() && self.day.is_some() => {
-                self.time = Some([number(0..2)?, number(2..4)?, number(4..6).unwrap_or(0), 0]);
+            // HH, HHMM or HHMMSS behind a whole date.
+            2 | 4 | 6 if self.time.is_none() && self.has_whole_date() => {
+                self.time = Some([number(0..2)?, number(2..4).unwrap_or(0), number(4..6).unwrap_or(0), 0]);
             }
             8 | 12 | 14 => {
                 self.year = number(0..4);
@@ -256,10 +261,17 @@ impl Found {
                     self.time = Some([number(8..10)?, number(10..12)?, number(12..14).unwrap_or(0), 0]);
                 }
             }
-            1..=4 | 6 => self.numbers.push((number(0..len)?, len)),
+            1 | 2 | 4 | 6 => {
+                self.numbers.push((number(0..len)?, len));
+                self.in_date = true;
+            }
             _ => return None,
         }
         Some(rest)
+    }
+
+    fn has_whole_date(&self) -> bool {
+        self.day.is_some() || self.numbers.len() + usize::from(self.month.is_some()) >= 3
     }
 
     /// `:MM[:SS[.ffffff]]` behind the hour.
