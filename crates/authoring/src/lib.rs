@@ -3,12 +3,15 @@
 //!
 //! Everything is a function of a text (a [`Page`]) and of the resource types that exist; nothing is read or asked.
 
+pub mod format;
 pub mod graph;
+pub mod language;
 pub mod lines;
 pub mod lint;
 mod mention;
 mod page;
 mod types;
+pub mod upgrade;
 mod walk;
 
 pub use mention::{Manner, Mention, Role, mentions};

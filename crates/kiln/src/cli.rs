@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::commands::{completion, demo, manage, resource_type, serve, stack, template};
+use crate::commands::{completion, demo, lsp, manage, resource_type, serve, stack, template};
 
 /// OpenStack Orchestration in one binary: templates in, running clouds out.
 ///
@@ -75,6 +75,8 @@ pub(crate) enum Command {
     Manage(manage::ManageCommand),
     /// Watch a stack come up in a simulated cloud
     Demo(demo::DemoArgs),
+    /// Help an editor with templates: a language server
+    Lsp(lsp::LspArgs),
     /// Print the completion script of a shell
     Completion(completion::CompletionArgs),
 }

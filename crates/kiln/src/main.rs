@@ -50,6 +50,7 @@ async fn run(cli: Cli) -> Outcome {
         Command::Engine(args) => args.run().await,
         Command::Manage(command) => command.run().await,
         Command::Demo(args) => args.run().await,
+        Command::Lsp(args) => args.run().await,
         Command::Completion(args) => args.run(),
     }
 }

@@ -1,10 +1,16 @@
 //! `kiln template …`: the commands of `openstack orchestration template …`, and validation without a service.
 
+mod graph;
+mod language;
+mod lint;
+mod rewrite;
+mod text;
+
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use kiln_client::{Bundle, Place, parameters};
-use kiln_plan::{Blueprint, Rules, Sources};
+use kiln_plan::{Blueprint, Catalog, Rules, Sources};
 use kiln_resource::translation::Answers;
 use kiln_template::constraint::AcceptAll;
 use kiln_template::environment::{self, Environment};
@@ -29,6 +35,18 @@ pub(crate) enum TemplateCommand {
     /// The functions of a template version
     #[command(subcommand)]
     Function(FunctionCommand),
+    /// The template versions that Kiln knows; asks no service
+    Versions(language::VersionsArgs),
+    /// The functions of a template version; asks no service
+    Functions(language::FunctionsArgs),
+    /// Find what is no error and still not what you want
+    Lint(lint::LintArgs),
+    /// Draw the resources and who needs whom
+    Graph(graph::GraphArgs),
+    /// Put a template into its usual form, comments and all
+    Fmt(rewrite::FmtArgs),
+    /// Rewrite an old template (HOT or CFN) to the newest version
+    Upgrade(rewrite::UpgradeArgs),
 }
 
 impl TemplateCommand {
@@ -38,6 +56,12 @@ impl TemplateCommand {
             Self::Validate(args) => args.run(global).await,
             Self::Version(VersionCommand::List(args)) => args.run(global).await,
             Self::Function(FunctionCommand::List(args)) => args.run(global).await,
+            Self::Versions(args) => args.run(),
+            Self::Functions(args) => args.run(),
+            Self::Lint(args) => args.run(),
+            Self::Graph(args) => args.run(global).await,
+            Self::Fmt(args) => args.run(),
+            Self::Upgrade(args) => args.run(),
         }
     }
 }
@@ -90,28 +114,34 @@ impl ValidateArgs {
     }
 }
 
-/// Checks everything that can be checked without asking a cloud; gives the description and the parameters.
-fn offline(bundle: &Bundle, given: &Map) -> Outcome<One> {
-    let catalog = runtime::catalog()?;
-    let wrong = |errors: Vec<Diagnostic>| {
-        let places = errors.iter().map(place).collect();
-        let message = match errors.as_slice() {
-            [one] => one.message.clone(),
-            many => format!("{} mistakes", many.len()),
-        };
-        Failure::new(message).at(places).in_template(bundle)
+/// Several mistakes, or one, shown in the template.
+fn wrong(errors: &[Diagnostic], bundle: &Bundle) -> Failure {
+    let places = errors.iter().map(place).collect();
+    let message = match errors {
+        [one] => one.message.clone(),
+        many => format!("{} mistakes", many.len()),
     };
+    Failure::new(message).at(places).in_template(bundle)
+}
+
+/// The stack that a bundle describes.
+fn blueprint(bundle: &Bundle, given: &Map, catalog: &Catalog) -> Outcome<Blueprint> {
     let environment = environment::from_request(Some(&bundle.environment.clone().into()), given)
         .and_then(|sections| Environment::from_sections(&sections))
-        .map_err(|error| wrong(vec![error]))?;
+        .map_err(|error| wrong(&[error], bundle))?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let sources = Sources {
-        template: bundle.template.clone().unwrap_or_default(),
+        template: Arc::new(bundle.template.clone().unwrap_or_default()),
         environment: Arc::new(environment),
         files: Arc::new(Files(bundle.files.iter().map(|(name, value)| (name.clone(), text(value))).collect())),
     };
-    let blueprint = Blueprint::build(sources, &catalog, None, kiln_plan::Place::default());
-    let blueprint = blueprint.map_err(|error| wrong(vec![error]))?;
+    Blueprint::build(sources, catalog, None, kiln_plan::Place::default()).map_err(|error| wrong(&[error], bundle))
+}
+
+/// Checks everything that can be checked without asking a cloud; gives the description and the parameters.
+fn offline(bundle: &Bundle, given: &Map) -> Outcome<One> {
+    let catalog = runtime::catalog()?;
+    let blueprint = blueprint(bundle, given, &catalog)?;
     let rules =
         Rules { catalog: &catalog, custom: &AcceptAll, answers: &Answers::default(), strict: false, max_depth: 5 };
     let mut errors = blueprint.validate(&rules);
@@ -124,7 +154,7 @@ fn offline(bundle: &Bundle, given: &Map) -> Outcome<One> {
         .collect();
     errors.retain(|error| !missing.iter().any(|text| error.message.contains(text)));
     if !errors.is_empty() {
-        return Err(wrong(errors));
+        return Err(wrong(&errors, bundle));
     }
     let description: Value = blueprint.bound().template().description().into();
     let parameters: Value = blueprint.parameters().validate_view().into();

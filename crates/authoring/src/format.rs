@@ -1,0 +1,366 @@
+//! A template in its usual form: two blanks a level, one blank behind colons and dashes, one empty line between sections.
+//!
+//! Only blanks and empty lines change (and a `#` gets a blank behind it); what a text says is compared before it is
+//! given away. Flow collections and texts of several lines move as they are.
+
+use std::collections::BTreeMap;
+
+use kiln_value::{Span, Spans, Value, text};
+
+use crate::lines::Lines;
+
+/// Why a text is left as it is.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FormatError {
+    /// It is no YAML.
+    #[error("{0}")]
+    Syntax(String),
+    /// It is JSON, which has no form to be put into here.
+    #[error("this is JSON; only YAML is formatted")]
+    Json,
+    /// It is written in a way that is not understood well enough to change it.
+    #[error("line {0} is written in a way that cannot be formatted safely")]
+    Unclear(u32),
+}
+
+/// Formats the text of a template or an environment.
+///
+/// # Errors
+/// See [`FormatError`]; the text is then to be left alone.
+pub fn format(text: &str) -> Result<String, FormatError> {
+    let document = kiln_yaml::parse(text).map_err(|error| FormatError::Syntax(error.to_string()))?;
+    if text.trim_start().starts_with(['{', '[']) {
+        return Err(FormatError::Json);
+    }
+    let mut layout =
+        Layout { text, lines: Lines::new(text), starts: BTreeMap::new(), owned: BTreeMap::new(), gaps: Vec::new() };
+    layout.node(&document.value, &document.spans, 0)?;
+    let sections = top_level(&document.value, &document.spans);
+    let mut formatted = layout.written(&sections);
+    if !says(&formatted, &document.value) && !text.ends_with('\n') {
+        // A text at the very end may stand without its line feed.
+        formatted.truncate(formatted.trim_end_matches('\n').len());
+    }
+    if says(&formatted, &document.value) {
+        return Ok(formatted);
+    }
+    let first = text.lines().zip(formatted.lines()).take_while(|(old, new)| old == new).count();
+    Err(FormatError::Unclear(u32::try_from(first + 1).unwrap_or(u32::MAX)))
+}
+
+/// Whether a text says the same, to the kinds of its numbers.
+fn says(formatted: &str, value: &Value) -> bool {
+    kiln_yaml::parse(formatted).is_ok_and(|document| text::repr(&document.value) == text::repr(value))
+}
+
+/// The lines of the sections' names.
+fn top_level(value: &Value, spans: &Spans) -> Vec<u32> {
+    match value {
+        Value::Map(_) => spans.children.iter().filter_map(|child| Some(child.key?.start.line)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+struct Layout<'t> {
+    text: &'t str,
+    lines: Lines,
+    /// The blanks that lines which begin a key or an item shall have.
+    starts: BTreeMap<u32, usize>,
+    /// Lines that move with the key they belong to: by how much.
+    owned: BTreeMap<u32, i64>,
+    /// Places that shall be something else: `:  ` one colon and one blank.
+    gaps: Vec<(Span, &'static str)>,
+}
+
+impl Layout<'_> {
+    fn node(&mut self, value: &Value, spans: &Spans, column: usize) -> Result<(), FormatError> {
+        match value {
+            Value::Map(map) => {
+                for (value, child) in map.values().zip(&spans.children) {
+                    // Keys that a merge has brought in stand elsewhere.
+                    if let Some(key) = child.key.filter(|key| is_in(*key, spans.value)) {
+                        self.entry(value, child, key, column)?;
+                    }
+                }
+            }
+            Value::List(list) => {
+                for (value, child) in list.iter().zip(&spans.children) {
+                    self.item(value, child, column)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, value: &Value, child: &Spans, key: Span, column: usize) -> Result<(), FormatError> {
+        if self.before(key).trim().is_empty() {
+            self.starts.insert(key.start.line, column);
+        }
+        let gap = Span { start: key.end, end: child.value.start };
+        let between = self.slice(gap);
+        if gap.start.line == gap.end.line
+            && child.value.start < child.value.end
+            && between.trim() == ":"
+            && between.ends_with(' ')
+        {
+            self.gaps.push((gap, ": "));
+        }
+        let old = usize::try_from(key.start.column).unwrap_or(usize::MAX).saturating_sub(1);
+        if self.is_block(value, child) {
+            return self.node(value, child, column + 2);
+        }
+        self.own(key.start.line, child.value, difference(column, old));
+        Ok(())
+    }
+
+    fn item(&mut self, value: &Value, child: &Spans, column: usize) -> Result<(), FormatError> {
+        let before = self.before(child.value);
+        let Some(head) = before.trim_end().strip_suffix('-') else {
+            return Err(FormatError::Unclear(child.value.start.line));
+        };
+        let old = head.chars().count();
+        if head.trim().is_empty() {
+            self.starts.insert(child.value.start.line, column);
+        }
+        if child.value.start < child.value.end {
+            let dash = u32::try_from(old + 1).unwrap_or(u32::MAX);
+            let start = kiln_value::Position { line: child.value.start.line, column: dash };
+            self.gaps.push((Span { start, end: child.value.start }, "- "));
+        }
+        if self.is_block(value, child) {
+            return self.node(value, child, column + 2);
+        }
+        self.own(child.value.start.line, child.value, difference(column, old));
+        Ok(())
+    }
+
+    /// Whether the parts of a value stand on lines of their own, and are not those of an alias.
+    fn is_block(&self, value: &Value, spans: &Spans) -> bool {
+        let is_collection = matches!(value, Value::Map(_) | Value::List(_)) && !spans.children.is_empty();
+        let first = self.slice(spans.value).chars().next();
+        is_collection && !first.is_some_and(|c| matches!(c, '{' | '[' | '*' | '&' | '!'))
+    }
+
+    /// The lines below `line` that a text or a flow collection takes.
+    fn own(&mut self, line: u32, span: Span, by: i64) {
+        let mut last = if span.end.column > 1 { span.end.line } else { span.end.line.saturating_sub(1) };
+        // Empty lines at the end of a text count only if it says so: `|+`.
+        if !self.slice(span).lines().next().is_some_and(|head| head.contains('+')) {
+            while last > line && self.lines.line(self.text, last).trim().is_empty() {
+                last -= 1;
+            }
+        }
+        for line in line + 1..=last {
+            self.owned.insert(line, by);
+        }
+    }
+
+    fn before(&self, span: Span) -> String {
+        let characters = usize::try_from(span.start.column).unwrap_or(usize::MAX).saturating_sub(1);
+        self.lines.line(self.text, span.start.line).chars().take(characters).collect()
+    }
+
+    fn slice(&self, span: Span) -> &str {
+        self.lines.range(self.text, span).and_then(|range| self.text.get(range)).unwrap_or_default()
+    }
+
+    /// Everything put together.
+    fn written(&self, sections: &[u32]) -> String {
+        let count = u32::try_from(self.lines.count()).unwrap_or(u32::MAX);
+        let mut out: Vec<String> = Vec::new();
+        for line in 1..=count {
+            let old = self.lines.line(self.text, line).trim_end_matches('\r');
+            if let Some(by) = self.owned.get(&line) {
+                out.push(moved(old, *by));
+                continue;
+            }
+            let line_text = self.with_gaps(line, old);
+            let content = line_text.trim();
+            if content.is_empty() {
+                // One empty line is enough, and none at the beginning.
+                if out.last().is_some_and(|last| !last.is_empty()) {
+                    out.push(String::new());
+                }
+                continue;
+            }
+            if sections.iter().skip(1).any(|section| *section == line) {
+                space_out(&mut out);
+            }
+            let indent = self.indent(line, old);
+            out.push(format!("{}{}", " ".repeat(indent), commented(content)));
+        }
+        while out.last().is_some_and(String::is_empty) {
+            out.pop();
+        }
+        let mut formatted = out.join("\n");
+        if !formatted.is_empty() {
+            formatted.push('\n');
+        }
+        formatted
+    }
+
+    /// A line with one blank behind its colons and dashes.
+    fn with_gaps(&self, line: u32, old: &str) -> String {
+        let mut gaps: Vec<_> = self.gaps.iter().filter(|(span, _)| span.start.line == line).collect();
+        gaps.sort_by_key(|(span, _)| span.start);
+        let column = |n: u32| usize::try_from(n).unwrap_or(usize::MAX).saturating_sub(1);
+        let mut new = String::with_capacity(old.len());
+        let mut at = 0;
+        let characters: Vec<char> = old.chars().collect();
+        for (span, text) in gaps {
+            new.extend(characters.get(at..column(span.start.column)).unwrap_or_default());
+            new.push_str(text);
+            at = column(span.end.column);
+        }
+        new.extend(characters.get(at..).unwrap_or_default());
+        new
+    }
+
+    /// The blanks before a line.
+    fn indent(&self, line: u32, old: &str) -> usize {
+        if let Some(column) = self.starts.get(&line) {
+            return *column;
+        }
+        let blanks = |line: u32| {
+            let text = self.lines.line(self.text, line);
+            text.len() - text.trim_start().len()
+        };
+        let own = old.len() - old.trim_start().len();
+        let next = self.starts.range(line..).next();
+        let before = || self.starts.range(..line).rev();
+        if old.trim_start().starts_with('#') {
+            // A comment belongs to what follows, or else to what stood as far in before.
+            if let Some((_, column)) = next.filter(|(line, _)| blanks(**line) == own) {
+                return *column;
+            }
+            if let Some((_, column)) = before().find(|(line, _)| blanks(**line) == own) {
+                return *column;
+            }
+            return next.map_or(own, |(_, column)| *column);
+        }
+        if own == 0 {
+            return 0;
+        }
+        match before().next() {
+            Some((line, column)) => shifted(own, difference(*column, blanks(*line))),
+            None => own,
+        }
+    }
+}
+
+fn is_in(inner: Span, outer: Span) -> bool {
+    outer.start <= inner.start && inner.end <= outer.end
+}
+
+fn difference(new: usize, old: usize) -> i64 {
+    let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+    number(new) - number(old)
+}
+
+fn shifted(indent: usize, by: i64) -> usize {
+    let indent = i64::try_from(indent).unwrap_or(i64::MAX);
+    usize::try_from(indent.saturating_add(by)).unwrap_or(0)
+}
+
+/// A line that goes with others, as far as its blanks allow.
+fn moved(line: &str, by: i64) -> String {
+    if line.trim().is_empty() && by <= 0 {
+        let keep = shifted(line.len(), by);
+        return line.get(..keep.min(line.len())).unwrap_or_default().to_owned();
+    }
+    if line.is_empty() {
+        return String::new();
+    }
+    let content = line.trim_start_matches(' ');
+    format!("{}{content}", " ".repeat(shifted(line.len() - content.len(), by)))
+}
+
+/// A blank behind the hash of a comment.
+fn commented(content: &str) -> String {
+    match content.strip_prefix('#') {
+        Some(rest) if rest.starts_with(char::is_alphanumeric) => format!("# {rest}"),
+        _ => content.to_owned(),
+    }
+}
+
+/// An empty line before a section and the comment right above it.
+fn space_out(out: &mut Vec<String>) {
+    let comments = out.iter().rev().take_while(|line| line.starts_with('#')).count();
+    let at = out.len() - comments;
+    if at > 0 && out.get(at - 1).is_some_and(|line| !line.is_empty() && line != "---") {
+        out.insert(at, String::new());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blanks_are_put_in_order_and_comments_kept() {
+        let text = "#head
+heat_template_version:   2018-08-31
+description: >
+    folded
+      text
+
+
+#about resources
+resources:
+    a:   # trailing
+        type:    OS::Heat::None
+        # inside
+        properties:
+            list:
+            -   x: 1
+                y: |
+                    kept
+                      as it is
+            -   - p
+                -   q
+            # last
+            flow: {a:  1,
+              b: 2}
+outputs:
+  o:
+    value:  'x   y'";
+        let expected = "# head
+heat_template_version: 2018-08-31
+
+description: >
+    folded
+      text
+
+# about resources
+resources:
+  a:   # trailing
+    type: OS::Heat::None
+    # inside
+    properties:
+      list:
+        - x: 1
+          y: |
+              kept
+                as it is
+        - - p
+          - q
+      # last
+      flow: {a:  1,
+        b: 2}
+
+outputs:
+  o:
+    value: 'x   y'
+";
+        let formatted = format(text).unwrap();
+        assert_eq!(formatted, expected);
+        assert_eq!(format(&formatted).unwrap(), formatted);
+    }
+
+    #[test]
+    fn json_and_broken_texts_are_left_alone() {
+        assert_eq!(format("{\"a\": 1}"), Err(FormatError::Json));
+        assert!(matches!(format("a: [1"), Err(FormatError::Syntax(_))));
+    }
+}

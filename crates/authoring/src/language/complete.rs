@@ -1,0 +1,369 @@
+//! What may be written at a position.
+
+use indexmap::IndexMap;
+use kiln_plan::Catalog;
+use kiln_resource::{PropertySchema, Support};
+use kiln_template::constraint::{DataType, Rule};
+use kiln_template::version::Dialect;
+use kiln_template::{Release, functions, parameter};
+use kiln_value::{Path, Position, Segment, Span, text};
+
+use super::cursor::{Cursor, Slot};
+use super::hover;
+use crate::Page;
+use crate::types::{property, type_named};
+
+/// What kind of thing is suggested, for the icon beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// A word of the language.
+    Keyword,
+    /// A resource type.
+    Type,
+    /// A property.
+    Property,
+    /// A function.
+    Function,
+    /// A parameter.
+    Parameter,
+    /// A resource.
+    Resource,
+    /// A condition.
+    Condition,
+    /// An attribute.
+    Attribute,
+    /// A value.
+    Value,
+}
+
+/// What may be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suggestion {
+    /// What is shown.
+    pub label: String,
+    /// Its kind.
+    pub sort: Sort,
+    /// A few words.
+    pub detail: String,
+    /// Markdown.
+    pub documentation: String,
+    /// What is written in place of `replace`.
+    pub insert: String,
+    /// What stands of it already.
+    pub replace: Span,
+    /// Whether it is better not used.
+    pub deprecated: bool,
+}
+
+/// What may be written at a position of a text, which need not parse.
+pub fn complete(text: &str, at: Position, catalog: &Catalog) -> Vec<Suggestion> {
+    let cursor = Cursor::at(text, at);
+    let width = u32::try_from(cursor.word.chars().count()).unwrap_or(u32::MAX);
+    let start = Position { line: at.line, column: at.column.saturating_sub(width) };
+    let page = readable(text, at);
+    let mut writer = Writer { cursor, page, catalog, replace: Span { start, end: at }, found: Vec::new() };
+    writer.write();
+    let word = writer.cursor.word.to_lowercase();
+    writer.found.retain(|suggestion| suggestion.label.to_lowercase().contains(&word));
+    writer.found
+}
+
+/// The text if it can be read, else without the line that is being written, else what stands before it.
+fn readable(text: &str, at: Position) -> Option<Page> {
+    if let Ok(page) = Page::read(text) {
+        return Some(page);
+    }
+    let current = usize::try_from(at.line.saturating_sub(1)).ok()?;
+    let lines: Vec<&str> = text.split('\n').collect();
+    let before = lines.get(..current.min(lines.len())).unwrap_or_default();
+    let after = lines.get(current + 1..).unwrap_or_default();
+    let without = [before, &[""], after].concat().join("\n");
+    Page::read(without).or_else(|_| Page::read(before.join("\n"))).ok()
+}
+
+struct Writer<'c> {
+    cursor: Cursor,
+    page: Option<Page>,
+    catalog: &'c Catalog,
+    replace: Span,
+    found: Vec<Suggestion>,
+}
+
+const PARAMETER_TYPES: [&str; 5] = ["string", "number", "comma_delimited_list", "json", "boolean"];
+const PARAMETER_KEYS: [&str; 8] =
+    ["type", "label", "description", "default", "hidden", "constraints", "immutable", "tags"];
+const CONSTRAINTS: [&str; 7] =
+    ["length", "range", "modulo", "allowed_values", "allowed_pattern", "custom_constraint", "description"];
+
+impl Writer<'_> {
+    fn release(&self) -> Release {
+        self.page.as_ref().map_or(Release::Hot20210416, Page::release)
+    }
+
+    fn add(&mut self, sort: Sort, label: &str, detail: &str, documentation: String) {
+        self.found.push(Suggestion {
+            label: label.to_owned(),
+            sort,
+            detail: detail.to_owned(),
+            documentation,
+            insert: label.to_owned(),
+            replace: self.replace,
+            deprecated: false,
+        });
+    }
+
+    /// Words that stand before a colon, where keys are written.
+    fn keys<'k>(&mut self, sort: Sort, keys: impl IntoIterator<Item = &'k str>) {
+        for key in keys {
+            self.add(sort, key, "", String::new());
+            self.last_is_key();
+        }
+    }
+
+    fn last_is_key(&mut self) {
+        let is_key = self.cursor.slot == Slot::Key;
+        if let Some(last) = self.found.last_mut().filter(|_| is_key) {
+            last.insert.push_str(": ");
+        }
+    }
+
+    fn words<'k>(&mut self, sort: Sort, words: impl IntoIterator<Item = &'k str>) {
+        for word in words {
+            self.add(sort, word, "", String::new());
+        }
+    }
+
+    fn write(&mut self) {
+        let words = self.release().dialect().words();
+        let path = self.cursor.path.0.clone();
+        let keys: Vec<&str> = path
+            .iter()
+            .map(|segment| match segment {
+                Segment::Key(key) => key.as_str(),
+                Segment::Index(_) => "",
+            })
+            .collect();
+        if self.argument(&path) {
+            return;
+        }
+        let is_key = self.cursor.slot == Slot::Key;
+        match keys.as_slice() {
+            [] => self.sections(),
+            ["heat_template_version"] => self.versions(),
+            [section, _] if *section == words.parameters && is_key => self.keys(Sort::Keyword, PARAMETER_KEYS),
+            [section, _, "type"] if *section == words.parameters => self.words(Sort::Value, PARAMETER_TYPES),
+            [section, _, "constraints", ""] if *section == words.parameters => self.keys(Sort::Keyword, CONSTRAINTS),
+            [section, _] if *section == words.resources && is_key => self.resource_keys(),
+            [section, _, key] if *section == words.resources && *key == words.resource_type => self.types(),
+            [section, _, key, ..] if *section == words.resources && *key == words.depends_on => self.resources(),
+            [section, _, key] if *section == words.resources && *key == words.deletion_policy => {
+                self.words(Sort::Value, ["Delete", "Retain", "Snapshot"]);
+            }
+            [section, _, key]
+                if (*section == words.resources || *section == words.outputs) && *key == words.condition =>
+            {
+                self.conditions();
+            }
+            [section, resource, key, ..] if *section == words.resources && *key == words.properties => {
+                self.properties(resource, path.get(3..).unwrap_or_default());
+            }
+            [section, _, ..] if *section == words.conditions => self.functions(true),
+            [section, _] if *section == words.outputs && is_key => {
+                let keys = [words.description, words.value].into_iter();
+                let condition = self.release().has_conditions().then_some(words.condition);
+                self.keys(Sort::Keyword, keys.chain(condition));
+            }
+            [section, _, key, ..] if *section == words.outputs && *key == words.value => self.functions(false),
+            _ => {}
+        }
+    }
+
+    /// The arguments of the innermost call, if the cursor is in one of which they are known.
+    fn argument(&mut self, path: &[Segment]) -> bool {
+        let Some((call, rest)) = path.iter().enumerate().rev().find_map(|(at, segment)| match segment {
+            Segment::Key(key) if at > 1 => Some((key.as_str(), path.get(at + 1..).unwrap_or_default())),
+            _ => None,
+        }) else {
+            return false;
+        };
+        match (call, rest) {
+            ("get_param", [] | [Segment::Index(0)]) => self.parameters(),
+            ("Ref", []) => {
+                self.parameters();
+                self.resources();
+            }
+            ("get_resource", []) | ("get_attr" | "Fn::GetAtt", [] | [Segment::Index(0)]) => self.resources(),
+            ("get_attr" | "Fn::GetAtt", [Segment::Index(1)]) => self.attributes(),
+            ("if" | "Fn::If", [Segment::Index(0)]) => self.conditions(),
+            _ => return false,
+        }
+        true
+    }
+
+    fn sections(&mut self) {
+        let words = self.release().dialect().words();
+        let version = self.release().dialect().version_key();
+        let hot = (self.release().dialect() == Dialect::Hot).then_some("parameter_groups");
+        let conditions = self.release().has_conditions().then_some(words.conditions);
+        let sections = [version, words.description, words.parameters, words.resources, words.outputs];
+        let present: Vec<String> =
+            self.page.iter().filter_map(|page| page.value().as_map()).flat_map(|map| map.keys().cloned()).collect();
+        let missing = sections.into_iter().chain(hot).chain(conditions);
+        self.keys(Sort::Keyword, missing.filter(|section| !present.iter().any(|there| there == section)));
+    }
+
+    fn versions(&mut self) {
+        let hot = Release::ALL.into_iter().rev().filter(|release| release.dialect() == Dialect::Hot);
+        for release in hot {
+            self.add(Sort::Value, release.name(), release.alias().unwrap_or_default(), String::new());
+        }
+    }
+
+    fn resource_keys(&mut self) {
+        let (release, words) = (self.release(), self.release().dialect().words());
+        let keys = [
+            words.resource_type,
+            words.properties,
+            words.depends_on,
+            words.metadata,
+            words.deletion_policy,
+            words.update_policy,
+            words.description,
+        ];
+        let condition = release.has_conditions().then_some(words.condition);
+        let external = release.has_external_id().then_some("external_id");
+        self.keys(Sort::Keyword, keys.into_iter().chain(condition).chain(external));
+    }
+
+    fn types(&mut self) {
+        let shown = self.catalog.types.iter().filter(|entry| !entry.resource_type.support.is_hidden());
+        for found in shown.map(|entry| &entry.resource_type) {
+            self.add(Sort::Type, &found.name, &found.summary, hover::of_type(found));
+            if let Some(last) = self.found.last_mut() {
+                last.deprecated = found.support.status != Support::Supported;
+            }
+        }
+    }
+
+    fn properties(&mut self, resource: &str, rest: &[Segment]) {
+        let Some(written) = self.page.as_ref().and_then(|page| page.type_of(resource)) else { return };
+        let Some(found) = type_named(self.catalog, written) else { return };
+        if rest.is_empty() {
+            self.members(&found.properties, resource, rest);
+            return;
+        }
+        if let Some(schema) = property(found, rest) {
+            if let (Some(members), Slot::Key) = (schema.members(), self.cursor.slot) {
+                self.members(members, resource, rest);
+            }
+            self.values(schema);
+        }
+        self.functions(false);
+    }
+
+    /// The members that are not given yet.
+    fn members(&mut self, members: &IndexMap<String, PropertySchema>, resource: &str, rest: &[Segment]) {
+        let given = self.page.as_ref().and_then(|page| {
+            let words = page.template.words();
+            let mut path = Path::root().key(words.resources).key(resource).key(words.properties);
+            path.0.extend_from_slice(rest);
+            crate::walk::value_at(page.value(), &path)?.as_map().cloned()
+        });
+        let given = given.unwrap_or_default();
+        let mut missing: Vec<_> = members
+            .iter()
+            .filter(|(name, schema)| schema.implemented && !schema.support.is_hidden() && !given.contains_key(*name))
+            .collect();
+        missing.sort_by_key(|(_, schema)| !schema.required);
+        for (name, schema) in missing {
+            let kind = kiln_resource::property::type_name(schema.kind);
+            let detail = if schema.required { format!("{kind}, required") } else { kind };
+            self.add(Sort::Property, name, &detail, hover::of_property(name, schema));
+            self.last_is_key();
+            if let Some(last) = self.found.last_mut() {
+                last.deprecated = schema.support.status != Support::Supported;
+            }
+        }
+    }
+
+    fn values(&mut self, schema: &PropertySchema) {
+        if schema.kind == DataType::Boolean {
+            self.words(Sort::Value, ["true", "false"]);
+        }
+        for constraint in &schema.constraints {
+            if let Rule::AllowedValues(allowed) = &constraint.rule {
+                let allowed: Vec<String> = allowed.iter().map(text::str).collect();
+                self.words(Sort::Value, allowed.iter().map(String::as_str));
+            }
+        }
+    }
+
+    fn functions(&mut self, conditions: bool) {
+        let release = self.release();
+        let names: Vec<_> = functions(release, conditions);
+        for function in names {
+            self.add(Sort::Function, function.name, "function", function.summary.to_owned());
+            let slot = self.cursor.slot;
+            if let Some(last) = self.found.last_mut() {
+                // A call is a map of its own.
+                last.insert = match slot {
+                    Slot::Key => format!("{}: ", function.name),
+                    Slot::Value => format!("{{{}: }}", function.name),
+                };
+            }
+        }
+    }
+
+    fn parameters(&mut self) {
+        let Some(page) = &self.page else { return };
+        let schemata = page.template.parameter_schemata().unwrap_or_default();
+        let names: Vec<String> = page.section(page.template.words().parameters).map(|(name, _)| name.clone()).collect();
+        let dialect = match page.release().dialect() {
+            Dialect::Hot => parameter::Dialect::Hot,
+            Dialect::Cfn | Dialect::HeatCfn => parameter::Dialect::Cfn,
+        };
+        for name in names {
+            let schema = schemata.get(&name);
+            let detail = schema.map_or("", parameter::ParameterSchema::api_type);
+            let documentation = schema.map(|schema| hover::parameter(&name, schema)).unwrap_or_default();
+            self.add(Sort::Parameter, &name, detail, documentation);
+        }
+        for name in dialect.pseudo_names() {
+            self.add(Sort::Parameter, name, "provided by the service", String::new());
+        }
+    }
+
+    fn resources(&mut self) {
+        let Some(page) = &self.page else { return };
+        let words = page.template.words();
+        let own = match self.cursor.path.0.as_slice() {
+            [Segment::Key(section), Segment::Key(name), ..] if section == words.resources => name.clone(),
+            _ => String::new(),
+        };
+        let others: Vec<(String, String)> = page
+            .section(words.resources)
+            .filter(|(name, _)| **name != own)
+            .map(|(name, resource)| (name.clone(), resource.str_at(words.resource_type).unwrap_or_default().to_owned()))
+            .collect();
+        for (name, kind) in others {
+            self.add(Sort::Resource, &name, &kind, String::new());
+        }
+    }
+
+    fn conditions(&mut self) {
+        let Some(page) = &self.page else { return };
+        let names: Vec<String> = page.section(page.template.words().conditions).map(|(name, _)| name.clone()).collect();
+        self.words(Sort::Condition, names.iter().map(String::as_str));
+    }
+
+    fn attributes(&mut self) {
+        let Some(page) = &self.page else { return };
+        let Some(resource) = self.cursor.before.first() else { return };
+        let Some(found) = page.resource_type(self.catalog, resource) else { return };
+        for (name, schema) in found.attributes.iter().filter(|(_, schema)| !schema.support.is_hidden()) {
+            let kind = schema.kind.map(kiln_resource::property::type_name).unwrap_or_default();
+            self.add(Sort::Attribute, name, &kind, hover::attribute(name, schema));
+        }
+        self.add(Sort::Attribute, "show", "map", "Everything that the service tells of it.".to_owned());
+    }
+}

@@ -1,0 +1,325 @@
+//! Where in a template a cursor stands, told from the lines alone: a text that is being written seldom parses.
+
+use kiln_value::{Path, Position, Segment};
+
+/// Whether a name or a value is being written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slot {
+    /// A key of the map at the path, or, where it is still empty, the value at the path itself.
+    Key,
+    /// The value at the path.
+    Value,
+}
+
+/// Where a cursor stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Cursor {
+    /// The map or the value that is being written.
+    pub(super) path: Path,
+    /// What of it.
+    pub(super) slot: Slot,
+    /// What stands of the word so far.
+    pub(super) word: String,
+    /// The earlier items of the innermost list.
+    pub(super) before: Vec<String>,
+}
+
+/// A map or list that is open where the reading has come to.
+struct Frame {
+    /// Columns of blanks before it; inside of brackets that of the line.
+    indent: usize,
+    segment: Segment,
+    items: Vec<String>,
+}
+
+impl Cursor {
+    /// Reads the lines up to a position.
+    pub(super) fn at(text: &str, position: Position) -> Self {
+        let last = usize::try_from(position.line.saturating_sub(1)).unwrap_or(usize::MAX);
+        let column = usize::try_from(position.column.saturating_sub(1)).unwrap_or(usize::MAX);
+        let mut reader = Reader::default();
+        for line in text.split('\n').take(last) {
+            reader.line(line);
+        }
+        let line = text.split('\n').nth(last).unwrap_or_default();
+        let end = line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);
+        reader.cursor(line.get(..end).unwrap_or_default())
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    frames: Vec<Frame>,
+    /// The indentation of the key whose block scalar is being read.
+    scalar: Option<usize>,
+    /// Brackets that were opened on an earlier line, and what they hold so far.
+    flow: Option<String>,
+}
+
+/// A line behind its dashes.
+struct Content<'l> {
+    /// Columns before the content.
+    indent: usize,
+    text: &'l str,
+}
+
+impl Reader {
+    fn line(&mut self, line: &str) {
+        let line = line.trim_end();
+        if let Some(flow) = &mut self.flow {
+            flow.push(' ');
+            flow.push_str(without_comment(line).trim());
+            if is_closed(flow) {
+                self.flow = None;
+            }
+            return;
+        }
+        let indent = line.len() - line.trim_start().len();
+        if line.trim().is_empty() || self.scalar.is_some_and(|outer| indent > outer) {
+            return;
+        }
+        self.scalar = None;
+        let line = without_comment(line).trim_end();
+        if line.trim().is_empty() || line == "---" {
+            return;
+        }
+        let content = self.enter(line);
+        let Some((key, value)) = key_and_value(content.text) else {
+            self.note(content.text);
+            return;
+        };
+        self.frames.push(Frame { indent: content.indent, segment: Segment::Key(key), items: Vec::new() });
+        if value.starts_with(['|', '>']) {
+            self.scalar = Some(content.indent);
+        } else if value.starts_with(['{', '[']) && !is_closed(value) {
+            self.flow = Some(value.to_owned());
+        }
+    }
+
+    /// Leaves what ends before this line and enters the list items that begin on it.
+    fn enter<'l>(&mut self, line: &'l str) -> Content<'l> {
+        let mut text = line.trim_start();
+        let mut indent = line.len() - text.len();
+        loop {
+            let is_item = text == "-" || text.starts_with("- ");
+            // A list may stand right below its key, not further in.
+            while let Some(frame) = self.frames.last() {
+                let stays = match frame.segment {
+                    Segment::Key(_) => frame.indent < indent || (is_item && frame.indent == indent),
+                    Segment::Index(_) => frame.indent < indent || (is_item && frame.indent == indent),
+                };
+                if stays {
+                    break;
+                }
+                self.frames.pop();
+            }
+            if !is_item {
+                return Content { indent, text };
+            }
+            match self.frames.last_mut() {
+                Some(Frame { indent: at, segment: Segment::Index(index), .. }) if *at == indent => *index += 1,
+                _ => self.frames.push(Frame { indent, segment: Segment::Index(0), items: Vec::new() }),
+            }
+            let rest = text.get(1..).unwrap_or_default();
+            let inner = rest.trim_start();
+            indent += 1 + rest.len() - inner.len();
+            text = inner;
+        }
+    }
+
+    /// Keeps an item of a list.
+    fn note(&mut self, text: &str) {
+        if let Some(Frame { segment: Segment::Index(_), items, .. }) = self.frames.last_mut() {
+            items.push(unquoted(text));
+        }
+    }
+
+    fn cursor(mut self, line: &str) -> Cursor {
+        if let Some(mut flow) = self.flow.take() {
+            flow.push(' ');
+            flow.push_str(line.trim_start());
+            return self.in_flow(&flow);
+        }
+        // Behind blanks alone the cursor's column says where a new key would stand.
+        let content = self.enter(line);
+        match key_and_value(content.text) {
+            Some((key, value)) => {
+                self.frames.push(Frame { indent: content.indent, segment: Segment::Key(key), items: Vec::new() });
+                if value.starts_with(['{', '[']) {
+                    return self.in_flow(value);
+                }
+                self.found(Slot::Value, value)
+            }
+            None if content.text.starts_with(['{', '[']) => self.in_flow(content.text),
+            None => self.found(Slot::Key, content.text),
+        }
+    }
+
+    fn found(self, slot: Slot, word: &str) -> Cursor {
+        let before = match self.frames.last() {
+            Some(Frame { segment: Segment::Index(_), items, .. }) => items.clone(),
+            _ => Vec::new(),
+        };
+        let path = Path(self.frames.into_iter().map(|frame| frame.segment).collect());
+        Cursor { path, slot, word: word.trim_start_matches(['"', '\'']).to_owned(), before }
+    }
+
+    /// Goes through brackets to their end, which is the cursor.
+    fn in_flow(mut self, flow: &str) -> Cursor {
+        /// What a bracket has added to the path.
+        enum Open {
+            List,
+            /// Whether a key stands for the value that is being read.
+            Map(bool),
+        }
+        let mut open: Vec<Open> = Vec::new();
+        let mut word = String::new();
+        let mut quote = None;
+        let mut characters = flow.chars().peekable();
+        while let Some(c) = characters.next() {
+            if let Some(end) = quote {
+                if c == end {
+                    quote = None;
+                } else {
+                    word.push(c);
+                }
+                continue;
+            }
+            match c {
+                '"' | '\'' if word.trim().is_empty() => quote = Some(c),
+                '[' => {
+                    open.push(Open::List);
+                    self.frames.push(Frame { indent: 0, segment: Segment::Index(0), items: Vec::new() });
+                    word.clear();
+                }
+                '{' => {
+                    open.push(Open::Map(false));
+                    word.clear();
+                }
+                ':' if matches!(open.last(), Some(Open::Map(false)))
+                    && characters.peek().is_none_or(|next| *next == ' ') =>
+                {
+                    let key = Segment::Key(word.trim().to_owned());
+                    self.frames.push(Frame { indent: 0, segment: key, items: Vec::new() });
+                    if let Some(Open::Map(has_key)) = open.last_mut() {
+                        *has_key = true;
+                    }
+                    word.clear();
+                }
+                ',' => {
+                    match open.last_mut() {
+                        Some(Open::List) => {
+                            if let Some(Frame { segment: Segment::Index(index), items, .. }) = self.frames.last_mut() {
+                                items.push(word.trim().to_owned());
+                                *index += 1;
+                            }
+                        }
+                        Some(Open::Map(has_key)) if *has_key => {
+                            self.frames.pop();
+                            *has_key = false;
+                        }
+                        _ => {}
+                    }
+                    word.clear();
+                }
+                ']' | '}' => {
+                    if matches!(open.pop(), Some(Open::List | Open::Map(true))) {
+                        self.frames.pop();
+                    }
+                    word.clear();
+                }
+                c => word.push(c),
+            }
+        }
+        let slot = if matches!(open.last(), Some(Open::Map(false))) { Slot::Key } else { Slot::Value };
+        let word = word.trim_start().to_owned();
+        self.found(slot, &word)
+    }
+}
+
+/// `key: value` of a line, the value without blanks before it.
+fn key_and_value(text: &str) -> Option<(String, &str)> {
+    if text.starts_with(['{', '[']) {
+        return None;
+    }
+    let after_quotes = match text.chars().next() {
+        Some(quote @ ('"' | '\'')) => text.get(1..)?.find(quote)? + 2,
+        _ => 0,
+    };
+    let rest = text.get(after_quotes..)?;
+    let colon = rest.match_indices(':').map(|(at, _)| at + after_quotes).find(|at| {
+        let behind = text.get(at + 1..).unwrap_or_default();
+        behind.is_empty() || behind.starts_with(' ')
+    })?;
+    Some((unquoted(text.get(..colon)?), text.get(colon + 1..)?.trim_start()))
+}
+
+fn unquoted(text: &str) -> String {
+    text.trim().trim_matches(['"', '\'']).to_owned()
+}
+
+/// A line up to its comment. Quotes are not looked at closely: a hash in them behind a blank is rare.
+fn without_comment(line: &str) -> &str {
+    if line.trim_start().starts_with('#') {
+        return "";
+    }
+    match line.find(" #") {
+        Some(at) if !line.get(..at).unwrap_or_default().contains(['"', '\'']) => line.get(..at).unwrap_or(line),
+        _ => line,
+    }
+}
+
+/// Whether every bracket of a text is closed.
+fn is_closed(text: &str) -> bool {
+    let mut depth = 0_i64;
+    let mut quote = None;
+    for c in text.chars() {
+        match (quote, c) {
+            (Some(end), c) if c == end => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '[' | '{') => depth += 1,
+            (None, ']' | '}') => depth -= 1,
+            (None, _) => {}
+        }
+    }
+    depth <= 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where the `|` in a text is.
+    fn cursor(text: &str) -> (String, Slot, String) {
+        let (before, after) = text.split_once("^").unwrap();
+        let line = u32::try_from(before.matches('\n').count() + 1).unwrap();
+        let column = u32::try_from(before.rsplit('\n').next().unwrap().chars().count() + 1).unwrap();
+        let cursor = Cursor::at(&format!("{before}{after}"), Position { line, column });
+        (cursor.path.to_string(), cursor.slot, cursor.word)
+    }
+
+    #[test]
+    fn lines_lead_to_a_path() {
+        let at = |path: &str, slot, word: &str| (path.to_owned(), slot, word.to_owned());
+        for (text, expected) in [
+            ("^", at("", Slot::Key, "")),
+            ("res^", at("", Slot::Key, "res")),
+            ("resources:\n  a:\n    type: OS::N^", at("resources.a.type", Slot::Value, "OS::N")),
+            ("resources:\n  a:\n    ^\noutputs: 1", at("resources.a", Slot::Key, "")),
+            ("a:\n  b:\n    - x\n    - y^", at("a.b[1]", Slot::Key, "y")),
+            ("a:\n  b:\n  - x: 1\n    y^", at("a.b[0]", Slot::Key, "y")),
+            ("a:\n  b:\n  - x: 1\n  - z: 2\n  c^", at("a", Slot::Key, "c")),
+            ("a:\n  b: |\n    c: d\n   e\n  f: g^", at("a.f", Slot::Value, "g")),
+            ("a: {get_param: p^", at("a.get_param", Slot::Value, "p")),
+            ("a: {x: 1, g^", at("a", Slot::Key, "g")),
+            ("a: [{get_attr: [s, f^", at("a[0].get_attr[1]", Slot::Value, "f")),
+            ("a: [1,\n    {b: ^", at("a[1].b", Slot::Value, "")),
+            ("a: [1,\n  2]\nb: c^", at("b", Slot::Value, "c")),
+            ("a: # say\n  b^", at("a", Slot::Key, "b")),
+            ("\"a b\": c^", at("a b", Slot::Value, "c")),
+        ] {
+            assert_eq!(cursor(text), expected, "{text}");
+        }
+    }
+}

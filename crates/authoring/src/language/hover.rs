@@ -1,0 +1,157 @@
+//! What a thing is, in Markdown.
+
+use std::fmt::Write as _;
+
+use kiln_plan::Catalog;
+use kiln_resource::{AttributeSchema, PropertySchema, ResourceType, SupportStatus, property as schema};
+use kiln_template::functions;
+use kiln_template::parameter::ParameterSchema;
+use kiln_value::{Path, Position, Segment, Span, Value, text};
+
+use super::mention_at;
+use crate::Page;
+use crate::mention::{Mention, Role};
+use crate::types::{below_properties, property, type_named};
+use crate::walk::value_at;
+
+/// What is shown beside a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hover {
+    /// What it is about.
+    pub span: Span,
+    /// Markdown.
+    pub text: String,
+}
+
+/// What there is to say of the thing at a position: a parameter, a resource, a condition, an attribute, a type, a property
+/// or a function.
+pub fn hover(page: &Page, at: Position, catalog: &Catalog) -> Option<Hover> {
+    if let Some(mention) = mention_at(page, at)
+        && let Some(text) = of_mention(page, &mention, catalog)
+    {
+        return Some(Hover { span: mention.span, text });
+    }
+    let (path, on_key) = page.at(at);
+    let text = if on_key { of_key(page, &path, catalog) } else { of_value(page, &path, catalog) }?;
+    let span = if on_key { page.span(&path) } else { page.value_span(&path) };
+    Some(Hover { span, text })
+}
+
+fn of_mention(page: &Page, mention: &Mention, catalog: &Catalog) -> Option<String> {
+    let words = page.template.words();
+    match &mention.role {
+        Role::Parameter => {
+            let schemata = page.template.parameter_schemata().ok()?;
+            Some(schemata.get(&mention.name).map_or_else(
+                || format!("**{}** · provided by the service", mention.name),
+                |schema| parameter(&mention.name, schema),
+            ))
+        }
+        Role::Resource => {
+            let written = page.type_of(&mention.name)?;
+            let summary = type_named(catalog, written).map(|found| found.summary.as_str()).unwrap_or_default();
+            Some(format!("**{}** · {written}\n\n{summary}", mention.name))
+        }
+        Role::Condition => {
+            let definition = page.value().get(words.conditions)?.get(&mention.name)?;
+            Some(format!("**{}** · condition\n\n```json\n{}\n```", mention.name, text::json(definition)))
+        }
+        Role::Attribute(resource) => {
+            let found = page.resource_type(catalog, resource)?;
+            Some(attribute(&mention.name, found.attributes.get(&mention.name)?))
+        }
+    }
+}
+
+fn of_key(page: &Page, path: &Path, catalog: &Catalog) -> Option<String> {
+    let Some(Segment::Key(key)) = path.0.last() else { return None };
+    if let Some((resource, rest)) = below_properties(page, path)
+        && let Some(schema) = page.resource_type(catalog, resource).and_then(|found| property(found, rest))
+    {
+        return Some(of_property(key, schema));
+    }
+    let all = functions(page.release(), true);
+    let function = all.iter().find(|function| function.name == key).filter(|_| path.0.len() > 2)?;
+    Some(format!("**{}** · function of {}\n\n{}", function.name, page.template.version(), function.summary))
+}
+
+fn of_value(page: &Page, path: &Path, catalog: &Catalog) -> Option<String> {
+    let words = page.template.words();
+    match path.0.as_slice() {
+        [Segment::Key(section), _, Segment::Key(key)] if section == words.resources && key == words.resource_type => {
+            let name = value_at(page.value(), path)?.as_str()?;
+            Some(of_type(type_named(catalog, name)?))
+        }
+        _ => None,
+    }
+}
+
+/// A parameter.
+pub(super) fn parameter(name: &str, schema: &ParameterSchema) -> String {
+    let mut out = format!("**{name}** · parameter: {}", schema.api_type());
+    // Writing to a text does not fail.
+    if let Some(default) = &schema.default {
+        let shown = if schema.hidden { "******".to_owned() } else { text::json(default) };
+        _ = write!(out, ", default `{shown}`");
+    }
+    if schema.hidden {
+        out.push_str(", hidden");
+    }
+    if let Some(description) = schema.description.as_ref().and_then(Value::as_str) {
+        _ = write!(out, "\n\n{description}");
+    }
+    for constraint in &schema.constraints {
+        _ = write!(out, "\n- {}: `{}`", constraint.rule.name(), text::json(&constraint.rule.arguments()));
+    }
+    out
+}
+
+/// A type.
+pub(super) fn of_type(found: &ResourceType) -> String {
+    let mut out = format!("**{}**\n\n{}", found.name, found.summary);
+    support(&mut out, &found.support);
+    let required: Vec<&str> =
+        found.properties.iter().filter(|(_, s)| s.required).map(|(name, _)| name.as_str()).collect();
+    if !required.is_empty() {
+        _ = write!(out, "\n\nRequired: {}", required.join(", "));
+    }
+    out
+}
+
+/// A property.
+pub(super) fn of_property(name: &str, property: &PropertySchema) -> String {
+    let mut out = format!("**{name}** · {}", schema::type_name(property.kind));
+    if property.required {
+        out.push_str(", required");
+    }
+    out.push_str(if property.update_allowed { ", updated in place" } else { ", a change replaces the resource" });
+    if let Some(default) = &property.default {
+        _ = write!(out, ", default `{}`", text::json(default));
+    }
+    if let Some(description) = &property.description {
+        _ = write!(out, "\n\n{description}");
+    }
+    for constraint in &property.constraints {
+        _ = write!(out, "\n- {}: `{}`", constraint.rule.name(), text::json(&constraint.rule.arguments()));
+    }
+    support(&mut out, &property.support);
+    out
+}
+
+/// An attribute.
+pub(super) fn attribute(name: &str, attribute: &AttributeSchema) -> String {
+    let kind = attribute.kind.map(schema::type_name).unwrap_or_else(|| "any".to_owned());
+    let mut out = format!("**{name}** · attribute: {kind}");
+    if let Some(description) = &attribute.description {
+        _ = write!(out, "\n\n{description}");
+    }
+    support(&mut out, &attribute.support);
+    out
+}
+
+fn support(out: &mut String, status: &SupportStatus) {
+    if status.status != kiln_resource::Support::Supported {
+        let word = status.status.name().to_lowercase();
+        _ = write!(out, "\n\n*{word}* {}", status.message.as_deref().unwrap_or_default());
+    }
+}

@@ -1,0 +1,164 @@
+//! From a name to where it is declared and used, and to another name.
+
+use kiln_value::{Path, Position, Segment, Span};
+
+use super::mention_at;
+use crate::Page;
+use crate::mention::{Manner, Mention, Role, mentions};
+use crate::walk::{calls, value_at};
+
+/// Where something is defined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// In the same text.
+    Here(Span),
+    /// In a file, by the name that the template uses.
+    File(String),
+}
+
+/// Where the thing at a position is declared: a parameter, a resource, a condition, a file.
+pub fn definition(page: &Page, at: Position) -> Option<Target> {
+    if let Some(mention) = mention_at(page, at) {
+        return family(page, &mention)
+            .find(|other| other.manner == Manner::Declared)
+            .map(|other| Target::Here(other.span));
+    }
+    let (path, on_key) = page.at(at);
+    let text = value_at(page.value(), &path).and_then(|value| value.as_str()).filter(|_| !on_key)?;
+    let is_file = match path.0.as_slice() {
+        [.., Segment::Key(last)] if last == "get_file" => true,
+        [Segment::Key(section), _, Segment::Key(last)] => {
+            let words = page.template.words();
+            let names_template = [".yaml", ".yml", ".template"].iter().any(|ending| text.ends_with(ending));
+            section == words.resources && last == words.resource_type && names_template
+        }
+        _ => false,
+    };
+    is_file.then(|| Target::File(text.to_owned()))
+}
+
+/// Every place where the thing at a position is declared or used.
+pub fn references(page: &Page, at: Position) -> Vec<Span> {
+    let Some(mention) = mention_at(page, at) else { return Vec::new() };
+    let mut spans: Vec<Span> = family(page, &mention).map(|other| other.span).collect();
+    spans.sort_by_key(|span| span.start);
+    // An alias is read wherever it stands for something, at one place.
+    spans.dedup();
+    spans
+}
+
+/// All mentions of the same thing.
+fn family(page: &Page, of: &Mention) -> impl Iterator<Item = Mention> {
+    let (role, name) = (of.role.clone(), of.name.clone());
+    mentions(page).into_iter().filter(move |other| other.role == role && other.name == name)
+}
+
+/// A text in place of another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// What is replaced.
+    pub span: Span,
+    /// By what.
+    pub text: String,
+}
+
+/// Why nothing is renamed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RenameError {
+    /// The position is on no name that the template declares.
+    #[error("there is no parameter, resource or condition of this template here")]
+    Nothing,
+    /// The new name cannot be written without quotes, or not at all.
+    #[error("\"{0}\" is no name: letters, digits, '_', '-' and '.' only, and a letter first")]
+    Invalid(String),
+    /// The name is taken.
+    #[error("there is a \"{0}\" already")]
+    Taken(String),
+    /// The name is written in a way that is not understood here, say by an alias.
+    #[error("the name is not written plainly everywhere")]
+    Unclear,
+}
+
+/// Gives the parameter, resource or condition at a position another name, wherever it is mentioned.
+///
+/// # Errors
+/// See [`RenameError`].
+pub fn rename(page: &Page, at: Position, new: &str) -> Result<Vec<Edit>, RenameError> {
+    let mention = mention_at(page, at).ok_or(RenameError::Nothing)?;
+    if !family(page, &mention).any(|other| other.manner == Manner::Declared) {
+        return Err(RenameError::Nothing);
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let is_text = kiln_yaml::parse(new).is_ok_and(|document| document.value.as_str() == Some(new));
+    if !new.starts_with(|c: char| c.is_ascii_alphabetic()) || !new.chars().all(is_plain) || !is_text {
+        return Err(RenameError::Invalid(new.to_owned()));
+    }
+    // Parameters and resources may not share a name.
+    let clashes = |other: &Mention| match mention.role {
+        Role::Condition => other.role == Role::Condition,
+        _ => matches!(other.role, Role::Parameter | Role::Resource),
+    };
+    let taken = |other: &Mention| other.manner == Manner::Declared && other.name == new && clashes(other);
+    if mentions(page).iter().any(taken) {
+        return Err(RenameError::Taken(new.to_owned()));
+    }
+    let edit = |span: Span| {
+        let written = page.slice(span);
+        let quote = written.chars().next().filter(|c| matches!(c, '"' | '\''));
+        let inner = quote.map_or(written, |quote| written.trim_matches(quote));
+        if inner != mention.name {
+            return Err(RenameError::Unclear);
+        }
+        let quote = quote.map(String::from).unwrap_or_default();
+        Ok(Edit { span, text: format!("{quote}{new}{quote}") })
+    };
+    references(page, at).into_iter().map(edit).collect()
+}
+
+/// A part of the template for an outline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symbol {
+    /// Its name.
+    pub name: String,
+    /// Its type, where it has one.
+    pub detail: Option<String>,
+    /// The name's place.
+    pub span: Span,
+    /// The place of the whole.
+    pub whole: Span,
+    /// What is in it.
+    pub children: Vec<Symbol>,
+}
+
+/// The sections with what they declare.
+pub fn outline(page: &Page) -> Vec<Symbol> {
+    let words = page.template.words();
+    let sections = [words.parameters, words.conditions, words.resources, words.outputs];
+    let symbol = |path: &Path, name: &str, detail: Option<&str>, children| {
+        let (span, value) = (page.span(path), page.value_span(path));
+        let whole = Span { start: span.start, end: value.end.max(span.end) };
+        Symbol { name: name.to_owned(), detail: detail.map(str::to_owned), span, whole, children }
+    };
+    let section = |name: &'static str| {
+        page.value().get(name)?;
+        let path = Path::root().key(name);
+        let entry = |(key, value): (&String, &kiln_value::Value)| {
+            let detail = value.str_at(words.resource_type).or_else(|| value.str_at("type"));
+            symbol(&path.key(key.as_str()), key, detail, Vec::new())
+        };
+        Some(symbol(&path, name, None, page.section(name).map(entry).collect()))
+    };
+    sections.into_iter().filter_map(section).collect()
+}
+
+/// The names of the files that a template names: `get_file`, and templates used as types.
+pub fn files(page: &Page) -> Vec<String> {
+    let words = page.template.words();
+    let read = calls(page, &["get_file"]).into_iter().filter_map(|call| call.args.as_str().map(str::to_owned));
+    let types = page.section(words.resources).filter_map(|(_, resource)| resource.str_at(words.resource_type));
+    let templates = types.filter(|name| [".yaml", ".yml", ".template"].iter().any(|ending| name.ends_with(ending)));
+    let mut names: Vec<String> = read.chain(templates.map(str::to_owned)).collect();
+    names.sort();
+    names.dedup();
+    names
+}

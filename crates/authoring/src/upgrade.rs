@@ -1,0 +1,66 @@
+//! An old template in the newest version of HOT, with a proof that both say the same.
+//!
+//! What has become another function, word or section is converted; what has no equal is an obstacle with its place. The
+//! text is changed only where it must be, so that comments stay; JSON becomes YAML.
+
+mod convert;
+mod emit;
+mod patch;
+mod proof;
+
+use kiln_template::Release;
+use kiln_value::{Path, Span};
+
+use crate::Page;
+pub use proof::Proof;
+
+/// The version that templates are rewritten to.
+pub const NEWEST: Release = Release::Hot20210416;
+
+/// Something to be told of a place in the old template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// Where in the document.
+    pub path: Path,
+    /// Where in the text.
+    pub span: Span,
+    /// What is to be told.
+    pub message: String,
+}
+
+/// A rewritten template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upgrade {
+    /// Its text.
+    pub text: String,
+    /// What the author should know.
+    pub notes: Vec<Note>,
+    /// By what both were compared.
+    pub proof: Proof,
+}
+
+/// Rewrites a template.
+///
+/// # Errors
+/// Everything that cannot be converted, or the places where both versions would resolve differently.
+pub fn upgrade(page: &Page) -> Result<Upgrade, Vec<Note>> {
+    let note = |(path, message): (Path, String)| Note { span: page.span(&path), path, message };
+    let converted = convert::convert(page).map_err(|found| found.into_iter().map(note).collect::<Vec<_>>())?;
+    let whole = |message: String| vec![note((Path::root(), message))];
+    let mut notes: Vec<Note> = converted.notes.into_iter().map(note).collect();
+    let patched = if page.is_json() { None } else { patch::patch(page, &converted.value) };
+    let text = match patched {
+        Some(text) => text,
+        None => {
+            if !page.is_json() && page.text.contains('#') {
+                notes.push(note((Path::root(), "comments are lost, since the text is written anew".to_owned())));
+            }
+            emit::document(&converted.value)
+                .ok_or_else(|| whole("the template holds a value that cannot be written".to_owned()))?
+        }
+    };
+    let upgraded = Page::read(text.as_str()).map_err(|error| whole(error.message.clone()))?;
+    let proof = proof::compare(page, &upgraded, &converted.mappings)
+        .map_err(|different| different.into_iter().map(note).collect::<Vec<_>>())?;
+    Ok(Upgrade { text, notes, proof })
+}

@@ -1,0 +1,94 @@
+//! Old templates in the newest version.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fs;
+
+use kiln_authoring::Page;
+use kiln_authoring::upgrade::{NEWEST, upgrade};
+
+fn upgraded(text: &str) -> (String, Vec<String>, usize) {
+    let done = upgrade(&Page::read(text).unwrap()).unwrap();
+    (done.text, done.notes.into_iter().map(|note| note.message).collect(), done.proof.bindings)
+}
+
+#[test]
+fn templates_become_what_stands_beside_them() {
+    let mut names: Vec<_> = fs::read_dir("tests/data/upgrade").unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.sort();
+    let old: Vec<_> = names.iter().filter(|path| path.extension().is_some_and(|ending| ending == "old")).collect();
+    assert!(old.len() >= 3, "{names:?}");
+    for path in old {
+        let (text, ..) = upgraded(&fs::read_to_string(path).unwrap());
+        assert_eq!(text, fs::read_to_string(path.with_extension("new")).unwrap(), "{}", path.display());
+        assert_eq!(Page::read(text.as_str()).unwrap().release(), NEWEST);
+        let (again, ..) = upgraded(&text);
+        assert_eq!(again, text, "{}", path.display());
+    }
+}
+
+#[test]
+fn every_branch_is_compared() {
+    let (_, _, bindings) = upgraded(
+        "heat_template_version: 2016-10-14
+parameters:
+  size: {type: string, default: small, constraints: [{allowed_values: [small, big]}]}
+  name: {type: string}
+conditions:
+  is_web: {equals: [{get_param: name}, web]}
+resources:
+  value: {type: OS::Heat::Value, properties: {value: {if: [is_web, 1, 2]}}}
+",
+    );
+    // As it stands, two sizes, and the one name that is compared with.
+    assert_eq!(bindings, 4);
+}
+
+#[test]
+fn what_has_no_equal_is_told_with_its_place() {
+    let page = Page::read(
+        "HeatTemplateFormatVersion: '2012-12-12'
+Resources:
+  a:
+    Type: OS::Heat::Value
+    Properties:
+      value: {'Fn::GetAZs': ''}
+",
+    )
+    .unwrap();
+    let obstacles = upgrade(&page).unwrap_err();
+    assert_eq!(obstacles.len(), 1);
+    assert_eq!(obstacles[0].path.to_string(), "Resources.a.Properties.value.Fn::GetAZs");
+    assert_eq!(obstacles[0].span.start.line, 6);
+}
+
+#[test]
+fn data_that_would_become_a_call_is_refused() {
+    let page = Page::read(
+        "heat_template_version: 2013-05-23
+resources:
+  a:
+    type: OS::Heat::Value
+    properties:
+      value: {digest: [md5, x]}
+",
+    )
+    .unwrap();
+    let obstacles = upgrade(&page).unwrap_err();
+    assert!(obstacles[0].message.contains("would become a call of digest"), "{obstacles:?}");
+}
+
+#[test]
+fn a_template_that_would_resolve_to_something_else_is_refused() {
+    // A condition means nothing before 2016-10-14: the resource would be gone.
+    let text = "heat_template_version: 2013-05-23
+resources:
+  a:
+    type: OS::Heat::Value
+    properties:
+      value: {get_attr: [b, show]}
+  b: {type: OS::Heat::None, condition: {equals: [1, 2]}}
+";
+    let obstacles = upgrade(&Page::read(text).unwrap()).unwrap_err();
+    assert!(obstacles[0].message.contains("would"), "{obstacles:?}");
+}

@@ -1,0 +1,74 @@
+//! `kiln lsp`: a language server for templates.
+
+mod server;
+mod wire;
+
+use std::io::{self, BufReader};
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use self::server::{Answer, Server};
+use crate::failure::{Failure, Outcome};
+use crate::runtime;
+
+/// `lsp`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Editors start this themselves. It speaks the Language Server Protocol over standard input and output; for YAML files
+that are templates it gives diagnostics, completion, hover, go to definition, references, rename, outline and formatting.
+
+Neovim:
+  vim.lsp.start({ name = 'kiln', cmd = { 'kiln', 'lsp' } })
+Helix (languages.toml):
+  language-server.kiln = { command = \"kiln\", args = [\"lsp\"] }")]
+pub(crate) struct LspArgs {
+    /// Speak over standard input and output, which is what it does anyway
+    #[arg(long, hide = true)]
+    stdio: bool,
+}
+
+impl LspArgs {
+    /// Answers until the client says `exit` or goes away.
+    pub(crate) async fn run(self) -> Outcome {
+        let catalog = runtime::catalog()?;
+        let served = tokio::task::spawn_blocking(move || serve(&mut Server::new(catalog))).await;
+        match served {
+            Ok(Ok(true)) => Ok(()),
+            Ok(Ok(false)) => Err(Failure::new("the client went away without a shutdown request")),
+            Ok(Err(error)) => Err(Failure::new(format!("language server: {error}"))),
+            Err(error) => Err(Failure::new(format!("language server: {error}"))),
+        }
+    }
+}
+
+/// Whether the client has taken its leave as the protocol says.
+fn serve(server: &mut Server) -> io::Result<bool> {
+    let mut input = BufReader::new(io::stdin().lock());
+    let mut output = io::stdout().lock();
+    while let Some(message) = wire::read(&mut input)? {
+        let Some(method) = message.get("method").and_then(Value::as_str) else { continue };
+        if method == "exit" {
+            return Ok(server.may_exit());
+        }
+        let params = message.get("params").cloned().unwrap_or_default();
+        match message.get("id") {
+            Some(id) => {
+                let answer = match server.request(method, &params) {
+                    Answer::Result(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+                    Answer::Error { code, message } => {
+                        json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
+                    }
+                };
+                wire::write(&mut output, &answer)?;
+            }
+            None => {
+                if let Some(params) = server.notice(method, &params) {
+                    let method = "textDocument/publishDiagnostics";
+                    wire::write(&mut output, &json!({"jsonrpc": "2.0", "method": method, "params": params}))?;
+                }
+            }
+        }
+    }
+    Ok(false)
+}

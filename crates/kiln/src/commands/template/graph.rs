@@ -1,0 +1,73 @@
+//! `kiln template graph`.
+
+use clap::{Args, ValueEnum};
+use kiln_authoring::graph::Graph;
+use kiln_client::{Bundle, parameters};
+
+use super::blueprint;
+use crate::cli::Global;
+use crate::connect::Connection;
+use crate::failure::Outcome;
+use crate::runtime;
+
+/// How the graph is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Drawing {
+    /// For Graphviz.
+    #[default]
+    Dot,
+    /// For Mermaid, as in Markdown.
+    Mermaid,
+    /// A picture.
+    Svg,
+    /// Nodes and edges.
+    Json,
+}
+
+/// `template graph`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  kiln template graph web.yaml | dot -Tpng > web.png
+  kiln template graph web.yaml -f svg > web.svg
+  kiln template graph web.yaml -f mermaid -e production.yaml --parameter size=3
+
+An arrow leads from what is made first to what needs it.")]
+pub(crate) struct GraphArgs {
+    /// Template: path or URL
+    #[arg(value_name = "TEMPLATE")]
+    template: String,
+    /// Environment: path or URL; may be repeated, later ones count more
+    #[arg(short, long, value_name = "ENVIRONMENT")]
+    environment: Vec<String>,
+    /// Value of a parameter, of which conditions may depend; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    parameter: Vec<String>,
+    /// How to draw
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "dot")]
+    format: Drawing,
+}
+
+impl GraphArgs {
+    pub(super) async fn run(self, global: &Global) -> Outcome {
+        let given = parameters(&self.parameter)?;
+        let source = Connection::source(global)?;
+        let bundle = Bundle::read(&source, Some(&self.template), &self.environment).await?;
+        let graph = Graph::of(&blueprint(&bundle, &given, &runtime::catalog()?)?);
+        match self.format {
+            Drawing::Dot => anstream::print!("{}", graph.dot()),
+            Drawing::Mermaid => anstream::print!("{}", graph.mermaid()),
+            Drawing::Svg => anstream::print!("{}", graph.svg()),
+            Drawing::Json => anstream::println!("{:#}", json(&graph)),
+        }
+        Ok(())
+    }
+}
+
+fn json(graph: &Graph) -> serde_json::Value {
+    let name = |index: usize| graph.nodes.get(index).map(|node| node.name.as_str());
+    let nodes = graph.nodes.iter().map(|node| serde_json::json!({"name": node.name, "type": node.resource_type}));
+    let edges =
+        graph.edges.iter().map(|(earlier, later)| serde_json::json!({"from": name(*earlier), "to": name(*later)}));
+    serde_json::json!({"nodes": nodes.collect::<Vec<_>>(), "edges": edges.collect::<Vec<_>>()})
+}

@@ -1,0 +1,71 @@
+//! `kiln template versions` and `functions`: what this program knows, whatever the service is.
+
+use clap::Args;
+use kiln_template::version::Dialect;
+use kiln_template::{Release, functions};
+
+use crate::failure::{Failure, Outcome, nearest};
+use crate::output::{Cell, Format, List, OutputArgs};
+
+/// `template versions`.
+#[derive(Args, Debug)]
+pub(crate) struct VersionsArgs {
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// The version as the API names it.
+fn name(release: Release) -> String {
+    format!("{}.{}", release.dialect().version_key(), release.name())
+}
+
+impl VersionsArgs {
+    pub(super) fn run(self) -> Outcome {
+        let row = |release: &Release| -> Vec<Cell> {
+            let kind = if release.dialect() == Dialect::Hot { "hot" } else { "cfn" };
+            vec![name(*release).into(), kind.into(), release.alias().unwrap_or_default().into()]
+        };
+        let columns = ["Version", "Type", "Aliases"].map(str::to_owned).to_vec();
+        let rows = Release::ALL.iter().map(row).collect();
+        Ok(self.output.list(List { columns, rows }, Format::Table)?)
+    }
+}
+
+/// `template functions`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  kiln template functions                       of the newest version
+  kiln template functions 2015-10-15
+  kiln template functions AWSTemplateFormatVersion.2010-09-09")]
+pub(crate) struct FunctionsArgs {
+    /// Template version: 2018-08-31, rocky, heat_template_version.2018-08-31
+    #[arg(value_name = "TEMPLATE-VERSION", default_value = "2021-04-16")]
+    version: String,
+    /// Functions of conditions too
+    #[arg(long, alias = "with_conditions")]
+    with_conditions: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl FunctionsArgs {
+    pub(super) fn run(self) -> Outcome {
+        let is_meant = |release: &Release| {
+            release.name() == self.version
+                || release.alias() == Some(self.version.as_str())
+                || name(*release) == self.version
+        };
+        let Some(release) = Release::ALL.into_iter().find(is_meant) else {
+            let failure = Failure::new(format!("Template version not found: {}", self.version));
+            return Err(match nearest(&self.version, Release::ALL.iter().map(|release| release.name())) {
+                Some(near) => failure.hint(format!("did you mean {near}?")),
+                None => failure.hint("'kiln template versions' shows the versions there are"),
+            });
+        };
+        let functions = functions(release, self.with_conditions);
+        let rows = functions.iter().map(|function| vec![function.name.into(), function.summary.into()]).collect();
+        let columns = ["Functions", "Description"].map(str::to_owned).to_vec();
+        Ok(self.output.list(List { columns, rows }, Format::Table)?)
+    }
+}

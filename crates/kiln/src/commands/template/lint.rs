@@ -1,0 +1,146 @@
+//! `kiln template lint`.
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use clap::Args;
+use kiln_authoring::lint::{Finding, RULES, Rule, Severity, lint, rule};
+use kiln_authoring::{Page, lines::Lines};
+
+use super::text::Text;
+use crate::failure::{Failure, Outcome, nearest};
+use crate::output::{Cell, Format, List, OutputArgs};
+use crate::runtime;
+
+/// `template lint`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  kiln template lint web.yaml
+  kiln template lint *.yaml --without unused-parameter --rule missing-description
+  kiln template lint --list                    the rules
+  kiln template lint web.yaml -f json          for programs
+
+The exit code is 1 if there is a warning; advice alone leaves it 0. Each rule is described in docs/linting.md.")]
+pub(crate) struct LintArgs {
+    /// Templates; - for standard input
+    #[arg(value_name = "TEMPLATE", required_unless_present = "list")]
+    templates: Vec<String>,
+    /// Ask this rule too; may be repeated
+    #[arg(long, value_name = "NAME")]
+    rule: Vec<String>,
+    /// Do not ask this rule; may be repeated
+    #[arg(long, value_name = "NAME")]
+    without: Vec<String>,
+    /// Ask this rule and no other that is not named; may be repeated
+    #[arg(long, value_name = "NAME", conflicts_with = "rule")]
+    only: Vec<String>,
+    /// List the rules
+    #[arg(long)]
+    list: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl LintArgs {
+    pub(super) fn run(self) -> Outcome {
+        for name in self.rule.iter().chain(&self.without).chain(&self.only) {
+            if rule(name).is_none() {
+                let failure = Failure::new(format!("there is no rule {name}"));
+                return Err(match nearest(name, RULES.iter().map(|rule| rule.name)) {
+                    Some(near) => failure.hint(format!("did you mean {near}?")),
+                    None => failure.hint("'kiln template lint --list' shows the rules"),
+                });
+            }
+        }
+        if self.list {
+            return self.list();
+        }
+        let catalog = runtime::catalog()?;
+        let mut texts = Vec::with_capacity(self.templates.len());
+        for name in &self.templates {
+            let text = Text::read(name)?;
+            let page = text.page()?;
+            let findings = lint(&page, &catalog, |rule| self.wants(rule));
+            texts.push((text, findings));
+        }
+        self.show(&texts)?;
+        let all = || texts.iter().flat_map(|(_, findings)| findings);
+        let warnings = all().filter(|finding| finding.severity == Severity::Warning).count();
+        match (warnings, all().count() - warnings) {
+            (0, _) => Ok(()),
+            (1, 0) => Err(Failure::new("1 warning")),
+            (warnings, 0) => Err(Failure::new(format!("{warnings} warnings"))),
+            (warnings, advice) => Err(Failure::new(format!("warnings: {warnings}, pieces of advice: {advice}"))),
+        }
+    }
+
+    fn wants(&self, rule: &Rule) -> bool {
+        let named = |names: &[String]| names.iter().any(|name| name == rule.name);
+        let asked = if self.only.is_empty() { rule.default || named(&self.rule) } else { named(&self.only) };
+        asked && !named(&self.without)
+    }
+
+    fn list(&self) -> Outcome {
+        let row = |rule: &Rule| -> Vec<Cell> {
+            let on = if rule.default { "on" } else { "off" };
+            vec![rule.name.into(), rule.severity.name().into(), on.into(), rule.summary.into()]
+        };
+        let columns = ["Rule", "Severity", "Default", "Finds"].map(str::to_owned).to_vec();
+        Ok(self.output.list(List { columns, rows: RULES.iter().map(row).collect() }, Format::Table)?)
+    }
+
+    fn show(&self, texts: &[(Text, Vec<Finding>)]) -> Outcome {
+        if self.output.format.is_none() {
+            for (text, findings) in texts {
+                let lines = Lines::new(&text.content);
+                for finding in findings {
+                    anstream::println!("{}\n", picture(finding, text, &lines));
+                }
+            }
+            return Ok(());
+        }
+        let row = |(text, finding): (&Text, &Finding)| -> Vec<Cell> {
+            let start = finding.span.start;
+            vec![
+                text.name.as_str().into(),
+                i64::from(start.line).into(),
+                i64::from(start.column).into(),
+                finding.rule.into(),
+                finding.severity.name().into(),
+                finding.message.as_str().into(),
+                finding.path.to_string().into(),
+                finding.hint.as_deref().into(),
+            ]
+        };
+        let rows = texts.iter().flat_map(|(text, findings)| findings.iter().map(move |finding| (text, finding)));
+        let columns = ["file", "line", "column", "rule", "severity", "message", "path", "hint"];
+        let list = List { columns: columns.map(str::to_owned).to_vec(), rows: rows.map(row).collect() };
+        Ok(self.output.list(list, Format::Table)?)
+    }
+}
+
+/// A finding in its lines.
+fn picture(finding: &Finding, text: &Text, lines: &Lines) -> String {
+    let level = match finding.severity {
+        Severity::Warning => Level::WARNING,
+        Severity::Advice => Level::INFO.with_name("advice"),
+    };
+    let title = level.primary_title(finding.message.as_str()).id(finding.rule);
+    let range = lines.range(&text.content, finding.span).unwrap_or_default();
+    let annotation = AnnotationKind::Primary.span(range);
+    let snippet = Snippet::source(text.content.as_str()).path(text.name.as_str()).annotation(annotation);
+    let mut group = Group::with_title(title).element(snippet);
+    if let Some(hint) = &finding.hint {
+        group = group.element(Level::HELP.message(hint.as_str()));
+    }
+    Renderer::styled().render(&[group])
+}
+
+impl Text {
+    /// The text as a template.
+    pub(super) fn page(&self) -> Outcome<Page> {
+        Page::read(self.content.as_str()).map_err(|error| {
+            let failure = Failure::new(format!("{}: {}", self.name, error.message));
+            error.hints.iter().fold(failure, |failure, hint| failure.hint(hint))
+        })
+    }
+}

@@ -1,0 +1,105 @@
+//! `kiln template fmt` and `upgrade`: the same template in other words.
+
+use clap::Args;
+use kiln_authoring::format;
+use kiln_authoring::upgrade::{Note, Upgrade, upgrade};
+use serde_json::json;
+
+use super::text::Text;
+use crate::failure::{Failure, Outcome};
+
+/// `template fmt`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  kiln template fmt web.yaml               rewrites the file
+  kiln template fmt --check *.yaml         only tells which files would change; exit code 1 if any does
+  kiln template fmt - < web.yaml           from standard input to standard output
+
+Indentation, blanks and empty lines are put in order; comments, the order and every value stay.")]
+pub(crate) struct FmtArgs {
+    /// Templates; - for standard input
+    #[arg(value_name = "TEMPLATE", required = true)]
+    templates: Vec<String>,
+    /// Change nothing, only tell
+    #[arg(long)]
+    check: bool,
+}
+
+impl FmtArgs {
+    pub(super) fn run(self) -> Outcome {
+        let mut changed = 0_usize;
+        for name in &self.templates {
+            let text = Text::read(name)?;
+            let formatted =
+                format::format(&text.content).map_err(|error| Failure::new(format!("{}: {error}", text.name)))?;
+            if self.check {
+                if formatted != text.content {
+                    anstream::println!("{}", text.name);
+                    changed += 1;
+                }
+            } else if formatted != text.content || name == "-" {
+                text.write(&formatted)?;
+            }
+        }
+        if changed > 0 { Err(Failure::new(format!("{changed} to be formatted"))) } else { Ok(()) }
+    }
+}
+
+/// `template upgrade`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  kiln template upgrade old.yaml > new.yaml
+  kiln template upgrade --in-place old.yaml
+  kiln template upgrade cfn.template -f json        the text, the notes and the proof as JSON
+
+Nothing is written unless both templates resolve alike: every resource, output and parameter is compared, with the
+defaults and with each other value that conditions may depend on.")]
+pub(crate) struct UpgradeArgs {
+    /// Template; - for standard input
+    #[arg(value_name = "TEMPLATE")]
+    template: String,
+    /// Rewrite the file
+    #[arg(short, long)]
+    in_place: bool,
+    /// How to print
+    #[arg(short, long, value_name = "FORMAT", value_parser = ["text", "json"], default_value = "text")]
+    format: String,
+}
+
+impl UpgradeArgs {
+    pub(super) fn run(self) -> Outcome {
+        let text = Text::read(&self.template)?;
+        let page = text.page()?;
+        let told = |note: &Note| {
+            let start = note.span.start;
+            format!("{}:{}:{}: {}: {}", text.name, start.line, start.column, note.path, note.message)
+        };
+        let Upgrade { text: upgraded, notes, proof } = upgrade(&page).map_err(|obstacles| {
+            let failure = Failure::new(format!("{} cannot be upgraded", text.name));
+            obstacles.iter().fold(failure, |failure, note| failure.hint(told(note)))
+        })?;
+        if self.format == "json" {
+            let note = |note: &Note| {
+                let (path, start) = (note.path.to_string(), note.span.start);
+                json!({"message": note.message, "path": path, "line": start.line, "column": start.column})
+            };
+            let notes: Vec<_> = notes.iter().map(note).collect();
+            anstream::println!(
+                "{:#}",
+                json!({"template": upgraded, "notes": notes, "bindings_compared": proof.bindings})
+            );
+        } else if !self.in_place {
+            anstream::print!("{upgraded}");
+        }
+        if self.format == "text" {
+            for note in &notes {
+                anstream::eprintln!("{}", told(note));
+            }
+            let alike = format!("both resolve alike with {} sets of parameters", proof.bindings);
+            anstream::eprintln!("{}: {alike}", text.name);
+        }
+        if self.in_place { text.write(&upgraded) } else { Ok(()) }
+    }
+}

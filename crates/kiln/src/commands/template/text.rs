@@ -1,0 +1,36 @@
+//! The text of a template on this machine.
+
+use std::io::Read as _;
+
+use crate::failure::{Failure, Outcome};
+
+/// A text and how it is called.
+pub(super) struct Text {
+    /// Its path as the user gave it.
+    pub(super) name: String,
+    /// What is in it.
+    pub(super) content: String,
+}
+
+impl Text {
+    /// Reads a file, or standard input for `-`.
+    pub(super) fn read(name: &str) -> Outcome<Self> {
+        let mut content = String::new();
+        let read = match name {
+            "-" => std::io::stdin().read_to_string(&mut content).map(drop),
+            path => std::fs::read_to_string(path).map(|text| content = text),
+        };
+        read.map_err(|error| Failure::new(format!("{name}: {error}")))?;
+        let name = if name == "-" { "<stdin>" } else { name };
+        Ok(Self { name: name.to_owned(), content })
+    }
+
+    /// Writes a file anew, or shows the text if it came from standard input.
+    pub(super) fn write(&self, content: &str) -> Outcome {
+        if self.name == "<stdin>" {
+            anstream::print!("{content}");
+            return Ok(());
+        }
+        std::fs::write(&self.name, content).map_err(|error| Failure::new(format!("{}: {error}", self.name)))
+    }
+}
