@@ -25,11 +25,19 @@ pub(crate) fn input(value: &Value, depth: u32) -> Result<Object, Error> {
         Value::BigInt(i) => Ok(Object::BigInt(Arc::new((**i).clone()))),
         Value::Float(f) => Ok(Object::Float(*f)),
         Value::Str(text) => Ok(Object::text(text.as_str())),
-        Value::List(items) => Object::tuple(items.iter().map(|item| input(item, depth + 1)).collect::<Result<_, _>>()?),
+        Value::List(items) => {
+            let mut values = Vec::with_capacity(items.len());
+            for item in items {
+                values.push(input(item, depth + 1)?);
+            }
+            Object::tuple(values)
+        }
         Value::Map(map) => {
-            let entry =
-                |(key, value): (&String, &Value)| Ok((Key::new(Object::text(key.as_str()))?, input(value, depth + 1)?));
-            Ok(Object::Dict(Dict::frozen(map.iter().map(entry).collect::<Result<Entries, Error>>()?)?))
+            let mut entries = Entries::with_capacity(map.len());
+            for (key, value) in map {
+                entries.insert(Key::new(Object::text(key.as_str()))?, input(value, depth + 1)?);
+            }
+            Dict::frozen(entries).map(Object::Dict)
         }
     }
 }

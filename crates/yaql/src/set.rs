@@ -1,5 +1,7 @@
 //! Sets and the views of a dictionary that behave like sets.
 
+mod order;
+
 use std::rc::Rc;
 
 use indexmap::IndexSet;
@@ -8,7 +10,7 @@ use crate::Error;
 use crate::dict::Dict;
 use crate::object::{Key, Measure, Object};
 
-/// What a set is made of, in the order of insertion.
+/// What a set is made of, in the order in which it is walked over.
 pub(crate) type Members = IndexSet<Key>;
 
 /// A set, or the keys or items of a dictionary.
@@ -32,6 +34,7 @@ pub(crate) struct FrozenSet {
 impl Set {
     pub(crate) fn new(members: Members) -> Result<Self, Error> {
         let measure = Measure::around(members.iter().map(Key::object))?;
+        let members = order::as_walked(members);
         Ok(Self::Frozen(Rc::new(FrozenSet { members, measure })))
     }
 
@@ -67,7 +70,7 @@ impl Set {
         }
     }
 
-    /// The member at a position in the order of insertion.
+    /// The member at a position.
     pub(crate) fn at(&self, index: usize) -> Result<Option<Object>, Error> {
         match self {
             Self::Frozen(set) => Ok(set.members.get_index(index).map(|key| key.object().clone())),
@@ -78,7 +81,7 @@ impl Set {
         }
     }
 
-    /// All members in the order of insertion.
+    /// All members.
     pub(crate) fn to_vec(&self) -> Result<Vec<Object>, Error> {
         (0..self.len()).filter_map(|index| self.at(index).transpose()).collect()
     }
