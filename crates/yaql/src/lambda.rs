@@ -64,7 +64,7 @@ impl Lambda {
                 for (name, value) in named {
                     scope.set(name.into(), value)?;
                 }
-                engine.nested(|| engine.evaluate(node, &scope))
+                engine.evaluate(node, &scope)
             }
         }
     }
@@ -86,7 +86,7 @@ impl Lambda {
     pub(crate) fn call_in(&self, engine: &Engine, context: &Context) -> Result<Object, Error> {
         match &self.0 {
             Body::Constant(value) => Ok(value.clone()),
-            Body::Expression(node, _) => engine.nested(|| engine.evaluate(node, context)),
+            Body::Expression(node, _) => engine.evaluate(node, context),
         }
     }
 }

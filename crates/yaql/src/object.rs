@@ -1,6 +1,6 @@
 //! The data that an evaluation works on: Python's values as far as the language can tell them apart.
 
-use std::hash::{Hash, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -349,12 +349,22 @@ fn hash<H: Hasher>(object: &Object, state: &mut H) {
                 hash(item, state);
             }
         }
-        // Order does not count, so neither do the members beyond their number.
-        Object::Dict(dict) => (3u8, dict.len()).hash(state),
-        Object::Set(set) => (4u8, set.len()).hash(state),
+        // Order does not count.
+        Object::Dict(dict) => (3u8, sum(dict.iter().flat_map(|(key, value)| [key, value]))).hash(state),
+        Object::Set(set) => (4u8, sum(set.to_vec().unwrap_or_default().iter())).hash(state),
         Object::DateTime(time) => time.instant().hash(state),
         Object::TimeSpan(span) => span.microseconds().hash(state),
         Object::Regex(regex) => regex.source().hash(state),
         other => other.address().hash(state),
     }
+}
+
+/// A hash of values in any order.
+fn sum<'a>(values: impl Iterator<Item = &'a Object>) -> u64 {
+    let hashes = values.map(|value| {
+        let mut state = DefaultHasher::new();
+        hash(value, &mut state);
+        state.finish()
+    });
+    hashes.fold(0, u64::wrapping_add)
 }

@@ -9,9 +9,9 @@ fn run(expression: &str) -> Result<Value, kiln_yaql::Error> {
     parse(expression)?.evaluate(&data, &Limits { steps: 100_000, ..Limits::default() })
 }
 
-/// Runs on a stack as small as that of a thread of the service.
+/// Runs on three quarters of the stack that a thread of the service has.
 fn on_small_stack(run: impl FnOnce() + Send + 'static) {
-    let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(run).expect("a thread");
+    let thread = std::thread::Builder::new().stack_size(3 << 19).spawn(run).expect("a thread");
     thread.join().expect("no panic");
 }
 
