@@ -170,15 +170,16 @@ fn distinct(call: &mut Call<'_>) -> Result<Object, Error> {
 
 /// Lists of position and item.
 fn enumerate(call: &mut Call<'_>) -> Result<Object, Error> {
-    let mut index = call
-        .optional_int(1)?
-        .ok_or_else(|| Error::type_error("'NoneType' object cannot be interpreted as an integer"))?;
     let mut cursor = call.cursor(0)?;
+    let mut index = call.optional_int(1)?;
     call.iterator(move |engine| {
+        // Nobody may ever ask for the first item.
+        let Some(position) = index else {
+            return Err(Error::type_error("'NoneType' object cannot be interpreted as an integer"));
+        };
         let Some(item) = cursor.next(engine)? else { return Ok(None) };
-        let pair = Object::list(vec![Object::Int(index), item])?;
-        index = index.saturating_add(1);
-        Ok(Some(pair))
+        index = Some(position.saturating_add(1));
+        Object::list(vec![Object::Int(position), item]).map(Some)
     })
 }
 

@@ -42,8 +42,9 @@ pub(super) const FUNCTIONS: &[Overload] = &[
 
 /// Lists of so many items each.
 fn slice(call: &mut Call<'_>) -> Result<Object, Error> {
-    let (mut cursor, length) = (call.cursor(0)?, call.size(1, true)?);
+    let (mut cursor, length) = (call.cursor(0)?, call.size(1, true));
     call.iterator(move |engine| {
+        let length = length.clone()?;
         let mut part = Vec::new();
         while part.len() < length {
             let Some(item) = cursor.next(engine)? else { break };
