@@ -116,6 +116,9 @@ impl Layout<'_> {
 
     fn item(&mut self, value: &Value, child: &Spans, column: usize) -> Result<(), FormatError> {
         let before = self.before(child.value);
+        if before.trim().is_empty() {
+            return self.item_below(value, child, column);
+        }
         let Some(head) = before.trim_end().strip_suffix('-') else {
             return Err(FormatError::Unclear(child.value.start.line));
         };
@@ -133,6 +136,20 @@ impl Layout<'_> {
         }
         self.own(child.value.start.line, child.value, difference(column, old));
         Ok(())
+    }
+
+    /// An item that begins on a line below its dash.
+    fn item_below(&mut self, value: &Value, child: &Spans, column: usize) -> Result<(), FormatError> {
+        let line = child.value.start.line;
+        let above = (1..line).rev().find(|above| !self.lines.line(self.text, *above).trim().is_empty());
+        let dash = above.filter(|above| self.lines.line(self.text, *above).trim() == "-");
+        match dash {
+            Some(dash) if self.is_block(value, child) => {
+                self.starts.insert(dash, column);
+                self.node(value, child, column + 2)
+            }
+            _ => Err(FormatError::Unclear(line)),
+        }
     }
 
     /// Whether the parts of a value stand on lines of their own, and are not those of an alias.

@@ -7,6 +7,7 @@ mod convert;
 mod emit;
 mod patch;
 mod proof;
+mod shape;
 
 use kiln_template::Release;
 use kiln_value::{Path, Span};

@@ -12,6 +12,7 @@ use kiln_template::parameter::ParameterSchema;
 use kiln_template::{Bound, Definition, Facade, Files, Output, ResourceView, Scope};
 use kiln_value::{Diagnostic, Map, Path, StackIdentity, Value, text, value};
 
+use super::shape::{Shapes, shapes};
 use crate::Page;
 use crate::walk::{calls, visit};
 
@@ -44,6 +45,7 @@ pub(super) fn compare(old: &Page, new: &Page, added: &BTreeMap<String, Value>) -
             None => differences.push((path, "the parameter would be gone".to_owned())),
         }
     }
+    let shapes = Arc::new(shapes(old));
     let mut proof = Proof { bindings: 0, compared: 0 };
     let schemata: Vec<_> = schemata.iter().map(|(name, schema)| (name.as_str(), schema)).collect();
     for binding in bindings(old, &schemata) {
@@ -52,7 +54,7 @@ pub(super) fn compare(old: &Page, new: &Page, added: &BTreeMap<String, Value>) -
         }
         // A made-up value that neither takes proves nothing, but the first set must do.
         let must_do = proof.bindings == 0;
-        if let Some(compared) = compare_bound(old, new, &binding, must_do, &mut differences) {
+        if let Some(compared) = compare_bound((old, new), &binding, &shapes, must_do, &mut differences) {
             proof = Proof { bindings: proof.bindings + 1, compared: proof.compared + compared };
         }
     }
@@ -150,7 +152,7 @@ struct Stack {
 }
 
 impl Stack {
-    fn new(page: &Page, given: &Map) -> Result<Self, Diagnostic> {
+    fn new(page: &Page, given: &Map, shapes: &Arc<Shapes>) -> Result<Self, Diagnostic> {
         let identity = StackIdentity::new("project", "stack", "11111111-2222-3333-4444-555555555555")?;
         let parameters = page.template.parameters(Some(&identity), given, &Map::new())?;
         let files = calls(page, &["get_file"]).into_iter().filter_map(|call| call.args.as_str().map(str::to_owned));
@@ -158,7 +160,13 @@ impl Stack {
         let bound = Bound::new(Arc::new(page.template.clone()), Arc::new(parameters), Arc::new(files));
         let definitions: Vec<Definition> = bound.definitions()?.into_values().collect();
         let outputs = bound.outputs()?.into_values().collect();
-        let resources = definitions.iter().map(|one| (one.name.clone(), MadeUp(one.name.clone()))).collect();
+        let resources = definitions
+            .iter()
+            .map(|one| {
+                let name = one.name.clone();
+                (name.clone(), MadeUp { name, shapes: Arc::clone(shapes) })
+            })
+            .collect();
         Ok(Self { bound, definitions, outputs, resources })
     }
 
@@ -199,13 +207,13 @@ impl Stack {
 
 /// Compares with one set of values; gives how much was compared, or nothing if neither template takes the values.
 fn compare_bound(
-    old: &Page,
-    new: &Page,
+    (old, new): (&Page, &Page),
     binding: &Map,
+    shapes: &Arc<Shapes>,
     must_do: bool,
     differences: &mut Vec<Difference>,
 ) -> Option<usize> {
-    let resolve = |page: &Page| Stack::new(page, binding).and_then(|stack| stack.resolved());
+    let resolve = |page: &Page| Stack::new(page, binding, shapes).and_then(|stack| stack.resolved());
     let (before, after) = match (resolve(old), resolve(new)) {
         (Ok(before), Ok(after)) => (before, after),
         (Err(_), Err(_)) if !must_do => return None,
@@ -244,7 +252,10 @@ fn as_old(old: &Page, path: &Path) -> Path {
 }
 
 /// A resource of which everything tells where it comes from.
-struct MadeUp(String);
+struct MadeUp {
+    name: String,
+    shapes: Arc<Shapes>,
+}
 
 impl Scope for Stack {
     fn bound(&self) -> &Bound {
@@ -266,7 +277,7 @@ impl Scope for Stack {
 
 impl ResourceView for MadeUp {
     fn reference_id(&self) -> Value {
-        format!("id of {}", self.0).into()
+        format!("id of {}", self.name).into()
     }
 
     fn action(&self) -> &'static str {
@@ -283,12 +294,12 @@ impl ResourceView for MadeUp {
 
     fn attribute(&self, name: &str, path: &[Value]) -> Option<Value> {
         // A path leads to the same whether the service follows it or the function, as it did at first.
-        let of = format!("{name} of {}", self.0);
-        let whole = value!([(format!("{of} 0")), (format!("{of} 1")), (format!("{of} 2"))]);
+        let known = self.shapes.get(&(self.name.clone(), name.to_owned()));
+        let whole = known.cloned().unwrap_or_else(|| format!("{name} of {}", self.name).into());
         Some(kiln_template::select(whole, path))
     }
 
     fn attributes(&self) -> Map {
-        [("of".to_owned(), Value::from(self.0.as_str()))].into_iter().collect()
+        [("of".to_owned(), Value::from(self.name.as_str()))].into_iter().collect()
     }
 }

@@ -1,0 +1,81 @@
+//! What attributes may look like, told from how a template uses them.
+
+use std::collections::BTreeMap;
+
+use kiln_value::{Path, Segment, Value};
+
+use crate::Page;
+use crate::walk::{calls, value_at};
+
+/// Made-up values of attributes by resource and name; a text for those that are not here.
+pub(super) type Shapes = BTreeMap<(String, String), Value>;
+
+/// Functions whose second argument is a list.
+const TAKE_LISTS: [&str; 4] = ["list_join", "Fn::Join", "Fn::Select", "Fn::MemberListToMap"];
+
+/// A value for each attribute into which a template goes, such that every step leads somewhere.
+pub(super) fn shapes(page: &Page) -> Shapes {
+    let mut shapes = Shapes::new();
+    for call in calls(page, &["get_attr", "Fn::GetAtt"]) {
+        let Some([Value::Str(resource), Value::Str(name), steps @ ..]) = call.args.as_list() else { continue };
+        let mut steps = steps.to_vec();
+        steps.extend(outer_step(page, &call.path));
+        if steps.is_empty() {
+            continue;
+        }
+        let whole = shapes.entry((resource.clone(), name.clone())).or_default();
+        grow(whole, &steps, &format!("{name} of {resource}"));
+    }
+    shapes
+}
+
+/// The step that the function around a call takes into what the call gives.
+fn outer_step(page: &Page, call: &Path) -> Option<Value> {
+    let [.., Segment::Key(function), Segment::Index(1), _] = call.0.as_slice() else { return None };
+    if !TAKE_LISTS.contains(&function.as_str()) {
+        return None;
+    }
+    let args = Path(call.0.get(..call.0.len().checked_sub(2)?)?.to_vec());
+    let index = value_at(page.value(), &args)?.at(0)?;
+    match index {
+        Value::Str(text) if function == "Fn::Select" => Some(text.parse::<i64>().map_or(Value::Int(1), Value::Int)),
+        Value::Int(_) if function == "Fn::Select" => Some(index.clone()),
+        _ => Some(Value::Int(1)),
+    }
+}
+
+/// Puts in what a path needs.
+fn grow(whole: &mut Value, steps: &[Value], what: &str) {
+    let Some((step, rest)) = steps.split_first() else {
+        if whole.is_null() {
+            *whole = what.into();
+        }
+        return;
+    };
+    let inner = format!("{what}, {}", kiln_value::text::str(step));
+    match step {
+        Value::Str(key) => {
+            if whole.as_map().is_none() {
+                *whole = kiln_value::Map::new().into();
+            }
+            if let Some(map) = whole.as_map_mut() {
+                grow(map.entry(key.clone()).or_default(), rest, &inner);
+            }
+        }
+        // A computed step may lead to any of some items.
+        _ => {
+            let last = step.as_i64().and_then(|index| usize::try_from(index).ok()).unwrap_or(1).min(99);
+            if whole.as_list().is_none() {
+                *whole = Value::List(Vec::new());
+            }
+            if let Value::List(items) = whole {
+                for index in items.len()..=last {
+                    items.push(format!("{what}, {index}").into());
+                }
+                if let Some(item) = items.get_mut(last).filter(|_| !rest.is_empty()) {
+                    grow(item, rest, &inner);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Generated texts: whatever comes in, the tools keep what it says and do not panic.
+
+mod bench;
+
+use kiln_authoring::Page;
+use kiln_authoring::format::format;
+use kiln_authoring::language::{complete, diagnose, hover, references};
+use kiln_authoring::lint::lint;
+use kiln_template::Files;
+use kiln_value::{Position, text};
+use proptest::prelude::*;
+
+/// Lines that look like YAML, badly indented as often as not.
+fn lines() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        Just("a:"),
+        Just("b: 1"),
+        Just("- c"),
+        Just("-   d: {x: [1,  2]}"),
+        Just("# note"),
+        Just("#note"),
+        Just(""),
+        Just("e: |"),
+        Just("f: >-"),
+        Just("text of: several"),
+        Just("'g':   \"h"),
+        Just("  i\""),
+        Just("- - j"),
+        Just("k:  # why"),
+        Just("l: [1,"),
+        Just("2]"),
+        Just("m: &x {n: 1}"),
+        Just("<<: *x"),
+        Just("-"),
+        Just("\u{e9}: ü"),
+    ];
+    let line = (0_usize..5, piece).prop_map(|(depth, piece)| format!("{}{piece}", "  ".repeat(depth)));
+    prop::collection::vec(line, 0..14).prop_map(|lines| lines.join("\n"))
+}
+
+/// A template that is more or less one.
+fn template() -> impl Strategy<Value = String> {
+    lines().prop_map(|lines| {
+        let inner = lines.replace('\n', "\n      ");
+        format!("heat_template_version: 2021-04-16\nresources:\n  r:\n    type: OS::Nova::Server\n    properties:\n      {inner}")
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+
+    #[test]
+    fn formatting_keeps_the_value_and_is_done_once(source in prop_oneof![lines(), template()]) {
+        if let Ok(once) = format(&source) {
+            let says = |text: &str| kiln_yaml::parse(text).map(|document| text::repr(&document.value)).ok();
+            prop_assert_eq!(says(&once), says(&source));
+            prop_assert_eq!(format(&once).ok(), Some(once.clone()), "from {:?}", source);
+        }
+    }
+
+    #[test]
+    fn an_editor_may_ask_anywhere(source in template(), line in 0_u32..20, column in 0_u32..30) {
+        let catalog = CATALOG.get_or_init(bench::catalog);
+        let at = Position { line, column };
+        let _ = complete(&source, at, catalog);
+        for trouble in diagnose(&source, catalog, &Files::default()) {
+            prop_assert!(!trouble.message.is_empty());
+        }
+        if let Ok(page) = Page::read(source.as_str()) {
+            let _ = hover(&page, at, catalog);
+            let _ = references(&page, at);
+            let _ = lint(&page, catalog, |_| true);
+        }
+    }
+}
+
+static CATALOG: std::sync::OnceLock<kiln_plan::Catalog> = std::sync::OnceLock::new();
