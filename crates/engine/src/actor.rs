@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use kiln_plan::{Blame, Command, Event, Goal, Kind, Model, Outcome, Running, Scene, facts};
+use kiln_plan::{Blame, Command, Event, Goal, Kind, Model, Note, Outcome, Running, Scene, facts, given};
 use kiln_resource::{Action, Operation, ResourceId, StackFacts, State, Status};
 use kiln_store::{Error, Lease, Settle, Stack, StackId, Turn};
 use kiln_value::{Map, Value};
@@ -308,7 +308,7 @@ impl Work {
             }
             Command::Remove(id) => self.desk.remove(id),
             Command::Note(note) => {
-                let event = self.resource_event(&note.row, note.state, note.reason);
+                let event = self.resource_event(*note);
                 self.desk.event(event);
             }
             Command::Judge { serial, name, row } => self.judge(serial, name, row),
@@ -558,23 +558,24 @@ impl Work {
         Ok(())
     }
 
-    fn resource_event(&self, row: &kiln_resource::Resource, state: State, reason: String) -> kiln_store::Event {
-        let physical_id = row.physical_id.clone().or_else(|| {
-            let kind = self.kind_of(&row.name, &row.implementation);
+    fn resource_event(&self, note: Note) -> kiln_store::Event {
+        // Before there is an id, the name that the object will have.
+        let physical_id = note.physical_id.unwrap_or_else(|| {
+            let kind = self.kind_of(&note.name, &note.kind.1);
             let limit = kind.map_or(255, |kind| kind.resource_type().physical_name_limit);
-            Some(kiln_resource::physical_name::physical_name(&self.stack.name, &row.name, row.id.0, limit))
+            kiln_resource::physical_name::physical_name(&self.stack.name, &note.name, note.row.0, limit)
         });
         kiln_store::Event {
             id: kiln_store::EventId(self.actor.world.chance.uuid()),
             stack: self.stack.id,
             root: self.stack.root,
-            resource_name: row.name.clone(),
-            resource_type: row.resource_type.clone(),
-            physical_id,
-            action: state.action.to_string(),
-            status: state.status,
-            reason,
-            properties: row.definition.get("given").cloned().unwrap_or_default(),
+            resource_name: note.name,
+            resource_type: note.kind.0,
+            physical_id: Some(physical_id),
+            action: note.state.action.to_string(),
+            status: note.state.status,
+            reason: note.reason,
+            properties: note.properties,
             time: self.actor.world.clock.now(),
         }
     }
@@ -607,5 +608,5 @@ pub(crate) fn stack_facts(stack: &Stack) -> StackFacts {
 }
 
 fn given_names(definition: &Value) -> Vec<String> {
-    definition.get("given").and_then(Value::as_map).map(|given| given.keys().cloned().collect()).unwrap_or_default()
+    given(definition).map(|given| given.keys().cloned().collect()).unwrap_or_default()
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kiln_plan::{Kind, Scene, Verdict, facts};
+use kiln_plan::{Kind, Scene, Verdict, facts, given};
 use kiln_resource::translation::{self, Answers};
 use kiln_resource::{
     Action, Change, Cloud, Context, Decision, Failure, FailureKind, Resource, StackFacts, State, change, properties,
@@ -93,6 +93,9 @@ impl Question {
             typed.iter().filter(|(_, value)| !value.is_null()).map(|(k, v)| (k.clone(), v.clone())).collect();
         let mut definition = std::mem::take(&mut self.definition);
         if let Some(map) = definition.as_map_mut() {
+            if map.get("given").and_then(Value::as_map) == Some(&stored) {
+                map.shift_remove("given");
+            }
             map.insert("properties".to_owned(), Value::Map(stored));
         }
         let Some(row) = self.row.as_ref().filter(|row| row.state != State::INIT) else {
@@ -244,7 +247,7 @@ impl Question {
 /// Whether two stored definitions say the same but for how property values are written.
 fn same_but_values(before: &Value, after: &Value) -> bool {
     let parts = ["type", "metadata", "deletion_policy", "update_policy", "depends_on", "description"];
-    parts.iter().all(|part| before.get(part) == after.get(part)) && before.get("given") == after.get("given")
+    parts.iter().all(|part| before.get(part) == after.get(part)) && given(before) == given(after)
 }
 
 fn changed_entries(before: &Map, after: &Map) -> Map {

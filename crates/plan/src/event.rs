@@ -1,9 +1,11 @@
 //! What the planner is told and what it answers.
 
 use kiln_resource::{Action, Operation, Resource, ResourceId, State};
-use kiln_value::Map;
+use kiln_value::{Map, Value};
+
 
 use crate::running::Phase;
+use crate::scene::given;
 use crate::{Blame, Verdict};
 
 /// What a request wants of the resources.
@@ -143,15 +145,37 @@ pub enum Command {
     },
 }
 
-/// An event about a row, as the row was then.
+/// An event about a row, with what it shows of the row as that was then.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Note {
-    /// The row then.
-    pub row: Resource,
+    /// The row.
+    pub row: ResourceId,
+    /// Logical name.
+    pub name: String,
+    /// Type as the template names it, and what it stands for.
+    pub kind: (String, String),
+    /// The object's id then.
+    pub physical_id: Option<String>,
+    /// The properties that the template gives.
+    pub properties: Value,
     /// Action and status.
     pub state: State,
     /// The reason.
     pub reason: String,
+}
+
+impl Note {
+    pub(crate) fn of(row: &Resource, state: State, reason: String) -> Self {
+        Self {
+            row: row.id,
+            name: row.name.clone(),
+            kind: (row.resource_type.clone(), row.implementation.clone()),
+            physical_id: row.physical_id.clone(),
+            properties: given(&row.definition).cloned().map_or(Value::Null, Value::Map),
+            state,
+            reason,
+        }
+    }
 }
 
 /// The action of a resource's events for an operation.

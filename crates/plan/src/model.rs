@@ -342,7 +342,7 @@ impl Model {
                 if let Some(row) = self.rows.get(&id) {
                     let state = State::new(Action::Update, Status::Failed);
                     let reason = failure.message.clone();
-                    out.push(Command::Note(Box::new(Note { row: row.clone(), state, reason })));
+                    out.push(Command::Note(Box::new(Note::of(row, state, reason))));
                 }
                 self.fail(blame.stack_reason(Action::Update), out);
             }
@@ -481,6 +481,8 @@ impl Model {
             row.generation = self.request.generation;
         }
         let token = id.to_string();
+        // What is made has its definition in the row already.
+        let definition = if matches!(operation, Operation::Update { .. }) { definition } else { Value::Null };
         row.step = Running { operation, definition, phase: Phase::Intent, token, attempt: 0 }.to_value();
         self.busy.insert(id, Some(node));
         self.set_state(id, State::new(action, Status::InProgress), STATE_CHANGED.to_owned(), out);
@@ -561,7 +563,7 @@ impl Model {
         row.state = state;
         row.reason.clone_from(&reason);
         out.push(Command::Save(id));
-        out.push(Command::Note(Box::new(Note { row: row.clone(), state, reason })));
+        out.push(Command::Note(Box::new(Note::of(row, state, reason))));
     }
 
     fn forget(&mut self, id: ResourceId, out: &mut Vec<Command>) {

@@ -8,7 +8,7 @@ use kiln_value::{Map, Value, value};
 pub struct Running {
     /// What is being done.
     pub operation: Operation,
-    /// The resolved definition that holds once it is done.
+    /// The resolved definition that holds once an update is done; null for anything else.
     pub definition: Value,
     /// Where it stands.
     pub phase: Phase,
@@ -51,9 +51,9 @@ impl Running {
             "state": state,
             "token": self.token.as_str(),
             "attempt": self.attempt,
-            "definition": self.definition.clone(),
         });
         if let (Some(step), Some(before), Some(changed)) = (step.as_map_mut(), before, changed) {
+            step.insert("definition".to_owned(), self.definition.clone());
             step.insert("before".to_owned(), before.into());
             step.insert("changed".to_owned(), changed.into());
         }
@@ -99,7 +99,10 @@ mod tests {
             for phase in [Phase::Intent, Phase::Wait(value!({"n": 1})), Phase::Undo(Value::Null)] {
                 let running = Running {
                     operation: operation.clone(),
-                    definition: value!({"type": "T"}),
+                    definition: match operation {
+                        Operation::Update { .. } => value!({"type": "T"}),
+                        _ => Value::Null,
+                    },
                     phase,
                     token: "t".to_owned(),
                     attempt: 2,

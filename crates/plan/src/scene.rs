@@ -281,6 +281,11 @@ fn reference(kind: &Kind, facts: &Facts, attributes: &Map, stack: &StackFacts) -
     }
 }
 
+/// The properties that the template gives, in a stored definition: left out where the resolved ones are the same.
+pub fn given(definition: &Value) -> Option<&Map> {
+    definition.get("given").or_else(|| definition.get("properties"))?.as_map()
+}
+
 /// All that a driver is told of a row.
 pub fn facts(row: &Resource, kind: &Kind, stack: &StackFacts) -> Facts {
     let part = |key: &str| row.definition.get(key).and_then(Value::as_map).cloned().unwrap_or_default();
@@ -293,7 +298,7 @@ pub fn facts(row: &Resource, kind: &Kind, stack: &StackFacts) -> Facts {
         physical_name: kiln_resource::physical_name::physical_name(&stack.name, &row.name, row.id.0, limit),
         physical_id: row.physical_id.clone(),
         properties: part("properties"),
-        given: part("given").keys().cloned().collect(),
+        given: given(&row.definition).map(|given| given.keys().cloned().collect()).unwrap_or_default(),
         metadata: row.metadata.clone(),
         data: row.data.clone(),
         token: crate::Running::from_value(&row.step).map(|running| running.token).unwrap_or_default(),

@@ -113,7 +113,8 @@ impl Work {
         let blueprint = scene.blueprint();
         let definition = blueprint.definitions().get(&row.name).ok_or_else(gone)?;
         let mut facts = facts(row, &kind, &stack_facts(&self.stack));
-        facts.properties = running.definition.get("properties").and_then(Value::as_map).cloned().unwrap_or_default();
+        let wanted = if running.definition.is_null() { &row.definition } else { &running.definition };
+        facts.properties = wanted.get("properties").and_then(Value::as_map).cloned().unwrap_or_default();
         let members: Map = Inside::from_map(&row.attributes).refs.into_iter().collect();
         facts.data.insert("members".to_owned(), members.into());
         match &kind {
