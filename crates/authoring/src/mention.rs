@@ -226,7 +226,9 @@ impl Reader<'_> {
         if let (Some(of), Some(attribute)) = (resource.value.as_str(), children.get(1)) {
             self.name(Role::Attribute(of.to_owned()), Manner::Used, attribute);
         }
-        children.iter().for_each(|step| self.value(step));
+        for step in &children {
+            self.value(step);
+        }
     }
 }
 

@@ -92,7 +92,7 @@ impl Page {
                 _ => Vec::new(),
             };
             // The last that begins before: a block's end mark reaches to the next token.
-            let found = children.into_iter().zip(&spans.children).filter(|(_, child)| holds(child)).last();
+            let found = children.into_iter().zip(&spans.children).rfind(|(_, child)| holds(child));
             let Some(((inner, inside), child)) = found else { return (path, false) };
             if child.key.is_some_and(|key| touches(key, position)) {
                 return (inner, true);

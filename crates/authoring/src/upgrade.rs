@@ -50,15 +50,14 @@ pub fn upgrade(page: &Page) -> Result<Upgrade, Vec<Note>> {
     let whole = |message: String| vec![note((Path::root(), message))];
     let mut notes: Vec<Note> = converted.notes.into_iter().map(note).collect();
     let patched = if page.is_json() { None } else { patch::patch(page, &converted.value) };
-    let text = match patched {
-        Some(text) => text,
-        None => {
-            if !page.is_json() && page.text.contains('#') {
-                notes.push(note((Path::root(), "comments are lost, since the text is written anew".to_owned())));
-            }
-            emit::document(&converted.value)
-                .ok_or_else(|| whole("the template holds a value that cannot be written".to_owned()))?
+    let text = if let Some(text) = patched {
+        text
+    } else {
+        if !page.is_json() && page.text.contains('#') {
+            notes.push(note((Path::root(), "comments are lost, since the text is written anew".to_owned())));
         }
+        emit::document(&converted.value)
+            .ok_or_else(|| whole("the template holds a value that cannot be written".to_owned()))?
     };
     let upgraded = Page::read(text.as_str()).map_err(|error| whole(error.message.clone()))?;
     let proof = proof::compare(page, &upgraded, &converted.mappings)

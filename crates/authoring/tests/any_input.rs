@@ -1,5 +1,7 @@
 //! Generated texts: whatever comes in, the tools keep what it says and do not panic.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 mod bench;
 
 use kiln_authoring::Page;

@@ -55,7 +55,8 @@ pub struct Suggestion {
     pub deprecated: bool,
 }
 
-/// What may be written at a position of a text, which need not parse.
+/// What may be written at a position of a text, which need not parse: what begins with the word so far, then what holds
+/// it elsewhere.
 pub fn complete(text: &str, at: Position, catalog: &Catalog) -> Vec<Suggestion> {
     let cursor = Cursor::at(text, at);
     let width = u32::try_from(cursor.word.chars().count()).unwrap_or(u32::MAX);
@@ -65,6 +66,7 @@ pub fn complete(text: &str, at: Position, catalog: &Catalog) -> Vec<Suggestion> 
     writer.write();
     let word = writer.cursor.word.to_lowercase();
     writer.found.retain(|suggestion| suggestion.label.to_lowercase().contains(&word));
+    writer.found.sort_by_key(|suggestion| !suggestion.label.to_lowercase().starts_with(&word));
     writer.found
 }
 

@@ -104,10 +104,7 @@ impl Reader {
             let is_item = text == "-" || text.starts_with("- ");
             // A list may stand right below its key, not further in.
             while let Some(frame) = self.frames.last() {
-                let stays = match frame.segment {
-                    Segment::Key(_) => frame.indent < indent || (is_item && frame.indent == indent),
-                    Segment::Index(_) => frame.indent < indent || (is_item && frame.indent == indent),
-                };
+                let stays = frame.indent < indent || (is_item && frame.indent == indent);
                 if stays {
                     break;
                 }
@@ -276,11 +273,10 @@ fn is_closed(text: &str) -> bool {
     for c in text.chars() {
         match (quote, c) {
             (Some(end), c) if c == end => quote = None,
-            (Some(_), _) => {}
             (None, '"' | '\'') => quote = Some(c),
             (None, '[' | '{') => depth += 1,
             (None, ']' | '}') => depth -= 1,
-            (None, _) => {}
+            _ => {}
         }
     }
     depth <= 0
@@ -290,9 +286,9 @@ fn is_closed(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Where the `|` in a text is.
+    /// Where the `^` in a text is.
     fn cursor(text: &str) -> (String, Slot, String) {
-        let (before, after) = text.split_once("^").unwrap();
+        let (before, after) = text.split_once('^').unwrap();
         let line = u32::try_from(before.matches('\n').count() + 1).unwrap();
         let column = u32::try_from(before.rsplit('\n').next().unwrap().chars().count() + 1).unwrap();
         let cursor = Cursor::at(&format!("{before}{after}"), Position { line, column });

@@ -140,7 +140,7 @@ pub(super) fn of_property(name: &str, property: &PropertySchema) -> String {
 
 /// An attribute.
 pub(super) fn attribute(name: &str, attribute: &AttributeSchema) -> String {
-    let kind = attribute.kind.map(schema::type_name).unwrap_or_else(|| "any".to_owned());
+    let kind = attribute.kind.map_or_else(|| "any".to_owned(), schema::type_name);
     let mut out = format!("**{name}** · attribute: {kind}");
     if let Some(description) = &attribute.description {
         _ = write!(out, "\n\n{description}");

@@ -61,12 +61,8 @@ pub(super) fn simpler(subject: &Subject, findings: &mut Findings) {
             _ => None,
         };
         let Some((function, message)) = advice else { continue };
-        let hint = if functions(release, true).iter().any(|known| known.name == function) && function != "if" {
-            None
-        } else {
-            since(function).filter(|since| *since > release).map(|since| format!("from {} on", since.name()))
-        };
-        // An `if` without an else is only worth a word in versions that have it or may have it.
+        let newer = since(function).filter(|since| *since > release);
+        let hint = newer.map(|since| format!("from {} on", since.name()));
         findings.add(message, call.path, span, hint);
     }
 }

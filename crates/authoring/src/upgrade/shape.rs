@@ -53,29 +53,25 @@ fn grow(whole: &mut Value, steps: &[Value], what: &str) {
         return;
     };
     let inner = format!("{what}, {}", kiln_value::text::str(step));
-    match step {
-        Value::Str(key) => {
-            if whole.as_map().is_none() {
-                *whole = kiln_value::Map::new().into();
-            }
-            if let Some(map) = whole.as_map_mut() {
-                grow(map.entry(key.clone()).or_default(), rest, &inner);
-            }
+    if let Value::Str(key) = step {
+        if whole.as_map().is_none() {
+            *whole = kiln_value::Map::new().into();
         }
-        // A computed step may lead to any of some items.
-        _ => {
-            let last = step.as_i64().and_then(|index| usize::try_from(index).ok()).unwrap_or(1).min(99);
-            if whole.as_list().is_none() {
-                *whole = Value::List(Vec::new());
-            }
-            if let Value::List(items) = whole {
-                for index in items.len()..=last {
-                    items.push(format!("{what}, {index}").into());
-                }
-                if let Some(item) = items.get_mut(last).filter(|_| !rest.is_empty()) {
-                    grow(item, rest, &inner);
-                }
-            }
+        if let Some(map) = whole.as_map_mut() {
+            grow(map.entry(key.clone()).or_default(), rest, &inner);
         }
+        return;
+    }
+    // A computed step may lead to any of some items.
+    let last = step.as_i64().and_then(|index| usize::try_from(index).ok()).unwrap_or(1).min(99);
+    if whole.as_list().is_none() {
+        *whole = Value::List(Vec::new());
+    }
+    let Value::List(items) = whole else { return };
+    for index in items.len()..=last {
+        items.push(format!("{what}, {index}").into());
+    }
+    if let Some(item) = items.get_mut(last).filter(|_| !rest.is_empty()) {
+        grow(item, rest, &inner);
     }
 }

@@ -191,11 +191,7 @@ pub(crate) struct VersionArgs {
 impl VersionArgs {
     async fn run(self, global: &Global) -> Outcome {
         let rows: Vec<Vec<Cell>> = if self.offline {
-            let row = |release: &Release| -> Vec<Cell> {
-                let kind = if release.name().starts_with("heat_template_version") { "hot" } else { "cfn" };
-                vec![release.name().into(), kind.into(), release.alias().unwrap_or_default().into()]
-            };
-            Release::ALL.iter().map(row).collect()
+            language::version_rows()
         } else {
             let connection = Connection::open(global).await?;
             let versions = connection.client.template_versions().await;

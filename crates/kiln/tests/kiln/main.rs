@@ -5,5 +5,7 @@
 mod demo;
 mod help;
 mod local;
+mod lsp;
 mod run;
 mod service;
+mod template;

@@ -237,13 +237,13 @@ fn diagnostic(trouble: &Trouble, text: &str, lines: &Lines) -> Value {
         Level::Warning => 2,
         Level::Advice => 4,
     };
-    let hints: String = trouble.hints.iter().map(|hint| format!("\n{hint}")).collect();
+    let told: Vec<&str> = std::iter::once(&trouble.message).chain(&trouble.hints).map(String::as_str).collect();
     json!({
         "range": range(trouble.span, text, lines),
         "severity": severity,
         "code": trouble.code,
         "source": "kiln",
-        "message": format!("{}{hints}", trouble.message),
+        "message": told.join("\n"),
     })
 }
 

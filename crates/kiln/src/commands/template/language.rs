@@ -19,15 +19,19 @@ fn name(release: Release) -> String {
     format!("{}.{}", release.dialect().version_key(), release.name())
 }
 
+/// The versions that Kiln knows: name, language, alias.
+pub(super) fn version_rows() -> Vec<Vec<Cell>> {
+    let row = |release: &Release| -> Vec<Cell> {
+        let kind = if release.dialect() == Dialect::Hot { "hot" } else { "cfn" };
+        vec![name(*release).into(), kind.into(), release.alias().unwrap_or_default().into()]
+    };
+    Release::ALL.iter().map(row).collect()
+}
+
 impl VersionsArgs {
     pub(super) fn run(self) -> Outcome {
-        let row = |release: &Release| -> Vec<Cell> {
-            let kind = if release.dialect() == Dialect::Hot { "hot" } else { "cfn" };
-            vec![name(*release).into(), kind.into(), release.alias().unwrap_or_default().into()]
-        };
         let columns = ["Version", "Type", "Aliases"].map(str::to_owned).to_vec();
-        let rows = Release::ALL.iter().map(row).collect();
-        Ok(self.output.list(List { columns, rows }, Format::Table)?)
+        Ok(self.output.list(List { columns, rows: version_rows() }, Format::Table)?)
     }
 }
 

@@ -140,7 +140,7 @@ impl Text {
     pub(super) fn page(&self) -> Outcome<Page> {
         Page::read(self.content.as_str()).map_err(|error| {
             let failure = Failure::new(format!("{}: {}", self.name, error.message));
-            error.hints.iter().fold(failure, |failure, hint| failure.hint(hint))
+            error.hints.iter().fold(failure, Failure::hint)
         })
     }
 }

@@ -1,0 +1,79 @@
+//! The author's tools as commands.
+
+use std::fs;
+
+use crate::run::Folder;
+
+const TEMPLATE: &str = "heat_template_version: 2016-10-14
+parameters:
+    unused:   {type: string}
+resources:
+    a: {type: OS::Heat::None}
+    b: {type: OS::Heat::Value, properties: {value: {get_resource: a}}}
+";
+
+#[test]
+fn lint_shows_its_findings_and_counts_them() {
+    let folder = Folder::new("lint");
+    folder.write("t.yaml", TEMPLATE);
+    let ran = folder.run(&["template", "lint", "t.yaml"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.out.contains("warning[unused-parameter]") && ran.out.contains("t.yaml:3:5"), "{}", ran.out);
+    assert!(ran.err.contains("1 warning"), "{}", ran.err);
+    folder.run(&["template", "lint", "t.yaml", "--without", "unused-parameter"]).ok();
+    let json = folder.run(&["template", "lint", "t.yaml", "-f", "json"]);
+    let found: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(found[0]["rule"], "unused-parameter");
+    assert_eq!(found[0]["path"], "parameters.unused");
+    let wrong = folder.run(&["template", "lint", "t.yaml", "--only", "unused-paramter"]);
+    assert!(wrong.err.contains("did you mean unused-parameter?"), "{}", wrong.err);
+}
+
+#[test]
+fn a_graph_is_drawn_in_each_form() {
+    let folder = Folder::new("graph");
+    folder.write("t.yaml", TEMPLATE);
+    let drawn = |format| folder.run(&["template", "graph", "t.yaml", "-f", format]).ok();
+    assert!(drawn("dot").contains("\"a\" -> \"b\";"));
+    assert!(drawn("mermaid").contains("n0 --> n1"));
+    assert!(drawn("svg").starts_with("<svg"));
+    let json: serde_json::Value = serde_json::from_str(&drawn("json")).unwrap();
+    assert_eq!(json["edges"], serde_json::json!([{"from": "a", "to": "b"}]));
+}
+
+#[test]
+fn fmt_checks_and_rewrites() {
+    let folder = Folder::new("fmt");
+    let path = folder.write("t.yaml", TEMPLATE);
+    let check = folder.run(&["template", "fmt", "--check", "t.yaml"]);
+    assert_eq!((check.code, check.out.trim()), (1, "t.yaml"));
+    folder.run(&["template", "fmt", "t.yaml"]).ok();
+    assert!(fs::read_to_string(&path).unwrap().contains("\n\nparameters:\n  unused: {type: string}\n"));
+    folder.run(&["template", "fmt", "--check", "t.yaml"]).ok();
+}
+
+#[test]
+fn upgrade_writes_only_what_is_proved() {
+    let folder = Folder::new("upgrade");
+    let path = folder.write("t.yaml", TEMPLATE);
+    let ran = folder.run(&["template", "upgrade", "t.yaml", "-f", "json"]);
+    let told: serde_json::Value = serde_json::from_str(&ran.ok()).unwrap();
+    assert!(told["template"].as_str().unwrap().starts_with("heat_template_version: 2021-04-16\n"));
+    assert_eq!(told["bindings_compared"], 1);
+    folder.run(&["template", "upgrade", "--in-place", "t.yaml"]).ok();
+    assert_eq!(fs::read_to_string(&path).unwrap(), TEMPLATE.replace("2016-10-14", "2021-04-16"));
+    folder.write("u.yaml", "heat_template_version: 2013-05-23\nresources: {a: {type: OS::Heat::Value, properties: {value: {'Fn::GetAZs': ''}}}}\n");
+    let refused = folder.run(&["template", "upgrade", "u.yaml"]);
+    assert_eq!(refused.code, 1);
+    assert!(refused.err.contains("u.yaml:2:61: resources.a.properties.value.Fn::GetAZs"), "{}", refused.err);
+}
+
+#[test]
+fn the_languages_are_listed_without_a_service() {
+    let folder = Folder::new("languages");
+    let versions = folder.run(&["template", "versions", "-f", "value"]).ok();
+    assert!(versions.contains("heat_template_version.2018-08-31 hot rocky"), "{versions}");
+    let functions = folder.run(&["template", "functions", "newton", "-f", "value"]).ok();
+    assert!(functions.contains("map_replace") && !functions.contains("make_url"), "{functions}");
+    assert_eq!(folder.run(&["template", "functions", "2012-01-01"]).code, 1);
+}
