@@ -59,7 +59,11 @@ fn difference(expected: &Value, actual: &Value, at: &str) -> Option<String> {
             if wanted["__datetime__"] == *actual { None } else { differs() }
         }
         (Value::Map(wanted), Value::Float(_)) if wanted.len() == 1 && wanted.contains_key("__timespan_seconds__") => {
-            if wanted["__timespan_seconds__"] == *actual { None } else { differs() }
+            if wanted["__timespan_seconds__"] == *actual {
+                None
+            } else {
+                differs()
+            }
         }
         (Value::Map(wanted), Value::Str(got)) if wanted.len() == 1 && wanted.contains_key("__bytes_hex__") => {
             let hex = got.bytes().fold(String::new(), |hex, b| hex + &format!("{b:02x}"));

@@ -85,7 +85,7 @@ impl Bench {
         Self { world, stack: None, seen: 0, ids: HashMap::new(), counts: HashMap::new() }
     }
 
-    fn now(&self) -> jiff::Timestamp {
+    fn now() -> jiff::Timestamp {
         use kiln_engine::Clock as _;
         SystemClock.now()
     }
@@ -103,11 +103,11 @@ impl Bench {
             },
             "create" => self.create(step).await,
             "update" => self.update(step).await,
-            "delete" => self.request(Request::new(Action::Delete, self.now())).await,
-            "rollback" => self.request(Request::new(Action::Rollback, self.now())).await,
-            "check" => self.request(Request::new(Action::Check, self.now())).await,
-            "suspend" => self.request(Request::new(Action::Suspend, self.now())).await,
-            _ => self.request(Request::new(Action::Resume, self.now())).await,
+            "delete" => self.request(Request::new(Action::Delete, Self::now())).await,
+            "rollback" => self.request(Request::new(Action::Rollback, Self::now())).await,
+            "check" => self.request(Request::new(Action::Check, Self::now())).await,
+            "suspend" => self.request(Request::new(Action::Suspend, Self::now())).await,
+            _ => self.request(Request::new(Action::Resume, Self::now())).await,
         };
         let mut got = value!({"op": op});
         let report = got.as_map_mut().expect("a map");
@@ -127,7 +127,7 @@ impl Bench {
         got
     }
 
-    fn blueprint(&self, step: &Value) -> Result<Sources, Diagnostic> {
+    fn blueprint(step: &Value) -> Result<Sources, Diagnostic> {
         let environment = step.get("env").cloned().unwrap_or_else(|| Value::Map(Map::new()));
         let mut environment = environment.as_map().cloned().unwrap_or_default();
         kiln_template::environment::fill(&mut environment);
@@ -154,7 +154,7 @@ impl Bench {
     }
 
     async fn create(&mut self, step: &Value) -> Result<(), Diagnostic> {
-        let sources = self.blueprint(step)?;
+        let sources = Self::blueprint(step)?;
         let id = StackId(self.world.chance.uuid());
         let disable_rollback =
             step.get("args").and_then(|args| args.get("disable_rollback")).is_none_or(Value::is_truthy);
@@ -174,7 +174,7 @@ impl Bench {
             user_id: "user".to_owned(),
             credentials: None,
             user_project: None,
-            now: self.now(),
+            now: Self::now(),
         };
         self.world.store.create_stack(new).await.expect("stored");
         self.stack = Some(id);
@@ -182,15 +182,15 @@ impl Bench {
     }
 
     async fn update(&mut self, step: &Value) -> Result<(), Diagnostic> {
-        let sources = self.blueprint(step)?;
-        let mut request = Request::new(Action::Update, self.now());
+        let sources = Self::blueprint(step)?;
+        let mut request = Request::new(Action::Update, Self::now());
         request.desired = Some(load::texts(&sources));
         request.disable_rollback = step.get("args").and_then(|args| args.get("disable_rollback")).map(Value::is_truthy);
         self.request(request).await
     }
 
     async fn preview(&mut self, step: &Value) -> Result<Value, Diagnostic> {
-        let sources = self.blueprint(step)?;
+        let sources = Self::blueprint(step)?;
         let id = self.stack.expect("a stack");
         let view = View::load(&self.world, id).await.expect("read").expect("there");
         let identity = load::identity(&view.stack);

@@ -244,7 +244,9 @@ impl Work {
                     let mut scene = Scene::new(Arc::new(blueprint), stack_facts(&self.stack));
                     let current: Vec<&str> = scene.blueprint().definitions().keys().map(String::as_str).collect();
                     let rows: Vec<_> = current.iter().filter_map(|name| self.model.current(name)).cloned().collect();
-                    rows.iter().for_each(|row| scene.see(row));
+                    for row in &rows {
+                        scene.see(row);
+                    }
                     self.scene = Some(scene);
                 }
                 Err(error) => {
@@ -312,8 +314,8 @@ impl Work {
                 self.desk.event(event);
             }
             Command::Judge { serial, name, row } => self.judge(serial, name, row),
-            Command::Start(id) => self.dispatch(id, false).await?,
-            Command::Resume(id) => self.dispatch(id, true).await?,
+            Command::Start(id) => self.dispatch(id, false),
+            Command::Resume(id) => self.dispatch(id, true),
             Command::Interrupt(id) => self.interrupt(id),
             Command::RollBack { reason } => {
                 let failed = State::new(self.stack.state.action, Status::Failed);
@@ -403,26 +405,26 @@ impl Work {
 
     /// Sees to an operation: of a nested stack by a request to it, of a pure type at once, of others when what they
     /// are about to do is stored.
-    async fn dispatch(&mut self, id: ResourceId, resumed: bool) -> Result<(), Error> {
-        let Some(row) = self.model.row(id) else { return Ok(()) };
-        let Some(running) = Running::from_value(&row.step) else { return Ok(()) };
+    fn dispatch(&mut self, id: ResourceId, resumed: bool) {
+        let Some(row) = self.model.row(id) else { return };
+        let Some(running) = Running::from_value(&row.step) else { return };
         let kind = self.kind_of(&row.name, &row.implementation);
         let nested = kind.as_ref().map_or(row.implementation == kiln_plan::kind::TEMPLATE, Kind::is_nested);
         if nested {
-            return self.dispatch_nested(id, running, kind).await;
+            self.dispatch_nested(id, &running, kind);
+            return;
         }
         let pure = kind.as_ref().and_then(|kind| kind.entry()).is_some_and(|entry| entry.driver.is_pure());
-        match self.job(id, running, kind, resumed) {
+        match self.job(id, running, kind.as_ref(), resumed) {
             Ok(job) if pure => self.spawn(id, job),
             Ok(_) => self.ready.push((id, resumed)),
             Err(event) => self.inbox.push_back(*event),
         }
-        Ok(())
     }
 
-    fn job(&mut self, id: ResourceId, running: Running, kind: Option<Kind>, resumed: bool) -> Result<Job, Box<Event>> {
+    fn job(&mut self, id: ResourceId, running: Running, kind: Option<&Kind>, resumed: bool) -> Result<Job, Box<Event>> {
         let Some(row) = self.model.row(id) else { return Err(Box::new(self.failed(id, "NotFound", "no such row"))) };
-        let Some((kind, entry)) = kind.as_ref().and_then(|kind| Some((kind, kind.entry()?))) else {
+        let Some((kind, entry)) = kind.and_then(|kind| Some((kind, kind.entry()?))) else {
             let text = format!("The Resource Type ({}) could not be found.", row.resource_type);
             return Err(Box::new(self.failed(id, "EntityNotFound", &text)));
         };
@@ -484,7 +486,7 @@ impl Work {
             let Some(row) = self.model.row(id) else { continue };
             let Some(running) = Running::from_value(&row.step) else { continue };
             let kind = self.kind_of(&row.name, &row.implementation);
-            match self.job(id, running, kind, resumed) {
+            match self.job(id, running, kind.as_ref(), resumed) {
                 Ok(job) => self.spawn(id, job),
                 Err(event) => self.inbox.push_back(*event),
             }
@@ -527,10 +529,12 @@ impl Work {
         }
         if self.stack.generation > self.generation && self.generation > 0 {
             self.again = true;
-        } else if self.settled && self.stack.deleted.is_some() && self.stack.parent.is_none() {
-            if let Some(credentials) = self.stack.credentials {
-                store.delete_credentials(credentials).await?;
-            }
+        } else if self.settled
+            && self.stack.deleted.is_some()
+            && self.stack.parent.is_none()
+            && let Some(credentials) = self.stack.credentials
+        {
+            store.delete_credentials(credentials).await?;
         }
         Ok(())
     }

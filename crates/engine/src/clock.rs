@@ -55,12 +55,12 @@ impl Chance {
 
     /// A random (version 4) UUID.
     pub fn uuid(&self) -> Uuid {
-        uuid::Builder::from_random_bytes(self.with(|rng| rng.random())).into_uuid()
+        uuid::Builder::from_random_bytes(self.with(rand::Rng::random)).into_uuid()
     }
 
     /// A random number.
     pub fn seed(&self) -> u64 {
-        self.with(|rng| rng.random())
+        self.with(rand::Rng::random)
     }
 
     /// A time between half of and the whole of `time`.

@@ -214,10 +214,10 @@ impl Engine {
             match world.store.forget(&retention).await {
                 // A piece at a time, with breath in between, so that nobody waits for it.
                 Ok(rows) if rows > 0 => world.clock.sleep(Duration::from_millis(200)).await,
-                Ok(_) => world.clock.sleep(Duration::from_secs(600)).await,
+                Ok(_) => world.clock.sleep(Duration::from_mins(10)).await,
                 Err(error) => {
                     tracing::warn!(%error, "could not forget old stacks");
-                    world.clock.sleep(Duration::from_secs(60)).await;
+                    world.clock.sleep(Duration::from_mins(1)).await;
                 }
             }
         }

@@ -122,7 +122,7 @@ impl Job {
                 Err(failure) => failure,
             };
             if failure.kind != FailureKind::Unavailable {
-                return self.retry_create(failure).await;
+                return self.retry_create(&failure);
             }
             // Nobody knows whether the call was heard.
             tracing::info!(resource = self.name, attempt, %failure, "create not answered, looking for what it made");
@@ -155,10 +155,10 @@ impl Job {
     }
 
     /// A create that failed: is what it left to be deleted and all tried again?
-    async fn retry_create(&mut self, failure: Failure) -> Event {
+    fn retry_create(&self, failure: &Failure) -> Event {
         let worth = matches!(failure.kind, FailureKind::Conflict | FailureKind::InError);
         if !worth || self.running.attempt >= self.patience.action_retries || self.is_interrupted() {
-            return self.failed(&failure);
+            return self.failed(failure);
         }
         tracing::info!(resource = self.name, attempt = self.running.attempt, %failure, "create failed, trying again");
         // The first failure is the one reported in the end (semantics.md §7.1).
@@ -258,7 +258,7 @@ impl Job {
                     self.back_off(unanswered).await;
                     unanswered += 1;
                 }
-                Err(failure) if self.running.operation == Operation::Create => return self.retry_create(failure).await,
+                Err(failure) if self.running.operation == Operation::Create => return self.retry_create(&failure),
                 Err(failure) => return self.failed(&failure),
             }
         }

@@ -37,12 +37,12 @@ impl Default for Options {
             lease: Duration::from_secs(15),
             poll: Duration::from_secs(1),
             max_stacks: 1_000,
-            action_timeout: Duration::from_secs(3_600),
+            action_timeout: Duration::from_hours(1),
             action_retries: 5,
             call_retries: 6,
             batch: 1_000,
             max_operations: 64,
-            keep_deleted: Duration::from_secs(30 * 24 * 3_600),
+            keep_deleted: Duration::from_hours(720),
             max_events: 1_000,
         }
     }

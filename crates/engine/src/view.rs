@@ -149,7 +149,7 @@ impl View {
         Some(row)
     }
 
-    fn load_boxed<'a>(world: &'a World, id: StackId) -> BoxFuture<'a, Result<Option<Self>, Error>> {
+    fn load_boxed(world: &World, id: StackId) -> BoxFuture<'_, Result<Option<Self>, Error>> {
         Self::load(world, id).boxed()
     }
 
@@ -158,10 +158,8 @@ impl View {
         if row.physical_id.is_none() && !entry.driver.is_pure() {
             return Ok(Map::new());
         }
-        let cloud: Arc<dyn Cloud> = match entry.driver.is_pure() {
-            true => Arc::new(NoCloud),
-            false => self.world.clouds.cloud(&self.root).await?,
-        };
+        let cloud: Arc<dyn Cloud> =
+            if entry.driver.is_pure() { Arc::new(NoCloud) } else { self.world.clouds.cloud(&self.root).await? };
         let facts = facts(row, kind, &stack_facts(&self.stack));
         let cx = Context { cloud: &*cloud, facts: &facts, now: 0.0, seed: 0 };
         entry.driver.attributes(&cx, names).await

@@ -3,7 +3,6 @@
 use kiln_resource::{Action, Operation, Resource, ResourceId, State};
 use kiln_value::{Map, Value};
 
-
 use crate::running::Phase;
 use crate::scene::given;
 use crate::{Blame, Verdict};

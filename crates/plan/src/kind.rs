@@ -54,21 +54,23 @@ impl Kind {
                 }
             })?;
         match found.resolved {
-            Resolved::Template(url) => match files.get(&url) {
-                Some(text) => Provider::new(&url, name, text).map(|p| Self::Template(Arc::new(p))),
-                None => {
+            Resolved::Template(url) => {
+                if let Some(text) = files.get(&url) {
+                    Provider::new(&url, name, text).map(|p| Self::Template(Arc::new(p)))
+                } else {
                     let text = format!("Could not fetch remote template \"{url}\": Invalid URL scheme ");
                     let hint = "send the template's text along in \"files\" under this name";
                     Err(Diagnostic::new("StackValidationFailed", text).at(at).hint(hint))
                 }
-            },
-            Resolved::Type(found) => match types.get(&found) {
-                Some(entry) => Ok(Self::Type(Arc::clone(entry))),
-                None => {
+            }
+            Resolved::Type(found) => {
+                if let Some(entry) = types.get(&found) {
+                    Ok(Self::Type(Arc::clone(entry)))
+                } else {
                     let text = format!("The Resource Type ({name}) could not be found.");
                     Err(Diagnostic::new("StackValidationFailed", text).at(at))
                 }
-            },
+            }
         }
     }
 

@@ -142,7 +142,7 @@ impl Model {
                 if let Some(row) = self.rows.get_mut(&row)
                     && let Some(running) = Running::from_value(&row.step)
                 {
-                    row.step = Running { phase, attempt, token, ..running }.to_value();
+                    row.step = Running { phase, token, attempt, ..running }.to_value();
                     out.extend([Command::Save(row.id), Command::Start(row.id)]);
                 }
             }

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use kiln_resource::translation::{Answers, Lookup};
+use kiln_resource::translation::{Answers, Lookup, Rule, Source, Translation};
 use kiln_resource::{Facts, properties, translation};
 use kiln_template::constraint::CustomConstraints;
 use kiln_template::{Definition, DeletionPolicy};
-use kiln_value::{Diagnostic, Map, Path, Value};
+use kiln_value::{Diagnostic, Map, Path, Segment, Value};
 
 use crate::Catalog;
 use crate::blueprint::{Blueprint, Place, Sources};
@@ -26,6 +26,9 @@ pub struct Rules<'a> {
     /// How deep stacks may be nested (`max_nested_stack_depth`).
     pub max_depth: u32,
 }
+
+/// Properties as far as they are known, and the places where they are not.
+pub type Drafted = (Map, Vec<Path>);
 
 impl Blueprint {
     /// Everything that is wrong, in Heat's order: what Heat would say is the first.
@@ -69,11 +72,17 @@ impl Blueprint {
         let Some(kind) = self.kind(&definition.name) else { return Vec::new() };
         let at = Path::root().key("resources").key(definition.name.as_str());
         let properties_at = at.key("properties");
-        let (data, unknown) = match self.draft_properties(definition, draft) {
+        let (data, mut unknown) = match self.draft_properties(definition, draft) {
             Ok(known) => known,
-            Err(error) => return vec![property_error(&properties_at, error)],
+            Err(error) => return vec![property_error(&properties_at, &error)],
         };
         let resource_type = kind.resource_type();
+        // What stands under a former name is moved to the present one, known or not.
+        let moved: Vec<Path> = unknown
+            .iter()
+            .flat_map(|hole| resource_type.translation.iter().filter_map(|rule| moved(hole, rule)))
+            .collect();
+        unknown.extend(moved);
         let data = match translation::apply(&resource_type.translation, data, rules.answers, &properties_at) {
             Ok(data) => data,
             Err(error) => return vec![error],
@@ -160,27 +169,23 @@ impl Blueprint {
             Err(error) => vec![error],
             Ok(nested) => nested.validate(&Rules { strict: false, ..*rules }),
         };
-        found.into_iter().map(|error| below(error, &prefix, at)).collect()
+        found.iter().map(|error| below(error, &prefix, at)).collect()
     }
 
     /// Properties as far as they are known, and where they are not.
     ///
     /// # Errors
     /// What a function raises, with the path below the properties.
-    pub fn draft_properties(
-        &self,
-        definition: &Definition,
-        draft: &Draft<'_>,
-    ) -> Result<(Map, Vec<Path>), Box<(Path, Diagnostic)>> {
+    pub fn draft_properties(&self, definition: &Definition, draft: &Draft<'_>) -> Result<Drafted, Diagnostic> {
         let Some(entries) = definition.properties.entries() else {
-            let partial = definition.properties.partial(draft).map_err(|error| Box::new((Path::root(), error)))?;
+            let partial = definition.properties.partial(draft).map_err(|error| error.at(Path::root()))?;
             let map = partial.value.and_then(|value| value.as_map().cloned()).unwrap_or_default();
             return Ok((map, partial.unknown));
         };
         let (mut data, mut unknown) = (Map::new(), Vec::new());
         for (name, expr) in entries {
             let at = Path::root().key(name);
-            let partial = expr.partial(draft).map_err(|error| Box::new((at.clone(), error)))?;
+            let partial = expr.partial(draft).map_err(|error| error.at(at.clone()))?;
             if let Some(value) = partial.value {
                 data.insert(name.to_owned(), value);
             }
@@ -230,8 +235,27 @@ impl Blueprint {
     }
 }
 
+/// Where a translation rule puts the value at a place below the properties, if it moves it.
+fn moved(hole: &Path, rule: &Translation) -> Option<Path> {
+    let Rule::Replace(Source::Sibling(from)) = &rule.rule else { return None };
+    let ([former], (present, parents)) = (from.as_slice(), rule.path.split_last()?) else { return None };
+    let mut names = parents.iter().chain([former]).peekable();
+    let mut path = hole.clone();
+    for segment in &mut path.0 {
+        let Segment::Key(key) = segment else { continue };
+        if names.next()? != key {
+            return None;
+        }
+        if names.peek().is_none() {
+            key.clone_from(present);
+            return Some(path);
+        }
+    }
+    None
+}
+
 /// An error of a nested stack as the root shows it: `<class>: resources.n<nested.yaml>.resources.m: <text>`.
-fn below(error: Diagnostic, prefix: &str, at: &Path) -> Diagnostic {
+fn below(error: &Diagnostic, prefix: &str, at: &Path) -> Diagnostic {
     let (class, text) = match nested_parts(&error.message) {
         Some((class, rest)) => (class.to_owned(), format!("{prefix}.{rest}")),
         None => (error.class.to_string(), format!("{prefix}: {}", error.message)),
@@ -257,10 +281,10 @@ fn name_error(name: &str) -> Option<Diagnostic> {
     })
 }
 
-fn property_error(at: &Path, error: Box<(Path, Diagnostic)>) -> Diagnostic {
-    let (below, error) = *error;
+/// `error` stands at the property's place below the properties.
+fn property_error(at: &Path, error: &Diagnostic) -> Diagnostic {
     let mut path = at.clone();
-    path.0.extend(below.0);
+    path.0.extend(error.path.0.iter().cloned());
     let text = format!("Property error: {path}: {}", error.message);
     Diagnostic::new("StackValidationFailed", text).at(path)
 }
@@ -303,4 +327,28 @@ fn facade_error(definition: &Definition, provider: &Provider, catalog: &Catalog)
 fn fits(wanted: kiln_template::constraint::DataType, given: kiln_template::constraint::DataType) -> bool {
     use kiln_template::constraint::DataType;
     wanted == given || (wanted == DataType::Integer && given == DataType::Number) || wanted == DataType::Any
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(path: &[&str], from: &str) -> Translation {
+        Translation {
+            path: path.iter().map(|name| (*name).to_owned()).collect(),
+            rule: Rule::Replace(Source::Sibling(vec![from.to_owned()])),
+            when: None,
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_moves_with_its_property() {
+        let hole = Path::root().key("network_id");
+        assert_eq!(moved(&hole, &rule(&["network"], "network_id")), Some(Path::root().key("network")));
+        assert_eq!(moved(&hole, &rule(&["subnet"], "subnet_id")), None);
+        let hole = Path::root().key("networks").index(1).key("uuid");
+        let wanted = Path::root().key("networks").index(1).key("network");
+        assert_eq!(moved(&hole, &rule(&["networks", "network"], "uuid")), Some(wanted));
+        assert_eq!(moved(&hole, &rule(&["network"], "uuid")), None);
+    }
 }

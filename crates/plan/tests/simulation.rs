@@ -61,7 +61,7 @@ impl World {
     }
 
     fn index(name: &str) -> usize {
-        name[1..].parse().unwrap()
+        name[1..].parse().expect("a sound world")
     }
 
     fn fresh(&mut self) -> ResourceId {
@@ -139,21 +139,23 @@ impl World {
 
     /// One operation ends, well or badly.
     fn step(&mut self, model: &mut Model) -> Option<(Action, Status)> {
-        let which = usize::try_from(self.draw(self.queue.len() as u64)).unwrap();
+        let which = usize::try_from(self.draw(self.queue.len() as u64)).expect("a sound world");
         let id = self.queue.swap_remove(which);
         let row = self.stored[&id].clone();
         let running = Running::from_value(&row.step).expect("a started row has a stored step");
         let fails = self.draw(100) < self.failures;
         match running.operation {
             // A failed create may leave an object or not.
-            Operation::Create if !fails || self.draw(2) == 0 => {
+            Operation::Create
+                if (!fails || self.draw(2) == 0)
                 // Found again after a crash, it is not made twice.
-                if self.made.insert(id) {
-                    self.objects.insert(id, row.definition.get("version").and_then(Value::as_i64).unwrap());
-                }
+                && self.made.insert(id) =>
+            {
+                self.objects.insert(id, row.definition.get("version").and_then(Value::as_i64).expect("a sound world"));
             }
             Operation::Update { .. } if !fails => {
-                self.objects.insert(id, running.definition.get("version").and_then(Value::as_i64).unwrap());
+                self.objects
+                    .insert(id, running.definition.get("version").and_then(Value::as_i64).expect("a sound world"));
             }
             Operation::Delete if !fails => {
                 for other in self.stored.values().filter(|other| other.requires.contains(&id)) {
@@ -199,7 +201,7 @@ proptest! {
         let mut model = Model::new([]);
         for (n, template) in templates.into_iter().enumerate() {
             world.template = template;
-            let generation = i64::try_from(n).unwrap() + 1;
+            let generation = i64::try_from(n).expect("a sound world") + 1;
             let action = if n == 0 { Action::Create } else { Action::Update };
             let mut end = world.request(&mut model, action, generation);
             let mut left = cuts[n];

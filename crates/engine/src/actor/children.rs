@@ -2,7 +2,7 @@
 
 use kiln_plan::{Blame, Event, Inside, Kind, Outcome, Phase, Running, Sources, facts};
 use kiln_resource::{Action, Failure, Operation, ResourceId, Status};
-use kiln_store::{Error, NewStack, Parent, Request, StackId, Summary};
+use kiln_store::{NewStack, Parent, Request, StackId, Summary};
 use kiln_value::{Map, Value};
 
 use super::{Reply, Work, stack_facts};
@@ -11,30 +11,25 @@ use crate::{judge, load};
 
 impl Work {
     /// An operation on a nested stack is a request to it, stored together with the resource's row.
-    pub(super) async fn dispatch_nested(
-        &mut self,
-        id: ResourceId,
-        running: Running,
-        kind: Option<Kind>,
-    ) -> Result<(), Error> {
-        let Some(row) = self.model.row(id) else { return Ok(()) };
+    pub(super) fn dispatch_nested(&mut self, id: ResourceId, running: &Running, kind: Option<Kind>) {
+        let Some(row) = self.model.row(id) else { return };
         let child: Option<StackId> = row.physical_id.as_deref().and_then(|id| id.parse().ok());
         if let (Phase::Wait(_), Some(child)) = (&running.phase, child) {
             self.children.insert(child, id);
             // It may have ended before this engine took over.
             self.actor.wake.notify_one();
-            return Ok(());
+            return;
         }
         match (&running.operation, child) {
             (Operation::Delete, child) if child.is_none() || is_retained(row) => {
                 self.inbox.push_back(finished(id, Outcome::Done(None)));
             }
-            (Operation::Create, _) | (Operation::Update { .. }, None) => self.make_child(id, &running, kind),
-            (Operation::Update { .. }, Some(child)) => match self.nested_sources(id, &running, kind) {
+            (Operation::Create, _) | (Operation::Update { .. }, None) => self.make_child(id, running, kind),
+            (Operation::Update { .. }, Some(child)) => match self.nested_sources(id, running, kind) {
                 Ok((sources, data)) => {
                     let mut request = Request::new(Action::Update, self.actor.world.clock.now());
                     request.desired = Some(load::texts(&sources));
-                    self.ask_child(id, child, request, data, &running);
+                    self.ask_child(id, child, request, data, running);
                 }
                 Err(failure) => self.inbox.push_back(self.failed(id, &failure.class, &failure.message)),
             },
@@ -46,11 +41,10 @@ impl Work {
                     _ => Action::Check,
                 };
                 let request = Request::new(action, self.actor.world.clock.now());
-                self.ask_child(id, child, request, Map::new(), &running);
+                self.ask_child(id, child, request, Map::new(), running);
             }
             (_, None) => self.inbox.push_back(finished(id, Outcome::Done(None))),
         }
-        Ok(())
     }
 
     fn make_child(&mut self, id: ResourceId, running: &Running, kind: Option<Kind>) {
