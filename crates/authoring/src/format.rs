@@ -32,8 +32,13 @@ pub fn format(text: &str) -> Result<String, FormatError> {
     if text.trim_start().starts_with(['{', '[']) {
         return Err(FormatError::Json);
     }
-    let mut layout =
-        Layout { text, lines: Lines::new(text), starts: BTreeMap::new(), owned: BTreeMap::new(), gaps: Vec::new() };
+    let mut layout = Layout {
+        text,
+        lines: Lines::new(text),
+        starts: BTreeMap::new(),
+        owned: BTreeMap::new(),
+        gaps: BTreeMap::new(),
+    };
     layout.node(&document.value, &document.spans, 0)?;
     let sections = top_level(&document.value, &document.spans);
     let mut formatted = layout.written(&sections);
@@ -68,8 +73,8 @@ struct Layout<'t> {
     starts: BTreeMap<u32, usize>,
     /// Lines that move with the key they belong to: by how much.
     owned: BTreeMap<u32, i64>,
-    /// Places that shall be something else: `:  ` one colon and one blank.
-    gaps: Vec<(Span, &'static str)>,
+    /// By lines, places that shall be something else: `:  ` one colon and one blank.
+    gaps: BTreeMap<u32, Vec<(Span, &'static str)>>,
 }
 
 impl Layout<'_> {
@@ -104,7 +109,7 @@ impl Layout<'_> {
             && between.trim() == ":"
             && between.ends_with(' ')
         {
-            self.gaps.push((gap, ": "));
+            self.gap(gap, ": ");
         }
         let old = usize::try_from(key.start.column).unwrap_or(usize::MAX).saturating_sub(1);
         if self.is_block(value, child) {
@@ -129,7 +134,7 @@ impl Layout<'_> {
         if child.value.start < child.value.end {
             let dash = u32::try_from(old + 1).unwrap_or(u32::MAX);
             let start = kiln_value::Position { line: child.value.start.line, column: dash };
-            self.gaps.push((Span { start, end: child.value.start }, "- "));
+            self.gap(Span { start, end: child.value.start }, "- ");
         }
         if self.is_block(value, child) {
             return self.node(value, child, column + 2);
@@ -157,6 +162,10 @@ impl Layout<'_> {
         let is_collection = matches!(value, Value::Map(_) | Value::List(_)) && !spans.children.is_empty();
         let first = self.slice(spans.value).chars().next();
         is_collection && !first.is_some_and(|c| matches!(c, '{' | '[' | '*' | '&' | '!'))
+    }
+
+    fn gap(&mut self, span: Span, text: &'static str) {
+        self.gaps.entry(span.start.line).or_default().push((span, text));
     }
 
     /// The lines below `line` that a text or a flow collection takes.
@@ -219,7 +228,7 @@ impl Layout<'_> {
 
     /// A line with one blank behind its colons and dashes.
     fn with_gaps(&self, line: u32, old: &str) -> String {
-        let mut gaps: Vec<_> = self.gaps.iter().filter(|(span, _)| span.start.line == line).collect();
+        let mut gaps: Vec<_> = self.gaps.get(&line).into_iter().flatten().collect();
         gaps.sort_by_key(|(span, _)| span.start);
         let column = |n: u32| usize::try_from(n).unwrap_or(usize::MAX).saturating_sub(1);
         let mut new = String::with_capacity(old.len());

@@ -13,8 +13,8 @@ use std::fmt;
 use kiln_plan::Catalog;
 use kiln_value::{Path, Span};
 
+use crate::Page;
 use crate::mention::{Mention, mentions};
-use crate::{Page, lint};
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,7 +59,7 @@ macro_rules! rules {
         &[$(Rule {
             name: $name,
             severity: Severity::$severity,
-            default: lint::$default,
+            default: $default,
             summary: $summary,
             check: $check,
         },)*]

@@ -148,3 +148,24 @@ pub(super) fn undescribed(subject: &Subject, findings: &mut Findings) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn yaql_of_one_step_has_a_function() {
+        let advised = |expression: &str| of_yaql(&kiln_value::value!({"expression": expression})).map(|(name, _)| name);
+        assert_eq!(advised("$.data.a.mergeWith($.data.b)"), Some("map_merge"));
+        assert_eq!(advised("$.data.list.distinct()"), Some("list_concat_unique"));
+        assert_eq!(advised("$.data.list.where($ != '').join(',')"), None);
+        assert_eq!(since("list_concat_unique"), Some(Release::Hot20170901));
+    }
+
+    #[test]
+    fn an_else_that_is_null_can_be_left_out() {
+        assert!(of_if(&kiln_value::value!(["c", 1, null])).is_some());
+        assert!(of_if(&kiln_value::value!(["c", 1, 2])).is_none());
+        assert_eq!(since("if"), Some(NEWEST));
+    }
+}

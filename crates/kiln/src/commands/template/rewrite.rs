@@ -97,8 +97,8 @@ impl UpgradeArgs {
             for note in &notes {
                 anstream::eprintln!("{}", told(note));
             }
-            let alike = format!("both resolve alike with {} sets of parameters", proof.bindings);
-            anstream::eprintln!("{}: {alike}", text.name);
+            let sets = if proof.bindings == 1 { "set" } else { "sets" };
+            anstream::eprintln!("{}: both resolve alike with {} {sets} of parameters", text.name, proof.bindings);
         }
         if self.in_place { text.write(&upgraded) } else { Ok(()) }
     }
