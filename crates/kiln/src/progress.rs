@@ -1,6 +1,6 @@
 //! Watching a stack while something is done to it.
 //!
-//! [`follow`] asks the service for news and keeps a [`Tree`]; a [`Screen`] shows it: a live tree on a terminal, lines
+//! [`follow()`] asks the service for news and keeps a [`tree::Tree`]; a [`Screen`] shows it: a live tree on a terminal, lines
 //! elsewhere, JSON lines for machines. All of it goes to standard error; standard output is for results.
 
 mod draw;

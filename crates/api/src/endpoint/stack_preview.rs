@@ -76,7 +76,7 @@ fn resources(
     let mut shown = Vec::new();
     for definition in blueprint.definitions().values() {
         let Some(kind) = blueprint.kind(&definition.name) else { continue };
-        let (given, _) = blueprint.draft_properties(definition, &draft).map_err(|error| ApiError::from(error.1))?;
+        let (given, _) = blueprint.draft_properties(definition, &draft).map_err(ApiError::from)?;
         let schema = &kind.resource_type().properties;
         let properties = properties::resolve(schema, &given).unwrap_or(given);
         if let Kind::Template(provider) = kind {

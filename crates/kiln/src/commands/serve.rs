@@ -48,10 +48,10 @@ pub(crate) struct ServeArgs {
     /// Configuration.
     #[command(flatten)]
     config: ConfigArgs,
-    /// Address to listen on [default: [heat_api] bind_host, 0.0.0.0]
+    /// Address to listen on (option bind_host of section heat_api; 0.0.0.0)
     #[arg(long, value_name = "ADDRESS")]
     bind_host: Option<IpAddr>,
-    /// Port to listen on [default: [heat_api] bind_port, 8004]
+    /// Port to listen on (option bind_port of section heat_api; 8004)
     #[arg(long, value_name = "PORT")]
     bind_port: Option<u16>,
 }
