@@ -137,11 +137,11 @@ fn a_test_resource_is_replaced_only_for_its_value() {
 }
 
 #[tokio::test]
-async fn a_value_has_its_type() {
+async fn a_value_is_checked_and_given_back_as_it_is() {
     let mut bench = Bench::new("OS::Heat::Value", &value!({"type": "number", "value": "5.5"}));
     bench.run(Operation::Create).await.unwrap();
     assert_eq!(bench.driver.reference(&bench.facts), "stack-r-abc".into());
-    assert_eq!(bench.attribute("value").await, 5.5.into());
+    assert_eq!(bench.attribute("value").await, "5.5".into());
     bench.give(&value!({"type": "comma_delimited_list", "value": "a,b"}));
     let error = bench.driver.validate(&bench.facts).unwrap_err();
     assert_eq!(error.message, "Property error: resources.r.properties.value: \"'a,b'\" is not a list");
