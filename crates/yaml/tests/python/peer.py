@@ -32,8 +32,17 @@ def match_end(pattern, text):
     return found and len(text[: found.end()].encode())
 
 
+def load(text):
+    try:
+        return yaml.load(text, Loader=Loader)
+    except yaml.YAMLError:
+        # As Heat does: the loader in Python shows the place.
+        yaml.load(text, Loader=yaml.SafeLoader)
+        raise
+
+
 OPERATIONS = {
-    "yaml": lambda text: repr(plain(yaml.load(text, Loader=Loader))),
+    "yaml": lambda text: repr(plain(load(text))),
     "json": lambda text: repr(plain(json.loads(text))),
     "repr": lambda text: repr(json.loads(text)),
     "dumps": lambda text: json.dumps(json.loads(text)),

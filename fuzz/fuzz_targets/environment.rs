@@ -1,0 +1,59 @@
+//! Any text is an environment or is refused; environments are merged, stored, inherited and asked for types.
+#![no_main]
+
+use std::sync::LazyLock;
+
+use kiln_template::environment::{self, Environment, Globals};
+use kiln_template::{Files, Template, source};
+use kiln_value::{Diagnostic, Map, Value};
+use libfuzzer_sys::fuzz_target;
+
+/// Divides the files that are merged, in this order.
+const NEXT_FILE: &str = "\n=====\n";
+
+static TEMPLATE: LazyLock<Template> = LazyLock::new(|| {
+    let text = "\
+heat_template_version: 2021-04-16
+parameters:
+  s: {type: string}
+  n: {type: number}
+  l: {type: comma_delimited_list}
+  j: {type: json}
+  b: {type: boolean}
+";
+    let document = source::parse(text, source::ROOT, source::MAX_TEMPLATE_SIZE).expect("a template");
+    Template::from_value(document.value).expect("a version")
+});
+
+fn read(input: &str) -> Result<(), Diagnostic> {
+    let texts = input.split(NEXT_FILE).enumerate();
+    let files = Files(texts.map(|(i, text)| (format!("file{i}"), text.to_owned())).collect());
+    let names: Vec<String> = files.0.keys().cloned().collect();
+
+    let first = files.get("file0").unwrap_or_default();
+    let mut sections = environment::from_request(Some(&Value::from(first)), &Map::new())?;
+    environment::merge(names.get(1..).unwrap_or_default(), &files, &mut sections, &TEMPLATE)?;
+    let mut environment = Environment::from_sections(&sections)?;
+
+    let globals = Globals::new(["OS::Nova::Server".to_owned()]).with_default_aliases();
+    for name in ["a", "OS::Nova::Server", "AWS::EC2::Instance", "a.yaml"] {
+        _ = environment.resolve(&globals, name, Some("server"));
+    }
+    for hook in environment::HOOKS {
+        environment.registry.has_hook("server", hook);
+    }
+    drop((environment.registry.restricted_actions("server"), environment.child(None, Some("a.yaml"), Some("group"))));
+    drop(TEMPLATE.parameters(None, &environment.parameters, &environment.parameter_defaults)?);
+
+    // What is stored is read again and stored alike.
+    let stored = environment.to_stored();
+    let again = stored.as_map().map(Environment::from_sections).transpose()?;
+    assert_eq!(again.map(|again| format!("{:?}", again.to_stored())), Some(format!("{stored:?}")));
+    Ok(())
+}
+
+fuzz_target!(|input: &str| {
+    if let Err(error) = read(input) {
+        assert!(!error.class.is_empty(), "{error:?}");
+    }
+});
