@@ -7,7 +7,7 @@ use sea_orm::sqlx::Executor as _;
 use sea_orm::sqlx::sqlite::{SqliteJournalMode, SqliteSynchronous};
 use sea_orm::{ConnectOptions, Database, DatabaseConnection};
 
-use super::retry::Fault;
+use super::retry::retry;
 use crate::Error;
 
 /// How to open a [`super::SqlStore`].
@@ -49,7 +49,12 @@ impl Options {
         let url = self.native_url();
         let connect = |connections: u32, read_only: bool| {
             let options = self.pool(&url, connections, read_only);
-            async { Database::connect(options).await.map_err(|error| Error::from(Fault::from(error))) }
+            // Two processes that open a new file at the same time both want to make it a WAL: SQLite does not let the
+            // second wait for that, as it does for anything else.
+            retry(move || {
+                let options = options.clone();
+                async { Ok(Database::connect(options).await?) }
+            })
         };
         if !url.starts_with("sqlite:") {
             let pool = connect(self.max_connections.max(2), false).await?;
