@@ -10,6 +10,9 @@ use std::fmt::Write as _;
 /// The group of options above the first section.
 pub(crate) const DEFAULT: &str = "DEFAULT";
 
+/// References that are replaced in one value: options that name each other several times would grow without end.
+const MOST_REPLACEMENTS: u32 = 1000;
+
 /// What is wrong in a line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}: {text:?}")]
@@ -89,7 +92,8 @@ impl Ini {
     /// The last value of an option, with references to other options replaced.
     pub(crate) fn get(&self, group: &str, key: &str) -> Option<String> {
         let raw = self.all(group, key).last()?;
-        Some(self.substitute(raw, group, 0))
+        let mut left = MOST_REPLACEMENTS;
+        Some(self.substitute(raw, group, 0, &mut left))
     }
 
     /// All values of an option that is repeated, as they stand.
@@ -102,8 +106,8 @@ impl Ini {
         self.groups.iter().flat_map(|(group, options)| options.keys().map(move |key| (group.as_str(), key.as_str())))
     }
 
-    /// Replaces `$name`; a name that is no option stays as it is.
-    fn substitute(&self, text: &str, group: &str, depth: u8) -> String {
+    /// Replaces `$name`; a name that is no option stays as it is, and so do those that are `left` over.
+    fn substitute(&self, text: &str, group: &str, depth: u8, left: &mut u32) -> String {
         const DEEPEST: u8 = 16;
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
@@ -130,7 +134,10 @@ impl Ini {
             let (from_group, key) = name.split_once('.').unwrap_or((group, name));
             let found = [from_group, DEFAULT].into_iter().find_map(|g| Some((g, self.all(g, key).last()?)));
             match found {
-                Some((g, value)) if depth < DEEPEST => out.push_str(&self.substitute(value, g, depth + 1)),
+                Some((g, value)) if depth < DEEPEST && *left > 0 => {
+                    *left -= 1;
+                    out.push_str(&self.substitute(value, g, depth + 1, left));
+                }
                 _ => _ = write!(out, "${name}"),
             }
             rest = after;
@@ -204,6 +211,13 @@ mod tests {
         assert_eq!(ini.get(DEFAULT, "pw").unwrap(), "a$b$c");
         assert_eq!(ini.get("database", "unknown").unwrap(), "$nothing and 5$");
         assert_eq!(ini.get("database", "loop").unwrap(), "$loop");
+    }
+
+    #[test]
+    fn references_to_references_end() {
+        let options: String = (0..20).map(|i| format!("o{i} = {}\n", format!("$o{}", i + 1).repeat(50))).collect();
+        let value = read(&format!("[DEFAULT]\n{options}o20 = x\n")).get(DEFAULT, "o0").unwrap();
+        assert!(value.len() < 1_000_000, "{}", value.len());
     }
 
     #[test]

@@ -5,13 +5,15 @@ use std::collections::HashMap;
 use libyaml_safer::{Event, EventData, Mark, Parser, ScalarStyle};
 
 use crate::node::{Content, Extent, Link, Node, NodeId, Tag, Tree};
-use crate::{Error, MAX_DEPTH, scalar};
+use crate::{Error, MAX_DEPTH, scalar, tagged};
 
 /// Reads the one document of a text.
 pub(crate) fn compose(text: &str) -> Result<Tree, Error> {
     if let Some((offset, c)) = text.chars().enumerate().find(|(_, c)| !is_allowed(*c)) {
         return Err(Error::character(c, offset));
     }
+    let apart = tagged::set_apart(text);
+    let text = apart.as_deref().unwrap_or(text);
     let ended = EndedText::new(text);
     let mut input = ended.text.as_bytes();
     let mut parser = Parser::new();

@@ -91,6 +91,9 @@ fn in_pyyamls_words(problem: &str, text: &str, mark: Mark) -> String {
         "mapping keys are not allowed in this context" => "mapping keys are not allowed here".to_owned(),
         "block sequence entries are not allowed in this context" => "sequence entries are not allowed here".to_owned(),
         "found character that cannot start any token" => format!("found character {char} that cannot start any token"),
+        "did not find expected alphabetic or numeric character" if !char.is_empty() => {
+            format!("expected alphabetic or numeric character, but found {char}")
+        }
         "did not find expected ',' or ']'" => format!("expected ',' or ']', but got '{found}'"),
         "did not find expected ',' or '}'" => format!("expected ',' or '}}', but got '{found}'"),
         "did not find expected <document start>" => format!("expected '<document start>', but found '{found}'"),

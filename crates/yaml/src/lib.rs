@@ -15,6 +15,7 @@ mod error;
 pub mod json;
 mod node;
 mod scalar;
+mod tagged;
 #[cfg(test)]
 mod tests;
 

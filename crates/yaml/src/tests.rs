@@ -130,3 +130,18 @@ fn lines_may_end_in_two_characters() {
         "mapping values are not allowed here\n  in \"<unicode string>\", line 3, column 5:\n    b: c: d\n        ^";
     assert_eq!(refused("a: 1\r\n\r\nb: c: d\r\n"), wanted);
 }
+
+#[test]
+fn a_comma_may_follow_a_tag() {
+    let read = |text: &str| parse(text).unwrap().value;
+    assert_eq!(read("[!!str, a]"), value!(["", "a"]));
+    assert_eq!(
+        read("{!!null, é: !<tag:yaml.org,2002:str>, b: !!str , c: 1}"),
+        value!({"null": null, "é": "", "b": "", "c": 1})
+    );
+    assert_eq!(read("\u{feff}é: 'it''s!, x'\nb: [!!str, \"!a,\"] # !c,\nd: x !e, f\n"), {
+        value!({"é": "it's!, x", "b": ["", "!a,"], "d": "x !e, f"})
+    });
+    refused("{!own,}");
+    refused("a: !!str, b");
+}

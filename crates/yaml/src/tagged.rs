@@ -1,0 +1,60 @@
+//! Tags with a comma right behind them, as in `[!!str, a]`.
+
+use std::collections::HashSet;
+
+use libyaml_safer::{Scanner, TokenData};
+
+/// A text with a blank before the comma of each such tag; `None` for a text without any. The comma is sound for libyaml
+/// and lets its translation panic (libyaml-safer 0.3). What follows on the line is shown a column further.
+pub(crate) fn set_apart(text: &str) -> Option<String> {
+    // The scanner does not count a byte order mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let commas = commas(text);
+    if commas.is_empty() {
+        return None;
+    }
+    // With a blank at every place that looks like it, the scanner tells which of them are tags and not parts of texts.
+    let tags = ends_of_tags(&with_blanks(text, commas.iter().copied()));
+    let of_tags: Vec<usize> = commas
+        .into_iter()
+        .enumerate()
+        .filter(|(blanks, comma)| tags.contains(&(comma + blanks)))
+        .map(|(_, comma)| comma)
+        .collect();
+    (!of_tags.is_empty()).then(|| with_blanks(text, of_tags.into_iter()))
+}
+
+/// The places in bytes of all commas that could be behind a tag: `!word,` and `!<word>,`.
+fn commas(text: &str) -> Vec<usize> {
+    let is_of_tag = |c: char| c.is_ascii_alphanumeric() || "-_;/?:@&=+$.%!~*'()".contains(c);
+    let follows_tag = |comma: &usize| {
+        let before = text.get(..*comma).unwrap_or_default();
+        let head = before.trim_end_matches(is_of_tag);
+        let word = before.get(head.len()..).unwrap_or_default();
+        before.ends_with('>') || (word.contains('!') && !head.ends_with('<'))
+    };
+    text.match_indices(',').map(|(at, _)| at).filter(follows_tag).collect()
+}
+
+fn with_blanks(text: &str, places: impl Iterator<Item = usize>) -> String {
+    let mut spaced = String::with_capacity(text.len() + 16);
+    let mut from = 0;
+    for place in places {
+        spaced.push_str(text.get(from..place).unwrap_or_default());
+        spaced.push(' ');
+        from = place;
+    }
+    spaced.push_str(text.get(from..).unwrap_or_default());
+    spaced
+}
+
+/// Where tags end, in bytes, up to the first place that the scanner refuses.
+fn ends_of_tags(text: &str) -> HashSet<usize> {
+    // At the end of a block scalar the scanner needs a line break.
+    let ended = format!("{text}\n");
+    let mut input = ended.as_bytes();
+    let mut scanner = Scanner::new();
+    scanner.set_input_string(&mut input);
+    let tags = scanner.map_while(Result::ok).filter(|token| matches!(token.data, TokenData::Tag { .. }));
+    tags.filter_map(|tag| usize::try_from(tag.end_mark.index).ok()).collect()
+}
