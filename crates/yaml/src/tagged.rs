@@ -14,13 +14,11 @@ pub(crate) fn set_apart(text: &str) -> Option<String> {
         return None;
     }
     // With a blank at every place that looks like it, the scanner tells which of them are tags and not parts of texts.
-    let tags = ends_of_tags(&with_blanks(text, commas.iter().copied()));
-    let of_tags: Vec<usize> = commas
-        .into_iter()
-        .enumerate()
-        .filter(|(blanks, comma)| tags.contains(&(comma + blanks)))
-        .map(|(_, comma)| comma)
-        .collect();
+    // A text that it refuses will be refused whatever its commas are.
+    let spaced = with_blanks(text, commas.iter().copied());
+    let Some(tags) = ends_of_tags(&spaced) else { return Some(spaced) };
+    let is_tag = |(blanks, comma): &(usize, usize)| tags.contains(&(comma + blanks));
+    let of_tags: Vec<usize> = commas.into_iter().enumerate().filter(is_tag).map(|(_, comma)| comma).collect();
     (!of_tags.is_empty()).then(|| with_blanks(text, of_tags.into_iter()))
 }
 
@@ -48,13 +46,19 @@ fn with_blanks(text: &str, places: impl Iterator<Item = usize>) -> String {
     spaced
 }
 
-/// Where tags end, in bytes, up to the first place that the scanner refuses.
-fn ends_of_tags(text: &str) -> HashSet<usize> {
+/// Where tags end, in bytes; `None` for a text that the scanner refuses.
+fn ends_of_tags(text: &str) -> Option<HashSet<usize>> {
     // At the end of a block scalar the scanner needs a line break.
     let ended = format!("{text}\n");
     let mut input = ended.as_bytes();
     let mut scanner = Scanner::new();
     scanner.set_input_string(&mut input);
-    let tags = scanner.map_while(Result::ok).filter(|token| matches!(token.data, TokenData::Tag { .. }));
-    tags.filter_map(|tag| usize::try_from(tag.end_mark.index).ok()).collect()
+    let mut ends = HashSet::new();
+    for token in scanner {
+        let token = token.ok()?;
+        if matches!(token.data, TokenData::Tag { .. }) {
+            ends.insert(usize::try_from(token.end_mark.index).ok()?);
+        }
+    }
+    Some(ends)
 }

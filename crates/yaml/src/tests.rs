@@ -143,5 +143,7 @@ fn a_comma_may_follow_a_tag() {
         value!({"é": "it's!, x", "b": ["", "!a,"], "d": "x !e, f"})
     });
     refused("{!own,}");
+    refused("{a: [!!str, b], c: \"\\q\"}");
+    refused("[!!str, a \"\\ud83d\"");
     refused("a: !!str, b");
 }
