@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use libyaml_safer::{Event, EventData, Mark, Parser, ScalarStyle};
+use libyaml_safer::{Event, EventData, Parser, ScalarStyle};
 
+use crate::mark::Mark;
 use crate::node::{Content, Extent, Link, Node, NodeId, Tag, Tree};
 use crate::{Error, MAX_DEPTH, scalar, tagged};
 
@@ -36,7 +37,7 @@ const BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 struct EndedText {
     text: String,
     /// The number of the last line from 0, if a line break was added to it; else there is nothing to mend.
-    last_line: Option<u64>,
+    last_line: Option<u32>,
     last_line_is_blank: bool,
 }
 
@@ -49,7 +50,7 @@ impl EndedText {
         let last_line = text.rsplit(BREAKS).next().unwrap_or_default();
         Self {
             text: format!("{text}\n"),
-            last_line: u64::try_from(breaks).ok(),
+            last_line: u32::try_from(breaks).ok(),
             last_line_is_blank: last_line.chars().all(|c| c == ' '),
         }
     }
@@ -91,7 +92,7 @@ impl Composer<'_, '_> {
             return Ok(());
         }
         let first = self.next()?;
-        let began = first.start_mark;
+        let began = first.start_mark.into();
         self.tree.root = Some(self.node(first, 0)?);
         self.next()?;
         let after = self.next()?;
@@ -99,11 +100,11 @@ impl Composer<'_, '_> {
             return Ok(());
         }
         let context = Some(("expected a single document in the stream", began));
-        Err(Error::in_context(self.text, context, "but found another document", after.start_mark))
+        Err(Error::in_context(self.text, context, "but found another document", after.start_mark.into()))
     }
 
     fn node(&mut self, event: Event, depth: usize) -> Result<Link, Error> {
-        let (start, end) = (event.start_mark, event.end_mark);
+        let (start, end) = (Mark::from(event.start_mark), Mark::from(event.end_mark));
         if depth > MAX_DEPTH {
             return Err(Error::at(self.text, format!("nested deeper than {MAX_DEPTH} levels"), start));
         }
@@ -168,7 +169,8 @@ impl Composer<'_, '_> {
         loop {
             let event = self.next()?;
             if matches!(event.data, EventData::SequenceEnd) {
-                return Ok((Content::Sequence(items), event.end_mark));
+                items.shrink_to_fit();
+                return Ok((Content::Sequence(items), event.end_mark.into()));
             }
             items.push(self.node(event, depth + 1)?);
         }
@@ -179,7 +181,8 @@ impl Composer<'_, '_> {
         loop {
             let event = self.next()?;
             if matches!(event.data, EventData::MappingEnd) {
-                return Ok((Content::Mapping(entries), event.end_mark));
+                entries.shrink_to_fit();
+                return Ok((Content::Mapping(entries), event.end_mark.into()));
             }
             let key = self.node(event, depth + 1)?;
             let event = self.next()?;

@@ -1,8 +1,8 @@
 //! From nodes to values, as PyYAML's safe constructor with Heat's changes.
 
 use kiln_value::{Map, Span, Spans, Value, text};
-use libyaml_safer::Mark;
 
+use crate::mark::Mark;
 use crate::node::{Content, Extent, Link, Node, NodeId, Tag, Tree};
 use crate::{Document, Error, MAX_DEPTH, scalar};
 

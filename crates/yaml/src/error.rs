@@ -3,7 +3,8 @@
 use std::fmt;
 
 use kiln_value::Position;
-use libyaml_safer::Mark;
+
+use crate::mark::Mark;
 
 /// Why a text is no YAML.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,12 +54,12 @@ impl Error {
         message.push_str(problem);
         message.push('\n');
         message.push_str(&place(text, mark));
-        Self { kind: ErrorKind::Syntax, message, position: Some(position(mark)) }
+        Self { kind: ErrorKind::Syntax, message, position: Some(mark.into()) }
     }
 
     /// A value that is not of its type.
     pub(crate) fn value(message: impl Into<String>, mark: Mark) -> Self {
-        Self { kind: ErrorKind::Value, message: message.into(), position: Some(position(mark)) }
+        Self { kind: ErrorKind::Value, message: message.into(), position: Some(mark.into()) }
     }
 
     /// A character that no YAML text may hold.
@@ -73,8 +74,8 @@ impl Error {
 
     /// What the scanner or parser found.
     pub(crate) fn of_parser(text: &str, error: &libyaml_safer::Error) -> Self {
-        let context = error.context().zip(error.context_mark());
-        match error.problem_mark() {
+        let context = error.context().zip(error.context_mark().map(Mark::from));
+        match error.problem_mark().map(Mark::from) {
             Some(mark) => Self::in_context(text, context, &in_pyyamls_words(error.problem(), text, mark), mark),
             None => Self { kind: ErrorKind::Syntax, message: error.to_string(), position: None },
         }
@@ -142,12 +143,6 @@ fn line_of(text: &str, mark: Mark) -> &str {
     line.trim_end_matches(is_break)
 }
 
-/// A mark as people count.
-pub(crate) fn position(mark: Mark) -> Position {
-    let from_one = |n: u64| u32::try_from(n).unwrap_or(u32::MAX).saturating_add(1);
-    Position { line: from_one(mark.line), column: from_one(mark.column) }
-}
-
 /// `in "<unicode string>", line 1, column 5:` and the line with a mark below it, as PyYAML cuts it.
 fn place(text: &str, mark: Mark) -> String {
     const MOST: usize = 75;
@@ -165,7 +160,7 @@ fn place(text: &str, mark: Mark) -> String {
     }
     let snippet: String = chars.get(start..end).unwrap_or_default().iter().collect();
     let indent = " ".repeat(4 + column - start + head.len());
-    let (line, column) = (mark.line + 1, mark.column + 1);
+    let Position { line, column } = mark.into();
     format!("  in \"<unicode string>\", line {line}, column {column}:\n    {head}{snippet}{tail}\n{indent}^")
 }
 

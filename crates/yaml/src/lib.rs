@@ -13,6 +13,7 @@ mod compose;
 mod construct;
 mod error;
 pub mod json;
+mod mark;
 mod node;
 mod scalar;
 mod tagged;

@@ -1,7 +1,8 @@
 //! A text as a graph of nodes, before their types are known.
 
 use kiln_value::Span;
-use libyaml_safer::Mark;
+
+use crate::mark::Mark;
 
 /// The place of a node in its [`Tree`].
 pub(crate) type NodeId = usize;
@@ -37,7 +38,7 @@ pub(crate) struct Extent {
 
 impl Extent {
     pub(crate) fn span(self) -> Span {
-        Span { start: crate::error::position(self.start), end: crate::error::position(self.end) }
+        Span { start: self.start.into(), end: self.end.into() }
     }
 }
 
