@@ -122,7 +122,9 @@ impl Gathering<'_> {
     /// Reads what was found, and what that refers to, until all is there. A template that contains itself ends here
     /// like any other: each URL is read once; to refuse it is the service's part.
     async fn fetch(&mut self, found: Vec<Reference>) -> Result<(), InputError> {
-        let mut waiting = found;
+        // The next stands last: each is read before what stands behind it, so that the first that fails is the first
+        // in the text.
+        let mut waiting: Vec<Reference> = found.into_iter().rev().collect();
         while let Some(reference) = waiting.pop() {
             if self.files.contains_key(&reference.url) {
                 continue;
@@ -136,7 +138,9 @@ impl Gathering<'_> {
             })?;
             let mut content = text_of(content);
             if let Ok((mut template, _)) = document::template(&content) {
-                absolute_in_template(&mut template, &url, &address::base_of(&url), &mut waiting);
+                let mut inner = Vec::new();
+                absolute_in_template(&mut template, &url, &address::base_of(&url), &mut inner);
+                waiting.extend(inner.into_iter().rev());
                 content = text::json(&template);
             }
             self.files.insert(url, content.into());
