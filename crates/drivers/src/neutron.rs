@@ -5,6 +5,7 @@ mod floating_ip_association;
 mod net;
 mod port;
 mod router;
+mod router_gateway;
 mod router_interface;
 mod security_group;
 mod security_group_rule;
@@ -28,6 +29,7 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
         "Subnet" => shaped(resource_type, subnet::Subnet),
         "Port" => shaped(resource_type, port::Port),
         "Router" => shaped(resource_type, router::Router),
+        "RouterGateway" => Some(Arc::new(router_gateway::RouterGateway)),
         "RouterInterface" => Some(Arc::new(router_interface::RouterInterface)),
         "FloatingIP" => shaped(resource_type, floating_ip::FloatingIp),
         "FloatingIPAssociation" => Some(Arc::new(floating_ip_association::FloatingIpAssociation)),

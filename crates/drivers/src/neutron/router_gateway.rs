@@ -1,0 +1,57 @@
+//! OS::Neutron::RouterGateway
+
+use async_trait::async_trait;
+use kiln_resource::{Context, Driver, Failure, Operation, Sibling, Step};
+use kiln_value::{Map, Value, value};
+
+use super::{NEUTRON, network_of, sibling_property, subnets_of};
+use crate::call::absent_is_fine;
+use crate::path;
+
+/// A router's way out, apart from the router. Its id is `<router>:<network>`.
+pub(super) struct RouterGateway;
+
+#[async_trait]
+impl Driver for RouterGateway {
+    async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
+        match operation {
+            Operation::Create => {
+                let (router, network) = (text(cx, "router_id"), text(cx, "network"));
+                let body = value!({"router": {"external_gateway_info": {"network_id": network}}});
+                NEUTRON.put(cx, format!("/v2.0/routers/{}", path::segment(router)), body).await?;
+                Ok(Step::done().id(format!("{router}:{network}")))
+            }
+            Operation::Delete => {
+                if let Some((router, _)) = cx.facts.physical_id.as_deref().and_then(|id| id.split_once(':')) {
+                    let body = value!({"router": {"external_gateway_info": {}}});
+                    let path = format!("/v2.0/routers/{}", path::segment(router));
+                    absent_is_fine(NEUTRON.put(cx, path, body).await)?;
+                }
+                Ok(Step::done())
+            }
+            Operation::Update { .. } => Ok(Step::replace()),
+            Operation::Check | Operation::Suspend | Operation::Resume => Ok(Step::done()),
+        }
+    }
+
+    async fn attributes(&self, _cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
+        Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
+    }
+
+    /// The router's interfaces, and the network's subnets: the gateway takes an address of them.
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
+        let router = sibling_property(this, &["router_id"]);
+        let interfaces = siblings.iter().filter(|sibling| {
+            sibling.resource_type == "OS::Neutron::RouterInterface"
+                && router.is_some()
+                && sibling_property(sibling, &["router", "router_id"]) == router
+        });
+        let mut names: Vec<String> = interfaces.map(|sibling| sibling.name.to_owned()).collect();
+        names.extend(network_of(this).map(|network| subnets_of(network, siblings)).unwrap_or_default());
+        names
+    }
+}
+
+fn text<'a>(cx: &'a Context<'_>, property: &str) -> &'a str {
+    cx.facts.properties.get(property).and_then(Value::as_str).unwrap_or_default()
+}
