@@ -145,8 +145,14 @@ impl Bench {
         };
         let identity = StackIdentity::new(TENANT, NAME, "11111111-2222-4333-8444-555555555555")?;
         let blueprint = Blueprint::build(sources.clone(), &CATALOG, Some(identity), Place::default())?;
-        let rules =
-            Rules { catalog: &CATALOG, custom: &AcceptAll, answers: &HashMap::new(), strict: true, max_depth: 5 };
+        let rules = Rules {
+            catalog: &CATALOG,
+            custom: &AcceptAll,
+            answers: &HashMap::new(),
+            strict: true,
+            values: true,
+            max_depth: 5,
+        };
         match blueprint.validate(&rules).into_iter().next() {
             Some(error) => Err(error),
             None => Ok(sources),

@@ -14,7 +14,7 @@ use crate::call::Call;
 use crate::error::ApiError;
 use crate::instantiation::TemplateText;
 
-/// Refuses what cannot be made; `strict` also what has no values for its parameters.
+/// Refuses what cannot be made; `strict` also looks at the values of parameters and properties.
 pub(crate) async fn judge(
     call: &Call,
     blueprint: &Blueprint,
@@ -72,7 +72,8 @@ async fn find(call: &Call, blueprint: &Blueprint, strict: bool) -> Vec<Diagnosti
     let answers = Answers::new();
     let check = |custom: &dyn CustomConstraints| {
         let max_depth = call.api.options.limits.nested_depth;
-        blueprint.validate(&Rules { catalog: &world.catalog, custom, answers: &answers, strict, max_depth })
+        let (catalog, answers) = (&*world.catalog, &answers);
+        blueprint.validate(&Rules { catalog, custom, answers, strict, values: strict, max_depth })
     };
     let judge = Judge { now: world.clock.now().as_duration().as_secs_f64(), ..Judge::default() };
     let (found, asked) = {

@@ -182,7 +182,20 @@ fn read_environments(catalog: &mut Catalog, config: &Config) -> Result<()> {
             tracing::error!(file = %file.display(), %error, "environment file left out");
         }
     }
+    read_templates(catalog);
     Ok(())
+}
+
+/// The templates that the operator's environment maps types to. One that is not there fails the stacks that use it.
+fn read_templates(catalog: &mut Catalog) {
+    let urls: Vec<String> = catalog.globals.templates().map(str::to_owned).collect();
+    for url in urls {
+        let Some(file) = kiln_client::address::file_of(&url) else { continue };
+        match std::fs::read_to_string(&file) {
+            Ok(text) => _ = catalog.files.0.insert(url, text),
+            Err(error) => tracing::error!(file = %file.display(), %error, "the template of a type cannot be read"),
+        }
+    }
 }
 
 fn policy(config: &Config) -> Result<Policy> {

@@ -61,7 +61,7 @@ impl Blueprint {
     /// # Errors
     /// Heat's class and text of the first error, in the order of semantics.md §4.
     pub fn build(
-        sources: Sources,
+        mut sources: Sources,
         catalog: &Catalog,
         identity: Option<StackIdentity>,
         place: Place,
@@ -75,9 +75,14 @@ impl Blueprint {
         let definitions = bound.definitions()?;
         let outputs = bound.outputs()?;
         let mut kinds = BTreeMap::new();
+        // The types' lookups leave their marks in the environment (semantics.md §12).
+        let mut environment = Environment::clone(environment);
         for definition in definitions.values() {
-            let kind = Kind::of(definition, environment, &sources.files, catalog)?;
+            let kind = Kind::of(definition, &mut environment, &sources.files, catalog)?;
             kinds.insert(definition.name.clone(), kind);
+        }
+        if environment != *sources.environment {
+            sources.environment = Arc::new(environment);
         }
         let mut blueprint = Self {
             identity,

@@ -1,6 +1,7 @@
 //! The resource types that exist, and what else stands for a type in every stack.
 
 use kiln_resource::Registry;
+use kiln_template::Files;
 use kiln_template::environment::{Environment, Globals};
 use kiln_value::{Diagnostic, Map};
 
@@ -10,13 +11,15 @@ pub struct Catalog {
     pub types: Registry,
     /// Their names, Heat's aliases, and what the operator's environment maps and presets.
     pub globals: Globals,
+    /// The templates that the operator's environment maps types to, by the URL that it names.
+    pub files: Files,
 }
 
 impl Catalog {
     /// The types, with the aliases that Heat ships.
     pub fn new(types: Registry) -> Self {
         let globals = Globals::new(types.names().map(str::to_owned)).with_default_aliases();
-        Self { types, globals }
+        Self { types, globals, files: Files::default() }
     }
 
     /// The values in place of templates' defaults: a stack's own on top of the operator's.

@@ -7,7 +7,7 @@ use kiln_template::constraint::DataType;
 use kiln_template::environment::{Environment, Resolved};
 use kiln_template::parameter::ParameterSchema;
 use kiln_template::{Definition, Files, Template};
-use kiln_value::{Diagnostic, Path, Value};
+use kiln_value::{Diagnostic, Map, Path, Value};
 
 use crate::Catalog;
 
@@ -39,7 +39,7 @@ impl Kind {
     /// What the type of a resource stands for in an environment.
     pub(crate) fn of(
         definition: &Definition,
-        environment: &Environment,
+        environment: &mut Environment,
         files: &Files,
         catalog: &Catalog,
     ) -> Result<Self, Diagnostic> {
@@ -56,6 +56,12 @@ impl Kind {
         match found.resolved {
             Resolved::Template(url) => {
                 if let Some(text) = files.get(&url) {
+                    Provider::new(&url, name, text).map(|p| Self::Template(Arc::new(p)))
+                } else if let Some(text) = catalog.files.get(&url) {
+                    // So that the type stays what it is when the operator's environment changes.
+                    if !found.user {
+                        environment.registry.load(&Map::from_iter([(name.clone(), Value::from(&url))]))?;
+                    }
                     Provider::new(&url, name, text).map(|p| Self::Template(Arc::new(p)))
                 } else {
                     let text = format!("Could not fetch remote template \"{url}\": Invalid URL scheme ");

@@ -23,6 +23,9 @@ pub struct Rules<'a> {
     pub answers: &'a Answers,
     /// Whether missing parameter values are wrong (a create), or not (a validate call).
     pub strict: bool,
+    /// Whether values of properties are judged, and what types and nested stacks say of them. Heat's validate call
+    /// looks at the properties' names alone (semantics.md §4), since parameters may have no values yet.
+    pub values: bool,
     /// How deep stacks may be nested (`max_nested_stack_depth`).
     pub max_depth: u32,
 }
@@ -72,6 +75,9 @@ impl Blueprint {
         let Some(kind) = self.kind(&definition.name) else { return Vec::new() };
         let at = Path::root().key("resources").key(definition.name.as_str());
         let properties_at = at.key("properties");
+        if !rules.values {
+            return self.validate_shape(definition, draft, kind);
+        }
         let (data, mut unknown) = match self.draft_properties(definition, draft) {
             Ok(known) => known,
             Err(error) => return vec![property_error(&properties_at, &error)],
@@ -95,15 +101,32 @@ impl Blueprint {
         let is_unknown = |path: &Path| unjudged || unknown.iter().any(|hole| path.0.starts_with(&hole.0));
         let mut found =
             properties::validate(&resource_type.properties, &data, &is_unknown, rules.custom, &properties_at);
-        if definition.deletion_policy() == DeletionPolicy::Snapshot
-            && !kind.entry().is_some_and(|entry| entry.driver.snapshots())
-        {
-            let text = "\"Snapshot\" deletion policy not supported";
-            found.push(Diagnostic::new("StackValidationFailed", text).at(at.key("deletion_policy")));
-        }
+        found.extend(policy_error(definition, kind));
         if found.is_empty() {
             found.extend(self.validate_kind(definition, kind, &data, &at, rules));
         }
+        found
+    }
+
+    /// What is wrong with a resource whatever its values are. An existing object is not looked at.
+    fn validate_shape(&self, definition: &Definition, draft: &Draft<'_>, kind: &Kind) -> Vec<Diagnostic> {
+        if definition.external_id.is_some() {
+            return Vec::new();
+        }
+        let at = Path::root().key("resources").key(definition.name.as_str()).key("properties");
+        let mut found: Vec<Diagnostic> = policy_error(definition, kind).into_iter().collect();
+        let resource_type = kind.resource_type();
+        if resource_type.open_properties {
+            return found;
+        }
+        let names: Vec<String> = match definition.properties.entries() {
+            Some(entries) => entries.map(|(name, _)| name.to_owned()).collect(),
+            None => match self.draft_properties(definition, draft) {
+                Ok((data, _)) => data.into_iter().map(|(name, _)| name).collect(),
+                Err(error) => return vec![property_error(&at, &error)],
+            },
+        };
+        found.extend(properties::validate_names(&resource_type.properties, &names, &at));
         found
     }
 
@@ -272,6 +295,16 @@ fn nested_parts(message: &str) -> Option<(&str, &str)> {
     let (class, rest) = message.split_once(": ")?;
     let is_class = class.bytes().all(|b| b.is_ascii_alphanumeric());
     (is_class && rest.starts_with("resources.") && rest.contains('<')).then_some((class, rest))
+}
+
+/// A snapshot is wanted of what none can be made of.
+fn policy_error(definition: &Definition, kind: &Kind) -> Option<Diagnostic> {
+    let snapshots = || kind.entry().is_some_and(|entry| entry.driver.snapshots());
+    if definition.deletion_policy() != DeletionPolicy::Snapshot || snapshots() {
+        return None;
+    }
+    let at = Path::root().key("resources").key(definition.name.as_str()).key("deletion_policy");
+    Some(Diagnostic::new("StackValidationFailed", "\"Snapshot\" deletion policy not supported").at(at))
 }
 
 fn name_error(name: &str) -> Option<Diagnostic> {

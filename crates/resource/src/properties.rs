@@ -32,6 +32,15 @@ pub fn validate(
     reader.faults.into_iter().map(|fault| fault.diagnose(at)).collect()
 }
 
+/// What is wrong with the names of properties alone, whatever their values: unknown ones, and those that are known but
+/// may not be given.
+pub fn validate_names(schema: &Schema, names: &[String], at: &Path) -> Vec<Diagnostic> {
+    let unknown = names.iter().filter(|name| !schema.contains_key(*name)).map(|name| unknown_name(name, schema));
+    let absent = schema.iter().filter(|(name, property)| !property.implemented && names.contains(name));
+    let absent = absent.map(|(name, _)| not_implemented(name));
+    unknown.chain(absent).map(|fault| fault.diagnose(at)).collect()
+}
+
 /// All properties of the schema with their values: coerced, defaults filled in, null where there is none. Names that
 /// the schema does not know are left out.
 ///
@@ -92,6 +101,19 @@ impl Fault {
     }
 }
 
+fn unknown_name(name: &str, schema: &Schema) -> Fault {
+    let near = nearest(name, schema.keys().map(String::as_str));
+    Fault {
+        path: Path::root(),
+        message: format!("Unknown Property {name}"),
+        hint: near.map(|near| format!("Did you mean {near}?")),
+    }
+}
+
+fn not_implemented(name: &str) -> Fault {
+    Fault { path: Path::root(), message: format!("Property {name} not implemented yet"), hint: None }
+}
+
 /// Walks data along a schema and collects what is wrong; with `check` also unknown names and constraints.
 struct Reader<'a> {
     check: Option<Check<'a>>,
@@ -110,12 +132,7 @@ impl Reader<'_> {
     fn members(&mut self, schema: &Schema, data: &Map, at: &Path) -> Map {
         if self.check.is_some() {
             for name in data.keys().filter(|name| !schema.contains_key(*name)) {
-                let near = nearest(name, schema.keys().map(String::as_str));
-                self.faults.push(Fault {
-                    path: at.clone(),
-                    message: format!("Unknown Property {name}"),
-                    hint: near.map(|near| format!("Did you mean {near}?")),
-                });
+                self.faults.push(Fault { path: at.clone(), ..unknown_name(name, schema) });
             }
         }
         schema.iter().map(|(name, property)| (name.clone(), self.member(name, property, data, at))).collect()
@@ -134,7 +151,7 @@ impl Reader<'_> {
             }
         };
         if self.check.is_some() && !property.implemented && data.contains_key(name) {
-            self.fault(at, format!("Property {name} not implemented yet"));
+            self.faults.push(Fault { path: at.clone(), ..not_implemented(name) });
         }
         value
     }

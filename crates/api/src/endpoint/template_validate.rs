@@ -1,8 +1,10 @@
 //! `POST /validate`: whether a template may be used, and what it asks for.
 
 use axum::response::Response;
-use kiln_plan::{Blueprint, Kind, Place};
-use kiln_value::{Map, StackIdentity, Value};
+use kiln_plan::{Blueprint, Draft, Kind, Place, Sources};
+use kiln_resource::{Facts, properties};
+use kiln_template::Definition;
+use kiln_value::{Diagnostic, Map, StackIdentity, Value};
 
 use crate::call::Call;
 use crate::desired;
@@ -62,6 +64,36 @@ fn about(blueprint: &Blueprint) -> Result<Map, ApiError> {
     Ok(about)
 }
 
+/// What the nested stack of a resource is made of; of a group one member, as Heat shows it.
+fn inside(blueprint: &Blueprint, definition: &Definition) -> Result<Option<Sources>, ApiError> {
+    let Some(kind) = blueprint.kind(&definition.name) else { return Ok(None) };
+    if !kind.is_nested() {
+        return Ok(None);
+    }
+    let resource_type = kind.resource_type();
+    // Heat gives what properties raise as Python's own error here.
+    let given = blueprint.draft_properties(definition, &Draft::of(blueprint));
+    let (given, _) = given.map_err(|error| Diagnostic::new("ValueError", error.message.clone()))?;
+    let mut properties = properties::resolve(&resource_type.properties, &given)?;
+    match kind {
+        Kind::Template(provider) => Ok(Some(blueprint.provider_sources(definition, provider, &properties)?)),
+        Kind::Type(entry) => {
+            if let Some(count) = properties.get_mut("count") {
+                *count = Value::Int(1);
+            }
+            let facts = Facts {
+                name: definition.name.clone(),
+                resource_type: resource_type.name.clone(),
+                properties,
+                given: given.keys().cloned().collect(),
+                ..Facts::default()
+            };
+            let nested = entry.driver.nested(&facts, &blueprint.wanted_paths(&definition.name)).transpose()?;
+            Ok(nested.map(|nested| blueprint.group_sources(definition, nested)).transpose()?)
+        }
+    }
+}
+
 /// The parameters of templates that stand for types, and of those in them.
 fn nested(call: &Call, blueprint: &Blueprint, answer: &mut Map) -> Result<(), ApiError> {
     let mut all = Map::new();
@@ -70,8 +102,7 @@ fn nested(call: &Call, blueprint: &Blueprint, answer: &mut Map) -> Result<(), Ap
         return Ok(());
     }
     for definition in blueprint.definitions().values() {
-        let Some(Kind::Template(provider)) = blueprint.kind(&definition.name) else { continue };
-        let sources = blueprint.provider_sources(definition, provider, &Map::new())?;
+        let Some(sources) = inside(blueprint, definition)? else { continue };
         let identity = blueprint.identity.clone();
         let nested_blueprint = Blueprint::build(sources, &call.api.world.catalog, identity, place.clone())?;
         let mut entry = Map::new();

@@ -90,8 +90,14 @@ fn errors(page: &Page, catalog: &Catalog, files: &Files) -> Vec<Diagnostic> {
     };
     let mut errors = match Blueprint::build(sources, catalog, None, Place::default()) {
         Ok(blueprint) => {
-            let rules =
-                Rules { catalog, custom: &AcceptAll, answers: &Answers::default(), strict: false, max_depth: 5 };
+            let rules = Rules {
+                catalog,
+                custom: &AcceptAll,
+                answers: &Answers::default(),
+                strict: false,
+                values: true,
+                max_depth: 5,
+            };
             blueprint.validate(&rules)
         }
         Err(first) => {

@@ -142,8 +142,14 @@ fn blueprint(bundle: &Bundle, given: &Map, catalog: &Catalog) -> Outcome<Bluepri
 fn offline(bundle: &Bundle, given: &Map) -> Outcome<One> {
     let catalog = runtime::catalog()?;
     let blueprint = blueprint(bundle, given, &catalog)?;
-    let rules =
-        Rules { catalog: &catalog, custom: &AcceptAll, answers: &Answers::default(), strict: false, max_depth: 5 };
+    let rules = Rules {
+        catalog: &catalog,
+        custom: &AcceptAll,
+        answers: &Answers::default(),
+        strict: false,
+        values: true,
+        max_depth: 5,
+    };
     let mut errors = blueprint.validate(&rules);
     // A value that only a create must give is not wrong here, wherever it is used.
     let missing: Vec<String> = blueprint

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use kiln_value::{Diagnostic, Map};
 
+use super::registry::{EntryKind, Node};
 use super::{Registry, parse};
 
 /// The aliases that Heat ships (semantics §12.1).
@@ -51,13 +52,21 @@ impl Globals {
         for (key, node) in environment.registry.root {
             match (self.registry.root.get_mut(&key), node) {
                 // `resources` of several files come together.
-                (Some(super::registry::Node::Branch(own)), super::registry::Node::Branch(new)) => own.extend(new),
+                (Some(Node::Branch(own)), Node::Branch(new)) => own.extend(new),
                 (_, node) => _ = self.registry.root.insert(key, node),
             }
         }
         self.parameters.extend(environment.parameters);
         self.parameter_defaults.extend(environment.parameter_defaults);
         Ok(())
+    }
+
+    /// The URLs of the templates that types are mapped to.
+    pub fn templates(&self) -> impl Iterator<Item = &str> {
+        self.registry.root.values().filter_map(|node| match node {
+            Node::Entry(entry) if entry.kind == EntryKind::Template => Some(entry.value.as_str()),
+            _ => None,
+        })
     }
 
     /// Whether there is such a type.

@@ -211,11 +211,12 @@ impl Environment {
         found
     }
 
-    /// What implements the type that a template gives a resource, whatever it wrote there.
+    /// What implements the type that a template gives a resource, whatever it wrote there; remembers as
+    /// [`Environment::resolve`].
     ///
     /// Errors: `StackValidationFailed`, for an unknown type too.
     pub fn implementation(
-        &self,
+        &mut self,
         globals: &Globals,
         resource_type: &Value,
         resource_name: &str,
@@ -224,7 +225,7 @@ impl Environment {
             Value::Null => format!("Non-empty resource type is required for resource \"{resource_name}\""),
             Value::Str(name) if name.is_empty() => format!("Resource \"{resource_name}\" has no type"),
             Value::Str(name) => {
-                return self.lookup(globals, name, Some(resource_name)).map_err(|mut error| {
+                return self.resolve(globals, name, Some(resource_name)).map_err(|mut error| {
                     error.class = "StackValidationFailed".into();
                     error
                 });

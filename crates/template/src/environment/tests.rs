@@ -52,7 +52,7 @@ fn many_ways_to_nothing_end_soon() {
 
 #[test]
 fn types_that_templates_write() {
-    let plain = Environment::default();
+    let mut plain = Environment::default();
     for (written, message) in [
         (Value::Null, "Non-empty resource type is required for resource \"r\""),
         ("".into(), "Resource \"r\" has no type"),
