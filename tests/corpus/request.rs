@@ -1,0 +1,109 @@
+//! What a client sends of a template.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kiln_client::{Bundle, Source, address};
+use kiln_plan::{Blueprint, Catalog, Place, Sources};
+use kiln_template::Files;
+use kiln_template::environment::Environment;
+use kiln_value::{Diagnostic, Map, StackIdentity, Value, text, value};
+
+use crate::Verdict;
+use crate::difference::difference;
+use crate::record::Record;
+
+/// What the folder is called in the answers.
+const PREFIX: &str = "file:///corpus";
+
+/// The folder of templates.
+pub(crate) struct Corpus {
+    folder: PathBuf,
+    url: String,
+}
+
+impl Corpus {
+    /// The corpus in a folder.
+    pub(crate) fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), url: address::url_of(&folder.to_string_lossy()) }
+    }
+
+    /// A file's text.
+    pub(crate) fn text(&self, path: &str) -> String {
+        let file = self.folder.join(path);
+        std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+    }
+
+    fn file(&self, path: &str) -> String {
+        self.folder.join(path).to_string_lossy().into_owned()
+    }
+
+    /// The text with the folder called as in the answers.
+    fn renamed(&self, text: &str) -> String {
+        text.replace(&self.url, PREFIX)
+    }
+}
+
+/// The body of a request.
+pub(crate) struct Request {
+    /// As JSON.
+    pub(crate) body: String,
+    value: Value,
+}
+
+impl Request {
+    /// Gathers the template with its environments and all that they name; else what the client says.
+    pub(crate) async fn gather(corpus: &Corpus, record: &Record) -> Result<Self, String> {
+        let environments: Vec<String> = record.environments.iter().map(|path| corpus.file(path)).collect();
+        let bundle = Bundle::read(&Source::files(), Some(&corpus.file(&record.path)), &environments).await;
+        let mut bundle = bundle.map_err(|error| corpus.renamed(&error.to_string()))?;
+        // The answers were made with the environments merged by the client, which does not send their texts then.
+        bundle.files.retain(|url, _| !bundle.environment_files.contains(url));
+        let body = value!({
+            "template": (bundle.template.unwrap_or_default()),
+            "environment": (bundle.environment),
+            "files": (bundle.files),
+        });
+        let body = corpus.renamed(&text::json(&body));
+        let value = kiln_yaml::json::parse(&body).map_err(|error| error.to_string())?;
+        Ok(Self { body, value })
+    }
+
+    /// The stack that it asks for, with the record's values of its parameters.
+    pub(crate) fn blueprint(&self, record: &Record, catalog: &Catalog) -> Result<Blueprint, Diagnostic> {
+        let map = |value: Option<&Value>| value.and_then(Value::as_map).cloned().unwrap_or_default();
+        let mut sections = map(self.value.get("environment"));
+        let mut parameters = map(sections.get("parameters"));
+        parameters.extend(map(Some(record.field("parameters"))));
+        sections.insert("parameters".to_owned(), parameters.into());
+        let files = map(self.value.get("files")).into_iter();
+        let files = files.map(|(name, text)| (name, text.as_str().unwrap_or_default().to_owned())).collect();
+        let sources = Sources {
+            template: Arc::new(self.value.get("template").cloned().unwrap_or_default()),
+            environment: Arc::new(Environment::from_sections(&sections)?),
+            files: Arc::new(Files(files)),
+        };
+        let identity = StackIdentity::new("tenant-1", "teststack", "11111111-2222-4333-8444-555555555555")?;
+        Blueprint::build(sources, catalog, Some(identity), Place::default())
+    }
+
+    fn files(&self) -> Value {
+        let files = self.value.get("files").and_then(Value::as_map);
+        let names: BTreeSet<&String> = files.into_iter().flat_map(Map::keys).collect();
+        names.into_iter().collect()
+    }
+}
+
+/// Judges `files` or `client_error`.
+pub(crate) fn judge(record: &Record, request: &Result<Request, String>) -> Vec<(&'static str, Verdict)> {
+    match request {
+        Ok(_) if record.has("client_error") => vec![("client_error", Some("it could be read".to_owned()))],
+        Ok(request) => vec![("files", difference(record.field("files"), &request.files()))],
+        // The class is that of Python's client.
+        Err(message) => {
+            let message = format!("CommandError: {message}");
+            vec![("client_error", difference(record.field("client_error"), &message.into()))]
+        }
+    }
+}
