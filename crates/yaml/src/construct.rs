@@ -136,7 +136,8 @@ impl<'a> Constructor<'a> {
             return self.error(format!("expected a mapping node, but found {kind}"), node.at.start);
         };
         let (tree, merged) = (self.tree, self.merged(own, link, depth)?);
-        let (mut map, mut children) = (Map::new(), Vec::new());
+        let most = merged.len() + own.len();
+        let (mut map, mut children) = (Map::with_capacity(most), Vec::with_capacity(most));
         for (key, value) in merged.iter().chain(own.iter().filter(|(key, _)| !tree.is_merge(*key))) {
             let key_text = self.key(*key, node, depth)?;
             let (value, mut spans) = self.value(*value, depth + 1)?;
