@@ -24,9 +24,10 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     let mut shown = summary(call, &stack, &outline);
     if resolve && !stack.state.is_complete(Action::Delete) {
         // Clients ask again and again while a stack comes up: what it is made of is only read for its outputs.
-        let outputs = match outline.has_outputs() {
-            true => View::of(&call.api.world, stack).await?.outputs(None).await,
-            false => Vec::new(),
+        let outputs = if outline.has_outputs() {
+            View::of(&call.api.world, stack).await?.outputs(None).await
+        } else {
+            Vec::new()
         };
         shown.insert("outputs".to_owned(), outputs.iter().map(output).collect());
     }
