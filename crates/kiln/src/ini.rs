@@ -215,7 +215,8 @@ mod tests {
 
     #[test]
     fn references_to_references_end() {
-        let options: String = (0..20).map(|i| format!("o{i} = {}\n", format!("$o{}", i + 1).repeat(50))).collect();
+        let options: Vec<String> = (0..20).map(|i| format!("o{i} = {}", format!("$o{}", i + 1).repeat(50))).collect();
+        let options = options.join("\n") + "\n";
         let value = read(&format!("[DEFAULT]\n{options}o20 = x\n")).get(DEFAULT, "o0").unwrap();
         assert!(value.len() < 1_000_000, "{}", value.len());
     }
