@@ -110,7 +110,7 @@ pub struct NewStack {
 }
 
 /// A request to an existing stack. It makes the stack `<action>_IN_PROGRESS` with the reason and event
-/// "Stack <ACTION> started", and its generation one higher.
+/// `Stack <ACTION> started`, and its generation one higher.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// What to do: UPDATE, DELETE, ROLLBACK, SUSPEND, RESUME, CHECK …
