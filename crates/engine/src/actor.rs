@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use kiln_plan::{Blame, Command, Event, Goal, Kind, Model, Note, Outcome, Running, Scene, facts, given};
+use kiln_plan::{Blame, Command, Event, Goal, Kind, Model, Note, Outcome, Running, Scene, facts, given, metadata};
 use kiln_resource::{Action, Operation, ResourceId, StackFacts, State, Status};
 use kiln_store::{Error, Lease, Settle, Stack, StackId, Turn};
 use kiln_value::{Map, Value};
@@ -434,7 +434,7 @@ impl Work {
         {
             facts.properties.clone_from(properties);
             facts.given = given_names(&running.definition);
-            facts.metadata = running.definition.get("metadata").cloned().unwrap_or_default();
+            facts.metadata = metadata(&running.definition);
         }
         let retain = row.definition.str_at("deletion_policy") == Some("Retain");
         let wanted = self.scene.as_ref().map(|scene| scene.blueprint().wanted_names(&row.name)).unwrap_or_default();

@@ -96,7 +96,7 @@ async fn facade(world: &World, stack: &Stack, texts: &DesiredText) -> Result<Opt
     }
     let rows = world.store.resources(parent.stack).await?;
     Ok(rows.into_iter().find(|row| row.id == parent.resource).map(|row| Facade {
-        metadata: row.definition.get("metadata").cloned().unwrap_or_default(),
+        metadata: kiln_plan::metadata(&row.definition),
         deletion_policy: row.definition.str_at("deletion_policy").unwrap_or("Delete").to_owned(),
         update_policy: row.definition.get("update_policy").cloned().unwrap_or_default(),
     }))

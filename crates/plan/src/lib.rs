@@ -24,6 +24,6 @@ pub use event::{Command, Event, Goal, Note, Outcome, Target};
 pub use kind::{Kind, Provider};
 pub use model::Model;
 pub use running::{Phase, Running};
-pub use scene::{Draft, Inside, Scene, facts, given};
+pub use scene::{Draft, Inside, Scene, facts, given, metadata};
 pub use validate::Rules;
 pub use verdict::Verdict;

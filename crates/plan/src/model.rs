@@ -8,6 +8,7 @@ use kiln_value::{Map, Value};
 use crate::event::{Command, Event, Goal, Note, Outcome, Target, action_of};
 use crate::graph::Index;
 use crate::running::{Phase, Running};
+use crate::scene::metadata;
 use crate::traversal::{Node, Traversal};
 use crate::{Blame, Verdict};
 
@@ -118,11 +119,6 @@ impl Model {
         if let Some(row) = self.rows.get_mut(&id) {
             row.child = Some(child);
         }
-    }
-
-    /// How many operations and verdicts are awaited.
-    pub fn awaited(&self) -> usize {
-        self.busy.len() + self.asked.len()
     }
 
     /// Takes an event in and says what to do, in order.
@@ -364,7 +360,7 @@ impl Model {
         let Some(row) = self.rows.get_mut(&id) else { return };
         let mut changed = false;
         if let Some(definition) = definition {
-            row.metadata = metadata_of(&definition);
+            row.metadata = metadata(&definition);
             row.definition = definition;
             changed = true;
         }
@@ -473,7 +469,7 @@ impl Model {
         };
         let Some(row) = self.rows.get_mut(&id) else { return };
         if operation == Operation::Create {
-            row.metadata = metadata_of(&definition);
+            row.metadata = metadata(&definition);
             row.definition.clone_from(&definition);
         }
         if let Some(requires) = requires {
@@ -522,7 +518,7 @@ impl Model {
         match outcome {
             Outcome::Done(text) => {
                 if let (Operation::Update { .. }, Some(running)) = (&operation, running) {
-                    row.metadata = metadata_of(&running.definition);
+                    row.metadata = metadata(&running.definition);
                     row.definition = running.definition;
                 }
                 let reason = text.unwrap_or_else(|| STATE_CHANGED.to_owned());
@@ -608,9 +604,4 @@ impl Model {
         self.stage = Stage::Idle;
         out.push(Command::End { state: State::new(action, status), reason });
     }
-}
-
-/// The metadata of a stored definition, where what is empty is left out.
-fn metadata_of(definition: &Value) -> Value {
-    definition.get("metadata").cloned().unwrap_or_else(|| Value::Map(Map::new()))
 }

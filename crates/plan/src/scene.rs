@@ -286,6 +286,11 @@ pub fn given(definition: &Value) -> Option<&Map> {
     definition.get("given").or_else(|| definition.get("properties"))?.as_map()
 }
 
+/// The metadata in a stored definition: left out where there is none.
+pub fn metadata(definition: &Value) -> Value {
+    definition.get("metadata").cloned().unwrap_or_else(|| Value::Map(Map::new()))
+}
+
 /// All that a driver is told of a row.
 pub fn facts(row: &Resource, kind: &Kind, stack: &StackFacts) -> Facts {
     let part = |key: &str| row.definition.get(key).and_then(Value::as_map).cloned().unwrap_or_default();

@@ -79,7 +79,7 @@ fn shown(entry: &Entry, stack: &Stack) -> Value {
         "stack_identity": (identity(stack, "")),
         "stack_name": (&stack.name),
         "description": (entry.definition.str_at("description").unwrap_or_default()),
-        "metadata": (entry.definition.get("metadata").cloned().unwrap_or_else(|| Value::Map(Map::new()))),
+        "metadata": (kiln_plan::metadata(&entry.definition)),
         "change": (change(&entry.change)),
     })
 }
