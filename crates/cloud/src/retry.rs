@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http::{Method, StatusCode};
+use http::StatusCode;
 
 use crate::transport::{HttpResponse, TransportError};
 
@@ -26,11 +26,12 @@ impl Default for RetryPolicy {
 impl RetryPolicy {
     /// How long to wait before the attempt after `attempt` (from 0); `None` if the outcome stands.
     ///
-    /// Reads are repeated after lost replies, 5xx and 429; all else only if the service cannot have acted: no
-    /// connection, or 429. `chance` is a number in 0..1 that spreads the waits of many over half their length.
+    /// What is `safe` to send twice is repeated after lost replies, 5xx and 429; all else only if the service cannot
+    /// have acted: no connection, or 429. `chance` is a number in 0..1 that spreads the waits of many over half their
+    /// length.
     pub(crate) fn wait(
         &self,
-        method: &Method,
+        safe: bool,
         outcome: Result<&HttpResponse, &TransportError>,
         attempt: u32,
         chance: f64,
@@ -38,15 +39,12 @@ impl RetryPolicy {
         if attempt >= self.retries {
             return None;
         }
-        let is_read = *method == Method::GET || *method == Method::HEAD;
         let again = match outcome {
             Ok(response) if response.status == StatusCode::TOO_MANY_REQUESTS => true,
             // 501 is an answer, not an accident.
-            Ok(response) => {
-                is_read && response.status.is_server_error() && response.status != StatusCode::NOT_IMPLEMENTED
-            }
+            Ok(response) => safe && response.status.is_server_error() && response.status != StatusCode::NOT_IMPLEMENTED,
             Err(TransportError::Connect(_)) => true,
-            Err(TransportError::Timeout | TransportError::Broken(_)) => is_read,
+            Err(TransportError::Timeout | TransportError::Broken(_)) => safe,
         };
         if !again {
             return None;
@@ -72,35 +70,37 @@ mod tests {
         HttpResponse { status: StatusCode::from_u16(status).unwrap(), headers, body: Bytes::new() }
     }
 
-    fn wait(method: &Method, outcome: Result<&HttpResponse, &TransportError>, attempt: u32) -> Option<Duration> {
-        RetryPolicy::default().wait(method, outcome, attempt, 1.0)
+    const SAFE: bool = true;
+
+    fn wait(safe: bool, outcome: Result<&HttpResponse, &TransportError>, attempt: u32) -> Option<Duration> {
+        RetryPolicy::default().wait(safe, outcome, attempt, 1.0)
     }
 
     #[test]
-    fn only_reads_are_repeated_after_5xx_and_lost_replies() {
+    fn only_what_is_safe_is_repeated_after_5xx_and_lost_replies() {
         let lost = TransportError::Broken("gone".into());
-        assert!(wait(&Method::GET, Ok(&answer(503, None)), 0).is_some());
-        assert!(wait(&Method::POST, Ok(&answer(503, None)), 0).is_none());
-        assert!(wait(&Method::GET, Err(&lost), 0).is_some());
-        assert!(wait(&Method::DELETE, Err(&lost), 0).is_none());
-        assert!(wait(&Method::GET, Ok(&answer(501, None)), 0).is_none());
-        assert!(wait(&Method::GET, Ok(&answer(404, None)), 0).is_none());
+        assert!(wait(SAFE, Ok(&answer(503, None)), 0).is_some());
+        assert!(wait(!SAFE, Ok(&answer(503, None)), 0).is_none());
+        assert!(wait(SAFE, Err(&lost), 0).is_some());
+        assert!(wait(!SAFE, Err(&lost), 0).is_none());
+        assert!(wait(SAFE, Ok(&answer(501, None)), 0).is_none());
+        assert!(wait(SAFE, Ok(&answer(404, None)), 0).is_none());
     }
 
     #[test]
     fn what_was_not_seen_is_repeated() {
         let refused = TransportError::Connect("refused".into());
-        assert!(wait(&Method::POST, Err(&refused), 0).is_some());
-        assert!(wait(&Method::POST, Ok(&answer(429, None)), 0).is_some());
+        assert!(wait(!SAFE, Err(&refused), 0).is_some());
+        assert!(wait(!SAFE, Ok(&answer(429, None)), 0).is_some());
     }
 
     #[test]
     fn waits_double_end_and_heed_the_service() {
         let busy = answer(429, None);
-        let at = |attempt| wait(&Method::GET, Ok(&busy), attempt);
+        let at = |attempt| wait(SAFE, Ok(&busy), attempt);
         let millis = |n| Some(Duration::from_millis(n));
         assert_eq!([at(0), at(1), at(2), at(3)], [millis(200), millis(400), millis(800), None]);
-        assert_eq!(wait(&Method::GET, Ok(&answer(429, Some("2"))), 0), Some(Duration::from_secs(2)));
-        assert_eq!(wait(&Method::GET, Ok(&answer(429, Some("3600"))), 0), Some(Duration::from_secs(10)));
+        assert_eq!(wait(SAFE, Ok(&answer(429, Some("2"))), 0), Some(Duration::from_secs(2)));
+        assert_eq!(wait(SAFE, Ok(&answer(429, Some("3600"))), 0), Some(Duration::from_secs(10)));
     }
 }

@@ -109,8 +109,8 @@ impl Shared {
         self.chance.lock().unwrap_or_else(PoisonError::into_inner).random()
     }
 
-    /// Sends with repetition and within the service's lane.
-    async fn send(&self, service: &str, request: HttpRequest) -> Result<HttpResponse, CloudError> {
+    /// Sends with repetition and within the service's lane. `safe`: it does no harm to send it twice.
+    async fn send(&self, service: &str, request: HttpRequest, safe: bool) -> Result<HttpResponse, CloudError> {
         let lane = self.lane(official_type(service));
         let mut attempt = 0;
         loop {
@@ -119,7 +119,7 @@ impl Shared {
                 let _permit = lane.acquire().await.ok();
                 self.transport.send(request.clone()).await
             };
-            if let Some(wait) = self.options.retry.wait(&request.method, outcome.as_ref(), attempt, self.chance()) {
+            if let Some(wait) = self.options.retry.wait(safe, outcome.as_ref(), attempt, self.chance()) {
                 tracing::debug!(service, attempt, wait_ms = wait.as_millis(), "request is repeated");
                 tokio::time::sleep(wait).await;
                 attempt += 1;
@@ -241,7 +241,8 @@ impl Session {
         let url = catalog::join(&self.options().auth_url, "identity", "/v3/auth/tokens", None)
             .ok_or_else(|| malformed("identity", "auth_url cannot be a base"))?;
         let request = HttpRequest { method, url, headers, body, timeout: self.options().timeout };
-        accepted("identity", self.inner.shared.send("identity", request).await?)
+        // A token that nobody received harms nobody: asking for another is as safe as a read.
+        accepted("identity", self.inner.shared.send("identity", request, true).await?)
     }
 
     /// The URL of a path of a service.
@@ -296,7 +297,8 @@ impl Session {
         loop {
             let token = if without_keystone { None } else { Some(self.token().await?) };
             let http = self.prepare(request, token.as_deref())?;
-            let response = self.inner.shared.send(service, http).await?;
+            let safe = matches!(request.method, Method::Get | Method::Head);
+            let response = self.inner.shared.send(service, http, safe).await?;
             if let (401, true, Some(token)) = (response.status.as_u16(), first, &token) {
                 first = false;
                 if self.forget(token).await {

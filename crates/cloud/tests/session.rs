@@ -16,6 +16,8 @@ type Handler = dyn Fn(&HttpRequest, usize) -> Result<HttpResponse, TransportErro
 /// A wire whose Keystone gives tokens `t1`, `t2` … of one hour, and whose one service is `handler`.
 struct Wire {
     tokens: AtomicUsize,
+    /// How many of the first replies with a token are lost.
+    lost_tokens: AtomicUsize,
     calls: Mutex<Vec<String>>,
     handler: Box<Handler>,
     busy: AtomicUsize,
@@ -40,6 +42,9 @@ impl Transport for Wire {
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
         if request.url.path() == "/v3/auth/tokens" {
             let number = self.tokens.fetch_add(1, Ordering::SeqCst) + 1;
+            if number <= self.lost_tokens.load(Ordering::SeqCst) {
+                return Err(TransportError::Broken("reset".into()));
+            }
             let mut response = answer(201, TOKEN);
             response.headers.insert("x-subject-token", format!("t{number}").parse().expect("a header"));
             return Ok(response);
@@ -62,6 +67,7 @@ fn wire(
 ) -> (Arc<Wire>, Connector) {
     let wire = Arc::new(Wire {
         tokens: AtomicUsize::new(0),
+        lost_tokens: AtomicUsize::new(0),
         calls: Mutex::default(),
         handler: Box::new(handler),
         busy: AtomicUsize::new(0),
@@ -140,6 +146,14 @@ async fn reads_outlast_accidents_and_writes_are_sent_once() {
     let text = "ConnectFailure: Unable to establish connection to http://n:9696/v2.0/networks: reset";
     assert_eq!(failure.to_string(), text);
     assert_eq!(wire.calls.lock().expect("no panic").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_whose_reply_was_lost_is_asked_for_again() {
+    let (wire, connector) = wire(|_, _| Ok(answer(200, "{}")));
+    wire.lost_tokens.store(2, Ordering::SeqCst);
+    connector.cloud(&credentials()).await.call(get()).await.expect("the third token");
+    assert_eq!(wire.tokens.load(Ordering::SeqCst), 3);
 }
 
 #[tokio::test(start_paused = true)]
