@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Fuzzes: `fuzz/run.sh SECONDS [TARGET…]`, each target for so long, all of them by default.
 #
-# Needs a nightly toolchain and `cargo install cargo-fuzz`. The seeds of corpus/ are in the project and are only read;
-# what a run finds beside them grows in $KILN_FUZZ_CORPUS (default: target/corpus), a finding in artifacts/.
-# No sanitizer: the code is safe Rust; looked for are panics, overflows, endless work and unbounded memory.
+# Needs `cargo install cargo-fuzz`; without sanitizers the stable toolchain will do. The seeds of corpus/ are in the
+# project and are only read; what a run finds beside them grows in $KILN_FUZZ_CORPUS (default: target/corpus), a
+# finding in artifacts/.
+# The code is safe Rust: looked for are panics, overflows, endless work and unbounded memory.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -15,12 +16,12 @@ targets=("$@")
 : "${KILN_FUZZ_CORPUS:=$CARGO_TARGET_DIR/corpus}"
 export CARGO_TARGET_DIR
 
-cargo +nightly fuzz build --fuzz-dir . --sanitizer none
+cargo fuzz build --fuzz-dir . --sanitizer none
 broken=()
 for target in "${targets[@]}"; do
     mkdir -p "$KILN_FUZZ_CORPUS/$target"
     echo "== $target, $seconds s"
-    cargo +nightly fuzz run --fuzz-dir . --sanitizer none "$target" "$KILN_FUZZ_CORPUS/$target" "corpus/$target" -- \
+    cargo fuzz run --fuzz-dir . --sanitizer none "$target" "$KILN_FUZZ_CORPUS/$target" "corpus/$target" -- \
         -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=1024 -only_ascii=0 -verbosity=0 \
         -print_final_stats=1 -dict="dictionaries/$target.dict" || broken+=("$target")
 done
