@@ -11,6 +11,10 @@ use kiln_template::{Bound, Files, Template, Unbuilt, source};
 use kiln_value::{Map, Value};
 use kiln_yaql::Limits;
 
+/// As in the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 fn bound(text: &str) -> Result<Bound> {

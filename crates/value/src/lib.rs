@@ -10,6 +10,7 @@ pub mod diagnostic;
 pub mod identity;
 mod json;
 mod macros;
+mod map;
 pub mod number;
 pub mod path;
 pub mod regex;
@@ -20,8 +21,9 @@ mod value;
 
 pub use diagnostic::Diagnostic;
 pub use identity::StackIdentity;
+pub use map::{Entries, Map};
 pub use path::{Path, Segment};
 pub use regex::Pattern;
 pub use secret::Secret;
 pub use span::{Position, Span, Spans};
-pub use value::{Kind, Map, Value};
+pub use value::{Kind, Value};

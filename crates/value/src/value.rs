@@ -1,10 +1,8 @@
 //! The value itself.
 
-use indexmap::IndexMap;
 use num_bigint::BigInt;
 
-/// A map that keeps the order in which its keys were written.
-pub type Map = IndexMap<String, Value>;
+use crate::Map;
 
 /// A piece of data: what YAML and JSON texts hold and template functions take and give.
 ///

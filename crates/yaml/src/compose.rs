@@ -1,11 +1,12 @@
 //! From events to nodes, as PyYAML's composer.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use libyaml_safer::{Event, EventData, Parser, ScalarStyle};
 
 use crate::mark::Mark;
-use crate::node::{Content, Extent, Link, Node, NodeId, Tag, Tree};
+use crate::node::{Content, Extent, Node, NodeId, Tag, Tree};
 use crate::{Error, MAX_DEPTH, scalar, tagged};
 
 /// Reads the one document of a text.
@@ -13,16 +14,23 @@ pub(crate) fn compose(text: &str) -> Result<Tree, Error> {
     if let Some((offset, c)) = text.chars().enumerate().find(|(_, c)| !is_allowed(*c)) {
         return Err(Error::character(c, offset));
     }
+    if text.len() > MAX_LENGTH {
+        return Err(Error::at(text, format!("longer than {MAX_LENGTH} bytes"), Mark { line: 0, column: 0 }));
+    }
     let apart = tagged::set_apart(text);
     let text = apart.as_deref().unwrap_or(text);
     let ended = EndedText::new(text);
     let mut input = ended.text.as_bytes();
     let mut parser = Parser::new();
     parser.set_input_string(&mut input);
-    let mut composer = Composer { text, ended: &ended, parser, tree: Tree::default(), anchors: HashMap::new() };
+    let (tree, open, anchors) = (Tree::default(), Vec::new(), HashMap::new());
+    let mut composer = Composer { text, ended: &ended, parser, tree, open, anchors };
     composer.stream()?;
     Ok(composer.tree)
 }
+
+/// A tree counts in 32 bits, and a few escapes are shorter than what they stand for.
+const MAX_LENGTH: usize = 1 << 30;
 
 /// PyYAML's printable characters, and the byte order mark that its reader takes away.
 fn is_allowed(c: char) -> bool {
@@ -34,22 +42,22 @@ const BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
 /// A text that ends in a line break. Without one the scanner panics at the end of block scalars (libyaml-safer 0.3),
 /// and with one they hold a line break that the text does not have.
-struct EndedText {
-    text: String,
+struct EndedText<'t> {
+    text: Cow<'t, str>,
     /// The number of the last line from 0, if a line break was added to it; else there is nothing to mend.
     last_line: Option<u32>,
     last_line_is_blank: bool,
 }
 
-impl EndedText {
-    fn new(text: &str) -> Self {
+impl<'t> EndedText<'t> {
+    fn new(text: &'t str) -> Self {
         if text.is_empty() || text.ends_with(BREAKS) {
-            return Self { text: text.to_owned(), last_line: None, last_line_is_blank: false };
+            return Self { text: Cow::Borrowed(text), last_line: None, last_line_is_blank: false };
         }
         let breaks = text.matches(BREAKS).count() - text.matches("\r\n").count();
         let last_line = text.rsplit(BREAKS).next().unwrap_or_default();
         Self {
-            text: format!("{text}\n"),
+            text: Cow::Owned(format!("{text}\n")),
             last_line: u32::try_from(breaks).ok(),
             last_line_is_blank: last_line.chars().all(|c| c == ' '),
         }
@@ -74,9 +82,11 @@ impl EndedText {
 
 struct Composer<'t, 'p> {
     text: &'t str,
-    ended: &'t EndedText,
+    ended: &'t EndedText<'t>,
     parser: Parser<&'p mut &'p [u8]>,
     tree: Tree,
+    /// The members so far of the collections that are not whole yet, the outer ones' first.
+    open: Vec<NodeId>,
     anchors: HashMap<String, NodeId>,
 }
 
@@ -103,90 +113,60 @@ impl Composer<'_, '_> {
         Err(Error::in_context(self.text, context, "but found another document", after.start_mark.into()))
     }
 
-    fn node(&mut self, event: Event, depth: usize) -> Result<Link, Error> {
+    fn node(&mut self, event: Event, depth: usize) -> Result<NodeId, Error> {
         let (start, end) = (Mark::from(event.start_mark), Mark::from(event.end_mark));
         if depth > MAX_DEPTH {
             return Err(Error::at(self.text, format!("nested deeper than {MAX_DEPTH} levels"), start));
         }
         let (tag, anchor, content) = match event.data {
-            EventData::Alias { anchor } => {
-                let at = Extent { start, end };
-                return match self.anchors.get(&anchor) {
-                    Some(node) => Ok(Link { node: *node, at }),
-                    None => Err(Error::at(self.text, format!("found undefined alias '{anchor}'"), start)),
-                };
-            }
+            EventData::Alias { anchor } => match self.anchors.get(&anchor) {
+                Some(node) => (Tag::Null, None, Content::Alias(*node)),
+                None => return Err(Error::at(self.text, format!("found undefined alias '{anchor}'"), start)),
+            },
             EventData::Scalar { anchor, tag, mut value, plain_implicit, style, .. } => {
                 if matches!(style, ScalarStyle::Literal | ScalarStyle::Folded) {
                     self.ended.mend(&mut value, end);
                 }
-                let tag = match tag.filter(|tag| tag != "!") {
-                    Some(tag) => Tag::new(tag),
-                    None if plain_implicit => scalar::tag(&value),
-                    None => Tag::Str,
-                };
-                (tag, anchor, Content::Scalar(value))
+                let implicit = if plain_implicit { scalar::tag(&value) } else { Tag::Str };
+                (self.tag(tag, implicit), anchor, self.tree.scalar_content(&value))
             }
-            EventData::SequenceStart { anchor, tag, .. } => {
-                let tag = tag.filter(|tag| tag != "!").map_or(Tag::Seq, Tag::new);
-                (tag, anchor, Content::Sequence(Vec::new()))
-            }
-            EventData::MappingStart { anchor, tag, .. } => {
-                let tag = tag.filter(|tag| tag != "!").map_or(Tag::Map, Tag::new);
-                (tag, anchor, Content::Mapping(Vec::new()))
-            }
+            EventData::SequenceStart { anchor, tag, .. } => (self.tag(tag, Tag::Seq), anchor, Content::EMPTY_SEQUENCE),
+            EventData::MappingStart { anchor, tag, .. } => (self.tag(tag, Tag::Map), anchor, Content::EMPTY_MAPPING),
             _ => return Err(Error::at(self.text, "expected the node content", start)),
         };
-        let node = self.tree.nodes.len();
-        let is_scalar = matches!(content, Content::Scalar(_));
-        let is_sequence = matches!(content, Content::Sequence(_));
-        let mut at = Extent { start, end };
-        self.tree.nodes.push(Node { tag, content, at });
+        let node = self.tree.add(Node { tag, content, at: Extent { start, end } });
         // An anchor holds before its node is whole: a node may name itself, and is refused when values are made.
         if let Some(anchor) = anchor {
             self.anchor(anchor, node, start)?;
         }
-        if is_scalar {
-            return Ok(Link { node, at });
+        if matches!(content, Content::Sequence(_) | Content::Mapping(_)) {
+            let first = self.open.len();
+            let end = self.members(depth)?;
+            self.tree.close(node, self.open.drain(first..), end);
         }
-        let (content, end) = if is_sequence { self.items(depth)? } else { self.entries(depth)? };
-        at.end = end;
-        if let Some(node) = self.tree.nodes.get_mut(node) {
-            (node.content, node.at) = (content, at);
-        }
-        Ok(Link { node, at })
+        Ok(node)
+    }
+
+    /// The type that a node has by its tag, without one the implicit.
+    fn tag(&mut self, tag: Option<String>, implicit: Tag) -> Tag {
+        tag.filter(|tag| tag != "!").map_or(implicit, |tag| self.tree.tag(tag))
     }
 
     fn anchor(&mut self, anchor: String, node: NodeId, start: Mark) -> Result<(), Error> {
         let Some(first) = self.anchors.insert(anchor, node) else { return Ok(()) };
-        let began = self.tree.nodes.get(first).map_or(start, |first| first.at.start);
-        let context = Some(("found duplicate anchor; first occurrence", began));
+        let context = Some(("found duplicate anchor; first occurrence", self.tree.at(first).start));
         Err(Error::in_context(self.text, context, "second occurrence", start))
     }
 
-    fn items(&mut self, depth: usize) -> Result<(Content, Mark), Error> {
-        let mut items = Vec::new();
+    /// Reads items, or keys and values in turn, up to the end of their collection, and gives the place of that.
+    fn members(&mut self, depth: usize) -> Result<Mark, Error> {
         loop {
             let event = self.next()?;
-            if matches!(event.data, EventData::SequenceEnd) {
-                items.shrink_to_fit();
-                return Ok((Content::Sequence(items), event.end_mark.into()));
+            if matches!(event.data, EventData::SequenceEnd | EventData::MappingEnd) {
+                return Ok(event.end_mark.into());
             }
-            items.push(self.node(event, depth + 1)?);
-        }
-    }
-
-    fn entries(&mut self, depth: usize) -> Result<(Content, Mark), Error> {
-        let mut entries = Vec::new();
-        loop {
-            let event = self.next()?;
-            if matches!(event.data, EventData::MappingEnd) {
-                entries.shrink_to_fit();
-                return Ok((Content::Mapping(entries), event.end_mark.into()));
-            }
-            let key = self.node(event, depth + 1)?;
-            let event = self.next()?;
-            entries.push((key, self.node(event, depth + 1)?));
+            let member = self.node(event, depth + 1)?;
+            self.open.push(member);
         }
     }
 }

@@ -3,7 +3,7 @@
 use kiln_value::{Map, Span, Spans, Value, text};
 
 use crate::mark::Mark;
-use crate::node::{Content, Extent, Link, Node, NodeId, Tag, Tree};
+use crate::node::{Content, Node, NodeId, Piece, Tag, Tree};
 use crate::{Document, Error, MAX_DEPTH, scalar};
 
 /// What aliases may add to what stands in the text, in bytes of texts and [`NODE_COST`] for each node. PyYAML shares
@@ -15,14 +15,11 @@ const NODE_COST: usize = 128;
 /// Makes the value of a tree; `text` is for messages.
 pub(crate) fn construct(tree: &Tree, text: &str) -> Result<Document, Error> {
     let Some(root) = tree.root else { return Ok(Document::default()) };
-    let budget = tree.nodes.iter().map(|node| cost(&node.content)).sum::<usize>() + ALIAS_BUDGET;
-    let mut constructor = Constructor { tree, text, budget, open: vec![false; tree.nodes.len()] };
+    let (nodes, texts) = tree.size();
+    let budget = nodes * NODE_COST + texts + ALIAS_BUDGET;
+    let mut constructor = Constructor { tree, text, budget, open: Vec::new() };
     let (value, spans) = constructor.value(root, 0)?;
     Ok(Document { value, spans })
-}
-
-fn cost(content: &Content) -> usize {
-    NODE_COST + if let Content::Scalar(text) = content { text.len() } else { 0 }
 }
 
 struct Constructor<'a> {
@@ -30,21 +27,14 @@ struct Constructor<'a> {
     text: &'a str,
     budget: usize,
     /// Which nodes are being made just now: one that is met again holds itself.
-    open: Vec<bool>,
+    open: Vec<NodeId>,
 }
 
-type Entries = Vec<(Link, Link)>;
+type Entries = Vec<(NodeId, NodeId)>;
 
 impl<'a> Constructor<'a> {
     fn error<T>(&self, problem: impl Into<String>, mark: Mark) -> Result<T, Error> {
         Err(Error::at(self.text, problem, mark))
-    }
-
-    fn node(&self, id: NodeId, mark: Mark) -> Result<&'a Node, Error> {
-        match self.tree.nodes.get(id) {
-            Some(node) => Ok(node),
-            None => self.error("found undefined alias", mark),
-        }
     }
 
     fn spend(&mut self, cost: usize, mark: Mark) -> Result<(), Error> {
@@ -60,28 +50,33 @@ impl<'a> Constructor<'a> {
     /// Does something with a node that may not meet the node again.
     fn within<T>(
         &mut self,
-        link: Link,
+        id: NodeId,
         depth: usize,
         make: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
+        let start = self.tree.at(id).start;
         if depth > MAX_DEPTH {
-            return self.error(format!("nested deeper than {MAX_DEPTH} levels"), link.at.start);
+            return self.error(format!("nested deeper than {MAX_DEPTH} levels"), start);
         }
-        match self.open.get_mut(link.node) {
-            Some(open) if !*open => *open = true,
-            _ => return self.error("found unconstructable recursive node", link.at.start),
+        let (target, node) = self.tree.target(id);
+        // A scalar holds nothing.
+        if matches!(node.content, Content::Scalar(_)) {
+            return make(self);
         }
+        if self.open.contains(&target) {
+            return self.error("found unconstructable recursive node", start);
+        }
+        self.open.push(target);
         let result = make(self);
-        if let Some(open) = self.open.get_mut(link.node) {
-            *open = false;
-        }
+        self.open.pop();
         result
     }
 
-    fn value(&mut self, link: Link, depth: usize) -> Result<(Value, Spans), Error> {
-        let node = self.node(link.node, link.at.start)?;
-        self.spend(cost(&node.content), link.at.start)?;
-        let (value, children) = self.within(link, depth, |this| match &node.tag {
+    fn value(&mut self, id: NodeId, depth: usize) -> Result<(Value, Spans), Error> {
+        let (at, (_, node)) = (self.tree.at(id), self.tree.target(id));
+        let text = if let Content::Scalar(text) = node.content { self.tree.text(text).len() } else { 0 };
+        self.spend(NODE_COST + text, at.start)?;
+        let (value, children) = self.within(id, depth, |this| match node.tag {
             Tag::Null => this.scalar(node).map(|_| leaf(Value::Null)),
             Tag::Str | Tag::Timestamp => this.scalar(node).map(|text| leaf(Value::Str(text.to_owned()))),
             Tag::Bool => {
@@ -93,26 +88,26 @@ impl<'a> Constructor<'a> {
             Tag::Float => of_type(scalar::float(this.scalar(node)?), node),
             Tag::Binary => this.binary(node),
             Tag::Seq => this.list(node, depth),
-            Tag::Map => this.map(node, link, depth),
-            Tag::Set => this.set(node, link, depth),
+            Tag::Map => this.map(id, depth),
+            Tag::Set => this.set(id, depth),
             Tag::Omap | Tag::Pairs => this.pairs(node, depth),
-            Tag::Merge | Tag::Value | Tag::Other(_) => {
-                let name = text::quote(&node.tag.unknown_name());
+            Tag::Merge | Tag::Value | Tag::Yaml | Tag::Other(_) => {
+                let name = text::quote(&this.tree.unknown_name(node.tag));
                 this.error(format!("could not determine a constructor for the tag {name}"), node.at.start)
             }
         })?;
-        Ok((value, Spans { key: None, value: link.at.span(), children }))
+        Ok((value, Spans { key: None, value: at.span(), children }))
     }
 
-    fn scalar(&self, node: &'a Node) -> Result<&'a str, Error> {
-        match &node.content {
-            Content::Scalar(text) => Ok(text),
+    fn scalar(&self, node: &Node) -> Result<&'a str, Error> {
+        match node.content {
+            Content::Scalar(text) => Ok(self.tree.text(text)),
             other => self.error(format!("expected a scalar node, but found {}", other.kind()), node.at.start),
         }
     }
 
     /// Values hold no bytes: what is no UTF-8 is refused.
-    fn binary(&self, node: &'a Node) -> Result<(Value, Vec<Spans>), Error> {
+    fn binary(&self, node: &Node) -> Result<(Value, Vec<Spans>), Error> {
         match scalar::binary(self.scalar(node)?).map(String::from_utf8) {
             Some(Ok(text)) => Ok(leaf(Value::Str(text))),
             Some(Err(_)) => self.error("failed to read binary data as text", node.at.start),
@@ -120,28 +115,34 @@ impl<'a> Constructor<'a> {
         }
     }
 
-    fn list(&mut self, node: &'a Node, depth: usize) -> Result<(Value, Vec<Spans>), Error> {
-        let Content::Sequence(items) = &node.content else {
+    fn list(&mut self, node: &Node, depth: usize) -> Result<(Value, Vec<Spans>), Error> {
+        let Content::Sequence(items) = node.content else {
             let kind = node.content.kind();
             return self.error(format!("expected a sequence node, but found {kind}"), node.at.start);
         };
-        let made: Vec<_> = items.iter().map(|item| self.value(*item, depth + 1)).collect::<Result<_, _>>()?;
-        let (values, spans): (Vec<_>, Vec<_>) = made.into_iter().unzip();
+        let items = self.tree.items(items);
+        let (mut values, mut spans) = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
+        for item in items {
+            let (value, at) = self.value(*item, depth + 1)?;
+            values.push(value);
+            spans.push(at);
+        }
         Ok((Value::List(values), spans))
     }
 
-    fn map(&mut self, node: &'a Node, link: Link, depth: usize) -> Result<(Value, Vec<Spans>), Error> {
-        let Content::Mapping(own) = &node.content else {
+    fn map(&mut self, id: NodeId, depth: usize) -> Result<(Value, Vec<Spans>), Error> {
+        let (tree, (_, node)) = (self.tree, self.tree.target(id));
+        let Content::Mapping(own) = node.content else {
             let kind = node.content.kind();
             return self.error(format!("expected a mapping node, but found {kind}"), node.at.start);
         };
-        let (tree, merged) = (self.tree, self.merged(own, link, depth)?);
-        let most = merged.len() + own.len();
+        let merged = self.merged(own, id, depth)?;
+        let most = merged.len() + tree.items(own).len() / 2;
         let (mut map, mut children) = (Map::with_capacity(most), Vec::with_capacity(most));
-        for (key, value) in merged.iter().chain(own.iter().filter(|(key, _)| !tree.is_merge(*key))) {
-            let key_text = self.key(*key, node, depth)?;
-            let (value, mut spans) = self.value(*value, depth + 1)?;
-            spans.key = Some(key.at.span());
+        for (key, value) in merged.into_iter().chain(tree.entries(own).filter(|(key, _)| !tree.is_merge(*key))) {
+            let key_text = self.key(key, node, depth)?;
+            let (value, mut spans) = self.value(value, depth + 1)?;
+            spans.key = Some(tree.at(key).span());
             // An equal key keeps its first place, as in Python.
             let (index, _) = map.insert_full(key_text, value);
             match children.get_mut(index) {
@@ -153,17 +154,17 @@ impl<'a> Constructor<'a> {
     }
 
     /// The text of a key. What could not be a key in Python is refused.
-    fn key(&mut self, key: Link, within: &Node, depth: usize) -> Result<String, Error> {
-        let node = self.node(key.node, key.at.start)?;
+    fn key(&mut self, key: NodeId, within: &Node, depth: usize) -> Result<String, Error> {
+        let (_, node) = self.tree.target(key);
         // `=` as a key is a text.
-        if let (Tag::Value, Content::Scalar(text)) = (&node.tag, &node.content) {
-            return Ok(text.clone());
+        if let (Tag::Value, Content::Scalar(text)) = (node.tag, node.content) {
+            return Ok(self.tree.text(text).to_owned());
         }
         match self.value(key, depth + 1)?.0 {
             Value::Str(text) => Ok(text),
             Value::List(_) | Value::Map(_) => {
                 let context = Some(("while constructing a mapping", within.at.start));
-                Err(Error::in_context(self.text, context, "found unhashable key", key.at.start))
+                Err(Error::in_context(self.text, context, "found unhashable key", self.tree.at(key).start))
             }
             other => Ok(text::json(&other)),
         }
@@ -171,20 +172,20 @@ impl<'a> Constructor<'a> {
 
     /// The entries that the merge keys of a mapping bring in. They come before its own, so its own win; of a list of
     /// mappings the first wins.
-    fn merged(&mut self, own: &'a Entries, link: Link, depth: usize) -> Result<Entries, Error> {
+    fn merged(&mut self, own: Piece, into: NodeId, depth: usize) -> Result<Entries, Error> {
         let tree = self.tree;
         let mut merged = Entries::new();
-        for (_, value) in own.iter().filter(|(key, _)| tree.is_merge(*key)) {
-            let node = self.node(value.node, value.at.start)?;
-            match &node.content {
-                Content::Mapping(_) => merged.extend(self.flattened(*value, link, depth + 1)?),
+        for (_, value) in tree.entries(own).filter(|(key, _)| tree.is_merge(*key)) {
+            let (_, node) = tree.target(value);
+            match node.content {
+                Content::Mapping(_) => merged.extend(self.flattened(value, into, depth + 1)?),
                 Content::Sequence(items) => {
-                    for item in items.iter().rev() {
-                        merged.extend(self.flattened(*item, link, depth + 1)?);
+                    for item in tree.items(items).iter().rev() {
+                        merged.extend(self.flattened(*item, into, depth + 1)?);
                     }
                 }
-                Content::Scalar(_) => {
-                    return self.merge_error("expected a mapping or list of mappings for merging", link, node);
+                Content::Scalar(_) | Content::Alias(_) => {
+                    return self.merge_error("expected a mapping or list of mappings for merging", into, node);
                 }
             }
         }
@@ -192,52 +193,51 @@ impl<'a> Constructor<'a> {
     }
 
     /// All entries of a mapping that is merged into another.
-    fn flattened(&mut self, value: Link, into: Link, depth: usize) -> Result<Entries, Error> {
-        let node = self.node(value.node, value.at.start)?;
-        let Content::Mapping(own) = &node.content else {
+    fn flattened(&mut self, value: NodeId, into: NodeId, depth: usize) -> Result<Entries, Error> {
+        let (tree, (_, node)) = (self.tree, self.tree.target(value));
+        let Content::Mapping(own) = node.content else {
             return self.merge_error("expected a mapping for merging", into, node);
         };
         let mut entries = self.within(value, depth, |this| this.merged(own, value, depth))?;
-        self.spend((entries.len() + own.len()) * NODE_COST, value.at.start)?;
-        let tree = self.tree;
-        entries.extend(own.iter().filter(|(key, _)| !tree.is_merge(*key)));
+        self.spend((entries.len() + tree.items(own).len() / 2) * NODE_COST, tree.at(value).start)?;
+        entries.extend(tree.entries(own).filter(|(key, _)| !tree.is_merge(*key)));
         Ok(entries)
     }
 
-    fn merge_error<T>(&self, expected: &str, into: Link, found: &Node) -> Result<T, Error> {
-        let context = Some(("while constructing a mapping", into.at.start));
+    fn merge_error<T>(&self, expected: &str, into: NodeId, found: &Node) -> Result<T, Error> {
+        let context = Some(("while constructing a mapping", self.tree.at(into).start));
         let problem = format!("{expected}, but found {}", found.content.kind());
         Err(Error::in_context(self.text, context, &problem, found.at.start))
     }
 
     /// A `!!set`: the list of its members.
-    fn set(&mut self, node: &'a Node, link: Link, depth: usize) -> Result<(Value, Vec<Spans>), Error> {
-        let (map, children) = self.map(node, link, depth)?;
+    fn set(&mut self, id: NodeId, depth: usize) -> Result<(Value, Vec<Spans>), Error> {
+        let (map, children) = self.map(id, depth)?;
         let members = map.as_map().map(|map| map.keys().map(Value::from).collect()).unwrap_or_default();
         Ok((members, children.iter().map(|child| only(child.key.unwrap_or_default())).collect()))
     }
 
     /// An `!!omap` or `!!pairs`: a list of lists of two.
-    fn pairs(&mut self, node: &'a Node, depth: usize) -> Result<(Value, Vec<Spans>), Error> {
-        let Content::Sequence(items) = &node.content else {
+    fn pairs(&mut self, node: &Node, depth: usize) -> Result<(Value, Vec<Spans>), Error> {
+        let Content::Sequence(items) = node.content else {
             let problem = format!("expected a sequence, but found {}", node.content.kind());
             let context = Some(("while constructing an ordered map", node.at.start));
             return Err(Error::in_context(self.text, context, &problem, node.at.start));
         };
         let (mut values, mut spans) = (Vec::new(), Vec::new());
-        for item in items {
-            let node_of_item = self.node(item.node, item.at.start)?;
-            let Content::Mapping(entries) = &node_of_item.content else {
-                let problem = format!("expected a mapping of length 1, but found {}", node_of_item.content.kind());
-                return self.error(problem, item.at.start);
+        for item in self.tree.items(items) {
+            let (at, (_, pair)) = (self.tree.at(*item), self.tree.target(*item));
+            let Content::Mapping(entries) = pair.content else {
+                let problem = format!("expected a mapping of length 1, but found {}", pair.content.kind());
+                return self.error(problem, at.start);
             };
-            let [(key, value)] = entries.as_slice() else {
-                let problem = format!("expected a single mapping item, but found {} items", entries.len());
-                return self.error(problem, item.at.start);
+            let &[key, value] = self.tree.items(entries) else {
+                let count = self.tree.items(entries).len() / 2;
+                return self.error(format!("expected a single mapping item, but found {count} items"), at.start);
             };
-            let (key, value) = (self.value(*key, depth + 2)?, self.value(*value, depth + 2)?);
+            let (key, value) = (self.value(key, depth + 2)?, self.value(value, depth + 2)?);
             values.push(Value::List(vec![key.0, value.0]));
-            spans.push(Spans { key: None, value: item.at.span(), children: vec![key.1, value.1] });
+            spans.push(Spans { key: None, value: at.span(), children: vec![key.1, value.1] });
         }
         Ok((Value::List(values), spans))
     }
@@ -252,6 +252,5 @@ fn only(span: Span) -> Spans {
 }
 
 fn of_type(read: Result<Value, String>, node: &Node) -> Result<(Value, Vec<Spans>), Error> {
-    let Extent { start, .. } = node.at;
-    read.map(leaf).map_err(|message| Error::value(message, start))
+    read.map(leaf).map_err(|message| Error::value(message, node.at.start))
 }

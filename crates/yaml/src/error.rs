@@ -136,11 +136,16 @@ fn rest_of_line(text: &str, mark: Mark) -> &str {
     line.char_indices().nth(column).and_then(|(start, _)| line.get(start..)).unwrap_or_default()
 }
 
+/// The text of a line, without its break.
 fn line_of(text: &str, mark: Mark) -> &str {
-    // Behind a carriage return the line feed is no break of its own.
-    let mut lines = text.split_inclusive(is_break).filter(|line| *line != "\n" || !text.contains("\r\n"));
-    let line = usize::try_from(mark.line).ok().and_then(|n| lines.nth(n)).unwrap_or_default();
-    line.trim_end_matches(is_break)
+    let mut rest = text;
+    for _ in 0..mark.line {
+        let end = rest.find(is_break).unwrap_or(rest.len());
+        let behind = rest.get(end..).unwrap_or_default();
+        let line_break = if behind.starts_with("\r\n") { 2 } else { behind.chars().next().map_or(0, char::len_utf8) };
+        rest = behind.get(line_break..).unwrap_or_default();
+    }
+    rest.get(..rest.find(is_break).unwrap_or(rest.len())).unwrap_or_default()
 }
 
 /// `in "<unicode string>", line 1, column 5:` and the line with a mark below it, as PyYAML cuts it.

@@ -1,32 +1,132 @@
 //! A text as a graph of nodes, before their types are known.
 
+use std::ops::Range;
+
 use kiln_value::Span;
 
 use crate::mark::Mark;
 
 /// The place of a node in its [`Tree`].
-pub(crate) type NodeId = usize;
+pub(crate) type NodeId = u32;
 
-/// All nodes of a document. An alias is its anchor's id once more, so the size is bounded by that of the text.
+/// All nodes of a document, in a few long pieces of memory: its size is bounded by that of the text, for an alias only
+/// names its anchor's node.
 #[derive(Default)]
 pub(crate) struct Tree {
-    pub(crate) nodes: Vec<Node>,
-    pub(crate) root: Option<Link>,
+    nodes: Vec<Node>,
+    /// The texts of all scalars.
+    texts: String,
+    /// The members of all collections.
+    members: Vec<NodeId>,
+    /// Tags that are no types of PyYAML's.
+    tags: Vec<String>,
+    pub(crate) root: Option<NodeId>,
 }
 
-impl Tree {
-    /// Whether a key brings in the entries of another mapping.
-    pub(crate) fn is_merge(&self, key: Link) -> bool {
-        self.nodes.get(key.node).is_some_and(|node| node.tag == Tag::Merge)
+/// A piece of a [`Tree`]'s texts or members.
+#[derive(Clone, Copy)]
+pub(crate) struct Piece {
+    start: u32,
+    end: u32,
+}
+
+impl Piece {
+    fn new(start: usize, end: usize) -> Self {
+        Self { start: short(start), end: short(end) }
+    }
+
+    fn range(self) -> Range<usize> {
+        long(self.start)..long(self.end)
     }
 }
 
-/// A node as its parent refers to it.
-#[derive(Clone, Copy)]
-pub(crate) struct Link {
-    pub(crate) node: NodeId,
-    /// Where the reference stands: for an alias not where the node does.
-    pub(crate) at: Extent,
+/// The composer takes no text so long that this were not exact.
+fn short(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+fn long(n: u32) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
+}
+
+impl Tree {
+    pub(crate) fn add(&mut self, node: Node) -> NodeId {
+        self.nodes.push(node);
+        short(self.nodes.len() - 1)
+    }
+
+    /// Gives a collection its members, and the end that only they told.
+    pub(crate) fn close(&mut self, id: NodeId, members: impl Iterator<Item = NodeId>, end: Mark) {
+        let start = self.members.len();
+        self.members.extend(members);
+        let members = Piece::new(start, self.members.len());
+        if let Some(node) = self.nodes.get_mut(long(id)) {
+            node.at.end = end;
+            if let Content::Sequence(piece) | Content::Mapping(piece) = &mut node.content {
+                *piece = members;
+            }
+        }
+    }
+
+    pub(crate) fn scalar_content(&mut self, text: &str) -> Content {
+        let start = self.texts.len();
+        self.texts.push_str(text);
+        Content::Scalar(Piece::new(start, self.texts.len()))
+    }
+
+    /// The type that a whole tag names.
+    pub(crate) fn tag(&mut self, name: String) -> Tag {
+        Tag::known(&name).unwrap_or_else(|| {
+            self.tags.push(name);
+            Tag::Other(short(self.tags.len() - 1))
+        })
+    }
+
+    /// How many nodes there are, and how long their texts are.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        (self.nodes.len(), self.texts.len())
+    }
+
+    /// Where a node stands; an alias does not stand where the node does that it names.
+    pub(crate) fn at(&self, id: NodeId) -> Extent {
+        self.nodes[long(id)].at
+    }
+
+    /// The node, and for an alias the one that it names.
+    pub(crate) fn target(&self, id: NodeId) -> (NodeId, &Node) {
+        match &self.nodes[long(id)] {
+            Node { content: Content::Alias(target), .. } => (*target, &self.nodes[long(*target)]),
+            node => (id, node),
+        }
+    }
+
+    /// The text of a scalar.
+    pub(crate) fn text(&self, piece: Piece) -> &str {
+        &self.texts[piece.range()]
+    }
+
+    /// The items of a sequence.
+    pub(crate) fn items(&self, piece: Piece) -> &[NodeId] {
+        &self.members[piece.range()]
+    }
+
+    /// The keys and values of a mapping.
+    pub(crate) fn entries(&self, piece: Piece) -> impl Iterator<Item = (NodeId, NodeId)> + Clone {
+        self.items(piece).chunks_exact(2).map(|entry| (entry[0], entry[1]))
+    }
+
+    /// Whether a key brings in the entries of another mapping.
+    pub(crate) fn is_merge(&self, key: NodeId) -> bool {
+        self.target(key).1.tag == Tag::Merge
+    }
+
+    /// The whole tag of a type that cannot be constructed.
+    pub(crate) fn unknown_name(&self, tag: Tag) -> String {
+        match tag {
+            Tag::Other(index) => self.tags.get(long(index)).cloned().unwrap_or_default(),
+            other => format!("{PREFIX}{other:?}").to_lowercase(),
+        }
+    }
 }
 
 /// From a first character to behind the last.
@@ -48,25 +148,31 @@ pub(crate) struct Node {
     pub(crate) at: Extent,
 }
 
+#[derive(Clone, Copy)]
 pub(crate) enum Content {
-    Scalar(String),
-    Sequence(Vec<Link>),
-    Mapping(Vec<(Link, Link)>),
+    Scalar(Piece),
+    Sequence(Piece),
+    Mapping(Piece),
+    Alias(NodeId),
 }
 
 impl Content {
+    pub(crate) const EMPTY_SEQUENCE: Self = Self::Sequence(Piece { start: 0, end: 0 });
+    pub(crate) const EMPTY_MAPPING: Self = Self::Mapping(Piece { start: 0, end: 0 });
+
     /// PyYAML's name of the kind.
-    pub(crate) fn kind(&self) -> &'static str {
+    pub(crate) fn kind(self) -> &'static str {
         match self {
             Self::Scalar(_) => "scalar",
             Self::Sequence(_) => "sequence",
             Self::Mapping(_) => "mapping",
+            Self::Alias(_) => "alias",
         }
     }
 }
 
 /// The type of a node, written or found by its text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tag {
     Null,
     Bool,
@@ -83,41 +189,33 @@ pub(crate) enum Tag {
     Set,
     Omap,
     Pairs,
-    /// Any other, whole.
-    Other(String),
+    /// Never a type of its own, but PyYAML looks for its constructor.
+    Yaml,
+    /// Any other, by its place among the tree's tags.
+    Other(u32),
 }
 
 const PREFIX: &str = "tag:yaml.org,2002:";
 
 impl Tag {
-    /// From a whole tag.
-    pub(crate) fn new(tag: String) -> Self {
-        match tag.strip_prefix(PREFIX) {
-            Some("null") => Self::Null,
-            Some("bool") => Self::Bool,
-            Some("int") => Self::Int,
-            Some("float") => Self::Float,
-            Some("str") => Self::Str,
-            Some("binary") => Self::Binary,
-            Some("timestamp") => Self::Timestamp,
-            Some("merge") => Self::Merge,
-            Some("value") => Self::Value,
-            Some("seq") => Self::Seq,
-            Some("map") => Self::Map,
-            Some("set") => Self::Set,
-            Some("omap") => Self::Omap,
-            Some("pairs") => Self::Pairs,
-            _ => Self::Other(tag),
-        }
-    }
-
-    /// The whole tag of a type that cannot be constructed.
-    pub(crate) fn unknown_name(&self) -> String {
-        match self {
-            Self::Merge => format!("{PREFIX}merge"),
-            Self::Value => format!("{PREFIX}value"),
-            Self::Other(tag) => tag.clone(),
-            other => format!("{PREFIX}{other:?}").to_lowercase(),
-        }
+    /// From a whole tag; `None` if there is no such type.
+    fn known(tag: &str) -> Option<Self> {
+        Some(match tag.strip_prefix(PREFIX)? {
+            "null" => Self::Null,
+            "bool" => Self::Bool,
+            "int" => Self::Int,
+            "float" => Self::Float,
+            "str" => Self::Str,
+            "binary" => Self::Binary,
+            "timestamp" => Self::Timestamp,
+            "merge" => Self::Merge,
+            "value" => Self::Value,
+            "seq" => Self::Seq,
+            "map" => Self::Map,
+            "set" => Self::Set,
+            "omap" => Self::Omap,
+            "pairs" => Self::Pairs,
+            _ => return None,
+        })
     }
 }

@@ -14,8 +14,7 @@ pub(crate) fn tag(text: &str) -> Tag {
         | "On" | "ON" | "off" | "Off" | "OFF" => Tag::Bool,
         "<<" => Tag::Merge,
         "=" => Tag::Value,
-        // Never types of their own, but PyYAML looks for a constructor of them.
-        "!" | "&" | "*" => Tag::Other("tag:yaml.org,2002:yaml".to_owned()),
+        "!" | "&" | "*" => Tag::Yaml,
         text if !text.starts_with(['+', '-', '.', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) => Tag::Str,
         // In the order in which PyYAML tries them; only a bare date is anything else, and that stays text.
         text if is_float(text) => Tag::Float,

@@ -29,7 +29,9 @@ fn commas(text: &str) -> Vec<usize> {
         let before = text.get(..*comma).unwrap_or_default();
         let head = before.trim_end_matches(is_of_tag);
         let word = before.get(head.len()..).unwrap_or_default();
-        before.ends_with('>') || (word.contains('!') && !head.ends_with('<'))
+        // `!<a,b>` holds its comma; a quote tells that `!<` was the end of a text: `'!<'!word,`.
+        let is_within = head.ends_with("!<") && !word.contains('\'');
+        before.ends_with('>') || (word.contains('!') && !is_within)
     };
     text.match_indices(',').map(|(at, _)| at).filter(follows_tag).collect()
 }

@@ -43,6 +43,12 @@ fn keys_merges_and_aliases() {
 }
 
 #[test]
+fn errors_show_their_line() {
+    let shown = refused("a: 1\r\n\n\r\nb: [\u{2028}c: }");
+    assert!(shown.contains("line 5, column 4:\n    c: }\n       ^"), "{shown}");
+}
+
+#[test]
 fn block_scalars_at_the_end_of_the_text() {
     for (text, value) in [
         ("a: |\n  b", "'b'"),
@@ -146,4 +152,7 @@ fn a_comma_may_follow_a_tag() {
     refused("{a: [!!str, b], c: \"\\q\"}");
     refused("[!!str, a \"\\ud83d\"");
     refused("a: !!str, b");
+    refused("{s: '<'!x, y: []}");
+    refused("{s: '!<'!x, y: []}");
+    assert_eq!(refused("[!<a,b> c]").lines().next(), Some("could not determine a constructor for the tag 'a,b'"));
 }

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 
-use indexmap::IndexMap;
 use kiln_value::{Diagnostic, Map, Path, Value};
 
 use crate::function::{Function, fault};
@@ -15,7 +14,7 @@ pub(crate) enum Node {
     /// Anything but a list or a map.
     Scalar(Value),
     List(Vec<Node>),
-    Map(IndexMap<String, Node>),
+    Map(Map<Node>),
     Call(Box<Call>),
     /// Nothing at all: the missing else of an `if`.
     Absent,
@@ -113,7 +112,7 @@ impl Node {
         }
     }
 
-    pub(crate) fn as_map(&self) -> Option<&IndexMap<String, Self>> {
+    pub(crate) fn as_map(&self) -> Option<&Map<Self>> {
         match self {
             Self::Map(map) => Some(map),
             _ => None,
@@ -193,6 +192,15 @@ impl Node {
             Self::Call(call) => return call.function.resolve(call, context).map_err(|error| call.locate(error)),
             Self::Absent => return Ok(None),
         }))
+    }
+
+    /// As [`Node::resolve_nullable`], without a copy of what stands somewhere already: for functions that only read.
+    pub(crate) fn view<'a>(&'a self, context: &Context<'a>) -> Result<Option<Cow<'a, Value>>, Diagnostic> {
+        match self {
+            Self::Scalar(value) => Ok(Some(Cow::Borrowed(value))),
+            Self::Call(call) => call.function.view(call, context).map_err(|error| call.locate(error)),
+            other => Ok(other.resolve_nullable(context)?.map(Cow::Owned)),
+        }
     }
 
     /// The members by which Python unpacks this into `N` names: items, keys or characters.

@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use indexmap::IndexMap;
-use kiln_value::{Diagnostic, Path, Segment, Value};
+use kiln_value::{Diagnostic, Map, Path, Segment, Value};
 
 use super::node::{Call, Context, Node};
 use crate::function::{Entry, Function, condition, fault, lookup, resource};
@@ -89,12 +88,13 @@ impl<'a> Parser<'a> {
                 .at(place.path()));
         }
         match value {
-            Value::List(items) => items
-                .iter()
-                .enumerate()
-                .map(|(index, item)| self.node(item, &place.below(Step::Index(index))))
-                .collect::<Result<_, _>>()
-                .map(Node::List),
+            Value::List(items) => {
+                let mut list = Vec::with_capacity(items.len());
+                for (index, item) in items.iter().enumerate() {
+                    list.push(self.node(item, &place.below(Step::Index(index)))?);
+                }
+                Ok(Node::List(list))
+            }
             Value::Map(map) => {
                 if let (1, Some((name, args))) = (map.len(), map.first())
                     && let Some((name, entry)) = lookup(self.bound.release(), self.mode, name)
@@ -102,7 +102,7 @@ impl<'a> Parser<'a> {
                     let place = place.below(Step::Key(name));
                     return self.call(name, entry, args, &place).map_err(|error| wrap(error, &place));
                 }
-                let mut entries = IndexMap::with_capacity(map.len());
+                let mut entries = Map::with_capacity(map.len());
                 for (key, value) in map {
                     entries.insert(key.clone(), self.node(value, &place.below(Step::Key(key)))?);
                 }

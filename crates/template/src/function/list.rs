@@ -1,5 +1,7 @@
 //! Functions of lists: `list_join`, `list_concat`, `filter`, `contains`.
 
+use std::borrow::Cow;
+
 use kiln_value::{Diagnostic, Value, text};
 
 use super::seen::Seen;
@@ -15,26 +17,50 @@ fn shown(value: &Value) -> String {
 fn join(
     call: &Call,
     context: &Context,
-    delimiter: &Value,
-    items: &[Value],
+    delimiter: &Node,
+    items: &[Cow<'_, Value>],
     other: impl Fn(&Value) -> Result<String, Diagnostic>,
 ) -> Result<Option<Value>, Diagnostic> {
-    let Value::Str(delimiter) = delimiter else {
+    let delimiter = delimiter.view(context)?.unwrap_or_default();
+    let Value::Str(delimiter) = &*delimiter else {
         return Err(fault::type_error(format!("\"{}\" delimiter must be a string", call.name)));
     };
-    context.spend(call, delimiter.len().saturating_mul(items.len()))?;
-    let mut joined = String::new();
+    let delimiters = delimiter.len().saturating_mul(items.len());
+    context.spend(call, delimiters)?;
+    let texts: usize = items.iter().filter_map(|item| item.as_str()).map(str::len).sum();
+    let mut joined = String::with_capacity(texts + delimiters);
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
             joined.push_str(delimiter);
         }
-        match item {
+        match &**item {
             Value::Null => {}
             Value::Str(text) => joined.push_str(text),
             item => joined.push_str(&other(item)?),
         }
     }
     Ok(Some(Value::Str(joined)))
+}
+
+/// Adds the items of a list; gives back what is none.
+fn add_items<'a>(
+    list: &'a Node,
+    context: &Context<'a>,
+    items: &mut Vec<Cow<'a, Value>>,
+) -> Result<Option<Value>, Diagnostic> {
+    if let Some(list) = list.as_list() {
+        for item in list {
+            items.extend(item.view(context)?);
+        }
+        return Ok(None);
+    }
+    match list.resolve(context)? {
+        Value::List(list) => {
+            items.extend(list.into_iter().map(Cow::Owned));
+            Ok(None)
+        }
+        other => Ok(Some(other)),
+    }
 }
 
 /// `Fn::Join` and the first `list_join`: one list of texts.
@@ -59,12 +85,12 @@ impl Function for Join {
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         let name = call.name;
         let [delimiter, items] = call.args.unpack()?;
-        let items = match items.resolve(context)? {
-            Value::Null => Vec::new(),
-            Value::List(items) => items,
-            _ => return Err(fault::type_error(format!("\"{name}\" must operate on a list"))),
-        };
-        join(call, context, &delimiter.resolve(context)?, &items, |item| {
+        let mut joined = Vec::new();
+        match add_items(&items, context, &mut joined)? {
+            None | Some(Value::Null) => {}
+            Some(_) => return Err(fault::type_error(format!("\"{name}\" must operate on a list"))),
+        }
+        join(call, context, &delimiter, &joined, |item| {
             Err(fault::type_error(format!("Items to join must be strings not {}", shown(item))))
         })
     }
@@ -92,16 +118,14 @@ impl Function for JoinLists {
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         let name = call.name;
         let Some([delimiter, lists @ ..]) = call.args.as_list() else { return Ok(Some(Value::Null)) };
-        let lists = lists.iter().map(|list| list.resolve(context)).collect::<Result<Vec<_>, _>>()?;
-        let mut items = Vec::new();
+        let (mut items, mut others) = (Vec::new(), Vec::new());
         for list in lists {
-            match list {
-                Value::List(list) => items.extend(list),
-                other if !other.is_truthy() => {}
-                _ => return Err(fault::type_error(format!("\"{name}\" must operate on a list"))),
-            }
+            others.extend(add_items(list, context, &mut items)?);
         }
-        join(call, context, &delimiter.resolve(context)?, &items, |item| match item {
+        if others.iter().any(Value::is_truthy) {
+            return Err(fault::type_error(format!("\"{name}\" must operate on a list")));
+        }
+        join(call, context, delimiter, &items, |item| match item {
             Value::List(_) | Value::Map(_) => Ok(text::json_sorted(item)),
             item => Err(fault::type_error(format!("Items to join must be string, map or list not {}", shown(item)))),
         })

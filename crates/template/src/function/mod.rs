@@ -24,6 +24,7 @@ mod url;
 mod yaql;
 mod zone;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::LazyLock;
@@ -59,6 +60,11 @@ pub(crate) trait Function: Debug + Sync {
 
     /// The result; `None` if absent.
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic>;
+
+    /// The result, lent where it stands somewhere already.
+    fn view<'a>(&self, call: &'a Call, context: &Context<'a>) -> Result<Option<Cow<'a, Value>>, Diagnostic> {
+        Ok(self.resolve(call, context)?.map(Cow::Owned))
+    }
 
     /// The resource that the call itself, apart from its arguments, refers to.
     ///

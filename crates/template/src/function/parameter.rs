@@ -20,16 +20,20 @@ impl Function for GetParam {
     }
 
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
-        let args = call.resolved_args(context)?;
+        Ok(self.view(call, context)?.map(Cow::into_owned))
+    }
+
+    fn view<'a>(&self, call: &'a Call, context: &Context<'a>) -> Result<Option<Cow<'a, Value>>, Diagnostic> {
+        let args = call.args.view(context)?.unwrap_or_default();
         let name = call.name;
         if !args.is_truthy() {
             return Err(fault::value_error(format!("Function \"{name}\" must have arguments")));
         }
-        let (parameter, path) = match &args {
-            Value::Str(_) => (&args, [].as_slice()),
+        let (parameter, path) = match &*args {
+            name @ Value::Str(_) => (name, [].as_slice()),
             Value::List(list) => match list.split_first() {
                 Some(split) => split,
-                None => return Ok(Some(Value::default())),
+                None => return Ok(Some(Cow::default())),
             },
             _ => return Err(fault::type_error(format!("Argument to \"{name}\" must be string or list"))),
         };
@@ -42,7 +46,7 @@ impl Function for GetParam {
             return Err(hinted(error, parameter, context.bound().parameters().iter().map(Parameter::name)));
         };
         let found = path.iter().try_fold(Cow::Borrowed(value), step);
-        Ok(Some(found.map_or_else(|| Value::from(""), Cow::into_owned)))
+        Ok(Some(found.unwrap_or_else(|| Cow::Owned(Value::from("")))))
     }
 }
 

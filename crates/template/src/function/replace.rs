@@ -1,9 +1,8 @@
 //! `str_replace` in its forms.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 
-use kiln_value::{Diagnostic, Map, Value, text};
+use kiln_value::{Diagnostic, Value, text};
 
 use super::{Function, fault};
 use crate::expr::{Call, Context, Node};
@@ -74,20 +73,26 @@ impl Replace {
         }
     }
 
-    fn replacement(&self, name: &str, key: &str, value: &Value) -> Result<String, Diagnostic> {
-        let replacement = match value {
-            Value::Null => String::new(),
+    /// A key and what is put in for it.
+    fn pair<'a>(&self, name: &str, key: &'a Key) -> Result<(&'a str, Cow<'a, str>), Diagnostic> {
+        let (Key { value, .. }, key) = (key, key.text);
+        let replacement = match &**value {
+            Value::Null => Cow::Borrowed(""),
+            Value::Str(text) => Cow::Borrowed(text.as_str()),
             Value::List(_) | Value::Map(_) if self.form != Form::Json => {
                 return Err(fault::type_error(format!(
                     "\"{name}\" params must be strings or numbers, param {key} is not valid"
                 )));
             }
-            Value::List(_) | Value::Map(_) => text::json_sorted(value),
-            scalar => text::str(scalar),
+            Value::List(_) | Value::Map(_) => Cow::Owned(text::json_sorted(value)),
+            scalar => Cow::Owned(text::str(scalar)),
         };
-        let is_collection = matches!(value, Value::List(_) | Value::Map(_));
+        let is_collection = matches!(**value, Value::List(_) | Value::Map(_));
         let is_empty = if is_collection { !value.is_truthy() } else { replacement.is_empty() };
-        if is_empty && self.care == Care::VeryStrict { Err(undefined(name, key)) } else { Ok(replacement) }
+        if is_empty && self.care == Care::VeryStrict {
+            return Err(undefined(name, key));
+        }
+        if key.is_empty() { Err(fault::value_error("empty separator")) } else { Ok((key, replacement)) }
     }
 }
 
@@ -117,24 +122,33 @@ impl Function for Replace {
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         let name = call.name;
         let [params, template] = self.parts(name, &call.args)?;
-        let template = template.resolve(context)?;
-        let params = params.resolve(context)?;
+        let template = template.view(context)?.unwrap_or_default();
         let is_strict = self.care >= Care::Strict;
-        if is_strict && params.is_null() {
-            return Err(fault::type_error("'NoneType' object is not iterable"));
-        }
-        let Value::Str(template) = template else {
+        let held;
+        let mut keys = Vec::new();
+        let is_map = if let Some(map) = params.as_map() {
+            for (key, node) in map {
+                keys.extend(node.view(context)?.map(|value| Key::new(key, value)));
+            }
+            true
+        } else {
+            held = params.view(context)?.unwrap_or_default();
+            if is_strict && held.is_null() {
+                return Err(fault::type_error("'NoneType' object is not iterable"));
+            }
+            keys.extend(held.as_map().into_iter().flatten().map(|(key, value)| Key::new(key, Cow::Borrowed(value))));
+            held.as_map().is_some()
+        };
+        let Value::Str(template) = &*template else {
             return Err(fault::type_error(format!("\"{name}\" template must be a string")));
         };
-        let Value::Map(params) = params else {
+        if !is_map {
             return Err(fault::type_error(format!("\"{name}\" params must be a map")));
-        };
-        let pairs = self.pairs(name, &params)?;
-        let mut found = HashSet::new();
-        let text = replace(&template, &pairs, &mut found, |size| context.spend(call, size))?;
-        if is_strict && found.len() < pairs.len() {
-            let missing: Vec<_> =
-                pairs.iter().enumerate().filter(|(i, _)| !found.contains(i)).map(|(_, (key, _))| *key).collect();
+        }
+        keys.sort_unstable_by(|a, b| b.length.cmp(&a.length).then(a.text.cmp(b.text)));
+        let pairs = keys.iter().map(|key| self.pair(name, key)).collect::<Result<Vec<_>, _>>()?;
+        let (text, missing) = replace(template, &pairs, |size| context.spend(call, size))?;
+        if is_strict && !missing.is_empty() {
             return Err(fault::value_error(format!(
                 "The following params were not found in the template: {}",
                 missing.join(",")
@@ -144,16 +158,17 @@ impl Function for Replace {
     }
 }
 
-impl Replace {
-    /// Keys and replacements, longest key first, equally long ones in lexical order.
-    fn pairs<'a>(&self, name: &str, params: &'a Map) -> Result<Vec<(&'a str, String)>, Diagnostic> {
-        let mut keys: Vec<_> = params.iter().map(|(key, value)| (key.chars().count(), key.as_str(), value)).collect();
-        keys.sort_by(|(a_len, a, _), (b_len, b, _)| b_len.cmp(a_len).then(a.cmp(b)));
-        let pair = |(_, key, value): (usize, &'a str, &Value)| {
-            let replacement = self.replacement(name, key, value)?;
-            if key.is_empty() { Err(fault::value_error("empty separator")) } else { Ok((key, replacement)) }
-        };
-        keys.into_iter().map(pair).collect()
+/// A key with its value. Longer keys come first, equally long ones in lexical order.
+struct Key<'a> {
+    text: &'a str,
+    /// In characters.
+    length: usize,
+    value: Cow<'a, Value>,
+}
+
+impl<'a> Key<'a> {
+    fn new(text: &'a str, value: Cow<'a, Value>) -> Self {
+        Self { text, length: text.chars().count(), value }
     }
 }
 
@@ -167,37 +182,37 @@ enum Part<'a> {
 
 /// Replaces the first key everywhere, then the next in what lies between, so that replaced text is not scanned again.
 ///
-/// `found` takes the indexes of the keys that occur; `spend` is told the size of what is put in before it is.
-fn replace(
+/// Gives the keys, too, that do not occur. `spend` is told the size of what is put in before it is.
+fn replace<'a>(
     template: &str,
-    pairs: &[(&str, String)],
-    found: &mut HashSet<usize>,
+    pairs: &'a [(&str, Cow<'a, str>)],
     spend: impl Fn(usize) -> Result<(), Diagnostic>,
-) -> Result<String, Diagnostic> {
-    let mut parts = vec![Part::Text(template)];
-    for (index, (key, replacement)) in pairs.iter().enumerate() {
-        if !template.contains(key) {
-            continue;
-        }
-        let mut next = Vec::with_capacity(parts.len());
-        for part in parts {
+) -> Result<(String, Vec<&'a str>), Diagnostic> {
+    let (mut parts, mut next, mut missing) = (vec![Part::Text(template)], Vec::new(), Vec::new());
+    for (key, replacement) in pairs {
+        let mut occurs = false;
+        for part in parts.drain(..) {
             let Part::Text(text) = part else {
                 next.push(part);
                 continue;
             };
-            let count = text.matches(key).count();
-            spend(count.saturating_mul(replacement.len() + size_of::<Part>()))?;
-            for (position, piece) in text.split(key).enumerate() {
-                if position > 0 {
-                    found.insert(index);
-                    next.push(Part::Done(replacement));
-                }
-                if !piece.is_empty() {
-                    next.push(Part::Text(piece));
-                }
+            let mut rest = 0;
+            for (at, _) in text.match_indices(key) {
+                occurs = true;
+                spend(replacement.len() + size_of::<Part>())?;
+                next.extend(text.get(rest..at).filter(|between| !between.is_empty()).map(Part::Text));
+                next.push(Part::Done(replacement));
+                rest = at + key.len();
             }
+            next.extend(text.get(rest..).filter(|behind| !behind.is_empty()).map(Part::Text));
         }
-        parts = next;
+        std::mem::swap(&mut parts, &mut next);
+        if !occurs {
+            missing.push(*key);
+        }
     }
-    Ok(parts.into_iter().map(|(Part::Text(text) | Part::Done(text))| text).collect())
+    let texts = || parts.iter().map(|(Part::Text(text) | Part::Done(text))| *text);
+    let mut replaced = String::with_capacity(texts().map(str::len).sum());
+    replaced.extend(texts());
+    Ok((replaced, missing))
 }
