@@ -40,7 +40,7 @@ impl Argument {
 
 /// A call: arguments in the order of the parameters, then the further ones.
 pub(crate) struct Call<'e> {
-    pub engine: &'e Engine,
+    pub engine: &'e Engine<'e>,
     /// The context of the caller, or the function's own if it is scoped.
     pub context: Context,
     pub args: Vec<Argument>,
@@ -88,6 +88,14 @@ impl Call<'_> {
             Object::Bool(b) => Ok(i64::from(*b)),
             Object::BigInt(_) => Err(Error::overflow()),
             _ => Err(mistyped()),
+        }
+    }
+
+    /// A position or a length: beyond 64 bits it is as far as can be.
+    pub(crate) fn position(&self, index: usize) -> Result<i64, Error> {
+        match self.value(index) {
+            Object::BigInt(i) => Ok(if i.is_negative() { i64::MIN } else { i64::MAX }),
+            _ => self.int(index),
         }
     }
 

@@ -1,46 +1,12 @@
-//! From and to the data of the house.
-
-use std::sync::Arc;
+//! The result as data of the house.
 
 use kiln_value::{Map, Value, text};
 
 use crate::Error;
 use crate::cursor::Cursor;
-use crate::dict::{Dict, Entries};
 use crate::engine::Engine;
-use crate::object::{Key, ListKind, MAX_DEPTH, Object};
+use crate::object::{ListKind, Object};
 use crate::repr;
-
-/// Input data: lists become tuples, maps frozen dictionaries.
-///
-/// Errors: the data is nested too deeply.
-pub(crate) fn input(value: &Value, depth: u32) -> Result<Object, Error> {
-    if depth >= MAX_DEPTH {
-        return Err(Error::recursion());
-    }
-    match value {
-        Value::Null => Ok(Object::Null),
-        Value::Bool(b) => Ok(Object::Bool(*b)),
-        Value::Int(i) => Ok(Object::Int(*i)),
-        Value::BigInt(i) => Ok(Object::BigInt(Arc::new((**i).clone()))),
-        Value::Float(f) => Ok(Object::Float(*f)),
-        Value::Str(text) => Ok(Object::text(text.as_str())),
-        Value::List(items) => {
-            let mut values = Vec::with_capacity(items.len());
-            for item in items {
-                values.push(input(item, depth + 1)?);
-            }
-            Object::tuple(values)
-        }
-        Value::Map(map) => {
-            let mut entries = Entries::with_capacity(map.len());
-            for (key, value) in map {
-                entries.insert(Key::new(Object::text(key.as_str()))?, input(value, depth + 1)?);
-            }
-            Dict::frozen(entries).map(Object::Dict)
-        }
-    }
-}
 
 /// The result for the outside. Every collection in it is subject to the limit on iterations.
 pub(crate) fn output(engine: &Engine, object: &Object) -> Result<Value, Error> {
@@ -56,8 +22,11 @@ pub(crate) fn output(engine: &Engine, object: &Object) -> Result<Value, Error> {
             let mut map = Map::with_capacity(dict.len());
             for (key, value) in dict.iter() {
                 engine.step(1)?;
+                let value = engine.nested_output(value)?;
+                // What an iterator says comes before it is no key.
+                engine.nested_output(key)?;
                 hashable_output(key)?;
-                map.insert(key_text(key), engine.nested_output(value)?);
+                map.insert(key_text(key), value);
             }
             Value::Map(map)
         }
@@ -79,7 +48,7 @@ pub(crate) fn output(engine: &Engine, object: &Object) -> Result<Value, Error> {
     })
 }
 
-impl Engine {
+impl Engine<'_> {
     /// A part of the result: iterators in it are read only now.
     fn nested_output(&self, object: &Object) -> Result<Value, Error> {
         self.walk(|| output(self, object))

@@ -3,11 +3,14 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+use kiln_value::Value;
+
 use crate::call::Argument;
 use crate::context::{Context, Definition};
 use crate::cursor::Iter;
+use crate::data::Data;
 use crate::expression::{Invocation, Node};
-use crate::lambda::{Lambda, LazyRule};
+use crate::lambda::{Lambda, LazyRule, WHOLE};
 use crate::library;
 use crate::memory;
 use crate::object::Object;
@@ -26,7 +29,8 @@ const MAX_WALKS: u32 = 450;
 const BYTES_A_STEP: usize = 32;
 
 /// One evaluation.
-pub(crate) struct Engine {
+pub(crate) struct Engine<'d> {
+    data: Data<'d>,
     limits: Limits,
     steps: Cell<u64>,
     calls: Cell<u32>,
@@ -35,7 +39,7 @@ pub(crate) struct Engine {
     defining: RefCell<Vec<Context>>,
 }
 
-impl Drop for Engine {
+impl Drop for Engine<'_> {
     fn drop(&mut self) {
         for context in self.defining.take() {
             context.forget_definitions();
@@ -43,16 +47,16 @@ impl Drop for Engine {
     }
 }
 
-impl Engine {
-    pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, steps: Cell::new(0), calls: Cell::new(0), walks: Cell::new(0), defining: RefCell::default() }
-    }
-
-    /// The outermost context, with `$`.
-    pub(crate) fn root(data: Object) -> Result<Context, Error> {
-        let context = Context::root();
-        context.set("1".into(), data)?;
-        Ok(context)
+impl<'d> Engine<'d> {
+    pub(crate) fn new(limits: Limits, data: &'d Value) -> Self {
+        Self {
+            data: Data::new(data),
+            limits,
+            steps: Cell::new(0),
+            calls: Cell::new(0),
+            walks: Cell::new(0),
+            defining: RefCell::default(),
+        }
     }
 
     /// Counts steps.
@@ -102,11 +106,23 @@ impl Engine {
             Node::Keyword(word) => Ok(Object::Str(word.clone())),
             Node::Variable(name) => {
                 self.step(1)?;
-                let value = context.get(name).unwrap_or(Object::Null);
+                let value = match context.get(name) {
+                    Some(value) => value,
+                    None if &**name == WHOLE => self.data.whole()?,
+                    None => Object::Null,
+                };
                 self.charge(&value)?;
                 Ok(value)
             }
-            Node::Call(invocation) => self.invoke(invocation, None, context),
+            Node::Call(invocation) => match self.data.at(node, context) {
+                Some(part) if !self.has_definitions() => {
+                    self.step(1)?;
+                    let part = self.data.object(part)?;
+                    self.charge(&part)?;
+                    Ok(part)
+                }
+                _ => self.invoke(invocation, None, context),
+            },
             Node::Wrap(inner) => self.nested(|| self.evaluate(inner, context)),
             Node::Rule(source, destination) => {
                 let source = self.nested(|| self.evaluate(source, context))?;

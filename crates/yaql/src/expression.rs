@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kiln_value::Value;
 use num_bigint::BigInt;
 
+use crate::context::Context;
 use crate::convert;
 use crate::engine::Engine;
 use crate::library::{self, Overloads};
@@ -38,9 +39,8 @@ impl Expression {
     ///
     /// Errors: those of the reference implementation, see [`Error`].
     pub fn evaluate(&self, data: &Value, limits: &Limits) -> Result<Value, Error> {
-        let engine = Engine::new(*limits);
-        let context = Engine::root(convert::input(data, 0)?)?;
-        let result = engine.evaluate(&self.root, &context)?;
+        let engine = Engine::new(*limits, data);
+        let result = engine.evaluate(&self.root, &Context::root())?;
         engine.charge(&result)?;
         convert::output(&engine, &result)
     }

@@ -91,6 +91,9 @@ impl Lambda {
     }
 }
 
+/// The name of `$`: outside of lambdas the whole data.
+pub(crate) const WHOLE: &str = "1";
+
 /// The name of a positional variable.
 pub(crate) fn position(index: usize) -> Arc<str> {
     thread_local! {

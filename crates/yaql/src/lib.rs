@@ -4,6 +4,7 @@ mod call;
 mod context;
 mod convert;
 mod cursor;
+mod data;
 mod dict;
 mod engine;
 mod error;

@@ -3,8 +3,13 @@
 use std::ops::Range;
 
 use kiln_value::Pattern;
+use kiln_value::regex::{Groups, MOST_STEPS};
 
 use crate::Error;
+use crate::engine::Engine;
+
+/// So many steps of a search cost as much as one of an evaluation.
+const SEARCH_A_STEP: usize = 8;
 
 /// A compiled expression.
 #[derive(Debug)]
@@ -17,7 +22,7 @@ pub(crate) struct Regex {
 /// A match: the ranges of the whole and of the groups, in bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Match {
-    pub groups: Vec<Option<Range<usize>>>,
+    pub groups: Groups,
 }
 
 impl Match {
@@ -57,55 +62,48 @@ impl Regex {
         &self.source
     }
 
+    /// As Python shows it: the source, cut off where it is long, and the flags.
+    pub(crate) fn repr(&self) -> String {
+        let source: String = kiln_value::text::quote(&self.source).chars().take(200).collect();
+        let flags: Vec<_> = self.pattern.flags().map(|flag| format!("re.{flag}")).collect();
+        let flags = flags.join("|");
+        format!("re.compile({source}{}{flags})", if flags.is_empty() { "" } else { ", " })
+    }
+
     /// The names of the groups by their numbers.
-    pub(crate) fn names(&self) -> Result<Vec<Option<String>>, Error> {
-        let names = self.pattern.searcher().map_err(failed)?.capture_names();
-        Ok(names.map(|name| name.map(str::to_owned)).collect())
+    pub(crate) fn names(&self) -> &[Option<String>] {
+        self.pattern.names()
     }
 
     /// Whether the expression is found anywhere.
-    pub(crate) fn is_found(&self, text: &str) -> Result<bool, Error> {
-        self.pattern.searcher().map_err(failed)?.is_match(text).map_err(failed)
+    pub(crate) fn is_found(&self, engine: &Engine, text: &str) -> Result<bool, Error> {
+        Ok(self.find(engine, text, Walk::default())?.is_some())
     }
 
-    /// The first match that begins at or behind a place.
-    pub(crate) fn find(&self, text: &str, from: usize) -> Result<Option<Match>, Error> {
-        let regex = self.pattern.searcher().map_err(failed)?;
-        let found = regex.captures_from_pos(text, from).map_err(failed)?;
-        Ok(found
-            .map(|captures| Match { groups: captures.iter().map(|group| group.map(|group| group.range())).collect() }))
+    /// The first match from a place on.
+    pub(crate) fn find(&self, engine: &Engine, text: &str, walk: Walk) -> Result<Option<Match>, Error> {
+        let mut fuel = MOST_STEPS;
+        let found = self.pattern.search(text, walk.from, walk.not_empty, &mut fuel).map_err(failed)?;
+        engine.step((MOST_STEPS - fuel) / SEARCH_A_STEP)?;
+        Ok(found.map(|groups| Match { groups }))
     }
 
-    /// The next match of a walk: none that is empty where an empty one ended.
-    pub(crate) fn next(&self, text: &str, walk: &mut Walk) -> Result<Option<Match>, Error> {
-        let Some(mut from) = walk.from else { return Ok(None) };
-        loop {
-            let Some(found) = self.find(text, from)? else {
-                walk.from = None;
-                return Ok(None);
-            };
+    /// The next match of a walk: none that is empty where the last one ended empty.
+    pub(crate) fn next(&self, engine: &Engine, text: &str, walk: &mut Walk) -> Result<Option<Match>, Error> {
+        let found = self.find(engine, text, *walk)?;
+        if let Some(found) = &found {
             let range = found.whole();
-            if range.is_empty() && walk.empty_at == Some(range.start) {
-                let Some(c) = text.get(range.start..).and_then(|rest| rest.chars().next()) else {
-                    walk.from = None;
-                    return Ok(None);
-                };
-                from = range.start + c.len_utf8();
-                walk.empty_at = None;
-                continue;
-            }
-            walk.empty_at = range.is_empty().then_some(range.end);
-            walk.from = Some(range.end);
-            return Ok(Some(found));
+            *walk = Walk { from: range.end, not_empty: range.is_empty() };
         }
+        Ok(found)
     }
 
     /// All matches, at most so many if the number is not 0.
-    pub(crate) fn find_all(&self, text: &str, most: usize) -> Result<Vec<Match>, Error> {
+    pub(crate) fn find_all(&self, engine: &Engine, text: &str, most: usize) -> Result<Vec<Match>, Error> {
         let mut walk = Walk::default();
         let mut found = Vec::new();
         while most == 0 || found.len() < most {
-            let Some(next) = self.next(text, &mut walk)? else { break };
+            let Some(next) = self.next(engine, text, &mut walk)? else { break };
             found.push(next);
         }
         Ok(found)
@@ -113,16 +111,10 @@ impl Regex {
 }
 
 /// Where a walk over all matches is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Walk {
-    from: Option<usize>,
-    empty_at: Option<usize>,
-}
-
-impl Default for Walk {
-    fn default() -> Self {
-        Self { from: Some(0), empty_at: None }
-    }
+    from: usize,
+    not_empty: bool,
 }
 
 /// A part of a replacement.
@@ -139,7 +131,7 @@ pub(crate) struct Replacement(Vec<Piece>);
 impl Replacement {
     /// Errors: class `error` for an unknown escape or group.
     pub(crate) fn new(template: &str, regex: &Regex) -> Result<Self, Error> {
-        let names = regex.names()?;
+        let names = regex.names();
         let group = |number: usize, at: usize| {
             if number < names.len() {
                 Ok(Piece::Group(number))

@@ -82,7 +82,7 @@ fn write(out: &mut String, object: &Object) {
         Object::Rule(_) => out.push_str("<MappingRule object>"),
         Object::DateTime(time) => out.push_str(&time.repr()),
         Object::TimeSpan(span) => out.push_str(&span.repr()),
-        Object::Regex(regex) => _ = write!(out, "re.compile({})", python::quote(regex.source())),
+        Object::Regex(regex) => out.push_str(&regex.repr()),
     }
 }
 

@@ -194,13 +194,16 @@ impl DateTime {
         out + &self.zone_text(":")
     }
 
-    /// `+01:00`, with seconds if there are some.
+    /// `+01:00`, with seconds and their fraction if there are some.
     pub(crate) fn zone_text(self, colon: &str) -> String {
         let sign = if self.offset < 0 { '-' } else { '+' };
         let lead = self.offset.abs();
         let mut out = format!("{sign}{:02}{colon}{:02}", lead / HOUR, lead % HOUR / MINUTE);
         if lead % MINUTE != 0 {
             _ = write!(out, "{colon}{:02}", lead % MINUTE / SECOND);
+        }
+        if lead % SECOND != 0 {
+            _ = write!(out, ".{:06}", lead % SECOND);
         }
         out
     }

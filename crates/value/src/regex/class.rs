@@ -1,102 +1,118 @@
-//! Character classes and the escapes that stand for characters.
-
-use std::fmt::Write as _;
+//! Character classes, and the escapes that stand for characters.
 
 use super::PatternError;
-use super::translate::{Cursor, error};
+use super::reader::Reader;
+use super::set::{Category, Fold, Kind, Set};
 
 /// What an escape stands for.
 pub(super) enum Escape {
-    Char(char),
-    /// The inside of a class in the engine's syntax.
-    Set(&'static str),
+    Code(u32),
+    Category(Category),
 }
 
-/// Rewrites a class, whose `[` has been read.
-pub(super) fn translate(rest: &mut Cursor<'_>, out: &mut String, ascii: bool) -> Result<(), PatternError> {
-    out.push_str(if rest.eat("^") { "[^" } else { "[" });
-    let mut first = true;
+/// Reads a class whose `[` has been read.
+pub(super) fn class(reader: &mut Reader<'_>, ascii: bool, fold: Fold) -> Result<Set, PatternError> {
+    let start = reader.position() - 1;
+    let negated = reader.eat("^")?;
+    let (mut codes, mut categories) = (Vec::new(), Vec::new());
     loop {
-        let Some(c) = rest.next() else { return error("unterminated character set") };
-        if c == ']' && !first {
-            out.push(']');
-            return Ok(());
+        let Some(token) = reader.next()? else { return Err(unterminated(reader, start)) };
+        if token == "]" && !(codes.is_empty() && categories.is_empty()) {
+            break;
         }
-        first = false;
-        let low = item(c, rest, ascii)?;
-        let mut ahead = rest.clone();
-        let is_range = ahead.eat("-") && ahead.peek().is_some_and(|c| c != ']');
-        if !is_range {
+        let low = item(reader, token, ascii)?;
+        if !reader.eat("-")? {
             match low {
-                Escape::Char(c) => push_char(out, c),
-                Escape::Set(set) => _ = write!(out, "[{set}]"),
+                Escape::Code(code) => codes.push((code, code)),
+                Escape::Category(category) => categories.push(category),
             }
             continue;
         }
-        rest.next();
-        let Some(c) = rest.next() else { return error("unterminated character set") };
-        match (low, item(c, rest, ascii)?) {
-            (Escape::Char(low), Escape::Char(high)) if low <= high => {
-                push_char(out, low);
-                out.push('-');
-                push_char(out, high);
+        let Some(end) = reader.next()? else { return Err(unterminated(reader, start)) };
+        if end == "]" {
+            match low {
+                Escape::Code(code) => codes.push((code, code)),
+                Escape::Category(category) => categories.push(category),
             }
-            _ => return error("bad character range"),
+            codes.push((u32::from('-'), u32::from('-')));
+            break;
         }
+        match (low, item(reader, end, ascii)?) {
+            (Escape::Code(low), Escape::Code(high)) if low <= high => codes.push((low, high)),
+            _ => {
+                let back = token.chars().count() + 1 + end.chars().count();
+                return Err(reader.error(&format!("bad character range {token}-{end}"), back));
+            }
+        }
+    }
+    Ok(Set::new(&codes, categories, negated, fold))
+}
+
+fn unterminated(reader: &Reader<'_>, start: usize) -> PatternError {
+    reader.error_at("unterminated character set", start)
+}
+
+fn item(reader: &mut Reader<'_>, token: &str, ascii: bool) -> Result<Escape, PatternError> {
+    match token.strip_prefix('\\') {
+        None => Ok(Escape::Code(token.chars().next().map_or(0, u32::from))),
+        Some("b") => Ok(Escape::Code(8)),
+        Some(kind) if kind.starts_with(|c: char| c.is_digit(8)) => {
+            let more = reader.take(2, |c| c.is_digit(8))?;
+            octal(reader, &format!("{kind}{more}")).map(Escape::Code)
+        }
+        Some(_) => escape(reader, token, ascii),
     }
 }
 
-fn item(c: char, rest: &mut Cursor<'_>, ascii: bool) -> Result<Escape, PatternError> {
-    match c {
-        '\\' if rest.eat("b") => Ok(Escape::Char('\x08')),
-        '\\' => escape(rest, ascii),
-        c => Ok(Escape::Char(c)),
-    }
+/// The code of three octal digits at most.
+pub(super) fn octal(reader: &Reader<'_>, digits: &str) -> Result<u32, PatternError> {
+    let code = u32::from_str_radix(digits, 8).ok().filter(|code| *code <= 0o377);
+    code.ok_or_else(|| {
+        let message = format!(r"octal escape value \{digits} outside of range 0-0o377");
+        reader.error(&message, digits.len() + 1)
+    })
 }
 
-/// Reads an escape behind its backslash, as it is understood in and out of a class.
-pub(super) fn escape(rest: &mut Cursor<'_>, ascii: bool) -> Result<Escape, PatternError> {
-    let Some(c) = rest.next() else { return error("bad escape (end of pattern)") };
-    let char = match c {
-        'd' => return Ok(Escape::Set(if ascii { "0-9" } else { r"\d" })),
-        'D' => return Ok(Escape::Set(if ascii { "^0-9" } else { r"\D" })),
-        'w' => return Ok(Escape::Set(if ascii { "a-zA-Z0-9_" } else { r"\w" })),
-        'W' => return Ok(Escape::Set(if ascii { "^a-zA-Z0-9_" } else { r"\W" })),
-        's' => return Ok(Escape::Set(if ascii { r"\x09-\x0d\x20" } else { r"\s\x1c-\x1f" })),
-        'S' => return Ok(Escape::Set(if ascii { r"^\x09-\x0d\x20" } else { r"^\s\x1c-\x1f" })),
-        'a' => '\x07',
-        'f' => '\x0c',
-        'n' => '\n',
-        'r' => '\r',
-        't' => '\t',
-        'v' => '\x0b',
-        'x' => code_point(rest, c, 2)?,
-        'u' => code_point(rest, c, 4)?,
-        'U' => code_point(rest, c, 8)?,
-        '0'..='7' => {
-            let digits = rest.take_while(2, |c| c.is_digit(8));
-            match u32::from_str_radix(&format!("{c}{digits}"), 8).ok().filter(|code| *code <= 0o377) {
-                Some(code) => char::from_u32(code).unwrap_or_default(),
-                None => return error("octal escape value outside of range 0-0o377"),
-            }
-        }
-        c if c.is_ascii_alphanumeric() => return error(format!(r"bad escape \{c}")),
-        c => c,
+/// The meaning of an escape, in and out of a class.
+pub(super) fn escape(reader: &mut Reader<'_>, token: &str, ascii: bool) -> Result<Escape, PatternError> {
+    let category = |kind, negated| Ok(Escape::Category(Category { kind, ascii, negated }));
+    let kind = token.chars().nth(1).unwrap_or_default();
+    let code = match kind {
+        'd' | 'D' => return category(Kind::Digit, kind == 'D'),
+        'w' | 'W' => return category(Kind::Word, kind == 'W'),
+        's' | 'S' => return category(Kind::Space, kind == 'S'),
+        'a' => 0x07,
+        'f' => 0x0c,
+        'n' => 0x0a,
+        'r' => 0x0d,
+        't' => 0x09,
+        'v' => 0x0b,
+        'x' => hexadecimal(reader, token, 2)?,
+        'u' => hexadecimal(reader, token, 4)?,
+        'U' => hexadecimal(reader, token, 8)?,
+        'N' => return Err(name(reader)?),
+        c if c.is_ascii_alphanumeric() => return Err(reader.error(&format!("bad escape {token}"), 2)),
+        c => u32::from(c),
     };
-    Ok(Escape::Char(char))
+    Ok(Escape::Code(code))
 }
 
-fn code_point(rest: &mut Cursor<'_>, kind: char, len: usize) -> Result<char, PatternError> {
-    let digits = rest.take_while(len, |c| c.is_ascii_hexdigit());
-    let char = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32);
-    char.filter(|_| digits.len() == len).ok_or_else(|| PatternError(format!(r"incomplete escape \{kind}{digits}")))
-}
-
-/// A character that stands for itself, in and out of a class.
-pub(super) fn push_char(out: &mut String, c: char) {
-    if c.is_ascii_alphanumeric() || !c.is_ascii() {
-        out.push(c);
-    } else {
-        _ = write!(out, r"\x{:02x}", u32::from(c));
+fn hexadecimal(reader: &mut Reader<'_>, token: &str, len: usize) -> Result<u32, PatternError> {
+    let digits = reader.take(len, |c| c.is_ascii_hexdigit())?;
+    let wrong = |what: &str| reader.error(&format!("{what} escape {token}{digits}"), digits.len() + 2);
+    if digits.len() < len {
+        return Err(wrong("incomplete"));
     }
+    let code = u32::from_str_radix(digits, 16).ok().filter(|code| *code <= u32::from(char::MAX));
+    code.ok_or_else(|| PatternError(wrong("bad").0))
+}
+
+/// `\N{…}`: names of characters are not known.
+fn name(reader: &mut Reader<'_>) -> Result<PatternError, PatternError> {
+    if !reader.eat("{")? {
+        return Ok(reader.error("missing {", 0));
+    }
+    let name = reader.until("}", "character name")?;
+    let message = format!("undefined character name {}", crate::text::quote(name));
+    Ok(reader.error(&message, name.chars().count() + 4))
 }

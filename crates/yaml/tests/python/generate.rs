@@ -217,22 +217,3 @@ pub(crate) fn number() -> impl Strategy<Value = String> {
     ];
     of_pieces(PIECES, 6)
 }
-
-/// Texts that resemble regular expressions.
-pub(crate) fn pattern() -> impl Strategy<Value = String> {
-    const PIECES: &[&str] = &[
-        "a", "b", "ab", "A", "1", "-", "_", "é", " ", ".", "*", "+", "?", "*?", "|", "(", ")", "(?:", "(?=", "(?!",
-        "(?P<n>", "(?P=n)", "\\1", "[ab]", "[^a]", "[a-z]", "[]a]", "[", "]", "[[]", "[a&&b]", "[\\d_-]", "[\\w.]",
-        "{2}", "{,2}", "{1,}", "{", "}", "^", "$", "\\A", "\\Z", "\\b", "\\d", "\\w", "\\s", "\\S", "\\.", "\\-",
-        "\\n", "\\101", "\\x41", "\\0", "(?i)", "(?s)", "(?m)", "(?a)", "(?i:", "(?<=a)", "(?<!a)", "[^]]", "\\/",
-        "(a|b)", "(ab)+", "\\t",
-    ];
-    of_pieces(PIECES, 8)
-}
-
-/// What patterns are tried on.
-pub(crate) fn subject() -> impl Strategy<Value = String> {
-    const PIECES: &[&str] =
-        &["a", "b", "ab", "A", "1", "-", "_", "é", " ", "\n", ".", "[", "]", "{", "}", "&", "\t", "\u{1c}", "z"];
-    of_pieces(PIECES, 8)
-}

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+import warnings
 
 import yaml
 
@@ -32,6 +33,13 @@ def match_end(pattern, text):
     return found and len(text[: found.end()].encode())
 
 
+def search_spans(pattern, text):
+    found = re.compile(pattern).search(text)
+    place = lambda at: len(text[:at].encode())  # noqa: E731
+    return found and [None if found.start(group) < 0 else [*map(place, found.span(group))]
+                      for group in range(len(found.groups()) + 1)]
+
+
 def load(text):
     try:
         return yaml.load(text, Loader=Loader)
@@ -49,10 +57,12 @@ OPERATIONS = {
     "int": lambda text: repr(int(text)),
     "float": lambda text: repr(float(text)),
     "match": match_end,
+    "search": search_spans,
 }
 
 
 def main():
+    warnings.simplefilter("ignore")
     for line in sys.stdin:
         operation, *arguments = json.loads(line)
         try:

@@ -145,6 +145,11 @@ fn generate_many(call: &mut Call<'_>) -> Result<Object, Error> {
     call.iterator(move |engine| {
         if let Some(last) = last.take() {
             let more = producer.call(engine, &[last])?;
+            // A text gives its characters.
+            let more = match more {
+                Object::Str(text) => Object::tuple(text.chars().map(|c| Object::text(c.to_string())).collect())?,
+                other => other,
+            };
             let mut cursor = Cursor::over(&more).ok_or_else(|| Error::not_iterable(&more))?;
             let before = queue.len();
             while let Some(item) = cursor.next(engine)? {

@@ -183,7 +183,7 @@ fn zip_longest(call: &mut Call<'_>) -> Result<Object, Error> {
 
 /// How two dictionaries become one.
 struct Merger<'e> {
-    engine: &'e Engine,
+    engine: &'e Engine<'e>,
     lists: Option<Lambda>,
     items: Option<Lambda>,
 }

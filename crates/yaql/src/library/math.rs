@@ -39,9 +39,9 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     }),
     function("random", &[], |_| Ok(Object::Float(chance()))),
     function("random", &[p("from", Any), p("to", Any)], random_between),
-    function("bitwiseAnd", INTEGERS, |call| Ok((call.integer(0)? & call.integer(1)?).into())),
-    function("bitwiseOr", INTEGERS, |call| Ok((call.integer(0)? | call.integer(1)?).into())),
-    function("bitwiseXor", INTEGERS, |call| Ok((call.integer(0)? ^ call.integer(1)?).into())),
+    function("bitwiseAnd", INTEGERS, |call| bitwise(call, |a, b| a & b)),
+    function("bitwiseOr", INTEGERS, |call| bitwise(call, |a, b| a | b)),
+    function("bitwiseXor", INTEGERS, |call| bitwise(call, |a, b| a ^ b)),
     function("bitwiseNot", &[p("arg", Int)], |call| Ok((!call.integer(0)?).into())),
     function("shiftBitsLeft", SHIFT, |call| number::shift(call.engine, &call.integer(0)?, &call.integer(1)?, true)),
     function("shiftBitsRight", SHIFT, |call| number::shift(call.engine, &call.integer(0)?, &call.integer(1)?, false)),
@@ -57,6 +57,13 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     function("isInteger", VALUE, |call| Ok(matches!(call.take(0), Object::Int(_) | Object::BigInt(_)).into())),
     function("isNumber", VALUE, |call| Ok(number::is_number(&call.take(0)).into())),
 ];
+
+/// Of two truth values the result is one too.
+fn bitwise(call: &mut Call<'_>, apply: fn(BigInt, BigInt) -> BigInt) -> Result<Object, Error> {
+    let result = apply(call.integer(0)?, call.integer(1)?);
+    let truths = matches!((call.take(0), call.take(1)), (Object::Bool(_), Object::Bool(_)));
+    Ok(if truths { (result != BigInt::ZERO).into() } else { result.into() })
+}
 
 /// A number from 0 up to 1. Not for secrets.
 fn chance() -> f64 {

@@ -171,15 +171,16 @@ fn distinct(call: &mut Call<'_>) -> Result<Object, Error> {
 /// Lists of position and item.
 fn enumerate(call: &mut Call<'_>) -> Result<Object, Error> {
     let mut cursor = call.cursor(0)?;
-    let mut index = call.optional_int(1)?;
+    let mut index = call.take(1).as_int();
     call.iterator(move |engine| {
         // Nobody may ever ask for the first item.
-        let Some(position) = index else {
+        let Some(position) = &mut index else {
             return Err(Error::type_error("'NoneType' object cannot be interpreted as an integer"));
         };
         let Some(item) = cursor.next(engine)? else { return Ok(None) };
-        index = Some(position.saturating_add(1));
-        Object::list(vec![Object::Int(position), item]).map(Some)
+        let here = position.clone().into();
+        *position += 1;
+        Object::list(vec![here, item]).map(Some)
     })
 }
 

@@ -25,11 +25,13 @@ const fn flag(name: &'static str) -> Param {
 
 pub(super) const FUNCTIONS: &[Overload] = &[
     function("regex", &[p("pattern", Text), flag("ignoreCase"), flag("multiLine"), flag("dotAll")], regex),
-    method("matches", &[REGEX, STRING], |call| Ok(call.regex(0)?.is_found(&call.text(1)?)?.into())),
+    method("matches", &[REGEX, STRING], |call| Ok(call.regex(0)?.is_found(call.engine, &call.text(1)?)?.into())),
     method("matches", &[STRING, p("regexp", Text)], |call| matches_text(call, true)),
-    function("#operator_=~", &[STRING, REGEX], |call| Ok(call.regex(1)?.is_found(&call.text(0)?)?.into())),
+    function("#operator_=~", &[STRING, REGEX], |call| Ok(call.regex(1)?.is_found(call.engine, &call.text(0)?)?.into())),
     function("#operator_=~", &[STRING, p("pattern", Text)], |call| matches_text(call, true)),
-    function("#operator_!~", &[STRING, REGEX], |call| Ok((!call.regex(1)?.is_found(&call.text(0)?)?).into())),
+    function("#operator_!~", &[STRING, REGEX], |call| {
+        Ok((!call.regex(1)?.is_found(call.engine, &call.text(0)?)?).into())
+    }),
     function("#operator_!~", &[STRING, p("pattern", Text)], |call| matches_text(call, false)),
     method("search", &[REGEX, STRING, SELECTOR], search),
     method("searchAll", &[REGEX, STRING, SELECTOR], search_all),
@@ -49,7 +51,7 @@ fn regex(call: &mut Call<'_>) -> Result<Object, Error> {
 }
 
 fn matches_text(call: &mut Call<'_>, wanted: bool) -> Result<Object, Error> {
-    let found = Regex::new(&call.text(1)?, "")?.is_found(&call.text(0)?)?;
+    let found = Regex::new(&call.text(1)?, "")?.is_found(call.engine, &call.text(0)?)?;
     Ok((found == wanted).into())
 }
 
@@ -69,7 +71,7 @@ fn publish(context: &Context, regex: &Regex, text: &str, found: &Match) -> Resul
         context.set(position(index + 1), Object::Dict(record))?;
     }
     // The reference takes the texts of named groups apart as if they were pairs of name and text.
-    for (index, name) in regex.names()?.iter().enumerate() {
+    for (index, name) in regex.names().iter().enumerate() {
         if name.is_some() {
             return Err(named_group(found.group(text, index)));
         }
@@ -105,7 +107,7 @@ fn select(
 
 fn search(call: &mut Call<'_>) -> Result<Object, Error> {
     let (regex, text, selector) = (call.regex(0)?, call.text(1)?, call.optional_lambda(2));
-    match regex.find(&text, 0)? {
+    match regex.find(call.engine, &text, Walk::default())? {
         Some(found) => select(call.engine, &call.context, selector.as_ref(), &regex, &text, &found),
         None => Ok(Object::Null),
     }
@@ -115,7 +117,7 @@ fn search_all(call: &mut Call<'_>) -> Result<Object, Error> {
     let (regex, text, selector) = (call.regex(0)?, call.text(1)?, call.optional_lambda(2));
     let context = call.context.clone();
     let mut walk = Walk::default();
-    call.iterator(move |engine| match regex.next(&text, &mut walk)? {
+    call.iterator(move |engine| match regex.next(engine, &text, &mut walk)? {
         Some(found) => select(engine, &context, selector.as_ref(), &regex, &text, &found).map(Some),
         None => Ok(None),
     })
@@ -130,7 +132,7 @@ fn count(call: &Call<'_>, index: usize) -> Result<Option<usize>, Error> {
 fn split(call: &mut Call<'_>, regex: usize, text: usize) -> Result<Object, Error> {
     let (regex, text) = (call.regex(regex)?, call.text(text)?);
     let matches = match count(call, 2)? {
-        Some(most) => regex.find_all(&text, most)?,
+        Some(most) => regex.find_all(call.engine, &text, most)?,
         None => Vec::new(),
     };
     call.engine.step(matches.len())?;
@@ -156,7 +158,7 @@ fn substitute(
     mut write: impl FnMut(&Match, &mut String) -> Result<(), Error>,
 ) -> Result<Object, Error> {
     let matches = match count(call, 3)? {
-        Some(most) => regex.find_all(text, most)?,
+        Some(most) => regex.find_all(call.engine, text, most)?,
         None => Vec::new(),
     };
     let mut out = String::new();

@@ -267,13 +267,13 @@ fn length(string: &str) -> i64 {
 }
 
 fn substring(call: &mut Call<'_>) -> Result<Object, Error> {
-    let (string, mut start, mut count) = (call.text(0)?, call.int(1)?, call.int(2)?);
+    let (string, mut start, mut count) = (call.text(0)?, call.position(1)?, call.position(2)?);
     let len = length(&string);
     if count < 0 {
         count = len;
     }
     if start < 0 {
-        start += len;
+        start = start.saturating_add(len);
     }
     let chars = usize::try_from(len).unwrap_or(0);
     let (start, end) = (bound(start, chars), bound(start.saturating_add(count), chars));
@@ -300,14 +300,14 @@ fn position(string: &str, sub: &str, start: i64, end: i64, last: bool) -> Object
 
 fn find(call: &mut Call<'_>, last: bool) -> Result<Object, Error> {
     let (string, sub) = (call.text(0)?, call.text(1)?);
-    Ok(position(&string, &sub, call.int(2)?, i64::MAX, last))
+    Ok(position(&string, &sub, call.position(2)?, i64::MAX, last))
 }
 
 fn find_within(call: &mut Call<'_>, last: bool) -> Result<Object, Error> {
-    let (string, sub, mut start, mut count) = (call.text(0)?, call.text(1)?, call.int(2)?, call.int(3)?);
+    let (string, sub, mut start, mut count) = (call.text(0)?, call.text(1)?, call.position(2)?, call.position(3)?);
     let len = length(&string);
     if start < 0 {
-        start += len;
+        start = start.saturating_add(len);
     }
     if count < 0 {
         count = len.saturating_sub(start);
