@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use anyhow::{Context as _, Result, bail};
+use kiln_template::YaqlLimits;
 use kiln_value::Secret;
 
 use crate::cli::ConfigArgs;
@@ -109,6 +110,22 @@ impl Config {
     pub(crate) fn limit(&self, group: &str, option: &str, default: u64) -> Result<Option<u64>> {
         let default = i64::try_from(default).unwrap_or(i64::MAX);
         Ok(u64::try_from(self.number(group, option, default)?).ok())
+    }
+
+    /// How much a YAQL expression may use: `[yaql] limit_iterators` and `memory_quota`.
+    pub(crate) fn yaql_limits(&self) -> Result<YaqlLimits> {
+        let usual = YaqlLimits::default();
+        let limit = |option, usual: Option<usize>| {
+            let usual = usual.and_then(|usual| u64::try_from(usual).ok()).unwrap_or(u64::MAX);
+            let limit = self.limit("yaql", option, usual)?;
+            Ok::<_, anyhow::Error>(limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)))
+        };
+        Ok(YaqlLimits {
+            iterations: limit("limit_iterators", usual.iterations)?,
+            // To yaql no bytes at all are no quota either.
+            memory: limit("memory_quota", usual.memory)?.filter(|bytes| *bytes > 0),
+            ..usual
+        })
     }
 
     /// A truth value, in oslo.config's words.
@@ -215,6 +232,16 @@ mod tests {
         assert_eq!(config.limit(DEFAULT, "max", 5).unwrap(), None);
         assert_eq!(config.limit(DEFAULT, "none", 5).unwrap(), Some(5));
         assert!(config.flag("heat_api", "flag", false).unwrap());
+    }
+
+    #[test]
+    fn yaql_has_limits() {
+        assert_eq!(Config::of("").yaql_limits().unwrap(), YaqlLimits::default());
+        let set = Config::of("[yaql]\nlimit_iterators = 0\nmemory_quota = 500000\n").yaql_limits().unwrap();
+        assert_eq!((set.iterations, set.memory), (Some(0), Some(500_000)));
+        let none = Config::of("[yaql]\nlimit_iterators = -1\nmemory_quota = 0\n").yaql_limits().unwrap();
+        assert_eq!((none.iterations, none.memory), (None, None));
+        assert!(Config::of("[yaql]\nmemory_quota = much\n").yaql_limits().is_err());
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl Blueprint {
         let environment = &sources.environment;
         let defaults = catalog.defaults(environment);
         let parameters = template.parameters(identity.as_ref(), &environment.parameters, &defaults)?;
-        let bound = Bound::new(template, Arc::new(parameters), Arc::clone(&sources.files));
+        let bound = Bound::within(template, Arc::new(parameters), Arc::clone(&sources.files), catalog.yaql);
         let definitions = bound.definitions()?;
         let outputs = bound.outputs()?;
         let mut kinds = BTreeMap::new();

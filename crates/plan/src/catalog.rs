@@ -1,11 +1,11 @@
 //! The resource types that exist, and what else stands for a type in every stack.
 
 use kiln_resource::Registry;
-use kiln_template::Files;
 use kiln_template::environment::{Environment, Globals};
+use kiln_template::{Files, YaqlLimits};
 use kiln_value::{Diagnostic, Map};
 
-/// The types with their drivers, and the operator's environment. Made once, then only read.
+/// The types with their drivers, the operator's environment and limits. Made once, then only read.
 pub struct Catalog {
     /// The types.
     pub types: Registry,
@@ -13,13 +13,15 @@ pub struct Catalog {
     pub globals: Globals,
     /// The templates that the operator's environment maps types to, by the URL that it names.
     pub files: Files,
+    /// How much a YAQL expression may use.
+    pub yaql: YaqlLimits,
 }
 
 impl Catalog {
     /// The types, with the aliases that Heat ships.
     pub fn new(types: Registry) -> Self {
         let globals = Globals::new(types.names().map(str::to_owned)).with_default_aliases();
-        Self { types, globals, files: Files::default() }
+        Self { types, globals, files: Files::default(), yaql: YaqlLimits::default() }
     }
 
     /// The values in place of templates' defaults: a stack's own on top of the operator's.

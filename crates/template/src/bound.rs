@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use kiln_value::{Diagnostic, Value};
+use kiln_yaql::Limits;
 
 use crate::condition::Conditions;
 use crate::parameter::{Parameter, Parameters};
@@ -20,13 +21,19 @@ struct Inner {
     template: Arc<Template>,
     parameters: Arc<Parameters>,
     files: Arc<Files>,
+    yaql: Limits,
     conditions: OnceLock<Result<Conditions, Diagnostic>>,
 }
 
 impl Bound {
     /// Binds a template to its parameters and files.
     pub fn new(template: Arc<Template>, parameters: Arc<Parameters>, files: Arc<Files>) -> Self {
-        Self(Arc::new(Inner { template, parameters, files, conditions: OnceLock::new() }))
+        Self::within(template, parameters, files, Limits::default())
+    }
+
+    /// [`Bound::new`] with the operator's limits on YAQL expressions.
+    pub fn within(template: Arc<Template>, parameters: Arc<Parameters>, files: Arc<Files>, yaql: Limits) -> Self {
+        Self(Arc::new(Inner { template, parameters, files, yaql, conditions: OnceLock::new() }))
     }
 
     /// The template.
@@ -42,6 +49,10 @@ impl Bound {
     /// The files.
     pub fn files(&self) -> &Arc<Files> {
         &self.0.files
+    }
+
+    pub(crate) fn yaql(&self) -> &Limits {
+        &self.0.yaql
     }
 
     /// The template's conditions. They are parsed here and each is decided when it is asked for.
@@ -68,5 +79,31 @@ impl Bound {
     /// Whether the template has such a resource, be its condition true or false.
     pub fn has_resource(&self, name: &str) -> bool {
         self.0.template.has_resource(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kiln_value::{Map, value};
+
+    use super::*;
+    use crate::Unbuilt;
+
+    #[test]
+    fn yaql_keeps_to_the_operator_s_limits() {
+        let template = value!({
+            "heat_template_version": "2021-04-16",
+            "outputs": {"o": {"value": {"yaql": {"expression": "range(5)", "data": {}}}}}
+        });
+        let template = Arc::new(Template::from_value(Arc::new(template)).unwrap());
+        let parameters = Arc::new(template.parameters(None, &Map::new(), &Map::new()).unwrap());
+        let value = |yaql| {
+            let bound = Bound::within(Arc::clone(&template), Arc::clone(&parameters), Arc::default(), yaql);
+            let outputs = bound.outputs().unwrap();
+            outputs["o"].value.value(&Unbuilt::empty(&bound)).map_err(|problem| problem.message.clone())
+        };
+        assert_eq!(value(Limits::default()), Ok(value!([0, 1, 2, 3, 4])));
+        let narrow = Limits { iterations: Some(4), ..Limits::default() };
+        assert_eq!(value(narrow), Err("Collection length exceeds 4 elements".to_owned()));
     }
 }

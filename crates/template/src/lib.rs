@@ -28,6 +28,7 @@ pub use definition::{Definition, DeletionPolicy};
 pub use expr::{AttributeUse, Expr, Partial, Wanted};
 pub use function::{FunctionInfo, functions};
 pub use group::ParameterGroup;
+pub use kiln_yaql::Limits as YaqlLimits;
 pub use output::Output;
 pub use scope::{Facade, ResourceView, Scope, Unbuilt, select};
 pub use template::{Files, Template};

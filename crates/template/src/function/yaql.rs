@@ -43,7 +43,7 @@ impl Function for Yaql {
         let expression = arg("expression").transpose()?.unwrap_or_default();
         let expression = parse(call.name, &expression)?;
         let data = arg("data").unwrap_or_else(|| Ok(Value::Map(Map::new())))?;
-        evaluate(&expression, data).map(Some)
+        evaluate(&expression, data, context.bound().yaql()).map(Some)
     }
 }
 
@@ -61,8 +61,8 @@ fn parse(name: &str, expression: &Value) -> Result<Expression, Diagnostic> {
     })
 }
 
-/// The expression's value where `$` is `{"data": data}`, within the limits that Heat sets.
-fn evaluate(expression: &Expression, data: Value) -> Result<Value, Diagnostic> {
+/// The expression's value where `$` is `{"data": data}`.
+fn evaluate(expression: &Expression, data: Value, limits: &Limits) -> Result<Value, Diagnostic> {
     let input = Value::from_iter([("data", data)]);
-    expression.evaluate(&input, &Limits::default()).map_err(|error| Diagnostic::new(error.class, error.message))
+    expression.evaluate(&input, limits).map_err(|error| Diagnostic::new(error.class, error.message))
 }
