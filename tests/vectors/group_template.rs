@@ -1,8 +1,9 @@
 //! Vectors of the kind `group_template`: the nested template that a group makes of its properties.
 
 use kiln_drivers::driver_for;
+use kiln_drivers::heat::{chain, deployments};
 use kiln_resource::{Facts, properties, shipped};
-use kiln_value::{Map, Value};
+use kiln_value::{Map, Value, value};
 
 use crate::case::{Case, Outcome};
 use crate::expectation::either;
@@ -26,7 +27,20 @@ pub(crate) fn run(case: &Case) -> Outcome {
         properties,
         ..Facts::default()
     };
-    match driver_for(&group).and_then(|driver| driver.nested(&facts, &wanted(case, name))) {
+    let wanted = wanted(case, name);
+    let judge = |template: Value| case.judge(&value!({"template": template}));
+    match kind {
+        // As many at a time as the service that was asked had engines.
+        "OS::Heat::ResourceChain" => {
+            let engines = case.input("engine_count").as_i64().and_then(|count| usize::try_from(count).ok());
+            return judge(chain::template(&facts, &wanted, Some(engines.unwrap_or(1))));
+        }
+        "OS::Heat::SoftwareDeploymentGroup" | "OS::Heat::StructuredDeploymentGroup" => {
+            return judge(deployments::template(&facts, kind.trim_end_matches("Group"), &wanted));
+        }
+        _ => {}
+    }
+    match driver_for(&group).and_then(|driver| driver.nested(&facts, &wanted)) {
         Some(nested) => case.judge(&either(nested.map(|n| n.template), "template", "error").into()),
         None => Outcome::NotRun,
     }

@@ -10,30 +10,24 @@ use super::members;
 /// The type's driver. The engine makes and keeps the nested stack; this only says what it should be.
 pub(super) struct ResourceChain;
 
-/// Members named by their index, each after the one before unless the chain is concurrent. (Heat holds back a
-/// concurrent chain to spare its engines' memory; that is not needed here.)
-fn template(facts: &Facts, wanted: &[Vec<Value>]) -> Value {
+/// Members named by their index, each after the one before, in a concurrent chain after the one `limit` before. (Heat
+/// takes the number of its engines, to spare their memory; that is not needed here.)
+pub fn template(facts: &Facts, wanted: &[Vec<Value>], limit: Option<usize>) -> Value {
     let types = facts.property("resources").as_list().unwrap_or_default();
-    let concurrent = facts.property("concurrent").is_truthy();
+    let limit = if facts.property("concurrent").is_truthy() { limit } else { Some(1) };
     let names: Vec<String> = (0..types.len()).map(|index| index.to_string()).collect();
     let mut resources = Map::new();
-    let mut before: Option<&String> = None;
-    for (name, kind) in names.iter().zip(types) {
+    for (index, (name, kind)) in names.iter().zip(types).enumerate() {
         let mut member = Map::from([("type".to_owned(), kind.clone())]);
         if let Some(properties) = facts.property("resource_properties").as_map() {
             member.insert("properties".to_owned(), properties.clone().into());
         }
-        if let Some(before) = before.filter(|_| !concurrent) {
+        if let Some(before) = limit.and_then(|limit| names.get(index.checked_sub(limit)?)) {
             member.insert("depends_on".to_owned(), value!([before]));
         }
         resources.insert(name.clone(), member.into());
-        before = Some(name);
     }
-    value!({
-        "heat_template_version": "2015-04-30",
-        "resources": resources,
-        "outputs": (members::outputs(&names, wanted))
-    })
+    members::template(resources, members::outputs(&names, wanted, false))
 }
 
 #[async_trait]
@@ -51,7 +45,7 @@ impl Driver for ResourceChain {
     }
 
     fn nested(&self, facts: &Facts, wanted: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
-        Some(Ok(Nested { template: template(facts, wanted), ..Nested::default() }))
+        Some(Ok(Nested { template: template(facts, wanted, None), ..Nested::default() }))
     }
 
     fn nested_attribute(
@@ -75,7 +69,7 @@ mod tests {
         let mut facts = Facts::default();
         facts.properties.insert("resources".to_owned(), value!(["A", "B", "A"]));
         facts.properties.insert("resource_properties".to_owned(), value!({"p": 1}));
-        let made = template(&facts, &[]);
+        let made = template(&facts, &[], None);
         let expected = value!({
             "0": {"type": "A", "properties": {"p": 1}},
             "1": {"type": "B", "properties": {"p": 1}, "depends_on": ["0"]},
@@ -83,7 +77,11 @@ mod tests {
         });
         assert_eq!(made.get("resources"), Some(&expected));
         facts.properties.insert("concurrent".to_owned(), true.into());
-        let made = template(&facts, &[]);
+        let made = template(&facts, &[], None);
         assert!(made.get("resources").unwrap().as_map().unwrap().values().all(|m| m.get("depends_on").is_none()));
+        let made = template(&facts, &[["resource.1".into()].into()], Some(2));
+        let last = made.get("resources").unwrap().get("2").unwrap();
+        assert_eq!(last.get("depends_on"), Some(&value!(["0"])));
+        assert_eq!(made.get("outputs"), Some(&value!({"resource.1": {"value": {"get_resource": "1"}}})));
     }
 }

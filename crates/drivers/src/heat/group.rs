@@ -18,12 +18,7 @@ const MEMBERS: &str = "members";
 /// The nested template of a group: members called `names`, and outputs for the `wanted` attributes (name and path).
 pub fn template(definition: &Value, index_var: &str, names: &[String], wanted: &[Vec<Value>]) -> Value {
     let members: Map = names.iter().map(|name| (name.clone(), member(definition, index_var, name))).collect();
-    let mut template = Map::from([("heat_template_version".to_owned(), "2015-04-30".into())]);
-    if !members.is_empty() {
-        template.insert("resources".to_owned(), members.into());
-    }
-    template.insert("outputs".to_owned(), members::outputs(names, wanted).into());
-    template.into()
+    members::template(members, members::outputs(names, wanted, true))
 }
 
 /// The first `count` numbers that are not skipped, as names.
@@ -103,7 +98,11 @@ impl Driver for ResourceGroup {
     }
 
     fn nested(&self, facts: &Facts, wanted: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
-        let count = facts.property("count").as_i64().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+        let count = facts.property("count").as_i64().unwrap_or_default();
+        let Ok(count) = usize::try_from(count) else {
+            let text = format!("A group cannot have {count} members.");
+            return Some(Err(Diagnostic::new("ValueError", text)));
+        };
         let index_var = facts.property("index_var").as_str().unwrap_or("%index%");
         let skipped = skipped(facts);
         let template = template(facts.property("resource_def"), index_var, &names(count, &skipped), wanted);
@@ -174,6 +173,11 @@ mod tests {
             }
         });
         assert_eq!(nested.template, expected);
+    }
+
+    #[test]
+    fn refuses_a_negative_count() {
+        assert!(ResourceGroup.nested(&group(-1, &value!({}), &value!([])), &[]).unwrap().is_err());
     }
 
     #[test]

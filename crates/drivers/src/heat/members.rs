@@ -7,8 +7,18 @@ use kiln_value::{Map, Value, text, value};
 /// Attributes that are about a group; all others are lists of the members' attributes.
 const OWN_ATTRIBUTES: [&str; 4] = ["refs", "refs_map", "attributes", "removed_rsrc_list"];
 
-/// The outputs that give the wanted attributes, and always the members' references.
-pub(super) fn outputs(names: &[String], wanted: &[Vec<Value>]) -> Map {
+/// A nested template; sections without anything in them are left out.
+pub(super) fn template(resources: Map, outputs: Map) -> Value {
+    let mut template = Map::from([("heat_template_version".to_owned(), "2015-04-30".into())]);
+    let sections = [("resources", resources), ("outputs", outputs)];
+    let sections = sections.into_iter().filter(|(_, section)| !section.is_empty());
+    template.extend(sections.map(|(name, section)| (name.to_owned(), section.into())));
+    template.into()
+}
+
+/// The outputs that give the wanted attributes. A group of numbered members (`mapped`) always shows their references
+/// in `refs_map`, and there alone; a chain shows the reference of one as it is asked for.
+pub(super) fn outputs(names: &[String], wanted: &[Vec<Value>], mapped: bool) -> Map {
     let reference = |name: &String| value!({"get_resource": name});
     let read = |path: Vec<Value>| value!({"get_attr": path});
     let references: Map = names.iter().map(|name| (name.clone(), reference(name))).collect();
@@ -25,10 +35,12 @@ pub(super) fn outputs(names: &[String], wanted: &[Vec<Value>]) -> Map {
                 None => (target, Vec::new()),
             };
             let path = [attribute.as_slice(), rest].concat();
-            if path.is_empty() || !names.iter().any(|n| n == name) {
-                continue;
+            match path.is_empty() {
+                _ if !names.iter().any(|n| n == name) => continue,
+                true if mapped => continue,
+                true => value!({"get_resource": name}),
+                false => read([&[name.into()], path.as_slice()].concat()),
             }
-            read([&[name.into()], path.as_slice()].concat())
         } else {
             match key.as_str() {
                 "refs" => names.iter().map(reference).collect(),
@@ -39,7 +51,9 @@ pub(super) fn outputs(names: &[String], wanted: &[Vec<Value>]) -> Map {
         };
         outputs.insert(output_name(key, rest), value!({"value": value}));
     }
-    outputs.insert("refs_map".to_owned(), value!({"value": references}));
+    if mapped {
+        outputs.insert("refs_map".to_owned(), value!({"value": references}));
+    }
     outputs
 }
 

@@ -1,7 +1,8 @@
 //! The types of `OS::Heat`: those that need no cloud, and stacks made by other services.
 
-mod chain;
+pub mod chain;
 mod delay;
+pub mod deployments;
 pub mod group;
 mod members;
 mod none;
