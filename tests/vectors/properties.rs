@@ -2,7 +2,8 @@
 
 use kiln_resource::constraint::Judge;
 use kiln_resource::{properties, translation};
-use kiln_value::{Map, Path, Value, value};
+use kiln_value::path::Segment;
+use kiln_value::{Diagnostic, Map, Path, Value, value};
 
 use crate::case::{Case, Outcome};
 use crate::expectation::{either, error};
@@ -18,19 +19,24 @@ pub(crate) fn run(case: &Case) -> Outcome {
     let data = case.input("data").as_map().cloned().unwrap_or_default();
     // Heat names the section in the paths of its errors.
     let at = if case.input("section").is_truthy() { Path::root().key("Properties") } else { Path::root() };
-    let translated = match translation::apply(&rules, data, &translation::Answers::new(), &at) {
-        Ok(data) => data,
-        Err(problem) => return case.judge(&value!({"validate_error": (error(&problem))})),
+    let (translated, wrong) = translation::attempt(&rules, data.clone(), &translation::Answers::new());
+    let faults = match translation::apply(&rules, data, &translation::Answers::new(), &at) {
+        Ok(_) => properties::validate(&schema, &translated, &|_| false, &Judge::default(), &at),
+        Err(problem) => vec![problem],
     };
-    let faults = properties::validate(&schema, &translated, &|_| false, &Judge::default(), &at);
     let mut actual = match faults.first() {
         None => Map::from([("valid".to_owned(), true.into())]),
         Some(problem) => Map::from([("validate_error".to_owned(), error(problem))]),
     };
-    let values: Value = schema
-        .iter()
-        .map(|(name, p)| (name.clone(), either(properties::value(name, p, &translated), "value", "error")))
-        .collect();
+    let value = |name: &str, property| {
+        let below = |problem: &&Diagnostic| problem.path.0.first() == Some(&Segment::Key(name.to_owned()));
+        match wrong.iter().find(below) {
+            Some(problem) => Err(problem.clone()),
+            None => properties::value(name, property, &translated),
+        }
+    };
+    let values: Value =
+        schema.iter().map(|(name, p)| (name.clone(), Value::from(either(value(name, p), "value", "error")))).collect();
     actual.insert("values".to_owned(), values);
     case.judge(&actual.into())
 }

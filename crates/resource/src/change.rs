@@ -27,18 +27,26 @@ pub enum Decision {
 /// their values after coercion.
 ///
 /// Values before that the schema refuses (it may have changed) count as changed; values after that it refuses are an
-/// error.
+/// error, unless the property was refused before as well and the resource is replaced anyway.
 pub fn compare(resource_type: &ResourceType, name: &str, before: &Map, after: &Map) -> Decision {
-    let schema = &resource_type.properties;
-    let after = match properties::resolve(schema, after) {
-        Ok(after) => after,
-        Err(error) => return Decision::Error(error),
-    };
-    let before = schema
-        .iter()
-        .filter_map(|(key, property)| Some((key.clone(), properties::value(key, property, before).ok()?)))
-        .collect();
-    compare_resolved(resource_type, name, &before, &after)
+    let (mut held, mut wanted, mut refused) = (Map::new(), Map::new(), None);
+    for (key, property) in &resource_type.properties {
+        let old = properties::value(key, property, before).ok();
+        let new = match properties::value(key, property, after) {
+            Ok(new) => new,
+            Err(error) if old.is_some() => return Decision::Error(error),
+            Err(error) => {
+                refused.get_or_insert(error);
+                Value::Null
+            }
+        };
+        held.extend(old.map(|old| (key.clone(), old)));
+        wanted.insert(key.clone(), new);
+    }
+    match (compare_resolved(resource_type, name, &held, &wanted), refused) {
+        (Decision::Update { .. }, Some(error)) => Decision::Error(error),
+        (decision, _) => decision,
+    }
 }
 
 /// The same for properties that [`properties::resolve`] has gone over: both maps hold all names of the schema.

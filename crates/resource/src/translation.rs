@@ -66,7 +66,10 @@ pub type Answers = HashMap<Lookup, String>;
 /// The names that must be resolved before [`apply`].
 pub fn lookups(rules: &[Translation], data: &Map) -> Vec<Lookup> {
     let mut found = Vec::new();
-    let Ok(data) = rewrite(rules, data.clone()) else { return found };
+    let (data, faults) = rewrite(rules, data.clone());
+    if !faults.is_empty() {
+        return found;
+    }
     let holding = active(rules, &data);
     let whole = Value::Map(data.clone());
     for rule in holding {
@@ -89,12 +92,18 @@ pub fn lookups(rules: &[Translation], data: &Map) -> Vec<Lookup> {
 /// # Errors
 /// `StackValidationFailed` if a property is given by its former and by its present name.
 pub fn apply(rules: &[Translation], data: Map, answers: &Answers, at: &Path) -> Result<Map, Diagnostic> {
-    let mut data = rewrite(rules, data).map_err(|error| {
-        let mut path = at.clone();
-        path.0.extend(error.path.0.clone());
-        let text = format!("Property error: {path}: {}", error.message);
-        Diagnostic::new("StackValidationFailed", text).at(path)
-    })?;
+    let (data, faults) = attempt(rules, data, answers);
+    let Some(error) = faults.into_iter().next() else { return Ok(data) };
+    let mut path = at.clone();
+    path.0.extend_from_slice(&error.path.0);
+    let text = format!("Property error: {path}: {}", error.message);
+    Err(Diagnostic::new("StackValidationFailed", text).at(path))
+}
+
+/// As [`apply`], but rules that cannot be carried out are left out: what becomes of the properties nevertheless, and
+/// the fault of each such rule with the path below the properties.
+pub fn attempt(rules: &[Translation], data: Map, answers: &Answers) -> (Map, Vec<Diagnostic>) {
+    let (mut data, faults) = rewrite(rules, data);
     let holding = active(rules, &data);
     for rule in &holding {
         let Some(finder) = rule.finder(&data) else { continue };
@@ -102,34 +111,35 @@ pub fn apply(rules: &[Translation], data: Map, answers: &Answers, at: &Path) -> 
             if let Some(value) = map.get_mut(key) {
                 answer(value, &finder, answers);
             }
-            Ok(())
-        })?;
+        });
     }
     for rule in holding.iter().filter(|r| r.rule == Rule::Delete) {
         edit(&mut data, &rule.path, &Path::root(), &mut |map, key, _| {
             map.shift_remove(key);
-            Ok(())
-        })?;
+        });
     }
-    Ok(data)
+    (data, faults)
 }
 
 /// Additions, then replacements: everything before the lookups.
-fn rewrite(rules: &[Translation], mut data: Map) -> Result<Map, Diagnostic> {
+fn rewrite(rules: &[Translation], mut data: Map) -> (Map, Vec<Diagnostic>) {
     let given = data.clone();
+    let mut faults = Vec::new();
     for rule in active(rules, &given) {
         if let Rule::Add(source) = &rule.rule {
-            edit(&mut data, &rule.path, &Path::root(), &mut |map, key, at| add(map, key, source, &given, at))?;
+            edit(&mut data, &rule.path, &Path::root(), &mut |map, key, at| {
+                faults.extend(add(map, key, source, &given, at).err());
+            });
         }
     }
     for rule in active(rules, &given) {
         if let Rule::Replace(source) = &rule.rule {
             edit(&mut data, &rule.path, &Path::root(), &mut |map, key, at| {
-                replace(map, key, source, &given, &rule.path, at)
-            })?;
+                faults.extend(replace(map, key, source, &given, &rule.path, at).err());
+            });
         }
     }
-    Ok(data)
+    (data, faults)
 }
 
 /// The rules whose condition holds.
@@ -138,11 +148,11 @@ fn active<'a>(rules: &'a [Translation], data: &Map) -> Vec<&'a Translation> {
     rules.iter().filter(|rule| rule.when.as_ref().is_none_or(given)).collect()
 }
 
-type Edit<'a> = dyn FnMut(&mut Map, &str, &Path) -> Result<(), Diagnostic> + 'a;
+type Edit<'a> = dyn FnMut(&mut Map, &str, &Path) + 'a;
 
 /// Calls `with` for every map that holds (or may hold) the last name of the path, through lists.
-fn edit(map: &mut Map, path: &[String], at: &Path, with: &mut Edit<'_>) -> Result<(), Diagnostic> {
-    let Some((key, rest)) = path.split_first() else { return Ok(()) };
+fn edit(map: &mut Map, path: &[String], at: &Path, with: &mut Edit<'_>) {
+    let Some((key, rest)) = path.split_first() else { return };
     let here = at.key(key);
     if rest.is_empty() {
         return with(map, key, &here);
@@ -152,12 +162,11 @@ fn edit(map: &mut Map, path: &[String], at: &Path, with: &mut Edit<'_>) -> Resul
         Some(Value::List(items)) => {
             for (i, item) in items.iter_mut().enumerate() {
                 if let Value::Map(inner) = item {
-                    edit(inner, rest, &here.index(i), with)?;
+                    edit(inner, rest, &here.index(i), with);
                 }
             }
-            Ok(())
         }
-        _ => Ok(()),
+        _ => {}
     }
 }
 
@@ -195,6 +204,12 @@ fn answer(value: &mut Value, finder: &str, answers: &Answers) {
 }
 
 fn add(map: &mut Map, key: &str, source: &Source, given: &Map, at: &Path) -> Result<(), Diagnostic> {
+    if map.get(key).is_some_and(|value| !matches!(value, Value::Null | Value::List(_))) {
+        let text = format!(
+            "Incorrect translation rule using - cannot resolve Add rule for non-list translation value \"{at}\"."
+        );
+        return Err(Diagnostic::new("ValueError", text).at(at.clone()));
+    }
     let more = match source {
         Source::Value(value) => fill(value, given),
         Source::Sibling(path) => sibling(map, path).cloned().unwrap_or_default(),
@@ -206,13 +221,7 @@ fn add(map: &mut Map, key: &str, source: &Source, given: &Map, at: &Path) -> Res
     };
     match map.entry(key.to_owned()).or_insert(Value::Null) {
         Value::List(items) => items.extend(more),
-        empty @ Value::Null => *empty = Value::List(more),
-        _ => {
-            let text = format!(
-                "Incorrect translation rule using - cannot resolve Add rule for non-list translation value \"{at}\"."
-            );
-            return Err(Diagnostic::new("ValueError", text).at(at.clone()));
-        }
+        empty => *empty = Value::List(more),
     }
     Ok(())
 }

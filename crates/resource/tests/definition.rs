@@ -5,9 +5,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use kiln_resource::change::{Decision, compare};
 use kiln_resource::constraint::{Judge, questions};
 use kiln_resource::rest::Adopt;
-use kiln_resource::translation::{Lookup, apply, lookups};
+use kiln_resource::translation::{Lookup, Rule, Source, Translation, apply, attempt, lookups};
 use kiln_resource::{DriverKind, Method, ResourceType, Wire, definition, properties};
 use kiln_value::{Map, Path, Value, value};
 
@@ -122,6 +123,32 @@ fn refuses_former_and_present_name_together() {
     let text = "Property error: properties.network: Cannot define the following properties at the same time: network, \
                 network_id";
     assert_eq!(error.message, text);
+}
+
+#[test]
+fn leaves_out_what_cannot_be_translated() {
+    let data = map(&value!({"network": "x", "network_id": "y", "size": 5}));
+    let (left, faults) = attempt(&thing().translation, data, &HashMap::new());
+    assert_eq!(left, map(&value!({"network": "x", "size": 5})));
+    assert_eq!(faults[0].message, "Cannot define the following properties at the same time: network, network_id");
+    assert_eq!(faults[0].path, Path::root().key("network"));
+}
+
+#[test]
+fn adds_to_lists_only_even_if_there_is_nothing_to_add() {
+    let source = Source::Sibling(vec!["nothing".to_owned()]);
+    let rules = [Translation { path: vec!["tags".to_owned()], rule: Rule::Add(source), when: None }];
+    let (_, faults) = attempt(&rules, map(&value!({"tags": 5})), &HashMap::new());
+    assert_eq!(faults.len(), 1);
+}
+
+#[test]
+fn replaces_what_was_refused_before_as_well() {
+    let decide = |before: Value, after: Value| compare(&thing(), "t", &map(&before), &map(&after));
+    assert!(matches!(decide(value!({}), value!({"tags": []})), Decision::Replace { .. }));
+    assert!(matches!(decide(value!({"network": "x"}), value!({})), Decision::Error(_)));
+    let tags = |tags: Value| value!({"network": "x", "tags": tags});
+    assert!(matches!(decide(tags(5.into()), tags(6.into())), Decision::Error(_)));
 }
 
 #[test]

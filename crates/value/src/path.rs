@@ -47,11 +47,27 @@ impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, segment) in self.0.iter().enumerate() {
             match segment {
+                // A name of digits looks like an index, as in Heat's texts.
+                Segment::Key(key) if !key.is_empty() && key.chars().all(|c| c.is_ascii_digit()) => {
+                    write!(f, "[{key}]")?;
+                }
                 Segment::Key(key) if i == 0 => f.write_str(key)?,
                 Segment::Key(key) => write!(f, ".{key}")?,
                 Segment::Index(index) => write!(f, "[{index}]")?,
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prints_names_of_digits_as_indexes() {
+        let path = Path::root().key("resources").key("0").key("properties").key("nets").index(1).key("é1");
+        assert_eq!(path.to_string(), "resources[0].properties.nets[1].é1");
+        assert_eq!(Path::root().key("1").to_string(), "[1]");
     }
 }

@@ -44,9 +44,9 @@ pub(super) fn expression(text: &str) -> Result<(), String> {
     if !(5..=7).contains(&columns.len()) {
         return Err(format!("Invalid CRON expression: {LENGTH}"));
     }
-    for (index, (rule, column)) in COLUMNS.iter().zip(columns).enumerate() {
+    for (index, (rule, column)) in COLUMNS.iter().zip(&columns).enumerate() {
         for item in column.split(',') {
-            let reader = Reader { text, index, rule };
+            let reader = Reader { text, columns: &columns, index, rule };
             reader.item(item).map_err(|reason| format!("Invalid CRON expression: {reason}"))?;
         }
     }
@@ -55,6 +55,7 @@ pub(super) fn expression(text: &str) -> Result<(), String> {
 
 struct Reader<'a> {
     text: &'a str,
+    columns: &'a [&'a str],
     index: usize,
     rule: &'a Column,
 }
@@ -114,10 +115,22 @@ impl Reader<'_> {
     fn number(&self, word: &str, in_range: bool) -> Result<(), String> {
         let known = self.rule.words.iter().zip(self.rule.first..).find(|(name, _)| **name == word).map(|(_, n)| n);
         match known.or_else(|| word.parse::<u32>().ok()) {
-            None => self.refused(""),
+            None => Err(format!("[{}] is not acceptable", self.columns.join(" "))),
             Some(n) if (self.rule.min..=self.rule.max).contains(&n) => Ok(()),
             Some(_) if in_range => Err(format!("{} is out of bands", self.text)),
             Some(_) => self.refused(", out of range"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_word_is_shown_as_it_was_read() {
+        let reason = |text: &str| expression(text).unwrap_err();
+        assert_eq!(reason("0 0  LL * *"), "Invalid CRON expression: [0 0 ll * *] is not acceptable");
+        assert_eq!(reason("60  * * * *"), "Invalid CRON expression: [60  * * * *] is not acceptable, out of range");
     }
 }

@@ -38,13 +38,15 @@ pub(super) fn mac(value: &Value) -> Result<(), String> {
 /// A network with its prefix length; bits of the host may be set.
 pub(super) fn cidr(value: &Value) -> Result<(), String> {
     let text = text::str(value);
-    match read(&text) {
+    let whole = verbose(&text).unwrap_or_else(|| text.clone());
+    match read(&whole) {
+        Network::Canonical if whole != text => Err(not_a_subnet(&text)),
         Network::Canonical => Ok(()),
         Network::Readable => Err(not_a_subnet(&text)),
         Network::TwoPrefixes => Err("Invalid net cidr IPAddress() does not support netmasks or subnet prefixes! See \
                                      documentation for details. "
             .to_owned()),
-        Network::Invalid => Err(format!("Invalid net cidr invalid IPNetwork {text} ")),
+        Network::Invalid => Err(format!("Invalid net cidr invalid IPNetwork {whole} ")),
     }
 }
 
@@ -65,10 +67,42 @@ fn not_a_subnet(text: &str) -> String {
 enum Network {
     /// Address and prefix length as they are printed.
     Canonical,
-    /// Something that netaddr understands: no prefix, a mask, fewer than four octets.
+    /// Something that netaddr understands: no prefix, a mask.
     Readable,
     TwoPrefixes,
     Invalid,
+}
+
+/// An IPv4 network with what netaddr adds: octets that lack, and the prefix length of the old classes.
+fn verbose(text: &str) -> Option<String> {
+    if text.contains(':') || text.is_empty() {
+        return None;
+    }
+    let number = |digits: &str| digits.trim().parse::<u32>().ok();
+    let class = |octet: &str| {
+        Some(match number(octet)? {
+            0..=127 => 8,
+            128..=191 => 16,
+            192..=223 => 24,
+            224..=239 => 4,
+            240..=255 => 32,
+            _ => return None,
+        })
+    };
+    if let Some(octet) = number(text) {
+        return Some(format!("{octet}.0.0.0/{}", class(text)?));
+    }
+    let (address, prefix) = match text.split_once('/') {
+        Some((address, prefix)) => (address, Some(prefix.to_owned())),
+        None => (text, None),
+    };
+    let mut octets: Vec<&str> = address.split('.').collect();
+    if octets.len() > 4 || prefix.as_deref().is_some_and(|p| number(p).is_none_or(|n| n > 32)) {
+        return None;
+    }
+    octets.resize(4, "0");
+    let prefix = prefix.or_else(|| class(octets[0]).map(|n: u32| n.to_string()))?;
+    Some(format!("{}/{prefix}", octets.join(".")))
 }
 
 fn read(text: &str) -> Network {
@@ -76,27 +110,37 @@ fn read(text: &str) -> Network {
         Some((address, prefix)) => (address, Some(prefix)),
         None => (text, None),
     };
-    let fits = |max: u8| prefix.is_none_or(|p| p.parse::<u8>().is_ok_and(|p| p <= max));
-    if prefix.is_some_and(|p| p.contains('/')) {
+    let Ok(address) = address.parse::<IpAddr>() else { return Network::Invalid };
+    let Some(prefix) = prefix else { return Network::Readable };
+    if prefix.contains('/') {
         return Network::TwoPrefixes;
     }
-    if address.parse::<Ipv6Addr>().is_ok() {
-        return match prefix {
-            None => Network::Readable,
-            Some(_) if fits(128) => Network::Canonical,
-            Some(mask) if mask.parse::<Ipv6Addr>().is_ok() => Network::Canonical,
-            Some(_) => Network::Invalid,
-        };
+    let (most, is_mask) = match address {
+        IpAddr::V4(_) => (32, prefix.parse::<Ipv4Addr>().is_ok()),
+        IpAddr::V6(_) => (128, prefix.parse::<Ipv6Addr>().is_ok()),
+    };
+    match prefix.parse::<u8>() {
+        Ok(length) if length > most => Network::Invalid,
+        Ok(length) if address.is_ipv4() && length.to_string() != prefix => Network::Readable,
+        Ok(_) => Network::Canonical,
+        Err(_) if is_mask && address.is_ipv4() => Network::Readable,
+        Err(_) if is_mask => Network::Canonical,
+        Err(_) => Network::Invalid,
     }
-    let octets: Vec<&str> = address.split('.').collect();
-    let octet = |o: &&str| !o.is_empty() && o.bytes().all(|b| b.is_ascii_digit()) && o.parse::<u8>().is_ok();
-    if octets.len() > 4 || !octets.iter().all(octet) {
-        return Network::Invalid;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_abbreviated_network_is_read_and_refused_in_full() {
+        let refusal = |text: &str| cidr(&text.into()).unwrap_err();
+        assert_eq!(refusal("192.168.1/24"), "'192.168.1/24' is not a valid IP subnet");
+        assert_eq!(refusal("5"), "'5' is not a valid IP subnet");
+        assert_eq!(refusal("10.0.x"), "Invalid net cidr invalid IPNetwork 10.0.x.0/8 ");
+        assert_eq!(refusal("10.0.0.01"), "Invalid net cidr invalid IPNetwork 10.0.0.01/8 ");
+        assert_eq!(refusal("x/24/1"), "Invalid net cidr invalid IPNetwork x/24/1 ");
+        assert_eq!(cidr(&"10.0.0.1/8".into()), Ok(()));
     }
-    let is_mask = prefix.is_some_and(|p| p.parse::<Ipv4Addr>().is_ok());
-    if !fits(32) && !is_mask {
-        return Network::Invalid;
-    }
-    let printed = |p: &str| address.parse::<Ipv4Addr>().is_ok() && p.parse::<u8>().is_ok_and(|n| n.to_string() == p);
-    if prefix.is_some_and(printed) { Network::Canonical } else { Network::Readable }
 }

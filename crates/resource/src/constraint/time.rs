@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use jiff::SignedDuration;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use kiln_value::Value;
+use kiln_value::{Value, text};
 
 /// A date with an optional time and offset: year and month may stand alone, dashes and colons may be left out.
 const ISO_8601: &str = concat!(
@@ -25,7 +25,10 @@ pub(super) fn zone(name: &str) -> Result<(), String> {
     // Names differ by case, although the lookup does not mind it.
     match TimeZone::get(name) {
         Ok(zone) if zone.iana_name() == Some(name) => Ok(()),
-        _ => Err(format!("Invalid timezone: 'No time zone found with key {name}'")),
+        _ => {
+            let reason = Value::from(format!("No time zone found with key {name}"));
+            Err(format!("Invalid timezone: {}", text::repr(&reason)))
+        }
     }
 }
 
@@ -42,7 +45,7 @@ pub(super) fn expiration(text: &str, now: f64) -> Result<(), String> {
     let reason = match read(text.trim()) {
         Some(time) if time.as_secs_f64() > now => return Ok(()),
         Some(_) => "Expiration time is out of date.".to_owned(),
-        None => format!("Unable to parse date string {:?}", text.trim()),
+        None => format!("Unable to parse date string {}", text::repr(&text.trim().into())),
     };
     Err(format!("Expiration {text} is invalid: {reason}"))
 }
