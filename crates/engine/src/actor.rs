@@ -2,6 +2,7 @@
 
 mod children;
 mod desk;
+mod story;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use kiln_plan::{Blame, Command, Event, Goal, Kind, Model, Note, Outcome, Running, Scene, facts, given, metadata};
+use kiln_plan::{Blame, Command, Event, Goal, Kind, Model, Outcome, Running, Scene, facts, given, metadata};
 use kiln_resource::{Action, Operation, ResourceId, StackFacts, State, Status};
 use kiln_store::{Error, Lease, Settle, Stack, StackId, Turn};
 use kiln_value::{Map, Value};
@@ -560,44 +561,6 @@ impl Work {
             }
         }
         Ok(())
-    }
-
-    fn resource_event(&self, note: Note) -> kiln_store::Event {
-        // Before there is an id, the name that the object will have.
-        let physical_id = note.physical_id.unwrap_or_else(|| {
-            let kind = self.kind_of(&note.name, &note.kind.1);
-            let limit = kind.map_or(255, |kind| kind.resource_type().physical_name_limit);
-            kiln_resource::physical_name::physical_name(&self.stack.name, &note.name, note.row.0, limit)
-        });
-        kiln_store::Event {
-            id: kiln_store::EventId(self.actor.world.chance.uuid()),
-            stack: self.stack.id,
-            root: self.stack.root,
-            resource_name: note.name,
-            resource_type: note.kind.0,
-            physical_id: Some(physical_id),
-            action: note.state.action.to_string(),
-            status: note.state.status,
-            reason: note.reason,
-            properties: note.properties,
-            time: self.actor.world.clock.now(),
-        }
-    }
-
-    fn stack_event(&self, state: State, reason: String) -> kiln_store::Event {
-        kiln_store::Event {
-            id: kiln_store::EventId(self.actor.world.chance.uuid()),
-            stack: self.stack.id,
-            root: self.stack.root,
-            resource_name: self.stack.name.clone(),
-            resource_type: "OS::Heat::Stack".to_owned(),
-            physical_id: Some(self.stack.id.to_string()),
-            action: state.action.to_string(),
-            status: state.status,
-            reason,
-            properties: Value::Null,
-            time: self.actor.world.clock.now(),
-        }
     }
 }
 

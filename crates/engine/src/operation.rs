@@ -330,14 +330,7 @@ impl Job {
 
     /// Ended from outside, with the text that Heat gives a cancelled resource.
     fn aborted(&self) -> Event {
-        let action = match self.running.operation {
-            Operation::Create => "CREATE",
-            Operation::Update { .. } => "UPDATE",
-            Operation::Delete => "DELETE",
-            Operation::Check => "CHECK",
-            Operation::Suspend => "SUSPEND",
-            Operation::Resume => "RESUME",
-        };
+        let action = self.running.operation.action();
         self.failed(&Failure::other("ResourceFailure", format!("{action} aborted (user triggered cancel)")))
     }
 

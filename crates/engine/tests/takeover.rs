@@ -14,7 +14,7 @@ use kiln_resource::{Action, Cloud, Failure, Registry, StackId, Status};
 use kiln_store::{NewStack, Options as StoreOptions, Request, SqlStore, Stack, Store};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
-use kiln_testcloud::{Action as FaultAction, Fault, Testcloud, When};
+use kiln_testcloud::{Action as FaultAction, Fault, THREE_TIER, Testcloud, When};
 use kiln_value::{Map, Secret};
 
 struct OneCloud(Arc<dyn Cloud>);
@@ -165,17 +165,7 @@ async fn dies_and_is_replaced(seed: u64, lost_replies: bool) {
     let counts = bench.cloud.snapshot().counts();
     let old = before.counts();
     let made = |kind: &str| counts[kind] - old[kind];
-    for (kind, wanted) in [
-        ("networks", 1),
-        ("subnets", 1),
-        ("routers", 1),
-        ("security_groups", 2),
-        ("server_groups", 1),
-        ("servers", 2),
-        ("volumes", 1),
-        ("volume_attachments", 1),
-        ("floatingips", 1),
-    ] {
+    for (kind, wanted) in THREE_TIER {
         assert_eq!(made(kind), wanted, "seed {seed}: {kind}: {:?}", before.added_in(&bench.cloud.snapshot()));
     }
 

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use anstyle::{AnsiColor, Style};
 use kiln_client::{Bundle, Error, InputError, Place, address};
+pub(crate) use kiln_template::hint::nearest;
 
 use crate::output::OutputError;
 
@@ -184,44 +185,5 @@ impl From<OutputError> for Failure {
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         Self::new(format!("{error:#}"))
-    }
-}
-
-/// The name that is most like a wrong one, if any is.
-pub(crate) fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let allowed = wrong.chars().count().div_ceil(3);
-    let scored = known.into_iter().map(|name| (distance(wrong, name), name));
-    scored.filter(|(distance, _)| *distance <= allowed).min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
-}
-
-/// Levenshtein distance, without regard to case.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b) = (a.to_lowercase(), b.to_lowercase());
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        for (cell, y) in row.iter_mut().skip(1).zip(b.chars()) {
-            let best = (diagonal + usize::from(x != y)).min(left + 1).min(*cell + 1);
-            diagonal = *cell;
-            *cell = best;
-            left = best;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-    }
-    row.last().copied().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn near_names_are_found() {
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(nearest("OS::Nova::Sever", ["OS::Nova::Server", "OS::Heat::Value"]), Some("OS::Nova::Server"));
-        assert_eq!(nearest("web", ["database"]), None);
     }
 }

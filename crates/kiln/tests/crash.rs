@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use kiln_testcloud::Testcloud;
+use kiln_testcloud::{THREE_TIER, Testcloud};
 
 const KILN: &str = env!("CARGO_BIN_EXE_kiln");
 const TEMPLATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/three-tier.yaml");
@@ -150,18 +150,7 @@ async fn survives(scene: &Scene, seed: u64) {
     let place = format!("{}, seed {seed}, killed after {:?} requests", scene.database, scene.deaths);
     assert_eq!(bench.settled().await, "CREATE_COMPLETE", "{place}");
     let (old, new) = (before.counts(), bench.cloud.snapshot().counts());
-    let wanted = [
-        ("networks", 1),
-        ("subnets", 1),
-        ("routers", 1),
-        ("security_groups", 2),
-        ("server_groups", 1),
-        ("servers", 2),
-        ("volumes", 1),
-        ("volume_attachments", 1),
-        ("floatingips", 1),
-    ];
-    for (kind, count) in wanted {
+    for (kind, count) in THREE_TIER {
         assert_eq!(new[kind] - old[kind], count, "{place}: {kind}");
     }
     bench.client(&["stack", "delete", "--yes", "--wait", "crash"]).await;

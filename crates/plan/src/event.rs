@@ -1,6 +1,6 @@
 //! What the planner is told and what it answers.
 
-use kiln_resource::{Action, Operation, Resource, ResourceId, State};
+use kiln_resource::{Action, Resource, ResourceId, State};
 use kiln_value::{Map, Value};
 
 use crate::running::Phase;
@@ -174,17 +174,5 @@ impl Note {
             state,
             reason,
         }
-    }
-}
-
-/// The action of a resource's events for an operation.
-pub(crate) fn action_of(operation: &Operation) -> Action {
-    match operation {
-        Operation::Create => Action::Create,
-        Operation::Update { .. } => Action::Update,
-        Operation::Delete => Action::Delete,
-        Operation::Check => Action::Check,
-        Operation::Suspend => Action::Suspend,
-        Operation::Resume => Action::Resume,
     }
 }

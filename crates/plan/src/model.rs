@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kiln_resource::{Action, Failure, Operation, Resource, ResourceId, State, Status};
 use kiln_value::{Map, Value};
 
-use crate::event::{Command, Event, Goal, Note, Outcome, Target, action_of};
+use crate::event::{Command, Event, Goal, Note, Outcome, Target};
 use crate::graph::Index;
 use crate::running::{Phase, Running};
 use crate::scene::metadata;
@@ -287,7 +287,7 @@ impl Model {
             let text = format!("State ('{action}', '{status}') invalid for {verb}");
             let failure = Failure::other("Error", text);
             let blame = Blame::of(&row.name, &failure);
-            self.fail(blame.stack_reason(action_of(&operation)), out);
+            self.fail(blame.stack_reason(operation.action()), out);
             return false;
         }
         let definition = row.definition.clone();
@@ -405,28 +405,12 @@ impl Model {
         (resource_type, implementation): (String, String),
         out: &mut Vec<Command>,
     ) {
-        let row = Resource {
-            id,
-            stack: kiln_resource::StackId(uuid::Uuid::nil()), // the engine's to fill in
-            name: name.to_owned(),
-            resource_type,
-            implementation,
-            physical_id: None,
-            state: State::INIT,
-            reason: String::new(),
-            step: Value::Null,
-            definition: Value::Null,
-            metadata: Value::Null,
-            data: Map::new(),
-            attributes: Map::new(),
-            requires: Vec::new(),
-            replaces: old,
-            replaced_by: None,
-            child: None,
-            generation: self.request.generation,
-            created: jiff::Timestamp::UNIX_EPOCH,
-            updated: jiff::Timestamp::UNIX_EPOCH,
-        };
+        // Stack and times are the engine's to fill in.
+        let (stack, created) = (kiln_resource::StackId(uuid::Uuid::nil()), jiff::Timestamp::UNIX_EPOCH);
+        let mut row = Resource::new(stack, id, name, &resource_type, created);
+        row.implementation = implementation;
+        row.replaces = old;
+        row.generation = self.request.generation;
         self.rows.insert(id, row);
         self.current.insert(name.to_owned(), id);
         if let Some(old) = old.and_then(|old| self.rows.get_mut(&old)) {
@@ -462,7 +446,7 @@ impl Model {
 
     /// Begins an operation on a row.
     fn start(&mut self, id: ResourceId, node: Index, operation: Operation, definition: Value, out: &mut Vec<Command>) {
-        let action = action_of(&operation);
+        let action = operation.action();
         let requires = match operation {
             Operation::Create | Operation::Update { .. } => Some(self.required_rows(id)),
             _ => None,
@@ -513,7 +497,7 @@ impl Model {
         let running = Running::from_value(&row.step);
         row.step = Value::Null;
         let operation = running.as_ref().map_or(Operation::Check, |running| running.operation.clone());
-        let action = action_of(&operation);
+        let action = operation.action();
         let mut next = self.parked.remove(&id).unwrap_or_default();
         match outcome {
             Outcome::Done(text) => {

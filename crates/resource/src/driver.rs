@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use indexmap::IndexMap;
 use kiln_value::{Diagnostic, Map, Value};
 
-use crate::{Cloud, Failure};
+use crate::{Action, Cloud, Failure};
 
 /// The stack that a resource belongs to.
 #[derive(Clone, Debug, Default)]
@@ -103,6 +103,20 @@ pub enum Operation {
     Suspend,
     /// Wake up.
     Resume,
+}
+
+impl Operation {
+    /// What clients are told is being done.
+    pub fn action(&self) -> Action {
+        match self {
+            Self::Create => Action::Create,
+            Self::Update { .. } => Action::Update,
+            Self::Delete => Action::Delete,
+            Self::Check => Action::Check,
+            Self::Suspend => Action::Suspend,
+            Self::Resume => Action::Resume,
+        }
+    }
 }
 
 /// How far an operation is.

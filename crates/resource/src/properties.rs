@@ -4,12 +4,12 @@
 
 use indexmap::IndexMap;
 use kiln_template::constraint::{CustomConstraints, DataType, check_all};
+use kiln_template::hint::nearest;
 use kiln_value::{Diagnostic, Map, Path, Value, number, text};
 use num_bigint::BigInt;
 use num_traits::FromPrimitive;
 
 use crate::PropertySchema;
-use crate::registry::nearest;
 
 /// A schema by property name.
 pub type Schema = IndexMap<String, PropertySchema>;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use kiln_template::hint::nearest;
 use kiln_value::Map;
 
 use crate::{Context, Driver, Failure, Operation, ResourceType, Step};
@@ -87,55 +88,5 @@ impl Driver for NotImplemented {
 
     async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {
         Ok(Map::new())
-    }
-}
-
-/// The candidate that differs least from a mistyped name, if it differs little: at most a third of its characters,
-/// upper and lower case being the same.
-pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = (name.chars().count() / 3).max(1);
-    let wanted = name.to_lowercase();
-    candidates
-        .into_iter()
-        .map(|candidate| (distance(&wanted, &candidate.to_lowercase()), candidate))
-        .filter(|(distance, _)| *distance <= limit)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
-}
-
-/// How many characters must be put in, left out, changed or swapped with their neighbour.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
-    for (i, x) in a.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, y) in b.iter().enumerate() {
-            let at =
-                |row: usize, column: usize| rows.get(row).and_then(|r| r.get(column)).copied().unwrap_or(usize::MAX);
-            let left = row.last().copied().unwrap_or_default();
-            let mut here = (at(i, j) + usize::from(x != y)).min(at(i, j + 1) + 1).min(left + 1);
-            if i > 0 && j > 0 && a.get(i - 1) == Some(y) && b.get(j - 1) == Some(x) {
-                here = here.min(at(i - 1, j - 1) + 1);
-            }
-            row.push(here);
-        }
-        rows.push(row);
-    }
-    rows.last().and_then(|row| row.last()).copied().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn suggests_what_was_meant() {
-        let names = ["OS::Nova::Server", "OS::Neutron::Net", "OS::Neutron::Port"];
-        assert_eq!(nearest("OS::Nova::Sever", names), Some("OS::Nova::Server"));
-        assert_eq!(nearest("os::neutron::net", names), Some("OS::Neutron::Net"));
-        assert_eq!(nearest("Something::Else::Entirely", names), None);
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("itmes", "items"), 1);
     }
 }

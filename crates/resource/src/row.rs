@@ -49,3 +49,31 @@ pub struct Resource {
     /// When it last changed.
     pub updated: Timestamp,
 }
+
+impl Resource {
+    /// A row of a resource for which nothing was done yet.
+    pub fn new(stack: StackId, id: ResourceId, name: &str, resource_type: &str, created: Timestamp) -> Self {
+        Self {
+            id,
+            stack,
+            name: name.to_owned(),
+            resource_type: resource_type.to_owned(),
+            implementation: resource_type.to_owned(),
+            physical_id: None,
+            state: State::INIT,
+            reason: String::new(),
+            step: Value::Null,
+            definition: Value::Null,
+            metadata: Value::Null,
+            data: Map::new(),
+            attributes: Map::new(),
+            requires: Vec::new(),
+            replaces: None,
+            replaced_by: None,
+            child: None,
+            generation: 0,
+            created,
+            updated: created,
+        }
+    }
+}

@@ -102,11 +102,6 @@ impl State {
     /// Nothing was done yet.
     pub const INIT: Self = Self::new(Action::Init, Status::Complete);
 
-    /// Whether the action is under way.
-    pub fn in_progress(self) -> bool {
-        self.status == Status::InProgress
-    }
-
     /// Whether the action failed.
     pub fn failed(self) -> bool {
         self.status == Status::Failed

@@ -16,7 +16,7 @@ use kiln_store::{
     Batch, DesiredText, Durability, EngineId, Event, EventId, Lease, NewStack, Options, SqlStore, Stack, StackId,
     StackQuery, Store,
 };
-use kiln_value::{Map, Secret, Value, value};
+use kiln_value::{Secret, value};
 use uuid::Uuid;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -182,27 +182,15 @@ fn stack(project: &str, name: String) -> NewStack {
 }
 
 fn resource(stack: &Stack, number: usize) -> Resource {
+    let (id, name) = (ResourceId(Uuid::new_v4()), format!("resource_{number}"));
     Resource {
-        id: ResourceId(Uuid::new_v4()),
-        stack: stack.id,
-        name: format!("resource_{number}"),
-        resource_type: "OS::Heat::Value".to_owned(),
-        implementation: "OS::Heat::Value".to_owned(),
         physical_id: Some(Uuid::new_v4().to_string()),
         state: State::new(Action::Create, Status::InProgress),
         reason: "state changed".to_owned(),
         step: value!({"issued": {"token": "0123456789abcdef", "since": 1}}),
         definition: value!({"properties": {"type": "string", "value": "some value of some length"}, "metadata": {}}),
-        metadata: Value::Null,
-        data: Map::new(),
-        attributes: Map::new(),
-        requires: Vec::new(),
-        replaces: None,
-        replaced_by: None,
-        child: None,
         generation: 1,
-        created: stack.created,
-        updated: stack.created,
+        ..Resource::new(stack.id, id, &name, "OS::Heat::Value", stack.created)
     }
 }
 

@@ -41,4 +41,4 @@ pub use cloud::{Account, Testcloud, Users};
 pub use fault::{Action, Fault, Faults, When};
 pub use journal::{Entry, Journal};
 pub use request::Service;
-pub use snapshot::Snapshot;
+pub use snapshot::{Snapshot, THREE_TIER};

@@ -8,6 +8,19 @@ use serde_json::{Map, Value};
 use crate::table::{Table, public};
 use crate::world::World;
 
+/// How many objects of its types a stack of `examples/three-tier.yaml` makes.
+pub const THREE_TIER: [(&str, usize); 9] = [
+    ("floatingips", 1),
+    ("networks", 1),
+    ("routers", 1),
+    ("security_groups", 2),
+    ("server_groups", 1),
+    ("servers", 2),
+    ("subnets", 1),
+    ("volume_attachments", 1),
+    ("volumes", 1),
+];
+
 /// Everything in the cloud, by type (`servers`, `ports`, …), as administrators see it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Snapshot {

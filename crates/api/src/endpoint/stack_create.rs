@@ -26,10 +26,8 @@ struct Entry {
     links: [Link; 1],
 }
 
-/// Nothing is stored before everything is checked; the credentials go again if the name was taken meanwhile.
-pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
-    call.allow("stacks:create")?;
-    let world = &call.api.world;
+/// The name of the stack that the body asks for: sound and not taken, in a project that has room for it.
+pub(super) async fn free_name(call: &Call) -> Result<String, ApiError> {
     let body = Instantiation::new(call.body()?, &call.api.options.limits);
     body.arguments()?;
     let name = body.stack_name()?;
@@ -37,6 +35,14 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     let name = checked_name(name)?;
     refuse_taken(call, &name).await?;
     refuse_full(call).await?;
+    Ok(name)
+}
+
+/// Nothing is stored before everything is checked; the credentials go again if the name was taken meanwhile.
+pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
+    call.allow("stacks:create")?;
+    let world = &call.api.world;
+    let name = free_name(call).await?;
     let id = StackId(world.chance.uuid());
     let project = call.caller.project_id.clone();
     let identity = StackIdentity::new(project.clone(), name.clone(), id.to_string())?;
@@ -85,7 +91,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
 }
 
 /// Refuses early what the store would refuse in the end.
-pub(super) async fn refuse_taken(call: &Call, name: &str) -> Result<(), ApiError> {
+async fn refuse_taken(call: &Call, name: &str) -> Result<(), ApiError> {
     match call.api.world.store.stack_by_name(&call.caller.project_id, name).await? {
         Some(_) => Err(ApiError::stack_exists(name)),
         None => Ok(()),
@@ -93,7 +99,7 @@ pub(super) async fn refuse_taken(call: &Call, name: &str) -> Result<(), ApiError
 }
 
 /// Administrators may make any number of stacks.
-pub(super) async fn refuse_full(call: &Call) -> Result<(), ApiError> {
+async fn refuse_full(call: &Call) -> Result<(), ApiError> {
     let Some(limit) = call.api.options.limits.stacks_per_project.filter(|_| !call.caller.is_admin) else {
         return Ok(());
     };

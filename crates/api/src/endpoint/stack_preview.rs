@@ -5,12 +5,12 @@ use kiln_plan::{Blueprint, Draft, Kind, Place};
 use kiln_resource::properties;
 use kiln_value::{Map, StackIdentity, Value, value};
 
-use super::stack_create::{refuse_full, refuse_taken};
+use super::stack_create::free_name;
 use crate::call::Call;
-use crate::desired::{self, checked_name};
+use crate::desired;
 use crate::error::ApiError;
 use crate::http::reply;
-use crate::instantiation::{Arguments, Instantiation};
+use crate::instantiation::Arguments;
 use crate::view::instant::instant;
 
 /// How Python shows an id that there is not.
@@ -18,14 +18,7 @@ const NO_ID: &str = "None";
 
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("stacks:preview")?;
-    let body = Instantiation::new(call.body()?, &call.api.options.limits);
-    body.arguments()?;
-    let name = body.stack_name()?;
-    body.required_template()?;
-    let name = checked_name(name)?;
-    refuse_taken(call, &name).await?;
-    refuse_full(call).await?;
-    let identity = StackIdentity::new(call.caller.project_id.clone(), name, NO_ID)?;
+    let identity = StackIdentity::new(call.caller.project_id.clone(), free_name(call).await?, NO_ID)?;
     let approved = desired::of_new(call, identity.clone()).await?;
     let resources = resources(call, &approved.blueprint, &identity, None)?;
     let mut stack = summary(call, &approved.blueprint, &identity, &approved.arguments);

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use kiln_engine::View;
-use kiln_resource::{Resource, ResourceId, StackId, State};
+use kiln_resource::{Resource, ResourceId, StackId};
 use kiln_store::{Stack, StackQuery, Store};
+use kiln_template::Definition;
 use kiln_value::{Map, Value};
 use serde::Serialize;
 
@@ -59,7 +60,9 @@ impl Shelf {
         let mut rows: Vec<Resource> = view.resources().cloned().collect();
         if view.stack.state.action != kiln_resource::Action::Delete {
             let waiting = view.blueprint.definitions().values().filter(|one| view.resource(&one.name).is_none());
-            rows.extend(waiting.map(|one| waiting_row(&view.stack, &one.name, &one.resource_type)).collect::<Vec<_>>());
+            let (nil, created) = (ResourceId(uuid::Uuid::nil()), view.stack.created);
+            let row = |one: &Definition| Resource::new(view.stack.id, nil, &one.name, &one.resource_type, created);
+            rows.extend(waiting.map(row).collect::<Vec<_>>());
         }
         let mut nested = HashMap::new();
         if rows.iter().any(|row| row.child.is_some()) {
@@ -126,30 +129,5 @@ impl Shelf {
         }
         let definition = self.view.blueprint.definitions().get(&row.name);
         Detail { description: definition.map_or("", |one| one.description.as_str()), attributes }
-    }
-}
-
-fn waiting_row(stack: &Stack, name: &str, resource_type: &str) -> Resource {
-    Resource {
-        id: ResourceId(uuid::Uuid::nil()),
-        stack: stack.id,
-        name: name.to_owned(),
-        resource_type: resource_type.to_owned(),
-        implementation: resource_type.to_owned(),
-        physical_id: None,
-        state: State::INIT,
-        reason: String::new(),
-        step: Value::Null,
-        definition: Value::Null,
-        metadata: Value::Null,
-        data: Map::new(),
-        attributes: Map::new(),
-        requires: Vec::new(),
-        replaces: None,
-        replaced_by: None,
-        child: None,
-        generation: 0,
-        created: stack.created,
-        updated: stack.created,
     }
 }

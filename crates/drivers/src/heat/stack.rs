@@ -66,17 +66,6 @@ fn template(facts: &Facts) -> Result<Value, String> {
     kiln_yaml::parse(text).map(|document| document.value).map_err(|error| error.message)
 }
 
-fn action(operation: &Operation) -> &'static str {
-    match operation {
-        Operation::Create => "CREATE",
-        Operation::Update { .. } => "UPDATE",
-        Operation::Delete => "DELETE",
-        Operation::Check => "CHECK",
-        Operation::Suspend => "SUSPEND",
-        Operation::Resume => "RESUME",
-    }
-}
-
 fn wait() -> Step {
     Step::wait(Value::Null, EVERY)
 }
@@ -123,7 +112,7 @@ impl Driver for RemoteStack {
         let state = stack.str_at("stack_status").unwrap_or_default();
         let reason = stack.str_at("stack_status_reason").unwrap_or_default();
         match state.split_once('_') {
-            Some((at, _)) if at != action(operation) => Ok(wait()),
+            Some((at, _)) if at != operation.action().as_str() => Ok(wait()),
             Some((_, "IN_PROGRESS")) => Ok(wait()),
             Some((_, "COMPLETE")) => Ok(Step::done()),
             Some((_, "FAILED")) => Err(Failure::in_error(state, reason)),

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use kiln_template::hint::nearest;
 use kiln_value::{Map, Path, Value, text};
 
 /// What is wrong with a value, or with its key, and where.
@@ -65,7 +66,7 @@ impl<'a> Node<'a> {
     pub(super) fn only(&self, known: &[&str]) {
         for (key, node) in self.entries() {
             if !known.contains(&key) {
-                let near = crate::registry::nearest(key, known.iter().copied());
+                let near = nearest(key, known.iter().copied());
                 let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
                 node.complain_of_key(format!("unknown key {key}{hint}"));
             }

@@ -8,7 +8,7 @@ use kiln_store::{
     Batch, DesiredText, EngineId, Event, EventId, Lease, NewStack, Parent, Resource, ResourceId, Settle, SqlStore,
     Stack, StackId, Store,
 };
-use kiln_value::{Map, value};
+use kiln_value::value;
 use uuid::Uuid;
 
 pub(crate) const PROJECT: &str = "0123456789abcdef0123456789abcdef";
@@ -59,28 +59,8 @@ pub(crate) fn child(of: &Stack, resource: &Resource) -> NewStack {
 }
 
 pub(crate) fn resource(stack: StackId, name: &str) -> Resource {
-    Resource {
-        id: ResourceId(Uuid::new_v4()),
-        stack,
-        name: name.to_owned(),
-        resource_type: "OS::Heat::TestResource".to_owned(),
-        implementation: "OS::Heat::TestResource".to_owned(),
-        physical_id: None,
-        state: State::INIT,
-        reason: String::new(),
-        step: kiln_value::Value::Null,
-        definition: kiln_value::Value::Null,
-        metadata: kiln_value::Value::Null,
-        data: Map::new(),
-        attributes: Map::new(),
-        requires: Vec::new(),
-        replaces: None,
-        replaced_by: None,
-        child: None,
-        generation: 1,
-        created: at(1),
-        updated: at(1),
-    }
+    let id = ResourceId(Uuid::new_v4());
+    Resource { generation: 1, ..Resource::new(stack, id, name, "OS::Heat::TestResource", at(1)) }
 }
 
 pub(crate) fn event(stack: &Stack, resource_name: &str, second: i64) -> Event {

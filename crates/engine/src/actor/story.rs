@@ -1,0 +1,51 @@
+//! What happens, as the stack's events tell it.
+
+use kiln_plan::Note;
+use kiln_resource::State;
+use kiln_resource::physical_name::physical_name;
+use kiln_store::{Event, EventId};
+use kiln_value::Value;
+
+use super::Work;
+
+impl Work {
+    /// Something about a resource.
+    pub(super) fn resource_event(&self, note: Note) -> Event {
+        // Before there is an id, the name that the object will have.
+        let physical_id = note.physical_id.unwrap_or_else(|| {
+            let kind = self.kind_of(&note.name, &note.kind.1);
+            let limit = kind.map_or(255, |kind| kind.resource_type().physical_name_limit);
+            physical_name(&self.stack.name, &note.name, note.row.0, limit)
+        });
+        Event {
+            id: EventId(self.actor.world.chance.uuid()),
+            stack: self.stack.id,
+            root: self.stack.root,
+            resource_name: note.name,
+            resource_type: note.kind.0,
+            physical_id: Some(physical_id),
+            action: note.state.action.to_string(),
+            status: note.state.status,
+            reason: note.reason,
+            properties: note.properties,
+            time: self.actor.world.clock.now(),
+        }
+    }
+
+    /// Something about the stack itself.
+    pub(super) fn stack_event(&self, state: State, reason: String) -> Event {
+        Event {
+            id: EventId(self.actor.world.chance.uuid()),
+            stack: self.stack.id,
+            root: self.stack.root,
+            resource_name: self.stack.name.clone(),
+            resource_type: "OS::Heat::Stack".to_owned(),
+            physical_id: Some(self.stack.id.to_string()),
+            action: state.action.to_string(),
+            status: state.status,
+            reason,
+            properties: Value::Null,
+            time: self.actor.world.clock.now(),
+        }
+    }
+}
