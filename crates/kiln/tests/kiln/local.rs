@@ -113,3 +113,22 @@ fn exit_codes_tell_what_went_wrong() {
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(ran.err.contains("OS_AUTH_URL") && ran.err.contains("kiln demo"), "{}", ran.err);
 }
+
+#[test]
+fn a_resource_without_metadata_has_an_empty_map_of_it() {
+    let folder = Folder::new("facade");
+    let child = "heat_template_version: 2018-08-31\noutputs: {seen: {value: {resource_facade: metadata}}}\n";
+    folder.write("child.yaml", child);
+    let parent = "\
+heat_template_version: 2018-08-31
+resources:
+  with: {type: child.yaml, metadata: {a: 1}}
+  without: {type: child.yaml}
+outputs:
+  both: {value: [{get_attr: [with, seen]}, {get_attr: [without, seen]}]}
+";
+    folder.write("t.yaml", parent);
+    folder.local(&["stack", "create", "-t", "t.yaml", "one"]).ok();
+    let shown = folder.local(&["stack", "output", "show", "one", "both", "-f", "json"]).json();
+    assert_eq!(shown["output_value"], serde_json::json!([{"a": 1}, {}]), "{shown}");
+}

@@ -1,0 +1,121 @@
+//! What a driver is told of metadata: an empty map where the template gives none.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use kiln_engine::{Chance, Clock, Engine, NoCloud, Options, SystemClock, World, load};
+use kiln_plan::{Catalog, Sources};
+use kiln_resource::{
+    Action, Context, Driver, Failure, Operation, PropertySchema, Registry, ResourceType, StackId, Status, Step,
+};
+use kiln_store::{NewStack, Request, SqlStore, Store};
+use kiln_template::Files;
+use kiln_template::constraint::DataType;
+use kiln_template::environment::Environment;
+use kiln_value::{Map, Secret, Value, value};
+
+/// Notes the metadata of each operation.
+#[derive(Clone, Default)]
+struct Witness(Arc<Mutex<Vec<(Action, Value)>>>);
+
+#[async_trait]
+impl Driver for Witness {
+    async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
+        self.0.lock().expect("whole").push((operation.action(), cx.facts.metadata.clone()));
+        Ok(Step::done())
+    }
+
+    async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {
+        Ok(Map::new())
+    }
+}
+
+fn world(store: SqlStore, witness: &Witness) -> World {
+    let mut resource_type = ResourceType::new("Test::Witness");
+    let word = PropertySchema { update_allowed: true, ..PropertySchema::new(DataType::String) };
+    resource_type.properties.insert("word".to_owned(), word);
+    World {
+        store: Arc::new(store),
+        catalog: Arc::new(Catalog::new(Registry::build([resource_type], |_| Some(Arc::new(witness.clone()))))),
+        clouds: Arc::new(NoCloud),
+        clock: Arc::new(SystemClock),
+        chance: Arc::new(Chance::seeded(1)),
+    }
+}
+
+/// A template of one resource with metadata or without.
+fn sources(word: &str, metadata: Option<&Value>) -> Sources {
+    let mut one = value!({"type": "Test::Witness", "properties": {"word": word}});
+    if let (Some(one), Some(metadata)) = (one.as_map_mut(), metadata) {
+        one.insert("metadata".to_owned(), metadata.clone());
+    }
+    Sources {
+        template: Arc::new(value!({"heat_template_version": "2018-08-31", "resources": {"one": one}})),
+        environment: Arc::new(Environment::default()),
+        files: Arc::new(Files::default()),
+    }
+}
+
+async fn settled(store: &dyn Store, id: StackId) {
+    let start = Instant::now();
+    loop {
+        let stack = store.stack(id).await.expect("read").expect("there");
+        if !stack.is_pending() {
+            assert_eq!(stack.state.status, Status::Complete, "{}", stack.reason);
+            return;
+        }
+        assert!(start.elapsed() < Duration::from_secs(30), "stuck: {stack:?}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_driver_is_told_an_empty_map_of_no_metadata() {
+    let key = Secret::new("0123456789abcdef0123456789abcdef".to_owned());
+    let store = SqlStore::open(kiln_store::Options::new("sqlite::memory:", key)).await.expect("a database");
+    store.migrate().await.expect("a schema");
+    let witness = Witness::default();
+    let world = world(store, &witness);
+    let options = Options { poll: Duration::from_millis(20), ..Options::default() };
+    let engine = Engine::new(options, world.clone());
+    let (end, stop) = tokio::sync::watch::channel(false);
+    let running = tokio::spawn(async move { engine.run(stop).await });
+
+    let id = StackId(world.chance.uuid());
+    let stack = NewStack {
+        id,
+        name: "one".to_owned(),
+        project: "demo".to_owned(),
+        parent: None,
+        root: id,
+        depth: 0,
+        action: Action::Create,
+        desired: load::texts(&sources("first", None)),
+        disable_rollback: true,
+        timeout_mins: None,
+        tags: Vec::new(),
+        username: "demo".to_owned(),
+        user_id: "demo".to_owned(),
+        credentials: None,
+        user_project: None,
+        now: SystemClock.now(),
+    };
+    world.store.create_stack(stack).await.expect("stored");
+    settled(&*world.store, id).await;
+    let given = value!({"a": 1});
+    for (word, metadata) in [("second", None), ("third", Some(&given)), ("fourth", None)] {
+        let desired = Some(load::texts(&sources(word, metadata)));
+        let request = Request { desired, ..Request::new(Action::Update, SystemClock.now()) };
+        world.store.request(id, request).await.expect("asked");
+        settled(&*world.store, id).await;
+    }
+    end.send_replace(true);
+    running.await.expect("no panic").expect("stopped");
+
+    let seen = witness.0.lock().expect("whole").clone();
+    let empty = || value!({});
+    let expected =
+        [(Action::Create, empty()), (Action::Update, empty()), (Action::Update, given), (Action::Update, empty())];
+    assert_eq!(seen, expected);
+}
