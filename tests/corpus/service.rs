@@ -53,9 +53,11 @@ impl Service {
         let mut mapped = Map::new();
         for (name, url, text) in OPERATOR {
             mapped.insert(name.to_owned(), url.into());
-            catalog.files.0.insert(url.to_owned(), text.to_owned());
         }
         catalog.load(&kiln_value::text::json(&value!({"resource_registry": mapped}))).expect("an environment");
+        for (_, url, text) in OPERATOR {
+            catalog.provide(url, text.to_owned()).expect("a template");
+        }
         let catalog = Arc::new(catalog);
         let caller = Caller {
             user_id: "author-id".into(),

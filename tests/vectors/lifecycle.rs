@@ -149,6 +149,7 @@ impl Bench {
             catalog: &CATALOG,
             custom: &AcceptAll,
             answers: &HashMap::new(),
+            unavailable: &|_, _| None,
             strict: true,
             values: true,
             max_depth: 5,

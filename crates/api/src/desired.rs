@@ -31,7 +31,8 @@ pub(crate) async fn of_new(call: &Call, identity: StackIdentity) -> Result<Appro
     let sources = body.extras()?.sources(template.value.clone())?;
     let blueprint = build(call, sources, identity, &template)?;
     judge::allow_types(call, &blueprint)?;
-    judge::judge(call, &blueprint, &template, true).await?;
+    let availability = judge::availability(call, &blueprint).await;
+    judge::judge(call, &blueprint, &template, true, Some(&availability)).await?;
     Ok(Approved { blueprint, arguments })
 }
 
@@ -61,7 +62,8 @@ pub(crate) async fn of_update(call: &Call, stack: &Stack, patch: bool) -> Result
         return Err(ApiError::new("ImmutableParameterModified", text));
     }
     judge::allow_types(call, &blueprint)?;
-    judge::judge(call, &blueprint, &template, true).await?;
+    let availability = judge::availability(call, &blueprint).await;
+    judge::judge(call, &blueprint, &template, true, Some(&availability)).await?;
     Ok(Approved { blueprint, arguments })
 }
 

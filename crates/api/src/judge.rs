@@ -3,56 +3,51 @@
 use std::cell::RefCell;
 
 use futures::future::join_all;
-use kiln_plan::{Blueprint, Rules};
+use kiln_plan::{Blueprint, Kind, Rules};
 use kiln_resource::constraint::{CLOUD, Judge};
 use kiln_resource::translation::{Answers, Lookup};
-use kiln_resource::{Cloud, Failure};
+use kiln_resource::{Cloud, Failure, ResourceType};
 use kiln_template::constraint::CustomConstraints;
 use kiln_value::{Diagnostic, Value, text};
 
+use crate::availability::Availability;
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::instantiation::TemplateText;
 
-/// Refuses what cannot be made; `strict` also looks at the values of parameters and properties.
+/// Refuses what cannot be made: first types that the caller's cloud has no service for, unless `availability` is not to
+/// be looked at. `strict` also looks at the values of parameters and properties.
 pub(crate) async fn judge(
     call: &Call,
     blueprint: &Blueprint,
     template: &TemplateText,
     strict: bool,
+    availability: Option<&Availability<'_>>,
 ) -> Result<(), ApiError> {
-    let found = find(call, blueprint, strict).await;
+    let unavailable = |this: &ResourceType, name: &str| availability?.refusal(this, name);
+    let found = match blueprint.unavailable(&unavailable) {
+        Some(error) => vec![error],
+        None => find(call, blueprint, strict, &unavailable).await,
+    };
     let placed = found.into_iter().map(|error| place(error, template)).collect();
     ApiError::of_all(placed).map_or(Ok(()), Err)
 }
 
-/// Refuses types that the caller may not use or the catalog has no service for.
+/// What of the template's types the caller's cloud has.
+pub(crate) async fn availability<'a>(call: &'a Call, blueprint: &'a Blueprint) -> Availability<'a> {
+    let kinds = blueprint.definitions().keys().filter_map(|name| blueprint.kind(name));
+    Availability::of(call, kinds.map(Kind::resource_type)).await
+}
+
+/// Refuses types that the caller may not use.
 pub(crate) fn allow_types(call: &Call, blueprint: &Blueprint) -> Result<(), ApiError> {
-    for definition in blueprint.definitions().values() {
-        allow_type(call, &definition.resource_type)?;
-        let Some(kind) = blueprint.kind(&definition.name) else { continue };
-        let resource_type = kind.resource_type();
-        if !call.caller.reaches(&resource_type.service) {
-            return Err(unavailable(&resource_type.service, &definition.resource_type));
-        }
-    }
-    Ok(())
+    blueprint.definitions().values().try_for_each(|definition| allow_type(call, &definition.resource_type))
 }
 
 /// Refuses a type that the caller may not use.
 pub(crate) fn allow_type(call: &Call, resource_type: &str) -> Result<(), ApiError> {
     let allowed = call.api.policy.allows_type(resource_type, &call.caller);
     if allowed { Ok(()) } else { Err(ApiError::forbidden(resource_type)) }
-}
-
-/// A type whose service is not in the catalog.
-pub(crate) fn unavailable(services: &[String], resource_type: &str) -> ApiError {
-    let service = services.join(" or ");
-    let reason = "Service endpoint not in service catalog.";
-    ApiError::new(
-        "ResourceTypeUnavailable",
-        format!("HEAT-E99001 Service {service} is not available for resource type {resource_type}, reason: {reason}"),
-    )
 }
 
 /// Where an error stands in the template's text.
@@ -67,13 +62,18 @@ pub(crate) fn place(mut error: Diagnostic, template: &TemplateText) -> Diagnosti
 }
 
 /// Everything that is wrong. The cloud is asked, as the caller, for what only it knows.
-async fn find(call: &Call, blueprint: &Blueprint, strict: bool) -> Vec<Diagnostic> {
+async fn find(
+    call: &Call,
+    blueprint: &Blueprint,
+    strict: bool,
+    unavailable: &(dyn Fn(&ResourceType, &str) -> Option<Diagnostic> + Sync),
+) -> Vec<Diagnostic> {
     let world = &call.api.world;
     let answers = Answers::new();
     let check = |custom: &dyn CustomConstraints| {
         let max_depth = call.api.options.limits.nested_depth;
         let (catalog, answers) = (&*world.catalog, &answers);
-        blueprint.validate(&Rules { catalog, custom, answers, strict, values: strict, max_depth })
+        blueprint.validate(&Rules { catalog, custom, answers, unavailable, strict, values: strict, max_depth })
     };
     let judge = Judge { now: world.clock.now().as_duration().as_secs_f64(), ..Judge::default() };
     let (found, asked) = {

@@ -4,6 +4,7 @@
 //! by the same drivers. One file per endpoint is in `endpoint/`, the shapes they share are in `view/`.
 
 mod api;
+mod availability;
 mod call;
 mod desired;
 mod endpoint;

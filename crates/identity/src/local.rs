@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use http::HeaderMap;
+use kiln_cloud::Catalog;
 use kiln_resource::Cloud;
 use kiln_value::Secret;
 
@@ -45,10 +46,11 @@ impl Local {
         Self { caller: Arc::new(caller), credentials, cloud: None }
     }
 
-    /// The same with the cloud that the owner sees.
+    /// The same with the cloud that the owner sees, and the services in it.
     #[must_use]
-    pub fn with_cloud(mut self, cloud: Arc<dyn Cloud>) -> Self {
+    pub fn with_cloud(mut self, cloud: Arc<dyn Cloud>, catalog: Catalog) -> Self {
         self.cloud = Some(cloud);
+        Arc::make_mut(&mut self.caller).catalog = Some(catalog);
         self
     }
 }

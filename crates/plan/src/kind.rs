@@ -144,6 +144,7 @@ fn in_file(mut error: Diagnostic, url: &str) -> Diagnostic {
 /// The property that sets a parameter. Defaults stay the parameter's own.
 fn property_of(parameter: &ParameterSchema) -> PropertySchema {
     let mut property = PropertySchema::new(parameter.typed.data_type);
+    property.description = parameter.description.as_ref().map(kiln_value::text::str);
     property.required = parameter.default.is_none();
     property.update_allowed = true;
     property.allow_conversion = matches!(property.kind, DataType::Map | DataType::List);

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use kiln_resource::translation::{Answers, Lookup, Rule, Source, Translation};
-use kiln_resource::{Facts, properties, translation};
+use kiln_resource::{Facts, ResourceType, properties, translation};
 use kiln_template::constraint::CustomConstraints;
 use kiln_template::{Definition, DeletionPolicy};
 use kiln_value::{Diagnostic, Map, Path, Segment, Value};
@@ -21,6 +21,8 @@ pub struct Rules<'a> {
     pub custom: &'a dyn CustomConstraints,
     /// What names in properties stand for, as far as it was looked up.
     pub answers: &'a Answers,
+    /// What refuses a type whose service the cloud does not have, called by the name of the template.
+    pub unavailable: &'a dyn Fn(&ResourceType, &str) -> Option<Diagnostic>,
     /// Whether missing parameter values are wrong (a create), or not (a validate call).
     pub strict: bool,
     /// Whether values of properties are judged, and what types and nested stacks say of them. Heat's validate call
@@ -57,6 +59,14 @@ impl Blueprint {
         }
         found.extend(self.outputs().values().filter_map(|output| output.validate(&draft).err()));
         found
+    }
+
+    /// The first resource's error whose type the cloud has no service for. In Heat it comes before all others.
+    pub fn unavailable(&self, refusal: &dyn Fn(&ResourceType, &str) -> Option<Diagnostic>) -> Option<Diagnostic> {
+        self.definitions().values().find_map(|definition| {
+            let at = Path::root().key("resources").key(definition.name.as_str()).key("type");
+            refusal(self.kind(&definition.name)?.resource_type(), &definition.resource_type).map(|error| error.at(at))
+        })
     }
 
     fn duplicate_names(&self) -> Option<Diagnostic> {
@@ -190,7 +200,10 @@ impl Blueprint {
         };
         let found = match nested {
             Err(error) => vec![error],
-            Ok(nested) => nested.validate(&Rules { strict: false, ..*rules }),
+            Ok(nested) => match nested.unavailable(rules.unavailable) {
+                Some(error) => vec![error],
+                None => nested.validate(&Rules { strict: false, ..*rules }),
+            },
         };
         found.iter().map(|error| below(error, &prefix, at)).collect()
     }

@@ -17,6 +17,7 @@ pub mod resource_type;
 pub mod rest;
 pub mod row;
 pub mod scaling;
+pub mod service;
 pub mod shipped;
 pub mod state;
 pub mod support;

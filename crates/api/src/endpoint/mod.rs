@@ -41,8 +41,8 @@ pub(crate) async fn run(endpoint: Endpoint, call: &Call) -> Result<Response, Api
     match endpoint {
         Endpoint::Lookup => stack_lookup::run(call).await,
         Endpoint::ValidateTemplate => template_validate::run(call).await,
-        Endpoint::ListResourceTypes => resource_type_list::run(call),
-        Endpoint::ShowResourceType => resource_type_show::run(call),
+        Endpoint::ListResourceTypes => resource_type_list::run(call).await,
+        Endpoint::ShowResourceType => resource_type_show::run(call).await,
         Endpoint::ResourceTypeTemplate => resource_type_template::run(call),
         Endpoint::ListTemplateVersions => template_versions::run(call),
         Endpoint::ListTemplateFunctions => template_functions::run(call),

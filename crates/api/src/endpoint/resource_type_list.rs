@@ -5,14 +5,15 @@ use kiln_resource::ResourceType;
 use kiln_value::regex::Pattern;
 use kiln_value::{Value, value};
 
+use crate::availability::Availability;
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
 
-/// The words that `support_status` may be; `UNKNOWN` is a template's, of which there are none here.
+/// The words that `support_status` may be.
 const STATUSES: [&str; 5] = ["UNKNOWN", "SUPPORTED", "DEPRECATED", "UNSUPPORTED", "HIDDEN"];
 
-pub(crate) fn run(call: &Call) -> Result<Response, ApiError> {
+pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("stacks:list_resource_types")?;
     let with_description = match call.query.given("with_description") {
         Some(text) => crate::http::query::boolean("with_description", &text.into())?,
@@ -32,16 +33,18 @@ pub(crate) fn run(call: &Call) -> Result<Response, ApiError> {
         Some(Some(pattern)) => pattern.match_end(name).is_ok_and(|end| end.is_some()),
         Some(None) => false,
     };
+    let catalog = &call.api.world.catalog;
     let wanted = |resource_type: &&ResourceType| {
         let support = &resource_type.support;
         !support.is_hidden()
             && status.is_none_or(|status| status == support.status.name())
             && version.is_none_or(|version| support.version.as_deref() == Some(version))
             && matches(&resource_type.name)
-            && call.caller.reaches(&resource_type.service)
             && call.api.policy.allows_type(&resource_type.name, &call.caller)
     };
-    let types = call.api.world.catalog.types.iter().map(|entry| &entry.resource_type).filter(wanted);
+    let types: Vec<_> = catalog.shown().filter(wanted).collect();
+    let availability = Availability::of(call, types.iter().copied()).await;
+    let types = types.into_iter().filter(|resource_type| availability.has(resource_type));
     let types: Value = types.map(|resource_type| entry(resource_type, with_description)).collect();
     Ok(reply::json(&value!({ "resource_types": types })))
 }

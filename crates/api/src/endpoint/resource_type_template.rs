@@ -20,5 +20,5 @@ pub(crate) fn run(call: &Call) -> Result<Response, ApiError> {
             )));
         }
     };
-    Ok(reply::json(&find(call)?.resource_type.template_view(kind)))
+    Ok(reply::json(&find(call)?.template_view(kind)))
 }

@@ -19,11 +19,13 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     let show_nested = call.query.boolean("show_nested")?.unwrap_or(false);
     let template = body.required_template()?;
     let extras = body.extras()?;
-    refuse_codes(call)?;
+    let ignores_availability = ignores_availability(call)?;
     let sources = extras.sources(template.value.clone())?;
     let identity = StackIdentity::new(call.caller.project_id.clone(), "dummy", "None")?;
     let blueprint = desired::build(call, sources, identity, &template).map_err(as_bad_request)?;
-    judge::judge(call, &blueprint, &template, false).await.map_err(as_bad_request)?;
+    let availability = judge::availability(call, &blueprint).await;
+    let availability = Some(&availability).filter(|_| !ignores_availability);
+    judge::judge(call, &blueprint, &template, false, availability).await.map_err(as_bad_request)?;
     let mut answer = about(&blueprint)?;
     if show_nested {
         nested(call, &blueprint, &mut answer)?;
@@ -32,12 +34,14 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     Ok(reply::json(&Value::Map(answer)))
 }
 
-/// Only one code may be ignored, and only in the catalog, which a validation does not look at.
-fn refuse_codes(call: &Call) -> Result<(), ApiError> {
+/// Whether types without a service are right (`ignore_errors`); no other error may be ignored.
+fn ignores_availability(call: &Call) -> Result<bool, ApiError> {
+    const UNAVAILABLE: &str = "99001";
     let codes = call.query.get("ignore_errors").unwrap_or_default();
-    let unknown: Vec<&str> = codes.split(',').filter(|code| !code.is_empty() && *code != "99001").collect();
+    let codes = || codes.split(',').filter(|code| !code.is_empty());
+    let unknown: Vec<&str> = codes().filter(|code| *code != UNAVAILABLE).collect();
     if unknown.is_empty() {
-        return Ok(());
+        return Ok(codes().any(|code| code == UNAVAILABLE));
     }
     let codes = kiln_value::text::repr(&unknown.into_iter().collect::<Value>());
     Err(ApiError::bad_request(format!("Invalid codes in ignore_errors : {codes}")))

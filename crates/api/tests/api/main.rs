@@ -1,5 +1,6 @@
 //! The REST API, driven through the real router.
 
+mod availability;
 mod reference;
 mod stacks;
 mod support;

@@ -95,6 +95,11 @@ impl App {
 
     /// The same store, another caller.
     pub(crate) fn on(store: Arc<dyn Store>, caller: Caller, options: Options) -> Self {
+        Self::with(store, Local::of(caller, Secret::new("{}".to_owned())), options)
+    }
+
+    /// The same store, whoever calls.
+    pub(crate) fn with(store: Arc<dyn Store>, identity: Local, options: Options) -> Self {
         let types = kiln_resource::shipped::types().expect("definitions");
         let catalog = Catalog::new(Registry::build(types, kiln_drivers::driver_for));
         let world = World {
@@ -104,12 +109,7 @@ impl App {
             clock: Arc::new(Stopped),
             chance: Arc::new(Chance::seeded(1)),
         };
-        let parts = Parts {
-            options,
-            world,
-            identity: Arc::new(Local::of(caller, Secret::new("{}".to_owned()))),
-            policy: Arc::new(Policy::default()),
-        };
+        let parts = Parts { options, world, identity: Arc::new(identity), policy: Arc::new(Policy::default()) };
         let api = Api::new(parts);
         Self { router: api.router(), api, store }
     }

@@ -61,10 +61,10 @@ impl Globals {
         Ok(())
     }
 
-    /// The URLs of the templates that types are mapped to.
-    pub fn templates(&self) -> impl Iterator<Item = &str> {
-        self.registry.root.values().filter_map(|node| match node {
-            Node::Entry(entry) if entry.kind == EntryKind::Template => Some(entry.value.as_str()),
+    /// The types that are mapped to templates, with the templates' URLs.
+    pub fn templates(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.registry.root.iter().filter_map(|(name, node)| match node {
+            Node::Entry(entry) if entry.kind == EntryKind::Template => Some((name.as_str(), entry.value.as_str())),
             _ => None,
         })
     }
