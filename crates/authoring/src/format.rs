@@ -1,13 +1,14 @@
 //! A template in its usual form: two blanks a level, one blank behind colons and dashes, one empty line between sections.
 //!
-//! Only blanks and empty lines change (and a `#` gets a blank behind it); what a text says is compared before it is
-//! given away. Flow collections and texts of several lines move as they are.
+//! Only blanks and empty lines change (and a `#` gets a blank behind it), and the sections come into their usual order;
+//! what a text says is compared before it is given away. Flow collections and texts of several lines move as they are.
 
 use std::collections::BTreeMap;
 
 use kiln_value::{Span, Spans, Value, text};
 
 use crate::lines::Lines;
+use crate::order::ordered;
 
 /// Why a text is left as it is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,7 +48,7 @@ pub fn format(text: &str) -> Result<String, FormatError> {
         formatted.truncate(formatted.trim_end_matches('\n').len());
     }
     if says(&formatted, &document.value) {
-        return Ok(formatted);
+        return Ok(ordered(&formatted).unwrap_or(formatted));
     }
     let first = text.lines().zip(formatted.lines()).take_while(|(old, new)| old == new).count();
     Err(FormatError::Unclear(u32::try_from(first + 1).unwrap_or(u32::MAX)))
@@ -112,11 +113,7 @@ impl Layout<'_> {
             self.gap(gap, ": ");
         }
         let old = usize::try_from(key.start.column).unwrap_or(usize::MAX).saturating_sub(1);
-        if self.is_block(value, child) {
-            return self.node(value, child, column + 2);
-        }
-        self.own(key.start.line, child.value, difference(column, old));
-        Ok(())
+        self.inside(key.start.line, value, child, column, old)
     }
 
     fn item(&mut self, value: &Value, child: &Spans, column: usize) -> Result<(), FormatError> {
@@ -136,10 +133,22 @@ impl Layout<'_> {
             let start = kiln_value::Position { line: child.value.start.line, column: dash };
             self.gap(Span { start, end: child.value.start }, "- ");
         }
+        self.inside(child.value.start.line, value, child, column, old)
+    }
+
+    /// What stands behind a key or a dash that moves from one column to another.
+    fn inside(
+        &mut self,
+        line: u32,
+        value: &Value,
+        child: &Spans,
+        column: usize,
+        old: usize,
+    ) -> Result<(), FormatError> {
         if self.is_block(value, child) {
             return self.node(value, child, column + 2);
         }
-        self.own(child.value.start.line, child.value, difference(column, old));
+        self.own(line, child.value, difference(column, old));
         Ok(())
     }
 

@@ -48,16 +48,53 @@ fn template() -> impl Strategy<Value = String> {
     })
 }
 
+/// A template whose sections stand in any order, with comments between them.
+fn shuffled() -> impl Strategy<Value = String> {
+    let sections = vec![
+        "heat_template_version: 2021-04-16",
+        "description: >\n  told\n\n  twice",
+        "parameters:\n  p:\n    type: string\n#  q: {type: string}",
+        "conditions: {c: true}",
+        "resources:\n    r: {type: OS::Heat::None}\n\n# alone\n\n    # within\n    s: {type: OS::Heat::None}",
+        "outputs:\n  o: {value: &v 1}\n  l:\n  - *v",
+    ];
+    let between =
+        prop_oneof![Just("\n"), Just("\n\n"), Just("\n#why\n"), Just("\n\n# banner\n\n"), Just("\n# a\n\n#b\n")];
+    let betweens = prop::collection::vec(between, sections.len() + 1);
+    (Just(sections).prop_shuffle(), betweens).prop_map(|(sections, betweens)| {
+        let mut text = betweens[0].to_owned();
+        text.extend(sections.iter().zip(&betweens[1..]).flat_map(|(section, between)| [*section, *between]));
+        text
+    })
+}
+
+/// What a text says, whatever the order of its sections.
+fn said(text: &str) -> Option<Vec<String>> {
+    let document = kiln_yaml::parse(text).ok()?;
+    let Some(sections) = document.value.as_map() else { return Some(vec![text::repr(&document.value)]) };
+    let mut said: Vec<String> = sections.iter().map(|(name, value)| format!("{name}: {}", text::repr(value))).collect();
+    said.sort();
+    Some(said)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
     #[test]
-    fn formatting_keeps_the_value_and_is_done_once(source in prop_oneof![lines(), template()]) {
+    fn formatting_keeps_the_value_and_is_done_once(source in prop_oneof![lines(), template(), shuffled()]) {
         if let Ok(once) = format(&source) {
-            let says = |text: &str| kiln_yaml::parse(text).map(|document| text::repr(&document.value)).ok();
-            prop_assert_eq!(says(&once), says(&source));
+            prop_assert_eq!(said(&once), said(&source));
+            prop_assert_eq!(once.matches('#').count(), source.matches('#').count());
             prop_assert_eq!(format(&once).ok(), Some(once.clone()), "from {:?}", source);
         }
+    }
+
+    #[test]
+    fn sections_come_into_order(source in shuffled()) {
+        let formatted = format(&source).unwrap();
+        let found = ["heat_template_version:", "description:", "parameters:", "conditions:", "resources:", "outputs:"]
+            .map(|name| formatted.lines().position(|line| line.starts_with(name)));
+        prop_assert!(found.is_sorted() && found.iter().all(Option::is_some), "{}", formatted);
     }
 
     #[test]

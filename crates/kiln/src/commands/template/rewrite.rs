@@ -16,7 +16,8 @@ Examples:
   kiln template fmt --check *.yaml         only tells which files would change; exit code 1 if any does
   kiln template fmt - < web.yaml           from standard input to standard output
 
-Indentation, blanks and empty lines are put in order; comments, the order and every value stay.")]
+Indentation, blanks and empty lines are put in order, and so are the sections (version, description, parameter_groups,
+parameters, conditions, resources, outputs); comments stay with their section, and every value stays as it is.")]
 pub(crate) struct FmtArgs {
     /// Templates; - for standard input
     #[arg(value_name = "TEMPLATE", required = true)]
