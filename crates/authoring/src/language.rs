@@ -6,6 +6,7 @@
 mod complete;
 mod cursor;
 mod diagnose;
+pub mod environment;
 mod hover;
 mod navigate;
 

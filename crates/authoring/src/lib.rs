@@ -9,6 +9,8 @@ pub mod language;
 pub mod lines;
 pub mod lint;
 mod mention;
+pub mod offline;
+mod order;
 mod page;
 mod types;
 pub mod upgrade;

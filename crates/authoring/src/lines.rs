@@ -70,7 +70,8 @@ impl Lines {
             }
             None => false,
         };
-        let column = self.line(text, line).chars().take_while(inside).count();
+        // Editors do not count a carriage return as a part of its line.
+        let column = self.line(text, line).trim_end_matches('\r').chars().take_while(inside).count();
         Position { line, column: number(column + 1) }
     }
 }
@@ -95,5 +96,6 @@ mod tests {
         assert_eq!(lines.of_utf16(text, 1, 2), at);
         assert_eq!(lines.of_utf16(text, 1, 99), Position { line: 2, column: 3 });
         assert_eq!(lines.offset(text, Position { line: 9, column: 1 }), None);
+        assert_eq!(Lines::new("a\r\n").of_utf16("a\r\n", 0, 9), Position { line: 1, column: 2 });
     }
 }

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use kiln_plan::{Blueprint, Catalog, Place, Rules, Sources};
-use kiln_resource::translation::Answers;
+use kiln_plan::{Blueprint, Catalog, Place, Sources};
 use kiln_template::constraint::AcceptAll;
 use kiln_template::environment::Environment;
 use kiln_template::{Bound, Files};
@@ -11,6 +10,7 @@ use kiln_value::{Diagnostic, Path, Position, Span};
 
 use crate::Page;
 use crate::lint::{Severity, lint};
+use crate::offline::{forgive_missing, mistakes};
 
 /// How much a trouble matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,20 +40,41 @@ pub struct Trouble {
     pub hints: Vec<String>,
 }
 
+/// Where errors stand that have no place.
+pub(super) const BEGINNING: Span = {
+    let first = Position { line: 1, column: 1 };
+    Span { start: first, end: first }
+};
+
+impl Trouble {
+    /// What the service would refuse.
+    pub(super) fn error(error: &Diagnostic, span: Span) -> Self {
+        Self {
+            level: Level::Error,
+            code: error.class.to_string(),
+            message: error.message.clone(),
+            path: error.path.clone(),
+            span,
+            hints: error.hints.clone(),
+        }
+    }
+}
+
 /// Everything that can be told of a text without a cloud: errors in Heat's order, then what the rules find that are on
 /// by default. `files` are those that the template names, by the names that it uses.
 pub fn diagnose(text: &str, catalog: &Catalog, files: &Files) -> Vec<Trouble> {
     let page = match Page::read(text) {
         Ok(page) => page,
         Err(error) => {
-            let nowhere = Position { line: 1, column: 1 };
-            let span = error.span.unwrap_or(Span { start: nowhere, end: nowhere });
-            return vec![trouble(&error, span)];
+            let span = error.span.unwrap_or(BEGINNING);
+            return vec![Trouble::error(&error, span)];
         }
     };
     let errors = errors(&page, catalog, files);
-    let mut troubles: Vec<Trouble> =
-        errors.iter().map(|error| trouble(error, error.span.unwrap_or_else(|| page.span(&error.path)))).collect();
+    let mut troubles: Vec<Trouble> = errors
+        .iter()
+        .map(|error| Trouble::error(error, error.span.unwrap_or_else(|| page.span(&error.path))))
+        .collect();
     for finding in lint(&page, catalog, |rule| rule.default) {
         let level = match finding.severity {
             Severity::Warning => Level::Warning,
@@ -71,48 +92,23 @@ pub fn diagnose(text: &str, catalog: &Catalog, files: &Files) -> Vec<Trouble> {
     troubles
 }
 
-fn trouble(error: &Diagnostic, span: Span) -> Trouble {
-    Trouble {
-        level: Level::Error,
-        code: error.class.to_string(),
-        message: error.message.clone(),
-        path: error.path.clone(),
-        span,
-        hints: error.hints.clone(),
-    }
-}
-
 fn errors(page: &Page, catalog: &Catalog, files: &Files) -> Vec<Diagnostic> {
     let sources = Sources {
         template: Arc::new(page.value().clone()),
         environment: Arc::new(Environment::default()),
         files: Arc::new(files.clone()),
     };
-    let mut errors = match Blueprint::build(sources, catalog, None, Place::default()) {
-        Ok(blueprint) => {
-            let rules = Rules {
-                catalog,
-                custom: &AcceptAll,
-                answers: &Answers::default(),
-                strict: false,
-                values: true,
-                max_depth: 5,
-            };
-            blueprint.validate(&rules)
-        }
+    match Blueprint::build(sources, catalog, None, Place::default()) {
+        Ok(blueprint) => mistakes(&blueprint, catalog),
         Err(first) => {
             let mut errors = unbuilt(page, files);
             if !errors.iter().any(|error| error.message == first.message || error.path == first.path) {
                 errors.insert(0, first);
             }
+            forgive_missing(&mut errors, page.section(page.template.words().parameters).map(|(name, _)| name));
             errors
         }
-    };
-    // A value that only a create must give is not wrong here, wherever it is used.
-    let declared = page.section(page.template.words().parameters);
-    let missing: Vec<String> = declared.map(|(name, _)| format!("The Parameter ({name}) was not provided.")).collect();
-    errors.retain(|error| !missing.iter().any(|text| error.message.contains(text)));
-    errors
+    }
 }
 
 /// What is wrong with a template that cannot be built, as far as it can be told without the types.

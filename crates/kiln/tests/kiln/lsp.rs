@@ -20,8 +20,8 @@ struct Editor {
 }
 
 impl Editor {
-    fn start(folder: &Folder, text: &str) -> Self {
-        let path = folder.write("web.yaml", text);
+    fn start(folder: &Folder, name: &str, text: &str) -> Self {
+        let path = folder.write(name, text);
         let mut command = folder.kiln(&["lsp"]);
         let mut server = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (server.stdin.take().unwrap(), BufReader::new(server.stdout.take().unwrap()));
@@ -29,6 +29,7 @@ impl Editor {
         let mut editor = Self { server, input, output, uri, text: text.to_owned(), asked: 0 };
         let able = editor.ask("initialize", &json!({"processId": null, "rootUri": null, "capabilities": {}}));
         assert_eq!(able["capabilities"]["renameProvider"], true);
+        assert_eq!(able["capabilities"]["textDocumentSync"]["change"], 2);
         editor.tell("initialized", &json!({}));
         let document = json!({"uri": editor.uri, "languageId": "yaml", "version": 1, "text": text});
         editor.tell("textDocument/didOpen", &json!({"textDocument": document}));
@@ -102,6 +103,21 @@ impl Editor {
         self.told()
     }
 
+    /// Types something over the first occurrence of a text, which is told as an editor does: by range.
+    fn type_over(&mut self, what: &str, new: &str) -> Vec<Value> {
+        let start = self.text.find(what).unwrap();
+        let place = |text: &str| {
+            let last = text.rsplit('\n').next().unwrap();
+            json!({"line": text.matches('\n').count(), "character": last.encode_utf16().count()})
+        };
+        let range = json!({"start": place(&self.text[..start]), "end": place(&self.text[..start + what.len()])});
+        self.text.replace_range(start..start + what.len(), new);
+        let document = json!({"uri": self.uri, "version": 3});
+        let changes = json!([{"range": range, "text": new}]);
+        self.tell("textDocument/didChange", &json!({"textDocument": document, "contentChanges": changes}));
+        self.told()
+    }
+
     /// Makes the edits of an answer in the text.
     fn apply(&self, edits: &Value) -> String {
         let offset = |place: &Value| {
@@ -134,7 +150,7 @@ fn errors(diagnostics: &[Value]) -> Vec<&Value> {
 #[test]
 fn an_editor_works_on_a_template() {
     let folder = Folder::new("lsp");
-    let mut editor = Editor::start(&folder, TEXT);
+    let mut editor = Editor::start(&folder, "web.yaml", TEXT);
     let first = editor.told();
     assert!(errors(&first).is_empty(), "{first:?}");
 
@@ -184,7 +200,7 @@ fn formatting_is_an_edit_and_other_files_are_left_alone() {
     folder
         .write("inner.yaml", "heat_template_version: 2021-04-16\nparameters: {size: {type: number}}\nresources: {}\n");
     let text = "heat_template_version:  2021-04-16\nresources:\n    a: {type: inner.yaml, properties: {size: 1}}\n";
-    let mut editor = Editor::start(&folder, text);
+    let mut editor = Editor::start(&folder, "web.yaml", text);
     let told = editor.told();
     assert!(errors(&told).is_empty(), "the file beside it is not read: {told:?}");
     let options = json!({"tabSize": 2, "insertSpaces": true});
@@ -196,5 +212,49 @@ fn formatting_is_an_edit_and_other_files_are_left_alone() {
         "heat_template_version: 2021-04-16\n\nresources:\n  a: {type: inner.yaml, properties: {size: 1}}\n"
     );
     assert!(editor.change("- hosts: all\n  tasks: []\n").is_empty());
+    editor.leave();
+}
+
+#[test]
+fn a_file_is_edited_by_ranges() {
+    let folder = Folder::new("lsp-ranges");
+    let mut editor = Editor::start(&folder, "web.yaml", TEXT);
+    editor.told();
+    // Characters outside the basic plane count two, and what follows them on the line is still found.
+    editor.type_over("2013-05-23\n", "2013-05-23 # 😀 ä 𝄞 end\n");
+    editor.type_over("ä 𝄞", "ö 😀😀");
+    let told = editor.type_over("OS::Neutron::Net", "OS::Neutron::Nte");
+    assert_eq!(errors(&told).len(), 1, "{told:?}");
+    let added = "\n  added:\n    type: OS::Heat::None\n\noutputs:";
+    let told = editor.type_over("\noutputs:", added);
+    assert_eq!(errors(&told).len(), 1, "{told:?}");
+    let told = editor.type_over("OS::Neutron::Nte", "OS::Neutron::Net");
+    assert!(errors(&told).is_empty(), "{told:?}");
+    let told = editor.type_over("OS::Heat::None", "OS::Heat::Noon");
+    let row = editor.text.lines().position(|line| line.contains("OS::Heat::Noon")).unwrap();
+    assert_eq!(errors(&told)[0]["range"]["start"]["line"], row);
+    assert!(errors(&editor.type_over("  added:\n    type: OS::Heat::Noon\n", "")).is_empty());
+    // What the server holds is what the editor shows, to the last character.
+    let options = json!({"tabSize": 2, "insertSpaces": true});
+    let edits =
+        editor.ask("textDocument/formatting", &json!({"textDocument": {"uri": editor.uri}, "options": options}));
+    assert_eq!(edits[0]["newText"], kiln_authoring::format::format(&editor.text).unwrap());
+    assert!(edits[0]["newText"].as_str().unwrap().contains("# 😀 ö 😀😀 end"));
+    editor.leave();
+}
+
+#[test]
+fn environments_are_judged() {
+    let folder = Folder::new("lsp-environment");
+    folder.write("web.yaml", TEXT);
+    let text = "parameters: {image: cirros}\nresource_registry:\n  My::Web: web.yaml\n";
+    let mut editor = Editor::start(&folder, "env.yaml", text);
+    assert_eq!(editor.told(), [Value::Null; 0]);
+    let told = editor.type_over("web.yaml", "wbe.yaml");
+    assert_eq!(told[0]["message"], "There is no file wbe.yaml.");
+    assert_eq!(told[0]["range"]["start"], json!({"line": 2, "character": 2}));
+    assert!(editor.type_over("wbe.yaml", "web.yaml").is_empty());
+    let told = editor.type_over("parameters", "parametres");
+    assert_eq!((&told[0]["severity"], &told[0]["range"]["start"]["line"]), (&json!(1), &json!(0)));
     editor.leave();
 }

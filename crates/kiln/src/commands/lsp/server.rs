@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use kiln_authoring::language::{
-    Level, Sort, Suggestion, Symbol, Target, Trouble, complete, definition, diagnose, files, hover, outline,
-    references, rename,
+    Level, Sort, Suggestion, Symbol, Target, Trouble, complete, definition, diagnose, environment, files, hover,
+    outline, references, rename,
 };
 use kiln_authoring::lines::Lines;
 use kiln_authoring::{Page, format};
@@ -13,6 +13,8 @@ use kiln_plan::Catalog;
 use kiln_template::Files;
 use kiln_value::{Position, Span};
 use serde_json::{Value, json};
+
+use super::change;
 
 /// JSON-RPC: there is no such method.
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -34,8 +36,8 @@ pub(super) struct Server {
     is_shut_down: bool,
 }
 
-/// What the protocol calls the full text at each change.
-const FULL_SYNC: i64 = 1;
+/// What the protocol calls changed ranges instead of the full text at each change.
+const INCREMENTAL_SYNC: i64 = 2;
 
 impl Server {
     pub(super) fn new(catalog: Catalog) -> Self {
@@ -52,7 +54,7 @@ impl Server {
         let result = match method {
             "initialize" => json!({
                 "capabilities": {
-                    "textDocumentSync": {"openClose": true, "change": FULL_SYNC},
+                    "textDocumentSync": {"openClose": true, "change": INCREMENTAL_SYNC},
                     "completionProvider": {"triggerCharacters": [":", " ", "[", "{", ","]},
                     "hoverProvider": true,
                     "definitionProvider": true,
@@ -88,8 +90,10 @@ impl Server {
                 self.texts.insert(uri.clone(), text.to_owned());
             }
             "textDocument/didChange" => {
-                let text = params.get("contentChanges")?.as_array()?.last()?.get("text")?.as_str()?;
-                self.texts.insert(uri.clone(), text.to_owned());
+                let text = self.texts.get_mut(&uri)?;
+                for change in params.get("contentChanges")?.as_array()? {
+                    change::apply(text, change)?;
+                }
             }
             // Files that it names may have changed with it.
             "textDocument/didSave" => {}
@@ -105,16 +109,19 @@ impl Server {
 
     fn diagnose(&self, uri: &str) -> Option<Vec<Value>> {
         let text = self.texts.get(uri)?;
-        if !is_template(text) {
-            return Some(Vec::new());
-        }
-        let named = Page::read(text.as_str()).map(|page| files(&page)).unwrap_or_default();
-        let contents = named.into_iter().filter_map(|name| {
-            let content = self.beside(uri, &name)?;
-            Some((name, content))
-        });
+        let troubles = if is_template(text) {
+            let named = Page::read(text.as_str()).map(|page| files(&page)).unwrap_or_default();
+            let contents = named.into_iter().filter_map(|name| {
+                let content = self.beside(uri, &name)?;
+                Some((name, content))
+            });
+            diagnose(text, &self.catalog, &Files(contents.collect()))
+        } else if environment::is_environment(text) {
+            environment::diagnose(text, &self.catalog, &|name| self.beside(uri, name).is_some())
+        } else {
+            Vec::new()
+        };
         let lines = Lines::new(text);
-        let troubles = diagnose(text, &self.catalog, &Files(contents.collect()));
         Some(troubles.iter().map(|trouble| diagnostic(trouble, text, &lines)).collect())
     }
 
@@ -218,7 +225,7 @@ impl Server {
     }
 }
 
-/// Editors open all kinds of YAML here: only what looks like a template is judged.
+/// Editors open all kinds of YAML here: only what looks like a template or an environment is judged.
 fn is_template(text: &str) -> bool {
     text.contains("heat_template_version") || text.contains("TemplateFormatVersion")
 }

@@ -1,0 +1,157 @@
+//! What is wrong with an environment.
+
+use kiln_plan::Catalog;
+use kiln_template::environment::{Environment, Registry, SECTIONS};
+use kiln_template::hint::nearest;
+use kiln_value::{Diagnostic, Map, Path, Span, Spans, Value, text};
+
+use super::diagnose::{BEGINNING, Level, Trouble};
+
+/// What `parameter_merge_strategies` may say.
+const STRATEGIES: [&str; 3] = ["overwrite", "merge", "deep_merge"];
+
+/// Keys of a registry's maps that stand for no type.
+const NO_TYPES: [&str; 3] = ["base_url", "hooks", "restricted_actions"];
+
+/// Whether a text is meant as an environment: it has a section that nothing else has, or no others than an environment's.
+pub fn is_environment(text: &str) -> bool {
+    let telling = |line: &str| {
+        let name = line.split(':').next().unwrap_or_default();
+        name != "parameters" && SECTIONS.contains(&name)
+    };
+    if text.lines().any(telling) {
+        return true;
+    }
+    let Ok(document) = kiln_yaml::parse(text) else { return false };
+    let sections = document.value.as_map();
+    sections.is_some_and(|map| !map.is_empty() && map.keys().all(|name| SECTIONS.contains(&name.as_str())))
+}
+
+/// Everything that can be told of an environment's text without its template. `exists` tells whether there is a file
+/// that the registry names.
+pub fn diagnose(text: &str, catalog: &Catalog, exists: &dyn Fn(&str) -> bool) -> Vec<Trouble> {
+    let document = match kiln_yaml::parse(text) {
+        Ok(document) => document,
+        Err(error) => {
+            let place = error.position.map_or(BEGINNING, |at| Span { start: at, end: at });
+            return vec![Trouble::error(&Diagnostic::new("ValueError", error.message.clone()), place)];
+        }
+    };
+    let (root, spans) = (&document.value, &document.spans);
+    let mut environment = Environment::default();
+    for (name, entry) in root.get("resource_registry").and_then(Value::as_map).into_iter().flatten() {
+        // What is wrong is told below.
+        _ = environment.registry.load(&Map::from_iter([(name.clone(), entry.clone())]));
+    }
+    let mut judge = Judge { catalog, exists, root, spans, environment, found: Vec::new() };
+    match &document.value {
+        Value::Null => {}
+        Value::Map(sections) => judge.sections(sections),
+        _ => judge.error(
+            &Path::root(),
+            &Diagnostic::new("ValueError", "The environment is not a valid YAML mapping data type."),
+        ),
+    }
+    judge.found
+}
+
+struct Judge<'a> {
+    catalog: &'a Catalog,
+    exists: &'a dyn Fn(&str) -> bool,
+    root: &'a Value,
+    spans: &'a Spans,
+    /// What is right of the registry, to look types up in.
+    environment: Environment,
+    found: Vec<Trouble>,
+}
+
+impl Judge<'_> {
+    fn error(&mut self, at: &Path, error: &Diagnostic) {
+        let spans = self.spans.find(self.root, at);
+        let trouble = Trouble::error(error, spans.key.unwrap_or(spans.value));
+        self.found.push(Trouble { path: at.clone(), ..trouble });
+    }
+
+    fn wrong(&mut self, at: &Path, message: String, hint: Option<String>) {
+        let error = Diagnostic::new("ValueError", message);
+        self.error(at, &hint.into_iter().fold(error, Diagnostic::hint));
+    }
+
+    fn sections(&mut self, sections: &Map) {
+        for (name, section) in sections {
+            let at = Path::root().key(name.as_str());
+            if let Err(error) = kiln_template::environment::validate(&Map::from_iter([(name.clone(), section.clone())]))
+            {
+                let near =
+                    nearest(name, SECTIONS).filter(|near| near != name).map(|near| format!("Did you mean {near}?"));
+                self.error(&at, &near.into_iter().fold(error, Diagnostic::hint));
+                continue;
+            }
+            match (name.as_str(), section) {
+                ("resource_registry", Value::Map(registry)) => self.registry(&at, registry, true),
+                ("parameter_merge_strategies", Value::Map(strategies)) => self.strategies(&at, strategies),
+                ("event_sinks", Value::List(sinks)) => {
+                    for (index, sink) in sinks.iter().enumerate() {
+                        let one = Environment { event_sinks: vec![sink.clone()], ..Environment::default() };
+                        if let Err(error) = one.sinks() {
+                            self.error(&at.index(index), &error);
+                        }
+                    }
+                }
+                ("encrypted_param_names", Value::List(_)) => {}
+                ("encrypted_param_names" | "event_sinks", _) => {
+                    self.wrong(&at, format!("environment section \"{name}\" must be a list"), None);
+                }
+                (_, Value::Map(_)) => {}
+                _ => self.wrong(&at, format!("environment section \"{name}\" must be a map"), None),
+            }
+        }
+    }
+
+    fn strategies(&mut self, at: &Path, strategies: &Map) {
+        for (name, strategy) in strategies {
+            if !strategy.as_str().is_some_and(|word| STRATEGIES.contains(&word)) {
+                let message = format!("{} is no merge strategy", text::repr(strategy));
+                self.wrong(&at.key(name.as_str()), message, Some(format!("It may be {}.", STRATEGIES.join(", "))));
+            }
+        }
+    }
+
+    /// The entries of the registry, or those below `resources` for one resource. `here`: names of files are told from
+    /// the environment's own place.
+    fn registry(&mut self, at: &Path, entries: &Map, here: bool) {
+        let here = here && !entries.contains_key("base_url");
+        for (name, entry) in entries {
+            let at = at.key(name.as_str());
+            match entry {
+                Value::Map(below) => self.registry(&at, below, here),
+                // Each is loaded alone, so that one mistake hides no other.
+                entry => match Registry::default().load(&Map::from_iter([(name.clone(), entry.clone())])) {
+                    Err(error) => self.error(&at, &error),
+                    Ok(()) if NO_TYPES.contains(&name.as_str()) => {}
+                    Ok(()) => self.stands_for(&at, entry.as_str().unwrap_or_default(), here),
+                },
+            }
+        }
+    }
+
+    /// What a type stands for: another type, types by a pattern, or a template.
+    fn stands_for(&mut self, at: &Path, target: &str, here: bool) {
+        if target.is_empty() || target.ends_with('*') || target.contains("://") {
+            return;
+        }
+        if !target.contains("::") {
+            if here && !(self.exists)(target) {
+                self.wrong(at, format!("There is no file {target}."), None);
+            }
+            return;
+        }
+        let Err(error) = self.environment.implementation(&self.catalog.globals, &target.into(), "") else { return };
+        let near = self.catalog.types.suggest(target).map(|near| format!("Did you mean {near}?"));
+        self.error(at, &near.into_iter().fold(error, Diagnostic::hint));
+        // The service may have types of its own.
+        if let Some(trouble) = self.found.last_mut() {
+            trouble.level = Level::Warning;
+        }
+    }
+}
