@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
+use anyhow::{Context as _, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use kiln_plan::Catalog;
 
+use crate::catalog;
 use crate::commands::{completion, demo, lsp, manage, resource_type, serve, stack, template};
 
 /// OpenStack Orchestration in one binary: templates in, running clouds out.
@@ -24,7 +27,9 @@ pub(crate) struct Cli {
     pub(crate) global: Global,
 }
 
-const EXAMPLES: &str = "\
+macro_rules! examples {
+    () => {
+        "\
 Examples:
   kiln demo                                       watch a stack come up in a simulated cloud
   kiln stack create -t web.yaml --wait web        a stack in your cloud
@@ -32,16 +37,15 @@ Examples:
   kiln template validate -t web.yaml --offline    is the template right?
   kiln serve --config-file /etc/kiln/kiln.conf    the service: API and engine
 
---help says more than -h.";
+"
+    };
+}
 
-const LONG_EXAMPLES: &str = "\
-Examples:
-  kiln demo                                       watch a stack come up in a simulated cloud
-  kiln stack create -t web.yaml --wait web        a stack in your cloud
-  kiln --local stack create -t web.yaml web       the same with no orchestration service
-  kiln template validate -t web.yaml --offline    is the template right?
-  kiln serve --config-file /etc/kiln/kiln.conf    the service: API and engine
+const EXAMPLES: &str = concat!(examples!(), "--help says more than -h.");
 
+const LONG_EXAMPLES: &str = concat!(
+    examples!(),
+    "\
 Which cloud: --os-cloud names one of clouds.yaml; else the OS_* variables count, as for the openstack client.
 
 Exit codes:
@@ -50,7 +54,8 @@ Exit codes:
   2  the command line is wrong
   3  the stack that was waited for ended in FAILED
   4  the service or the cloud cannot be reached
-  130  interrupted";
+  130  interrupted"
+);
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -186,6 +191,16 @@ pub(crate) struct LocalArgs {
     /// Where --local remembers its stacks: a file, or a database URL [default: kiln/stacks.db in your data folder]
     #[arg(long, global = true, value_name = "FILE", env = "KILN_DATABASE", hide_env_values = true)]
     pub(crate) database: Option<String>,
+    /// Folder of definition files: resource types of your own, or in place of Kiln's, for whatever asks no service
+    #[arg(long, global = true, value_name = "FOLDER", env = "KILN_RESOURCE_TYPES_DIR", hide_short_help = true)]
+    resource_types_dir: Option<PathBuf>,
+}
+
+impl LocalArgs {
+    /// The resource types, where no service is asked.
+    pub(crate) fn catalog(&self) -> Result<Catalog> {
+        catalog::catalog(self.resource_types_dir.as_deref()).context("--resource-types-dir")
+    }
 }
 
 /// Logs, on standard error.

@@ -73,7 +73,7 @@ impl Connection {
         let own = own_cloud(&global.cloud).await?;
         let project = own.as_ref().map_or(LOCAL_PROJECT, |own| &own.project).to_owned();
         let web = transport(&TlsOptions::default())?;
-        let runtime = Runtime::of_user(&url, key, own).await?;
+        let runtime = Runtime::of_user(&url, key, own, global.local.catalog()?).await?;
         let router = runtime.api().router();
         let (stop, stopping) = shutdown::channel();
         let task = tokio::spawn(async move { runtime.engine(stopping).await });
@@ -132,8 +132,8 @@ async fn own_cloud(args: &CloudArgs) -> Outcome<Option<OwnCloud>> {
     let project = token.info.project.clone().ok_or_else(|| {
         Failure::new("the credentials are for no project").hint("set OS_PROJECT_NAME, or project_name in clouds.yaml")
     })?;
-    let username = token.info.user.name.clone();
-    Ok(Some(OwnCloud { connector, credentials, project: project.id, project_name: project.name, username }))
+    let (username, catalog) = (token.info.user.name.clone(), token.info.catalog.clone());
+    Ok(Some(OwnCloud { connector, credentials, project: project.id, project_name: project.name, username, catalog }))
 }
 
 /// The URL of the database of `--local`, and the key for what is secret in it, which lies beside it.

@@ -1,5 +1,6 @@
 //! Kiln: OpenStack Orchestration in one binary.
 
+mod catalog;
 mod cli;
 mod clouds;
 mod commands;
@@ -50,7 +51,7 @@ async fn run(cli: Cli) -> Outcome {
         Command::Engine(args) => args.run().await,
         Command::Manage(command) => command.run().await,
         Command::Demo(args) => args.run().await,
-        Command::Lsp(args) => args.run().await,
+        Command::Lsp(args) => args.run(global).await,
         Command::Completion(args) => args.run(),
     }
 }

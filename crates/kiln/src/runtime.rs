@@ -13,11 +13,11 @@ use kiln_cloud::{Connector, Credentials, Interface, Named, Scope, SharedClient, 
 use kiln_engine::{Chance, Clock as _, Clouds, Engine, NoCloud, SystemClock, World};
 use kiln_identity::{Identity, Keystone, KeystoneOptions, Local, Policy};
 use kiln_plan::Catalog;
-use kiln_resource::Registry;
 use kiln_store::{Durability, SqlStore, Store};
 use kiln_value::{Secret, Value, text};
 use url::Url;
 
+use crate::catalog;
 use crate::clouds::StoredClouds;
 use crate::config::{Account, Config};
 use crate::ini::DEFAULT;
@@ -47,6 +47,8 @@ pub(crate) struct OwnCloud {
     pub(crate) project_name: String,
     /// The user's name.
     pub(crate) username: String,
+    /// The services there.
+    pub(crate) catalog: kiln_cloud::Catalog,
 }
 
 impl Runtime {
@@ -73,8 +75,7 @@ impl Runtime {
         let identity: Arc<dyn Identity> =
             Arc::new(Keystone::new(connector.clone(), service_credentials, trustee, Arc::clone(&policy), options));
         let clouds = Arc::new(StoredClouds::new(Arc::clone(&store), connector, Arc::clone(&identity)));
-        let mut catalog = catalog()?;
-        read_environments(&mut catalog, config)?;
+        let catalog = catalog::of_service(config)?;
         Ok(Self {
             world: world(store, catalog, clouds),
             identity,
@@ -85,13 +86,19 @@ impl Runtime {
     }
 
     /// An engine and an API for one user, who needs no token, on a database of theirs. `key` seals what is secret in it.
-    pub(crate) async fn of_user(database: &str, key: Secret<String>, own: Option<OwnCloud>) -> Result<Self> {
+    pub(crate) async fn of_user(
+        database: &str,
+        key: Secret<String>,
+        own: Option<OwnCloud>,
+        catalog: Catalog,
+    ) -> Result<Self> {
         let store: Arc<dyn Store> = Arc::new(SqlStore::open(kiln_store::Options::new(database, key)).await?);
         store.migrate().await?;
         let (identity, clouds): (Arc<dyn Identity>, Arc<dyn Clouds>) = if let Some(own) = own {
             let exposed = Secret::new(text::json(&own.credentials.expose()));
-            let identity: Arc<dyn Identity> =
-                Arc::new(Local::new(&own.username, &own.project, &own.project_name, exposed));
+            let local = Local::new(&own.username, &own.project, &own.project_name, exposed);
+            let cloud = own.connector.cloud(&own.credentials).await;
+            let identity: Arc<dyn Identity> = Arc::new(local.with_cloud(cloud, own.catalog));
             let clouds = StoredClouds::new(Arc::clone(&store), own.connector, Arc::clone(&identity));
             (identity, Arc::new(clouds))
         } else {
@@ -100,7 +107,7 @@ impl Runtime {
         };
         let limits = Limits { stacks_per_project: None, resources_per_stack: None, ..Limits::default() };
         Ok(Self {
-            world: world(store, catalog()?, clouds),
+            world: world(store, catalog, clouds),
             identity,
             policy: Arc::new(Policy::default()),
             api: kiln_api::Options { limits, ..kiln_api::Options::default() },
@@ -157,45 +164,6 @@ pub(crate) async fn open(config: &Config) -> Result<Arc<dyn Store>> {
     let store = SqlStore::open(options).await.context("[database] connection")?;
     store.migrate().await.context("the database's schema cannot be brought up to date")?;
     Ok(Arc::new(store))
-}
-
-/// All types that come with Kiln, with their drivers.
-pub(crate) fn catalog() -> Result<Catalog> {
-    let types = kiln_resource::shipped::types().map_err(|errors| {
-        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        anyhow!("the resource types are broken:\n{}", lines.join("\n"))
-    })?;
-    Ok(Catalog::new(Registry::build(types, kiln_drivers::driver_for)))
-}
-
-/// The operator's environment files.
-fn read_environments(catalog: &mut Catalog, config: &Config) -> Result<()> {
-    let folder = config.default("environment_dir").unwrap_or_else(|| "/etc/kiln/environment.d".to_owned());
-    let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(()) };
-    let mut files: Vec<_> =
-        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file()).collect();
-    files.sort();
-    for file in files {
-        let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
-        // Like Heat, go on without a file that is wrong.
-        if let Err(error) = catalog.load(&text) {
-            tracing::error!(file = %file.display(), %error, "environment file left out");
-        }
-    }
-    read_templates(catalog);
-    Ok(())
-}
-
-/// The templates that the operator's environment maps types to. One that is not there fails the stacks that use it.
-fn read_templates(catalog: &mut Catalog) {
-    let urls: Vec<String> = catalog.globals.templates().map(str::to_owned).collect();
-    for url in urls {
-        let Some(file) = kiln_client::address::file_of(&url) else { continue };
-        match std::fs::read_to_string(&file) {
-            Ok(text) => _ = catalog.files.0.insert(url, text),
-            Err(error) => tracing::error!(file = %file.display(), %error, "the template of a type cannot be read"),
-        }
-    }
 }
 
 fn policy(config: &Config) -> Result<Policy> {

@@ -1,5 +1,6 @@
 //! `kiln lsp`: a language server for templates.
 
+mod change;
 mod server;
 mod wire;
 
@@ -9,14 +10,15 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use self::server::{Answer, Server};
+use crate::cli::Global;
 use crate::failure::{Failure, Outcome};
-use crate::runtime;
 
 /// `lsp`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Editors start this themselves. It speaks the Language Server Protocol over standard input and output; for YAML files
-that are templates it gives diagnostics, completion, hover, go to definition, references, rename, outline and formatting.
+that are templates it gives diagnostics, completion, hover, go to definition, references, rename, outline and formatting;
+for environments, diagnostics and formatting. Resource types of your own: --resource-types-dir.
 
 Neovim:
   vim.lsp.start({ name = 'kiln', cmd = { 'kiln', 'lsp' } })
@@ -30,8 +32,8 @@ pub(crate) struct LspArgs {
 
 impl LspArgs {
     /// Answers until the client says `exit` or goes away.
-    pub(crate) async fn run(self) -> Outcome {
-        let catalog = runtime::catalog()?;
+    pub(crate) async fn run(self, global: &Global) -> Outcome {
+        let catalog = global.local.catalog()?;
         let served = tokio::task::spawn_blocking(move || serve(&mut Server::new(catalog))).await;
         match served {
             Ok(Ok(true)) => Ok(()),

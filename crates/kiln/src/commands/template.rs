@@ -9,10 +9,9 @@ mod text;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
+use kiln_authoring::offline::mistakes;
 use kiln_client::{Bundle, Place, parameters};
-use kiln_plan::{Blueprint, Catalog, Rules, Sources};
-use kiln_resource::translation::Answers;
-use kiln_template::constraint::AcceptAll;
+use kiln_plan::{Blueprint, Catalog, Sources};
 use kiln_template::environment::{self, Environment};
 use kiln_template::{Files, Release};
 use kiln_value::{Diagnostic, Map, Value};
@@ -22,7 +21,6 @@ use crate::cli::Global;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome, nearest};
 use crate::output::{Cell, Format, List, One, OutputArgs};
-use crate::runtime;
 
 /// Check templates, and what they may say.
 #[derive(Debug, Subcommand)]
@@ -58,7 +56,7 @@ impl TemplateCommand {
             Self::Function(FunctionCommand::List(args)) => args.run(global).await,
             Self::Versions(args) => args.run(),
             Self::Functions(args) => args.run(),
-            Self::Lint(args) => args.run(),
+            Self::Lint(args) => args.run(global),
             Self::Graph(args) => args.run(global).await,
             Self::Fmt(args) => args.run(),
             Self::Upgrade(args) => args.run(),
@@ -103,7 +101,7 @@ impl ValidateArgs {
         if self.offline {
             let source = Connection::source(global)?;
             let bundle = Bundle::read(&source, Some(&self.template), &self.environment).await?;
-            return Ok(self.output.one(offline(&bundle, &given)?, Format::Yaml)?);
+            return Ok(self.output.one(offline(&bundle, &given, &global.local.catalog()?)?, Format::Yaml)?);
         }
         let connection = Connection::open(global).await?;
         let bundle = Bundle::read(&connection.source, Some(&self.template), &self.environment).await?;
@@ -139,26 +137,9 @@ fn blueprint(bundle: &Bundle, given: &Map, catalog: &Catalog) -> Outcome<Bluepri
 }
 
 /// Checks everything that can be checked without asking a cloud; gives the description and the parameters.
-fn offline(bundle: &Bundle, given: &Map) -> Outcome<One> {
-    let catalog = runtime::catalog()?;
-    let blueprint = blueprint(bundle, given, &catalog)?;
-    let rules = Rules {
-        catalog: &catalog,
-        custom: &AcceptAll,
-        answers: &Answers::default(),
-        strict: false,
-        values: true,
-        max_depth: 5,
-    };
-    let mut errors = blueprint.validate(&rules);
-    // A value that only a create must give is not wrong here, wherever it is used.
-    let missing: Vec<String> = blueprint
-        .parameters()
-        .schemata()
-        .keys()
-        .map(|name| format!("The Parameter ({name}) was not provided."))
-        .collect();
-    errors.retain(|error| !missing.iter().any(|text| error.message.contains(text)));
+fn offline(bundle: &Bundle, given: &Map, catalog: &Catalog) -> Outcome<One> {
+    let blueprint = blueprint(bundle, given, catalog)?;
+    let errors = mistakes(&blueprint, catalog);
     if !errors.is_empty() {
         return Err(wrong(&errors, bundle));
     }

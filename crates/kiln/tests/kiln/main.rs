@@ -9,3 +9,4 @@ mod lsp;
 mod run;
 mod service;
 mod template;
+mod types;

@@ -17,9 +17,10 @@ impl Folder {
         &self.0
     }
 
-    /// Writes a file.
+    /// Writes a file, in folders as its name has them.
     pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.0.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
         path
     }

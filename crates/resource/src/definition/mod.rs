@@ -6,7 +6,7 @@ mod resource_type;
 mod rest;
 
 use std::fmt;
-use std::path::Path as FilePath;
+use std::path::{Path as FilePath, PathBuf};
 
 use kiln_value::Position;
 
@@ -62,10 +62,15 @@ pub fn parse(file: &str, text: &str) -> Result<ResourceType, Vec<DefinitionError
     }
 }
 
+/// Where below its directory the definition of a type stands: `OS/Neutron/Net.yaml`.
+pub fn file_of(type_name: &str) -> PathBuf {
+    format!("{}.yaml", type_name.replace("::", "/")).into()
+}
+
 /// Reads all definition files (`*.yaml`) below a directory, in the order of their paths.
 ///
 /// # Errors
-/// Every mistake in any of them, and whatever cannot be read.
+/// Every mistake in any of them, every file that is not where its type belongs, and whatever cannot be read.
 pub fn load(directory: &FilePath) -> Result<Vec<ResourceType>, Vec<DefinitionError>> {
     let mut files = Vec::new();
     let mut errors = Vec::new();
@@ -76,6 +81,12 @@ pub fn load(directory: &FilePath) -> Result<Vec<ResourceType>, Vec<DefinitionErr
         let name = file.display().to_string();
         match std::fs::read_to_string(&file) {
             Ok(text) => match parse(&name, &text) {
+                // Two files never define the same type, and each is found by its name.
+                Ok(this) if file != directory.join(file_of(&this.name)) => {
+                    let message =
+                        format!("the definition of {} belongs into {}", this.name, file_of(&this.name).display());
+                    errors.push(DefinitionError { file: name, position: None, message });
+                }
                 Ok(resource_type) => types.push(resource_type),
                 Err(found) => errors.extend(found),
             },
@@ -85,7 +96,7 @@ pub fn load(directory: &FilePath) -> Result<Vec<ResourceType>, Vec<DefinitionErr
     if errors.is_empty() { Ok(types) } else { Err(errors) }
 }
 
-fn walk(directory: &FilePath, files: &mut Vec<std::path::PathBuf>, errors: &mut Vec<DefinitionError>) {
+fn walk(directory: &FilePath, files: &mut Vec<PathBuf>, errors: &mut Vec<DefinitionError>) {
     let entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) => return errors.push(unreadable(directory, &error)),

@@ -8,7 +8,6 @@ use super::blueprint;
 use crate::cli::Global;
 use crate::connect::Connection;
 use crate::failure::Outcome;
-use crate::runtime;
 
 /// How the graph is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -53,7 +52,7 @@ impl GraphArgs {
         let given = parameters(&self.parameter)?;
         let source = Connection::source(global)?;
         let bundle = Bundle::read(&source, Some(&self.template), &self.environment).await?;
-        let graph = Graph::of(&blueprint(&bundle, &given, &runtime::catalog()?)?);
+        let graph = Graph::of(&blueprint(&bundle, &given, &global.local.catalog()?)?);
         match self.format {
             Drawing::Dot => anstream::print!("{}", graph.dot()),
             Drawing::Mermaid => anstream::print!("{}", graph.mermaid()),

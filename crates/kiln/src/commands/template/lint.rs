@@ -6,9 +6,9 @@ use kiln_authoring::lint::{Finding, RULES, Rule, Severity, lint, rule};
 use kiln_authoring::{Page, lines::Lines};
 
 use super::text::Text;
+use crate::cli::Global;
 use crate::failure::{Failure, Outcome, nearest};
 use crate::output::{Cell, Format, List, OutputArgs};
-use crate::runtime;
 
 /// `template lint`.
 #[derive(Args, Debug)]
@@ -41,7 +41,7 @@ pub(crate) struct LintArgs {
 }
 
 impl LintArgs {
-    pub(super) fn run(self) -> Outcome {
+    pub(super) fn run(self, global: &Global) -> Outcome {
         for name in self.rule.iter().chain(&self.without).chain(&self.only) {
             if rule(name).is_none() {
                 let failure = Failure::new(format!("there is no rule {name}"));
@@ -54,7 +54,7 @@ impl LintArgs {
         if self.list {
             return self.list();
         }
-        let catalog = runtime::catalog()?;
+        let catalog = global.local.catalog()?;
         let mut texts = Vec::with_capacity(self.templates.len());
         for name in &self.templates {
             let text = Text::read(name)?;

@@ -1,0 +1,85 @@
+//! What stands for a type: the types that come with Kiln, the operator's own, and the operator's environment.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use kiln_drivers::driver_for;
+use kiln_plan::Catalog;
+use kiln_resource::definition::{self, DefinitionError};
+use kiln_resource::{DriverKind, Registry, ResourceType, shipped};
+
+use crate::config::Config;
+
+/// The types that come with Kiln and those of a folder, which count more.
+pub(crate) fn catalog(own: Option<&Path>) -> Result<Catalog> {
+    let mut types = all(shipped::types())?;
+    if let Some(folder) = own {
+        // Later ones take the place of those of the same name.
+        types.extend(defined(folder)?);
+    }
+    Ok(Catalog::new(Registry::build(types, driver_for)))
+}
+
+/// The catalog of a service: `[kiln] resource_types_dir` and `[DEFAULT] environment_dir`.
+pub(crate) fn of_service(config: &Config) -> Result<Catalog> {
+    let own = config.text("kiln", "resource_types_dir");
+    let mut catalog = catalog(own.as_deref().map(Path::new)).context("[kiln] resource_types_dir")?;
+    read_environments(&mut catalog, config)?;
+    Ok(catalog)
+}
+
+/// The types of a folder of definition files, each of which something must be able to act for.
+fn defined(folder: &Path) -> Result<Vec<ResourceType>> {
+    let types = all(definition::load(folder))?;
+    let idle = |this: &&ResourceType| this.driver == DriverKind::Code && driver_for(this).is_none();
+    if let Some(ResourceType { name, .. }) = types.iter().find(idle) {
+        let file = definition::file_of(name);
+        bail!(
+            "{}: Kiln has no code for {name}: it needs a rest part, or driver: none to be shown and validated only",
+            folder.join(file).display()
+        );
+    }
+    Ok(types)
+}
+
+fn all(read: Result<Vec<ResourceType>, Vec<DefinitionError>>) -> Result<Vec<ResourceType>> {
+    read.or_else(|errors| {
+        let lines: Vec<String> = errors.iter().map(|error| format!("  {error}")).collect();
+        bail!("resource types that cannot be used:\n{}", lines.join("\n"))
+    })
+}
+
+/// The operator's environment files.
+fn read_environments(catalog: &mut Catalog, config: &Config) -> Result<()> {
+    let folder = config.default("environment_dir").unwrap_or_else(|| "/etc/kiln/environment.d".to_owned());
+    let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(()) };
+    let mut files: Vec<_> =
+        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file()).collect();
+    files.sort();
+    for file in files {
+        let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+        // Like Heat, go on without a file that is wrong.
+        if let Err(error) = catalog.load(&text) {
+            tracing::error!(file = %file.display(), %error, "environment file left out");
+        }
+    }
+    read_templates(catalog);
+    Ok(())
+}
+
+/// The templates that the operator's environment maps types to. One that is not there fails the stacks that use it.
+fn read_templates(catalog: &mut Catalog) {
+    let urls: BTreeSet<String> = catalog.globals.templates().map(|(_, url)| url.to_owned()).collect();
+    for url in urls {
+        let Some(file) = kiln_client::address::file_of(&url) else { continue };
+        match std::fs::read_to_string(&file) {
+            Ok(text) => {
+                if let Err(error) = catalog.provide(&url, text) {
+                    tracing::error!(file = %file.display(), %error, "the template of a type is wrong");
+                }
+            }
+            Err(error) => tracing::error!(file = %file.display(), %error, "the template of a type cannot be read"),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Resource types of a folder beside those that come with Kiln.
+
+use crate::run::{Folder, Ran};
+
+const THING: &str = "\
+type: My::Thing
+summary: A thing of ours.
+rest: {collection: /v1/things}
+properties:
+  size: {type: integer, required: true}
+";
+
+const TEMPLATE: &str = "\
+heat_template_version: 2021-04-16
+resources:
+  thing: {type: My::Thing, properties: {size: 1}}
+";
+
+fn validate(folder: &Folder, more: &[&str]) -> Ran {
+    folder.run(&[&["template", "validate", "--offline", "-t", "t.yaml"], more].concat())
+}
+
+#[test]
+fn a_folder_adds_types_and_replaces_them() {
+    let folder = Folder::new("types");
+    folder.write("t.yaml", TEMPLATE);
+    let unknown = validate(&folder, &[]);
+    assert!(unknown.err.contains("The Resource Type (My::Thing) could not be found."), "{}", unknown.err);
+    folder.write("types/My/Thing.yaml", THING);
+    validate(&folder, &["--resource-types-dir", "types"]).ok();
+    folder.write("t.yaml", &TEMPLATE.replace("size: 1", "size: big"));
+    let wrong = validate(&folder, &["--resource-types-dir", "types"]);
+    assert!(wrong.err.contains("resources.thing.properties.size: Value 'big' is not an integer"), "{}", wrong.err);
+
+    // A file in the place of a shipped one: no property of that is known any more.
+    folder.write("t.yaml", &TEMPLATE.replace("My::Thing", "OS::Heat::Value"));
+    assert!(validate(&folder, &[]).err.contains("Unknown Property size"));
+    folder.write("types/OS/Heat/Value.yaml", &THING.replace("My::Thing", "OS::Heat::Value"));
+    validate(&folder, &["--resource-types-dir", "types"]).ok();
+    let output = folder.kiln(&["template", "graph", "t.yaml"]).env("KILN_RESOURCE_TYPES_DIR", "types").output();
+    Ran::from(output.unwrap()).ok();
+    let lint = &["template", "lint", "t.yaml", "--resource-types-dir", "types"];
+    folder.run(lint).ok();
+}
+
+#[test]
+fn mistakes_in_definitions_are_told_where_they_are() {
+    let folder = Folder::new("types-wrong");
+    folder.write("t.yaml", TEMPLATE);
+    folder.write("types/My/Thing.yaml", &THING.replace("properties", "propertis"));
+    folder.write("types/elsewhere.yaml", THING);
+    let ran = validate(&folder, &["--resource-types-dir", "types"]);
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.err.contains("types/My/Thing.yaml:4:1: unknown key propertis; did you mean properties?"),
+        "{}",
+        ran.err
+    );
+    let misplaced = "types/elsewhere.yaml: the definition of My::Thing belongs into My/Thing.yaml";
+    assert!(ran.err.contains(misplaced), "{}", ran.err);
+
+    folder.write("idle/My/Thing.yaml", &THING.replace("rest: {collection: /v1/things}\n", ""));
+    let idle = validate(&folder, &["--resource-types-dir", "idle"]);
+    assert!(idle.err.contains("idle/My/Thing.yaml: Kiln has no code for My::Thing"), "{}", idle.err);
+    let nowhere = validate(&folder, &["--resource-types-dir", "nowhere"]);
+    assert!(nowhere.err.contains("--resource-types-dir") && nowhere.err.contains("nowhere: "), "{}", nowhere.err);
+}
