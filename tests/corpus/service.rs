@@ -51,7 +51,7 @@ impl Service {
         let types = kiln_resource::shipped::types().expect("definitions");
         let mut catalog = Catalog::new(Registry::build(types, kiln_drivers::driver_for));
         let mut mapped = Map::new();
-        for (name, url, text) in OPERATOR {
+        for (name, url, _) in OPERATOR {
             mapped.insert(name.to_owned(), url.into());
         }
         catalog.load(&kiln_value::text::json(&value!({"resource_registry": mapped}))).expect("an environment");
