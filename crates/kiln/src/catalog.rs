@@ -26,6 +26,7 @@ pub(crate) fn of_service(config: &Config) -> Result<Catalog> {
     let own = config.text("kiln", "resource_types_dir");
     let mut catalog = catalog(own.as_deref().map(Path::new)).context("[kiln] resource_types_dir")?;
     read_environments(&mut catalog, config)?;
+    catalog.yaql = config.yaql_limits()?;
     Ok(catalog)
 }
 
