@@ -126,20 +126,20 @@ def main():
         print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
         return
     people = [{'name': f'p{i}', 'age': 20 + i * 7 % 50} for i in range(50)]
-    yaql = json.dumps({'data': {'data': {'n': 41, 'people': people}}, 'expressions': EXPRESSIONS})
+    data = {'data': {'n': 41, 'people': people}}
     heat = [PYTHON, __file__, '--peer']
-    print(f'{"":48} {"Kiln":>10} {"Heat":>10}  times')
+    print(f'{"":76} {"Kiln":>10} {"Heat":>10}  times')
     with tempfile.TemporaryDirectory() as folder:
+        yaql = [('yaql', json.dumps({'data': data, 'expressions': [one]}), f'{one}, ms') for one in EXPRESSIONS]
         for measure, text, what in [
                 ('validate', cluster(2000, 500_000), '2,000 resources, 500 kB: read and validate, ms'),
-                ('resolve', functions(10_000), '10,000 functions: resolve, ms'),
-                ('yaql', yaql, f'{len(EXPRESSIONS)} YAQL expressions: parse and evaluate, ms')]:
+                ('resolve', functions(10_000), '10,000 functions: resolve, ms'), *yaql]:
             (ours, _), (theirs, _) = (asked(side, measure, text, pathlib.Path(folder)) for side in [KILN, heat])
-            print(f'{what:48} {ours * 1e3:10.2f} {theirs * 1e3:10.2f} {theirs / ours:6.1f}', flush=True)
+            print(f'{what:76} {ours * 1e3:10.3f} {theirs * 1e3:10.2f} {theirs / ours:6.1f}', flush=True)
         for text, what in [(HEAD, 'empty template: most memory, MB'),
                            (cluster(16_000, 4_000_000), '16,000 resources, 4 MB: most memory, MB')]:
             (_, ours), (_, theirs) = (asked(side, 'read', text, pathlib.Path(folder)) for side in [KILN, heat])
-            print(f'{what:48} {ours / 1e6:10.1f} {theirs / 1e6:10.1f} {theirs / ours:6.1f}', flush=True)
+            print(f'{what:76} {ours / 1e6:10.1f} {theirs / 1e6:10.1f} {theirs / ours:6.1f}', flush=True)
 
 
 main()
