@@ -249,6 +249,8 @@ def plain(value):
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (set, frozenset)):
+        if any(isinstance(item, (datetime.datetime, datetime.timedelta)) for item in value):
+            raise TypeError("vectors have no times in sets")
         return {"__set__": sorted((plain(item) for item in value), key=json.dumps)}
     if isinstance(value, datetime.datetime):
         return {"__datetime__": value.isoformat()}
