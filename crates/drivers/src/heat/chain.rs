@@ -56,7 +56,7 @@ impl Driver for ResourceChain {
         name: &str,
         path: &[Value],
     ) -> Option<Value> {
-        members::attribute(outputs, refs, name, path)
+        members::attribute(outputs, refs, name, path, false)
     }
 }
 

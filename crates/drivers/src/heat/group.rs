@@ -121,7 +121,7 @@ impl Driver for ResourceGroup {
     ) -> Option<Value> {
         match name {
             "removed_rsrc_list" => Some(remembered(facts).into_iter().collect()),
-            _ => members::attribute(outputs, refs, name, path),
+            _ => members::attribute(outputs, refs, name, path, true),
         }
     }
 }

@@ -4,8 +4,8 @@ use indexmap::IndexMap;
 use kiln_template::select;
 use kiln_value::{Map, Value, text, value};
 
-/// Attributes that are about a group; all others are lists of the members' attributes.
-const OWN_ATTRIBUTES: [&str; 4] = ["refs", "refs_map", "attributes", "removed_rsrc_list"];
+/// Attributes that are about a group of numbered members; a chain has only the first two.
+const OWN_ATTRIBUTES: [&str; 4] = ["refs", "attributes", "refs_map", "removed_rsrc_list"];
 
 /// A nested template; sections without anything in them are left out.
 pub(super) fn template(resources: Map, outputs: Map) -> Value {
@@ -45,11 +45,14 @@ pub(super) fn outputs(names: &[String], wanted: &[Vec<Value>], mapped: bool) -> 
             match key.as_str() {
                 "refs" => names.iter().map(reference).collect(),
                 "attributes" if !rest.is_empty() => names.iter().cloned().zip(each(&[])).collect(),
-                own if OWN_ATTRIBUTES.contains(&own) => continue,
+                "attributes" => continue,
+                own if mapped && OWN_ATTRIBUTES.contains(&own) => continue,
+                // All others are lists of the members' attributes.
                 attribute => each(&[attribute.into()]).into(),
             }
         };
-        outputs.insert(output_name(key, rest), value!({"value": value}));
+        let whole = mapped && key == "refs";
+        outputs.insert(output_name(key, if whole { &[] } else { rest }), value!({"value": value}));
     }
     if mapped {
         outputs.insert("refs_map".to_owned(), value!({"value": references}));
@@ -59,18 +62,21 @@ pub(super) fn outputs(names: &[String], wanted: &[Vec<Value>], mapped: bool) -> 
 
 /// The output that holds an attribute.
 fn output_name(key: &str, path: &[Value]) -> String {
-    if key == "refs" {
-        return key.to_owned();
-    }
     let parts: Vec<String> = std::iter::once(key.to_owned()).chain(path.iter().map(text::str)).collect();
     parts.join(", ")
 }
 
 /// An attribute (name and path) from the outputs and the members' reference ids. A path that leads nowhere gives null.
-pub(super) fn attribute(outputs: &Map, refs: &IndexMap<String, Value>, name: &str, path: &[Value]) -> Option<Value> {
+pub(super) fn attribute(
+    outputs: &Map,
+    refs: &IndexMap<String, Value>,
+    name: &str,
+    path: &[Value],
+    mapped: bool,
+) -> Option<Value> {
     match name {
         "refs" => Some(select(refs.values().cloned().collect(), path)),
-        "refs_map" => Some(select(refs.iter().map(|(k, v)| (k.clone(), v.clone())).collect(), path)),
+        "refs_map" if mapped => Some(select(refs.iter().map(|(k, v)| (k.clone(), v.clone())).collect(), path)),
         // All attributes of all members: Heat refuses that, too.
         "attributes" if path.is_empty() => None,
         _ => match name.strip_prefix("resource.") {

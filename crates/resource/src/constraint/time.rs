@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use jiff::SignedDuration;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use kiln_value::{Value, text};
+use kiln_value::{Pattern, Value, regex, text};
 
 /// A date with an optional time and offset: year and month may stand alone, dashes and colons may be left out.
 const ISO_8601: &str = concat!(
@@ -52,14 +52,11 @@ pub(super) fn expiration(text: &str, now: f64) -> Result<(), String> {
 
 /// Time since 1970 in UTC; no offset is UTC.
 fn read(text: &str) -> Option<SignedDuration> {
-    static PATTERN: LazyLock<Option<fancy_regex::Regex>> =
-        LazyLock::new(|| fancy_regex::Regex::new(&format!("^{ISO_8601}")).ok());
-    let found = PATTERN.as_ref()?.captures(text).ok()??;
-    let number = |group: usize, default: i16| match found.get(group) {
-        Some(digits) => digits.as_str().parse::<i16>().ok(),
-        None => Some(default),
-    };
-    let either = |a: usize, b: usize| number(if found.get(a).is_some() { a } else { b }, 1);
+    static PATTERN: LazyLock<Option<Pattern>> = LazyLock::new(|| Pattern::new(&format!("^{ISO_8601}")).ok());
+    let groups = PATTERN.as_ref()?.search(text, 0, false, &mut regex::MOST_STEPS.clone()).ok()??;
+    let group = |index: usize| text.get(groups.get(index)?.clone()?);
+    let number = |index: usize, default: i16| group(index).map_or(Some(default), |digits| digits.parse().ok());
+    let either = |a: usize, b: usize| number(if group(a).is_some() { a } else { b }, 1);
     let small = |n: i16| i8::try_from(n).ok();
     let year = number(1, 0).filter(|year| *year > 0)?;
     let (month, day) = (small(either(2, 3)?)?, small(either(4, 5)?)?);
@@ -69,7 +66,7 @@ fn read(text: &str) -> Option<SignedDuration> {
     if offset >= 24 * 3600 {
         return None;
     }
-    let behind = found.get(10).is_some_and(|sign| sign.as_str() == "-");
+    let behind = group(10) == Some("-");
     let offset = SignedDuration::from_secs(if behind { -offset } else { offset });
     Some(time.duration_since(DateTime::constant(1970, 1, 1, 0, 0, 0, 0)) - offset)
 }
