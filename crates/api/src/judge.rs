@@ -3,12 +3,12 @@
 use std::cell::RefCell;
 
 use futures::future::join_all;
-use kiln_plan::{Blueprint, Kind, Rules};
+use kiln_plan::{Blueprint, Draft, Kind, Rules};
 use kiln_resource::constraint::{CLOUD, Judge};
 use kiln_resource::translation::{Answers, Lookup};
-use kiln_resource::{Cloud, Failure, ResourceType};
+use kiln_resource::{Cloud, Context, Facts, Failure, Operation, ResourceType};
 use kiln_template::constraint::CustomConstraints;
-use kiln_value::{Diagnostic, Value, text};
+use kiln_value::{Diagnostic, Path, Value, text};
 
 use crate::availability::Availability;
 use crate::call::Call;
@@ -29,6 +29,7 @@ pub(crate) async fn judge(
         Some(error) => vec![error],
         None => find(call, blueprint, strict, &unavailable).await,
     };
+    let found = if found.is_empty() && strict { absent(call, blueprint).await } else { found };
     let placed = found.into_iter().map(|error| place(error, template)).collect();
     ApiError::of_all(placed).map_or(Ok(()), Err)
 }
@@ -92,6 +93,27 @@ async fn find(
     }));
     judge.answers = said.await.into_iter().collect();
     check(&judge)
+}
+
+/// The existing objects that the template names (`external_id`) and the cloud does not have.
+async fn absent(call: &Call, blueprint: &Blueprint) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for definition in blueprint.definitions().values() {
+        let id = definition.external_id.as_ref().and_then(|id| id.value(&Draft::of(blueprint)).ok());
+        let entry = blueprint.kind(&definition.name).and_then(Kind::entry).filter(|entry| !entry.driver.is_pure());
+        let (Some(id), Some(entry)) = (id.filter(Value::is_truthy), entry) else { continue };
+        let Some(cloud) = call.api.identity.cloud(&call.caller).await else { break };
+        let id = text::str(&id);
+        let facts = Facts { name: definition.name.clone(), physical_id: Some(id.clone()), ..Facts::default() };
+        let cx = Context { cloud: &*cloud, facts: &facts, now: 0.0, seed: 0 };
+        if entry.driver.start(&cx, &Operation::Check).await.is_err_and(|failure| failure.is_not_found()) {
+            let kind = &definition.resource_type;
+            let text = format!("Invalid external resource: Resource {id} ({kind}) can not be found.");
+            let at = Path::root().key("resources").key(definition.name.as_str()).key("external_id");
+            found.push(Diagnostic::new("StackValidationFailed", text).at(at));
+        }
+    }
+    found
 }
 
 /// Whether something is there. A cloud that cannot be asked refuses nothing: the engine will see.

@@ -437,8 +437,14 @@ impl Work {
             facts.given = given_names(&running.definition);
             facts.metadata = metadata(&running.definition);
         }
-        let retain = row.definition.str_at("deletion_policy") == Some("Retain");
-        let wanted = self.scene.as_ref().map(|scene| scene.blueprint().wanted_names(&row.name)).unwrap_or_default();
+        let retain =
+            running.operation == Operation::Delete && row.definition.str_at("deletion_policy") == Some("Retain");
+        let wanted = match (&running.operation, &self.scene) {
+            // Of what is only looked at again the attributes stay as they are.
+            (Operation::Check, _) if row.definition.get("external_id").is_none() => Vec::new(),
+            (_, Some(scene)) => scene.blueprint().wanted_names(&row.name),
+            (_, None) => Vec::new(),
+        };
         let (sender, interrupt) = watch::channel(self.doomed.remove(&id));
         let job = Job {
             row: id,

@@ -81,6 +81,18 @@ impl Question {
     }
 
     async fn judge(&mut self) -> Result<Verdict, Failure> {
+        let made = self.row.as_ref().filter(|row| row.state != State::INIT);
+        let external = |definition: &Value| definition.str_at("external_id").map(str::to_owned);
+        match (made, external(&self.definition)) {
+            (Some(row), id) if external(&row.definition) != id => {
+                let (name, kind) = (&row.name, &row.resource_type);
+                let text = format!("Update to property external_id of {name} ({kind}) is not supported.");
+                return Err(Failure::other("NotSupported", text));
+            }
+            (Some(_), Some(_)) => return Ok(Verdict::Keep { definition: None }),
+            (None, Some(_)) => return Ok(Verdict::Create { definition: std::mem::take(&mut self.definition) }),
+            (_, None) => {}
+        }
         let properties = self.translated().await?;
         let resource_type = self.kind.resource_type();
         let typed = if resource_type.open_properties {

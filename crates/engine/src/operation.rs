@@ -34,7 +34,7 @@ pub(crate) struct Job {
     pub(crate) stack: Arc<Stack>,
     /// The attributes that other resources read.
     pub(crate) wanted: Vec<String>,
-    /// The object stays when the resource goes (`deletion_policy: Retain`).
+    /// The resource goes and its object stays (`deletion_policy: Retain`).
     pub(crate) retain: bool,
     pub(crate) interrupt: watch::Receiver<bool>,
     /// How long to wait first; then, how long to wait before the next step.
@@ -81,7 +81,7 @@ impl Job {
 
     async fn carry_on(&mut self, cloud: &dyn Cloud) -> Event {
         match self.running.operation.clone() {
-            Operation::Delete if self.retain => self.ended(Step::done(), None),
+            _ if self.retain => self.ended(Step::done(), None),
             Operation::Create => match self.running.phase.clone() {
                 Phase::Intent => self.create(cloud).await,
                 Phase::Wait(state) => self.poll(cloud, state).await,
@@ -277,7 +277,7 @@ impl Job {
                 let text = format!("The Resource {} requires replacement.", self.name);
                 self.finished(step, None, Outcome::Replace(text))
             }
-            Progress::Done if matches!(self.running.operation, Operation::Create | Operation::Update { .. }) => {
+            Progress::Done if self.changes_attributes() => {
                 // Attributes are read with what the step has told.
                 if step.physical_id.is_some() {
                     self.facts.physical_id.clone_from(&step.physical_id);
@@ -286,6 +286,15 @@ impl Job {
                 self.finish(cloud).await
             }
             Progress::Done => self.ended(step, None),
+        }
+    }
+
+    /// Whether the attributes that others read may be others now; an adopted object is looked at for the first time.
+    fn changes_attributes(&self) -> bool {
+        match self.running.operation {
+            Operation::Create | Operation::Update { .. } => true,
+            Operation::Check => !self.wanted.is_empty(),
+            _ => false,
         }
     }
 

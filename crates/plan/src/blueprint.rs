@@ -8,7 +8,7 @@ use kiln_resource::{ResourceId, Sibling};
 use kiln_template::environment::Environment;
 use kiln_template::parameter::Parameters;
 use kiln_template::{AttributeUse, Bound, Definition, Facade, Files, Output, Scope, Template, Wanted};
-use kiln_value::{Diagnostic, Map, StackIdentity, Value};
+use kiln_value::{Diagnostic, Map, StackIdentity, Value, text};
 
 use crate::Catalog;
 use crate::event::Target;
@@ -267,7 +267,8 @@ impl Blueprint {
         let mut depends_on = definition.depends_on.clone();
         depends_on.sort();
         // What is empty needs no room: there are as many of these as resources.
-        let parts: [(&str, Value); 7] = [
+        let external = definition.external_id.as_ref().map(|id| id.value(scope)).transpose()?;
+        let parts: [(&str, Value); 8] = [
             ("type", definition.resource_type.as_str().into()),
             ("given", properties.into()),
             ("metadata", metadata.into()),
@@ -275,6 +276,7 @@ impl Blueprint {
             ("update_policy", update_policy),
             ("depends_on", depends_on.into()),
             ("description", definition.description.as_str().into()),
+            ("external_id", external.filter(Value::is_truthy).map(|id| text::str(&id)).into()),
         ];
         Ok(parts.into_iter().filter(|(_, value)| value.is_truthy()).collect())
     }

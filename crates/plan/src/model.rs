@@ -313,7 +313,7 @@ impl Model {
                 if let Some(row) = self.rows.get_mut(&id) {
                     (row.resource_type, row.implementation) = kind;
                 }
-                self.start(id, node, Operation::Create, definition, out);
+                self.create(id, node, definition, out);
             }
             (Verdict::Create { definition }, old) => self.make(node, name, old, fresh, kind, definition, out),
             (Verdict::Replace { definition, announce, .. }, old) => {
@@ -394,7 +394,7 @@ impl Model {
         out: &mut Vec<Command>,
     ) {
         self.insert(name, old, id, kind, out);
-        self.start(id, node, Operation::Create, definition, out);
+        self.create(id, node, definition, out);
     }
 
     fn insert(
@@ -442,6 +442,22 @@ impl Model {
         self.set_state(id, State::new(action, Status::InProgress), STATE_CHANGED.to_owned(), out);
         self.set_state(id, State::new(action, Status::Failed), blame.to_string(), out);
         self.fail(blame.stack_reason(action), out);
+    }
+
+    /// Begins to make what a row stands for: an existing object is taken over as it is, and looked at.
+    fn create(&mut self, id: ResourceId, node: Index, definition: Value, out: &mut Vec<Command>) {
+        let Some(external) = definition.str_at("external_id").map(str::to_owned) else {
+            return self.start(id, node, Operation::Create, definition, out);
+        };
+        let Some(row) = self.rows.get_mut(&id) else { return };
+        row.metadata = metadata(&definition);
+        row.definition = definition;
+        row.generation = self.request.generation;
+        let adopt = |status| State::new(Action::Adopt, status);
+        self.set_state(id, adopt(Status::InProgress), STATE_CHANGED.to_owned(), out);
+        self.learn(id, Some(external), Map::new());
+        self.set_state(id, adopt(Status::Complete), STATE_CHANGED.to_owned(), out);
+        self.start(id, node, Operation::Check, Value::Null, out);
     }
 
     /// Begins an operation on a row.

@@ -85,6 +85,10 @@ impl Blueprint {
         let Some(kind) = self.kind(&definition.name) else { return Vec::new() };
         let at = Path::root().key("resources").key(definition.name.as_str());
         let properties_at = at.key("properties");
+        // An existing object is as it is; whether it is there, the cloud knows.
+        if definition.external_id.is_some() {
+            return Vec::new();
+        }
         if !rules.values {
             return self.validate_shape(definition, draft, kind);
         }
@@ -118,11 +122,8 @@ impl Blueprint {
         found
     }
 
-    /// What is wrong with a resource whatever its values are. An existing object is not looked at.
+    /// What is wrong with a resource whatever its values are.
     fn validate_shape(&self, definition: &Definition, draft: &Draft<'_>, kind: &Kind) -> Vec<Diagnostic> {
-        if definition.external_id.is_some() {
-            return Vec::new();
-        }
         let at = Path::root().key("resources").key(definition.name.as_str()).key("properties");
         let mut found: Vec<Diagnostic> = policy_error(definition, kind).into_iter().collect();
         let resource_type = kind.resource_type();

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use kiln_testcloud::Testcloud;
 
-use crate::run::Folder;
+use crate::run::{Folder, Ran};
 
 /// A resource type of the operator's own.
 const NET: &str = "
@@ -31,7 +31,7 @@ outputs:
   label: {description: What it is called., value: {get_attr: [net, label]}}
 ";
 
-/// A running `kiln serve`, ended at the end of the test if not before.
+/// A running `kiln serve` with the operator's types above, ended at the end of the test if not before.
 struct Service {
     child: Child,
     url: String,
@@ -39,6 +39,9 @@ struct Service {
 
 impl Service {
     fn start(folder: &Folder, cloud: &Testcloud) -> Self {
+        folder.write("types/My/Net.yaml", NET);
+        let url = format!("file://{}", folder.write("labelled.yaml", LABELLED).display());
+        folder.write("environment.d/ours.yaml", &format!("resource_registry: {{'My::Labelled': '{url}'}}\n"));
         let heat = cloud.users().heat;
         let config = format!(
             "[database]\nconnection = sqlite://{here}/serve.db?mode=rwc\n\
@@ -69,6 +72,16 @@ impl Service {
         Self { child, url }
     }
 
+    /// Runs a command of the client, as the user demo.
+    fn asked(&self, folder: &Folder, cloud: &Testcloud, args: &[&str]) -> Ran {
+        let demo = cloud.users().demo;
+        let mut command = folder.kiln(args);
+        command.env("OS_AUTH_URL", cloud.auth_url()).env("OS_USERNAME", demo.user).env("OS_PASSWORD", demo.password);
+        command.env("OS_PROJECT_NAME", demo.project);
+        command.env("OS_ORCHESTRATION_ENDPOINT_OVERRIDE", format!("{}/v1/%(project_id)s", self.url));
+        Ran::from(command.output().unwrap())
+    }
+
     /// Asks it to end, and gives the exit code.
     fn stop(mut self) -> i32 {
         let pid = self.child.id().to_string();
@@ -88,18 +101,8 @@ impl Drop for Service {
 async fn a_service_is_asked_and_drained() {
     let folder = Folder::new("service");
     let cloud = Testcloud::builder().start().await.unwrap();
-    folder.write("types/My/Net.yaml", NET);
-    let url = format!("file://{}", folder.write("labelled.yaml", LABELLED).display());
-    folder.write("environment.d/ours.yaml", &format!("resource_registry: {{'My::Labelled': '{url}'}}\n"));
     let service = Service::start(&folder, &cloud);
-    let demo = cloud.users().demo;
-    let endpoint = format!("{}/v1/%(project_id)s", service.url);
-    let kiln = |args: &[&str]| {
-        let mut command = folder.kiln(args);
-        command.env("OS_AUTH_URL", cloud.auth_url()).env("OS_USERNAME", demo.user).env("OS_PASSWORD", demo.password);
-        command.env("OS_PROJECT_NAME", demo.project).env("OS_ORCHESTRATION_ENDPOINT_OVERRIDE", &endpoint);
-        crate::run::Ran::from(command.output().unwrap())
-    };
+    let kiln = |args: &[&str]| service.asked(&folder, &cloud, args);
     let text = "heat_template_version: 2018-08-31\nresources: {net: {type: My::Labelled, properties: {purpose: mine}}}\n\
                 outputs: {label: {value: {get_attr: [net, label]}}}\n";
     folder.write("t.yaml", text);
@@ -116,4 +119,49 @@ async fn a_service_is_asked_and_drained() {
     assert_eq!(wrong.code, 1, "{}", wrong.err);
     kiln(&["stack", "delete", "--wait", "--poll", "0.1", "one"]).ok();
     assert_eq!(service.stop(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_stay_that_are_retained_or_were_there_before() {
+    let folder = Folder::new("retained");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let service = Service::start(&folder, &cloud);
+    let kiln = |args: &[&str]| service.asked(&folder, &cloud, args);
+    let create = |name, rest: &str| {
+        let outputs = "outputs: {id: {value: {get_resource: net}}, name: {value: {get_attr: [net, name]}}}";
+        let text = format!(
+            "heat_template_version: 2018-08-31\nresources: {{net: {{type: OS::Neutron::Net, {rest}}}}}\n{outputs}\n"
+        );
+        folder.write("t.yaml", &text);
+        kiln(&["stack", "create", "-t", "t.yaml", "--wait", "--poll", "0.1", name, "-f", "json"])
+    };
+    let output = |stack, name| {
+        kiln(&["stack", "output", "show", stack, name, "-f", "value", "-c", "output_value"]).ok().trim().to_owned()
+    };
+    let before = cloud.snapshot().counts()["networks"];
+    create("kept", "deletion_policy: Retain, properties: {name: mine}").ok();
+    let id = output("kept", "id");
+    kiln(&["stack", "delete", "--wait", "--poll", "0.1", "kept"]).ok();
+    assert_eq!(cloud.snapshot().counts()["networks"], before + 1);
+
+    let made = create("adopted", &format!("external_id: {id}")).json();
+    assert_eq!(made["stack_status"], "CREATE_COMPLETE");
+    assert_eq!((output("adopted", "id"), output("adopted", "name")), (id.clone(), "mine".to_owned()));
+    let events = kiln(&["stack", "event", "list", "adopted", "-f", "json"]).json();
+    let states: Vec<_> = events.as_array().unwrap().iter().map(|event| &event["resource_status"]).collect();
+    let wanted = ["CREATE_IN_PROGRESS", "ADOPT_IN_PROGRESS", "ADOPT_COMPLETE", "CHECK_IN_PROGRESS", "CHECK_COMPLETE"];
+    assert_eq!(states[..5], wanted);
+    folder.write("t.yaml", "heat_template_version: 2018-08-31\nresources: {net: {type: OS::Neutron::Net}}\n");
+    let refused = kiln(&["stack", "update", "-t", "t.yaml", "--wait", "--poll", "0.1", "adopted"]);
+    assert_eq!(refused.code, 3, "{}", refused.err);
+    let reason = kiln(&["stack", "show", "adopted", "-f", "value", "-c", "stack_status_reason"]).ok();
+    let text = "Update to property external_id of net (OS::Neutron::Net) is not supported.";
+    assert!(reason.contains(text), "{reason}");
+    kiln(&["stack", "delete", "--wait", "--poll", "0.1", "adopted"]).ok();
+    assert_eq!(cloud.snapshot().counts()["networks"], before + 1);
+
+    let absent = create("absent", "external_id: nowhere");
+    let text = "Invalid external resource: Resource nowhere (OS::Neutron::Net) can not be found.";
+    assert!(absent.code == 1 && absent.err.contains(text), "{}", absent.err);
+    assert!(kiln(&["stack", "show", "absent"]).code != 0);
 }

@@ -86,6 +86,7 @@ impl<'r> Machine<'r> {
     /// Errors: the fuel is used up.
     pub(super) fn run(&mut self, at: usize) -> Result<Option<usize>, PatternError> {
         self.notes.clear();
+        *self.fuel = self.fuel.checked_sub(self.marks.len() / 8).ok_or_else(exhausted)?;
         self.marks.fill(NONE);
         self.enclosed(0, at, self.forbidden)
     }
@@ -190,11 +191,8 @@ impl<'r> Machine<'r> {
 
     /// Forgets the other ways since a note, but not what to undo.
     fn settle(&mut self, base: usize) {
-        let mut index = 0;
-        self.notes.retain(|note| {
-            index += 1;
-            index <= base || matches!(note, Note::Mark { .. } | Note::Turns { .. })
-        });
+        let since = self.notes.split_off(base);
+        self.notes.extend(since.into_iter().filter(|note| matches!(note, Note::Mark { .. } | Note::Turns { .. })));
     }
 
     fn note(&mut self, note: Note) -> Result<(), PatternError> {
