@@ -99,30 +99,35 @@ impl<'d> Engine<'d> {
         self.defining.borrow_mut().push(context.clone());
     }
 
+    fn variable(&self, name: &str, context: &Context) -> Result<Object, Error> {
+        self.step(1)?;
+        let value = match context.get(name) {
+            Some(value) => value,
+            None if name == WHOLE => self.data.whole()?,
+            None => Object::Null,
+        };
+        self.charge(&value)?;
+        Ok(value)
+    }
+
+    /// A part of the data that a path of keys leads to.
+    fn part(&self, node: &Node, context: &Context) -> Result<Object, Error> {
+        self.step(1)?;
+        let part = self.data.at(node, context).map_or(Ok(Object::Null), |part| self.data.object(part))?;
+        self.charge(&part)?;
+        Ok(part)
+    }
+
     /// The value of a part of the expression.
     pub(crate) fn evaluate(&self, node: &Arc<Node>, context: &Context) -> Result<Object, Error> {
         match &**node {
             Node::Constant(literal) => Ok(literal.clone().into()),
             Node::Keyword(word) => Ok(Object::Str(word.clone())),
-            Node::Variable(name) => {
-                self.step(1)?;
-                let value = match context.get(name) {
-                    Some(value) => value,
-                    None if &**name == WHOLE => self.data.whole()?,
-                    None => Object::Null,
-                };
-                self.charge(&value)?;
-                Ok(value)
+            Node::Variable(name) => self.variable(name, context),
+            Node::Call(_) if !self.has_definitions() && self.data.at(node, context).is_some() => {
+                self.part(node, context)
             }
-            Node::Call(invocation) => match self.data.at(node, context) {
-                Some(part) if !self.has_definitions() => {
-                    self.step(1)?;
-                    let part = self.data.object(part)?;
-                    self.charge(&part)?;
-                    Ok(part)
-                }
-                _ => self.invoke(invocation, None, context),
-            },
+            Node::Call(invocation) => self.invoke(invocation, None, context),
             Node::Wrap(inner) => self.nested(|| self.evaluate(inner, context)),
             Node::Rule(source, destination) => {
                 let source = self.nested(|| self.evaluate(source, context))?;
