@@ -1,6 +1,7 @@
 //! Vectors of the kind `properties`: validity, and the value or error of each property.
 
 use kiln_resource::constraint::Judge;
+use kiln_resource::properties::Judged;
 use kiln_resource::{properties, translation};
 use kiln_value::path::Segment;
 use kiln_value::{Diagnostic, Map, Path, Value, value};
@@ -17,11 +18,17 @@ pub(crate) fn run(case: &Case) -> Outcome {
     }
     let rules = schema::translation(case.input("translation_rules"));
     let data = case.input("data").as_map().cloned().unwrap_or_default();
+    let given = data.clone();
     // Heat names the section in the paths of its errors.
     let at = if case.input("section").is_truthy() { Path::root().key("Properties") } else { Path::root() };
     let (translated, wrong) = translation::attempt(&rules, data.clone(), &translation::Answers::new());
     let faults = match translation::apply(&rules, data, &translation::Answers::new(), &at) {
-        Ok(_) => properties::validate(&schema, &translated, &|_| false, &Judge::default(), &at),
+        Ok(_) => {
+            let moved = translation::moved(&rules, &given, &translated);
+            let is_moved = |path: &Path| moved.iter().any(|place| path.0.starts_with(&place.0));
+            let judged = |path: &Path| if is_moved(path) { Judged::Not } else { Judged::Wholly };
+            properties::validate(&schema, &translated, &judged, &Judge::default(), &at)
+        }
         Err(problem) => vec![problem],
     };
     let mut actual = match faults.first() {

@@ -3,15 +3,36 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kiln_resource::Nested;
+use kiln_resource::{Facts, Nested};
 use kiln_template::constraint::DataType;
 use kiln_template::{Definition, Facade, Files};
 use kiln_value::{Diagnostic, Map, Value, text};
 
 use crate::blueprint::{Blueprint, Sources};
-use crate::kind::Provider;
+use crate::kind::{Kind, Provider};
 
 impl Blueprint {
+    /// What the stack is made of that a resource stands for, before anything exists; `None` for one that stands for no
+    /// stack. `properties` as in [`Blueprint::provider_sources`].
+    ///
+    /// # Errors
+    /// Those of the driver and of the child environment.
+    pub fn draft_sources(&self, definition: &Definition, properties: &Map) -> Option<Result<Sources, Diagnostic>> {
+        match self.kind(&definition.name)? {
+            Kind::Template(provider) => Some(self.provider_sources(definition, provider, properties)),
+            Kind::Type(entry) => {
+                let facts = Facts {
+                    name: definition.name.clone(),
+                    resource_type: entry.resource_type.name.clone(),
+                    properties: properties.clone(),
+                    ..Facts::default()
+                };
+                let nested = entry.driver.nested(&facts, &self.wanted_paths(&definition.name))?;
+                Some(nested.and_then(|nested| self.group_sources(definition, nested)))
+            }
+        }
+    }
+
     /// What a template resource's stack is made of; `properties` are resolved, null where they have no value.
     ///
     /// # Errors

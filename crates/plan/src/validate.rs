@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
-use kiln_resource::translation::{Answers, Lookup, Rule, Source, Translation};
+use kiln_resource::properties::Judged;
+use kiln_resource::translation::{Answers, Lookup};
 use kiln_resource::{Facts, ResourceType, properties, translation};
 use kiln_template::constraint::CustomConstraints;
 use kiln_template::{Definition, DeletionPolicy};
-use kiln_value::{Diagnostic, Map, Path, Segment, Value};
+use kiln_value::{Diagnostic, Map, Path, Value};
 
 use crate::Catalog;
 use crate::blueprint::{Blueprint, Place, Sources};
@@ -92,29 +93,29 @@ impl Blueprint {
         if !rules.values {
             return self.validate_shape(definition, draft, kind);
         }
-        let (data, mut unknown) = match self.draft_properties(definition, draft) {
+        let (data, unknown) = match self.draft_properties(definition, draft) {
             Ok(known) => known,
             Err(error) => return vec![property_error(&properties_at, &error)],
         };
         let resource_type = kind.resource_type();
-        // What stands under a former name is moved to the present one, known or not.
-        let moved: Vec<Path> = unknown
-            .iter()
-            .flat_map(|hole| resource_type.translation.iter().filter_map(|rule| moved(hole, rule)))
-            .collect();
-        unknown.extend(moved);
+        let given = data.clone();
         let data = match translation::apply(&resource_type.translation, data, rules.answers, &properties_at) {
             Ok(data) => data,
             Err(error) => return vec![error],
         };
+        let moved = translation::moved(&resource_type.translation, &given, &data);
         if resource_type.open_properties {
             return Vec::new();
         }
         // A nested stack's parameters stand for what is not there yet: Heat judges no values below the root either.
         let unjudged = self.place.depth > 0 && !rules.strict;
-        let is_unknown = |path: &Path| unjudged || unknown.iter().any(|hole| path.0.starts_with(&hole.0));
-        let mut found =
-            properties::validate(&resource_type.properties, &data, &is_unknown, rules.custom, &properties_at);
+        let within = |places: &[Path], path: &Path| places.iter().any(|place| path.0.starts_with(&place.0));
+        let judged = |path: &Path| match () {
+            () if within(&moved, path) => Judged::Not,
+            () if unjudged || within(&unknown, path) => Judged::ByKind,
+            () => Judged::Wholly,
+        };
+        let mut found = properties::validate(&resource_type.properties, &data, &judged, rules.custom, &properties_at);
         found.extend(policy_error(definition, kind));
         if found.is_empty() {
             found.extend(self.validate_kind(definition, kind, &data, &at, rules));
@@ -270,25 +271,6 @@ impl Blueprint {
             })
             .collect()
     }
-}
-
-/// Where a translation rule puts the value at a place below the properties, if it moves it.
-fn moved(hole: &Path, rule: &Translation) -> Option<Path> {
-    let Rule::Replace(Source::Sibling(from)) = &rule.rule else { return None };
-    let ([former], (present, parents)) = (from.as_slice(), rule.path.split_last()?) else { return None };
-    let mut names = parents.iter().chain([former]).peekable();
-    let mut path = hole.clone();
-    for segment in &mut path.0 {
-        let Segment::Key(key) = segment else { continue };
-        if names.next()? != key {
-            return None;
-        }
-        if names.peek().is_none() {
-            key.clone_from(present);
-            return Some(path);
-        }
-    }
-    None
 }
 
 /// An error of a nested stack as the root shows it: `<class>: resources.n<nested.yaml>.resources.m: <text>`.

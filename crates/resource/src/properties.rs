@@ -14,20 +14,30 @@ use crate::PropertySchema;
 /// A schema by property name.
 pub type Schema = IndexMap<String, PropertySchema>;
 
+/// How far the value at a place is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judged {
+    /// Its kind and its constraints.
+    Wholly,
+    /// Only its kind, and null is taken for anything: what it refers to is not made yet.
+    ByKind,
+    /// Not at all: see [`crate::translation::moved`].
+    Not,
+}
+
 /// Everything that is wrong with the data; Heat's own text is that of the first.
 ///
-/// * `unknown` says of a place below the properties that its value is not known yet, because what it refers to is
-///   not made: no constraint is checked there, and null is taken for anything.
+/// * `judged` says of a place below the properties how far its value is judged.
 /// * `custom` is asked for custom constraints.
 /// * `at` is where the properties stand: `resources.server.properties`.
 pub fn validate(
     schema: &Schema,
     data: &Map,
-    unknown: &dyn Fn(&Path) -> bool,
+    judged: &dyn Fn(&Path) -> Judged,
     custom: &dyn CustomConstraints,
     at: &Path,
 ) -> Vec<Diagnostic> {
-    let mut reader = Reader { check: Some(Check { unknown, custom }), faults: Vec::new() };
+    let mut reader = Reader { check: Some(Check { judged, custom }), faults: Vec::new() };
     reader.members(schema, data, &Path::root());
     reader.faults.into_iter().map(|fault| fault.diagnose(at)).collect()
 }
@@ -73,7 +83,7 @@ pub fn describe(schema: &Schema, data: &mut Map, description: Option<&str>) {
 }
 
 struct Check<'a> {
-    unknown: &'a dyn Fn(&Path) -> bool,
+    judged: &'a dyn Fn(&Path) -> Judged,
     custom: &'a dyn CustomConstraints,
 }
 
@@ -125,8 +135,8 @@ impl Reader<'_> {
         self.faults.push(Fault { path: path.clone(), message: message.into(), hint: None });
     }
 
-    fn is_unknown(&self, path: &Path) -> bool {
-        self.check.as_ref().is_some_and(|check| (check.unknown)(path))
+    fn judged(&self, path: &Path) -> Judged {
+        self.check.as_ref().map_or(Judged::Wholly, |check| (check.judged)(path))
     }
 
     fn members(&mut self, schema: &Schema, data: &Map, at: &Path) -> Map {
@@ -140,6 +150,9 @@ impl Reader<'_> {
 
     fn member(&mut self, name: &str, property: &PropertySchema, data: &Map, at: &Path) -> Value {
         let path = at.key(name);
+        if self.judged(&path) == Judged::Not {
+            return data.get(name).cloned().unwrap_or_default();
+        }
         let value = match data.get(name) {
             Some(given) => self.value(property, given, &path),
             None if property.default.is_some() => self.value(property, &Value::Null, &path),
@@ -157,7 +170,7 @@ impl Reader<'_> {
     }
 
     fn value(&mut self, property: &PropertySchema, given: &Value, path: &Path) -> Value {
-        let unknown = self.is_unknown(path);
+        let unknown = self.judged(path) == Judged::ByKind;
         if unknown && given.is_null() {
             return Value::Null;
         }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use kiln_value::{Diagnostic, Map, Path, Value};
+use kiln_value::{Diagnostic, Map, Path, Segment, Value};
 
 /// What a rule does to the value at its path.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,6 +119,37 @@ pub fn attempt(rules: &[Translation], data: Map, answers: &Answers) -> (Map, Vec
         });
     }
     (data, faults)
+}
+
+/// Where translation has brought values to properties that were not given, and where it takes them away: Heat does not
+/// judge those. `before` and `after` are the properties without and with the translation.
+pub fn moved(rules: &[Translation], before: &Map, after: &Map) -> Vec<Path> {
+    let mut places = Vec::new();
+    differing(before, after, &Path::root(), &mut places);
+    let deletes = active(rules, before).into_iter().filter(|rule| rule.rule == Rule::Delete);
+    places.extend(deletes.map(|rule| Path(rule.path.iter().cloned().map(Segment::Key).collect())));
+    places
+}
+
+/// Where only one of two maps has an entry; where both have a list, its common items are compared.
+fn differing(before: &Map, after: &Map, at: &Path, places: &mut Vec<Path>) {
+    let absent = |name: &&String| !after.contains_key(*name);
+    places.extend(before.keys().filter(absent).map(|name| at.key(name)));
+    for (name, value) in after {
+        let at = at.key(name);
+        match (before.get(name), value) {
+            (None, _) => places.push(at),
+            (Some(Value::Map(before)), Value::Map(after)) => differing(before, after, &at, places),
+            (Some(Value::List(before)), Value::List(after)) => {
+                for (index, items) in before.iter().zip(after).enumerate() {
+                    if let (Value::Map(before), Value::Map(after)) = items {
+                        differing(before, after, &at.index(index), places);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Additions, then replacements: everything before the lookups.

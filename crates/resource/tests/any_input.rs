@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use kiln_resource::constraint::{CLOUD, Judge};
+use kiln_resource::properties::Judged;
 use kiln_resource::translation::{Answers, apply, lookups};
 use kiln_resource::{ResourceType, definition, properties, shipped};
 use kiln_template::constraint::CustomConstraints;
@@ -74,7 +75,7 @@ proptest! {
         let this = &TYPES[at];
         lookups(&this.translation, &data);
         let Ok(data) = apply(&this.translation, data, &Answers::new(), &Path::root()) else { return Ok(()) };
-        let faults = properties::validate(&this.properties, &data, &|_| false, &Judge::default(), &Path::root());
+        let faults = properties::validate(&this.properties, &data, &|_| Judged::Wholly, &Judge::default(), &Path::root());
         if faults.is_empty() {
             let resolved = properties::resolve(&this.properties, &data);
             prop_assert!(resolved.is_ok(), "valid but {:?}", resolved);

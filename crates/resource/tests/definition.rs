@@ -6,10 +6,11 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use kiln_resource::change::{Decision, compare};
-use kiln_resource::constraint::{Judge, questions};
+use kiln_resource::constraint::Judge;
+use kiln_resource::properties::Judged;
 use kiln_resource::rest::Adopt;
 use kiln_resource::translation::{Lookup, Rule, Source, Translation, apply, attempt, lookups};
-use kiln_resource::{DriverKind, Method, ResourceType, Wire, definition, properties};
+use kiln_resource::{DriverKind, Method, ResourceType, Wire, definition, properties, translation};
 use kiln_value::{Map, Path, Value, value};
 
 const THING: &str = "
@@ -155,7 +156,7 @@ fn replaces_what_was_refused_before_as_well() {
 fn tells_every_fault_and_the_likely_name() {
     let data = map(&value!({"netwrok": "x", "size": 0, "hosts": [{"port": "http"}]}));
     let at = Path::root().key("resources").key("t").key("properties");
-    let faults = properties::validate(&thing().properties, &data, &|_| false, &Judge::default(), &at);
+    let faults = properties::validate(&thing().properties, &data, &|_| Judged::Wholly, &Judge::default(), &at);
     let texts: Vec<&str> = faults.iter().map(|fault| fault.message.as_str()).collect();
     assert_eq!(
         texts,
@@ -173,10 +174,8 @@ fn tells_every_fault_and_the_likely_name() {
 fn leaves_what_is_not_known_yet() {
     let thing = thing();
     let data = map(&value!({"network": null, "size": 0, "tags": null}));
-    let unknown = |path: &Path| path.to_string() != "size";
-    assert_eq!(properties::validate(&thing.properties, &data, &unknown, &Judge::default(), &Path::root()).len(), 1);
-    assert_eq!(questions(&thing.properties, &map(&value!({"network": "a"})), &|_| false).len(), 1);
-    assert_eq!(questions(&thing.properties, &map(&value!({"network": "a"})), &|_| true).len(), 0);
+    let judged = |path: &Path| if path.to_string() == "size" { Judged::Wholly } else { Judged::ByKind };
+    assert_eq!(properties::validate(&thing.properties, &data, &judged, &Judge::default(), &Path::root()).len(), 1);
 }
 
 #[test]
@@ -186,7 +185,22 @@ fn asks_the_judge() {
     let lookup = Lookup { finder: "neutron.network".to_owned(), value: "a".to_owned() };
     judge.answers.insert(lookup, Err("The Network (a) could not be found.".to_owned()));
     let data = map(&value!({"network": "a"}));
-    let faults = properties::validate(&thing.properties, &data, &|_| false, &judge, &Path::root());
+    let faults = properties::validate(&thing.properties, &data, &|_| Judged::Wholly, &judge, &Path::root());
     let text = "Property error: network: Error validating value 'a': The Network (a) could not be found.";
     assert_eq!(faults[0].message, text);
+}
+
+#[test]
+fn what_translation_moves_is_not_judged() {
+    let rule = |path: &[&str], rule| Translation {
+        path: path.iter().map(|name| (*name).to_owned()).collect(),
+        rule,
+        when: None,
+    };
+    let former = Rule::Replace(Source::Sibling(vec!["subnet_id".to_owned()]));
+    let rules = [rule(&["ips", "subnet"], former), rule(&["gone"], Rule::Delete)];
+    let before = map(&value!({"ips": [{"subnet": "a"}, {"subnet_id": "b"}], "kept": 1}));
+    let after = apply(&rules, before.clone(), &HashMap::new(), &Path::root()).unwrap();
+    let places: Vec<String> = translation::moved(&rules, &before, &after).iter().map(Path::to_string).collect();
+    assert_eq!(places, ["ips[1].subnet_id", "ips[1].subnet", "gone"]);
 }

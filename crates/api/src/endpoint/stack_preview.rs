@@ -1,7 +1,7 @@
 //! `POST /stacks/preview`: the stack that a create would make.
 
 use axum::response::Response;
-use kiln_plan::{Blueprint, Draft, Kind, Place};
+use kiln_plan::{Blueprint, Draft, Place};
 use kiln_resource::properties;
 use kiln_value::{Map, StackIdentity, Value, value};
 
@@ -58,7 +58,7 @@ fn summary(call: &Call, blueprint: &Blueprint, identity: &StackIdentity, argumen
     }
 }
 
-/// The resources; in the place of one that a template stands for, the list of those in it.
+/// The resources; in the place of one that stands for a stack, the list of those in it.
 fn resources(
     call: &Call,
     blueprint: &Blueprint,
@@ -72,14 +72,13 @@ fn resources(
         let (given, _) = blueprint.draft_properties(definition, &draft).map_err(ApiError::from)?;
         let schema = &kind.resource_type().properties;
         let properties = properties::resolve(schema, &given).unwrap_or(given);
-        if let Kind::Template(provider) = kind {
-            let sources = blueprint.provider_sources(definition, provider, &properties)?;
+        if let Some(sources) = blueprint.draft_sources(definition, &properties) {
             let inner = StackIdentity {
                 stack_name: format!("{}-{}", identity.stack_name, definition.name),
                 ..identity.clone()
             };
             let place = Place { facade: Some(blueprint.facade_of(definition)), depth: blueprint.place.depth + 1 };
-            let nested = Blueprint::build(sources, &call.api.world.catalog, Some(inner.clone()), place)?;
+            let nested = Blueprint::build(sources?, &call.api.world.catalog, Some(inner.clone()), place)?;
             shown.push(resources(call, &nested, &inner, Some(&definition.name))?.into());
             continue;
         }

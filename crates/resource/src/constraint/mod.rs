@@ -8,13 +8,11 @@ mod dns;
 mod network;
 mod time;
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 
 use kiln_template::constraint::{CustomConstraints, not_found};
-use kiln_value::{Map, Path, Value, text};
+use kiln_value::{Value, text};
 
-use crate::properties::{self, Schema};
 use crate::translation::Lookup;
 
 /// Constraints that a cloud must judge. Each name is also that of the finder that turns a name into an id.
@@ -104,30 +102,6 @@ impl CustomConstraints for Judge {
                 format!("Error validating value '{value}': {reason}")
             }
         })
-    }
-}
-
-/// What the cloud must be asked to validate these properties. For `unknown` see [`properties::validate`].
-pub fn questions(schema: &Schema, data: &Map, unknown: &dyn Fn(&Path) -> bool) -> Vec<Lookup> {
-    let asked = Asked::default();
-    properties::validate(schema, data, unknown, &asked, &Path::root());
-    asked.0.into_inner()
-}
-
-/// Accepts everything and remembers what a cloud would have been asked.
-#[derive(Default)]
-struct Asked(RefCell<Vec<Lookup>>);
-
-impl CustomConstraints for Asked {
-    fn validate(&self, name: &str, value: &Value) -> Result<(), String> {
-        if CLOUD.contains(&name) && !value.is_null() {
-            let lookup = Lookup { finder: name.to_owned(), value: text::str(value) };
-            let mut asked = self.0.borrow_mut();
-            if !asked.contains(&lookup) {
-                asked.push(lookup);
-            }
-        }
-        Ok(())
     }
 }
 

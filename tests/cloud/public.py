@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""The public templates on a real OpenStack, compared with what the Python Heat made of them there.
+
+    devcloud/devcloud up kiln && tests/cloud/public.py [WORD...]
+
+Each run of tests/data/corpus/runs.jsonl (its README tells the fields) is asked of the cloud's orchestration service by
+python-heatclient: previewed, created, listed and deleted, with the parameters and edits that the reference was given.
+Those with a WORD in their path, or all. Runs that need a type without a driver are only previewed. Prints a line a
+difference, and `N passed, N failed`.
+"""
+import copy
+import json
+import os
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+import time
+
+import run as cloud  # installs the clients
+
+if not sys.prefix == str(cloud.VENV):
+    os.execv(cloud.VENV / 'bin/python', [str(cloud.VENV / 'bin/python'), *sys.argv])
+
+import openstack
+from heatclient import client as heat
+from heatclient import exc
+from heatclient.common import template_format, template_utils
+
+CORPUS = cloud.ROOT / 'tests/data/corpus'
+TYPES = cloud.ROOT / 'resource-types'
+OLD_IMAGE = re.compile(r'\b(?:F\d\d|U10|centos-6\.5|fedora-\d\d)[-.]\w+(?:-cfntools|-gold|\b)')
+UUID = re.compile(r'[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}')
+
+
+def connect(user):
+    env = cloud.credentials(user)
+    return openstack.connect(
+        auth_url=env['OS_AUTH_URL'], username=env['OS_USERNAME'], password=env['OS_PASSWORD'],
+        project_name=env['OS_PROJECT_NAME'], user_domain_name=env.get('OS_USER_DOMAIN_NAME', 'Default'),
+        project_domain_name=env.get('OS_PROJECT_DOMAIN_NAME', 'Default'), region_name=env.get('OS_REGION_NAME'))
+
+
+class Fixtures:
+    """What the templates expect to be there: a key pair, a network behind a router, images of old names."""
+
+    def __init__(self, user, admin, images):
+        self.user, self.admin = user, admin
+        key = (cloud.HERE / 'key.pub').read_text()
+        self.key = user.compute.create_keypair(name='corpus-key', public_key=key)
+        self.net = user.network.create_network(name='corpus-net')
+        self.subnet = user.network.create_subnet(
+            name='corpus-subnet', network_id=self.net.id, ip_version=4, cidr='10.77.0.0/24')
+        public = user.network.find_network('public')
+        self.router = user.network.create_router(
+            name='corpus-router', external_gateway_info={'network_id': public.id})
+        user.network.add_interface_to_router(self.router, subnet_id=self.subnet.id)
+        self.images = [
+            admin.create_image(name, data=b'\0' * 4096, disk_format='raw', container_format='bare', visibility='public',
+                               wait=True)
+            for name in sorted(images) if not admin.image.find_image(name)]
+
+    def __enter__(self):
+        return {'@net': self.net.id, '@subnet': self.subnet.id, '@router': self.router.id}
+
+    def __exit__(self, *error):
+        self.user.compute.delete_keypair(self.key)
+        self.user.network.remove_interface_from_router(self.router, subnet_id=self.subnet.id)
+        self.user.network.delete_router(self.router)
+        self.user.network.delete_network(self.net)
+        for image in self.images:
+            self.admin.image.delete_image(image)
+
+
+def drivers():
+    """The types that can be made."""
+    texts = [path.read_text() for path in TYPES.rglob('*.yaml')]
+    return {re.search(r'^type: (\S+)', text, re.M)[1] for text in texts if not re.search(r'^driver: none', text, re.M)}
+
+
+def edited(folder, asked):
+    """The template with its edits, in a folder of its own."""
+    for file, path, value in asked['edits']:
+        target = folder / (file or asked['path']).removeprefix('file:///corpus/')
+        whole = template_format.parse(target.read_text())
+        part = whole
+        for step in path[:-1]:
+            part = part.setdefault(step, {}) if isinstance(part, dict) else part[step]
+        part[path[-1]] = value
+        target.write_text(json.dumps(whole))
+    files, template = template_utils.get_template_contents(str(folder / asked['path']))
+    env_files, environment = template_utils.process_multiple_environments_and_files(
+        [str(folder / file) for file in asked['environment_files']])
+    return template, {**files, **env_files}, environment
+
+
+def plain(text, folder=None):
+    """Without what differs from run to run; the reference that ran put colons around places that have no name."""
+    text = UUID.sub('<uuid>', text or '').replace(': : ', ': ')
+    return text.replace(f'file://{folder}/', 'file:///corpus/') if folder else text
+
+
+def error(failure):
+    body = json.loads(str(getattr(failure, 'error', None) and json.dumps(failure.error) or '{}'))
+    detail = body.get('error', {})
+    return {'status': failure.code, 'type': detail.get('type'), 'message': plain(detail.get('message'))}
+
+
+class Asked:
+    def __init__(self, client, name, asked):
+        self.client, self.name, self.asked = client, name, asked
+
+    def differences(self, folder, makes):
+        self.folder = folder
+        template, files, environment = edited(folder, self.asked)
+        fields = dict(stack_name=self.name, template=template, files=files, environment=environment,
+                      parameters=self.asked['parameters'], disable_rollback=True)
+        if 'preview' in self.asked:
+            yield from self.compare('preview', self.asked['preview'], self.preview(copy.deepcopy(fields)))
+        if not makes:
+            return
+        made = self.create(fields)
+        wanted = self.asked['create']
+        yield from self.compare('create', wanted, made)
+        if made['status'] != 201 or wanted['status'] != 201:
+            return
+        stack = self.settled()
+        yield from self.compare('status', self.asked['stack_status'], stack.stack_status)
+        yield from self.compare('resources', self.asked.get('resources'), self.resources())
+        outputs = {output['output_key']: output for output in stack.outputs}
+        yield from self.compare('outputs', sorted(self.asked.get('outputs', {})), sorted(outputs))
+        for name, answer in self.asked.get('outputs', {}).items():
+            if name in outputs and 'type' in answer:
+                kind = type(outputs[name].get('output_value')).__name__
+                yield from self.compare(f'output {name}', answer['type'], kind)
+        if self.asked['stack_status'] == 'CREATE_FAILED' == stack.stack_status:
+            yield from self.compare('reason', without_request(self.asked.get('stack_status_reason')),
+                                    without_request(plain(stack.stack_status_reason)))
+        self.client.stacks.delete(self.name)
+        gone = self.settled()
+        yield from self.compare('delete', self.asked['delete_status'], gone and gone.stack_status or 'DELETE_COMPLETE')
+
+    def compare(self, what, wanted, found):
+        # What a service would say that is not running here cannot be compared.
+        if isinstance(found, dict) and 'HEAT-E99001' in found.get('message', ''):
+            return
+        if isinstance(wanted, dict) and 'message' in wanted:
+            wanted = wanted | {'message': plain(wanted['message'])}
+        if wanted != found:
+            yield f'{what}: expected {json.dumps(wanted)[:400]}, got {json.dumps(found)[:400]}'
+
+    def preview(self, fields):
+        try:
+            shown = self.client.stacks.preview(**fields)
+        except exc.HTTPException as failure:
+            return error(failure) | {'title': self.asked['preview'].get('title')}
+        return {'status': 200, 'resources': sorted([name, plain(kind, self.folder)] for name, kind in flat(shown.resources))}
+
+    def create(self, fields):
+        try:
+            self.client.stacks.create(**fields)
+        except exc.HTTPException as failure:
+            return error(failure) | {'title': self.asked['create'].get('title')}
+        return {'status': 201}
+
+    def settled(self):
+        for _ in range(600):
+            try:
+                stack = self.client.stacks.get(self.name)
+            except exc.HTTPNotFound:
+                return None
+            if not stack.stack_status.endswith('IN_PROGRESS'):
+                return stack
+            time.sleep(0.5)
+        raise RuntimeError(f'{self.name}: {stack.stack_status}')
+
+    def resources(self):
+        listed = self.client.resources.list(self.name, nested_depth=5)
+        return sorted([getattr(one, 'parent_resource', None) or '', one.resource_name,
+                       plain(one.resource_type, self.folder), one.resource_status] for one in listed)
+
+
+def flat(resources):
+    for one in resources:
+        if isinstance(one, list):
+            yield from flat(one)
+        else:
+            yield [one['resource_name'], one['resource_type']]
+
+
+def without_request(text):
+    """Services put ids of requests into their texts."""
+    return re.sub(r"\s*(Neutron server returns request_ids: \[.*?\]|\(Request-ID: \S+\))", '', text or '')
+
+
+def main():
+    words = sys.argv[1:]
+    runs = [json.loads(line) for line in (CORPUS / 'runs.jsonl').open()]
+    runs = [run for run in runs if 'types' in run and (not words or any(word in run['path'] for word in words))]
+    can = drivers()
+    admin, user = connect('admin'), connect('demo')
+    images = {name for run in runs for name in OLD_IMAGE.findall((CORPUS / run['path']).read_text())}
+    passed = failed = 0
+    with tempfile.TemporaryDirectory() as scratch, Fixtures(user, admin, images) as values:
+        for number, asked in enumerate(runs):
+            for placeholder, value in values.items():
+                asked = json.loads(json.dumps(asked).replace(f'"{placeholder}"', f'"{value}"'))
+            folder = pathlib.Path(scratch) / str(number)
+            shutil.copytree(CORPUS / 'heat-templates', folder / 'heat-templates')
+            side = admin if asked['as'] == 'admin' else user
+            client = heat.Client('1', session=side.session)
+            makes = asked['run'] and all(kind in can for kind in asked['types'])
+            name = f'public-{number}'
+            try:
+                found = list(Asked(client, name, asked).differences(folder, makes))
+            except Exception as failure:
+                found = [f'{type(failure).__name__}: {failure}']
+            shutil.rmtree(folder)
+            passed, failed = passed + (not found), failed + bool(found)
+            for difference in found:
+                print(f'FAILED {asked["path"]} {"" if makes else "(preview)"}: {difference}', flush=True)
+    print(f'{passed} passed, {failed} failed')
+    sys.exit(bool(failed))
+
+
+main()
