@@ -357,27 +357,3 @@ fn fits(wanted: kiln_template::constraint::DataType, given: kiln_template::const
     use kiln_template::constraint::DataType;
     wanted == given || (wanted == DataType::Integer && given == DataType::Number) || wanted == DataType::Any
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn rule(path: &[&str], from: &str) -> Translation {
-        Translation {
-            path: path.iter().map(|name| (*name).to_owned()).collect(),
-            rule: Rule::Replace(Source::Sibling(vec![from.to_owned()])),
-            when: None,
-        }
-    }
-
-    #[test]
-    fn what_is_not_known_moves_with_its_property() {
-        let hole = Path::root().key("network_id");
-        assert_eq!(moved(&hole, &rule(&["network"], "network_id")), Some(Path::root().key("network")));
-        assert_eq!(moved(&hole, &rule(&["subnet"], "subnet_id")), None);
-        let hole = Path::root().key("networks").index(1).key("uuid");
-        let wanted = Path::root().key("networks").index(1).key("network");
-        assert_eq!(moved(&hole, &rule(&["networks", "network"], "uuid")), Some(wanted));
-        assert_eq!(moved(&hole, &rule(&["network"], "uuid")), None);
-    }
-}
