@@ -62,7 +62,7 @@ pub struct Parameters {
     dialect: Dialect,
     schemata: IndexMap<String, ParameterSchema>,
     user: Map,
-    all: IndexMap<String, Parameter>,
+    all: Map<Parameter>,
 }
 
 impl Parameters {
