@@ -6,7 +6,8 @@ use futures::future::join_all;
 use kiln_plan::{Blueprint, Draft, Kind, Rules};
 use kiln_resource::constraint::{CLOUD, Judge};
 use kiln_resource::translation::{Answers, Lookup};
-use kiln_resource::{Cloud, Context, Facts, Failure, Operation, ResourceType};
+use kiln_resource::{Cloud, Context, Entry, Facts, Failure, Operation, ResourceType};
+use kiln_template::Definition;
 use kiln_template::constraint::CustomConstraints;
 use kiln_value::{Diagnostic, Path, Value, text};
 
@@ -97,13 +98,13 @@ async fn find(
 
 /// The existing objects that the template names (`external_id`) and the cloud does not have.
 async fn absent(call: &Call, blueprint: &Blueprint) -> Vec<Diagnostic> {
+    let named = external(blueprint);
+    if named.is_empty() {
+        return Vec::new();
+    }
+    let Some(cloud) = call.api.identity.cloud(&call.caller).await else { return Vec::new() };
     let mut found = Vec::new();
-    for definition in blueprint.definitions().values() {
-        let id = definition.external_id.as_ref().and_then(|id| id.value(&Draft::of(blueprint)).ok());
-        let entry = blueprint.kind(&definition.name).and_then(Kind::entry).filter(|entry| !entry.driver.is_pure());
-        let (Some(id), Some(entry)) = (id.filter(Value::is_truthy), entry) else { continue };
-        let Some(cloud) = call.api.identity.cloud(&call.caller).await else { break };
-        let id = text::str(&id);
+    for (definition, entry, id) in named {
         let facts = Facts { name: definition.name.clone(), physical_id: Some(id.clone()), ..Facts::default() };
         let cx = Context { cloud: &*cloud, facts: &facts, now: 0.0, seed: 0 };
         if entry.driver.start(&cx, &Operation::Check).await.is_err_and(|failure| failure.is_not_found()) {
@@ -114,6 +115,17 @@ async fn absent(call: &Call, blueprint: &Blueprint) -> Vec<Diagnostic> {
         }
     }
     found
+}
+
+/// The resources that stand for existing objects of the cloud, with those objects' ids.
+fn external(blueprint: &Blueprint) -> Vec<(&Definition, &Entry, String)> {
+    let draft = Draft::of(blueprint);
+    let external = blueprint.definitions().values().filter_map(|definition| {
+        let id = definition.external_id.as_ref()?.value(&draft).ok().filter(Value::is_truthy)?;
+        let entry = blueprint.kind(&definition.name)?.entry().filter(|entry| !entry.driver.is_pure())?;
+        Some((definition, &**entry, text::str(&id)))
+    });
+    external.collect()
 }
 
 /// Whether something is there. A cloud that cannot be asked refuses nothing: the engine will see.
