@@ -1,7 +1,9 @@
 //! What a driver is told of metadata: an empty map where the template gives none.
 
+mod stack;
+
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_engine::{Chance, Clock, Engine, NoCloud, Options, SystemClock, World, load};
@@ -9,7 +11,7 @@ use kiln_plan::{Catalog, Sources};
 use kiln_resource::{
     Action, Context, Driver, Failure, Operation, PropertySchema, Registry, ResourceType, StackId, Status, Step,
 };
-use kiln_store::{NewStack, Request, SqlStore, Store};
+use kiln_store::{Request, SqlStore, Store};
 use kiln_template::Files;
 use kiln_template::constraint::DataType;
 use kiln_template::environment::Environment;
@@ -57,17 +59,9 @@ fn sources(word: &str, metadata: Option<&Value>) -> Sources {
     }
 }
 
-async fn settled(store: &dyn Store, id: StackId) {
-    let start = Instant::now();
-    loop {
-        let stack = store.stack(id).await.expect("read").expect("there");
-        if !stack.is_pending() {
-            assert_eq!(stack.state.status, Status::Complete, "{}", stack.reason);
-            return;
-        }
-        assert!(start.elapsed() < Duration::from_secs(30), "stuck: {stack:?}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+async fn completed(store: &dyn Store, id: StackId) {
+    let stack = stack::settled(store, id, Duration::from_secs(30)).await;
+    assert_eq!(stack.state.status, Status::Complete, "{}", stack.reason);
 }
 
 #[tokio::test]
@@ -82,33 +76,14 @@ async fn a_driver_is_told_an_empty_map_of_no_metadata() {
     let (end, stop) = tokio::sync::watch::channel(false);
     let running = tokio::spawn(async move { engine.run(stop).await });
 
-    let id = StackId(world.chance.uuid());
-    let stack = NewStack {
-        id,
-        name: "one".to_owned(),
-        project: "demo".to_owned(),
-        parent: None,
-        root: id,
-        depth: 0,
-        action: Action::Create,
-        desired: load::texts(&sources("first", None)),
-        disable_rollback: true,
-        timeout_mins: None,
-        tags: Vec::new(),
-        username: "demo".to_owned(),
-        user_id: "demo".to_owned(),
-        credentials: None,
-        user_project: None,
-        now: SystemClock.now(),
-    };
-    world.store.create_stack(stack).await.expect("stored");
-    settled(&*world.store, id).await;
+    let id = stack::create(&world, "one", &sources("first", None)).await;
+    completed(&*world.store, id).await;
     let given = value!({"a": 1});
     for (word, metadata) in [("second", None), ("third", Some(&given)), ("fourth", None)] {
         let desired = Some(load::texts(&sources(word, metadata)));
         let request = Request { desired, ..Request::new(Action::Update, SystemClock.now()) };
         world.store.request(id, request).await.expect("asked");
-        settled(&*world.store, id).await;
+        completed(&*world.store, id).await;
     }
     end.send_replace(true);
     running.await.expect("no panic").expect("stopped");

@@ -2,16 +2,18 @@
 //!
 //! A seed chooses when the engine dies and which replies are lost. `KILN_SEEDS=from..to` runs others.
 
+mod stack;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use kiln_cloud::{Connector, Credentials};
-use kiln_engine::{Chance, Clock, Clouds, Engine, Options, SystemClock, World, load};
+use kiln_engine::{Chance, Clock, Clouds, Engine, Options, SystemClock, World};
 use kiln_plan::{Catalog, Sources};
 use kiln_resource::{Action, Cloud, Failure, Registry, StackId, Status};
-use kiln_store::{NewStack, Options as StoreOptions, Request, SqlStore, Stack, Store};
+use kiln_store::{Options as StoreOptions, Request, SqlStore, Stack, Store};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
 use kiln_testcloud::{Action as FaultAction, Fault, THREE_TIER, Testcloud, When};
@@ -86,39 +88,11 @@ impl Bench {
             environment: Arc::new(environment),
             files: Arc::new(Files(BTreeMap::new())),
         };
-        let id = StackId(self.world.chance.uuid());
-        let stack = NewStack {
-            id,
-            name: "three-tier".to_owned(),
-            project: "demo".to_owned(),
-            parent: None,
-            root: id,
-            depth: 0,
-            action: Action::Create,
-            desired: load::texts(&sources),
-            disable_rollback: true,
-            timeout_mins: None,
-            tags: Vec::new(),
-            username: "demo".to_owned(),
-            user_id: "demo".to_owned(),
-            credentials: None,
-            user_project: None,
-            now: SystemClock.now(),
-        };
-        self.world.store.create_stack(stack).await.expect("stored");
-        id
+        stack::create(&self.world, "three-tier", &sources).await
     }
 
     async fn settled(&self, id: StackId) -> Stack {
-        let start = Instant::now();
-        loop {
-            let stack = self.world.store.stack(id).await.expect("read").expect("there");
-            if !stack.is_pending() {
-                return stack;
-            }
-            assert!(start.elapsed() < Duration::from_mins(1), "stuck: {stack:?}");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        stack::settled(&*self.world.store, id, Duration::from_mins(1)).await
     }
 }
 

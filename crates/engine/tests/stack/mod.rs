@@ -1,0 +1,46 @@
+//! A stack asked of a world, and awaited.
+
+use std::time::{Duration, Instant};
+
+use kiln_engine::{Clock as _, SystemClock, World, load};
+use kiln_plan::Sources;
+use kiln_resource::{Action, StackId};
+use kiln_store::{NewStack, Stack, Store};
+
+/// Asks for a new stack, as the API does.
+pub(crate) async fn create(world: &World, name: &str, sources: &Sources) -> StackId {
+    let id = StackId(world.chance.uuid());
+    let stack = NewStack {
+        id,
+        name: name.to_owned(),
+        project: "demo".to_owned(),
+        parent: None,
+        root: id,
+        depth: 0,
+        action: Action::Create,
+        desired: load::texts(sources),
+        disable_rollback: true,
+        timeout_mins: None,
+        tags: Vec::new(),
+        username: "demo".to_owned(),
+        user_id: "demo".to_owned(),
+        credentials: None,
+        user_project: None,
+        now: SystemClock.now(),
+    };
+    world.store.create_stack(stack).await.expect("stored");
+    id
+}
+
+/// The stack when nothing is asked of it any more, which must be so within a time.
+pub(crate) async fn settled(store: &dyn Store, id: StackId, within: Duration) -> Stack {
+    let start = Instant::now();
+    loop {
+        let stack = store.stack(id).await.expect("read").expect("there");
+        if !stack.is_pending() {
+            return stack;
+        }
+        assert!(start.elapsed() < within, "stuck: {stack:?}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
