@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use record::Record;
-use request::{Corpus, Request};
+use request::{Corpus, GatheredRequest};
 use service::Service;
 
 const EXCEPTIONS: &str = include_str!("exceptions.txt");
@@ -106,7 +106,7 @@ async fn judge(corpus: &Corpus, service: &Service, record: &Record) -> Vec<(&'st
     if !record.is_template() {
         return verdicts;
     }
-    let request = Request::gather(corpus, record).await;
+    let request = GatheredRequest::gather(corpus, record).await;
     verdicts.extend(request::judge(record, &request));
     let Ok(request) = request else { return verdicts };
     verdicts.extend(service::judge(service, record, &request).await);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kiln_client::{Bundle, Source, address};
-use kiln_plan::{Blueprint, Catalog, Place, Sources};
+use kiln_plan::{Blueprint, Nesting, ResourceTypes, Sources};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
 use kiln_value::{Diagnostic, Map, StackIdentity, Value, text, value};
@@ -46,13 +46,13 @@ impl Corpus {
 }
 
 /// The body of a request.
-pub(crate) struct Request {
+pub(crate) struct GatheredRequest {
     /// As JSON.
     pub(crate) body: String,
     value: Value,
 }
 
-impl Request {
+impl GatheredRequest {
     /// Gathers the template with its environments and all that they name; else what the client says.
     pub(crate) async fn gather(corpus: &Corpus, record: &Record) -> Result<Self, String> {
         let environments: Vec<String> = record.environments.iter().map(|path| corpus.file(path)).collect();
@@ -71,7 +71,7 @@ impl Request {
     }
 
     /// The stack that it asks for, with the record's values of its parameters.
-    pub(crate) fn blueprint(&self, record: &Record, catalog: &Catalog) -> Result<Blueprint, Diagnostic> {
+    pub(crate) fn blueprint(&self, record: &Record, catalog: &ResourceTypes) -> Result<Blueprint, Diagnostic> {
         let map = |value: Option<&Value>| value.and_then(Value::as_map).cloned().unwrap_or_default();
         let mut sections = map(self.value.get("environment"));
         let mut parameters = map(sections.get("parameters"));
@@ -85,7 +85,7 @@ impl Request {
             files: Arc::new(Files(files)),
         };
         let identity = StackIdentity::new("tenant-1", "teststack", "11111111-2222-4333-8444-555555555555")?;
-        Blueprint::build(sources, catalog, Some(identity), Place::default())
+        Blueprint::build(sources, catalog, Some(identity), Nesting::default())
     }
 
     fn files(&self) -> Value {
@@ -96,7 +96,7 @@ impl Request {
 }
 
 /// Judges `files` or `client_error`.
-pub(crate) fn judge(record: &Record, request: &Result<Request, String>) -> Vec<(&'static str, Verdict)> {
+pub(crate) fn judge(record: &Record, request: &Result<GatheredRequest, String>) -> Vec<(&'static str, Verdict)> {
     match request {
         Ok(_) if record.has("client_error") => vec![("client_error", Some("it could be read".to_owned()))],
         Ok(request) => vec![("files", difference(record.field("files"), &request.files()))],

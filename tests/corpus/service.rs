@@ -6,9 +6,9 @@ use axum::Router;
 use axum::body::Body;
 use http::{Method, Request as HttpRequest};
 use kiln_api::{Api, Options, Parts};
-use kiln_engine::{Chance, NoCloud, SystemClock, World};
+use kiln_engine::{Backends, Chance, NoCloud, SystemClock};
 use kiln_identity::{Caller, Local, Policy};
-use kiln_plan::Catalog;
+use kiln_plan::ResourceTypes;
 use kiln_resource::Registry;
 use kiln_store::{SqlStore, Store};
 use kiln_value::{Map, Secret, Value, value};
@@ -17,7 +17,7 @@ use tower::ServiceExt as _;
 use crate::Verdict;
 use crate::difference::difference;
 use crate::record::Record;
-use crate::request::Request;
+use crate::request::GatheredRequest;
 
 const PROJECT: &str = "corpus";
 
@@ -39,7 +39,7 @@ const OPERATOR: [(&str, &str, &str); 2] = [
 /// The API, with every service counted as there.
 pub(crate) struct Service {
     router: Router,
-    catalog: Arc<Catalog>,
+    resource_types: Arc<ResourceTypes>,
 }
 
 impl Service {
@@ -49,7 +49,7 @@ impl Service {
         let store = SqlStore::open(kiln_store::Options::new("sqlite::memory:", key)).await.expect("a store");
         store.migrate().await.expect("a schema");
         let types = kiln_resource::shipped::types().expect("definitions");
-        let mut catalog = Catalog::new(Registry::build(types, kiln_drivers::driver_for));
+        let mut catalog = ResourceTypes::new(Registry::build(types, kiln_drivers::driver_for));
         let mut mapped = Map::new();
         for (name, url, _) in OPERATOR {
             mapped.insert(name.to_owned(), url.into());
@@ -75,9 +75,9 @@ impl Service {
         };
         let parts = Parts {
             options: Options::default(),
-            world: World {
+            backends: Backends {
                 store: Arc::new(store),
-                catalog: Arc::clone(&catalog),
+                resource_types: Arc::clone(&catalog),
                 clouds: Arc::new(NoCloud),
                 clock: Arc::new(SystemClock),
                 chance: Arc::new(Chance::seeded(1)),
@@ -85,12 +85,12 @@ impl Service {
             identity: Arc::new(Local::of(caller, Secret::new("{}".to_owned()))),
             policy: Arc::new(Policy::default()),
         };
-        Self { router: Api::new(parts).router(), catalog }
+        Self { router: Api::new(parts).router(), resource_types: catalog }
     }
 
     /// The resource types.
-    pub(crate) fn catalog(&self) -> &Catalog {
-        &self.catalog
+    pub(crate) fn catalog(&self) -> &ResourceTypes {
+        &self.resource_types
     }
 
     /// `POST /validate`: the status and the body.
@@ -111,7 +111,11 @@ impl Service {
 }
 
 /// Judges `validate` and `nested_parameters`.
-pub(crate) async fn judge(service: &Service, record: &Record, request: &Request) -> Vec<(&'static str, Verdict)> {
+pub(crate) async fn judge(
+    service: &Service,
+    record: &Record,
+    request: &GatheredRequest,
+) -> Vec<(&'static str, Verdict)> {
     let (status, answer) = service.validate("", &request.body).await;
     let mut verdicts = vec![("validate", validated(record.field("validate"), status, &answer))];
     if record.has("nested_parameters") || record.has("nested_parameters_error") {

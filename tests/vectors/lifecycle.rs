@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use kiln_engine::{Chance, Change, Engine, NoCloud, Options, SystemClock, View, World, load};
-use kiln_plan::{Blueprint, Catalog, Place, Rules, Sources};
+use kiln_engine::{Backends, Chance, Engine, NoCloud, Options, PlannedChange, SystemClock, View, load};
+use kiln_plan::{Blueprint, Nesting, ResourceTypes, Rules, Sources};
 use kiln_resource::{Action, Registry, StackId};
-use kiln_store::{EventQuery, NewStack, Request, Stack, Store};
+use kiln_store::{EventQuery, NewStack, Stack, StackRequest, Store};
 use kiln_store::{Options as StoreOptions, SqlStore};
 use kiln_template::Files;
 use kiln_template::constraint::AcceptAll;
@@ -19,9 +19,9 @@ use crate::case::{Case, Outcome};
 const TENANT: &str = "test_tenant_id";
 const NAME: &str = "teststack";
 
-static CATALOG: LazyLock<Arc<Catalog>> = LazyLock::new(|| {
+static CATALOG: LazyLock<Arc<ResourceTypes>> = LazyLock::new(|| {
     let types = kiln_resource::shipped::types().expect("the definition files are sound");
-    Arc::new(Catalog::new(Registry::build(types, kiln_drivers::driver_for)))
+    Arc::new(ResourceTypes::new(Registry::build(types, kiln_drivers::driver_for)))
 });
 
 /// Runs one.
@@ -55,7 +55,7 @@ pub(crate) fn run(case: &Case) -> Outcome {
 }
 
 struct Bench {
-    world: World,
+    backends: Backends,
     stack: Option<StackId>,
     /// Events seen before this step.
     seen: usize,
@@ -69,20 +69,20 @@ impl Bench {
         let key = Secret::new("0123456789abcdef0123456789abcdef".to_owned());
         let store = SqlStore::open(StoreOptions::new("sqlite::memory:", key)).await.expect("a database");
         store.migrate().await.expect("a schema");
-        let world = World {
+        let backends = Backends {
             store: Arc::new(store),
-            catalog: Arc::clone(&CATALOG),
+            resource_types: Arc::clone(&CATALOG),
             clouds: Arc::new(NoCloud),
             clock: Arc::new(SystemClock),
             chance: Arc::new(Chance::from_os()),
         };
-        let engine = Engine::new(Options { poll: Duration::from_millis(100), ..Options::default() }, world.clone());
+        let engine = Engine::new(Options { poll: Duration::from_millis(100), ..Options::default() }, backends.clone());
         let (keep, stop) = tokio::sync::watch::channel(false);
         tokio::spawn(async move {
             let _keep = keep;
             engine.run(stop).await
         });
-        Self { world, stack: None, seen: 0, ids: HashMap::new(), counts: HashMap::new() }
+        Self { backends, stack: None, seen: 0, ids: HashMap::new(), counts: HashMap::new() }
     }
 
     fn now() -> jiff::Timestamp {
@@ -103,11 +103,11 @@ impl Bench {
             },
             "create" => self.create(step).await,
             "update" => self.update(step).await,
-            "delete" => self.request(Request::new(Action::Delete, Self::now())).await,
-            "rollback" => self.request(Request::new(Action::Rollback, Self::now())).await,
-            "check" => self.request(Request::new(Action::Check, Self::now())).await,
-            "suspend" => self.request(Request::new(Action::Suspend, Self::now())).await,
-            _ => self.request(Request::new(Action::Resume, Self::now())).await,
+            "delete" => self.request(StackRequest::new(Action::Delete, Self::now())).await,
+            "rollback" => self.request(StackRequest::new(Action::Rollback, Self::now())).await,
+            "check" => self.request(StackRequest::new(Action::Check, Self::now())).await,
+            "suspend" => self.request(StackRequest::new(Action::Suspend, Self::now())).await,
+            _ => self.request(StackRequest::new(Action::Resume, Self::now())).await,
         };
         let mut got = value!({"op": op});
         let report = got.as_map_mut().expect("a map");
@@ -144,7 +144,7 @@ impl Bench {
             files: Arc::new(Files(files)),
         };
         let identity = StackIdentity::new(TENANT, NAME, "11111111-2222-4333-8444-555555555555")?;
-        let blueprint = Blueprint::build(sources.clone(), &CATALOG, Some(identity), Place::default())?;
+        let blueprint = Blueprint::build(sources.clone(), &CATALOG, Some(identity), Nesting::default())?;
         let rules = Rules {
             catalog: &CATALOG,
             custom: &AcceptAll,
@@ -162,7 +162,7 @@ impl Bench {
 
     async fn create(&mut self, step: &Value) -> Result<(), Diagnostic> {
         let sources = Self::blueprint(step)?;
-        let id = StackId(self.world.chance.uuid());
+        let id = StackId(self.backends.chance.uuid());
         let disable_rollback =
             step.get("args").and_then(|args| args.get("disable_rollback")).is_none_or(Value::is_truthy);
         let new = NewStack {
@@ -183,14 +183,14 @@ impl Bench {
             user_project: None,
             now: Self::now(),
         };
-        self.world.store.create_stack(new).await.expect("stored");
+        self.backends.store.create_stack(new).await.expect("stored");
         self.stack = Some(id);
         Ok(())
     }
 
     async fn update(&mut self, step: &Value) -> Result<(), Diagnostic> {
         let sources = Self::blueprint(step)?;
-        let mut request = Request::new(Action::Update, Self::now());
+        let mut request = StackRequest::new(Action::Update, Self::now());
         request.desired = Some(load::texts(&sources));
         request.disable_rollback = step.get("args").and_then(|args| args.get("disable_rollback")).map(Value::is_truthy);
         self.request(request).await
@@ -199,19 +199,19 @@ impl Bench {
     async fn preview(&mut self, step: &Value) -> Result<Value, Diagnostic> {
         let sources = Self::blueprint(step)?;
         let id = self.stack.expect("a stack");
-        let view = View::load(&self.world, id).await.expect("read").expect("there");
+        let view = View::load(&self.backends, id).await.expect("read").expect("there");
         let identity = load::identity(&view.stack);
-        let new = Blueprint::build(sources, &CATALOG, identity, Place::default())?;
-        let preview = kiln_engine::preview(&self.world, &view, Arc::new(new), false).await.expect("a preview");
+        let new = Blueprint::build(sources, &CATALOG, identity, Nesting::default())?;
+        let preview = kiln_engine::preview(&self.backends, &view, Arc::new(new), false).await.expect("a preview");
         let mut lists: BTreeMap<&str, Vec<String>> =
             ["unchanged", "updated", "replaced", "added", "deleted"].map(|list| (list, Vec::new())).into();
         for entry in preview.entries {
             let list = match entry.change {
-                Change::Unchanged => "unchanged",
-                Change::Updated(_) | Change::Refused(_) => "updated",
-                Change::Replaced(_) => "replaced",
-                Change::Added => "added",
-                Change::Deleted => "deleted",
+                PlannedChange::Unchanged => "unchanged",
+                PlannedChange::Updated(_) | PlannedChange::Refused(_) => "updated",
+                PlannedChange::Replaced(_) => "replaced",
+                PlannedChange::Added => "added",
+                PlannedChange::Deleted => "deleted",
             };
             lists.entry(list).or_default().push(entry.name);
         }
@@ -224,9 +224,9 @@ impl Bench {
             .collect())
     }
 
-    async fn request(&mut self, request: Request) -> Result<(), Diagnostic> {
+    async fn request(&mut self, request: StackRequest) -> Result<(), Diagnostic> {
         if let Some(id) = self.stack {
-            self.world.store.request(id, request).await.expect("stored");
+            self.backends.store.request(id, request).await.expect("stored");
         }
         Ok(())
     }
@@ -234,7 +234,7 @@ impl Bench {
     async fn settled(&self, id: StackId) -> Stack {
         let start = Instant::now();
         loop {
-            let stack = self.world.store.stack(id).await.expect("read").expect("there");
+            let stack = self.backends.store.stack(id).await.expect("read").expect("there");
             if !stack.is_pending() || start.elapsed() > Duration::from_secs(10) {
                 return stack;
             }
@@ -253,7 +253,7 @@ impl Bench {
             }),
         );
         let query = EventQuery { stacks: vec![stack.id], ..EventQuery::default() };
-        let events = self.world.store.events(&query).await.expect("read");
+        let events = self.backends.store.events(&query).await.expect("read");
         let new: Vec<Value> = events
             .iter()
             .skip(self.seen)
@@ -275,7 +275,7 @@ impl Bench {
             .collect();
         self.seen = events.len();
         report.insert("events".to_owned(), Value::List(new));
-        let Ok(view) = View::of(&self.world, stack.clone()).await else { return };
+        let Ok(view) = View::of(&self.backends, stack.clone()).await else { return };
         let mut rows: Vec<_> = view.resources().cloned().collect();
         rows.sort_by(|a, b| a.name.cmp(&b.name));
         let rows: Vec<Value> = if stack.deleted.is_some() {
@@ -328,7 +328,7 @@ impl Bench {
         all: &'a mut Vec<Value>,
     ) -> std::pin::Pin<Box<dyn Future<Output = ()> + 'a>> {
         Box::pin(async move {
-            let mut rows = self.world.store.resources(id).await.expect("read");
+            let mut rows = self.backends.store.resources(id).await.expect("read");
             rows.sort_by(|a, b| a.name.cmp(&b.name));
             for row in &rows {
                 all.push(value!([
@@ -357,7 +357,7 @@ impl Bench {
     async fn number_all(&mut self, id: StackId) {
         let mut stacks = vec![id];
         while let Some(id) = stacks.pop() {
-            let rows = self.world.store.resources(id).await.expect("read");
+            let rows = self.backends.store.resources(id).await.expect("read");
             for row in &rows {
                 self.number(&row.name, row.physical_id.as_deref());
             }

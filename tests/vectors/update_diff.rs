@@ -1,7 +1,7 @@
 //! Vectors of the kind `update_diff`: what a change of properties means.
 
 use kiln_resource::ResourceType;
-use kiln_resource::change::{Decision, compare};
+use kiln_resource::change::{Comparison, compare};
 use kiln_value::{Map, value};
 
 use crate::case::{Case, Outcome};
@@ -14,10 +14,10 @@ pub(crate) fn run(case: &Case) -> Outcome {
     resource_type.properties = schema::schema(case.input("schema"));
     let data = |key: &str| case.input(key).as_map().cloned().unwrap_or_default();
     let actual = match compare(&resource_type, "res", &data("before"), &data("after")) {
-        Decision::Unchanged => value!({"decision": "nothing", "changed": (Map::new())}),
-        Decision::Update { changed } => value!({"decision": "update", "changed": changed}),
-        Decision::Replace { .. } => value!({"decision": "replace"}),
-        Decision::Error(problem) => value!({"decision": "error", "error": (error(&problem))}),
+        Comparison::Unchanged => value!({"decision": "nothing", "changed": (Map::new())}),
+        Comparison::Update { changed } => value!({"decision": "update", "changed": changed}),
+        Comparison::Replace { .. } => value!({"decision": "replace"}),
+        Comparison::Error(problem) => value!({"decision": "error", "error": (error(&problem))}),
     };
     case.judge(&actual)
 }

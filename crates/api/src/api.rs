@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use http::header::{ALLOW, HeaderValue, WWW_AUTHENTICATE};
 use http::request::Parts as Head;
 use http::{HeaderMap, Method, Request, StatusCode};
-use kiln_engine::World;
+use kiln_engine::Backends;
 use kiln_identity::{Denied, Identity, Policy};
 use kiln_value::value;
 use percent_encoding::percent_decode_str;
@@ -28,7 +28,7 @@ pub struct Parts {
     /// Behaviour.
     pub options: Options,
     /// Stacks, types, clouds, time and chance.
-    pub world: World,
+    pub backends: Backends,
     /// Who calls.
     pub identity: Arc<dyn Identity>,
     /// What they may.
@@ -60,7 +60,7 @@ impl Api {
         if request.uri().path() == "/healthcheck" {
             return healthy();
         }
-        let id = format!("req-{}", self.parts.world.chance.uuid());
+        let id = format!("req-{}", self.parts.backends.chance.uuid());
         let (head, body) = request.into_parts();
         tracing::debug!(id, method = %head.method, path = head.uri.path(), "request");
         let mut response = self.negotiate(&head, body).await;

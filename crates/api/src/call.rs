@@ -66,7 +66,7 @@ impl Call {
         let Ok(id) = self.params.get("stack_id").parse::<StackId>() else {
             return Err(ApiError::no_stack(name));
         };
-        let stack = self.api.world.store.stack(id).await?;
+        let stack = self.api.backends.store.stack(id).await?;
         let stack = stack.filter(|stack| self.sees(stack) && stack.name == name);
         stack.filter(|stack| deleted || stack.deleted.is_none()).ok_or_else(|| ApiError::no_stack(name))
     }

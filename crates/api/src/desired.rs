@@ -1,7 +1,7 @@
 //! What a stack should be from now on: from a request's body to a checked blueprint.
 
 use kiln_engine::load;
-use kiln_plan::{Blueprint, Place, Sources};
+use kiln_plan::{Blueprint, Nesting, Sources};
 use kiln_store::{DesiredText, Stack};
 use kiln_value::{StackIdentity, Value};
 
@@ -44,7 +44,7 @@ pub(crate) async fn of_update(call: &Call, stack: &Stack, patch: bool) -> Result
     let given = if patch { body.template()? } else { Some(body.required_template()?) };
     let extras = body.extras()?;
     let parameters = extras.parameters();
-    let current = load::blueprint(&call.api.world, stack, &stack.desired).await?.map_err(ApiError::internal)?;
+    let current = load::blueprint(&call.api.backends, stack, &stack.desired).await?.map_err(ApiError::internal)?;
     let sources = if arguments.existing {
         let template = given.as_ref().map(|template| template.value.clone());
         extras.sources_over(current.sources().clone(), template, &arguments.clear_parameters)?
@@ -74,7 +74,7 @@ pub(crate) fn build(
     identity: StackIdentity,
     template: &TemplateText,
 ) -> Result<Blueprint, ApiError> {
-    let blueprint = Blueprint::build(sources, &call.api.world.catalog, Some(identity), Place::default());
+    let blueprint = Blueprint::build(sources, &call.api.backends.resource_types, Some(identity), Nesting::default());
     let blueprint = blueprint.map_err(|error| judge::place(error, template))?;
     let count = blueprint.bound().template().resource_names().count();
     if call.api.options.limits.resources_per_stack.is_some_and(|limit| count > limit) {
@@ -101,7 +101,7 @@ pub(crate) fn checked_name(name: &Value) -> Result<String, ApiError> {
 
 /// Refuses a caller who may not use a type of the stack's resources.
 pub(crate) async fn allow_types_of(call: &Call, stack: &Stack) -> Result<(), ApiError> {
-    for resource in call.api.world.store.resources(stack.id).await? {
+    for resource in call.api.backends.store.resources(stack.id).await? {
         judge::allow_type(call, &resource.resource_type)?;
     }
     Ok(())

@@ -6,7 +6,7 @@ use futures::future::join_all;
 use kiln_plan::{Blueprint, Draft, Kind, Rules};
 use kiln_resource::constraint::{CLOUD, Judge};
 use kiln_resource::translation::{Answers, Lookup};
-use kiln_resource::{Cloud, Context, Entry, Facts, Failure, Operation, ResourceType};
+use kiln_resource::{Cloud, Context, Facts, Failure, Operation, RegisteredType, ResourceType};
 use kiln_template::Definition;
 use kiln_template::constraint::CustomConstraints;
 use kiln_value::{Diagnostic, Path, Value, text};
@@ -70,14 +70,14 @@ async fn find(
     strict: bool,
     unavailable: &(dyn Fn(&ResourceType, &str) -> Option<Diagnostic> + Sync),
 ) -> Vec<Diagnostic> {
-    let world = &call.api.world;
+    let backends = &call.api.backends;
     let answers = Answers::new();
     let check = |custom: &dyn CustomConstraints| {
         let max_depth = call.api.options.limits.nested_depth;
-        let (catalog, answers) = (&*world.catalog, &answers);
+        let (catalog, answers) = (&*backends.resource_types, &answers);
         blueprint.validate(&Rules { catalog, custom, answers, unavailable, strict, values: strict, max_depth })
     };
-    let judge = Judge { now: world.clock.now().as_duration().as_secs_f64(), ..Judge::default() };
+    let judge = Judge { now: backends.clock.now().as_duration().as_secs_f64(), ..Judge::default() };
     let (found, asked) = {
         let curious = Curious { judge, asked: RefCell::default() };
         (check(&curious), curious)
@@ -106,7 +106,7 @@ async fn absent(call: &Call, blueprint: &Blueprint) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for (definition, entry, id) in named {
         let facts = Facts { name: definition.name.clone(), physical_id: Some(id.clone()), ..Facts::default() };
-        let cx = Context { cloud: &*cloud, facts: &facts, now: 0.0, seed: 0 };
+        let cx = Context { cloud: &*cloud, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
         if entry.driver.start(&cx, &Operation::Check).await.is_err_and(|failure| failure.is_not_found()) {
             let kind = &definition.resource_type;
             let text = format!("Invalid external resource: Resource {id} ({kind}) can not be found.");
@@ -118,7 +118,7 @@ async fn absent(call: &Call, blueprint: &Blueprint) -> Vec<Diagnostic> {
 }
 
 /// The resources that stand for existing objects of the cloud, with those objects' ids.
-fn external(blueprint: &Blueprint) -> Vec<(&Definition, &Entry, String)> {
+fn external(blueprint: &Blueprint) -> Vec<(&Definition, &RegisteredType, String)> {
     let draft = Draft::of(blueprint);
     let external = blueprint.definitions().values().filter_map(|definition| {
         let id = definition.external_id.as_ref()?.value(&draft).ok().filter(Value::is_truthy)?;

@@ -10,7 +10,7 @@ mod unused;
 
 use std::fmt;
 
-use kiln_plan::Catalog;
+use kiln_plan::ResourceTypes;
 use kiln_value::{Path, Span};
 
 use crate::Page;
@@ -117,7 +117,7 @@ pub struct Finding {
 struct Subject<'a> {
     page: &'a Page,
     mentions: Vec<Mention>,
-    catalog: &'a Catalog,
+    catalog: &'a ResourceTypes,
 }
 
 /// Where rules put what they find.
@@ -136,7 +136,7 @@ impl Findings {
 /// Asks rules of a template; the findings are in the order of the text.
 ///
 /// `wanted` says which rules to ask; `|rule| rule.default` for the usual ones.
-pub fn lint(page: &Page, catalog: &Catalog, wanted: impl Fn(&Rule) -> bool) -> Vec<Finding> {
+pub fn lint(page: &Page, catalog: &ResourceTypes, wanted: impl Fn(&Rule) -> bool) -> Vec<Finding> {
     let subject = Subject { page, mentions: mentions(page), catalog };
     let mut found = Vec::new();
     for rule in RULES.iter().filter(|rule| wanted(rule)) {

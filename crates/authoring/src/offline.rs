@@ -1,12 +1,12 @@
 //! What can be told of a stack without a cloud.
 
-use kiln_plan::{Blueprint, Catalog, Rules};
+use kiln_plan::{Blueprint, ResourceTypes, Rules};
 use kiln_resource::translation::Answers;
 use kiln_template::constraint::AcceptAll;
 use kiln_value::Diagnostic;
 
 /// Everything that is wrong, in Heat's order. What only the cloud knows counts as right.
-pub fn mistakes(blueprint: &Blueprint, catalog: &Catalog) -> Vec<Diagnostic> {
+pub fn mistakes(blueprint: &Blueprint, catalog: &ResourceTypes) -> Vec<Diagnostic> {
     let rules = Rules {
         catalog,
         custom: &AcceptAll,

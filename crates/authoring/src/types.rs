@@ -1,6 +1,6 @@
 //! The resource types behind the names in a template.
 
-use kiln_plan::Catalog;
+use kiln_plan::ResourceTypes;
 use kiln_resource::{PropertySchema, ResourceType};
 use kiln_template::environment::{Environment, Resolved};
 use kiln_value::{Path, Segment, Value};
@@ -8,7 +8,7 @@ use kiln_value::{Path, Segment, Value};
 use crate::Page;
 
 /// The type that a name stands for, Heat's aliases included; `None` for templates and for names that nobody knows.
-pub fn type_named<'c>(catalog: &'c Catalog, name: &str) -> Option<&'c ResourceType> {
+pub fn type_named<'c>(catalog: &'c ResourceTypes, name: &str) -> Option<&'c ResourceType> {
     let found = Environment::default().implementation(&catalog.globals, &Value::from(name), "").ok()?;
     match found.resolved {
         Resolved::Type(name) => catalog.types.get(&name).map(|entry| &entry.resource_type),
@@ -18,7 +18,7 @@ pub fn type_named<'c>(catalog: &'c Catalog, name: &str) -> Option<&'c ResourceTy
 
 impl Page {
     /// The type of a resource; `None` as for [`type_named`].
-    pub(crate) fn resource_type<'c>(&self, catalog: &'c Catalog, resource: &str) -> Option<&'c ResourceType> {
+    pub(crate) fn resource_type<'c>(&self, catalog: &'c ResourceTypes, resource: &str) -> Option<&'c ResourceType> {
         type_named(catalog, self.type_of(resource)?)
     }
 }

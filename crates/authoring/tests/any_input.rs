@@ -113,4 +113,4 @@ proptest! {
     }
 }
 
-static CATALOG: std::sync::OnceLock<kiln_plan::Catalog> = std::sync::OnceLock::new();
+static CATALOG: std::sync::OnceLock<kiln_plan::ResourceTypes> = std::sync::OnceLock::new();

@@ -53,12 +53,12 @@ pub struct Refusal {
     /// The text for the user.
     pub message: String,
     /// Places in the template, where the service is Kiln and knows them.
-    pub places: Vec<Place>,
+    pub places: Vec<ErrorLocation>,
 }
 
 /// A place in a template that is wrong.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct ErrorLocation {
     /// What is wrong.
     pub message: String,
     /// Where in the document: `resources.server.properties.flavor`.
@@ -85,12 +85,12 @@ impl Refusal {
             status,
             class: error.and_then(|error| said(error, "type")).unwrap_or_default().to_owned(),
             message,
-            places: places.iter().map(Place::read).collect(),
+            places: places.iter().map(ErrorLocation::read).collect(),
         }
     }
 }
 
-impl Place {
+impl ErrorLocation {
     fn read(value: &Value) -> Self {
         let hints = value.get("hints").and_then(Value::as_list).unwrap_or_default();
         Self {

@@ -20,7 +20,7 @@ pub use access::{Access, Fixed};
 pub use bundle::{Bundle, file_parameters, parameters};
 pub use catalog::Dialect;
 pub use client::{Client, Query};
-pub use error::{Error, InputError, Place, Refusal};
+pub use error::{Error, ErrorLocation, InputError, Refusal};
 pub use origin::Origin;
 pub use resources::EventFilter;
 pub use source::Source;

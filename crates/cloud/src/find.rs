@@ -1,6 +1,6 @@
 //! Names to ids, with the errors that Heat's client plug-ins raise (`reference/constraints.json`, `errors.json`).
 
-use kiln_resource::{Cloud, Failure, FailureKind, Method, Request};
+use kiln_resource::{Cloud, CloudRequest, Failure, FailureKind, Method};
 use kiln_value::Value;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -81,7 +81,7 @@ async fn show(cloud: &dyn Cloud, service: &str, collection: &str, id: &str) -> R
     if id.is_empty() {
         return Ok(None);
     }
-    match cloud.call(Request::new(service, Method::Get, format!("{collection}/{}", segment(id)))).await {
+    match cloud.call(CloudRequest::new(service, Method::Get, format!("{collection}/{}", segment(id)))).await {
         Ok(response) => Ok(Some(response.body)),
         Err(failure) if failure.is_not_found() => Ok(None),
         Err(failure) => Err(failure),
@@ -89,7 +89,7 @@ async fn show(cloud: &dyn Cloud, service: &str, collection: &str, id: &str) -> R
 }
 
 /// The objects of a list, whatever key it stands under.
-async fn list(cloud: &dyn Cloud, request: Request) -> Result<Vec<Value>, Failure> {
+async fn list(cloud: &dyn Cloud, request: CloudRequest) -> Result<Vec<Value>, Failure> {
     let response = cloud.call(request).await?;
     let Value::Map(entries) = response.body else { return Ok(Vec::new()) };
     let mut lists = entries.into_iter().filter(|(key, _)| !key.ends_with("links"));
@@ -118,7 +118,10 @@ async fn neutron(
         return Err(entity_not_found("neutron extension", alias));
     }
     let select = |key: &str| {
-        Request::new("network", Method::Get, collection).query("fields", "id").query("fields", "name").query(key, name)
+        CloudRequest::new("network", Method::Get, collection)
+            .query("fields", "id")
+            .query("fields", "name")
+            .query(key, name)
     };
     if is_uuid_like(name)
         && let [id] = ids(&list(cloud, select("id")).await?, "id", name).as_slice()
@@ -142,7 +145,7 @@ async fn neutron(
 /// Groups are looked for in the own project only: an administrator sees a `default` of every project.
 async fn security_group(cloud: &dyn Cloud, name: &str) -> Result<String, Failure> {
     let select = |key: &str| {
-        let request = Request::new("network", Method::Get, "/v2.0/security-groups");
+        let request = CloudRequest::new("network", Method::Get, "/v2.0/security-groups");
         request.query("fields", "id").query("fields", "name").query(key, name)
     };
     if is_uuid_like(name)
@@ -167,7 +170,7 @@ async fn security_group(cloud: &dyn Cloud, name: &str) -> Result<String, Failure
 
 /// As openstacksdk finds it: Heat asks for segments through that.
 async fn segment_of_network(cloud: &dyn Cloud, name: &str) -> Result<String, Failure> {
-    let segments = list(cloud, Request::new("network", Method::Get, "/v2.0/segments")).await?;
+    let segments = list(cloud, CloudRequest::new("network", Method::Get, "/v2.0/segments")).await?;
     if let [id, ..] = ids(&segments, "id", name).as_slice() {
         return Ok(id.clone());
     }
@@ -187,7 +190,7 @@ async fn flavor(cloud: &dyn Cloud, name: &str) -> Result<String, Failure> {
     {
         return Ok(id.to_owned());
     }
-    let mut request = Request::new("compute", Method::Get, "/flavors").query("is_public", "None");
+    let mut request = CloudRequest::new("compute", Method::Get, "/flavors").query("is_public", "None");
     loop {
         let page = list(cloud, request.clone()).await?;
         if let Some(id) = ids(&page, "name", name).first() {
@@ -203,7 +206,7 @@ async fn flavor(cloud: &dyn Cloud, name: &str) -> Result<String, Failure> {
 
 async fn host(cloud: &dyn Cloud, name: &str) -> Result<String, Failure> {
     let path = format!("/os-hypervisors/{}/search", segment(name));
-    let found = list(cloud, Request::new("compute", Method::Get, path)).await?;
+    let found = list(cloud, CloudRequest::new("compute", Method::Get, path)).await?;
     let host = found.first().and_then(|h| h.str_at("hypervisor_hostname"));
     host.map(str::to_owned).ok_or_else(|| {
         let message = format!("No hypervisor matching '{name}' could be found. (HTTP 404)");
@@ -217,7 +220,7 @@ async fn image(cloud: &dyn Cloud, name: &str) -> Result<String, Failure> {
     {
         return Ok(id.to_owned());
     }
-    let found = list(cloud, Request::new("image", Method::Get, "/v2/images").query("name", name)).await?;
+    let found = list(cloud, CloudRequest::new("image", Method::Get, "/v2/images").query("name", name)).await?;
     let quoted = kiln_value::text::quote(name);
     match ids(&found, "name", name).as_slice() {
         [id] => Ok(id.clone()),
@@ -234,13 +237,14 @@ async fn image(cloud: &dyn Cloud, name: &str) -> Result<String, Failure> {
 }
 
 async fn volume_type(cloud: &dyn Cloud, name: &str) -> Result<String, Failure> {
-    let types = list(cloud, Request::new("block-storage", Method::Get, "/v3/types").query("is_public", "None")).await?;
+    let types =
+        list(cloud, CloudRequest::new("block-storage", Method::Get, "/v3/types").query("is_public", "None")).await?;
     let found = types.iter().find(|t| [t.str_at("name"), t.str_at("id")].contains(&Some(name)));
     found.and_then(|t| t.str_at("id")).map(str::to_owned).ok_or_else(|| entity_not_found("VolumeType", name))
 }
 
 async fn qos_specs(cloud: &dyn Cloud, name: &str) -> Result<String, Failure> {
-    let specs = list(cloud, Request::new("block-storage", Method::Get, "/v3/qos-specs")).await?;
+    let specs = list(cloud, CloudRequest::new("block-storage", Method::Get, "/v3/qos-specs")).await?;
     let found = specs.iter().find(|s| [s.str_at("name"), s.str_at("id")].contains(&Some(name)));
     found.and_then(|s| s.str_at("id")).map(str::to_owned).ok_or_else(|| {
         let quoted = kiln_value::text::quote(name);
@@ -276,7 +280,7 @@ async fn keystone(
     if name.is_empty() {
         return Err(entity_not_found(entity, name));
     }
-    let mut request = Request::new("identity", Method::Get, collection).query("name", name);
+    let mut request = CloudRequest::new("identity", Method::Get, collection).query("name", name);
     if let Some(domain) = domain {
         request = request.query("domain_id", domain);
     }

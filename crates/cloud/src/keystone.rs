@@ -1,6 +1,6 @@
 //! What Kiln itself asks of Keystone: the worth of a token, trusts.
 
-use kiln_resource::{Method, Request};
+use kiln_resource::{CloudRequest, Method};
 use kiln_value::{Secret, Value, value};
 
 use crate::error::CloudError;
@@ -36,7 +36,7 @@ pub async fn create_trust(session: &Session, trustee_user_id: &str, roles: &[Str
         "allow_redelegation": false,
         "roles": roles,
     }});
-    let request = Request::new("identity", Method::Post, "/v3/OS-TRUST/trusts").body(body);
+    let request = CloudRequest::new("identity", Method::Post, "/v3/OS-TRUST/trusts").body(body);
     let response = session.call(&request).await?;
     let id = response.body.get("trust").and_then(|t| t.str_at("id"));
     id.map(str::to_owned)
@@ -46,7 +46,7 @@ pub async fn create_trust(session: &Session, trustee_user_id: &str, roles: &[Str
 /// Ends a trust; done if there is none. Only the user that gave it may end it, so the session is a trust session of
 /// that user or their own.
 pub async fn delete_trust(session: &Session, trust_id: &str) -> Result<(), CloudError> {
-    let request = Request::new("identity", Method::Delete, format!("/v3/OS-TRUST/trusts/{trust_id}"));
+    let request = CloudRequest::new("identity", Method::Delete, format!("/v3/OS-TRUST/trusts/{trust_id}"));
     match session.call(&request).await {
         Ok(_) => Ok(()),
         Err(error) if error.status() == Some(404) => Ok(()),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method as HttpMethod};
-use kiln_resource::{Method, Request, Response};
+use kiln_resource::{CloudRequest, CloudResponse, Method};
 use kiln_value::{Map, Secret, Value};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -279,7 +279,7 @@ impl Session {
 
     /// Sends a request with the session's token, once more with a fresh one if the service refuses that (401).
     /// An answer of 400 or more is [`CloudError::Status`].
-    pub async fn call(&self, request: &Request) -> Result<Response, CloudError> {
+    pub async fn call(&self, request: &CloudRequest) -> Result<CloudResponse, CloudError> {
         let response = self.send(request).await?;
         let headers = response.headers.iter();
         let headers: Map = headers
@@ -287,10 +287,10 @@ impl Session {
             .collect();
         // Some services answer 202 and the like with a text: that is no value to anyone.
         let body = serde_json::from_slice(&response.body).unwrap_or_default();
-        Ok(Response { status: response.status.as_u16(), headers, body })
+        Ok(CloudResponse { status: response.status.as_u16(), headers, body })
     }
 
-    async fn send(&self, request: &Request) -> Result<HttpResponse, CloudError> {
+    async fn send(&self, request: &CloudRequest) -> Result<HttpResponse, CloudError> {
         let service = request.service.as_str();
         let without_keystone = matches!(self.inner.credentials, Credentials::None { .. });
         let mut first = true;
@@ -309,7 +309,7 @@ impl Session {
         }
     }
 
-    fn prepare(&self, request: &Request, token: Option<&Token>) -> Result<HttpRequest, CloudError> {
+    fn prepare(&self, request: &CloudRequest, token: Option<&Token>) -> Result<HttpRequest, CloudError> {
         let service = request.service.as_str();
         let mut url = self.url(service, &request.path, request.region.as_deref(), token)?;
         if !request.query.is_empty() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Cloud, Failure, FailureKind, Method, Request, Response};
+use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, FailureKind, Method};
 use moka::future::Cache;
 
 use crate::catalog::Interface;
@@ -52,7 +52,7 @@ impl StackCloud {
 
 #[async_trait]
 impl Cloud for StackCloud {
-    async fn call(&self, request: Request) -> Result<Response, Failure> {
+    async fn call(&self, request: CloudRequest) -> Result<CloudResponse, Failure> {
         Ok(self.session.call(&request).await?)
     }
 
@@ -71,7 +71,7 @@ impl Cloud for StackCloud {
 
     async fn has_extension(&self, service: &str, alias: &str) -> Result<bool, Failure> {
         let list = async {
-            let response = self.call(Request::new(service, Method::Get, "/extensions")).await?;
+            let response = self.call(CloudRequest::new(service, Method::Get, "/extensions")).await?;
             let listed = response.body.get("extensions").and_then(|e| e.as_list()).unwrap_or_default();
             Ok::<_, Failure>(Arc::new(listed.iter().filter_map(|e| e.str_at("alias").map(str::to_owned)).collect()))
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kiln_cloud::{
     Connector, Credentials, Options, SharedClient, TlsOptions, create_trust, delete_trust, validate_token,
 };
-use kiln_resource::{Cloud, FailureKind, Method, Request};
+use kiln_resource::{Cloud, CloudRequest, FailureKind, Method};
 use kiln_value::value;
 
 fn variable(name: &str) -> String {
@@ -50,11 +50,11 @@ async fn finds_and_misses_as_heat_does() {
 async fn a_network_comes_and_goes() {
     let cloud = connector().cloud(&credentials()).await;
     let body = value!({"network": {"name": "kiln-cloud-test"}});
-    let made = cloud.call(Request::new("network", Method::Post, "/v2.0/networks").body(body)).await.unwrap();
+    let made = cloud.call(CloudRequest::new("network", Method::Post, "/v2.0/networks").body(body)).await.unwrap();
     let id = made.body.get("network").and_then(|n| n.str_at("id")).unwrap().to_owned();
     let path = format!("/v2.0/networks/{id}");
-    cloud.call(Request::new("network", Method::Delete, &path)).await.unwrap();
-    let gone = cloud.call(Request::new("network", Method::Get, &path)).await.unwrap_err();
+    cloud.call(CloudRequest::new("network", Method::Delete, &path)).await.unwrap();
+    let gone = cloud.call(CloudRequest::new("network", Method::Get, &path)).await.unwrap_err();
     let text =
         format!("NetworkNotFoundClient: Network {id} could not be found.\nNeutron server returns request_ids: ['req-");
     assert!(gone.to_string().starts_with(&text), "{gone}");

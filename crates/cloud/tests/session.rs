@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use kiln_cloud::{Connector, Credentials, HttpRequest, HttpResponse, Options, Transport, TransportError};
-use kiln_resource::{Cloud, FailureKind, Method, Request};
+use kiln_resource::{Cloud, CloudRequest, FailureKind, Method};
 
 /// Answers to a request other than for a token.
 type Handler = dyn Fn(&HttpRequest, usize) -> Result<HttpResponse, TransportError> + Send + Sync;
@@ -82,8 +82,8 @@ fn credentials() -> Credentials {
     Credentials::password("demo", "secret", "demo", "Default")
 }
 
-fn get() -> Request {
-    Request::new("network", Method::Get, "/v2.0/networks").query("name", "a b&c")
+fn get() -> CloudRequest {
+    CloudRequest::new("network", Method::Get, "/v2.0/networks").query("name", "a b&c")
 }
 
 fn token_of(request: &HttpRequest) -> &str {
@@ -140,7 +140,7 @@ async fn reads_outlast_accidents_and_writes_are_sent_once() {
 
     let (wire, connector) = self::wire(|_, _| Err(TransportError::Broken("reset".into())));
     let cloud = connector.cloud(&credentials()).await;
-    let post = Request::new("network", Method::Post, "/v2.0/networks").body(kiln_value::value!({"network": {}}));
+    let post = CloudRequest::new("network", Method::Post, "/v2.0/networks").body(kiln_value::value!({"network": {}}));
     let failure = cloud.call(post).await.expect_err("lost");
     assert_eq!(failure.kind, FailureKind::Unavailable);
     let text = "ConnectFailure: Unable to establish connection to http://n:9696/v2.0/networks: reset";
@@ -174,7 +174,7 @@ async fn no_service_is_asked_too_much_at_a_time() {
 async fn what_the_catalog_lacks_is_told() {
     let (_, connector) = wire(|_, _| Ok(answer(200, "{}")));
     let cloud = connector.cloud(&credentials()).await;
-    let failure = cloud.call(Request::new("compute", Method::Get, "/servers")).await.expect_err("no Nova");
+    let failure = cloud.call(CloudRequest::new("compute", Method::Get, "/servers")).await.expect_err("no Nova");
     assert_eq!(failure.to_string(), "EndpointNotFound: public endpoint for compute service not found");
     assert!(!cloud.has_service("compute").await.expect("an answer"));
     assert_eq!(cloud.project_id().await.expect("a project"), "p");

@@ -1,6 +1,6 @@
 //! The calls that drivers make, in few words.
 
-use kiln_resource::{Context, Failure, Method, Request};
+use kiln_resource::{CloudRequest, Context, Failure, Method};
 use kiln_value::{Map, Value};
 
 /// A service as a driver uses it.
@@ -10,7 +10,7 @@ pub(crate) struct Service(pub(crate) &'static str);
 impl Service {
     /// The body of an object or list.
     pub(crate) async fn get(self, cx: &Context<'_>, path: impl Into<String>) -> Result<Value, Failure> {
-        Ok(cx.cloud.call(Request::new(self.0, Method::Get, path)).await?.body)
+        Ok(cx.cloud.call(CloudRequest::new(self.0, Method::Get, path)).await?.body)
     }
 
     /// One object, without the key around it.
@@ -40,7 +40,7 @@ impl Service {
         query: &[(&str, &str)],
         key: &str,
     ) -> Result<Vec<Value>, Failure> {
-        let mut request = Request::new(self.0, Method::Get, path);
+        let mut request = CloudRequest::new(self.0, Method::Get, path);
         for (name, value) in query {
             request = request.query(*name, *value);
         }
@@ -52,17 +52,17 @@ impl Service {
 
     /// Makes or does something.
     pub(crate) async fn post(self, cx: &Context<'_>, path: impl Into<String>, body: Value) -> Result<Value, Failure> {
-        Ok(cx.cloud.call(Request::new(self.0, Method::Post, path).body(body)).await?.body)
+        Ok(cx.cloud.call(CloudRequest::new(self.0, Method::Post, path).body(body)).await?.body)
     }
 
     /// Replaces or changes something.
     pub(crate) async fn put(self, cx: &Context<'_>, path: impl Into<String>, body: Value) -> Result<Value, Failure> {
-        Ok(cx.cloud.call(Request::new(self.0, Method::Put, path).body(body)).await?.body)
+        Ok(cx.cloud.call(CloudRequest::new(self.0, Method::Put, path).body(body)).await?.body)
     }
 
     /// Takes something away; fine if it is not there.
     pub(crate) async fn delete(self, cx: &Context<'_>, path: impl Into<String>) -> Result<(), Failure> {
-        absent_is_fine(cx.cloud.call(Request::new(self.0, Method::Delete, path)).await)
+        absent_is_fine(cx.cloud.call(CloudRequest::new(self.0, Method::Delete, path)).await)
     }
 }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_resource::{
-    Change, Cloud, Context, Driver, Facts, Failure, Operation, Progress, Request, ResourceType, Response, Step,
-    properties, shipped,
+    Cloud, CloudRequest, CloudResponse, Context, Driver, Facts, Failure, Operation, Progress, PropertyChange,
+    ResourceType, Step, properties, shipped,
 };
 use kiln_value::{Map, Value, value};
 
@@ -17,7 +17,7 @@ struct NoCloud;
 
 #[async_trait]
 impl Cloud for NoCloud {
-    async fn call(&self, request: Request) -> Result<Response, Failure> {
+    async fn call(&self, request: CloudRequest) -> Result<CloudResponse, Failure> {
         panic!("asked for {}", request.path)
     }
 
@@ -69,7 +69,7 @@ impl Bench {
     }
 
     fn context(&self) -> Context<'_> {
-        Context { cloud: &NoCloud, facts: &self.facts, now: self.now, seed: u64::MAX / 2 }
+        Context { cloud: &NoCloud, facts: &self.facts, now: self.now, seed: [0x7f; 32], polls: 0 }
     }
 
     /// Starts and polls until it is done; gives the time that it took.
@@ -127,7 +127,7 @@ async fn a_test_resource_does_as_it_is_told() {
 #[test]
 fn a_test_resource_is_replaced_only_for_its_value() {
     let bench = Bench::new("OS::Heat::TestResource", &value!({}));
-    let change = |name: &str| Change {
+    let change = |name: &str| PropertyChange {
         before: Map::new(),
         after: Map::from([("update_replace".to_owned(), true.into())]),
         changed: vec![name.to_owned()],

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use kiln_cloud::{Connector, Credentials, Options, SharedClient, TlsOptions};
 use kiln_resource::translation::{self, Answers};
 use kiln_resource::{
-    Cloud, Context, Decision, Driver, Facts, Operation, Progress, ResourceType, Step, change, properties, shipped,
+    Cloud, Comparison, Context, Driver, Facts, Operation, Progress, ResourceType, Step, change, properties, shipped,
 };
 use kiln_value::{Map, Path, Value, value};
 
@@ -109,7 +109,7 @@ impl Live {
         let after = self.properties(given).await;
         let before = std::mem::replace(&mut self.facts.properties, after);
         let decision = change::compare_resolved(&self.resource_type, "noun", &before, &self.facts.properties);
-        let Decision::Update { changed } = decision else { panic!("{decision:?}") };
+        let Comparison::Update { changed } = decision else { panic!("{decision:?}") };
         self.run(Operation::Update { before, changed }).await;
         self.has(expected).await;
     }

@@ -1,8 +1,8 @@
 //! One stack's work under its lease: events in, commands out, everything stored before it is acted upon.
 
 mod children;
-mod desk;
-mod story;
+mod events;
+mod write_queue;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use kiln_plan::{Blame, Command, Event, Goal, Kind, Model, Outcome, Running, Scene, facts, given, metadata};
+use kiln_plan::{Blame, Command, Event, Goal, Kind, Model, Outcome, Running, StackScope, facts, given, metadata};
 use kiln_resource::{Action, Operation, ResourceId, StackFacts, State, Status};
 use kiln_store::{Error, Lease, Settle, Stack, StackId, Turn};
 use kiln_value::{Map, Value};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
-use self::desk::Desk;
-use crate::engine::World;
-use crate::judge::Court;
+use self::write_queue::WriteQueue;
+use crate::engine::Backends;
+use crate::gather::Gatherer;
 use crate::load;
-use crate::operation::{Advance, Job, Patience};
+use crate::operation::{Advance, Job, RetryLimits};
 use crate::options::Options;
 
 /// How an actor ended.
@@ -57,14 +57,14 @@ enum Reply {
 /// The work on one stack.
 pub(crate) struct Actor {
     lease: Lease,
-    world: World,
+    backends: Backends,
     options: Arc<Options>,
     wake: Arc<Notify>,
 }
 
 impl Actor {
-    pub(crate) fn new(lease: Lease, world: World, options: Arc<Options>, wake: Arc<Notify>) -> Self {
-        Self { lease, world, options, wake }
+    pub(crate) fn new(lease: Lease, backends: Backends, options: Arc<Options>, wake: Arc<Notify>) -> Self {
+        Self { lease, backends, options, wake }
     }
 
     pub(crate) async fn run(self) -> Exit {
@@ -75,15 +75,15 @@ impl Actor {
     }
 
     async fn work(self) -> Result<(), Error> {
-        let stack = load::stack(&*self.world.store, self.lease.stack).await?;
+        let stack = load::stack(&*self.backends.store, self.lease.stack).await?;
         if !stack.is_pending() {
             return Ok(());
         }
-        let rows = self.world.store.resources(stack.id).await?;
+        let rows = self.backends.store.resources(stack.id).await?;
         let root = if stack.root == stack.id {
             Arc::new(stack.clone())
         } else {
-            Arc::new(load::stack(&*self.world.store, stack.root).await?)
+            Arc::new(load::stack(&*self.backends.store, stack.root).await?)
         };
         let mut work = Work {
             generation: 0,
@@ -91,7 +91,7 @@ impl Actor {
             root,
             scene: None,
             model: Model::new(rows),
-            desk: Desk::default(),
+            desk: WriteQueue::default(),
             ready: Vec::new(),
             tasks: JoinSet::new(),
             running: 0,
@@ -117,10 +117,10 @@ struct Work {
     stack: Stack,
     root: Arc<Stack>,
     /// What template functions see; `None` if nothing of the template is needed.
-    scene: Option<Scene>,
+    scene: Option<StackScope>,
     model: Model,
     /// What is to be stored.
-    desk: Desk,
+    desk: WriteQueue,
     /// Operations to begin once what they need is stored.
     ready: Vec<(ResourceId, bool)>,
     tasks: JoinSet<Reply>,
@@ -165,7 +165,7 @@ impl Work {
 
     /// Waits for the next thing to happen, and takes all that has.
     async fn wait(&mut self) -> Result<(), Error> {
-        let clock = Arc::clone(&self.actor.world.clock);
+        let clock = Arc::clone(&self.actor.backends.clock);
         let now = clock.now();
         let poll = self.actor.options.poll;
         let left = self
@@ -219,13 +219,13 @@ impl Work {
 
     /// Begins what is asked for now.
     async fn begin(&mut self) -> Result<(), Error> {
-        let world = &self.actor.world;
+        let backends = &self.actor.backends;
         self.generation = self.stack.generation;
         self.settled = false;
         let action = self.stack.state.action;
         // A rollback has a time of its own: the action before it may have used all of its.
         let since = match action {
-            Action::Rollback => world.clock.now(),
+            Action::Rollback => backends.clock.now(),
             _ => self.stack.updated.unwrap_or(self.stack.created),
         };
         let timeout = match self.stack.timeout_mins {
@@ -240,9 +240,9 @@ impl Work {
         };
         self.scene = None;
         if let Some(desired) = desired {
-            match load::blueprint(world, &self.stack, &desired).await? {
+            match load::blueprint(backends, &self.stack, &desired).await? {
                 Ok(blueprint) => {
-                    let mut scene = Scene::new(Arc::new(blueprint), stack_facts(&self.stack));
+                    let mut scene = StackScope::new(Arc::new(blueprint), stack_facts(&self.stack));
                     let current: Vec<&str> = scene.blueprint().definitions().keys().map(String::as_str).collect();
                     let rows: Vec<_> = current.iter().filter_map(|name| self.model.current(name)).cloned().collect();
                     for row in &rows {
@@ -266,7 +266,7 @@ impl Work {
                 Goal::Converge,
                 self.scene
                     .as_ref()
-                    .map(|scene| scene.blueprint().targets(|| ResourceId(world.chance.uuid())))
+                    .map(|scene| scene.blueprint().targets(|| ResourceId(backends.chance.uuid())))
                     .unwrap_or_default(),
             ),
         };
@@ -299,7 +299,7 @@ impl Work {
     async fn carry_out(&mut self, command: Command) -> Result<(), Error> {
         match command {
             Command::Save(id) => {
-                self.model.stamp(id, self.stack.id, self.actor.world.clock.now());
+                self.model.stamp(id, self.stack.id, self.actor.backends.clock.now());
                 if let Some(row) = self.model.row(id) {
                     self.desk.save(id);
                     if let Some(scene) = &mut self.scene
@@ -348,14 +348,14 @@ impl Work {
             reason,
             deleted: state.is_complete(Action::Delete),
             reached,
-            now: self.actor.world.clock.now(),
+            now: self.actor.backends.clock.now(),
         });
         self.settled = true;
     }
 
     /// The stack is gone: its trust is not needed any more. A failure is only noted, as in Heat.
     async fn release_credentials(&mut self) {
-        if let Err(failure) = self.actor.world.clouds.release(&self.stack).await {
+        if let Err(failure) = self.actor.backends.clouds.release(&self.stack).await {
             tracing::warn!(stack = %self.stack.id, %failure, "could not give the stack's trust back");
         }
     }
@@ -366,9 +366,9 @@ impl Work {
         let Some(kind) = scene.blueprint().kind(&name) else { return };
         let Some(definition) = scene.blueprint().definitions().get(&name) else { return };
         let kind = (definition.resource_type.clone(), kind.implementation().to_owned());
-        let fresh = ResourceId(self.actor.world.chance.uuid());
-        let court = Court {
-            world: &self.actor.world,
+        let fresh = ResourceId(self.actor.backends.chance.uuid());
+        let court = Gatherer {
+            backends: &self.actor.backends,
             scene,
             stack: &self.stack,
             root: Arc::clone(&self.root),
@@ -400,7 +400,9 @@ impl Work {
         let wanted = self.scene.as_ref().and_then(|scene| scene.blueprint().kind(name));
         match wanted.filter(|kind| kind.implementation() == implementation) {
             Some(kind) => Some(kind.clone()),
-            None => self.actor.world.catalog.types.get(implementation).map(|entry| Kind::Type(Arc::clone(entry))),
+            None => {
+                self.actor.backends.resource_types.types.get(implementation).map(|entry| Kind::Type(Arc::clone(entry)))
+            }
         }
     }
 
@@ -453,15 +455,15 @@ impl Work {
             resumed,
             facts,
             driver: Arc::clone(&entry.driver),
-            clouds: Arc::clone(&self.actor.world.clouds),
+            clouds: Arc::clone(&self.actor.backends.clouds),
             stack: Arc::clone(&self.root),
             wanted,
             retain,
             interrupt,
             after: self.after.remove(&id).unwrap_or_default(),
-            clock: Arc::clone(&self.actor.world.clock),
-            chance: Arc::clone(&self.actor.world.chance),
-            patience: Patience {
+            clock: Arc::clone(&self.actor.backends.clock),
+            chance: Arc::clone(&self.actor.backends.chance),
+            patience: RetryLimits {
                 action_retries: self.actor.options.action_retries,
                 call_retries: self.actor.options.call_retries,
             },
@@ -522,7 +524,7 @@ impl Work {
 
     /// Stores what is on the desk, then sees whether something newer is asked for.
     async fn flush(&mut self) -> Result<(), Error> {
-        let store = &self.actor.world.store;
+        let store = &self.actor.backends.store;
         let mut stored = false;
         while let Some(batch) = self.desk.take(&self.model, self.actor.options.batch) {
             self.stack = store.commit(self.actor.lease, batch).await?;
@@ -548,7 +550,7 @@ impl Work {
 
     /// Looks for a newer request and for nested stacks that have come to their end.
     async fn look(&mut self) -> Result<(), Error> {
-        let store = &self.actor.world.store;
+        let store = &self.actor.backends.store;
         if let Some(stack) = store.stack(self.stack.id).await?
             && stack.generation > self.generation
         {

@@ -12,8 +12,10 @@ use uuid::Uuid;
 /// The time.
 #[async_trait]
 pub trait Clock: Send + Sync {
-    /// Now.
+    /// Now, by the wall: it may be set back, and other machines have another.
     fn now(&self) -> Timestamp;
+    /// Time since some moment, that only ever grows: what time limits and leases are measured by.
+    fn monotonic(&self) -> Duration;
     /// Waits.
     async fn sleep(&self, time: Duration);
 }
@@ -27,6 +29,11 @@ impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the machine's clock")]
     fn now(&self) -> Timestamp {
         Timestamp::now()
+    }
+
+    fn monotonic(&self) -> Duration {
+        static START: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
+        START.elapsed()
     }
 
     async fn sleep(&self, time: Duration) {
@@ -58,8 +65,8 @@ impl Chance {
         uuid::Builder::from_random_bytes(self.with(rand::Rng::random)).into_uuid()
     }
 
-    /// A random number.
-    pub fn seed(&self) -> u64 {
+    /// Random bytes.
+    pub fn seed(&self) -> [u8; 32] {
         self.with(rand::Rng::random)
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kiln_resource::{Cloud, Failure, Request, Response};
+use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure};
 use kiln_store::Stack;
 
 /// Gives the cloud to act in for a stack, with the credentials stored for its tree.
@@ -31,7 +31,7 @@ impl NoCloud {
 
 #[async_trait]
 impl Cloud for NoCloud {
-    async fn call(&self, _: Request) -> Result<Response, Failure> {
+    async fn call(&self, _: CloudRequest) -> Result<CloudResponse, Failure> {
         Self::refuse()
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use kiln_plan::Catalog;
+use kiln_plan::ResourceTypes;
 use kiln_store::{Doorbell, EngineId, EngineInfo, Error, Lease, Retention, StackId, Store};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
@@ -17,11 +17,11 @@ use crate::options::Options;
 
 /// What an engine works with. Everything that is outside is behind a trait.
 #[derive(Clone)]
-pub struct World {
+pub struct Backends {
     /// Where stacks are remembered.
     pub store: Arc<dyn Store>,
     /// The resource types and the operator's environment.
-    pub catalog: Arc<Catalog>,
+    pub resource_types: Arc<ResourceTypes>,
     /// The clouds.
     pub clouds: Arc<dyn Clouds>,
     /// The time.
@@ -34,7 +34,7 @@ pub struct World {
 pub struct Engine {
     id: EngineId,
     options: Arc<Options>,
-    world: World,
+    backends: Backends,
     bell: Arc<dyn Doorbell>,
     actors: HashMap<StackId, Running>,
     tasks: JoinSet<(StackId, Exit)>,
@@ -48,20 +48,20 @@ struct Running {
 
 impl Engine {
     /// An engine that does not run yet.
-    pub fn new(options: Options, world: World) -> Self {
-        let bell = world.store.doorbell();
-        let id = EngineId(world.chance.uuid());
+    pub fn new(options: Options, backends: Backends) -> Self {
+        let bell = backends.store.doorbell();
+        let id = EngineId(backends.chance.uuid());
         let (actors, tasks) = (HashMap::new(), JoinSet::new());
-        Self { id, options: Arc::new(options), world, bell, actors, tasks, reported: None }
+        Self { id, options: Arc::new(options), backends, bell, actors, tasks, reported: None }
     }
 
     /// Works until `stop` becomes true; then gives its leases back, so that other engines go on at once.
     pub async fn run(mut self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
-        let started = self.world.clock.now();
-        let clock = Arc::clone(&self.world.clock);
+        let started = self.backends.clock.now();
+        let clock = Arc::clone(&self.backends.clock);
         let beat = self.options.lease / 3;
         let mut tasks = JoinSet::new();
-        tasks.spawn(Self::keep_house(self.world.clone(), Arc::clone(&self.options)));
+        tasks.spawn(Self::keep_house(self.backends.clone(), Arc::clone(&self.options)));
         self.report(started).await;
         let mut claim_all = true;
         let mut rung: Vec<StackId> = Vec::new();
@@ -115,10 +115,10 @@ impl Engine {
             return Ok(());
         }
         let only = if all { &[] } else { rung };
-        let leases = self.world.store.claim(self.id, self.options.lease, only, room).await?;
+        let leases = self.backends.store.claim(self.id, self.options.lease, only, room).await?;
         for lease in leases {
             let wake = Arc::new(Notify::new());
-            let actor = Actor::new(lease, self.world.clone(), Arc::clone(&self.options), Arc::clone(&wake));
+            let actor = Actor::new(lease, self.backends.clone(), Arc::clone(&self.options), Arc::clone(&wake));
             self.actors.insert(lease.stack, Running { lease, wake });
             self.tasks.spawn(async move {
                 let exit = std::panic::AssertUnwindSafe(actor.run()).catch_unwind().await;
@@ -144,7 +144,7 @@ impl Engine {
         }
         if matches!(exit, Exit::Broken(_) | Exit::Panicked) {
             // It is taken up again, by whichever engine, but not at once: what broke it may last.
-            let (clock, pause) = (Arc::clone(&self.world.clock), self.options.lease);
+            let (clock, pause) = (Arc::clone(&self.backends.clock), self.options.lease);
             self.tasks.spawn(async move {
                 clock.sleep(pause).await;
                 (stack, Exit::Settled)
@@ -153,7 +153,7 @@ impl Engine {
         }
         let Some(actor) = self.actors.remove(&stack) else { return false };
         if matches!(exit, Exit::Settled)
-            && let Err(error) = self.world.store.release(&[actor.lease]).await
+            && let Err(error) = self.backends.store.release(&[actor.lease]).await
         {
             tracing::warn!(%error, "could not release a lease");
         }
@@ -164,7 +164,7 @@ impl Engine {
         if self.actors.is_empty() {
             return;
         }
-        match self.world.store.renew(self.id, self.options.lease).await {
+        match self.backends.store.renew(self.id, self.options.lease).await {
             Ok(held) => {
                 let held: HashMap<StackId, i64> = held.into_iter().map(|l| (l.stack, l.epoch)).collect();
                 for (stack, actor) in &self.actors {
@@ -178,7 +178,7 @@ impl Engine {
     }
 
     async fn report(&mut self, started: jiff::Timestamp) {
-        let now = self.world.clock.now();
+        let now = self.backends.clock.now();
         let interval = self.options.lease / 3;
         let due = self.reported.is_none_or(|last| now.duration_since(last).unsigned_abs() >= interval);
         if !due {
@@ -193,7 +193,7 @@ impl Engine {
             seen: now,
             interval: u32::try_from(interval.as_secs()).unwrap_or(u32::MAX).max(1),
         };
-        if let Err(error) = self.world.store.report(&info).await {
+        if let Err(error) = self.backends.store.report(&info).await {
             tracing::warn!(%error, "could not report");
         }
     }
@@ -202,22 +202,22 @@ impl Engine {
     async fn drain(mut self) -> Result<(), Error> {
         self.tasks.shutdown().await;
         let leases: Vec<Lease> = self.actors.values().map(|actor| actor.lease).collect();
-        if leases.is_empty() { Ok(()) } else { self.world.store.release(&leases).await }
+        if leases.is_empty() { Ok(()) } else { self.backends.store.release(&leases).await }
     }
 
     /// Forgets what is old, an hour apart.
-    async fn keep_house(world: World, options: Arc<Options>) {
+    async fn keep_house(backends: Backends, options: Arc<Options>) {
         loop {
-            let now = world.clock.now();
+            let now = backends.clock.now();
             let retention =
                 Retention { deleted_before: now - options.keep_deleted, events_per_stack: options.max_events };
-            match world.store.forget(&retention).await {
+            match backends.store.forget(&retention).await {
                 // A piece at a time, with breath in between, so that nobody waits for it.
-                Ok(rows) if rows > 0 => world.clock.sleep(Duration::from_millis(200)).await,
-                Ok(_) => world.clock.sleep(Duration::from_mins(10)).await,
+                Ok(rows) if rows > 0 => backends.clock.sleep(Duration::from_millis(200)).await,
+                Ok(_) => backends.clock.sleep(Duration::from_mins(10)).await,
                 Err(error) => {
                     tracing::warn!(%error, "could not forget old stacks");
-                    world.clock.sleep(Duration::from_mins(1)).await;
+                    backends.clock.sleep(Duration::from_mins(1)).await;
                 }
             }
         }

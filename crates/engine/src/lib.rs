@@ -1,12 +1,12 @@
 //! Runs plans: an actor for each stack that has work, under a lease, one stored step at a time.
 //!
-//! An [`Engine`] claims stacks, [`View`] shows them. Everything outside is behind traits, given in a [`World`].
+//! An [`Engine`] claims stacks, [`View`] shows them. Everything outside is behind traits, given in a [`Backends`].
 
 mod actor;
 pub mod clock;
 pub mod clouds;
 pub mod engine;
-mod judge;
+mod gather;
 pub mod load;
 mod operation;
 pub mod options;
@@ -15,7 +15,7 @@ pub mod view;
 
 pub use clock::{Chance, Clock, SystemClock};
 pub use clouds::{Clouds, NoCloud};
-pub use engine::{Engine, World};
+pub use engine::{Backends, Engine};
 pub use options::Options;
-pub use preview::{Change, Preview, preview};
+pub use preview::{PlannedChange, Preview, preview};
 pub use view::{OutputValue, View};

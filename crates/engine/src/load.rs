@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use kiln_plan::{Blueprint, Place, Sources};
+use kiln_plan::{Blueprint, Nesting, Sources};
 use kiln_store::{Desired, DesiredText, Error, Stack, StackId, Store};
 use kiln_template::environment::Environment;
 use kiln_template::parameter::Parameters;
 use kiln_template::{Facade, Files, Template};
 use kiln_value::{Diagnostic, StackIdentity, Value};
 
-use crate::engine::World;
+use crate::engine::Backends;
 
 /// A stack's row; an error if it is gone.
 pub(crate) async fn stack(store: &dyn Store, id: StackId) -> Result<Stack, Error> {
@@ -23,15 +23,15 @@ pub fn identity(stack: &Stack) -> Option<StackIdentity> {
 
 /// What a stack should be by its stored texts. The inner error is one of the template.
 pub async fn blueprint(
-    world: &World,
+    backends: &Backends,
     stack: &Stack,
     desired: &Desired,
 ) -> Result<Result<Blueprint, Diagnostic>, Error> {
-    let texts = world.store.desired(desired).await?;
+    let texts = backends.store.desired(desired).await?;
     let sources = sources(&texts)?;
-    let facade = facade(world, stack, &texts).await?;
-    let place = Place { facade, depth: stack.depth };
-    Ok(Blueprint::build(sources, &world.catalog, identity(stack), place))
+    let facade = facade(backends, stack, &texts).await?;
+    let place = Nesting { facade, depth: stack.depth };
+    Ok(Blueprint::build(sources, &backends.resource_types, identity(stack), place))
 }
 
 /// What a stack shows of its template without looking at its resources.
@@ -54,11 +54,11 @@ impl Outline {
 ///
 /// # Errors
 /// The store's; [`Error::Damaged`] if the stored texts cannot be read any more.
-pub async fn outline(world: &World, stack: &Stack) -> Result<Outline, Error> {
+pub async fn outline(backends: &Backends, stack: &Stack) -> Result<Outline, Error> {
     let damaged = |error: Diagnostic| Error::Damaged(error.message.clone());
-    let sources = sources(&world.store.desired(&stack.desired).await?)?;
+    let sources = sources(&backends.store.desired(&stack.desired).await?)?;
     let template = Template::from_value(sources.template).map_err(damaged)?;
-    let defaults = world.catalog.defaults(&sources.environment);
+    let defaults = backends.resource_types.defaults(&sources.environment);
     let parameters =
         template.parameters(identity(stack).as_ref(), &sources.environment.parameters, &defaults).map_err(damaged)?;
     Ok(Outline { template, parameters })
@@ -89,12 +89,12 @@ fn json(value: &impl serde::Serialize) -> String {
 }
 
 /// The parent's resource, for templates that ask for it.
-async fn facade(world: &World, stack: &Stack, texts: &DesiredText) -> Result<Option<Facade>, Error> {
+async fn facade(backends: &Backends, stack: &Stack, texts: &DesiredText) -> Result<Option<Facade>, Error> {
     let Some(parent) = &stack.parent else { return Ok(None) };
     if !texts.template.contains("resource_facade") && !texts.template.contains("Fn::ResourceFacade") {
         return Ok(None);
     }
-    let rows = world.store.resources(parent.stack).await?;
+    let rows = backends.store.resources(parent.stack).await?;
     Ok(rows.into_iter().find(|row| row.id == parent.resource).map(|row| Facade {
         metadata: kiln_plan::metadata(&row.definition),
         deletion_policy: row.definition.str_at("deletion_policy").unwrap_or("Delete").to_owned(),

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_plan::{Blame, Event, Outcome, Phase, Running};
-use kiln_resource::{Cloud, Context, Driver, Facts, Failure, FailureKind, Operation, Progress, ResourceId, Step};
+use kiln_resource::{
+    Cloud, Context, Driver, Facts, Failure, FailureKind, Found, Operation, Progress, ResourceId, Step,
+};
 use kiln_store::Stack;
 use kiln_value::{Map, Value};
 use tokio::sync::watch;
@@ -14,7 +16,7 @@ use crate::clouds::{Clouds, NoCloud};
 
 /// How often an operation is tried again after the first attempt.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
+pub(crate) struct RetryLimits {
     /// Creates that end in error or conflict, and deletes that conflict (Heat's `action_retry_limit`).
     pub(crate) action_retries: u32,
     /// Calls that were not answered.
@@ -41,7 +43,7 @@ pub(crate) struct Job {
     pub(crate) after: Duration,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) chance: Arc<Chance>,
-    pub(crate) patience: Patience,
+    pub(crate) patience: RetryLimits,
 }
 
 /// What came of carrying a job on.
@@ -98,12 +100,7 @@ impl Job {
     fn context<'a>(&'a self, cloud: &'a dyn Cloud) -> Context<'a> {
         #[expect(clippy::cast_precision_loss, reason = "microseconds of this century fit 53 bits")]
         let now = self.clock.now().as_microsecond() as f64 / 1e6;
-        // The same at every call of an attempt: a resumed create draws the same random text.
-        let seed =
-            self.running.token.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-            });
-        Context { cloud, facts: &self.facts, now, seed }
+        Context { cloud, facts: &self.facts, now, seed: self.chance.seed(), polls: 0 }
     }
 
     /// A create whose call may or may not have been made.
@@ -149,7 +146,9 @@ impl Job {
                     self.back_off(attempt).await;
                     attempt += 1;
                 }
-                other => return other,
+                Err(failure) => return Err(failure),
+                Ok(Found::Made(step)) => return Ok(Some(step)),
+                Ok(Found::NotMade | Found::CannotTell(_)) => return Ok(None),
             }
         }
     }

@@ -4,19 +4,19 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use futures::future::{BoxFuture, FutureExt};
-use kiln_plan::{Blueprint, Command, Event, Goal, Kind, Model, Outcome, Place, Running, Scene, Verdict};
+use kiln_plan::{Blueprint, Command, Decision, Event, Goal, Kind, Model, Nesting, Outcome, Running, StackScope};
 use kiln_resource::{Action, Operation, Resource, ResourceId, State};
 use kiln_store::Error;
 use kiln_value::{Map, Value};
 
 use crate::actor::stack_facts;
-use crate::engine::World;
-use crate::judge::Court;
+use crate::engine::Backends;
+use crate::gather::Gatherer;
 use crate::view::View;
 
 /// What would become of one resource.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Change {
+pub enum PlannedChange {
     /// Nothing.
     Unchanged,
     /// Changed in place: the properties with their new values; null for one that is gone. What other resources will
@@ -34,13 +34,13 @@ pub enum Change {
 
 /// One resource of a preview.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct PlannedResource {
     /// Logical name.
     pub name: String,
     /// Its type as the new template names it, or as the old did if it goes.
     pub resource_type: String,
     /// What would become of it.
-    pub change: Change,
+    pub change: PlannedChange,
     /// The resolved definition that it would have.
     pub definition: Value,
     /// Its row as it is; `None` if it is new.
@@ -55,7 +55,7 @@ pub struct Preview {
     /// The stack.
     pub stack: Option<kiln_store::Stack>,
     /// The resources.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<PlannedResource>,
 }
 
 /// What an update of a stack to a new blueprint would do; nothing is changed by asking.
@@ -63,17 +63,17 @@ pub struct Preview {
 /// # Errors
 /// The store's, or the cloud's where names have to be looked up.
 pub fn preview<'a>(
-    world: &'a World,
+    backends: &'a Backends,
     view: &'a View,
     new: Arc<Blueprint>,
     nested: bool,
 ) -> BoxFuture<'a, Result<Preview, Error>> {
     async move {
         let mut rehearsal = Rehearsal {
-            world,
+            backends,
             view,
             model: view.model().clone(),
-            scene: Scene::new(Arc::clone(&new), stack_facts(&view.stack)),
+            scene: StackScope::new(Arc::clone(&new), stack_facts(&view.stack)),
             entries: BTreeMap::new(),
             order: Vec::new(),
         };
@@ -81,7 +81,7 @@ pub fn preview<'a>(
         let mut preview = Preview { stack: Some(view.stack.clone()), entries: rehearsal.finish() };
         if nested {
             for entry in &mut preview.entries {
-                entry.nested = nested_preview(world, &new, entry).await?;
+                entry.nested = nested_preview(backends, &new, entry).await?;
             }
         }
         Ok(preview)
@@ -90,12 +90,16 @@ pub fn preview<'a>(
 }
 
 /// The preview inside a resource that stands for a nested stack.
-async fn nested_preview(world: &World, new: &Blueprint, entry: &Entry) -> Result<Option<Preview>, Error> {
+async fn nested_preview(
+    backends: &Backends,
+    new: &Blueprint,
+    entry: &PlannedResource,
+) -> Result<Option<Preview>, Error> {
     let Some(child) = entry.row.as_ref().and_then(|row| row.child) else { return Ok(None) };
     let (Some(definition), Some(kind)) = (new.definitions().get(&entry.name), new.kind(&entry.name)) else {
         return Ok(None);
     };
-    let Some(view) = View::load(world, child).await? else { return Ok(None) };
+    let Some(view) = View::load(backends, child).await? else { return Ok(None) };
     let properties = entry.definition.get("properties").and_then(Value::as_map).cloned().unwrap_or_default();
     let sources = match kind {
         Kind::Template(provider) => new.provider_sources(definition, provider, &properties),
@@ -109,21 +113,22 @@ async fn nested_preview(world: &World, new: &Blueprint, entry: &Entry) -> Result
             }
         }
     };
-    let place = Place { facade: Some(new.facade_of(definition)), depth: view.stack.depth };
+    let place = Nesting { facade: Some(new.facade_of(definition)), depth: view.stack.depth };
     let identity = crate::load::identity(&view.stack);
-    let Ok(inner) = sources.and_then(|sources| Blueprint::build(sources, &world.catalog, identity, place)) else {
+    let Ok(inner) = sources.and_then(|sources| Blueprint::build(sources, &backends.resource_types, identity, place))
+    else {
         return Ok(None);
     };
-    preview(world, &view, Arc::new(inner), true).await.map(Some)
+    preview(backends, &view, Arc::new(inner), true).await.map(Some)
 }
 
 /// The update played through without doing anything.
 struct Rehearsal<'a> {
-    world: &'a World,
+    backends: &'a Backends,
     view: &'a View,
     model: Model,
-    scene: Scene,
-    entries: BTreeMap<String, Entry>,
+    scene: StackScope,
+    entries: BTreeMap<String, PlannedResource>,
     order: Vec<String>,
 }
 
@@ -132,7 +137,7 @@ impl Rehearsal<'_> {
         for row in self.view.resources() {
             self.scene.see(row);
         }
-        let targets = self.scene.blueprint().targets(|| ResourceId(self.world.chance.uuid()));
+        let targets = self.scene.blueprint().targets(|| ResourceId(self.backends.chance.uuid()));
         let (action, goal) = (Action::Update, Goal::Converge);
         let generation = self.view.stack.generation + 1;
         let begin = Event::Begin { action, goal, generation, targets, rollback: false };
@@ -156,8 +161,8 @@ impl Rehearsal<'_> {
     }
 
     async fn judge(&mut self, serial: u64, name: String, row: Option<ResourceId>) -> Option<Event> {
-        let court = Court {
-            world: self.world,
+        let court = Gatherer {
+            backends: self.backends,
             scene: &self.scene,
             stack: &self.view.stack,
             root: Arc::new(self.view.root().clone()),
@@ -170,37 +175,43 @@ impl Rehearsal<'_> {
         };
         let resource_type = self.scene.blueprint().definitions().get(&name)?.resource_type.clone();
         let implementation = self.scene.blueprint().kind(&name)?.implementation().to_owned();
-        let fresh = ResourceId(self.world.chance.uuid());
+        let fresh = ResourceId(self.backends.chance.uuid());
         let verdict = self.remember(&name, &resource_type, row, verdict);
         Some(Event::Judged { serial, name, verdict, fresh, kind: (resource_type, implementation) })
     }
 
     /// Notes the verdict; one that ends an update lets the preview go on, to show what else there is.
-    fn remember(&mut self, name: &str, resource_type: &str, row: Option<Resource>, verdict: Verdict) -> Verdict {
+    fn remember(&mut self, name: &str, resource_type: &str, row: Option<Resource>, verdict: Decision) -> Decision {
         let (change, definition, verdict) = match verdict {
-            Verdict::Create { definition } => (Change::Added, definition.clone(), Verdict::Create { definition }),
-            Verdict::Keep { definition } => {
+            Decision::Create { definition } => {
+                (PlannedChange::Added, definition.clone(), Decision::Create { definition })
+            }
+            Decision::Keep { definition } => {
                 let stored = row.as_ref().map(|row| row.definition.clone()).unwrap_or_default();
-                (Change::Unchanged, definition.clone().unwrap_or(stored), Verdict::Keep { definition })
+                (PlannedChange::Unchanged, definition.clone().unwrap_or(stored), Decision::Keep { definition })
             }
-            Verdict::Update { definition, before, changed } => {
-                (Change::Updated(changed.clone()), definition.clone(), Verdict::Update { definition, before, changed })
-            }
-            Verdict::Replace { definition, why, announce } => {
-                (Change::Replaced(why.clone()), definition.clone(), Verdict::Replace { definition, why, announce })
-            }
-            Verdict::Refuse { failure } | Verdict::Restrict { failure } => {
+            Decision::Update { definition, before, changed } => (
+                PlannedChange::Updated(changed.clone()),
+                definition.clone(),
+                Decision::Update { definition, before, changed },
+            ),
+            Decision::Replace { definition, why, announce } => (
+                PlannedChange::Replaced(why.clone()),
+                definition.clone(),
+                Decision::Replace { definition, why, announce },
+            ),
+            Decision::Refuse { failure } | Decision::Restrict { failure } => {
                 let stored = row.as_ref().map(|row| row.definition.clone()).unwrap_or_default();
                 let go_on = match row {
-                    Some(_) => Verdict::Keep { definition: None },
-                    None => Verdict::Create { definition: Value::Null },
+                    Some(_) => Decision::Keep { definition: None },
+                    None => Decision::Create { definition: Value::Null },
                 };
-                (Change::Refused(failure.message), stored, go_on)
+                (PlannedChange::Refused(failure.message), stored, go_on)
             }
         };
         let (name, resource_type) = (name.to_owned(), resource_type.to_owned());
         self.order.push(name.clone());
-        let entry = Entry { name: name.clone(), resource_type, change, definition, row, nested: None };
+        let entry = PlannedResource { name: name.clone(), resource_type, change, definition, row, nested: None };
         self.entries.insert(name, entry);
         verdict
     }
@@ -221,15 +232,15 @@ impl Rehearsal<'_> {
     }
 
     /// The entries in their order, then what goes.
-    fn finish(mut self) -> Vec<Entry> {
-        let mut entries: Vec<Entry> =
+    fn finish(mut self) -> Vec<PlannedResource> {
+        let mut entries: Vec<PlannedResource> =
             std::mem::take(&mut self.order).iter().filter_map(|name| self.entries.remove(name)).collect();
         let stays: BTreeSet<String> = entries.iter().map(|entry| entry.name.clone()).collect();
         for row in self.view.resources().filter(|row| !stays.contains(&row.name)) {
-            entries.push(Entry {
+            entries.push(PlannedResource {
                 name: row.name.clone(),
                 resource_type: row.resource_type.clone(),
-                change: Change::Deleted,
+                change: PlannedChange::Deleted,
                 definition: row.definition.clone(),
                 row: Some(row.clone()),
                 nested: None,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::future::{BoxFuture, FutureExt, join_all};
 use indexmap::IndexMap;
 use kiln_plan::blueprint::attribute_names;
-use kiln_plan::{Blueprint, Inside, Kind, Model, Scene, facts};
+use kiln_plan::{Blueprint, Inside, Kind, Model, StackScope, facts};
 use kiln_resource::{Action, Cloud, Context, Failure, Resource, ResourceId};
 use kiln_store::{Error, Stack, StackId};
 use kiln_template::{Scope, Wanted};
@@ -14,12 +14,12 @@ use kiln_value::{Map, Value};
 
 use crate::actor::stack_facts;
 use crate::clouds::NoCloud;
-use crate::engine::World;
+use crate::engine::Backends;
 use crate::load;
 
 /// A stack with what it should be and what it is.
 pub struct View {
-    world: World,
+    backends: Backends,
     /// The stack's row.
     pub stack: Stack,
     /// What it should be.
@@ -48,9 +48,9 @@ impl View {
     ///
     /// # Errors
     /// The store's; [`Error::Damaged`] if the stored template cannot be read any more.
-    pub async fn load(world: &World, id: StackId) -> Result<Option<Self>, Error> {
-        match world.store.stack(id).await? {
-            Some(stack) => Self::of(world, stack).await.map(Some),
+    pub async fn load(backends: &Backends, id: StackId) -> Result<Option<Self>, Error> {
+        match backends.store.stack(id).await? {
+            Some(stack) => Self::of(backends, stack).await.map(Some),
             None => Ok(None),
         }
     }
@@ -59,15 +59,16 @@ impl View {
     ///
     /// # Errors
     /// As [`View::load`].
-    pub async fn of(world: &World, stack: Stack) -> Result<Self, Error> {
-        let blueprint = load::blueprint(world, &stack, &stack.desired)
+    pub async fn of(backends: &Backends, stack: Stack) -> Result<Self, Error> {
+        let blueprint = load::blueprint(backends, &stack, &stack.desired)
             .await?
             .map_err(|error| Error::Damaged(error.message.clone()))?;
-        let model = Model::new(world.store.resources(stack.id).await?);
-        let root = if stack.root == stack.id { stack.clone() } else { load::stack(&*world.store, stack.root).await? };
+        let model = Model::new(backends.store.resources(stack.id).await?);
+        let root =
+            if stack.root == stack.id { stack.clone() } else { load::stack(&*backends.store, stack.root).await? };
         let back = stack.state.action == Action::Rollback;
         let shown = model.shown(back).into_iter().map(|(name, row)| (name.to_owned(), row.id)).collect();
-        Ok(Self { world: world.clone(), stack, blueprint: Arc::new(blueprint), model, shown, root })
+        Ok(Self { backends: backends.clone(), stack, blueprint: Arc::new(blueprint), model, shown, root })
     }
 
     /// The rows that stand for the names of the template.
@@ -94,12 +95,14 @@ impl View {
     pub fn kind(&self, row: &Resource) -> Option<Kind> {
         match self.blueprint.kind(&row.name) {
             Some(kind) => Some(kind.clone()),
-            None => self.world.catalog.types.get(&row.implementation).map(|entry| Kind::Type(Arc::clone(entry))),
+            None => {
+                self.backends.resource_types.types.get(&row.implementation).map(|entry| Kind::Type(Arc::clone(entry)))
+            }
         }
     }
 
-    fn scene(&self) -> Scene {
-        let mut scene = Scene::new(Arc::clone(&self.blueprint), stack_facts(&self.stack));
+    fn scene(&self) -> StackScope {
+        let mut scene = StackScope::new(Arc::clone(&self.blueprint), stack_facts(&self.stack));
         self.resources().for_each(|row| scene.see(row));
         scene
     }
@@ -136,7 +139,7 @@ impl View {
         if kind.is_nested() {
             let child = row.child.or_else(|| row.physical_id.as_deref()?.parse().ok())?;
             let paths: Vec<Vec<Value>> = wanted.iter().filter_map(path_of).collect();
-            let view = Self::load_boxed(&self.world, child).await.ok().flatten()?;
+            let view = Self::load_boxed(&self.backends, child).await.ok().flatten()?;
             row.attributes = view.inside(&paths).await.ok()?.to_map();
             return Some(row);
         }
@@ -149,8 +152,8 @@ impl View {
         Some(row)
     }
 
-    fn load_boxed(world: &World, id: StackId) -> BoxFuture<'_, Result<Option<Self>, Error>> {
-        Self::load(world, id).boxed()
+    fn load_boxed(backends: &Backends, id: StackId) -> BoxFuture<'_, Result<Option<Self>, Error>> {
+        Self::load(backends, id).boxed()
     }
 
     async fn attributes_of(&self, row: &Resource, kind: &Kind, names: &[&str]) -> Result<Map, Failure> {
@@ -159,9 +162,9 @@ impl View {
             return Ok(Map::new());
         }
         let cloud: Arc<dyn Cloud> =
-            if entry.driver.is_pure() { Arc::new(NoCloud) } else { self.world.clouds.cloud(&self.root).await? };
+            if entry.driver.is_pure() { Arc::new(NoCloud) } else { self.backends.clouds.cloud(&self.root).await? };
         let facts = facts(row, kind, &stack_facts(&self.stack));
-        let cx = Context { cloud: &*cloud, facts: &facts, now: 0.0, seed: 0 };
+        let cx = Context { cloud: &*cloud, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
         entry.driver.attributes(&cx, names).await
     }
 

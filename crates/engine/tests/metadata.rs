@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_engine::{Chance, Clock, Engine, NoCloud, Options, SystemClock, World, load};
-use kiln_plan::{Catalog, Sources};
+use kiln_engine::{Backends, Chance, Clock, Engine, NoCloud, Options, SystemClock, load};
+use kiln_plan::{ResourceTypes, Sources};
 use kiln_resource::{
     Action, Context, Driver, Failure, Operation, PropertySchema, Registry, ResourceType, StackId, Status, Step,
 };
-use kiln_store::{Request, SqlStore, Store};
+use kiln_store::{SqlStore, StackRequest, Store};
 use kiln_template::Files;
 use kiln_template::constraint::DataType;
 use kiln_template::environment::Environment;
@@ -33,13 +33,15 @@ impl Driver for Witness {
     }
 }
 
-fn world(store: SqlStore, witness: &Witness) -> World {
+fn backends(store: SqlStore, witness: &Witness) -> Backends {
     let mut resource_type = ResourceType::new("Test::Witness");
     let word = PropertySchema { update_allowed: true, ..PropertySchema::new(DataType::String) };
     resource_type.properties.insert("word".to_owned(), word);
-    World {
+    Backends {
         store: Arc::new(store),
-        catalog: Arc::new(Catalog::new(Registry::build([resource_type], |_| Some(Arc::new(witness.clone()))))),
+        resource_types: Arc::new(ResourceTypes::new(Registry::build([resource_type], |_| {
+            Some(Arc::new(witness.clone()))
+        }))),
         clouds: Arc::new(NoCloud),
         clock: Arc::new(SystemClock),
         chance: Arc::new(Chance::seeded(1)),
@@ -70,20 +72,20 @@ async fn a_driver_is_told_an_empty_map_of_no_metadata() {
     let store = SqlStore::open(kiln_store::Options::new("sqlite::memory:", key)).await.expect("a database");
     store.migrate().await.expect("a schema");
     let witness = Witness::default();
-    let world = world(store, &witness);
+    let backends = backends(store, &witness);
     let options = Options { poll: Duration::from_millis(20), ..Options::default() };
-    let engine = Engine::new(options, world.clone());
+    let engine = Engine::new(options, backends.clone());
     let (end, stop) = tokio::sync::watch::channel(false);
     let running = tokio::spawn(async move { engine.run(stop).await });
 
-    let id = stack::create(&world, "one", &sources("first", None)).await;
-    completed(&*world.store, id).await;
+    let id = stack::create(&backends, "one", &sources("first", None)).await;
+    completed(&*backends.store, id).await;
     let given = value!({"a": 1});
     for (word, metadata) in [("second", None), ("third", Some(&given)), ("fourth", None)] {
         let desired = Some(load::texts(&sources(word, metadata)));
-        let request = Request { desired, ..Request::new(Action::Update, SystemClock.now()) };
-        world.store.request(id, request).await.expect("asked");
-        completed(&*world.store, id).await;
+        let request = StackRequest { desired, ..StackRequest::new(Action::Update, SystemClock.now()) };
+        backends.store.request(id, request).await.expect("asked");
+        completed(&*backends.store, id).await;
     }
     end.send_replace(true);
     running.await.expect("no panic").expect("stopped");

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use kiln_cloud::{Connector, Credentials};
-use kiln_engine::{Chance, Clock, Clouds, Engine, Options, SystemClock, World};
-use kiln_plan::{Catalog, Sources};
+use kiln_engine::{Backends, Chance, Clock, Clouds, Engine, Options, SystemClock};
+use kiln_plan::{ResourceTypes, Sources};
 use kiln_resource::{Action, Cloud, Failure, Registry, StackId, Status};
-use kiln_store::{Options as StoreOptions, Request, SqlStore, Stack, Store};
+use kiln_store::{Options as StoreOptions, SqlStore, Stack, StackRequest, Store};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
 use kiln_testcloud::{Action as FaultAction, Fault, THREE_TIER, Testcloud, When};
@@ -30,7 +30,7 @@ impl Clouds for OneCloud {
 
 struct Bench {
     cloud: Testcloud,
-    world: World,
+    backends: Backends,
     engines: Vec<tokio::task::JoinHandle<()>>,
 }
 
@@ -52,21 +52,21 @@ impl Bench {
         let store = SqlStore::open(StoreOptions::new("sqlite::memory:", key)).await.expect("a database");
         store.migrate().await.expect("a schema");
         let types = kiln_resource::shipped::types().expect("sound definitions");
-        let world = World {
+        let backends = Backends {
             store: Arc::new(store),
-            catalog: Arc::new(Catalog::new(Registry::build(types, kiln_drivers::driver_for))),
+            resource_types: Arc::new(ResourceTypes::new(Registry::build(types, kiln_drivers::driver_for))),
             clouds: Arc::new(OneCloud(connector.cloud(&credentials).await)),
             clock: Arc::new(SystemClock),
             chance: Arc::new(Chance::seeded(seed)),
         };
-        Self { cloud, world, engines: Vec::new() }
+        Self { cloud, backends, engines: Vec::new() }
     }
 
     /// Starts an engine whose leases end soon after it dies.
     fn start_engine(&mut self) {
         let options =
             Options { lease: Duration::from_millis(300), poll: Duration::from_millis(50), ..Options::default() };
-        let engine = Engine::new(options, self.world.clone());
+        let engine = Engine::new(options, self.backends.clone());
         self.engines.push(tokio::spawn(async move {
             let (_keep, stop) = tokio::sync::watch::channel(false);
             engine.run(stop).await.expect("the engine runs");
@@ -88,11 +88,11 @@ impl Bench {
             environment: Arc::new(environment),
             files: Arc::new(Files(BTreeMap::new())),
         };
-        stack::create(&self.world, "three-tier", &sources).await
+        stack::create(&self.backends, "three-tier", &sources).await
     }
 
     async fn settled(&self, id: StackId) -> Stack {
-        stack::settled(&*self.world.store, id, Duration::from_mins(1)).await
+        stack::settled(&*self.backends.store, id, Duration::from_mins(1)).await
     }
 }
 
@@ -144,7 +144,7 @@ async fn dies_and_is_replaced(seed: u64, lost_replies: bool) {
     }
 
     bench.cloud.faults().clear();
-    bench.world.store.request(id, Request::new(Action::Delete, SystemClock.now())).await.expect("asked");
+    bench.backends.store.request(id, StackRequest::new(Action::Delete, SystemClock.now())).await.expect("asked");
     let stack = bench.settled(id).await;
     assert_eq!(stack.state.status, Status::Complete, "seed {seed}: {}", stack.reason);
     assert_eq!(before.added_in(&bench.cloud.snapshot()), Vec::<String>::new(), "seed {seed}: left behind");

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use kiln_plan::Catalog;
+use kiln_plan::ResourceTypes;
 
-use crate::catalog;
 use crate::commands::{completion, demo, lsp, manage, resource_type, serve, stack, template};
+use crate::resource_types;
 
 /// OpenStack Orchestration in one binary: templates in, running clouds out.
 ///
@@ -198,8 +198,8 @@ pub(crate) struct LocalArgs {
 
 impl LocalArgs {
     /// The resource types, where no service is asked.
-    pub(crate) fn catalog(&self) -> Result<Catalog> {
-        catalog::catalog(self.resource_types_dir.as_deref()).context("--resource-types-dir")
+    pub(crate) fn catalog(&self) -> Result<ResourceTypes> {
+        resource_types::shipped_and_own(self.resource_types_dir.as_deref()).context("--resource-types-dir")
     }
 }
 

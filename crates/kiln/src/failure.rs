@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use anstyle::{AnsiColor, Style};
-use kiln_client::{Bundle, Error, InputError, Place, address};
+use kiln_client::{Bundle, Error, ErrorLocation, InputError, address};
 pub(crate) use kiln_template::hint::nearest;
 
 use crate::output::OutputError;
@@ -27,7 +27,7 @@ const BROKEN_PIPE: u8 = 141;
 #[derive(Debug)]
 pub(crate) struct Failure {
     message: String,
-    places: Vec<Place>,
+    places: Vec<ErrorLocation>,
     /// Pictures of the places in the user's own file.
     pictures: Vec<String>,
     hints: Vec<String>,
@@ -67,7 +67,7 @@ impl Failure {
 
     /// The same with places in a template.
     #[must_use]
-    pub(crate) fn at(mut self, places: Vec<Place>) -> Self {
+    pub(crate) fn at(mut self, places: Vec<ErrorLocation>) -> Self {
         self.places = places;
         self
     }
@@ -124,7 +124,7 @@ fn shown(url: &str) -> String {
 }
 
 /// A place as its lines with a mark below.
-fn picture(place: &Place, told: &str, path: &str, text: &str, range: std::ops::Range<usize>) -> String {
+fn picture(place: &ErrorLocation, told: &str, path: &str, text: &str, range: std::ops::Range<usize>) -> String {
     // The message stands above once; here only what it does not say.
     let label = if place.message == told { "" } else { place.message.as_str() };
     let annotation = AnnotationKind::Primary.span(range).label(label);

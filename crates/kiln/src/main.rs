@@ -1,6 +1,5 @@
 //! Kiln: OpenStack Orchestration in one binary.
 
-mod catalog;
 mod cli;
 mod clouds;
 mod commands;
@@ -12,6 +11,7 @@ mod ini;
 mod logging;
 mod output;
 mod progress;
+mod resource_types;
 mod runtime;
 mod shutdown;
 

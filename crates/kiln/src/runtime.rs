@@ -10,17 +10,17 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, bail};
 use kiln_api::{Api, Limits};
 use kiln_cloud::{Connector, Credentials, Interface, Named, Scope, SharedClient, TlsOptions, Transport};
-use kiln_engine::{Chance, Clock as _, Clouds, Engine, NoCloud, SystemClock, World};
+use kiln_engine::{Backends, Chance, Clock as _, Clouds, Engine, NoCloud, SystemClock};
 use kiln_identity::{Identity, Keystone, KeystoneOptions, Local, Policy};
-use kiln_plan::Catalog;
+use kiln_plan::ResourceTypes;
 use kiln_store::{Durability, SqlStore, Store};
 use kiln_value::{Secret, Value, text};
 use url::Url;
 
-use crate::catalog;
 use crate::clouds::StoredClouds;
 use crate::config::{Account, Config};
 use crate::ini::DEFAULT;
+use crate::resource_types;
 use crate::shutdown::Stop;
 
 /// Heat's default of `auth_encryption_key`: known to everyone, good for a trial only.
@@ -28,7 +28,7 @@ const PUBLIC_KEY: &str = "notgood but just long enough i t";
 
 /// Everything that a service is made of.
 pub(crate) struct Runtime {
-    world: World,
+    backends: Backends,
     identity: Arc<dyn Identity>,
     policy: Arc<Policy>,
     api: kiln_api::Options,
@@ -75,9 +75,9 @@ impl Runtime {
         let identity: Arc<dyn Identity> =
             Arc::new(Keystone::new(connector.clone(), service_credentials, trustee, Arc::clone(&policy), options));
         let clouds = Arc::new(StoredClouds::new(Arc::clone(&store), connector, Arc::clone(&identity)));
-        let catalog = catalog::of_service(config)?;
+        let catalog = resource_types::of_service(config)?;
         Ok(Self {
-            world: world(store, catalog, clouds),
+            backends: backends(store, catalog, clouds),
             identity,
             policy,
             api: api_options(config)?,
@@ -90,7 +90,7 @@ impl Runtime {
         database: &str,
         key: Secret<String>,
         own: Option<OwnCloud>,
-        catalog: Catalog,
+        catalog: ResourceTypes,
     ) -> Result<Self> {
         let store: Arc<dyn Store> = Arc::new(SqlStore::open(kiln_store::Options::new(database, key)).await?);
         store.migrate().await?;
@@ -107,7 +107,7 @@ impl Runtime {
         };
         let limits = Limits { stacks_per_project: None, resources_per_stack: None, ..Limits::default() };
         Ok(Self {
-            world: world(store, catalog, clouds),
+            backends: backends(store, catalog, clouds),
             identity,
             policy: Arc::new(Policy::default()),
             api: kiln_api::Options { limits, ..kiln_api::Options::default() },
@@ -120,7 +120,7 @@ impl Runtime {
     pub(crate) fn api(&self) -> Api {
         Api::new(kiln_api::Parts {
             options: self.api.clone(),
-            world: self.world.clone(),
+            backends: self.backends.clone(),
             identity: Arc::clone(&self.identity),
             policy: Arc::clone(&self.policy),
         })
@@ -128,16 +128,16 @@ impl Runtime {
 
     /// Runs an engine until it is told to stop; then its leases are given back.
     pub(crate) async fn engine(&self, stop: Stop) -> Result<()> {
-        Ok(Engine::new(self.engine.clone(), self.world.clone()).run(stop).await?)
+        Ok(Engine::new(self.engine.clone(), self.backends.clone()).run(stop).await?)
     }
 }
 
 /// The project of stacks that live in no cloud.
 pub(crate) const LOCAL_PROJECT: &str = "local";
 
-fn world(store: Arc<dyn Store>, catalog: Catalog, clouds: Arc<dyn Clouds>) -> World {
+fn backends(store: Arc<dyn Store>, catalog: ResourceTypes, clouds: Arc<dyn Clouds>) -> Backends {
     let (clock, chance) = (Arc::new(SystemClock), Arc::new(Chance::from_os()));
-    World { store, catalog: Arc::new(catalog), clouds, clock, chance }
+    Backends { store, resource_types: Arc::new(catalog), clouds, clock, chance }
 }
 
 /// The machine's time.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kiln_plan::{Blueprint, Catalog, Command, Event, Goal, Model, Outcome, Place, Sources, Verdict};
+use kiln_plan::{Blueprint, Command, Decision, Event, Goal, Model, Nesting, Outcome, ResourceTypes, Sources};
 use kiln_resource::{Action, Context, Driver, Failure, Operation, Registry, ResourceId, Step};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
@@ -26,9 +26,9 @@ impl Driver for Nothing {
     }
 }
 
-fn catalog() -> Catalog {
+fn catalog() -> ResourceTypes {
     let types = kiln_resource::shipped::types().expect("sound definitions");
-    Catalog::new(Registry::build(types, |_| Some(Arc::new(Nothing))))
+    ResourceTypes::new(Registry::build(types, |_| Some(Arc::new(Nothing))))
 }
 
 /// Values, each of which reads the one `back` places before it; 0: none does.
@@ -52,13 +52,13 @@ fn sources(size: usize, back: usize) -> Sources {
 #[divan::bench(args = [(2_000, 0), (2_000, 1), (10_000, 10)])]
 fn read_a_blueprint(bencher: divan::Bencher<'_, '_>, (size, back): (usize, usize)) {
     let (catalog, sources) = (catalog(), sources(size, back));
-    bencher.bench(|| Blueprint::build(sources.clone(), &catalog, None, Place::default()).expect("sound"));
+    bencher.bench(|| Blueprint::build(sources.clone(), &catalog, None, Nesting::default()).expect("sound"));
 }
 
 /// A create from the first decision to the last; operations end at once.
 #[divan::bench(args = [(1_000, 0), (10_000, 0), (10_000, 1)])]
 fn plan_a_create(bencher: divan::Bencher<'_, '_>, (size, back): (usize, usize)) {
-    let blueprint = Blueprint::build(sources(size, back), &catalog(), None, Place::default()).expect("sound");
+    let blueprint = Blueprint::build(sources(size, back), &catalog(), None, Nesting::default()).expect("sound");
     bencher.bench(|| {
         let mut next = 0_u128;
         let mut fresh = || {
@@ -80,7 +80,7 @@ fn plan_a_create(bencher: divan::Bencher<'_, '_>, (size, back): (usize, usize)) 
                 Command::Judge { serial, name, .. } => Event::Judged {
                     serial,
                     name,
-                    verdict: Verdict::Create { definition: Value::Null },
+                    verdict: Decision::Create { definition: Value::Null },
                     fresh: fresh(),
                     kind: (String::new(), String::new()),
                 },

@@ -10,10 +10,10 @@ use kiln_template::parameter::Parameters;
 use kiln_template::{AttributeUse, Bound, Definition, Facade, Files, Output, Scope, Template, Wanted};
 use kiln_value::{Diagnostic, Map, StackIdentity, Value, text};
 
-use crate::Catalog;
+use crate::ResourceTypes;
 use crate::event::Target;
 use crate::kind::Kind;
-use crate::scene::{Draft, References};
+use crate::stack_scope::{Draft, References};
 
 /// What a blueprint is made of.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub struct Sources {
 
 /// The resource of the parent stack that a nested stack stands for.
 #[derive(Clone, Debug, Default)]
-pub struct Place {
+pub struct Nesting {
     /// What `resource_facade` tells.
     pub facade: Option<Facade>,
     /// URLs of the templates around, outermost first: a template may not nest itself for ever.
@@ -41,7 +41,7 @@ pub struct Blueprint {
     /// Who it is; `None` while it is only being validated.
     pub identity: Option<StackIdentity>,
     /// Where it stands.
-    pub place: Place,
+    pub place: Nesting,
     sources: Sources,
     bound: Bound,
     definitions: IndexMap<String, Definition>,
@@ -62,9 +62,9 @@ impl Blueprint {
     /// Heat's class and text of the first error, in the order of semantics.md §4.
     pub fn build(
         mut sources: Sources,
-        catalog: &Catalog,
+        catalog: &ResourceTypes,
         identity: Option<StackIdentity>,
-        place: Place,
+        place: Nesting,
     ) -> Result<Self, Diagnostic> {
         let template = Arc::new(Template::from_value(Arc::clone(&sources.template))?);
         template.validate_sections().map_err(as_validation_failure)?;

@@ -4,8 +4,8 @@ use kiln_resource::{Action, Resource, ResourceId, State};
 use kiln_value::{Map, Value};
 
 use crate::running::Phase;
-use crate::scene::given;
-use crate::{Blame, Verdict};
+use crate::stack_scope::given;
+use crate::{Blame, Decision};
 
 /// What a request wants of the resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub enum Event {
         /// The resource's name.
         name: String,
         /// What becomes of it.
-        verdict: Verdict,
+        verdict: Decision,
         /// An unused id, for the row that this may make.
         fresh: ResourceId,
         /// Type as the template names it, and what it stands for.

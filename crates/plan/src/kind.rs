@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use kiln_resource::{Entry, PropertySchema, ResourceType};
+use kiln_resource::{PropertySchema, RegisteredType, ResourceType};
 use kiln_template::constraint::DataType;
 use kiln_template::environment::{Environment, Resolved};
 use kiln_template::parameter::ParameterSchema;
 use kiln_template::{Definition, Files, Template};
 use kiln_value::{Diagnostic, Map, Path, Value};
 
-use crate::Catalog;
+use crate::ResourceTypes;
 
 /// What is stored as the implementation of template resources. All are one class in Heat: another template is an
 /// update of the nested stack, not a replacement.
@@ -19,7 +19,7 @@ pub const TEMPLATE: &str = "template";
 #[derive(Clone)]
 pub enum Kind {
     /// A type of the registry.
-    Type(Arc<Entry>),
+    Type(Arc<RegisteredType>),
     /// A template that is used as a type.
     Template(Arc<Provider>),
 }
@@ -41,7 +41,7 @@ impl Kind {
         definition: &Definition,
         environment: &mut Environment,
         files: &Files,
-        catalog: &Catalog,
+        catalog: &ResourceTypes,
     ) -> Result<Self, Diagnostic> {
         let name = &definition.resource_type;
         let at = Path::root().key("resources").key(definition.name.as_str()).key("type");
@@ -89,7 +89,7 @@ impl Kind {
     }
 
     /// The registry's entry, if it is a type of it.
-    pub fn entry(&self) -> Option<&Arc<Entry>> {
+    pub fn entry(&self) -> Option<&Arc<RegisteredType>> {
         match self {
             Self::Type(entry) => Some(entry),
             Self::Template(_) => None,

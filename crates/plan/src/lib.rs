@@ -5,25 +5,25 @@
 
 pub mod blame;
 pub mod blueprint;
-pub mod catalog;
+mod decision;
 pub mod event;
 mod graph;
 pub mod kind;
 mod model;
 mod nested;
+pub mod resource_types;
 pub mod running;
-pub mod scene;
+pub mod stack_scope;
 mod traversal;
 pub mod validate;
-mod verdict;
 
 pub use blame::Blame;
-pub use blueprint::{Blueprint, Place, Sources};
-pub use catalog::Catalog;
+pub use blueprint::{Blueprint, Nesting, Sources};
+pub use decision::Decision;
 pub use event::{Command, Event, Goal, Note, Outcome, Target};
 pub use kind::{Kind, Provider};
 pub use model::Model;
+pub use resource_types::ResourceTypes;
 pub use running::{Phase, Running};
-pub use scene::{Draft, Inside, Scene, facts, given, metadata};
+pub use stack_scope::{Draft, Inside, StackScope, facts, given, metadata};
 pub use validate::Rules;
-pub use verdict::Verdict;

@@ -8,9 +8,9 @@ use kiln_value::{Map, Value};
 use crate::event::{Command, Event, Goal, Note, Outcome, Target};
 use crate::graph::Index;
 use crate::running::{Phase, Running};
-use crate::scene::metadata;
+use crate::stack_scope::metadata;
 use crate::traversal::{Node, Traversal};
-use crate::{Blame, Verdict};
+use crate::{Blame, Decision};
 
 /// The default reason of a resource's state.
 pub(crate) const STATE_CHANGED: &str = "state changed";
@@ -28,7 +28,7 @@ pub struct Model {
     /// Verdicts asked for, by serial.
     asked: BTreeMap<u64, Index>,
     serial: u64,
-    request: Request,
+    request: CurrentRequest,
     traversal: Traversal,
     wanted: BTreeMap<String, Vec<String>>,
     /// What a check found; it goes on to the last resource.
@@ -37,7 +37,7 @@ pub struct Model {
 }
 
 #[derive(Clone, Debug)]
-struct Request {
+struct CurrentRequest {
     action: Action,
     goal: Goal,
     generation: i64,
@@ -57,7 +57,7 @@ enum Stage {
 impl Model {
     /// A stack with these rows and nothing to do yet.
     pub fn new(rows: impl IntoIterator<Item = Resource>) -> Self {
-        let request = Request { action: Action::Init, goal: Goal::Converge, generation: 0, rollback: false };
+        let request = CurrentRequest { action: Action::Init, goal: Goal::Converge, generation: 0, rollback: false };
         let mut model = Self {
             rows: rows.into_iter().map(|row| (row.id, row)).collect(),
             current: BTreeMap::new(),
@@ -126,7 +126,7 @@ impl Model {
         let mut out = Vec::new();
         match event {
             Event::Begin { action, goal, generation, targets, rollback } => {
-                self.begin(Request { action, goal, generation, rollback }, targets, &mut out);
+                self.begin(CurrentRequest { action, goal, generation, rollback }, targets, &mut out);
             }
             Event::Judged { serial, name, verdict, fresh, kind } => {
                 if let Some(node) = self.asked.remove(&serial) {
@@ -158,7 +158,7 @@ impl Model {
         out
     }
 
-    fn begin(&mut self, request: Request, targets: Vec<Target>, out: &mut Vec<Command>) {
+    fn begin(&mut self, request: CurrentRequest, targets: Vec<Target>, out: &mut Vec<Command>) {
         self.request = request;
         self.stage = Stage::Going;
         self.asked.clear();
@@ -299,7 +299,7 @@ impl Model {
         &mut self,
         node: Index,
         name: &str,
-        verdict: Verdict,
+        verdict: Decision,
         fresh: ResourceId,
         kind: (String, String),
         out: &mut Vec<Command>,
@@ -309,14 +309,14 @@ impl Model {
         }
         let row = self.current.get(name).copied();
         match (verdict, row) {
-            (Verdict::Create { definition }, Some(id)) if self.is_unmade(id) => {
+            (Decision::Create { definition }, Some(id)) if self.is_unmade(id) => {
                 if let Some(row) = self.rows.get_mut(&id) {
                     (row.resource_type, row.implementation) = kind;
                 }
                 self.create(id, node, definition, out);
             }
-            (Verdict::Create { definition }, old) => self.make(node, name, old, fresh, kind, definition, out),
-            (Verdict::Replace { definition, announce, .. }, old) => {
+            (Decision::Create { definition }, old) => self.make(node, name, old, fresh, kind, definition, out),
+            (Decision::Replace { definition, announce, .. }, old) => {
                 if let (Some(text), Some(old)) = (announce, old) {
                     let update = |status| State::new(Action::Update, status);
                     self.set_state(old, update(Status::InProgress), STATE_CHANGED.to_owned(), out);
@@ -324,16 +324,16 @@ impl Model {
                 }
                 self.make(node, name, old, fresh, kind, definition, out);
             }
-            (Verdict::Update { definition, before, changed }, Some(id)) => {
+            (Decision::Update { definition, before, changed }, Some(id)) => {
                 self.start(id, node, Operation::Update { before, changed }, definition, out);
             }
-            (Verdict::Keep { definition }, Some(id)) => {
+            (Decision::Keep { definition }, Some(id)) => {
                 self.keep(id, definition, out);
                 let next = self.traversal.graph.done(node);
                 self.visit_all(next, out);
             }
-            (Verdict::Refuse { failure }, row) => self.refuse(name, row, fresh, kind, &failure, out),
-            (Verdict::Restrict { failure }, Some(id)) => {
+            (Decision::Refuse { failure }, row) => self.refuse(name, row, fresh, kind, &failure, out),
+            (Decision::Restrict { failure }, Some(id)) => {
                 let blame = Blame::of(name, &failure);
                 if let Some(row) = self.rows.get(&id) {
                     let state = State::new(Action::Update, Status::Failed);
@@ -342,7 +342,7 @@ impl Model {
                 }
                 self.fail(blame.stack_reason(Action::Update), out);
             }
-            (Verdict::Update { .. } | Verdict::Keep { .. } | Verdict::Restrict { .. }, None) => {
+            (Decision::Update { .. } | Decision::Keep { .. } | Decision::Restrict { .. }, None) => {
                 let failure = Failure::other("Error", "the resource is not there any more");
                 self.fail(Blame::of(name, &failure).stack_reason(self.request.action), out);
             }

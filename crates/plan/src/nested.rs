@@ -83,7 +83,7 @@ impl Blueprint {
 
     /// What `resource_facade` tells in the stack that a resource stands for.
     pub fn facade_of(&self, definition: &Definition) -> Facade {
-        let draft = crate::scene::Draft::of(self);
+        let draft = crate::stack_scope::Draft::of(self);
         Facade {
             metadata: definition.metadata.value(&draft).unwrap_or_default(),
             deletion_policy: definition.deletion_policy().as_str().to_owned(),

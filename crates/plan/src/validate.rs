@@ -9,15 +9,15 @@ use kiln_template::constraint::CustomConstraints;
 use kiln_template::{Definition, DeletionPolicy};
 use kiln_value::{Diagnostic, Map, Path, Value};
 
-use crate::Catalog;
-use crate::blueprint::{Blueprint, Place, Sources};
+use crate::ResourceTypes;
+use crate::blueprint::{Blueprint, Nesting, Sources};
 use crate::kind::{Kind, Provider};
-use crate::scene::Draft;
+use crate::stack_scope::Draft;
 
 /// What validation goes by.
 pub struct Rules<'a> {
     /// The resource types.
-    pub catalog: &'a Catalog,
+    pub catalog: &'a ResourceTypes,
     /// Judges custom constraints.
     pub custom: &'a dyn CustomConstraints,
     /// What names in properties stand for, as far as it was looked up.
@@ -197,7 +197,7 @@ impl Blueprint {
             Err(Diagnostic::new("RequestLimitExceeded", text))
         } else {
             // What the members are called in the nested stack cannot be told yet, so values stay unjudged.
-            let place = Place { facade: Some(self.facade_of(definition)), depth };
+            let place = Nesting { facade: Some(self.facade_of(definition)), depth };
             sources.and_then(|sources| Blueprint::build(sources, rules.catalog, self.identity.clone(), place))
         };
         let found = match nested {
@@ -319,7 +319,7 @@ fn property_error(at: &Path, error: &Diagnostic) -> Diagnostic {
 }
 
 /// A template that takes the place of a type must be like it (semantics.md §14).
-fn facade_error(definition: &Definition, provider: &Provider, catalog: &Catalog) -> Option<Diagnostic> {
+fn facade_error(definition: &Definition, provider: &Provider, catalog: &ResourceTypes) -> Option<Diagnostic> {
     let facade = &catalog.types.get(&definition.resource_type)?.resource_type;
     let fail = |text: String| Some(Diagnostic::new("StackValidationFailed", text));
     for (name, wanted) in &facade.properties {

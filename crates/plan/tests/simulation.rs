@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kiln_plan::{Blame, Command, Event, Goal, Model, Outcome, Running, Target, Verdict};
+use kiln_plan::{Blame, Command, Decision, Event, Goal, Model, Outcome, Running, Target};
 use kiln_resource::{Action, Failure, Operation, Resource, ResourceId, State, Status};
 use kiln_value::{Map, Value, value};
 use proptest::prelude::*;
@@ -82,7 +82,7 @@ impl World {
             .collect()
     }
 
-    fn judge(&mut self, model: &Model, name: &str) -> Verdict {
+    fn judge(&mut self, model: &Model, name: &str) -> Decision {
         let wanted = self.template[&Self::index(name)].clone();
         for required in &wanted.requires {
             let row = model.current(&Self::name(*required)).expect("required resource has a row");
@@ -91,16 +91,16 @@ impl World {
         }
         let definition = value!({"version": wanted.version});
         match model.current(name) {
-            None => Verdict::Create { definition },
-            Some(row) if row.state == State::INIT => Verdict::Create { definition },
+            None => Decision::Create { definition },
+            Some(row) if row.state == State::INIT => Decision::Create { definition },
             Some(row) if row.state.failed() || row.state.action == Action::Delete => {
-                Verdict::Replace { definition, why: vec!["failed".to_owned()], announce: None }
+                Decision::Replace { definition, why: vec!["failed".to_owned()], announce: None }
             }
-            Some(row) if row.definition == definition => Verdict::Keep { definition: None },
+            Some(row) if row.definition == definition => Decision::Keep { definition: None },
             Some(_) if wanted.replace => {
-                Verdict::Replace { definition, why: vec!["version".to_owned()], announce: None }
+                Decision::Replace { definition, why: vec!["version".to_owned()], announce: None }
             }
-            Some(_) => Verdict::Update { definition, before: Map::new(), changed: Map::new() },
+            Some(_) => Decision::Update { definition, before: Map::new(), changed: Map::new() },
         }
     }
 

@@ -6,7 +6,7 @@ use crate::{ResourceType, properties};
 
 /// What a change of properties means for a resource.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Decision {
+pub enum Comparison {
     /// Nothing differs.
     Unchanged,
     /// It can be made in place.
@@ -28,13 +28,13 @@ pub enum Decision {
 ///
 /// Values before that the schema refuses (it may have changed) count as changed; values after that it refuses are an
 /// error, unless the property was refused before as well and the resource is replaced anyway.
-pub fn compare(resource_type: &ResourceType, name: &str, before: &Map, after: &Map) -> Decision {
+pub fn compare(resource_type: &ResourceType, name: &str, before: &Map, after: &Map) -> Comparison {
     let (mut held, mut wanted, mut refused) = (Map::new(), Map::new(), None);
     for (key, property) in &resource_type.properties {
         let old = properties::value(key, property, before).ok();
         let new = match properties::value(key, property, after) {
             Ok(new) => new,
-            Err(error) if old.is_some() => return Decision::Error(error),
+            Err(error) if old.is_some() => return Comparison::Error(error),
             Err(error) => {
                 refused.get_or_insert(error);
                 Value::Null
@@ -44,20 +44,20 @@ pub fn compare(resource_type: &ResourceType, name: &str, before: &Map, after: &M
         wanted.insert(key.clone(), new);
     }
     match (compare_resolved(resource_type, name, &held, &wanted), refused) {
-        (Decision::Update { .. }, Some(error)) => Decision::Error(error),
+        (Comparison::Update { .. }, Some(error)) => Comparison::Error(error),
         (decision, _) => decision,
     }
 }
 
 /// The same for properties that [`properties::resolve`] has gone over: both maps hold all names of the schema.
-pub fn compare_resolved(resource_type: &ResourceType, name: &str, before: &Map, after: &Map) -> Decision {
+pub fn compare_resolved(resource_type: &ResourceType, name: &str, before: &Map, after: &Map) -> Comparison {
     let changed: Map = after
         .iter()
         .filter(|(key, value)| before.get(*key) != Some(value))
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
     if changed.is_empty() {
-        return Decision::Unchanged;
+        return Comparison::Unchanged;
     }
     let schema = |key: &str| resource_type.properties.get(key);
     let mut fixed: Vec<&str> =
@@ -66,14 +66,14 @@ pub fn compare_resolved(resource_type: &ResourceType, name: &str, before: &Map, 
         fixed.sort_unstable();
         let text =
             format!("Update to properties {} of {name} ({}) is not supported.", fixed.join(", "), resource_type.name);
-        return Decision::Error(Diagnostic::new("NotSupported", text));
+        return Comparison::Error(Diagnostic::new("NotSupported", text));
     }
     let reasons: Vec<_> = changed
         .iter()
         .filter(|(key, _)| !schema(key).is_some_and(|p| p.update_allowed))
         .map(|(key, value)| (key.clone(), reason(before.get(key), value)))
         .collect();
-    if reasons.is_empty() { Decision::Update { changed } } else { Decision::Replace { reasons } }
+    if reasons.is_empty() { Comparison::Update { changed } } else { Comparison::Replace { reasons } }
 }
 
 fn reason(before: Option<&Value>, after: &Value) -> String {

@@ -5,7 +5,7 @@ use kiln_value::{Map, Value};
 
 use crate::Failure;
 
-/// HTTP method of a [`Request`].
+/// HTTP method of a [`CloudRequest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
     /// Read.
@@ -24,7 +24,7 @@ pub enum Method {
 
 /// A request to a service of the catalog.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct CloudRequest {
     /// Service type in the catalog: `network`, `compute`, `block-storage`, `image`, `identity` …
     pub service: String,
     /// Method.
@@ -44,7 +44,7 @@ pub struct Request {
     pub body: Option<Value>,
 }
 
-impl Request {
+impl CloudRequest {
     /// A request without query and body.
     pub fn new(service: impl Into<String>, method: Method, path: impl Into<String>) -> Self {
         Self {
@@ -88,9 +88,9 @@ impl Request {
     }
 }
 
-/// The answer to a [`Request`]: always 2xx, all others are a [`Failure`].
+/// The answer to a [`CloudRequest`]: always 2xx, all others are a [`Failure`].
 #[derive(Clone, Debug, Default)]
-pub struct Response {
+pub struct CloudResponse {
     /// HTTP status.
     pub status: u16,
     /// Headers, names in lower case.
@@ -103,7 +103,7 @@ pub struct Response {
 #[async_trait]
 pub trait Cloud: Send + Sync {
     /// Sends a request; answers other than 2xx are failures with the class that Heat's client library would raise.
-    async fn call(&self, request: Request) -> Result<Response, Failure>;
+    async fn call(&self, request: CloudRequest) -> Result<CloudResponse, Failure>;
 
     /// The id of what `name_or_id` names, by a finder such as `neutron.network`, `glance.image`, `nova.flavor`
     /// (the names of Heat's custom constraints), cached for a short time.

@@ -79,8 +79,19 @@ pub struct Context<'a> {
     pub facts: &'a Facts,
     /// Seconds since 1970 by the injected clock.
     pub now: f64,
-    /// A random number by the injected chance; the same at every call of one step.
-    pub seed: u64,
+    /// Random bytes by the injected chance, new at every call: nothing that is stored tells them.
+    pub seed: [u8; 32],
+    /// How many polls of this operation in a row have answered with the state that this one starts from: drivers pace
+    /// their polls by it. Not stored: 0 again after a take-over.
+    pub polls: u32,
+}
+
+impl Context<'_> {
+    /// A random number from the seed, for what needs no secret.
+    pub fn random(&self) -> u64 {
+        let [a, b, c, d, e, f, g, h, ..] = self.seed;
+        u64::from_le_bytes([a, b, c, d, e, f, g, h])
+    }
 }
 
 /// An operation on a resource.
@@ -88,7 +99,7 @@ pub struct Context<'a> {
 pub enum Operation {
     /// Make the object.
     Create,
-    /// Change the object in place.
+    /// PropertyChange the object in place.
     Update {
         /// The properties before.
         before: Map,
@@ -178,9 +189,21 @@ impl Step {
     }
 }
 
+/// What [`Driver::find`] learned of a create whose call may have been lost.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Found {
+    /// The call made something: it is adopted as if [`Driver::start`] had returned this step.
+    Made(Step),
+    /// The service answered and has nothing of this attempt, or repeating the call does no harm. The engine believes
+    /// it only when no call of the attempt can still be under way.
+    NotMade,
+    /// There is nothing to tell the object by. The create is not repeated: it fails with this text.
+    CannotTell(String),
+}
+
 /// What an update changes in one resource's properties.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Change {
+pub struct PropertyChange {
     /// Resolved properties before.
     pub before: Map,
     /// Resolved properties after.
@@ -230,11 +253,15 @@ pub trait Driver: Send + Sync {
         Ok(Step::done())
     }
 
-    /// After a crash or a lost reply: looks for what a create with this token has made. `Some` adopts it as if
-    /// [`Driver::start`] had returned that step, `None` means that nothing was made.
-    async fn find(&self, cx: &Context<'_>) -> Result<Option<Step>, Failure> {
-        let _ = cx;
-        Ok(None)
+    /// After a crash or a lost reply: looks for what a create with this token has made.
+    async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
+        Ok(Found::CannotTell(format!("{} cannot be looked for", cx.facts.resource_type)))
+    }
+
+    /// Takes in a message that was sent to the resource (a signal's body); null if it had none. What it returns is
+    async fn receive(&self, cx: &Context<'_>, message: &Value) -> Result<Step, Failure> {
+        let _ = message;
+        Err(Failure::other("NotSupported", format!("Resource {} does not support signals", cx.facts.name)))
     }
 
     /// Whether a create may simply be repeated (nothing outside is made): the engine then needs no stored intent.
@@ -257,7 +284,7 @@ pub trait Driver: Send + Sync {
     }
 
     /// Whether a change of these properties needs a replacement although the schema allows the update.
-    fn needs_replace(&self, change: &Change) -> bool {
+    fn needs_replace(&self, change: &PropertyChange) -> bool {
         let _ = change;
         false
     }

@@ -15,6 +15,8 @@ pub enum FailureKind {
     Refused,
     /// The service did not answer, or with 5xx: what was asked for may have happened.
     Unavailable,
+    /// The request did not reach the service: nothing has happened, and it may be repeated.
+    NotSent,
     /// The object went to an error state (Heat's `ResourceInError`): delete and create again.
     InError,
     /// Anything else: no retry.
@@ -30,12 +32,14 @@ pub struct Failure {
     pub class: String,
     /// The text behind the class.
     pub message: String,
+    /// How long the service asks to wait before it is called again (`Retry-After`).
+    pub retry_after: Option<std::time::Duration>,
 }
 
 impl Failure {
     /// A failure of a kind and class.
     pub fn new(kind: FailureKind, class: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { kind, class: class.into(), message: message.into() }
+        Self { kind, class: class.into(), message: message.into(), retry_after: None }
     }
 
     /// A failure that no retry mends.
@@ -53,6 +57,11 @@ impl Failure {
     pub fn unknown_status(what: &str, status: &str, reason: &str) -> Self {
         let message = format!("{what} - Unknown status {status} due to \"{reason}\"");
         Self::new(FailureKind::Other, "ResourceUnknownStatus", message)
+    }
+
+    /// Whether a later call may succeed where this one was not answered.
+    pub fn is_passing(&self) -> bool {
+        matches!(self.kind, FailureKind::Unavailable | FailureKind::NotSent | FailureKind::OverLimit)
     }
 
     /// Whether the object is not there (any more).

@@ -24,13 +24,15 @@ pub mod support;
 pub mod translation;
 pub mod view;
 
-pub use change::Decision;
-pub use cloud::{Cloud, Method, Request, Response};
-pub use driver::{Change, Context, Driver, Facts, Nested, Operation, Progress, Sibling, StackFacts, Step};
+pub use change::Comparison;
+pub use cloud::{Cloud, CloudRequest, CloudResponse, Method};
+pub use driver::{
+    Context, Driver, Facts, Found, Nested, Operation, Progress, PropertyChange, Sibling, StackFacts, Step,
+};
 pub use failure::{Failure, FailureKind};
 pub use ids::{CredentialsId, EngineId, EventId, ResourceId, StackId};
 pub use property::{Inner, PropertySchema, Wire};
-pub use registry::{Entry, Registry};
+pub use registry::{RegisteredType, Registry};
 pub use resource_type::{AttributeSchema, DriverKind, ResourceType};
 pub use rest::Rest;
 pub use row::Resource;

@@ -10,7 +10,7 @@ use kiln_value::Map;
 use crate::{Context, Driver, Failure, Operation, ResourceType, Step};
 
 /// A type and its driver.
-pub struct Entry {
+pub struct RegisteredType {
     /// The type.
     pub resource_type: ResourceType,
     /// Its code.
@@ -20,7 +20,7 @@ pub struct Entry {
 /// All resource types by name. Built once by the binary, then only read.
 #[derive(Clone, Default)]
 pub struct Registry {
-    entries: BTreeMap<String, Arc<Entry>>,
+    entries: BTreeMap<String, Arc<RegisteredType>>,
 }
 
 impl Registry {
@@ -45,11 +45,11 @@ impl Registry {
 
     /// Adds a type, in place of one of the same name.
     pub fn insert(&mut self, resource_type: ResourceType, driver: Arc<dyn Driver>) {
-        self.entries.insert(resource_type.name.clone(), Arc::new(Entry { resource_type, driver }));
+        self.entries.insert(resource_type.name.clone(), Arc::new(RegisteredType { resource_type, driver }));
     }
 
     /// The type of this name.
-    pub fn get(&self, name: &str) -> Option<&Arc<Entry>> {
+    pub fn get(&self, name: &str) -> Option<&Arc<RegisteredType>> {
         self.entries.get(name)
     }
 
@@ -59,7 +59,7 @@ impl Registry {
     }
 
     /// All types, in the order of their names.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<Entry>> {
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<RegisteredType>> {
         self.entries.values()
     }
 

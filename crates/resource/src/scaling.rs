@@ -8,7 +8,7 @@ pub enum Adjustment {
     /// The new size.
     Exact,
     /// A difference.
-    Change,
+    PropertyChange,
     /// A difference in percent of the size, towards zero but for less than one member.
     Percent,
 }
@@ -18,7 +18,7 @@ impl Adjustment {
     pub fn named(name: &str) -> Self {
         match name {
             "exact_capacity" | "ExactCapacity" => Self::Exact,
-            "change_in_capacity" | "ChangeInCapacity" => Self::Change,
+            "change_in_capacity" | "ChangeInCapacity" => Self::PropertyChange,
             _ => Self::Percent,
         }
     }
@@ -28,7 +28,7 @@ impl Adjustment {
     pub fn new_size(self, current: i64, by: i64, min_step: Option<i64>, minimum: i64, maximum: i64) -> i64 {
         let wanted = match self {
             Self::Exact => by,
-            Self::Change => current.saturating_add(by),
+            Self::PropertyChange => current.saturating_add(by),
             Self::Percent => current.saturating_add(at_least(percent(current, by), min_step)),
         };
         // Not `clamp`, which panics where a minimum is above the maximum.
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(Adjustment::Percent.new_size(3, 10, None, 0, 100), 4);
         assert_eq!(Adjustment::Percent.new_size(7, 33, None, 0, 100), 9);
         assert_eq!(Adjustment::Percent.new_size(3, -10, Some(2), 0, 100), 1);
-        assert_eq!(Adjustment::Change.new_size(i64::MAX, 1, None, 0, 10), 10);
+        assert_eq!(Adjustment::PropertyChange.new_size(i64::MAX, 1, None, 0, 10), 10);
         assert_eq!(Adjustment::Exact.new_size(1, 5, None, 9, 3), 3);
     }
 

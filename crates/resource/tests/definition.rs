@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use kiln_resource::change::{Decision, compare};
+use kiln_resource::change::{Comparison, compare};
 use kiln_resource::constraint::Judge;
 use kiln_resource::properties::Judged;
 use kiln_resource::rest::Adopt;
@@ -146,10 +146,10 @@ fn adds_to_lists_only_even_if_there_is_nothing_to_add() {
 #[test]
 fn replaces_what_was_refused_before_as_well() {
     let decide = |before: Value, after: Value| compare(&thing(), "t", &map(&before), &map(&after));
-    assert!(matches!(decide(value!({}), value!({"tags": []})), Decision::Replace { .. }));
-    assert!(matches!(decide(value!({"network": "x"}), value!({})), Decision::Error(_)));
+    assert!(matches!(decide(value!({}), value!({"tags": []})), Comparison::Replace { .. }));
+    assert!(matches!(decide(value!({"network": "x"}), value!({})), Comparison::Error(_)));
     let tags = |tags: Value| value!({"network": "x", "tags": tags});
-    assert!(matches!(decide(tags(5.into()), tags(6.into())), Decision::Error(_)));
+    assert!(matches!(decide(tags(5.into()), tags(6.into())), Comparison::Error(_)));
 }
 
 #[test]

@@ -18,5 +18,5 @@ pub use kiln_resource::{CredentialsId, EngineId, EventId, Resource, ResourceId, 
 pub use lease::Lease;
 pub use query::{EventQuery, Sort, SortKey, StackQuery};
 pub use sql::{Durability, Options, SqlStore};
-pub use stack::{NewStack, Parent, Request, Stack};
+pub use stack::{NewStack, Parent, Stack, StackRequest};
 pub use store::{Batch, Doorbell, EngineInfo, Error, Retention, Settle, Store, Summary, Turn};

@@ -37,7 +37,7 @@ use self::rows::Columns;
 use self::secrets::Vault;
 use crate::{
     Batch, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo, Error, Event, EventId,
-    EventQuery, Lease, NewStack, Request, Resource, Retention, Stack, StackId, StackQuery, Store, Summary,
+    EventQuery, Lease, NewStack, Resource, Retention, Stack, StackId, StackQuery, StackRequest, Store, Summary,
 };
 
 pub use self::options::{Durability, Options};
@@ -105,7 +105,7 @@ impl Store for SqlStore {
         self.make_stack(&stack).await
     }
 
-    async fn request(&self, stack: StackId, request: Request) -> Result<Stack, Error> {
+    async fn request(&self, stack: StackId, request: StackRequest) -> Result<Stack, Error> {
         self.ask(stack, &request).await
     }
 

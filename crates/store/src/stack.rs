@@ -112,7 +112,7 @@ pub struct NewStack {
 /// A request to an existing stack. It makes the stack `<action>_IN_PROGRESS` with the reason and event
 /// `Stack <ACTION> started`, and its generation one higher.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Request {
+pub struct StackRequest {
     /// What to do: UPDATE, DELETE, ROLLBACK, SUSPEND, RESUME, CHECK …
     pub action: Action,
     /// What it should be from now on; `None`: as it is.
@@ -131,7 +131,7 @@ pub struct Request {
     pub now: Timestamp,
 }
 
-impl Request {
+impl StackRequest {
     /// A request for an action that changes nothing of what the stack should be.
     pub fn new(action: Action, now: Timestamp) -> Self {
         Self {

@@ -8,8 +8,8 @@ use kiln_resource::State;
 use kiln_value::Secret;
 
 use crate::{
-    CredentialsId, DesiredText, Digest, EngineId, Event, EventId, EventQuery, Lease, NewStack, Request, Resource,
-    ResourceId, Stack, StackId, StackQuery,
+    CredentialsId, DesiredText, Digest, EngineId, Event, EventId, EventQuery, Lease, NewStack, Resource, ResourceId,
+    Stack, StackId, StackQuery, StackRequest,
 };
 
 /// Why the store refused or failed.
@@ -67,7 +67,7 @@ pub struct Batch {
     /// Nested stacks to make.
     pub children: Vec<NewStack>,
     /// Requests to nested stacks; one to a stack that is gone is dropped.
-    pub requests: Vec<(StackId, Request)>,
+    pub requests: Vec<(StackId, StackRequest)>,
     /// A change of the stack's state on the way (`UPDATE_FAILED` before a rollback), with `desired` going back to
     /// `previous`: only if the generation is still this. The generation stays.
     pub turn: Option<Turn>,
@@ -165,7 +165,7 @@ pub trait Store: Send + Sync {
     /// Makes a stack.
     async fn create_stack(&self, stack: NewStack) -> Result<Stack, Error>;
     /// Asks something of a stack; gives it as it is then.
-    async fn request(&self, stack: StackId, request: Request) -> Result<Stack, Error>;
+    async fn request(&self, stack: StackId, request: StackRequest) -> Result<Stack, Error>;
 
     // --- reading
 

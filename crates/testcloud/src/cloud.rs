@@ -13,8 +13,8 @@ use crate::fault::Faults;
 use crate::journal::Journal;
 use crate::server;
 use crate::snapshot::Snapshot;
+use crate::state::CloudState;
 use crate::wire::Cuttable;
-use crate::world::World;
 
 /// A running simulated OpenStack. Dropping it ends it.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub struct Testcloud {
 /// What the handle and the handlers share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    world: Mutex<World>,
+    world: Mutex<CloudState>,
     pub(crate) faults: Faults,
     pub(crate) journal: Journal,
     pub(crate) latency: std::time::Duration,
@@ -36,7 +36,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// The world, with everything done that was due.
-    pub(crate) fn world(&self) -> MutexGuard<'_, World> {
+    pub(crate) fn world(&self) -> MutexGuard<'_, CloudState> {
         let mut world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
         world.settle();
         world
@@ -79,7 +79,7 @@ impl Testcloud {
             faults: Faults::new(options.seed),
             journal: Journal::default(),
             latency: options.latency,
-            world: Mutex::new(World::new(options, format!("http://{address}"))),
+            world: Mutex::new(CloudState::new(options, format!("http://{address}"))),
         });
         let (end, mut ended) = watch::channel(false);
         let router = server::router(Arc::clone(&shared));

@@ -6,14 +6,14 @@ use crate::glance;
 use crate::keystone::{Caller, Target, domain, grant, new_project, new_region, new_role, new_service, new_user};
 use crate::neutron;
 use crate::nova::new_flavor;
+use crate::state::CloudState;
 use crate::table::Fields;
-use crate::world::World;
 
 /// Roles of an ordinary user.
 const MEMBER: [&str; 5] = ["member", "reader", "heat_stack_owner", "creator", "load-balancer_member"];
 
 /// Fills a new world.
-pub(crate) fn furnish(world: &mut World) {
+pub(crate) fn furnish(world: &mut CloudState) {
     let (admin, demo) = identity(world);
     catalog(world);
     for (name, id, vcpus, ram, disk) in [
@@ -37,7 +37,7 @@ pub(crate) fn furnish(world: &mut World) {
 }
 
 /// Makes the accounts, and answers the projects of admin and demo.
-fn identity(world: &mut World) -> (String, String) {
+fn identity(world: &mut CloudState) -> (String, String) {
     for (id, name, description) in
         [("default", "Default", "The default domain"), ("heat", "heat", "Owns users of stacks")]
     {
@@ -72,7 +72,7 @@ fn identity(world: &mut World) -> (String, String) {
     (admin, demo)
 }
 
-fn catalog(world: &mut World) {
+fn catalog(world: &mut CloudState) {
     new_region(world, "RegionOne");
     let base = world.base.clone();
     for (kind, name, path) in [
@@ -87,7 +87,7 @@ fn catalog(world: &mut World) {
     }
 }
 
-fn image(world: &mut World, name: &str, owner: &str) {
+fn image(world: &mut CloudState, name: &str, owner: &str) {
     let id = glance::new_image(world, name, owner);
     glance::activate(world, &id, 4096);
     world.glance.images.edit(&id, |row| {

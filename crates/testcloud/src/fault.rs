@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use crate::request::{Request, Service};
+use crate::request::{Service, ServiceCall};
 
 /// A disturbance of some calls.
 ///
@@ -98,7 +98,7 @@ impl Fault {
         self
     }
 
-    fn fits(&self, request: &Request, path: &str) -> bool {
+    fn fits(&self, request: &ServiceCall, path: &str) -> bool {
         self.service.is_none_or(|service| service == request.service)
             && self.method.as_ref().is_none_or(|method| method.eq_ignore_ascii_case(&request.method))
             && match self.path.strip_suffix('$') {
@@ -111,7 +111,7 @@ impl Fault {
 
 /// What all faults together do to one call.
 #[derive(Debug, Default)]
-pub(crate) struct Verdict {
+pub(crate) struct FaultEffect {
     pub(crate) status: Option<u16>,
     pub(crate) lost: bool,
     pub(crate) delay: Duration,
@@ -155,8 +155,8 @@ impl Faults {
         self.state().faults.clone()
     }
 
-    pub(crate) fn judge(&self, request: &Request) -> Verdict {
-        let mut verdict = Verdict::default();
+    pub(crate) fn judge(&self, request: &ServiceCall) -> FaultEffect {
+        let mut verdict = FaultEffect::default();
         let path = request.local_path();
         let State { faults, chance } = &mut *self.state();
         for (fault, met) in faults.iter_mut().filter(|(fault, _)| fault.fits(request, &path)) {

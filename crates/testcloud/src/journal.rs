@@ -13,7 +13,7 @@ const KEPT: usize = 500_000;
 
 /// One served request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Entry {
+pub struct RecordedCall {
     /// The service asked.
     pub service: Service,
     /// The HTTP method.
@@ -26,7 +26,7 @@ pub struct Entry {
     pub lost: bool,
 }
 
-impl Entry {
+impl RecordedCall {
     /// The call without ids, for counting: `POST compute /servers/{id}/action`.
     pub fn call(&self) -> String {
         let path = self.path.split('/').skip(1).fold(String::new(), |path, segment| {
@@ -39,10 +39,10 @@ impl Entry {
 
 /// The requests served, oldest first.
 #[derive(Debug, Default)]
-pub struct Journal(Mutex<VecDeque<Entry>>);
+pub struct Journal(Mutex<VecDeque<RecordedCall>>);
 
 impl Journal {
-    pub(crate) fn record(&self, entry: Entry) {
+    pub(crate) fn record(&self, entry: RecordedCall) {
         let mut entries = self.entries();
         if entries.len() == KEPT {
             entries.pop_front();
@@ -51,11 +51,11 @@ impl Journal {
     }
 
     /// A copy of the entries.
-    pub fn list(&self) -> Vec<Entry> {
+    pub fn list(&self) -> Vec<RecordedCall> {
         self.entries().iter().cloned().collect()
     }
 
-    /// How often each [`Entry::call`] was served.
+    /// How often each [`RecordedCall::call`] was served.
     pub fn counts(&self) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
         for entry in self.entries().iter() {
@@ -65,7 +65,7 @@ impl Journal {
     }
 
     /// How many entries `wanted` matches.
-    pub fn count(&self, wanted: impl Fn(&Entry) -> bool) -> usize {
+    pub fn count(&self, wanted: impl Fn(&RecordedCall) -> bool) -> usize {
         self.entries().iter().filter(|entry| wanted(entry)).count()
     }
 
@@ -74,7 +74,7 @@ impl Journal {
         self.entries().clear();
     }
 
-    fn entries(&self) -> MutexGuard<'_, VecDeque<Entry>> {
+    fn entries(&self) -> MutexGuard<'_, VecDeque<RecordedCall>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -32,13 +32,13 @@ mod reply;
 mod request;
 mod server;
 mod snapshot;
+mod state;
 mod table;
 mod wire;
-mod world;
 
 pub use builder::{Builder, Quota};
 pub use cloud::{Account, Testcloud, Users};
 pub use fault::{Action, Fault, Faults, When};
-pub use journal::{Entry, Journal};
+pub use journal::{Journal, RecordedCall};
 pub use request::Service;
 pub use snapshot::{Snapshot, THREE_TIER};

@@ -53,7 +53,7 @@ impl Service {
 
 /// A request to one service.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct ServiceCall {
     pub(crate) service: Service,
     pub(crate) method: String,
     /// The project that the address names.
@@ -67,7 +67,7 @@ pub(crate) struct Request {
     pub(crate) body: Bytes,
 }
 
-impl Request {
+impl ServiceCall {
     /// Reads the address. `None` when it belongs to no service.
     pub(crate) fn new(method: &str, path: &str, query: &str, headers: HeaderMap, body: Bytes) -> Option<Self> {
         let mut segments = path.split('/').filter(|segment| !segment.is_empty()).map(decode).collect::<Vec<_>>();
@@ -104,7 +104,7 @@ impl Request {
                 (decode_query(name), decode_query(value))
             })
             .collect();
-        Some(Request {
+        Some(ServiceCall {
             service,
             method: method.to_owned(),
             project,

@@ -12,12 +12,12 @@ use tokio::time::sleep;
 
 use crate::cloud::Shared;
 use crate::fault::{BuildFault, Fault};
-use crate::journal::Entry;
+use crate::journal::RecordedCall;
 use crate::reply::{Body, Outcome, Refusal, Reply};
-use crate::request::{Request, Service};
+use crate::request::{Service, ServiceCall};
 use crate::snapshot::Snapshot;
+use crate::state::CloudState;
 use crate::wire::Wire;
-use crate::world::World;
 use crate::{cinder, glance, keystone, neutron, nova};
 
 /// Bodies beyond this many bytes are refused with 413.
@@ -41,7 +41,7 @@ async fn serve(
         return http_response(reply);
     }
     let query = parts.uri.query().unwrap_or_default();
-    let Some(request) = Request::new(method, path, query, parts.headers, body) else {
+    let Some(request) = ServiceCall::new(method, path, query, parts.headers, body) else {
         return http_response(Reply::empty(404));
     };
 
@@ -59,7 +59,7 @@ async fn serve(
         world.build_fault = BuildFault::default();
         outcome.unwrap_or_else(|refusal| render(request.service, &refusal))
     };
-    shared.journal.record(Entry {
+    shared.journal.record(RecordedCall {
         service: request.service,
         method: request.method.clone(),
         path: request.local_path(),
@@ -73,7 +73,7 @@ async fn serve(
     http_response(reply)
 }
 
-fn dispatch(world: &mut World, request: &Request) -> Outcome {
+fn dispatch(world: &mut CloudState, request: &ServiceCall) -> Outcome {
     match request.service {
         Service::Identity => keystone::serve(world, request),
         Service::Compute => nova::serve(world, request),

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::state::CloudState;
 use crate::table::{Table, public};
-use crate::world::World;
 
 /// How many objects of its types a stack of `examples/three-tier.yaml` makes.
 pub const THREE_TIER: [(&str, usize); 9] = [
@@ -29,8 +29,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    pub(crate) fn of(world: &World) -> Self {
-        let World { keystone, nova, neutron, cinder, glance, .. } = world;
+    pub(crate) fn of(world: &CloudState) -> Self {
+        let CloudState { keystone, nova, neutron, cinder, glance, .. } = world;
         let tables: [(&'static str, &Table); 23] = [
             ("projects", &keystone.projects),
             ("users", &keystone.users),

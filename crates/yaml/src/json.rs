@@ -28,7 +28,7 @@ pub fn parse(text: &str) -> Result<Value, JsonError> {
 
 /// Reads a JSON text and where its parts stand.
 pub fn parse_with_spans(text: &str) -> Result<(Value, Spans), JsonError> {
-    let mut reader = Reader { text, chars: text.char_indices().peekable(), at: Place::default(), depth: 0 };
+    let mut reader = Reader { text, chars: text.char_indices().peekable(), at: TextPosition::default(), depth: 0 };
     if text.starts_with('\u{feff}') {
         return Err(reader.error("Unexpected UTF-8 BOM (decode using utf-8-sig)"));
     }
@@ -40,13 +40,13 @@ pub fn parse_with_spans(text: &str) -> Result<(Value, Spans), JsonError> {
 
 /// A place in the text, counted from 0.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct TextPosition {
     offset: usize,
     line: u32,
     column: u32,
 }
 
-impl Place {
+impl TextPosition {
     fn position(self) -> Position {
         Position { line: self.line + 1, column: self.column + 1 }
     }
@@ -59,7 +59,7 @@ impl Place {
 struct Reader<'a> {
     text: &'a str,
     chars: Peekable<CharIndices<'a>>,
-    at: Place,
+    at: TextPosition,
     depth: usize,
 }
 

@@ -14,7 +14,7 @@ use crate::lambda::{Lambda, LazyRule, WHOLE};
 use crate::library;
 use crate::memory;
 use crate::object::Object;
-use crate::overload::{Arg, Request};
+use crate::overload::{Arg, CallRequest};
 use crate::parameter::{Default, Param, Type};
 use crate::time::TimeSpan;
 use crate::{Error, Limits};
@@ -148,7 +148,7 @@ impl<'d> Engine<'d> {
     fn invoke(&self, invocation: &Invocation, receiver: Option<Object>, context: &Context) -> Result<Object, Error> {
         let args = invocation.args.iter().map(|arg| arg.as_ref().map_or(Arg::Omitted, Arg::Node)).collect();
         let overloads = invocation.overloads;
-        self.run(Request { name: &invocation.name, overloads, receiver, args, keywords: Vec::new() }, context)
+        self.run(CallRequest { name: &invocation.name, overloads, receiver, args, keywords: Vec::new() }, context)
     }
 
     /// A call from inside the library: overloads are chosen as for a call that is written.
@@ -159,11 +159,11 @@ impl<'d> Engine<'d> {
         args: Vec<Arg<'_>>,
         context: &Context,
     ) -> Result<Object, Error> {
-        self.run(Request { name, overloads: library::find(name), receiver, args, keywords: Vec::new() }, context)
+        self.run(CallRequest { name, overloads: library::find(name), receiver, args, keywords: Vec::new() }, context)
     }
 
     /// Calls the function that a request asks for.
-    pub(crate) fn run(&self, request: Request<'_>, context: &Context) -> Result<Object, Error> {
+    pub(crate) fn run(&self, request: CallRequest<'_>, context: &Context) -> Result<Object, Error> {
         self.step(1)?;
         let result = self.nested(|| request.call(self, context))?;
         let size = self.charge(&result)?;

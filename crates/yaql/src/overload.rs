@@ -42,7 +42,7 @@ impl Candidate {
 }
 
 /// A call by name with its arguments.
-pub(crate) struct Request<'n> {
+pub(crate) struct CallRequest<'n> {
     pub name: &'n str,
     pub overloads: Overloads,
     pub receiver: Option<Object>,
@@ -57,7 +57,7 @@ struct Lazy {
     names: Vec<&'static str>,
 }
 
-impl<'n> Request<'n> {
+impl<'n> CallRequest<'n> {
     /// Finds the function and calls it.
     pub(crate) fn call(mut self, engine: &Engine, context: &Context) -> Result<Object, Error> {
         if let Some(receiver) = &self.receiver {

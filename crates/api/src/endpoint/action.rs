@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use kiln_resource::{Action, State, Status};
-use kiln_store::{Request, Stack};
+use kiln_store::{Stack, StackRequest};
 use kiln_value::{Map, Value};
 
 use crate::call::Call;
@@ -57,8 +57,11 @@ async fn cancel(call: &Call) -> Result<(), ApiError> {
 }
 
 async fn ask(call: &Call, stack: &Stack, action: Action) -> Result<(), ApiError> {
-    let request = Request { if_generation: Some(stack.generation), ..Request::new(action, call.api.world.clock.now()) };
-    call.api.world.store.request(stack.id, request).await?;
+    let request = StackRequest {
+        if_generation: Some(stack.generation),
+        ..StackRequest::new(action, call.api.backends.clock.now())
+    };
+    call.api.backends.store.request(stack.id, request).await?;
     Ok(())
 }
 

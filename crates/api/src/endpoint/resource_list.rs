@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::{query, reply};
-use crate::view::resource::{ResourceEntry, Shelf};
+use crate::view::resource::{ResourceEntry, StackResources};
 
 /// Names of the filters; any other parameter but the two below is refused.
 const FILTERS: [&str; 6] = ["type", "status", "name", "action", "id", "physical_resource_id"];
@@ -35,15 +35,15 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     let detail = given(call, "with_detail", query::boolean)?.unwrap_or(false);
     let wanted = Wanted::new(call);
     let stack = call.stack_or_deleted().await?;
-    let mut shelves = Vec::new();
-    collect(call, stack, depth, &mut shelves).await?;
+    let mut lists = Vec::new();
+    collect(call, stack, depth, &mut lists).await?;
     let mut resources = Vec::new();
-    for shelf in &shelves {
-        let rows: Vec<&Resource> = shelf.rows().iter().filter(|row| wanted.has(row)).collect();
-        let details = if detail { join_all(rows.iter().map(|row| shelf.detail(row, &[]))).await } else { Vec::new() };
+    for list in &lists {
+        let rows: Vec<&Resource> = list.rows().iter().filter(|row| wanted.has(row)).collect();
+        let details = if detail { join_all(rows.iter().map(|row| list.detail(row, &[]))).await } else { Vec::new() };
         let mut details = details.into_iter();
         for row in rows {
-            resources.push(shelf.entry(row, &call.links).with(details.next()));
+            resources.push(list.entry(row, &call.links).with(details.next()));
         }
     }
     Ok(reply::json(&Resources { resources }))
@@ -58,16 +58,16 @@ fn collect<'a>(
     call: &'a Call,
     stack: Stack,
     depth: i64,
-    shelves: &'a mut Vec<Shelf>,
+    lists: &'a mut Vec<StackResources>,
 ) -> BoxFuture<'a, Result<(), ApiError>> {
     async move {
-        let world = &call.api.world;
-        let shelf = Shelf::new(&*world.store, View::of(world, stack).await?).await?;
-        let deeper = shelf.rows().iter().filter(|_| depth > 0);
-        let nested: Vec<Stack> = deeper.filter_map(|row| shelf.nested(row)).cloned().collect();
-        shelves.push(shelf);
+        let backends = &call.api.backends;
+        let resources = StackResources::new(&*backends.store, View::of(backends, stack).await?).await?;
+        let deeper = resources.rows().iter().filter(|_| depth > 0);
+        let nested: Vec<Stack> = deeper.filter_map(|row| resources.nested(row)).cloned().collect();
+        lists.push(resources);
         for stack in nested {
-            collect(call, stack, depth - 1, shelves).await?;
+            collect(call, stack, depth - 1, lists).await?;
         }
         Ok(())
     }

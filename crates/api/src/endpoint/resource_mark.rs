@@ -3,7 +3,7 @@
 use axum::response::Response;
 use kiln_value::{Value, text};
 
-use super::resource_show::{missing, shelf};
+use super::resource_show::{missing, resources};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::query;
@@ -24,7 +24,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
         .get("mark_unhealthy")
         .ok_or_else(|| ApiError::bad_request("Missing mandatory (mark_unhealthy) key from mark unhealthy request"))?;
     query::boolean("mark_unhealthy", mark)?;
-    let shelf = shelf(call).await?;
-    shelf.row(call.params.get("resource_name")).ok_or_else(|| missing(call))?;
+    let resources = resources(call).await?;
+    resources.row(call.params.get("resource_name")).ok_or_else(|| missing(call))?;
     Err(ApiError::not_implemented("Marking a resource unhealthy"))
 }

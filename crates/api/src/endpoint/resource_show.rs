@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
-use crate::view::resource::{ResourceEntry, Shelf};
+use crate::view::resource::{ResourceEntry, StackResources};
 
 #[derive(Serialize)]
 struct One<'a> {
@@ -16,20 +16,20 @@ struct One<'a> {
 
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("resource:show")?;
-    let shelf = shelf(call).await?;
-    let row = shelf.row(call.params.get("resource_name")).ok_or_else(|| missing(call))?;
-    let detail = shelf.detail(row, &call.query.all("with_attr")).await;
-    Ok(reply::json(&One { resource: shelf.entry(row, &call.links).with(Some(detail)) }))
+    let resources = resources(call).await?;
+    let row = resources.row(call.params.get("resource_name")).ok_or_else(|| missing(call))?;
+    let detail = resources.detail(row, &call.query.all("with_attr")).await;
+    Ok(reply::json(&One { resource: resources.entry(row, &call.links).with(Some(detail)) }))
 }
 
 /// The resources of the live stack that the path names. Users that Kiln made for a stack see only what is theirs.
-pub(super) async fn shelf(call: &Call) -> Result<Shelf, ApiError> {
+pub(super) async fn resources(call: &Call) -> Result<StackResources, ApiError> {
     let stack = call.stack().await?;
     if call.caller.has_role(&call.api.options.stack_user_role) {
         return Err(ApiError::forbidden("this resource"));
     }
-    let world = &call.api.world;
-    Shelf::new(&*world.store, View::of(world, stack).await?).await
+    let backends = &call.api.backends;
+    StackResources::new(&*backends.store, View::of(backends, stack).await?).await
 }
 
 /// A resource that is not there.

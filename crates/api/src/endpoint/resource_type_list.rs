@@ -33,7 +33,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
         Some(Some(pattern)) => pattern.match_end(name).is_ok_and(|end| end.is_some()),
         Some(None) => false,
     };
-    let catalog = &call.api.world.catalog;
+    let catalog = &call.api.backends.resource_types;
     let wanted = |resource_type: &&ResourceType| {
         let support = &resource_type.support;
         !support.is_hidden()

@@ -23,7 +23,7 @@ pub(super) fn find(call: &Call) -> Result<&ResourceType, ApiError> {
     if !call.api.policy.allows_type(name, &call.caller) {
         return Err(ApiError::forbidden(name));
     }
-    let found = call.api.world.catalog.shown_as(name);
+    let found = call.api.backends.resource_types.shown_as(name);
     let found = found
         .ok_or_else(|| ApiError::new("EntityNotFound", format!("The Resource Type ({name}) could not be found.")))?;
     if found.support.is_hidden() {

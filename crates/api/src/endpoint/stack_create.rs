@@ -41,15 +41,15 @@ pub(super) async fn free_name(call: &Call) -> Result<String, ApiError> {
 /// Nothing is stored before everything is checked; the credentials go again if the name was taken meanwhile.
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("stacks:create")?;
-    let world = &call.api.world;
+    let backends = &call.api.backends;
     let name = free_name(call).await?;
-    let id = StackId(world.chance.uuid());
+    let id = StackId(backends.chance.uuid());
     let project = call.caller.project_id.clone();
     let identity = StackIdentity::new(project.clone(), name.clone(), id.to_string())?;
     let approved = desired::of_new(call, identity).await?;
     let arguments = &approved.arguments;
     let secret = call.api.identity.delegate(&call.caller).await?;
-    let credentials = world.store.save_credentials(&secret).await?;
+    let credentials = backends.store.save_credentials(&secret).await?;
     let stack = NewStack {
         id,
         name,
@@ -66,12 +66,12 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
         user_id: call.caller.user_id.clone(),
         credentials: Some(credentials),
         user_project: None,
-        now: world.clock.now(),
+        now: backends.clock.now(),
     };
-    let stack = match world.store.create_stack(stack).await {
+    let stack = match backends.store.create_stack(stack).await {
         Ok(stack) => stack,
         Err(error) => {
-            if let Err(error) = world.store.delete_credentials(credentials).await {
+            if let Err(error) = backends.store.delete_credentials(credentials).await {
                 tracing::warn!(%error, "credentials of a stack that was not made are left in the store");
             }
             if let Err(error) = call.api.identity.revoke(&secret).await {
@@ -92,7 +92,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
 
 /// Refuses early what the store would refuse in the end.
 async fn refuse_taken(call: &Call, name: &str) -> Result<(), ApiError> {
-    match call.api.world.store.stack_by_name(&call.caller.project_id, name).await? {
+    match call.api.backends.store.stack_by_name(&call.caller.project_id, name).await? {
         Some(_) => Err(ApiError::stack_exists(name)),
         None => Ok(()),
     }
@@ -104,7 +104,7 @@ async fn refuse_full(call: &Call) -> Result<(), ApiError> {
         return Ok(());
     };
     let query = StackQuery { project: Some(call.caller.project_id.clone()), ..StackQuery::default() };
-    if call.api.world.store.count_stacks(&query).await? < limit {
+    if call.api.backends.store.count_stacks(&query).await? < limit {
         return Ok(());
     }
     let text = format!("You have reached the maximum stacks per tenant, {limit}. Please delete some stacks.");

@@ -3,7 +3,7 @@
 use axum::response::Response;
 use http::StatusCode;
 use kiln_resource::Action;
-use kiln_store::Request;
+use kiln_store::StackRequest;
 
 use crate::call::Call;
 use crate::desired;
@@ -14,6 +14,6 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("stacks:delete")?;
     let stack = call.stack().await?;
     desired::allow_types_of(call, &stack).await?;
-    call.api.world.store.request(stack.id, Request::new(Action::Delete, call.api.world.clock.now())).await?;
+    call.api.backends.store.request(stack.id, StackRequest::new(Action::Delete, call.api.backends.clock.now())).await?;
     Ok(reply::empty(StatusCode::NO_CONTENT))
 }

@@ -27,7 +27,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
 
 /// By id, deleted ones too, then by name.
 async fn identify(call: &Call, name: &str) -> Result<Stack, ApiError> {
-    let store = &call.api.world.store;
+    let store = &call.api.backends.store;
     let mut stack = match name.parse::<StackId>() {
         Ok(id) => store.stack(id).await?.filter(|stack| call.sees(stack)),
         Err(_) => None,

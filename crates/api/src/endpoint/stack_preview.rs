@@ -1,7 +1,7 @@
 //! `POST /stacks/preview`: the stack that a create would make.
 
 use axum::response::Response;
-use kiln_plan::{Blueprint, Draft, Place};
+use kiln_plan::{Blueprint, Draft, Nesting};
 use kiln_resource::properties;
 use kiln_value::{Map, StackIdentity, Value, value};
 
@@ -36,7 +36,7 @@ fn summary(call: &Call, blueprint: &Blueprint, identity: &StackIdentity, argumen
         "stack_name": (&identity.stack_name),
         "id": NO_ID,
         "links": [{ "href": (call.links.identity(identity)), "rel": "self" }],
-        "creation_time": (instant(call.api.world.clock.now())),
+        "creation_time": (instant(call.api.backends.clock.now())),
         "updated_time": null,
         "deletion_time": null,
         "notification_topics": [],
@@ -77,8 +77,8 @@ fn resources(
                 stack_name: format!("{}-{}", identity.stack_name, definition.name),
                 ..identity.clone()
             };
-            let place = Place { facade: Some(blueprint.facade_of(definition)), depth: blueprint.place.depth + 1 };
-            let nested = Blueprint::build(sources?, &call.api.world.catalog, Some(inner.clone()), place)?;
+            let place = Nesting { facade: Some(blueprint.facade_of(definition)), depth: blueprint.place.depth + 1 };
+            let nested = Blueprint::build(sources?, &call.api.backends.resource_types, Some(inner.clone()), place)?;
             shown.push(resources(call, &nested, &inner, Some(&definition.name))?.into());
             continue;
         }

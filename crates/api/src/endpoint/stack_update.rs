@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use kiln_resource::Action;
-use kiln_store::{Request, Stack};
+use kiln_store::{Stack, StackRequest};
 
 use crate::call::Call;
 use crate::desired;
@@ -34,15 +34,15 @@ async fn update(call: &Call, patch: bool) -> Result<Response, ApiError> {
     refuse_state(&stack)?;
     let approved = desired::of_update(call, &stack, patch).await?;
     let arguments = &approved.arguments;
-    let request = Request {
+    let request = StackRequest {
         desired: Some(approved.texts()),
         disable_rollback: arguments.disable_rollback,
         timeout_mins: arguments.timeout_mins,
         tags: arguments.tags.clone().or_else(|| (!arguments.existing).then(Vec::new)),
         if_generation: Some(stack.generation),
-        ..Request::new(Action::Update, call.api.world.clock.now())
+        ..StackRequest::new(Action::Update, call.api.backends.clock.now())
     };
-    call.api.world.store.request(stack.id, request).await?;
+    call.api.backends.store.request(stack.id, request).await?;
     Ok(page::accepted(&call.headers))
 }
 

@@ -1,7 +1,7 @@
 //! `POST /validate`: whether a template may be used, and what it asks for.
 
 use axum::response::Response;
-use kiln_plan::{Blueprint, Draft, Kind, Place, Sources};
+use kiln_plan::{Blueprint, Draft, Kind, Nesting, Sources};
 use kiln_resource::{Facts, properties};
 use kiln_template::Definition;
 use kiln_value::{Diagnostic, Map, StackIdentity, Value};
@@ -101,14 +101,14 @@ fn inside(blueprint: &Blueprint, definition: &Definition) -> Result<Option<Sourc
 /// The parameters of templates that stand for types, and of those in them.
 fn nested(call: &Call, blueprint: &Blueprint, answer: &mut Map) -> Result<(), ApiError> {
     let mut all = Map::new();
-    let place = Place { facade: None, depth: blueprint.place.depth + 1 };
+    let place = Nesting { facade: None, depth: blueprint.place.depth + 1 };
     if place.depth > call.api.options.limits.nested_depth {
         return Ok(());
     }
     for definition in blueprint.definitions().values() {
         let Some(sources) = inside(blueprint, definition)? else { continue };
         let identity = blueprint.identity.clone();
-        let nested_blueprint = Blueprint::build(sources, &call.api.world.catalog, identity, place.clone())?;
+        let nested_blueprint = Blueprint::build(sources, &call.api.backends.resource_types, identity, place.clone())?;
         let mut entry = Map::new();
         entry.insert("Type".to_owned(), (&definition.resource_type).into());
         entry.extend(about(&nested_blueprint)?);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use kiln_engine::preview::{Change, Entry, Preview, preview};
+use kiln_engine::preview::{PlannedChange, PlannedResource, Preview, preview};
 use kiln_engine::{View, load};
 use kiln_resource::State;
 use kiln_store::Stack;
@@ -33,8 +33,8 @@ async fn run(call: &Call, patch: bool) -> Result<Response, ApiError> {
     let nested = call.query.boolean("show_nested")?.unwrap_or(false);
     let stack = call.stack().await?;
     let approved = desired::of_update(call, &stack, patch).await?;
-    let view = View::of(&call.api.world, stack).await?;
-    let found = preview(&call.api.world, &view, Arc::new(approved.blueprint), nested).await?;
+    let view = View::of(&call.api.backends, stack).await?;
+    let found = preview(&call.api.backends, &view, Arc::new(approved.blueprint), nested).await?;
     let mut changes: Map = LISTS.iter().map(|list| ((*list).to_owned(), Value::List(Vec::new()))).collect();
     sort(&found, &view.stack, &mut changes);
     Ok(reply::json(&value!({ "resource_changes": changes })))
@@ -45,12 +45,12 @@ fn sort(preview: &Preview, root: &Stack, changes: &mut Map) {
     let stack = preview.stack.as_ref().unwrap_or(root);
     for entry in &preview.entries {
         let list = match entry.change {
-            Change::Unchanged => "unchanged",
+            PlannedChange::Unchanged => "unchanged",
             // A refused change is one that was asked for; its reason is shown with it.
-            Change::Updated(_) | Change::Refused(_) => "updated",
-            Change::Replaced(_) => "replaced",
-            Change::Added => "added",
-            Change::Deleted => "deleted",
+            PlannedChange::Updated(_) | PlannedChange::Refused(_) => "updated",
+            PlannedChange::Replaced(_) => "replaced",
+            PlannedChange::Added => "added",
+            PlannedChange::Deleted => "deleted",
         };
         if let Some(Value::List(list)) = changes.get_mut(list) {
             list.push(shown(entry, stack));
@@ -62,9 +62,9 @@ fn sort(preview: &Preview, root: &Stack, changes: &mut Map) {
 }
 
 /// A resource as Heat's previews have it, and under `change` what Kiln knows besides.
-fn shown(entry: &Entry, stack: &Stack) -> Value {
+fn shown(entry: &PlannedResource, stack: &Stack) -> Value {
     // What goes or stays shows what is; what comes has no state yet.
-    let row = entry.row.as_ref().filter(|_| matches!(entry.change, Change::Updated(_) | Change::Deleted));
+    let row = entry.row.as_ref().filter(|_| matches!(entry.change, PlannedChange::Updated(_) | PlannedChange::Deleted));
     let state = row.map_or(State::INIT, |row| row.state);
     value!({
         "updated_time": (row.map(|row| instant(row.updated))),
@@ -90,16 +90,16 @@ fn identity(stack: &Stack, path: &str) -> Value {
     value!({ "tenant": tenant, "stack_name": stack_name, "stack_id": stack_id, "path": path })
 }
 
-fn change(change: &Change) -> Value {
+fn change(change: &PlannedChange) -> Value {
     match change {
-        Change::Unchanged => value!({ "kind": "unchanged" }),
-        Change::Updated(properties) => {
+        PlannedChange::Unchanged => value!({ "kind": "unchanged" }),
+        PlannedChange::Updated(properties) => {
             let names: Value = properties.keys().map(String::as_str).collect();
             value!({ "kind": "updated", "properties": names })
         }
-        Change::Replaced(reasons) => value!({ "kind": "replaced", "reasons": (reasons.clone()) }),
-        Change::Added => value!({ "kind": "added" }),
-        Change::Deleted => value!({ "kind": "deleted" }),
-        Change::Refused(reason) => value!({ "kind": "refused", "reasons": [reason] }),
+        PlannedChange::Replaced(reasons) => value!({ "kind": "replaced", "reasons": (reasons.clone()) }),
+        PlannedChange::Added => value!({ "kind": "added" }),
+        PlannedChange::Deleted => value!({ "kind": "deleted" }),
+        PlannedChange::Refused(reason) => value!({ "kind": "refused", "reasons": [reason] }),
     }
 }

@@ -47,14 +47,14 @@ pub(crate) struct Detail<'a> {
 }
 
 /// The resources of a stack, with what their entries need.
-pub(crate) struct Shelf {
+pub(crate) struct StackResources {
     pub(crate) view: View,
     rows: Vec<Resource>,
     /// Stacks that stand for resources of this one, by id.
     nested: HashMap<StackId, Stack>,
 }
 
-impl Shelf {
+impl StackResources {
     /// The rows of a stack. A resource that has not had its turn yet has no row: it is `INIT_COMPLETE`.
     pub(crate) async fn new(store: &dyn Store, view: View) -> Result<Self, ApiError> {
         let mut rows: Vec<Resource> = view.resources().cloned().collect();

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use http::{Method, StatusCode};
 use kiln_api::Options;
 use kiln_identity::Local;
-use kiln_resource::{Cloud, Failure, FailureKind, Request, Response};
+use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, FailureKind};
 use kiln_value::Secret;
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ struct Plain {
 
 #[async_trait]
 impl Cloud for Plain {
-    async fn call(&self, _: Request) -> Result<Response, Failure> {
+    async fn call(&self, _: CloudRequest) -> Result<CloudResponse, Failure> {
         Err(Failure::new(FailureKind::Unavailable, "ConnectFailure", "nobody there"))
     }
 

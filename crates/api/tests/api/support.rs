@@ -8,9 +8,9 @@ use axum::body::Body;
 use http::{HeaderMap, Method, Request, StatusCode};
 use jiff::Timestamp;
 use kiln_api::{Api, Options, Parts};
-use kiln_engine::{Chance, Clock, NoCloud, World};
+use kiln_engine::{Backends, Chance, Clock, NoCloud};
 use kiln_identity::{Caller, Local, Policy};
-use kiln_plan::Catalog;
+use kiln_plan::ResourceTypes;
 use kiln_resource::Registry;
 use kiln_store::{SqlStore, Store};
 use kiln_value::Secret;
@@ -27,6 +27,10 @@ pub(crate) struct Stopped;
 impl Clock for Stopped {
     fn now(&self) -> Timestamp {
         "2026-11-20T06:52:45.5Z".parse().expect("a time")
+    }
+
+    fn monotonic(&self) -> std::time::Duration {
+        std::time::Duration::ZERO
     }
 
     async fn sleep(&self, _: std::time::Duration) {
@@ -101,15 +105,15 @@ impl App {
     /// The same store, whoever calls.
     pub(crate) fn with(store: Arc<dyn Store>, identity: Local, options: Options) -> Self {
         let types = kiln_resource::shipped::types().expect("definitions");
-        let catalog = Catalog::new(Registry::build(types, kiln_drivers::driver_for));
-        let world = World {
+        let catalog = ResourceTypes::new(Registry::build(types, kiln_drivers::driver_for));
+        let backends = Backends {
             store: Arc::clone(&store),
-            catalog: Arc::new(catalog),
+            resource_types: Arc::new(catalog),
             clouds: Arc::new(NoCloud),
             clock: Arc::new(Stopped),
             chance: Arc::new(Chance::seeded(1)),
         };
-        let parts = Parts { options, world, identity: Arc::new(identity), policy: Arc::new(Policy::default()) };
+        let parts = Parts { options, backends, identity: Arc::new(identity), policy: Arc::new(Policy::default()) };
         let api = Api::new(parts);
         Self { router: api.router(), api, store }
     }

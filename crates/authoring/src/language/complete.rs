@@ -1,7 +1,7 @@
 //! What may be written at a position.
 
 use indexmap::IndexMap;
-use kiln_plan::Catalog;
+use kiln_plan::ResourceTypes;
 use kiln_resource::{PropertySchema, Support};
 use kiln_template::constraint::{DataType, Rule};
 use kiln_template::version::Dialect;
@@ -57,7 +57,7 @@ pub struct Suggestion {
 
 /// What may be written at a position of a text, which need not parse: what begins with the word so far, then what holds
 /// it elsewhere.
-pub fn complete(text: &str, at: Position, catalog: &Catalog) -> Vec<Suggestion> {
+pub fn complete(text: &str, at: Position, catalog: &ResourceTypes) -> Vec<Suggestion> {
     let cursor = Cursor::at(text, at);
     let width = u32::try_from(cursor.word.chars().count()).unwrap_or(u32::MAX);
     let start = Position { line: at.line, column: at.column.saturating_sub(width) };
@@ -86,7 +86,7 @@ fn readable(text: &str, at: Position) -> Option<Page> {
 struct Writer<'c> {
     cursor: Cursor,
     page: Option<Page>,
-    catalog: &'c Catalog,
+    catalog: &'c ResourceTypes,
     replace: Span,
     found: Vec<Suggestion>,
 }

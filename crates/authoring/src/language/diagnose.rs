@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kiln_plan::{Blueprint, Catalog, Place, Sources};
+use kiln_plan::{Blueprint, Nesting, ResourceTypes, Sources};
 use kiln_template::constraint::AcceptAll;
 use kiln_template::environment::Environment;
 use kiln_template::{Bound, Files};
@@ -62,7 +62,7 @@ impl Trouble {
 
 /// Everything that can be told of a text without a cloud: errors in Heat's order, then what the rules find that are on
 /// by default. `files` are those that the template names, by the names that it uses.
-pub fn diagnose(text: &str, catalog: &Catalog, files: &Files) -> Vec<Trouble> {
+pub fn diagnose(text: &str, catalog: &ResourceTypes, files: &Files) -> Vec<Trouble> {
     let page = match Page::read(text) {
         Ok(page) => page,
         Err(error) => {
@@ -92,13 +92,13 @@ pub fn diagnose(text: &str, catalog: &Catalog, files: &Files) -> Vec<Trouble> {
     troubles
 }
 
-fn errors(page: &Page, catalog: &Catalog, files: &Files) -> Vec<Diagnostic> {
+fn errors(page: &Page, catalog: &ResourceTypes, files: &Files) -> Vec<Diagnostic> {
     let sources = Sources {
         template: Arc::new(page.value().clone()),
         environment: Arc::new(Environment::default()),
         files: Arc::new(files.clone()),
     };
-    match Blueprint::build(sources, catalog, None, Place::default()) {
+    match Blueprint::build(sources, catalog, None, Nesting::default()) {
         Ok(blueprint) => mistakes(&blueprint, catalog),
         Err(first) => {
             let mut errors = unbuilt(page, files);

@@ -1,6 +1,6 @@
 //! What is wrong with an environment.
 
-use kiln_plan::Catalog;
+use kiln_plan::ResourceTypes;
 use kiln_template::environment::{Environment, Registry, SECTIONS};
 use kiln_template::hint::nearest;
 use kiln_value::{Diagnostic, Map, Path, Span, Spans, Value, text};
@@ -29,7 +29,7 @@ pub fn is_environment(text: &str) -> bool {
 
 /// Everything that can be told of an environment's text without its template. `exists` tells whether there is a file
 /// that the registry names.
-pub fn diagnose(text: &str, catalog: &Catalog, exists: &dyn Fn(&str) -> bool) -> Vec<Trouble> {
+pub fn diagnose(text: &str, catalog: &ResourceTypes, exists: &dyn Fn(&str) -> bool) -> Vec<Trouble> {
     let document = match kiln_yaml::parse(text) {
         Ok(document) => document,
         Err(error) => {
@@ -56,7 +56,7 @@ pub fn diagnose(text: &str, catalog: &Catalog, exists: &dyn Fn(&str) -> bool) ->
 }
 
 struct Judge<'a> {
-    catalog: &'a Catalog,
+    catalog: &'a ResourceTypes,
     exists: &'a dyn Fn(&str) -> bool,
     root: &'a Value,
     spans: &'a Spans,

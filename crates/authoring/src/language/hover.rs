@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use kiln_plan::Catalog;
+use kiln_plan::ResourceTypes;
 use kiln_resource::{AttributeSchema, PropertySchema, ResourceType, SupportStatus, property as schema};
 use kiln_template::functions;
 use kiln_template::parameter::ParameterSchema;
@@ -25,7 +25,7 @@ pub struct Hover {
 
 /// What there is to say of the thing at a position: a parameter, a resource, a condition, an attribute, a type, a property
 /// or a function.
-pub fn hover(page: &Page, at: Position, catalog: &Catalog) -> Option<Hover> {
+pub fn hover(page: &Page, at: Position, catalog: &ResourceTypes) -> Option<Hover> {
     if let Some(mention) = mention_at(page, at)
         && let Some(text) = of_mention(page, &mention, catalog)
     {
@@ -37,7 +37,7 @@ pub fn hover(page: &Page, at: Position, catalog: &Catalog) -> Option<Hover> {
     Some(Hover { span, text })
 }
 
-fn of_mention(page: &Page, mention: &Mention, catalog: &Catalog) -> Option<String> {
+fn of_mention(page: &Page, mention: &Mention, catalog: &ResourceTypes) -> Option<String> {
     let words = page.template.words();
     match &mention.role {
         Role::Parameter => {
@@ -63,7 +63,7 @@ fn of_mention(page: &Page, mention: &Mention, catalog: &Catalog) -> Option<Strin
     }
 }
 
-fn of_key(page: &Page, path: &Path, catalog: &Catalog) -> Option<String> {
+fn of_key(page: &Page, path: &Path, catalog: &ResourceTypes) -> Option<String> {
     let Some(Segment::Key(key)) = path.0.last() else { return None };
     if let Some((resource, rest)) = below_properties(page, path)
         && let Some(schema) = page.resource_type(catalog, resource).and_then(|found| property(found, rest))
@@ -75,7 +75,7 @@ fn of_key(page: &Page, path: &Path, catalog: &Catalog) -> Option<String> {
     Some(format!("**{}** · function of {}\n\n{}", function.name, page.template.version(), function.summary))
 }
 
-fn of_value(page: &Page, path: &Path, catalog: &Catalog) -> Option<String> {
+fn of_value(page: &Page, path: &Path, catalog: &ResourceTypes) -> Option<String> {
     let words = page.template.words();
     match path.0.as_slice() {
         [Segment::Key(section), _, Segment::Key(key)] if section == words.resources && key == words.resource_type => {

@@ -1,7 +1,7 @@
 //! OS::Cinder::VolumeAttachment
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Failure, FailureKind, Operation, Step};
+use kiln_resource::{Context, Driver, Failure, FailureKind, Found, Operation, Step};
 use kiln_value::{Map, Value, value};
 
 use super::{attach, attachment_of, detach, is_attached, is_detached};
@@ -67,10 +67,10 @@ impl Driver for VolumeAttachment {
     }
 
     /// Server and volume are a natural key.
-    async fn find(&self, cx: &Context<'_>) -> Result<Option<Step>, Failure> {
+    async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         let (server, volume, _) = parts(&cx.facts.properties);
         let found = attachment_of(cx, server, volume).await?;
-        Ok(found.map(|id| wait("attach", 0).id(id)))
+        Ok(found.map_or(Found::NotMade, |id| Found::Made(wait("attach", 0).id(id))))
     }
 
     async fn attributes(&self, _cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

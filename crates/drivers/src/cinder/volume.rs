@@ -4,7 +4,7 @@ mod update;
 mod validation;
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Method, Operation, Request, Step};
+use kiln_resource::{CloudRequest, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation, Step};
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use super::{CINDER, show, status, volume_path};
@@ -179,9 +179,9 @@ impl Driver for Volume {
         }
     }
 
-    async fn find(&self, cx: &Context<'_>) -> Result<Option<Step>, Failure> {
+    async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         let facts = cx.facts;
-        let request = Request::new(CINDER.0, Method::Get, "/v3/volumes/detail").query("name", name(facts));
+        let request = CloudRequest::new(CINDER.0, Method::Get, "/v3/volumes/detail").query("name", name(facts));
         let body = cx.cloud.call(request).await?.body;
         let volumes = body.get("volumes").and_then(Value::as_list).unwrap_or_default();
         let is_ours = |volume: &&Value| {
@@ -192,7 +192,10 @@ impl Driver for Volume {
                     Mark::Metadata => volume.get("metadata").and_then(|m| m.str_at(MARK)) == Some(facts.token.as_str()),
                 }
         };
-        volumes.iter().find(is_ours).map(|volume| made_from(volume.str_at("id"))).transpose()
+        match volumes.iter().find(is_ours) {
+            Some(volume) => made_from(volume.str_at("id")).map(Found::Made),
+            None => Ok(Found::NotMade),
+        }
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

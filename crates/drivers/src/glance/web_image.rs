@@ -1,7 +1,7 @@
 //! OS::Glance::WebImage
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Method, Operation, Request, Step};
+use kiln_resource::{CloudRequest, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation, Step};
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use crate::call::Service;
@@ -82,7 +82,7 @@ async fn look(cx: &Context<'_>, id: &str, looks: i64) -> Result<Step, Failure> {
 
 async fn turn(cx: &Context<'_>, id: &str, action: &str) -> Result<(), Failure> {
     let path = format!("{}/actions/{action}", image_path(id));
-    cx.cloud.call(Request::new(GLANCE.0, Method::Post, path)).await.map(|_| ())
+    cx.cloud.call(CloudRequest::new(GLANCE.0, Method::Post, path)).await.map(|_| ())
 }
 
 async fn share(cx: &Context<'_>, id: &str, member: &str) -> Result<(), Failure> {
@@ -111,7 +111,7 @@ async fn update(cx: &Context<'_>, id: &str, before: &Map, changed: &Map) -> Resu
     if let Some(tags) = changed.get("tags") {
         for tag in without(tags, former("tags")) {
             let path = format!("{}/tags/{}", image_path(id), path::segment(tag));
-            cx.cloud.call(Request::new(GLANCE.0, Method::Put, path)).await?;
+            cx.cloud.call(CloudRequest::new(GLANCE.0, Method::Put, path)).await?;
         }
         for tag in without(former("tags"), tags) {
             GLANCE.delete(cx, format!("{}/tags/{}", image_path(id), path::segment(tag))).await?;
@@ -119,7 +119,7 @@ async fn update(cx: &Context<'_>, id: &str, before: &Map, changed: &Map) -> Resu
     }
     let patch = patch(before, changed);
     if !patch.is_empty() {
-        let mut request = Request::new(GLANCE.0, Method::Patch, image_path(id)).body(patch.into());
+        let mut request = CloudRequest::new(GLANCE.0, Method::Patch, image_path(id)).body(patch.into());
         request.headers.push(("content-type".into(), "application/openstack-images-v2.1-json-patch".into()));
         cx.cloud.call(request).await?;
     }
@@ -189,14 +189,14 @@ impl Driver for WebImage {
         }
     }
 
-    async fn find(&self, cx: &Context<'_>) -> Result<Option<Step>, Failure> {
+    async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         // An id from the template may be that of somebody's image: then the create must say so.
         if cx.facts.property("id").is_truthy() {
-            return Ok(None);
+            return Ok(Found::NotMade);
         }
         match GLANCE.get(cx, image_path(chosen_id(cx.facts))).await {
-            Ok(_) => Ok(Some(wait("import", -1).id(chosen_id(cx.facts)))),
-            Err(failure) if failure.is_not_found() => Ok(None),
+            Ok(_) => Ok(Found::Made(wait("import", -1).id(chosen_id(cx.facts)))),
+            Err(failure) if failure.is_not_found() => Ok(Found::NotMade),
             Err(failure) => Err(failure),
         }
     }

@@ -17,7 +17,7 @@ fn seconds(cx: &Context<'_>, action: &str) -> f64 {
     }
     let number = |property: &str| number::to_f64(cx.facts.property(property)).unwrap_or(0.0);
     #[expect(clippy::cast_precision_loss, reason = "53 random bits are plenty for a jitter")]
-    let chance = cx.seed as f64 / u64::MAX as f64;
+    let chance = cx.random() as f64 / u64::MAX as f64;
     number("min_wait") + number("max_jitter") * number("jitter_multiplier") * chance
 }
 

@@ -76,23 +76,12 @@ fn generate(length: usize, alphabets: &[Alphabet], rng: &mut impl RngCore) -> St
     text.into_iter().collect()
 }
 
-/// A generator for this attempt. The step's seed has only 64 bits, fewer than a password is worth, so the attempt's
-/// random token is mixed in.
-fn rng(cx: &Context<'_>) -> StdRng {
-    let mut seed = [0; 32];
-    seed[..8].copy_from_slice(&cx.seed.to_le_bytes());
-    let token = uuid::Uuid::parse_str(&cx.facts.token).unwrap_or_default();
-    seed[8..24].copy_from_slice(token.as_bytes());
-    seed[24..].copy_from_slice(&cx.now.to_le_bytes());
-    StdRng::from_seed(seed)
-}
-
 #[async_trait]
 impl Driver for RandomString {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
         Ok(match operation {
             Operation::Create => {
-                let text = generate(length(cx.facts), &alphabets(cx.facts), &mut rng(cx));
+                let text = generate(length(cx.facts), &alphabets(cx.facts), &mut StdRng::from_seed(cx.seed));
                 Step::done().id(&cx.facts.physical_name).data("value", text)
             }
             _ => Step::done(),

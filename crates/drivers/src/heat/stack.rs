@@ -5,7 +5,10 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Change, Context, Driver, Facts, Failure, FailureKind, Method, Operation, Request, Response, Step};
+use kiln_resource::{
+    CloudRequest, CloudResponse, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation,
+    PropertyChange, Step,
+};
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use crate::path::segment;
@@ -25,8 +28,8 @@ fn region(facts: &Facts) -> Option<&str> {
     facts.property("context").str_at("region_name").filter(|region| !region.is_empty())
 }
 
-async fn call(cx: &Context<'_>, method: Method, path: &str, body: Option<Value>) -> Result<Response, Failure> {
-    let mut request = Request::new(SERVICE, method, path).region(region(cx.facts));
+async fn call(cx: &Context<'_>, method: Method, path: &str, body: Option<Value>) -> Result<CloudResponse, Failure> {
+    let mut request = CloudRequest::new(SERVICE, method, path).region(region(cx.facts));
     request.body = body;
     cx.cloud.call(request).await
 }
@@ -38,7 +41,7 @@ fn path(facts: &Facts) -> Result<String, Failure> {
 }
 
 async fn show(cx: &Context<'_>, outputs: bool) -> Result<Value, Failure> {
-    let request = Request::new(SERVICE, Method::Get, path(cx.facts)?).region(region(cx.facts));
+    let request = CloudRequest::new(SERVICE, Method::Get, path(cx.facts)?).region(region(cx.facts));
     let request = if outputs { request } else { request.query("resolve_outputs", "False") };
     let mut response = cx.cloud.call(request).await?;
     Ok(response.body.as_map_mut().and_then(|body| body.shift_remove("stack")).unwrap_or_default())
@@ -121,13 +124,14 @@ impl Driver for RemoteStack {
     }
 
     /// Its name is the physical one, which nothing else has.
-    async fn find(&self, cx: &Context<'_>) -> Result<Option<Step>, Failure> {
+    async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         let name = cx.facts.physical_name.as_str();
-        let request = Request::new(SERVICE, Method::Get, "/stacks").region(region(cx.facts)).query("name", name);
+        let request = CloudRequest::new(SERVICE, Method::Get, "/stacks").region(region(cx.facts)).query("name", name);
         let response = cx.cloud.call(request).await?;
         let stacks = response.body.get("stacks").and_then(Value::as_list).unwrap_or_default();
         let found = stacks.iter().find(|stack| stack.str_at(NAME) == Some(name));
-        Ok(found.and_then(|stack| stack.str_at("id")).map(|id| wait().id(id).data(NAME, name)))
+        let id = found.and_then(|stack| stack.str_at("id"));
+        Ok(id.map_or(Found::NotMade, |id| Found::Made(wait().id(id).data(NAME, name))))
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
@@ -157,7 +161,7 @@ impl Driver for RemoteStack {
     }
 
     /// A stack does not move to another region.
-    fn needs_replace(&self, change: &Change) -> bool {
+    fn needs_replace(&self, change: &PropertyChange) -> bool {
         let region = |properties: &Map| properties.get("context").and_then(|c| c.get("region_name")).cloned();
         region(&change.before).unwrap_or_default() != region(&change.after).unwrap_or_default()
     }

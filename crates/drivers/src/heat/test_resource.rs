@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Change, Context, Driver, Failure, Operation, Step};
+use kiln_resource::{Context, Driver, Failure, Operation, PropertyChange, Step};
 use kiln_value::{Map, Value, number, value};
 
 /// Between two looks at a wait without end.
@@ -85,7 +85,7 @@ impl Driver for TestResource {
     }
 
     /// `update_replace` counts only where the value changes.
-    fn needs_replace(&self, change: &Change) -> bool {
+    fn needs_replace(&self, change: &PropertyChange) -> bool {
         change.changed.iter().any(|name| name == "value")
             && change.after.get("update_replace").is_some_and(Value::is_truthy)
     }

@@ -1,7 +1,7 @@
 //! OS::Neutron::Port
 
 use async_trait::async_trait;
-use kiln_resource::{Change, Context, Facts, Failure, Sibling};
+use kiln_resource::{Context, Facts, Failure, PropertyChange, Sibling};
 use kiln_value::{Diagnostic, Map, Value};
 
 use super::{NEUTRON, network_of, rename, security_group_ids, subnets_of};
@@ -50,7 +50,7 @@ impl Shape for Port {
         }
     }
 
-    fn needs_replace(&self, change: &Change) -> bool {
+    fn needs_replace(&self, change: &PropertyChange) -> bool {
         change.after.get("replacement_policy").and_then(Value::as_str) == Some("REPLACE_ALWAYS")
     }
 

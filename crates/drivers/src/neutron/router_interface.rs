@@ -1,7 +1,7 @@
 //! OS::Neutron::RouterInterface
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Operation, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Operation, Step};
 use kiln_value::{Diagnostic, Map, Value};
 
 use super::NEUTRON;
@@ -65,9 +65,9 @@ impl Driver for RouterInterface {
         }
     }
 
-    async fn find(&self, cx: &Context<'_>) -> Result<Option<Step>, Failure> {
+    async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         let id = describe(cx.facts).map(|(id, ..)| id);
-        Ok(self.port(cx).await?.and(id).map(|id| Step::done().id(id)))
+        Ok(self.port(cx).await?.and(id).map_or(Found::NotMade, |id| Found::Made(Step::done().id(id))))
     }
 
     async fn attributes(&self, _cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

@@ -10,7 +10,7 @@ mod user_data;
 mod validation;
 
 use async_trait::async_trait;
-use kiln_resource::{Change, Context, Driver, Facts, Failure, FailureKind, Operation, Sibling, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Operation, PropertyChange, Sibling, Step};
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use self::networks::INTERNAL_PORTS;
@@ -96,7 +96,7 @@ fn is_active(server: &Value, name: &str) -> Result<bool, Failure> {
 async fn set_tags(cx: &Context<'_>, id: &str, tags: &Value) -> Result<(), Failure> {
     let tags = if tags.is_null() { Value::List(Vec::new()) } else { tags.clone() };
     let path = format!("{}/tags", server_path(id));
-    let request = kiln_resource::Request::new(COMPUTE.0, kiln_resource::Method::Put, path);
+    let request = kiln_resource::CloudRequest::new(COMPUTE.0, kiln_resource::Method::Put, path);
     cx.cloud.call(request.body(value!({"tags": tags})).microversion("2.26")).await.map(|_| ())
 }
 
@@ -233,7 +233,7 @@ impl Driver for Server {
         }
     }
 
-    async fn find(&self, cx: &Context<'_>) -> Result<Option<Step>, Failure> {
+    async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         create::find(cx).await
     }
 
@@ -241,7 +241,7 @@ impl Driver for Server {
         attributes::read(cx, names).await
     }
 
-    fn needs_replace(&self, change: &Change) -> bool {
+    fn needs_replace(&self, change: &PropertyChange) -> bool {
         update::needs_replace(change)
     }
 

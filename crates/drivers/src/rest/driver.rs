@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use kiln_resource::rest::{Adopt, Ready};
 use kiln_resource::{
-    Change, Context, Driver, Facts, Failure, FailureKind, Method, Operation, Request, ResourceType, Rest, Sibling,
-    Step, Wire,
+    CloudRequest, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation, PropertyChange, ResourceType,
+    Rest, Sibling, Step, Wire,
 };
 use kiln_value::{Diagnostic, Map, Value, value};
 
@@ -48,8 +48,8 @@ impl RestDriver {
         self.resource_type.service.first().map_or("", String::as_str)
     }
 
-    fn request(&self, method: Method, path: String) -> Request {
-        let mut request = Request::new(self.service(), method, path);
+    fn request(&self, method: Method, path: String) -> CloudRequest {
+        let mut request = CloudRequest::new(self.service(), method, path);
         request.microversion.clone_from(&self.rest.microversion);
         request
     }
@@ -364,10 +364,10 @@ impl Driver for RestDriver {
         }
     }
 
-    async fn find(&self, cx: &Context<'_>) -> Result<Option<Step>, Failure> {
+    async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         match self.find_object(cx).await? {
-            Some(object) => self.made(cx, &object).map(Some),
-            None => Ok(None),
+            Some(object) => self.made(cx, &object).map(Found::Made),
+            None => Ok(Found::NotMade),
         }
     }
 
@@ -393,7 +393,7 @@ impl Driver for RestDriver {
         Ok(values)
     }
 
-    fn needs_replace(&self, change: &Change) -> bool {
+    fn needs_replace(&self, change: &PropertyChange) -> bool {
         self.shape.needs_replace(change)
     }
 

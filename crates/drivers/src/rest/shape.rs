@@ -1,7 +1,7 @@
 //! What a type does otherwise than its definition can say.
 
 use async_trait::async_trait;
-use kiln_resource::{Change, Context, Facts, Failure, Sibling};
+use kiln_resource::{Context, Facts, Failure, PropertyChange, Sibling};
 use kiln_value::{Diagnostic, Map, Value};
 
 /// Hooks into the [`RestDriver`](super::RestDriver); each does nothing unless a type needs it.
@@ -63,7 +63,7 @@ pub(crate) trait Shape: Send + Sync {
     }
 
     /// See [`kiln_resource::Driver::needs_replace`].
-    fn needs_replace(&self, change: &Change) -> bool {
+    fn needs_replace(&self, change: &PropertyChange) -> bool {
         let _ = change;
         false
     }

@@ -5,11 +5,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use kiln_cloud::{Connector, Credentials, Options, RetryPolicy, SharedClient, StackCloud, TlsOptions};
-use kiln_resource::change::Decision;
+use kiln_resource::change::Comparison;
 use kiln_resource::translation::{self, Answers};
 use kiln_resource::{
-    Change, Cloud, Context, Driver, Facts, Failure, FailureKind, Operation, Progress, ResourceType, Step, change,
-    properties, shipped,
+    Cloud, Context, Driver, Facts, Failure, FailureKind, Operation, Progress, PropertyChange, ResourceType, Step,
+    change, properties, shipped,
 };
 use kiln_testcloud::{Snapshot, Testcloud};
 use kiln_value::{Map, Path, Value};
@@ -222,7 +222,7 @@ impl Resource {
         let after = self.facts.properties.clone();
         let changed: Vec<String> =
             after.iter().filter(|(k, v)| before.get(*k) != Some(v)).map(|(k, _)| k.clone()).collect();
-        let difference = Change { before: before.clone(), after: after.clone(), changed };
+        let difference = PropertyChange { before: before.clone(), after: after.clone(), changed };
         let replaced = |resource: &mut Self| {
             resource.facts.properties.clone_from(&before);
             Ok(Outcome::Replaced)
@@ -231,10 +231,10 @@ impl Resource {
             return replaced(self);
         }
         match change::compare_resolved(&self.kind, &self.facts.name, &before, &after) {
-            Decision::Unchanged => Ok(Outcome::Unchanged),
-            Decision::Replace { .. } => replaced(self),
-            Decision::Error(error) => panic!("{error}"),
-            Decision::Update { changed } => {
+            Comparison::Unchanged => Ok(Outcome::Unchanged),
+            Comparison::Replace { .. } => replaced(self),
+            Comparison::Error(error) => panic!("{error}"),
+            Comparison::Update { changed } => {
                 let operation = Operation::Update { before: before.clone(), changed };
                 if self.run(operation).await? { Ok(Outcome::Updated) } else { replaced(self) }
             }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kiln_resource::{Cloud, Method, Request, shipped};
+use kiln_resource::{Cloud, CloudRequest, Method, shipped};
 use kiln_value::{Map, Value, value};
 
 use crate::ground::Ground;
@@ -60,7 +60,7 @@ fn settled(value: &Value) -> Value {
 }
 
 async fn get(ground: &Ground, path: &str) -> Value {
-    ground.cloud.call(Request::new("orchestration", Method::Get, path)).await.unwrap().body
+    ground.cloud.call(CloudRequest::new("orchestration", Method::Get, path)).await.unwrap().body
 }
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn attributes_are_those_of_the_peer() {
     }
     let template = value!({"heat_template_version": "2018-08-31", "resources": resources.clone(), "outputs": outputs});
     let body = value!({"stack_name": "kilntest-peer", "template": template, "timeout_mins": 10});
-    let made = ground.cloud.call(Request::new("orchestration", Method::Post, "/stacks").body(body)).await.unwrap();
+    let made = ground.cloud.call(CloudRequest::new("orchestration", Method::Post, "/stacks").body(body)).await.unwrap();
     let id = made.body.get("stack").and_then(|s| s.str_at("id")).unwrap().to_owned();
     let path = format!("/stacks/kilntest-peer/{id}");
     let stack = loop {
@@ -117,7 +117,7 @@ async fn attributes_are_those_of_the_peer() {
             }
         }
     }
-    ground.cloud.call(Request::new("orchestration", Method::Delete, &path)).await.unwrap();
+    ground.cloud.call(CloudRequest::new("orchestration", Method::Delete, &path)).await.unwrap();
     while get(&ground, &path).await.get("stack").and_then(|s| s.str_at("stack_status")) != Some("DELETE_COMPLETE") {
         tokio::time::sleep(Duration::from_secs(3)).await;
     }

@@ -2,12 +2,12 @@
 
 use kiln_plan::{Blame, Event, Inside, Kind, Outcome, Phase, Running, Sources, facts};
 use kiln_resource::{Action, Failure, Operation, ResourceId, Status};
-use kiln_store::{NewStack, Parent, Request, StackId, Summary};
+use kiln_store::{NewStack, Parent, StackId, StackRequest, Summary};
 use kiln_value::{Map, Value};
 
 use super::{Reply, Work, stack_facts};
 use crate::view::View;
-use crate::{judge, load};
+use crate::{gather, load};
 
 impl Work {
     /// An operation on a nested stack is a request to it, stored together with the resource's row.
@@ -27,7 +27,7 @@ impl Work {
             (Operation::Create, _) | (Operation::Update { .. }, None) => self.make_child(id, running, kind),
             (Operation::Update { .. }, Some(child)) => match self.nested_sources(id, running, kind) {
                 Ok((sources, data)) => {
-                    let mut request = Request::new(Action::Update, self.actor.world.clock.now());
+                    let mut request = StackRequest::new(Action::Update, self.actor.backends.clock.now());
                     request.desired = Some(load::texts(&sources));
                     self.ask_child(id, child, request, data, running);
                 }
@@ -40,7 +40,7 @@ impl Work {
                     Operation::Resume => Action::Resume,
                     _ => Action::Check,
                 };
-                let request = Request::new(action, self.actor.world.clock.now());
+                let request = StackRequest::new(action, self.actor.backends.clock.now());
                 self.ask_child(id, child, request, Map::new(), running);
             }
             (_, None) => self.inbox.push_back(finished(id, Outcome::Done(None))),
@@ -56,7 +56,7 @@ impl Work {
             }
         };
         let Some(row) = self.model.row(id) else { return };
-        let child = StackId(self.actor.world.chance.uuid());
+        let child = StackId(self.actor.backends.chance.uuid());
         let name = kiln_resource::physical_name::physical_name(&self.stack.name, &row.name, row.id.0, 255);
         self.desk.child(NewStack {
             id: child,
@@ -74,12 +74,12 @@ impl Work {
             user_id: self.stack.user_id.clone(),
             credentials: None,
             user_project: self.stack.user_project.clone(),
-            now: self.actor.world.clock.now(),
+            now: self.actor.backends.clock.now(),
         });
         self.step_to_wait(id, Some(child), data, running);
     }
 
-    fn ask_child(&mut self, id: ResourceId, child: StackId, request: Request, data: Map, running: &Running) {
+    fn ask_child(&mut self, id: ResourceId, child: StackId, request: StackRequest, data: Map, running: &Running) {
         self.desk.request(child, request);
         self.step_to_wait(id, None, data, running);
     }
@@ -115,14 +115,14 @@ impl Work {
             Kind::Template(provider) => blueprint
                 .provider_sources(definition, provider, &facts.properties)
                 .map(|sources| (sources, Map::new()))
-                .map_err(|error| judge::failure_of(&error)),
+                .map_err(|error| gather::failure_of(&error)),
             Kind::Type(entry) => match entry.driver.nested(&facts, &blueprint.wanted_paths(&row.name)) {
                 Some(Ok(mut nested)) => {
                     let data = std::mem::take(&mut nested.data);
                     let sources = blueprint.group_sources(definition, nested);
-                    sources.map(|sources| (sources, data)).map_err(|error| judge::failure_of(&error))
+                    sources.map(|sources| (sources, data)).map_err(|error| gather::failure_of(&error))
                 }
-                Some(Err(error)) => Err(judge::failure_of(&error)),
+                Some(Err(error)) => Err(gather::failure_of(&error)),
                 None => Err(gone()),
             },
         }
@@ -146,9 +146,9 @@ impl Work {
             return;
         }
         let wanted = self.scene.as_ref().map(|scene| scene.blueprint().wanted_paths(&name)).unwrap_or_default();
-        let (world, child) = (self.actor.world.clone(), child.id);
+        let (backends, child) = (self.actor.backends.clone(), child.id);
         self.tasks.spawn(async move {
-            let inside = match View::load(&world, child).await {
+            let inside = match View::load(&backends, child).await {
                 Ok(Some(view)) => view.inside(&wanted).await,
                 Ok(None) => Err(Failure::other("NotFound", format!("nested stack {child} is gone"))),
                 Err(error) => Err(Failure::other("Error", error.to_string())),

@@ -1,15 +1,15 @@
-//! A stack asked of a world, and awaited.
+//! A stack asked of a backends, and awaited.
 
 use std::time::{Duration, Instant};
 
-use kiln_engine::{Clock as _, SystemClock, World, load};
+use kiln_engine::{Backends, Clock as _, SystemClock, load};
 use kiln_plan::Sources;
 use kiln_resource::{Action, StackId};
 use kiln_store::{NewStack, Stack, Store};
 
 /// Asks for a new stack, as the API does.
-pub(crate) async fn create(world: &World, name: &str, sources: &Sources) -> StackId {
-    let id = StackId(world.chance.uuid());
+pub(crate) async fn create(backends: &Backends, name: &str, sources: &Sources) -> StackId {
+    let id = StackId(backends.chance.uuid());
     let stack = NewStack {
         id,
         name: name.to_owned(),
@@ -28,7 +28,7 @@ pub(crate) async fn create(world: &World, name: &str, sources: &Sources) -> Stac
         user_project: None,
         now: SystemClock.now(),
     };
-    world.store.create_stack(stack).await.expect("stored");
+    backends.store.create_stack(stack).await.expect("stored");
     id
 }
 

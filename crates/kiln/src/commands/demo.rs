@@ -11,7 +11,7 @@ use clap::Args;
 use kiln_client::{Bundle, Client, Source, StackRequest};
 use kiln_cloud::{Connector, Credentials, SharedClient, TlsOptions, Transport};
 use kiln_engine::Chance;
-use kiln_resource::{Method, Request};
+use kiln_resource::{CloudRequest, Method};
 use kiln_testcloud::{Account, Testcloud};
 use kiln_value::{Value, text, value};
 use tokio::net::TcpListener;
@@ -209,7 +209,7 @@ fn connector(cloud: &Testcloud) -> Result<(Arc<dyn Transport>, Connector)> {
 async fn register(cloud: &Testcloud, url: &str) -> Result<()> {
     let session = connector(cloud)?.1.session(credentials(cloud.users().admin));
     let service = value!({"service": {"type": "orchestration", "name": "kiln", "enabled": true}});
-    let made = session.call(&Request::new("identity", Method::Post, "/v3/services").body(service)).await?;
+    let made = session.call(&CloudRequest::new("identity", Method::Post, "/v3/services").body(service)).await?;
     let id = made.body.get("service").and_then(|service| service.str_at("id")).unwrap_or_default().to_owned();
     for interface in ["public", "internal", "admin"] {
         let endpoint = value!({"endpoint": {
@@ -218,7 +218,7 @@ async fn register(cloud: &Testcloud, url: &str) -> Result<()> {
             "region_id": (cloud.region()),
             "url": (format!("{url}/v1/%(tenant_id)s")),
         }});
-        session.call(&Request::new("identity", Method::Post, "/v3/endpoints").body(endpoint)).await?;
+        session.call(&CloudRequest::new("identity", Method::Post, "/v3/endpoints").body(endpoint)).await?;
     }
     Ok(())
 }

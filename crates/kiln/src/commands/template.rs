@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use kiln_authoring::offline::mistakes;
-use kiln_client::{Bundle, Place, parameters};
-use kiln_plan::{Blueprint, Catalog, Sources};
+use kiln_client::{Bundle, ErrorLocation, parameters};
+use kiln_plan::{Blueprint, ResourceTypes, Sources};
 use kiln_template::environment::{self, Environment};
 use kiln_template::{Files, Release};
 use kiln_value::{Diagnostic, Map, Value};
@@ -123,7 +123,7 @@ fn wrong(errors: &[Diagnostic], bundle: &Bundle) -> Failure {
 }
 
 /// The stack that a bundle describes.
-fn blueprint(bundle: &Bundle, given: &Map, catalog: &Catalog) -> Outcome<Blueprint> {
+fn blueprint(bundle: &Bundle, given: &Map, catalog: &ResourceTypes) -> Outcome<Blueprint> {
     let environment = environment::from_request(Some(&bundle.environment.clone().into()), given)
         .and_then(|sections| Environment::from_sections(&sections))
         .map_err(|error| wrong(&[error], bundle))?;
@@ -133,11 +133,11 @@ fn blueprint(bundle: &Bundle, given: &Map, catalog: &Catalog) -> Outcome<Bluepri
         environment: Arc::new(environment),
         files: Arc::new(Files(bundle.files.iter().map(|(name, value)| (name.clone(), text(value))).collect())),
     };
-    Blueprint::build(sources, catalog, None, kiln_plan::Place::default()).map_err(|error| wrong(&[error], bundle))
+    Blueprint::build(sources, catalog, None, kiln_plan::Nesting::default()).map_err(|error| wrong(&[error], bundle))
 }
 
 /// Checks everything that can be checked without asking a cloud; gives the description and the parameters.
-fn offline(bundle: &Bundle, given: &Map, catalog: &Catalog) -> Outcome<One> {
+fn offline(bundle: &Bundle, given: &Map, catalog: &ResourceTypes) -> Outcome<One> {
     let blueprint = blueprint(bundle, given, catalog)?;
     let errors = mistakes(&blueprint, catalog);
     if !errors.is_empty() {
@@ -148,8 +148,8 @@ fn offline(bundle: &Bundle, given: &Map, catalog: &Catalog) -> Outcome<One> {
     Ok(vec![("Description".into(), description.into()), ("Parameters".into(), parameters.into())])
 }
 
-fn place(error: &Diagnostic) -> Place {
-    Place {
+fn place(error: &Diagnostic) -> ErrorLocation {
+    ErrorLocation {
         message: error.message.clone(),
         path: error.path.to_string(),
         line: error.span.map(|span| span.start.line.into()),

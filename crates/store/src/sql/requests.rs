@@ -14,7 +14,7 @@ use super::retry::{Fault, retry};
 use super::rows::{Columns, json, micros, nothing, optional_id, pack, plain};
 use super::writing::{insert, insert_events};
 use super::{SqlStore, schema};
-use crate::{DesiredText, Digest, Error, Event, EventId, NewStack, Request, Stack, StackId};
+use crate::{DesiredText, Digest, Error, Event, EventId, NewStack, Stack, StackId, StackRequest};
 
 /// A text that was named so long ago, in microseconds, gets a new time when it is named again …
 const CONTENT_FRESH: i64 = 30 * 60 * 1_000_000;
@@ -35,7 +35,7 @@ impl SqlStore {
         Ok(made)
     }
 
-    pub(super) async fn ask(&self, stack: StackId, request: &Request) -> Result<Stack, Error> {
+    pub(super) async fn ask(&self, stack: StackId, request: &StackRequest) -> Result<Stack, Error> {
         let asked = retry(|| async {
             let tx = self.begin().await?;
             let Some((asked, event)) = self.request_in(&tx, stack, request).await? else {
@@ -72,7 +72,7 @@ impl SqlStore {
         &self,
         tx: &DatabaseTransaction,
         id: StackId,
-        request: &Request,
+        request: &StackRequest,
     ) -> Result<Option<(Stack, Event)>, Fault> {
         let state = State::new(request.action, Status::InProgress);
         let mut update = Query::update();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kiln_resource::{Action, State, Status};
-use kiln_store::{Batch, Error, EventQuery, NewStack, Request, Resource, Settle, StackQuery, Store, Turn};
+use kiln_store::{Batch, Error, EventQuery, NewStack, Resource, Settle, StackQuery, StackRequest, Store, Turn};
 use kiln_value::{Map, Value, value};
 
 use crate::bed::beds;
@@ -91,7 +91,7 @@ async fn a_settle_applies_to_its_generation_only() {
         let (made, lease) = claimed(&bed.store, "web").await;
         let asked = bed
             .store
-            .request(made.id, Request { desired: Some(text("v2")), ..Request::new(Action::Update, at(2)) })
+            .request(made.id, StackRequest { desired: Some(text("v2")), ..StackRequest::new(Action::Update, at(2)) })
             .await
             .unwrap();
         let batch = Batch {
@@ -126,7 +126,7 @@ async fn a_rollback_returns_to_what_was_reached() {
         let (made, lease) = claimed(&bed.store, "web").await;
         let first = bed.store.commit(lease, settling(settle(1, Action::Create, Status::Complete))).await.unwrap();
         assert_eq!(first.previous, Some(made.desired.clone()));
-        let update = Request { desired: Some(text("v2")), ..Request::new(Action::Update, at(2)) };
+        let update = StackRequest { desired: Some(text("v2")), ..StackRequest::new(Action::Update, at(2)) };
         bed.store.request(made.id, update).await.unwrap();
         let turn = Turn {
             generation: 2,
@@ -149,14 +149,14 @@ async fn a_rollback_that_was_asked_for_returns_when_it_is_complete() {
     while let Some(bed) = beds.next().await {
         let (made, lease) = claimed(&bed.store, "web").await;
         bed.store.commit(lease, settling(settle(1, Action::Create, Status::Complete))).await.unwrap();
-        let update = Request { desired: Some(text("v2")), ..Request::new(Action::Update, at(2)) };
+        let update = StackRequest { desired: Some(text("v2")), ..StackRequest::new(Action::Update, at(2)) };
         bed.store.request(made.id, update).await.unwrap();
         let failed = bed.store.commit(lease, settling(settle(2, Action::Update, Status::Failed))).await.unwrap();
         assert_eq!(failed.desired, text("v2").digests());
-        bed.store.request(made.id, Request::new(Action::Rollback, at(3))).await.unwrap();
+        bed.store.request(made.id, StackRequest::new(Action::Rollback, at(3))).await.unwrap();
         let half = settle(3, Action::Rollback, Status::Failed);
         assert_eq!(bed.store.commit(lease, settling(half)).await.unwrap().desired, text("v2").digests());
-        bed.store.request(made.id, Request::new(Action::Rollback, at(4))).await.unwrap();
+        bed.store.request(made.id, StackRequest::new(Action::Rollback, at(4))).await.unwrap();
         let reached = Settle { reached: false, ..settle(4, Action::Rollback, Status::Complete) };
         let back = bed.store.commit(lease, settling(reached)).await.unwrap();
         assert_eq!((back.desired, back.previous), (made.desired.clone(), Some(made.desired)));
@@ -225,7 +225,7 @@ async fn nested_stacks_are_made_and_asked_within_the_fence() {
         bed.store.commit(nested, settling(settle(1, Action::Create, Status::Failed))).await.unwrap();
         let gone = claim(&bed.store, engine(), ids[1]).await;
         bed.store.commit(gone, deleting(1)).await.unwrap();
-        let delete = Request::new(Action::Delete, at(9));
+        let delete = StackRequest::new(Action::Delete, at(9));
         let requests = vec![(ids[0], delete.clone()), (ids[1], delete)];
         bed.store.commit(lease, Batch { requests, ..Batch::default() }).await.unwrap();
         let asked = bed.store.stack(ids[0]).await.unwrap().unwrap();
@@ -254,7 +254,7 @@ async fn a_deleted_nested_stack_is_seen_until_its_resource_is_gone() {
         bed.store.commit(inner, deleting(1)).await.unwrap();
         assert!(bed.store.children(made.id).await.unwrap()[0].deleted);
         // A request after that: only the row tells that somebody still waits.
-        bed.store.request(made.id, Request::new(Action::Update, at(500))).await.unwrap();
+        bed.store.request(made.id, StackRequest::new(Action::Update, at(500))).await.unwrap();
         assert_eq!(bed.store.children(made.id).await.unwrap().len(), 1);
         bed.store.commit(lease, Batch { remove: vec![row.id], ..Batch::default() }).await.unwrap();
         assert!(bed.store.children(made.id).await.unwrap().is_empty());
@@ -328,7 +328,7 @@ async fn many_write_at_once_and_nothing_is_lost() {
                     };
                     store.commit(lease, batch).await.unwrap();
                     if number % 5 == 0 {
-                        store.request(made.id, Request::new(Action::Check, at(number))).await.unwrap();
+                        store.request(made.id, StackRequest::new(Action::Check, at(number))).await.unwrap();
                     }
                 }
                 made.id
@@ -354,7 +354,7 @@ async fn a_deadlocked_transaction_is_done_again() {
         bed.store.commit(lease, Batch { save: rows.to_vec(), children, ..Batch::default() }).await.unwrap();
         let (other, second) = claimed(&bed.store, "other").await;
         let asks = |ids: [kiln_store::StackId; 2]| Batch {
-            requests: ids.map(|id| (id, Request::new(Action::Check, at(3)))).to_vec(),
+            requests: ids.map(|id| (id, StackRequest::new(Action::Check, at(3)))).to_vec(),
             ..Batch::default()
         };
         let rounds = 60;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_resource::{Action, Status};
-use kiln_store::{Batch, Doorbell, Request, StackId, Store};
+use kiln_store::{Batch, Doorbell, StackId, StackRequest, Store};
 
 use crate::bed::beds;
 use crate::make::{at, child, claim, claimed, engine, resource, settle, settling, stack};
@@ -22,7 +22,7 @@ async fn requests_and_ends_ring() {
         let bell = bed.store.doorbell();
         let (made, lease) = claimed(&bed.store, "web").await;
         until(&bell, made.id).await;
-        bed.store.request(made.id, Request::new(Action::Check, at(1))).await.unwrap();
+        bed.store.request(made.id, StackRequest::new(Action::Check, at(1))).await.unwrap();
         until(&bell, made.id).await;
 
         let row = resource(made.id, "a");
@@ -37,7 +37,7 @@ async fn requests_and_ends_ring() {
         until(&parent, made.id).await;
 
         let bell = bed.store.doorbell();
-        let requests = vec![(nested.id, Request::new(Action::Delete, at(2)))];
+        let requests = vec![(nested.id, StackRequest::new(Action::Delete, at(2)))];
         bed.store.commit(lease, Batch { requests, ..Batch::default() }).await.unwrap();
         until(&bell, nested.id).await;
         bed.end().await;

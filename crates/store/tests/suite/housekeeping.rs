@@ -2,7 +2,7 @@
 
 use kiln_resource::Action;
 use kiln_store::{
-    Batch, CredentialsId, EngineInfo, Error, EventQuery, NewStack, Options, Request, Retention, SqlStore, Store,
+    Batch, CredentialsId, EngineInfo, Error, EventQuery, NewStack, Options, Retention, SqlStore, StackRequest, Store,
 };
 use kiln_value::Secret;
 use uuid::Uuid;
@@ -68,7 +68,7 @@ async fn credentials_are_kept_and_forgotten() {
         let made = bed.store.create_stack(new).await.unwrap();
         assert_eq!(bed.store.stack(made.id).await.unwrap().unwrap().credentials, Some(id));
         let other = bed.store.save_credentials(&secret).await.unwrap();
-        let request = Request { credentials: Some(other), ..Request::new(Action::Update, at(1)) };
+        let request = StackRequest { credentials: Some(other), ..StackRequest::new(Action::Update, at(1)) };
         assert_eq!(bed.store.request(made.id, request).await.unwrap().credentials, Some(other));
 
         if bed.is_shared() {
@@ -193,7 +193,7 @@ async fn texts_that_nobody_names_are_forgotten_after_a_while() {
                 .await
                 .unwrap();
             for version in ["v2", "v3"] {
-                let request = Request { desired: Some(text(version)), ..Request::new(Action::Update, at(1)) };
+                let request = StackRequest { desired: Some(text(version)), ..StackRequest::new(Action::Update, at(1)) };
                 bed.store.request(made.id, request).await.unwrap();
             }
             assert_eq!(forget(&bed, &keep(0, 0)).await, 0, "it was named just now");
@@ -207,7 +207,7 @@ async fn texts_that_nobody_names_are_forgotten_after_a_while() {
             // Named once more, an old text is as good as new.
             bed.execute("UPDATE kiln_content SET used = 0").await;
             bed.store.create_stack(NewStack { desired: text("v3"), ..stack("w") }).await.unwrap();
-            let request = Request { desired: Some(text("v4")), ..Request::new(Action::Update, at(1)) };
+            let request = StackRequest { desired: Some(text("v4")), ..StackRequest::new(Action::Update, at(1)) };
             bed.store.request(made.id, request).await.unwrap();
             assert_eq!(forget(&bed, &keep(0, 0)).await, 0);
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use kiln_resource::{Action, Status};
-use kiln_store::{Batch, Error, Lease, Request, StackId, Store};
+use kiln_store::{Batch, Error, Lease, StackId, StackRequest, Store};
 
 use crate::bed::beds;
 use crate::make::{TTL, at, claim, claimed, deleting, engine, event, resource, settle, settling, stack};
@@ -155,7 +155,7 @@ async fn settled_and_deleted_stacks_are_not_claimed() {
         let (done, lease) = claimed(&bed.store, "done").await;
         let (gone, other) = claimed(&bed.store, "gone").await;
         bed.store.commit(lease, settling(settle(1, Action::Create, Status::Failed))).await.unwrap();
-        bed.store.request(gone.id, Request::new(Action::Delete, at(1))).await.unwrap();
+        bed.store.request(gone.id, StackRequest::new(Action::Delete, at(1))).await.unwrap();
         bed.store.commit(other, deleting(2)).await.unwrap();
         bed.store.release(&[lease, other]).await.unwrap();
         assert!(bed.store.claim(engine(), TTL, &[], 10).await.unwrap().is_empty());

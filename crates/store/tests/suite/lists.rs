@@ -1,7 +1,7 @@
 //! Lists of stacks and events: filters, order, pages.
 
 use kiln_resource::{Action, Status};
-use kiln_store::{Batch, Error, Event, EventQuery, NewStack, Request, Sort, SortKey, Stack, StackQuery, Store};
+use kiln_store::{Batch, Error, Event, EventQuery, NewStack, Sort, SortKey, Stack, StackQuery, StackRequest, Store};
 
 use crate::bed::{Bed, beds};
 use crate::make::{at, child, claim, claimed, deleting, engine, event, resource, settle, settling, stack};
@@ -39,7 +39,7 @@ async fn some_stacks(bed: &Bed) -> Vec<Stack> {
         let lease = claim(&bed.store, engine(), made[index].id).await;
         bed.store.commit(lease, settling(settle(1, Action::Create, status))).await.unwrap();
     }
-    bed.store.request(made[3].id, Request::new(Action::Check, at(60))).await.unwrap();
+    bed.store.request(made[3].id, StackRequest::new(Action::Check, at(60))).await.unwrap();
     made
 }
 
@@ -86,11 +86,11 @@ async fn changed_tags_are_the_ones_that_filter() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
         let made = bed.store.create_stack(NewStack { tags: texts(&["a", "b"]), ..stack("web") }).await.unwrap();
-        let request = Request { tags: Some(texts(&["b", "c"])), ..Request::new(Action::Update, at(1)) };
+        let request = StackRequest { tags: Some(texts(&["b", "c"])), ..StackRequest::new(Action::Update, at(1)) };
         assert_eq!(bed.store.request(made.id, request).await.unwrap().tags, ["b", "c"]);
         assert!(names(&bed, StackQuery { tags: texts(&["a"]), ..of_project() }).await.is_empty());
         assert_eq!(names(&bed, StackQuery { tags: texts(&["b", "c"]), ..of_project() }).await, ["web"]);
-        let request = Request { tags: Some(Vec::new()), ..Request::new(Action::Update, at(2)) };
+        let request = StackRequest { tags: Some(Vec::new()), ..StackRequest::new(Action::Update, at(2)) };
         assert!(bed.store.request(made.id, request).await.unwrap().tags.is_empty());
         assert!(names(&bed, StackQuery { tags_any: texts(&["b", "c"]), ..of_project() }).await.is_empty());
         bed.end().await;

@@ -1,7 +1,7 @@
 //! Making stacks and asking something of them.
 
 use kiln_resource::{Action, State, Status};
-use kiln_store::{DesiredText, Digest, Error, EventQuery, NewStack, Request, Store};
+use kiln_store::{DesiredText, Digest, Error, EventQuery, NewStack, StackRequest, Store};
 use kiln_value::value;
 
 use crate::bed::beds;
@@ -51,7 +51,7 @@ async fn names_of_live_root_stacks_are_unique_in_a_project() {
         bed.store.create_stack(NewStack { project: "another".into(), ..stack("web") }).await.unwrap();
         bed.store.create_stack(stack("Web")).await.unwrap();
 
-        bed.store.request(first.id, Request::new(Action::Delete, at(5))).await.unwrap();
+        bed.store.request(first.id, StackRequest::new(Action::Delete, at(5))).await.unwrap();
         bed.store.create_stack(stack("web")).await.expect_err("still being deleted");
         let gone = bed.store.commit(lease, deleting(2)).await.unwrap();
         assert_eq!(gone.deleted, Some(at(100)));
@@ -81,13 +81,13 @@ async fn a_request_raises_the_generation_and_changes_what_it_names() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
         let (made, _) = claimed(&bed.store, "web").await;
-        let request = Request {
+        let request = StackRequest {
             desired: Some(text("v2")),
             disable_rollback: Some(false),
             timeout_mins: Some(3),
             tags: Some(vec!["x".into()]),
             if_generation: Some(1),
-            ..Request::new(Action::Update, at(9))
+            ..StackRequest::new(Action::Update, at(9))
         };
         let asked = bed.store.request(made.id, request.clone()).await.unwrap();
         assert_eq!(asked.state, State::new(Action::Update, Status::InProgress));
@@ -101,7 +101,7 @@ async fn a_request_raises_the_generation_and_changes_what_it_names() {
 
         let late = bed.store.request(made.id, request).await;
         assert!(matches!(late, Err(Error::Changed(id)) if id == made.id));
-        let again = bed.store.request(made.id, Request::new(Action::Check, at(10))).await.unwrap();
+        let again = bed.store.request(made.id, StackRequest::new(Action::Check, at(10))).await.unwrap();
         assert_eq!((again.generation, &again.desired, &again.tags), (3, &asked.desired, &asked.tags));
 
         let query = EventQuery { stacks: vec![made.id], ..EventQuery::default() };
@@ -116,11 +116,11 @@ async fn a_request_raises_the_generation_and_changes_what_it_names() {
 async fn what_is_gone_takes_no_requests() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let nobody = bed.store.request(stack("x").id, Request::new(Action::Update, at(1))).await;
+        let nobody = bed.store.request(stack("x").id, StackRequest::new(Action::Update, at(1))).await;
         assert!(matches!(nobody, Err(Error::NotFound(_))));
         let (made, lease) = claimed(&bed.store, "web").await;
         bed.store.commit(lease, deleting(1)).await.unwrap();
-        let gone = bed.store.request(made.id, Request::new(Action::Update, at(1))).await;
+        let gone = bed.store.request(made.id, StackRequest::new(Action::Update, at(1))).await;
         assert!(matches!(gone, Err(Error::NotFound(_))));
         bed.end().await;
     }
@@ -182,7 +182,7 @@ async fn a_settled_stack_can_be_asked_again() {
         assert!(!settled.is_pending());
         bed.store.release(&[lease]).await.unwrap();
         assert!(bed.store.claim(engine(), crate::make::TTL, &[], 10).await.unwrap().is_empty());
-        bed.store.request(made.id, Request::new(Action::Update, at(5))).await.unwrap();
+        bed.store.request(made.id, StackRequest::new(Action::Update, at(5))).await.unwrap();
         let next = claim(&bed.store, engine(), made.id).await;
         assert!(next.epoch > lease.epoch);
         bed.end().await;

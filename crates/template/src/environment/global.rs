@@ -64,7 +64,9 @@ impl Globals {
     /// The types that are mapped to templates, with the templates' URLs.
     pub fn templates(&self) -> impl Iterator<Item = (&str, &str)> {
         self.registry.root.iter().filter_map(|(name, node)| match node {
-            Node::Entry(entry) if entry.kind == EntryKind::Template => Some((name.as_str(), entry.value.as_str())),
+            Node::RegistryEntry(entry) if entry.kind == EntryKind::Template => {
+                Some((name.as_str(), entry.value.as_str()))
+            }
             _ => None,
         })
     }

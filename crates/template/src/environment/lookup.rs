@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use kiln_value::{Diagnostic, Value};
 
-use super::registry::{Entry, EntryKind, Node, is_template};
+use super::registry::{EntryKind, Node, RegistryEntry, is_template};
 use super::{Environment, Globals, Registry};
 
 /// Aliases of aliases beyond this many are taken for a circle.
@@ -32,8 +32,8 @@ pub struct Found {
 
 /// What may decide: an entry of the user's or the service's registry, or the type itself.
 enum Candidate<'a> {
-    User(&'a Entry),
-    Global(&'a Entry),
+    User(&'a RegistryEntry),
+    Global(&'a RegistryEntry),
     Type,
 }
 
@@ -52,7 +52,7 @@ impl Candidate<'_> {
 
 impl Registry {
     /// The entries that speak of a type, for a resource if it has a name.
-    fn entries(&self, resource_type: &str, resource_name: Option<&str>) -> Vec<&Entry> {
+    fn entries(&self, resource_type: &str, resource_name: Option<&str>) -> Vec<&RegistryEntry> {
         let of_resource = resource_name
             .and_then(|name| match self.resources()?.get(name)? {
                 Node::Branch(branch) => branch.get(resource_type),
@@ -72,9 +72,9 @@ impl Registry {
     }
 }
 
-fn entry(node: &Node) -> Option<&Entry> {
+fn entry(node: &Node) -> Option<&RegistryEntry> {
     match node {
-        Node::Entry(entry) => Some(entry),
+        Node::RegistryEntry(entry) => Some(entry),
         _ => None,
     }
 }
@@ -97,7 +97,7 @@ struct Lookup<'a> {
 #[derive(Default)]
 struct Notes {
     /// What the environment is to remember, see [`Environment::resolve`].
-    remembered: RefCell<Vec<(String, Entry)>>,
+    remembered: RefCell<Vec<(String, RegistryEntry)>>,
     /// Types that nothing implements, in the user's registry or the service's alone: where several aliases lead to the
     /// same type at every step, asking again each time would never end.
     missing: RefCell<BTreeSet<(bool, String)>>,
@@ -115,8 +115,8 @@ impl Lookup<'_> {
         }
         // The name of a template is a type without being registered; only the user may name one.
         let unknown = self.user.is_some_and(|user| !user.root.contains_key(resource_type));
-        let named =
-            (unknown && is_template(resource_type)).then(|| Entry::new(vec![resource_type.to_owned()], resource_type));
+        let named = (unknown && is_template(resource_type))
+            .then(|| RegistryEntry::new(vec![resource_type.to_owned()], resource_type));
         if let Some(entry) = &named {
             self.remember(resource_type, entry);
         }
@@ -164,7 +164,7 @@ impl Lookup<'_> {
         Ok(found)
     }
 
-    fn remember(&self, resource_type: &str, entry: &Entry) {
+    fn remember(&self, resource_type: &str, entry: &RegistryEntry) {
         self.notes.remembered.borrow_mut().push((resource_type.to_owned(), entry.clone()));
     }
 }
@@ -206,7 +206,7 @@ impl Environment {
         let found = self.lookup_noting(globals, resource_type, resource_name, &notes);
         if found.as_ref().err().is_none_or(|error| error.class == "EntityNotFound") {
             let remembered = notes.remembered.into_inner().into_iter();
-            self.registry.root.extend(remembered.map(|(name, entry)| (name, Node::Entry(entry))));
+            self.registry.root.extend(remembered.map(|(name, entry)| (name, Node::RegistryEntry(entry))));
         }
         found
     }

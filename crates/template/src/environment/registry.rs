@@ -27,14 +27,14 @@ pub(super) enum Node {
     /// A level below: `resources`, or one resource in it.
     Branch(Branch),
     /// What a type stands for.
-    Entry(Entry),
+    RegistryEntry(RegistryEntry),
     /// `hooks` or `restricted_actions`, as written.
     Item(Value),
 }
 
 /// What a type stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct RegistryEntry {
     /// The keys that lead to it; the last is the type or a pattern.
     pub(super) path: Vec<String>,
     /// Another type, a pattern, or a template.
@@ -58,7 +58,7 @@ pub(super) fn is_template(name: &str) -> bool {
     matches!(extension, Some("yaml" | "template"))
 }
 
-impl Entry {
+impl RegistryEntry {
     pub(super) fn new(path: Vec<String>, value: &str) -> Self {
         let name = path.last().map(String::as_str).unwrap_or_default();
         let (kind, value) = if is_template(name) {
@@ -146,7 +146,7 @@ fn load(root: &mut Branch, path: &mut Vec<String>, entries: &Map) -> Result<(), 
                 path.pop();
                 continue;
             }
-            value => Some(Node::Entry(entry(path, key, value)?)),
+            value => Some(Node::RegistryEntry(entry(path, key, value)?)),
         };
         at_level(root, path, |level| match node {
             Some(node) => _ = level.insert(key.clone(), node),
@@ -156,12 +156,12 @@ fn load(root: &mut Branch, path: &mut Vec<String>, entries: &Map) -> Result<(), 
     Ok(())
 }
 
-fn entry(path: &[String], key: &str, value: &Value) -> Result<Entry, Diagnostic> {
+fn entry(path: &[String], key: &str, value: &Value) -> Result<RegistryEntry, Diagnostic> {
     let path: Vec<String> = path.iter().map(String::as_str).chain([key]).map(str::to_owned).collect();
     match value {
-        Value::Str(value) => Ok(Entry::new(path, value)),
+        Value::Str(value) => Ok(RegistryEntry::new(path, value)),
         // The name alone counts.
-        _ if is_template(key) => Ok(Entry::new(path, key)),
+        _ if is_template(key) => Ok(RegistryEntry::new(path, key)),
         other => {
             let message = format!("'{}' object has no attribute 'support_status'", other.kind().python_name());
             let hint = format!("{} must name a resource type or a template", path.join("."));
@@ -184,7 +184,7 @@ fn at_level(branch: &mut Branch, path: &[String], change: impl FnOnce(&mut Branc
 
 fn remove(branch: &mut Branch, name: &str) {
     match name.strip_suffix('*') {
-        Some(prefix) => branch.retain(|key, node| !(matches!(node, Node::Entry(_)) && key.starts_with(prefix))),
+        Some(prefix) => branch.retain(|key, node| !(matches!(node, Node::RegistryEntry(_)) && key.starts_with(prefix))),
         None => _ = branch.shift_remove(name),
     }
 }
@@ -228,7 +228,7 @@ fn branch_value(branch: &Branch) -> Value {
         .map(|(key, node)| {
             let value = match node {
                 Node::Branch(below) => branch_value(below),
-                Node::Entry(entry) => entry.value.as_str().into(),
+                Node::RegistryEntry(entry) => entry.value.as_str().into(),
                 Node::Item(item) => item.clone(),
             };
             (key.clone(), value)

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use kiln_value::{Diagnostic, Map, Path, Segment, Value};
 
 use super::node::{Call, Context, Node};
-use crate::function::{Entry, Function, condition, fault, lookup, resource};
+use crate::function::{Callable, Function, condition, fault, lookup, resource};
 use crate::{Bound, Unbuilt};
 
 /// Templates nest deeper only to exhaust the stack; Python's own limit lies near.
@@ -27,9 +27,9 @@ pub(crate) struct Parser<'a> {
 }
 
 /// A place in a snippet, as a list on the stack: most places are never shown.
-struct Place<'a> {
+struct ParsePath<'a> {
     step: Step<'a>,
-    outer: Option<&'a Place<'a>>,
+    outer: Option<&'a ParsePath<'a>>,
     depth: usize,
 }
 
@@ -39,13 +39,13 @@ enum Step<'a> {
     Index(usize),
 }
 
-impl<'a> Place<'a> {
+impl<'a> ParsePath<'a> {
     fn root(path: &'a Path) -> Self {
         Self { step: Step::Root(path), outer: None, depth: 0 }
     }
 
     fn below(&'a self, step: Step<'a>) -> Self {
-        Place { step, outer: Some(self), depth: self.depth + 1 }
+        ParsePath { step, outer: Some(self), depth: self.depth + 1 }
     }
 
     fn path(&self) -> Path {
@@ -79,10 +79,10 @@ impl<'a> Parser<'a> {
     }
 
     pub(crate) fn parse(&self, value: &Value, path: &Path) -> Result<Node, Diagnostic> {
-        self.node(value, &Place::root(path))
+        self.node(value, &ParsePath::root(path))
     }
 
-    fn node(&self, value: &Value, place: &Place) -> Result<Node, Diagnostic> {
+    fn node(&self, value: &Value, place: &ParsePath) -> Result<Node, Diagnostic> {
         if place.depth > MAX_DEPTH {
             return Err(Diagnostic::new("StackValidationFailed", format!("{}: nested too deeply", place.text()))
                 .at(place.path()));
@@ -112,15 +112,15 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn call(&self, name: &'static str, entry: Entry, args: &Value, place: &Place) -> Result<Node, Diagnostic> {
+    fn call(&self, name: &'static str, entry: Callable, args: &Value, place: &ParsePath) -> Result<Node, Diagnostic> {
         let (function, args): (&'static dyn Function, Node) = match entry {
-            Entry::Function(function) => (function, self.node(args, place)?),
-            Entry::If { nullable } => (&condition::If, self.branch(name, nullable, args, place)?),
-            Entry::Ref => {
+            Callable::Function(function) => (function, self.node(args, place)?),
+            Callable::If { nullable } => (&condition::If, self.branch(name, nullable, args, place)?),
+            Callable::Ref => {
                 let args = self.node(args, place)?;
                 (self.referred(&args)?, args)
             }
-            Entry::Invalid => {
+            Callable::Invalid => {
                 // The arguments come first: a wrong call in them is the error that shows.
                 self.node(args, place)?;
                 return Err(fault::value_error(format!("The function \"{name}\" is invalid in this context")));
@@ -132,7 +132,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Decides an `if` and parses the branch it takes.
-    fn branch(&self, name: &'static str, nullable: bool, args: &Value, place: &Place) -> Result<Node, Diagnostic> {
+    fn branch(&self, name: &'static str, nullable: bool, args: &Value, place: &ParsePath) -> Result<Node, Diagnostic> {
         let (condition, then, otherwise) = match args.as_list() {
             Some([condition, then, otherwise]) => (condition, then, Some(otherwise)),
             Some([condition, then]) if nullable => (condition, then, None),
@@ -168,7 +168,7 @@ impl<'a> Parser<'a> {
 }
 
 /// Python's plain errors become validation errors with the path of the call; Heat's own pass.
-fn wrap(error: Diagnostic, place: &Place) -> Diagnostic {
+fn wrap(error: Diagnostic, place: &ParsePath) -> Diagnostic {
     if fault::is_plain(&error) {
         fault::to_validation(error, format!("{}: ", place.text()), place.path())
     } else {

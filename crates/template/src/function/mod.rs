@@ -91,7 +91,7 @@ pub(crate) trait Function: Debug + Sync {
 
 /// How the parser treats a call.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Entry {
+pub(crate) enum Callable {
     Function(&'static dyn Function),
     /// The parser decides the condition; with `nullable` the else may be missing.
     If {
@@ -105,7 +105,7 @@ pub(crate) enum Entry {
 
 /// Where a function may be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum AllowedIn {
     /// Anywhere but in conditions.
     Value,
     /// In conditions only.
@@ -118,24 +118,24 @@ enum Place {
 struct Row {
     name: &'static str,
     since: Release,
-    place: Place,
-    entry: Entry,
+    place: AllowedIn,
+    entry: Callable,
 }
 
 const fn row(name: &'static str, since: Release, function: &'static dyn Function) -> Row {
-    Row { name, since, place: Place::Value, entry: Entry::Function(function) }
+    Row { name, since, place: AllowedIn::Value, entry: Callable::Function(function) }
 }
 
 const fn test(name: &'static str, since: Release, function: &'static dyn Function) -> Row {
-    Row { name, since, place: Place::Condition, entry: Entry::Function(function) }
+    Row { name, since, place: AllowedIn::Condition, entry: Callable::Function(function) }
 }
 
 const fn both(name: &'static str, since: Release, function: &'static dyn Function) -> Row {
-    Row { name, since, place: Place::Both, entry: Entry::Function(function) }
+    Row { name, since, place: AllowedIn::Both, entry: Callable::Function(function) }
 }
 
-const fn special(name: &'static str, since: Release, entry: Entry) -> Row {
-    Row { name, since, place: Place::Value, entry }
+const fn special(name: &'static str, since: Release, entry: Callable) -> Row {
+    Row { name, since, place: AllowedIn::Value, entry }
 }
 
 use Release::{
@@ -148,7 +148,7 @@ static ROWS: &[Row] = &[
     // CFN
     both("Fn::FindInMap", Cfn20100909, &mapping::FindInMap),
     row("Fn::GetAZs", Cfn20100909, &zone::GetAzs),
-    special("Ref", Cfn20100909, Entry::Ref),
+    special("Ref", Cfn20100909, Callable::Ref),
     row("Fn::GetAtt", Cfn20100909, &resource::GetAttribute::CFN),
     row("Fn::Select", Cfn20100909, &select::Select),
     row("Fn::Join", Cfn20100909, &list::Join),
@@ -157,7 +157,7 @@ static ROWS: &[Row] = &[
     row("Fn::Base64", Cfn20100909, &split::Base64),
     row("Fn::MemberListToMap", Cfn20100909, &member::MemberListToMap),
     row("Fn::ResourceFacade", Cfn20100909, &facade::ResourceFacade::CFN),
-    special("Fn::If", Cfn20100909, Entry::If { nullable: false }),
+    special("Fn::If", Cfn20100909, Callable::If { nullable: false }),
     test("Fn::Equals", Cfn20100909, &condition::Equals),
     test("Ref", Cfn20100909, &parameter::ParamRef),
     test("Fn::Not", Cfn20100909, &condition::Not { listed: true }),
@@ -166,7 +166,7 @@ static ROWS: &[Row] = &[
     // CFN with Heat's version key
     row("Fn::FindInMap", HeatCfn20121212, &mapping::FindInMap),
     row("Fn::GetAZs", HeatCfn20121212, &zone::GetAzs),
-    special("Ref", HeatCfn20121212, Entry::Ref),
+    special("Ref", HeatCfn20121212, Callable::Ref),
     row("Fn::GetAtt", HeatCfn20121212, &resource::GetAttribute::CFN),
     row("Fn::Select", HeatCfn20121212, &select::Select),
     row("Fn::Join", HeatCfn20121212, &list::Join),
@@ -179,7 +179,7 @@ static ROWS: &[Row] = &[
     row("Fn::GetAZs", Hot20130523, &zone::GetAzs),
     row("get_param", Hot20130523, &parameter::GetParam),
     row("get_resource", Hot20130523, &resource::GetResource),
-    special("Ref", Hot20130523, Entry::Ref),
+    special("Ref", Hot20130523, Callable::Ref),
     row("get_attr", Hot20130523, &resource::GetAttribute::WHOLE),
     row("Fn::Select", Hot20130523, &select::Select),
     row("Fn::Join", Hot20130523, &list::Join),
@@ -212,7 +212,7 @@ static ROWS: &[Row] = &[
     row("yaql", Hot20161014, &yaql::Yaql),
     row("map_replace", Hot20161014, &map::Replace),
     row("repeat", Hot20161014, &repeat::Repeat::MAPS),
-    special("if", Hot20161014, Entry::If { nullable: false }),
+    special("if", Hot20161014, Callable::If { nullable: false }),
     test("get_param", Hot20161014, &parameter::GetParam),
     test("equals", Hot20161014, &condition::Equals),
     test("not", Hot20161014, &condition::Not { listed: false }),
@@ -227,28 +227,28 @@ static ROWS: &[Row] = &[
     row("repeat", Hot20170901, &repeat::Repeat::LOOPS),
     both("contains", Hot20170901, &list::Contains),
     both("yaql", Hot20170901, &yaql::Yaql),
-    special("if", Hot20210416, Entry::If { nullable: true }),
+    special("if", Hot20210416, Callable::If { nullable: true }),
 ];
 
 /// The function of that name in a release and a mode; `None` if the name means nothing there.
 ///
-/// In conditions a function of values is [`Entry::Invalid`]; a removed one is that only in versions without conditions.
-pub(crate) fn lookup(release: Release, mode: Mode, name: &str) -> Option<(&'static str, Entry)> {
+/// In conditions a function of values is [`Callable::Invalid`]; a removed one is that only in versions without conditions.
+pub(crate) fn lookup(release: Release, mode: Mode, name: &str) -> Option<(&'static str, Callable)> {
     let rows = NAMES.get(name)?;
-    let find = |wanted: Place| {
+    let find = |wanted: AllowedIn| {
         let applies = |row: &&&'static Row| {
             row.since.dialect() == release.dialect()
                 && row.since <= release
-                && (row.place == wanted || row.place == Place::Both)
+                && (row.place == wanted || row.place == AllowedIn::Both)
         };
         rows.iter().rev().find(applies).map(|row| (row.name, row.entry))
     };
     match mode {
-        Mode::Value => find(Place::Value),
+        Mode::Value => find(AllowedIn::Value),
         Mode::Condition if release.has_conditions() => {
-            find(Place::Condition).or_else(|| find(Place::Value).map(|(name, _)| (name, Entry::Invalid)))
+            find(AllowedIn::Condition).or_else(|| find(AllowedIn::Value).map(|(name, _)| (name, Callable::Invalid)))
         }
-        Mode::Condition => find(Place::Value).map(|(name, _)| (name, Entry::Invalid)),
+        Mode::Condition => find(AllowedIn::Value).map(|(name, _)| (name, Callable::Invalid)),
     }
 }
 
@@ -279,9 +279,9 @@ pub fn functions(release: Release, conditions: bool) -> Vec<FunctionInfo> {
     for mode in modes {
         for row in ROWS.iter().filter(|row| row.since.dialect() == release.dialect()) {
             let summary = match lookup(release, *mode, row.name) {
-                Some((_, Entry::Function(function))) if !function.is_removed() => function.summary(),
-                Some((_, Entry::If { .. })) => condition::If.summary(),
-                Some((_, Entry::Ref)) => "The id of a resource or the value of a parameter.",
+                Some((_, Callable::Function(function))) if !function.is_removed() => function.summary(),
+                Some((_, Callable::If { .. })) => condition::If.summary(),
+                Some((_, Callable::Ref)) => "The id of a resource or the value of a parameter.",
                 _ => continue,
             };
             found.entry(row.name).or_insert(FunctionInfo { name: row.name, summary });
@@ -316,11 +316,11 @@ mod tests {
     #[test]
     fn conditions_refuse_functions_of_values() {
         let lookup = |release, name| lookup(release, Mode::Condition, name).map(|(_, entry)| entry);
-        assert!(matches!(lookup(Hot20210416, "list_join"), Some(Entry::Invalid)));
-        assert!(matches!(lookup(Hot20161014, "yaql"), Some(Entry::Invalid)));
-        assert!(matches!(lookup(Hot20170901, "yaql"), Some(Entry::Function(_))));
-        assert!(matches!(lookup(Hot20210416, "Ref"), Some(Entry::Function(function)) if function.is_removed()));
-        assert!(matches!(lookup(Hot20141016, "Ref"), Some(Entry::Invalid)));
+        assert!(matches!(lookup(Hot20210416, "list_join"), Some(Callable::Invalid)));
+        assert!(matches!(lookup(Hot20161014, "yaql"), Some(Callable::Invalid)));
+        assert!(matches!(lookup(Hot20170901, "yaql"), Some(Callable::Function(_))));
+        assert!(matches!(lookup(Hot20210416, "Ref"), Some(Callable::Function(function)) if function.is_removed()));
+        assert!(matches!(lookup(Hot20141016, "Ref"), Some(Callable::Invalid)));
         assert!(lookup(Hot20210416, "get_everything").is_none());
     }
 }

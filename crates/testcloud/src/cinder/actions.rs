@@ -6,8 +6,8 @@ use super::volumes::{administrators, find, set_status};
 use super::{Call, limits, types};
 use crate::nova::whole_number;
 use crate::reply::{Outcome, Refusal, Reply};
+use crate::state::CloudState;
 use crate::table::{Fields, Row};
-use crate::world::World;
 
 const KNOWN: [&str; 11] = [
     "os-extend",
@@ -23,7 +23,7 @@ const KNOWN: [&str; 11] = [
     "os-set_image_metadata",
 ];
 
-pub(super) fn route(world: &mut World, call: Call<'_>, id: &str) -> Outcome {
+pub(super) fn route(world: &mut CloudState, call: Call<'_>, id: &str) -> Outcome {
     let Value::Object(body) = call.request.json("Malformed request body")? else {
         return Err(Refusal::bad("Malformed request body"));
     };
@@ -69,7 +69,7 @@ pub(super) fn route(world: &mut World, call: Call<'_>, id: &str) -> Outcome {
     Ok(Reply::empty(202))
 }
 
-fn extend(world: &mut World, call: Call<'_>, row: &Row, arguments: &Row) -> Outcome {
+fn extend(world: &mut CloudState, call: Call<'_>, row: &Row, arguments: &Row) -> Outcome {
     let id = row.text("id").to_owned();
     let size = row.int("size");
     let wanted = whole_number(arguments, "new_size", 1)?;

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::volumes::{find, set_status};
 use super::{Call, admin_only};
 use crate::reply::{Outcome, Refusal, Reply};
+use crate::state::CloudState;
 use crate::table::{Fields, Row, public};
-use crate::world::World;
 
-pub(super) fn route(world: &mut World, call: Call<'_>, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &mut CloudState, call: Call<'_>, rest: &[&str]) -> Outcome {
     match (call.request.method.as_str(), rest) {
         ("GET", [] | ["detail"]) => {
             let own = |row: &&Row| find(world, call, row.text("volume_id")).is_ok();
@@ -42,7 +42,7 @@ fn missing(id: &str) -> Refusal {
 }
 
 /// Notes that a server has a volume.
-pub(crate) fn attached(world: &mut World, volume: &str, server: &str, device: &str) {
+pub(crate) fn attached(world: &mut CloudState, volume: &str, server: &str, device: &str) {
     let (id, now) = (world.uuid(), world.micro_stamp());
     let host = world.nova.servers.get(server).map(|row| row.text("_host").to_owned());
     let mut row = Row::new();
@@ -66,7 +66,7 @@ pub(crate) fn attached(world: &mut World, volume: &str, server: &str, device: &s
 }
 
 /// Notes that a server has a volume no longer.
-pub(crate) fn detached(world: &mut World, volume: &str, server: &str) {
+pub(crate) fn detached(world: &mut CloudState, volume: &str, server: &str) {
     let ended = world.cinder.attachments.by("volume_id", volume).find(|row| row.text("instance") == server);
     if let Some(id) = ended.map(|row| row.text("id").to_owned()) {
         world.cinder.attachments.remove(&id);

@@ -4,15 +4,15 @@ use serde_json::json;
 
 use super::{Call, admin_only};
 use crate::reply::{Outcome, Refusal, Reply};
+use crate::state::CloudState;
 use crate::table::Fields;
-use crate::world::World;
 
 fn signed(limit: Option<u64>) -> i64 {
     limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX))
 }
 
 /// Volumes, snapshots and GiB of both that a project uses.
-fn used(world: &World, project: &str) -> (i64, i64, i64) {
+fn used(world: &CloudState, project: &str) -> (i64, i64, i64) {
     let sum = |(count, size): (i64, i64), more: i64| (count + 1, size + more);
     let volumes =
         world.cinder.volumes.by("os-vol-tenant-attr:tenant_id", project).map(|row| row.int("size")).fold((0, 0), sum);
@@ -24,7 +24,7 @@ fn over(what: &str) -> Refusal {
     Refusal::new(413, "", what.to_owned())
 }
 
-fn check_size(world: &World, gigabytes: i64, size: i64) -> Result<(), Refusal> {
+fn check_size(world: &CloudState, gigabytes: i64, size: i64) -> Result<(), Refusal> {
     let limit = signed(world.options.quota.gigabytes);
     if limit < 0 || gigabytes + size <= limit {
         return Ok(());
@@ -36,7 +36,7 @@ fn check_size(world: &World, gigabytes: i64, size: i64) -> Result<(), Refusal> {
 }
 
 /// Refuses `count` volumes of together `size` GiB beyond the project's quota.
-pub(super) fn check(world: &World, project: &str, count: i64, size: i64) -> Result<(), Refusal> {
+pub(super) fn check(world: &CloudState, project: &str, count: i64, size: i64) -> Result<(), Refusal> {
     let quota = &world.options.quota;
     if quota.volumes.is_none() && quota.gigabytes.is_none() {
         return Ok(());
@@ -52,7 +52,7 @@ pub(super) fn check(world: &World, project: &str, count: i64, size: i64) -> Resu
 }
 
 /// Refuses a snapshot beyond the project's quota.
-pub(super) fn check_snapshot(world: &World, project: &str, size: i64) -> Result<(), Refusal> {
+pub(super) fn check_snapshot(world: &CloudState, project: &str, size: i64) -> Result<(), Refusal> {
     let (_, snapshots, gigabytes) = used(world, project);
     let limit = signed(world.options.quota.snapshots);
     if limit >= 0 && snapshots + 1 > limit {
@@ -61,7 +61,7 @@ pub(super) fn check_snapshot(world: &World, project: &str, size: i64) -> Result<
     check_size(world, gigabytes, size)
 }
 
-pub(super) fn route(world: &World, call: Call<'_>, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &CloudState, call: Call<'_>, rest: &[&str]) -> Outcome {
     if call.request.method != "GET" {
         return Err(Refusal::no_route());
     }

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use crate::keystone::{Caller, authenticate};
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::Request;
+use crate::request::ServiceCall;
+use crate::state::CloudState;
 use crate::table::{Fields, Row, Table};
-use crate::world::World;
 
 pub(crate) use attachments::{attached, detached};
 pub(crate) use types::new_type;
@@ -42,14 +42,14 @@ impl Cinder {
 /// A request to Cinder with what was learnt of it.
 #[derive(Clone, Copy, Debug)]
 struct Call<'a> {
-    request: &'a Request,
+    request: &'a ServiceCall,
     caller: &'a Caller,
 }
 
 /// The newest microversion.
 const NEWEST: u32 = 70;
 
-pub(crate) fn serve(world: &mut World, request: &Request) -> Outcome {
+pub(crate) fn serve(world: &mut CloudState, request: &ServiceCall) -> Outcome {
     if request.path.as_ref().is_none_or(Vec::is_empty) {
         let link = format!("{}/volume/v3/", world.base);
         let version = json!({
@@ -78,7 +78,7 @@ pub(crate) fn serve(world: &mut World, request: &Request) -> Outcome {
     Ok(reply.header("openstack-api-version", format!("volume 3.{minor}")).header("vary", "OpenStack-API-Version"))
 }
 
-fn microversion(request: &Request) -> Result<u32, Refusal> {
+fn microversion(request: &ServiceCall) -> Result<u32, Refusal> {
     let Some(text) = request.header("openstack-api-version").and_then(|value| value.strip_prefix("volume ")) else {
         return Ok(0);
     };
@@ -98,7 +98,7 @@ fn admin_only(caller: &Caller, rule: &str) -> Result<(), Refusal> {
 }
 
 /// The rows of a page, by the `limit`, `marker` and `offset` of a query.
-fn page<'a>(request: &Request, mut rows: Vec<&'a Row>) -> Result<Vec<&'a Row>, Refusal> {
+fn page<'a>(request: &ServiceCall, mut rows: Vec<&'a Row>) -> Result<Vec<&'a Row>, Refusal> {
     let number = |name: &str| match request.param(name) {
         Some(text) => {
             let number = text.parse::<usize>();
@@ -121,7 +121,7 @@ fn page<'a>(request: &Request, mut rows: Vec<&'a Row>) -> Result<Vec<&'a Row>, R
 }
 
 /// Metadata in its own address: `…/metadata[/{key}]`.
-fn metadata(request: &Request, metadata: &mut Row, rest: &[&str]) -> Outcome {
+fn metadata(request: &ServiceCall, metadata: &mut Row, rest: &[&str]) -> Outcome {
     let given = |name: &str| -> Result<Row, Refusal> {
         match request.json("Malformed request body")? {
             Value::Object(body) if body.contains_key(name) => crate::nova::text_map(&body, name),
@@ -146,7 +146,7 @@ fn metadata(request: &Request, metadata: &mut Row, rest: &[&str]) -> Outcome {
         ("PUT", [key]) => {
             let item = given("meta")?;
             if !item.contains_key(*key) {
-                return Err(Refusal::bad("Request body and URI mismatch"));
+                return Err(Refusal::bad("ServiceCall body and URI mismatch"));
             }
             metadata.extend(item.clone());
             Ok(Reply::ok(json!({"meta": item})))

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::{Call, limits, metadata, page, volumes};
 use crate::nova::{check_fields, text_map};
 use crate::reply::{Outcome, Refusal, Reply};
+use crate::state::CloudState;
 use crate::table::{Fields, Row, public};
-use crate::world::World;
 
-pub(super) fn route(world: &mut World, call: Call<'_>, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &mut CloudState, call: Call<'_>, rest: &[&str]) -> Outcome {
     match (call.request.method.as_str(), rest) {
         ("GET", [] | ["detail"]) => {
             let request = call.request;
@@ -54,7 +54,7 @@ pub(super) fn route(world: &mut World, call: Call<'_>, rest: &[&str]) -> Outcome
 }
 
 /// The snapshot, if it is the caller's.
-pub(super) fn find<'a>(world: &'a World, call: Call<'_>, id: &str) -> Result<&'a Row, Refusal> {
+pub(super) fn find<'a>(world: &'a CloudState, call: Call<'_>, id: &str) -> Result<&'a Row, Refusal> {
     let row = world.cinder.snapshots.get(id).filter(|row| call.caller.owns(row.text("project_id")));
     row.ok_or_else(|| Refusal::missing(format!("Snapshot {id} could not be found.")))
 }
@@ -69,7 +69,7 @@ fn show(row: &Row) -> Row {
     seen
 }
 
-fn create(world: &mut World, call: Call<'_>) -> Outcome {
+fn create(world: &mut CloudState, call: Call<'_>) -> Outcome {
     let body = call.request.member("snapshot")?;
     let known = ["name", "display_name", "description", "display_description", "volume_id", "force", "metadata"];
     check_fields("snapshot", &body, &known, &["volume_id"])?;

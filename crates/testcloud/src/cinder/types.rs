@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use super::{Call, admin_only};
 use crate::nova::{check_fields, name_field};
 use crate::reply::{Outcome, Refusal, Reply};
+use crate::state::CloudState;
 use crate::table::{Fields, Row, public};
-use crate::world::World;
 
 /// The type of volumes that name none.
 pub(super) const DEFAULT: &str = "fake";
 
-pub(super) fn route(world: &mut World, call: Call<'_>, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &mut CloudState, call: Call<'_>, rest: &[&str]) -> Outcome {
     let missing = |id: &str| Refusal::missing(format!("Volume type {id} could not be found."));
     match (call.request.method.as_str(), rest) {
         ("GET", []) => {
@@ -76,7 +76,7 @@ pub(super) fn route(world: &mut World, call: Call<'_>, rest: &[&str]) -> Outcome
 }
 
 /// The name of the type that is meant by an id, a name or nothing.
-pub(super) fn resolve(world: &World, wanted: &str) -> Result<String, Refusal> {
+pub(super) fn resolve(world: &CloudState, wanted: &str) -> Result<String, Refusal> {
     if wanted.is_empty() {
         return Ok(DEFAULT.to_owned());
     }
@@ -87,7 +87,7 @@ pub(super) fn resolve(world: &World, wanted: &str) -> Result<String, Refusal> {
 }
 
 /// Makes a public type and answers its id.
-pub(crate) fn new_type(world: &mut World, name: &str) -> String {
+pub(crate) fn new_type(world: &mut CloudState, name: &str) -> String {
     let id = world.uuid();
     let mut row = Row::new();
     row.put("id", id.clone());

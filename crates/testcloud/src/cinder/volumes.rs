@@ -6,8 +6,8 @@ use super::{Call, admin_only, limits, metadata, page, types};
 use crate::nova::{check_fields, invalid, text_map};
 use crate::reply::{Outcome, Refusal, Reply};
 use crate::request::python;
+use crate::state::CloudState;
 use crate::table::{Fields, Row, public};
-use crate::world::World;
 
 const FIELDS: [&str; 14] = [
     "name",
@@ -29,7 +29,7 @@ const FIELDS: [&str; 14] = [
 /// The tenant of a volume, under the name that Cinder shows it by.
 const TENANT: &str = "os-vol-tenant-attr:tenant_id";
 
-pub(super) fn route(world: &mut World, call: Call<'_>, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &mut CloudState, call: Call<'_>, rest: &[&str]) -> Outcome {
     match (call.request.method.as_str(), rest) {
         ("GET", [] | ["detail"]) => list(world, call, !rest.is_empty()),
         ("GET", ["summary"]) => {
@@ -95,12 +95,12 @@ pub(super) fn route(world: &mut World, call: Call<'_>, rest: &[&str]) -> Outcome
 }
 
 /// The volume, if it is the caller's.
-pub(super) fn find<'a>(world: &'a World, call: Call<'_>, id: &str) -> Result<&'a Row, Refusal> {
+pub(super) fn find<'a>(world: &'a CloudState, call: Call<'_>, id: &str) -> Result<&'a Row, Refusal> {
     let row = world.cinder.volumes.get(id).filter(|row| call.caller.owns(row.text(TENANT)));
     row.ok_or_else(|| Refusal::missing(format!("Volume {id} could not be found.")))
 }
 
-fn show(world: &World, call: Call<'_>, row: &Row) -> Row {
+fn show(world: &CloudState, call: Call<'_>, row: &Row) -> Row {
     let mut seen = public(row);
     let id = row.text("id");
     let link = |rel: &str, version: &str| json!({"rel": rel, "href": format!("{}/volume{version}/{}/volumes/{id}", world.base, row.text(TENANT))});
@@ -111,7 +111,7 @@ fn show(world: &World, call: Call<'_>, row: &Row) -> Row {
     seen
 }
 
-fn list(world: &World, call: Call<'_>, detail: bool) -> Outcome {
+fn list(world: &CloudState, call: Call<'_>, detail: bool) -> Outcome {
     let request = call.request;
     let everyone = call.caller.admin
         && request.param("all_tenants").is_some_and(|value| !matches!(value, "0" | "false" | "False"));
@@ -154,7 +154,7 @@ fn check_name(body: &Row) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn create(world: &mut World, call: Call<'_>) -> Outcome {
+fn create(world: &mut CloudState, call: Call<'_>) -> Outcome {
     let caller = call.caller;
     let body = call.request.member("volume")?;
     check_fields("volume", &body, &FIELDS, &[])?;
@@ -246,7 +246,7 @@ fn create(world: &mut World, call: Call<'_>) -> Outcome {
 }
 
 /// A new volume that is being created.
-fn blank(world: &mut World, project: &str, user: &str, size: i64, kind: &str) -> Row {
+fn blank(world: &mut CloudState, project: &str, user: &str, size: i64, kind: &str) -> Row {
     let now = world.micro_stamp();
     let mut row = Row::new();
     row.put("id", world.uuid());
@@ -273,7 +273,7 @@ fn blank(world: &mut World, project: &str, user: &str, size: i64, kind: &str) ->
 }
 
 /// Makes the volume that a server's block device asks for; it is ready at once, since Nova waits for it.
-pub(crate) fn make_for_server(world: &mut World, server: &Row, device: &Value) -> String {
+pub(crate) fn make_for_server(world: &mut CloudState, server: &Row, device: &Value) -> String {
     let size =
         device.get("volume_size").and_then(|size| size.as_i64().or_else(|| size.as_str()?.parse().ok())).unwrap_or(1);
     let wanted = device.get("volume_type").and_then(Value::as_str).unwrap_or_default();
@@ -290,7 +290,7 @@ pub(crate) fn make_for_server(world: &mut World, server: &Row, device: &Value) -
 }
 
 /// Sets the state of a volume.
-pub(crate) fn set_status(world: &mut World, id: &str, status: &str) {
+pub(crate) fn set_status(world: &mut CloudState, id: &str, status: &str) {
     let now = world.micro_stamp();
     world.cinder.volumes.edit(id, |row| {
         row.put("status", status);
@@ -299,7 +299,7 @@ pub(crate) fn set_status(world: &mut World, id: &str, status: &str) {
 }
 
 /// Marks a volume as being deleted; it is gone half a build time later.
-pub(crate) fn begin_delete(world: &mut World, id: &str) {
+pub(crate) fn begin_delete(world: &mut CloudState, id: &str) {
     set_status(world, id, "deleting");
     let id = id.to_owned();
     let fault = world.build_fault;

@@ -5,12 +5,12 @@ use serde_json::Value;
 use super::{find, owned};
 use crate::keystone::Caller;
 use crate::reply::{Body, Outcome, Refusal, Reply};
-use crate::request::Request;
+use crate::request::ServiceCall;
+use crate::state::CloudState;
 use crate::table::Fields;
-use crate::world::World;
 
 /// `PUT` and `GET /images/{id}/file`.
-pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, id: &str) -> Outcome {
+pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Caller, id: &str) -> Outcome {
     match request.method.as_str() {
         "PUT" => {
             let row = owned(world, caller, id)?;
@@ -47,7 +47,7 @@ pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, id: &
 }
 
 /// `POST /images/{id}/import`.
-pub(super) fn import(world: &mut World, request: &Request, caller: &Caller, id: &str) -> Outcome {
+pub(super) fn import(world: &mut CloudState, request: &ServiceCall, caller: &Caller, id: &str) -> Outcome {
     let row = find(world, caller, id)?;
     if row.text("status") != "queued" {
         let message = format!("Image with status {} cannot be target for import", row.text("status"));
@@ -82,7 +82,7 @@ pub(super) fn import(world: &mut World, request: &Request, caller: &Caller, id: 
 }
 
 /// Lets the data of an image arrive within the build time.
-pub(super) fn begin(world: &mut World, id: &str, size: usize) {
+pub(super) fn begin(world: &mut CloudState, id: &str, size: usize) {
     world.glance.images.edit(id, |row| row.put("status", "importing"));
     let id = id.to_owned();
     let fault = world.build_fault;
@@ -97,7 +97,7 @@ pub(super) fn begin(world: &mut World, id: &str, size: usize) {
 }
 
 /// Gives an image its data.
-pub(crate) fn activate(world: &mut World, id: &str, size: usize) {
+pub(crate) fn activate(world: &mut CloudState, id: &str, size: usize) {
     let now = world.stamp();
     let digest = |length: usize| format!("{size:0>length$x}");
     world.glance.images.edit(id, |row| {
@@ -112,7 +112,7 @@ pub(crate) fn activate(world: &mut World, id: &str, size: usize) {
 }
 
 /// `POST /images/{id}/actions/deactivate` and `reactivate`.
-pub(super) fn activation(world: &mut World, caller: &Caller, id: &str, action: &str) -> Outcome {
+pub(super) fn activation(world: &mut CloudState, caller: &Caller, id: &str, action: &str) -> Outcome {
     let status = owned(world, caller, id)?.text("status");
     if !matches!(status, "active" | "deactivated") {
         return Err(Refusal::forbidden(format!("Not allowed to {action} image in status '{status}'")));

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::{find, owned, sees};
 use crate::keystone::Caller;
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::{Request, python};
+use crate::request::{ServiceCall, python};
+use crate::state::{CloudState, is_uuid};
 use crate::table::{Fields, Row, public};
-use crate::world::{World, is_uuid};
 
 pub(super) const DISK_FORMATS: [&str; 11] =
     ["ami", "ari", "aki", "vhd", "vhdx", "vmdk", "raw", "qcow2", "vdi", "iso", "ploop"];
@@ -31,7 +31,7 @@ const READ_ONLY: [&str; 15] = [
     "first",
 ];
 
-pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Caller, rest: &[&str]) -> Outcome {
     match (request.method.as_str(), rest) {
         ("GET", []) => list(world, request, caller),
         ("GET", [id]) => Ok(Reply::ok(Value::Object(show(find(world, caller, id)?)))),
@@ -69,7 +69,7 @@ pub(super) fn show(row: &Row) -> Row {
     seen
 }
 
-fn list(world: &World, request: &Request, caller: &Caller) -> Outcome {
+fn list(world: &CloudState, request: &ServiceCall, caller: &Caller) -> Outcome {
     if let Some(visibility) = request.param("visibility").filter(|visibility| *visibility != "all")
         && !VISIBILITIES.contains(&visibility)
     {
@@ -165,7 +165,7 @@ fn check_visibility(caller: &Caller, visibility: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn create(world: &mut World, request: &Request, caller: &Caller) -> Outcome {
+fn create(world: &mut CloudState, request: &ServiceCall, caller: &Caller) -> Outcome {
     let Value::Object(body) = request.json("Malformed JSON in request body.")? else {
         return Err(broken("the body is not an object"));
     };
@@ -204,7 +204,7 @@ fn create(world: &mut World, request: &Request, caller: &Caller) -> Outcome {
 }
 
 /// Makes an image without data and answers its id.
-pub(crate) fn new_image(world: &mut World, name: &str, owner: &str) -> String {
+pub(crate) fn new_image(world: &mut CloudState, name: &str, owner: &str) -> String {
     let (id, now) = (world.uuid(), world.stamp());
     let mut row = Row::new();
     row.put("name", name);
@@ -231,7 +231,7 @@ pub(crate) fn new_image(world: &mut World, name: &str, owner: &str) -> String {
 }
 
 /// The image that Nova makes of a server.
-pub(crate) fn snapshot_of(world: &mut World, caller: &Caller, server: &Row, name: &str) -> String {
+pub(crate) fn snapshot_of(world: &mut CloudState, caller: &Caller, server: &Row, name: &str) -> String {
     let id = new_image(world, name, &caller.project);
     world.glance.images.edit(&id, |row| {
         row.put("visibility", "private");
@@ -245,10 +245,10 @@ pub(crate) fn snapshot_of(world: &mut World, caller: &Caller, server: &Row, name
 }
 
 /// `PATCH`: JSON patch of single attributes.
-fn patch(world: &mut World, request: &Request, caller: &Caller, id: &str) -> Outcome {
+fn patch(world: &mut CloudState, request: &ServiceCall, caller: &Caller, id: &str) -> Outcome {
     let row = owned(world, caller, id)?;
     let Value::Array(changes) = request.json("Malformed JSON in request body.")? else {
-        return Err(Refusal::bad("Request body must be a JSON array of operation objects."));
+        return Err(Refusal::bad("ServiceCall body must be a JSON array of operation objects."));
     };
     let mut row = row.clone();
     for change in &changes {
@@ -286,7 +286,7 @@ fn patch(world: &mut World, request: &Request, caller: &Caller, id: &str) -> Out
 }
 
 /// `PUT` and `DELETE /images/{id}/tags/{tag}`.
-pub(super) fn tag(world: &mut World, request: &Request, caller: &Caller, id: &str, tag: &str) -> Outcome {
+pub(super) fn tag(world: &mut CloudState, request: &ServiceCall, caller: &Caller, id: &str, tag: &str) -> Outcome {
     let has = owned(world, caller, id)?.texts("tags").iter().any(|own| own == tag);
     match (request.method.as_str(), has) {
         ("PUT", false) => world.glance.images.edit(id, |row| row.push("tags", tag)),

@@ -5,11 +5,17 @@ use serde_json::{Value, json};
 use super::find;
 use crate::keystone::Caller;
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::Request;
+use crate::request::ServiceCall;
+use crate::state::CloudState;
 use crate::table::{Fields, Row};
-use crate::world::World;
 
-pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, id: &str, rest: &[&str]) -> Outcome {
+pub(super) fn route(
+    world: &mut CloudState,
+    request: &ServiceCall,
+    caller: &Caller,
+    id: &str,
+    rest: &[&str],
+) -> Outcome {
     let unknown = |_| Refusal::missing(format!("Image {id} not found."));
     let row = find(world, caller, id).map_err(unknown)?;
     if row.text("visibility") != "shared" {
@@ -23,7 +29,7 @@ pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, id: &
     let missing =
         |project: &str| Refusal::missing(format!("{project} not found in the member list of the image {id}."));
     let store =
-        |world: &mut World, members: Vec<Value>| world.glance.images.edit(id, |row| row.put("_members", members));
+        |world: &mut CloudState, members: Vec<Value>| world.glance.images.edit(id, |row| row.put("_members", members));
     match (request.method.as_str(), rest) {
         ("GET", []) => Ok(Reply::ok(json!({"members": members, "schema": "/v2/schemas/members"}))),
         ("GET", [project]) => {
@@ -70,7 +76,7 @@ pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, id: &
     }
 }
 
-fn new_member(world: &World, image: &str, project: &str) -> Value {
+fn new_member(world: &CloudState, image: &str, project: &str) -> Value {
     let now = world.stamp();
     let mut row = Row::new();
     row.put("member_id", project);

@@ -9,9 +9,9 @@ use serde_json::json;
 
 use crate::keystone::{Caller, authenticate};
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::Request;
+use crate::request::ServiceCall;
+use crate::state::CloudState;
 use crate::table::{Fields, Row, Table};
-use crate::world::World;
 
 pub(crate) use data::activate;
 pub(crate) use images::{new_image, snapshot_of};
@@ -28,7 +28,7 @@ impl Glance {
     }
 }
 
-pub(crate) fn serve(world: &mut World, request: &Request) -> Outcome {
+pub(crate) fn serve(world: &mut CloudState, request: &ServiceCall) -> Outcome {
     let Some(path) = &request.path else { return Ok(versions(world, 300)) };
     if path.is_empty() {
         return Ok(versions(world, 300));
@@ -55,7 +55,7 @@ pub(crate) fn serve(world: &mut World, request: &Request) -> Outcome {
     }
 }
 
-fn versions(world: &World, status: u16) -> Reply {
+fn versions(world: &CloudState, status: u16) -> Reply {
     let link = format!("{}/image/v2/", world.base);
     let version =
         |(id, status): (&str, &str)| json!({"id": id, "status": status, "links": [{"rel": "self", "href": link}]});
@@ -80,13 +80,13 @@ pub(crate) fn sees(caller: &Caller, row: &Row) -> bool {
 }
 
 /// The image, if the caller sees it.
-fn find<'a>(world: &'a World, caller: &Caller, id: &str) -> Result<&'a Row, Refusal> {
+fn find<'a>(world: &'a CloudState, caller: &Caller, id: &str) -> Result<&'a Row, Refusal> {
     let row = world.glance.images.get(id).filter(|row| sees(caller, row));
     row.ok_or_else(|| Refusal::missing(format!("No image found with ID {id}")))
 }
 
 /// The image, if the caller may change it.
-fn owned<'a>(world: &'a World, caller: &Caller, id: &str) -> Result<&'a Row, Refusal> {
+fn owned<'a>(world: &'a CloudState, caller: &Caller, id: &str) -> Result<&'a Row, Refusal> {
     let row = find(world, caller, id)?;
     if caller.owns(row.text("owner")) { Ok(row) } else { Err(Refusal::forbidden("You do not own this image")) }
 }
@@ -94,13 +94,13 @@ fn owned<'a>(world: &'a World, caller: &Caller, id: &str) -> Result<&'a Row, Ref
 /// Glance's errors are plain text.
 pub(crate) fn refuse(refusal: &Refusal) -> Reply {
     let title = match refusal.status {
-        400 => "Bad Request",
+        400 => "Bad ServiceCall",
         401 => "Unauthorized",
         403 => "Forbidden",
         404 => "Not Found",
         405 => "Method Not Allowed",
         409 => "Conflict",
-        413 => "Request Entity Too Large",
+        413 => "ServiceCall Entity Too Large",
         503 => "Service Unavailable",
         _ => "Internal Server Error",
     };

@@ -7,9 +7,9 @@ use super::roles::{Target, effective};
 use super::tokens::{Caller, Scope, body, live, store};
 use super::{member, not_found, page, view};
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::Request;
+use crate::request::ServiceCall;
+use crate::state::CloudState;
 use crate::table::{Fields, Row};
-use crate::world::World;
 
 /// Who proved to be whom, and how.
 struct Proof {
@@ -21,7 +21,7 @@ struct Proof {
     trusted: bool,
 }
 
-pub(super) fn issue(world: &mut World, request: &Request) -> Outcome {
+pub(super) fn issue(world: &mut CloudState, request: &ServiceCall) -> Outcome {
     let auth = member(request, "auth")?;
     let Some(Value::Object(identity)) = auth.get("identity") else {
         return Err(Refusal::bad("'identity' is a required property"));
@@ -58,7 +58,7 @@ pub(super) fn issue(world: &mut World, request: &Request) -> Outcome {
 }
 
 /// The user that `data` names by id, or by name and domain.
-fn find_user(world: &World, data: &Row) -> Option<String> {
+fn find_user(world: &CloudState, data: &Row) -> Option<String> {
     let users = &world.keystone.users;
     let id = data.text("id");
     if !id.is_empty() {
@@ -69,7 +69,7 @@ fn find_user(world: &World, data: &Row) -> Option<String> {
     Some(row.text("id").to_owned())
 }
 
-fn find_domain(world: &World, data: &Row) -> Option<String> {
+fn find_domain(world: &CloudState, data: &Row) -> Option<String> {
     let domains = &world.keystone.domains;
     let row = if data.contains_key("id") {
         domains.get(data.text("id"))
@@ -79,7 +79,7 @@ fn find_domain(world: &World, data: &Row) -> Option<String> {
     row.filter(|row| row.flag("enabled")).map(|row| row.text("id").to_owned())
 }
 
-fn find_project(world: &World, data: &Row) -> Option<String> {
+fn find_project(world: &CloudState, data: &Row) -> Option<String> {
     let projects = &world.keystone.projects;
     let row = if data.contains_key("id") {
         projects.get(data.text("id"))?
@@ -90,7 +90,7 @@ fn find_project(world: &World, data: &Row) -> Option<String> {
     row.flag("enabled").then(|| row.text("id").to_owned())
 }
 
-fn by_password(world: &World, data: &Row, proof: &mut Proof) -> Result<(), Refusal> {
+fn by_password(world: &CloudState, data: &Row, proof: &mut Proof) -> Result<(), Refusal> {
     let Some(Value::Object(user)) = data.get("user") else {
         return Err(Refusal::bad("'user' is a required property"));
     };
@@ -103,7 +103,7 @@ fn by_password(world: &World, data: &Row, proof: &mut Proof) -> Result<(), Refus
     Ok(())
 }
 
-fn by_token(world: &World, data: &Row, proof: &mut Proof) -> Result<(), Refusal> {
+fn by_token(world: &CloudState, data: &Row, proof: &mut Proof) -> Result<(), Refusal> {
     let token = live(world, data.text("id")).ok_or_else(Refusal::unauthorized)?;
     if token.credential.is_some() {
         return Err(Refusal::forbidden("Could not perform the requested action with an application credential token."));
@@ -119,7 +119,7 @@ fn by_token(world: &World, data: &Row, proof: &mut Proof) -> Result<(), Refusal>
     Ok(())
 }
 
-fn by_credential(world: &World, data: &Row, proof: &mut Proof) -> Result<(), Refusal> {
+fn by_credential(world: &CloudState, data: &Row, proof: &mut Proof) -> Result<(), Refusal> {
     let credentials = &world.keystone.credentials;
     let row = if data.contains_key("id") {
         credentials.get(data.text("id"))
@@ -138,7 +138,7 @@ fn by_credential(world: &World, data: &Row, proof: &mut Proof) -> Result<(), Ref
     Ok(())
 }
 
-fn scope(world: &World, auth: &Row, proof: &Proof) -> Result<Scope, Refusal> {
+fn scope(world: &CloudState, auth: &Row, proof: &Proof) -> Result<Scope, Refusal> {
     let keystone = &world.keystone;
     if let Some(credential) = proof.credential.as_ref().and_then(|id| keystone.credentials.get(id)) {
         if auth.contains_key("scope") {
@@ -179,7 +179,7 @@ fn scope(world: &World, auth: &Row, proof: &Proof) -> Result<Scope, Refusal> {
     Ok(Scope::On(target))
 }
 
-fn trust_scope(world: &World, id: &str, user: &str) -> Result<Scope, Refusal> {
+fn trust_scope(world: &CloudState, id: &str, user: &str) -> Result<Scope, Refusal> {
     let trust = world.keystone.trusts.get(id).filter(|trust| !super::trusts::is_over(world, trust));
     let trust = trust.ok_or_else(|| not_found("trust", id))?;
     if trust.text("trustee_user_id") != user {
@@ -197,7 +197,7 @@ fn trust_scope(world: &World, id: &str, user: &str) -> Result<Scope, Refusal> {
 }
 
 /// Counts one use of a trust that has a limited number of them.
-fn use_up(world: &mut World, trust: &str) -> Result<(), Refusal> {
+fn use_up(world: &mut CloudState, trust: &str) -> Result<(), Refusal> {
     let left = world.keystone.trusts.get(trust).and_then(|row| row.get("remaining_uses")?.as_i64());
     match left {
         Some(..=0) => Err(not_found("trust", trust)),
@@ -210,7 +210,7 @@ fn use_up(world: &mut World, trust: &str) -> Result<(), Refusal> {
 }
 
 /// `GET /auth/projects`, `/auth/domains`, `/auth/catalog`, `/auth/system`.
-pub(super) fn route(world: &World, request: &Request, caller: &Caller, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &CloudState, request: &ServiceCall, caller: &Caller, rest: &[&str]) -> Outcome {
     let keystone = &world.keystone;
     let held = |pick: fn(&Target) -> Option<&String>| {
         let mut ids: Vec<&String> = keystone

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use super::tokens::Caller;
 use super::{admin_only, list, member, need, not_found, view};
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::Request;
+use crate::request::ServiceCall;
+use crate::state::CloudState;
 use crate::table::{Fields, Row, Table};
-use crate::world::World;
 
 /// The catalog as a token of `project` shows it; endpoints that need a project are left out without one.
-pub(super) fn of_project(world: &World, project: &str) -> Vec<Value> {
+pub(super) fn of_project(world: &CloudState, project: &str) -> Vec<Value> {
     let entry = |service: &Row| {
         let endpoints = world.keystone.endpoints.by("service_id", service.text("id"));
         let endpoints = endpoints.filter(|row| row.flag("enabled")).filter_map(|row| {
@@ -33,7 +33,7 @@ pub(super) fn of_project(world: &World, project: &str) -> Vec<Value> {
 }
 
 /// Makes a service with its three endpoints.
-pub(crate) fn new_service(world: &mut World, kind: &str, name: &str, url: &str) {
+pub(crate) fn new_service(world: &mut CloudState, kind: &str, name: &str, url: &str) {
     let mut row = Row::new();
     let service = world.hex_id();
     row.put("id", service.clone());
@@ -60,12 +60,12 @@ struct Noun {
     many: &'static str,
     required: &'static [&'static str],
     filters: &'static [&'static str],
-    table: fn(&mut World) -> &mut Table,
+    table: fn(&mut CloudState) -> &mut Table,
     /// Whether ordinary users may read it.
     open: bool,
 }
 
-pub(super) fn services(world: &mut World, request: &Request, caller: &Caller, rest: &[&str]) -> Outcome {
+pub(super) fn services(world: &mut CloudState, request: &ServiceCall, caller: &Caller, rest: &[&str]) -> Outcome {
     let noun = Noun {
         one: "service",
         many: "services",
@@ -77,7 +77,7 @@ pub(super) fn services(world: &mut World, request: &Request, caller: &Caller, re
     noun.serve(world, request, caller, rest)
 }
 
-pub(super) fn endpoints(world: &mut World, request: &Request, caller: &Caller, rest: &[&str]) -> Outcome {
+pub(super) fn endpoints(world: &mut CloudState, request: &ServiceCall, caller: &Caller, rest: &[&str]) -> Outcome {
     let noun = Noun {
         one: "endpoint",
         many: "endpoints",
@@ -89,7 +89,7 @@ pub(super) fn endpoints(world: &mut World, request: &Request, caller: &Caller, r
     noun.serve(world, request, caller, rest)
 }
 
-pub(super) fn regions(world: &mut World, request: &Request, caller: &Caller, rest: &[&str]) -> Outcome {
+pub(super) fn regions(world: &mut CloudState, request: &ServiceCall, caller: &Caller, rest: &[&str]) -> Outcome {
     let noun = Noun {
         one: "region",
         many: "regions",
@@ -102,7 +102,7 @@ pub(super) fn regions(world: &mut World, request: &Request, caller: &Caller, res
 }
 
 impl Noun {
-    fn serve(&self, world: &mut World, request: &Request, caller: &Caller, rest: &[&str]) -> Outcome {
+    fn serve(&self, world: &mut CloudState, request: &ServiceCall, caller: &Caller, rest: &[&str]) -> Outcome {
         let allow = |verb: &str, noun: &str, open: bool| {
             if open { Ok(()) } else { admin_only(caller, &format!("{verb}_{noun}")) }
         };
@@ -178,14 +178,14 @@ impl Noun {
         }
     }
 
-    fn reply(&self, world: &mut World, status: u16, id: &str) -> Outcome {
+    fn reply(&self, world: &mut CloudState, status: u16, id: &str) -> Outcome {
         let row = (self.table)(world).get(id).ok_or_else(|| not_found(self.one, id))?.clone();
         Ok(Reply::json(status, json!({self.one: view(world, self.many, &row)})))
     }
 }
 
 /// Makes a region.
-pub(crate) fn new_region(world: &mut World, id: &str) {
+pub(crate) fn new_region(world: &mut CloudState, id: &str) {
     let mut row = Row::new();
     row.put("id", id);
     row.put("description", "");

@@ -6,11 +6,17 @@ use super::roles::{Target, effective};
 use super::tokens::{Caller, revoke_where};
 use super::{denied, member, need, not_found, page, view};
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::Request;
+use crate::request::ServiceCall;
+use crate::state::CloudState;
 use crate::table::{Fields, Row};
-use crate::world::World;
 
-pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, user: &str, rest: &[&str]) -> Outcome {
+pub(super) fn route(
+    world: &mut CloudState,
+    request: &ServiceCall,
+    caller: &Caller,
+    user: &str,
+    rest: &[&str],
+) -> Outcome {
     let own = caller.user == user;
     let allow = |may: bool, action: &str| if may { Ok(()) } else { Err(denied(action)) };
     match (request.method.as_str(), rest) {
@@ -40,7 +46,7 @@ pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, user:
     }
 }
 
-fn show(world: &World, row: &Row) -> Row {
+fn show(world: &CloudState, row: &Row) -> Row {
     let mut seen = view(world, &format!("users/{}/application_credentials", row.text("_user_id")), row);
     let roles = row.texts("_roles");
     let roles = roles.iter().filter_map(|id| world.keystone.roles.get(id));
@@ -49,7 +55,7 @@ fn show(world: &World, row: &Row) -> Row {
     seen
 }
 
-fn create(world: &mut World, request: &Request, caller: &Caller) -> Outcome {
+fn create(world: &mut CloudState, request: &ServiceCall, caller: &Caller) -> Outcome {
     let body = member(request, "application_credential")?;
     let name = need(&body, "name")?;
     if world.keystone.credentials.by("_user_id", &caller.user).any(|row| row.text("name") == name) {

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use super::tokens::Caller;
 use super::{admin_only, list, member, need, not_found, view};
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::Request;
+use crate::request::ServiceCall;
+use crate::state::CloudState;
 use crate::table::{Fields, Row};
-use crate::world::World;
 
-pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Caller, rest: &[&str]) -> Outcome {
     match (request.method.as_str(), rest) {
         ("GET", []) => {
             admin_only(caller, "list_domains")?;

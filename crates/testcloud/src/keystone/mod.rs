@@ -15,9 +15,9 @@ use std::collections::{BTreeSet, HashMap};
 use serde_json::{Value, json};
 
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::Request;
+use crate::request::ServiceCall;
+use crate::state::CloudState;
 use crate::table::{Fields, Row, Table, public};
-use crate::world::World;
 
 pub(crate) use catalog::{new_region, new_service};
 pub(crate) use domains::new_domain as domain;
@@ -61,7 +61,7 @@ impl Keystone {
     }
 }
 
-pub(crate) fn serve(world: &mut World, request: &Request) -> Outcome {
+pub(crate) fn serve(world: &mut CloudState, request: &ServiceCall) -> Outcome {
     let Some(path) = &request.path else {
         return Ok(Reply::json(300, json!({"versions": {"values": [version(world)]}})));
     };
@@ -107,7 +107,7 @@ pub(crate) fn serve(world: &mut World, request: &Request) -> Outcome {
     }
 }
 
-fn version(world: &World) -> Value {
+fn version(world: &CloudState) -> Value {
     json!({
         "id": "v3.14", "status": "stable", "updated": "2020-04-07T00:00:00Z",
         "links": [{"rel": "self", "href": format!("{}/identity/v3/", world.base)}],
@@ -118,7 +118,7 @@ fn version(world: &World) -> Value {
 /// Keystone's error body.
 pub(crate) fn refuse(refusal: &Refusal) -> Reply {
     let title = match refusal.status {
-        400 => "Bad Request",
+        400 => "Bad ServiceCall",
         401 => "Unauthorized",
         403 => "Forbidden",
         404 => "Not Found",
@@ -145,7 +145,7 @@ fn denied(action: &str) -> Refusal {
 }
 
 /// The object under `name` in the body.
-fn member(request: &Request, name: &str) -> Result<Row, Refusal> {
+fn member(request: &ServiceCall, name: &str) -> Result<Row, Refusal> {
     let malformed = "Expecting to find valid JSON in request body. The server could not comply with the request since it \
                      is either malformed or otherwise incorrect. The client is assumed to be in error.";
     match request.json(malformed)?.get_mut(name).map(Value::take) {
@@ -165,7 +165,7 @@ fn need(body: &Row, field: &str) -> Result<String, Refusal> {
 }
 
 /// A row with its link, as `plural` shows it.
-fn view(world: &World, plural: &str, row: &Row) -> Row {
+fn view(world: &CloudState, plural: &str, row: &Row) -> Row {
     let mut row = public(row);
     let link = format!("{}/identity/v3/{plural}/{}", world.base, row.text("id"));
     row.put("links", json!({"self": link}));
@@ -173,14 +173,14 @@ fn view(world: &World, plural: &str, row: &Row) -> Row {
 }
 
 /// A list reply.
-fn page(world: &World, request: &Request, plural: &str, rows: &[Row]) -> Value {
+fn page(world: &CloudState, request: &ServiceCall, plural: &str, rows: &[Row]) -> Value {
     let query = if request.raw_query.is_empty() { String::new() } else { format!("?{}", request.raw_query) };
     let link = format!("{}/identity/v3{}{query}", world.base, request.local_path());
     json!({plural: rows, "links": {"next": null, "self": link, "previous": null}})
 }
 
 /// Lists `table` by the query parameters that name one of `fields`.
-fn list(world: &World, request: &Request, plural: &str, table: &Table, fields: &[&str]) -> Reply {
+fn list(world: &CloudState, request: &ServiceCall, plural: &str, table: &Table, fields: &[&str]) -> Reply {
     let wanted = |row: &&Row| {
         request.query.iter().filter(|(name, _)| fields.contains(&name.as_str())).all(|(name, value)| {
             match row.get(name) {

@@ -6,11 +6,11 @@ use super::roles::Target;
 use super::tokens::Caller;
 use super::{admin_only, denied, list, member, need, not_found, view};
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::Request;
+use crate::request::ServiceCall;
+use crate::state::CloudState;
 use crate::table::{Fields, Row};
-use crate::world::World;
 
-pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Caller, rest: &[&str]) -> Outcome {
     match (request.method.as_str(), rest) {
         ("GET", []) => {
             admin_only(caller, "list_projects")?;
@@ -65,7 +65,7 @@ pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest:
     }
 }
 
-fn free_name(world: &World, name: &str, domain: &str) -> Result<(), Refusal> {
+fn free_name(world: &CloudState, name: &str, domain: &str) -> Result<(), Refusal> {
     let taken = world.keystone.projects.by("name", name).find(|row| row.text("domain_id") == domain);
     taken.map_or(Ok(()), |row| {
         Err(Refusal::conflict(format!(
@@ -76,7 +76,7 @@ fn free_name(world: &World, name: &str, domain: &str) -> Result<(), Refusal> {
     })
 }
 
-fn create(world: &mut World, request: &Request) -> Outcome {
+fn create(world: &mut CloudState, request: &ServiceCall) -> Outcome {
     let body = member(request, "project")?;
     let name = need(&body, "name")?;
     if name.chars().count() > 64 {
@@ -112,7 +112,7 @@ fn create(world: &mut World, request: &Request) -> Outcome {
 const KNOWN: [&str; 8] = ["name", "domain_id", "parent_id", "description", "enabled", "tags", "is_domain", "options"];
 
 /// Makes a project and answers its id.
-pub(crate) fn new_project(world: &mut World, name: &str, domain: &str) -> String {
+pub(crate) fn new_project(world: &mut CloudState, name: &str, domain: &str) -> String {
     let id = world.hex_id();
     let mut row = Row::new();
     row.put("id", id.clone());

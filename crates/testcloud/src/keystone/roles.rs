@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::tokens::Caller;
 use super::{admin_only, list, member, need, not_found, page, view};
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::Request;
+use crate::request::ServiceCall;
+use crate::state::CloudState;
 use crate::table::{Fields, Row};
-use crate::world::World;
 
 /// What a role is held on.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,7 +19,7 @@ pub(crate) enum Target {
 
 /// The ids of the roles a user has on a target, implied ones included (admin implies member, which implies
 /// reader).
-pub(super) fn effective(world: &World, user: &str, target: &Target) -> Vec<String> {
+pub(super) fn effective(world: &CloudState, user: &str, target: &Target) -> Vec<String> {
     let start = (user.to_owned(), target.clone(), String::new());
     let held = world.keystone.assignments.range(start..).take_while(|(u, t, _)| u == user && t == target);
     let mut roles: Vec<String> = held.map(|(_, _, role)| role.clone()).collect();
@@ -36,13 +36,13 @@ pub(super) fn effective(world: &World, user: &str, target: &Target) -> Vec<Strin
 }
 
 /// Gives a role by name, at set-up.
-pub(crate) fn grant(world: &mut World, user: &str, target: Target, role: &str) {
+pub(crate) fn grant(world: &mut CloudState, user: &str, target: Target, role: &str) {
     if let Some(role) = world.keystone.roles.by("name", role).next().map(|row| row.text("id").to_owned()) {
         world.keystone.assignments.insert((user.to_owned(), target, role));
     }
 }
 
-pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Caller, rest: &[&str]) -> Outcome {
     match (request.method.as_str(), rest) {
         ("GET", []) => {
             admin_only(caller, "list_roles")?;
@@ -84,7 +84,7 @@ pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest:
 }
 
 /// Makes a role.
-pub(crate) fn new_role(world: &mut World, name: &str, description: Value) -> Row {
+pub(crate) fn new_role(world: &mut CloudState, name: &str, description: Value) -> Row {
     let mut row = Row::new();
     row.put("id", world.hex_id());
     row.put("name", name);
@@ -97,8 +97,8 @@ pub(crate) fn new_role(world: &mut World, name: &str, description: Value) -> Row
 
 /// `…/users/{user}/roles[/{role}]` of a project, a domain or the system.
 pub(super) fn grants(
-    world: &mut World,
-    request: &Request,
+    world: &mut CloudState,
+    request: &ServiceCall,
     caller: &Caller,
     target: &Target,
     user: &str,
@@ -146,7 +146,7 @@ pub(super) fn grants(
 }
 
 /// `GET /role_assignments`.
-pub(super) fn assignments(world: &World, request: &Request, caller: &Caller) -> Outcome {
+pub(super) fn assignments(world: &CloudState, request: &ServiceCall, caller: &Caller) -> Outcome {
     let own = request.param("user.id") == Some(caller.user.as_str());
     if !own {
         admin_only(caller, "list_role_assignments")?;

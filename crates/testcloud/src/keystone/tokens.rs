@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 use super::roles::{Target, effective};
 use super::{denied, not_found};
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::Request;
+use crate::request::ServiceCall;
+use crate::state::CloudState;
 use crate::table::Fields;
-use crate::world::World;
 
 /// Who makes a request, by its token.
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ pub(super) struct Token {
 }
 
 /// The caller of a request; 401 without a valid token.
-pub(crate) fn authenticate(world: &World, request: &Request) -> Result<Caller, Refusal> {
+pub(crate) fn authenticate(world: &CloudState, request: &ServiceCall) -> Result<Caller, Refusal> {
     let id = request.header("x-auth-token").ok_or_else(Refusal::unauthorized)?;
     let token = live(world, id).ok_or_else(Refusal::unauthorized)?;
     let (project, roles) = standing(world, token).ok_or_else(Refusal::unauthorized)?;
@@ -77,13 +77,13 @@ pub(crate) fn authenticate(world: &World, request: &Request) -> Result<Caller, R
 }
 
 /// A token that is known and not expired.
-pub(super) fn live<'a>(world: &'a World, id: &str) -> Option<&'a Token> {
+pub(super) fn live<'a>(world: &'a CloudState, id: &str) -> Option<&'a Token> {
     world.keystone.tokens.get(id).filter(|token| token.expires > world.now())
 }
 
 /// The project (or nothing) and the role ids of a token; `None` when its user, project or trust is gone or
 /// disabled.
-fn standing(world: &World, token: &Token) -> Option<(String, Vec<String>)> {
+fn standing(world: &CloudState, token: &Token) -> Option<(String, Vec<String>)> {
     let keystone = &world.keystone;
     if !keystone.users.get(&token.user)?.flag("enabled") {
         return None;
@@ -114,7 +114,7 @@ fn standing(world: &World, token: &Token) -> Option<(String, Vec<String>)> {
 }
 
 /// The user a token acts as: the trustor when its trust impersonates.
-fn acting_user(world: &World, token: &Token) -> Result<String, Refusal> {
+fn acting_user(world: &CloudState, token: &Token) -> Result<String, Refusal> {
     let Scope::Trust(trust) = &token.scope else { return Ok(token.user.clone()) };
     let trust = world.keystone.trusts.get(trust).ok_or_else(Refusal::unauthorized)?;
     Ok(if trust.flag("impersonation") { trust.text("trustor_user_id").to_owned() } else { token.user.clone() })
@@ -122,7 +122,7 @@ fn acting_user(world: &World, token: &Token) -> Result<String, Refusal> {
 
 /// Stores a new token and answers its id. `life` cuts the usual lifetime.
 pub(super) fn store(
-    world: &mut World,
+    world: &mut CloudState,
     user: String,
     scope: Scope,
     methods: Vec<String>,
@@ -143,7 +143,7 @@ pub(super) fn store(
 }
 
 /// The body of a token, as issue and validation answer it.
-pub(super) fn body(world: &World, token: &Token, with_catalog: bool) -> Result<Value, Refusal> {
+pub(super) fn body(world: &CloudState, token: &Token, with_catalog: bool) -> Result<Value, Refusal> {
     let keystone = &world.keystone;
     let (project, roles) = standing(world, token).ok_or_else(Refusal::unauthorized)?;
     let user = acting_user(world, token)?;
@@ -200,7 +200,7 @@ pub(super) fn body(world: &World, token: &Token, with_catalog: bool) -> Result<V
 }
 
 /// `GET` and `HEAD /auth/tokens`.
-pub(super) fn validate(world: &mut World, request: &Request) -> Outcome {
+pub(super) fn validate(world: &mut CloudState, request: &ServiceCall) -> Outcome {
     let caller = authenticate(world, request)?;
     let subject = subject(request)?;
     let token = live(world, &subject).ok_or_else(|| not_found_token(world, &subject))?;
@@ -214,7 +214,7 @@ pub(super) fn validate(world: &mut World, request: &Request) -> Outcome {
 }
 
 /// `DELETE /auth/tokens`.
-pub(super) fn revoke(world: &mut World, request: &Request) -> Outcome {
+pub(super) fn revoke(world: &mut CloudState, request: &ServiceCall) -> Outcome {
     let caller = authenticate(world, request)?;
     let subject = subject(request)?;
     let user = live(world, &subject).ok_or_else(|| not_found_token(world, &subject))?.user.clone();
@@ -226,16 +226,16 @@ pub(super) fn revoke(world: &mut World, request: &Request) -> Outcome {
 }
 
 /// Ends every token that `ended` picks.
-pub(super) fn revoke_where(world: &mut World, ended: impl Fn(&Token) -> bool) {
+pub(super) fn revoke_where(world: &mut CloudState, ended: impl Fn(&Token) -> bool) {
     world.keystone.tokens.retain(|_, token| !ended(token));
 }
 
-fn subject(request: &Request) -> Result<String, Refusal> {
+fn subject(request: &ServiceCall) -> Result<String, Refusal> {
     let subject = request.header("x-subject-token").ok_or_else(|| not_found("token", "no X-Subject-Token"))?;
     Ok(subject.to_owned())
 }
 
-fn not_found_token(world: &World, id: &str) -> Refusal {
+fn not_found_token(world: &CloudState, id: &str) -> Refusal {
     if world.keystone.tokens.contains_key(id) {
         not_found("token", id)
     } else {

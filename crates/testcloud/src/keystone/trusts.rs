@@ -7,11 +7,11 @@ use super::roles::{Target, effective};
 use super::tokens::{Caller, Scope, revoke_where};
 use super::{denied, member, not_found, page, view};
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::Request;
+use crate::request::ServiceCall;
+use crate::state::CloudState;
 use crate::table::{Fields, Row};
-use crate::world::World;
 
-pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Caller, rest: &[&str]) -> Outcome {
     match (request.method.as_str(), rest) {
         ("GET", []) => list(world, request, caller),
         ("POST", []) => create(world, request, caller),
@@ -43,18 +43,18 @@ pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest:
 }
 
 /// Whether a trust can no longer be used.
-pub(super) fn is_over(world: &World, trust: &Row) -> bool {
+pub(super) fn is_over(world: &CloudState, trust: &Row) -> bool {
     let expired = trust.text("expires_at").parse::<Timestamp>().is_ok_and(|expiry| expiry <= world.now());
     expired || trust.get("remaining_uses").and_then(Value::as_i64) == Some(0)
 }
 
-fn visible<'a>(world: &'a World, caller: &Caller, id: &str, action: &str) -> Result<&'a Row, Refusal> {
+fn visible<'a>(world: &'a CloudState, caller: &Caller, id: &str, action: &str) -> Result<&'a Row, Refusal> {
     let trust = world.keystone.trusts.get(id).ok_or_else(|| not_found("trust", id))?;
     let party = [trust.text("trustor_user_id"), trust.text("trustee_user_id")].contains(&caller.user.as_str());
     if party || caller.admin { Ok(trust) } else { Err(denied(action)) }
 }
 
-fn show(world: &World, trust: &Row) -> Row {
+fn show(world: &CloudState, trust: &Row) -> Row {
     let mut row = view(world, "OS-TRUST/trusts", trust);
     let roles = trust.texts("_roles");
     let roles = roles.iter().filter_map(|role| world.keystone.roles.get(role)).map(|row| view(world, "roles", row));
@@ -62,7 +62,7 @@ fn show(world: &World, trust: &Row) -> Row {
     row
 }
 
-fn list(world: &World, request: &Request, caller: &Caller) -> Outcome {
+fn list(world: &CloudState, request: &ServiceCall, caller: &Caller) -> Outcome {
     let trusts = &world.keystone.trusts;
     let (trustor, trustee) = (request.param("trustor_user_id"), request.param("trustee_user_id"));
     let own = |user: Option<&str>| user == Some(caller.user.as_str());
@@ -79,7 +79,7 @@ fn list(world: &World, request: &Request, caller: &Caller) -> Outcome {
     Ok(Reply::ok(page(world, request, "trusts", &rows)))
 }
 
-fn create(world: &mut World, request: &Request, caller: &Caller) -> Outcome {
+fn create(world: &mut CloudState, request: &ServiceCall, caller: &Caller) -> Outcome {
     let body = member(request, "trust")?;
     if body.text("trustor_user_id") != caller.user || caller.trust.is_some() {
         return Err(denied("create_trust"));
@@ -136,7 +136,7 @@ fn create(world: &mut World, request: &Request, caller: &Caller) -> Outcome {
 }
 
 /// The ids of the roles that a body lists by id or name.
-fn requested_roles(world: &World, body: &Row) -> Result<Vec<String>, Refusal> {
+fn requested_roles(world: &CloudState, body: &Row) -> Result<Vec<String>, Refusal> {
     let find = |item: &Value| {
         let empty = Row::new();
         let item = item.as_object().unwrap_or(&empty);

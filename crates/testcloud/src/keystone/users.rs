@@ -6,11 +6,11 @@ use super::roles::Target;
 use super::tokens::{Caller, revoke_where};
 use super::{admin_only, denied, list, member, need, not_found, page, view};
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::Request;
+use crate::request::ServiceCall;
+use crate::state::CloudState;
 use crate::table::{Fields, Row};
-use crate::world::World;
 
-pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Caller, rest: &[&str]) -> Outcome {
     let own = rest.first().is_some_and(|id| *id == caller.user);
     match (request.method.as_str(), rest) {
         ("GET", []) => {
@@ -77,12 +77,12 @@ pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest:
     }
 }
 
-fn show(world: &World, id: &str) -> Result<Row, Refusal> {
+fn show(world: &CloudState, id: &str) -> Result<Row, Refusal> {
     let row = world.keystone.users.get(id).ok_or_else(|| not_found("user", id))?;
     Ok(view(world, "users", row))
 }
 
-fn free_name(world: &World, name: &str, domain: &str) -> Result<(), Refusal> {
+fn free_name(world: &CloudState, name: &str, domain: &str) -> Result<(), Refusal> {
     if world.keystone.users.by("name", name).any(|row| row.text("domain_id") == domain) {
         return Err(Refusal::conflict(format!(
             "Conflict occurred attempting to store user - Duplicate entry found with name {name} at domain ID {domain}."
@@ -102,7 +102,7 @@ fn apply(row: &mut Row, body: Row) {
     }
 }
 
-fn create(world: &mut World, request: &Request) -> Outcome {
+fn create(world: &mut CloudState, request: &ServiceCall) -> Outcome {
     let body = member(request, "user")?;
     let name = need(&body, "name")?;
     let domain = Some(body.text("domain_id")).filter(|id| !id.is_empty()).unwrap_or("default").to_owned();
@@ -118,7 +118,7 @@ fn create(world: &mut World, request: &Request) -> Outcome {
 }
 
 /// Makes a user and answers its id. Without a password it cannot log in.
-pub(crate) fn new_user(world: &mut World, name: &str, domain: &str, password: &str) -> String {
+pub(crate) fn new_user(world: &mut CloudState, name: &str, domain: &str, password: &str) -> String {
     let id = world.hex_id();
     let mut row = Row::new();
     row.put("id", id.clone());

@@ -8,8 +8,8 @@ use super::refusal;
 use crate::keystone::Caller;
 use crate::reply::Refusal;
 use crate::request::{python, python_text};
+use crate::state::is_uuid_like;
 use crate::table::{Fields, Row};
-use crate::world::is_uuid_like;
 
 /// A noun of the API.
 #[derive(Debug)]

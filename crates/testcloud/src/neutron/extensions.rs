@@ -6,9 +6,9 @@ use super::attributes::{Attribute, Kind, Noun, Post};
 use super::{create_all, list, refusal, stamp_new};
 use crate::keystone::Caller;
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::Request;
+use crate::request::ServiceCall;
+use crate::state::CloudState;
 use crate::table::{Fields, Row, public};
-use crate::world::World;
 
 /// Alias and name of each extension that is simulated.
 const EXTENSIONS: [(&str, &str); 34] = [
@@ -49,7 +49,7 @@ const EXTENSIONS: [(&str, &str); 34] = [
 ];
 
 /// The API's root: its main nouns.
-pub(super) fn root(world: &World) -> Value {
+pub(super) fn root(world: &CloudState) -> Value {
     let noun = |one: &str| {
         let link = format!("{}/network/v2.0/{one}s", world.base);
         json!({"name": one, "collection": format!("{one}s"), "links": [{"rel": "self", "href": link}]})
@@ -58,7 +58,7 @@ pub(super) fn root(world: &World) -> Value {
     json!({"resources": nouns})
 }
 
-pub(super) fn route(request: &Request, rest: &[&str]) -> Outcome {
+pub(super) fn route(request: &ServiceCall, rest: &[&str]) -> Outcome {
     let show = |(alias, name): &(&str, &str)| json!({"name": name, "alias": alias, "description": name, "updated": "2020-01-01T00:00:00-00:00", "links": []});
     match (request.method.as_str(), rest) {
         ("GET", []) => Ok(Reply::ok(json!({"extensions": EXTENSIONS.iter().map(show).collect::<Vec<_>>()}))),
@@ -104,7 +104,7 @@ const QOS_POLICY: Noun = Noun {
 };
 
 /// `/qos/policies`: administrators make them, everyone may use the shared ones.
-pub(super) fn qos_policies(world: &mut World, request: &Request, caller: &Caller, rest: &[&str]) -> Outcome {
+pub(super) fn qos_policies(world: &mut CloudState, request: &ServiceCall, caller: &Caller, rest: &[&str]) -> Outcome {
     let sees = |row: &Row| caller.owns(row.text("project_id")) || row.flag("shared");
     match (request.method.as_str(), rest) {
         ("GET", []) => {
@@ -144,7 +144,7 @@ fn no_policy(id: &str) -> Refusal {
 }
 
 /// Refuses a body that names an unknown QoS policy.
-pub(super) fn check_policy(world: &World, body: &Row) -> Result<(), Refusal> {
+pub(super) fn check_policy(world: &CloudState, body: &Row) -> Result<(), Refusal> {
     let id = body.text("qos_policy_id");
     if id.is_empty() || world.neutron.qos_policies.get(id).is_some() { Ok(()) } else { Err(no_policy(id)) }
 }

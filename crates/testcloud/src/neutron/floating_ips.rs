@@ -6,9 +6,9 @@ use super::attributes::{Attribute, Kind, Noun, Post};
 use super::{body, create_all, list, networks, object, ports, quotas, refusal, routers, stamp_new, touch};
 use crate::keystone::Caller;
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::Request;
+use crate::request::ServiceCall;
+use crate::state::CloudState;
 use crate::table::{Fields, Row, public};
-use crate::world::World;
 
 pub(super) const FLOATING_IP: Noun = Noun {
     one: "floatingip",
@@ -29,7 +29,7 @@ pub(super) const FLOATING_IP: Noun = Noun {
     ],
 };
 
-pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Caller, rest: &[&str]) -> Outcome {
     match (request.method.as_str(), rest) {
         ("GET", []) => {
             let sees = |row: &Row| caller.owns(row.text("project_id"));
@@ -56,12 +56,12 @@ pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest:
     }
 }
 
-fn visible<'a>(world: &'a World, caller: &Caller, id: &str) -> Result<&'a Row, Refusal> {
+fn visible<'a>(world: &'a CloudState, caller: &Caller, id: &str) -> Result<&'a Row, Refusal> {
     let row = world.neutron.floating_ips.get(id).filter(|row| caller.owns(row.text("project_id")));
     row.ok_or_else(|| refusal(404, "FloatingIPNotFound", format!("Floating IP {id} could not be found")))
 }
 
-fn show(world: &World, row: &Row) -> Row {
+fn show(world: &CloudState, row: &Row) -> Row {
     let mut row = public(row);
     let port = world.neutron.ports.get(row.text("port_id"));
     let details = port.map(|port| {
@@ -79,7 +79,7 @@ fn bad(reason: &str) -> Refusal {
     refusal(400, "BadRequest", format!("Bad floatingip request: {reason}"))
 }
 
-fn create(world: &mut World, caller: &Caller, body: &Row) -> Result<Row, Refusal> {
+fn create(world: &mut CloudState, caller: &Caller, body: &Row) -> Result<Row, Refusal> {
     let mut row = FLOATING_IP.creation(body, caller)?;
     super::extensions::check_policy(world, &row)?;
     let network = row.text("floating_network_id").to_owned();
@@ -135,7 +135,7 @@ fn create(world: &mut World, caller: &Caller, body: &Row) -> Result<Row, Refusal
     Ok(show(world, visible(world, caller, &id)?))
 }
 
-fn update(world: &mut World, caller: &Caller, id: &str, body: &Row) -> Result<(), Refusal> {
+fn update(world: &mut CloudState, caller: &Caller, id: &str, body: &Row) -> Result<(), Refusal> {
     let change = FLOATING_IP.change(body, caller)?;
     let row = visible(world, caller, id)?;
     let (address, network) = (row.text("floating_ip_address").to_owned(), row.text("floating_network_id").to_owned());
@@ -160,7 +160,7 @@ fn update(world: &mut World, caller: &Caller, id: &str, body: &Row) -> Result<()
 
 /// The fixed address and the router of an association, if it is possible.
 fn association(
-    world: &World,
+    world: &CloudState,
     caller: &Caller,
     id: &str,
     address: &str,
@@ -211,7 +211,7 @@ fn association(
 }
 
 fn associate(
-    world: &mut World,
+    world: &mut CloudState,
     caller: &Caller,
     id: &str,
     address: &str,
@@ -230,7 +230,7 @@ fn associate(
 }
 
 /// Frees a floating IP from its port.
-pub(super) fn dissociate(world: &mut World, id: &str) {
+pub(super) fn dissociate(world: &mut CloudState, id: &str) {
     world.neutron.floating_ips.edit(id, |row| {
         for field in ["port_id", "fixed_ip_address", "router_id"] {
             row.put(field, Value::Null);

@@ -5,18 +5,18 @@ use serde_json::{Value, json};
 use super::{networks, routers, subnets};
 use crate::keystone::Caller;
 use crate::reply::Refusal;
+use crate::state::CloudState;
 use crate::table::{Fields, Row};
-use crate::world::World;
 
 /// Makes them. The addresses are fixed and the cloud is empty, so that nothing is refused; if something were,
 /// the cloud would start without it.
-pub(crate) fn furnish(world: &mut World, admin: &Caller, demo: &Caller) {
+pub(crate) fn furnish(world: &mut CloudState, admin: &Caller, demo: &Caller) {
     if let Err(refusal) = build(world, admin, demo) {
         tracing::error!(reason = refusal.message, "the first networks");
     }
 }
 
-fn build(world: &mut World, admin: &Caller, demo: &Caller) -> Result<(), Refusal> {
+fn build(world: &mut CloudState, admin: &Caller, demo: &Caller) -> Result<(), Refusal> {
     let public = networks::create(
         world,
         admin,

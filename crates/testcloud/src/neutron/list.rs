@@ -5,21 +5,21 @@ use serde_json::{Value, json};
 use super::attributes::{Noun, boolean};
 use super::refusal;
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::Request;
+use crate::request::ServiceCall;
+use crate::state::CloudState;
 use crate::table::{Fields, Row, Table};
-use crate::world::World;
 
 /// Query parameters that are not filters.
 const CONTROLS: [&str; 7] = ["fields", "limit", "marker", "page_reverse", "sort_key", "sort_dir", "verbose"];
 
 /// Answers a list of the rows that `visible` lets the caller see, each shown by `show`.
 pub(super) fn answer(
-    world: &World,
-    request: &Request,
+    world: &CloudState,
+    request: &ServiceCall,
     noun: &Noun,
     table: &Table,
     visible: impl Fn(&Row) -> bool,
-    show: impl Fn(&World, &Row) -> Row,
+    show: impl Fn(&CloudState, &Row) -> Row,
 ) -> Outcome {
     let filters = filters(request, noun)?;
     // Several values would come out in their own order instead of the table's.
@@ -84,14 +84,14 @@ pub(super) fn answer(
 }
 
 /// Only the `fields` that a query asks for.
-pub(super) fn pick(request: &Request, row: Row) -> Row {
+pub(super) fn pick(request: &ServiceCall, row: Row) -> Row {
     let wanted: Vec<&str> =
         request.query.iter().filter(|(name, _)| name == "fields").map(|(_, field)| field.as_str()).collect();
     if wanted.is_empty() { row } else { row.into_iter().filter(|(name, _)| wanted.contains(&name.as_str())).collect() }
 }
 
 /// The filters of a query, values grouped by name.
-fn filters<'a>(request: &'a Request, noun: &Noun) -> Result<Vec<(&'a str, Vec<Value>)>, Refusal> {
+fn filters<'a>(request: &'a ServiceCall, noun: &Noun) -> Result<Vec<(&'a str, Vec<Value>)>, Refusal> {
     let mut filters: Vec<(&str, Vec<Value>)> = Vec::new();
     for (name, value) in request.query.iter().filter(|(name, _)| !CONTROLS.contains(&name.as_str())) {
         let name = match name.as_str() {

@@ -21,9 +21,9 @@ use serde_json::{Value, json};
 
 use crate::keystone::{Caller, authenticate};
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::Request;
+use crate::request::ServiceCall;
+use crate::state::CloudState;
 use crate::table::{Fields, Row, Table};
-use crate::world::World;
 
 pub(crate) use furnish::furnish;
 pub(crate) use ports::{Wanted, bind, create_for_server, delete_port, unbind};
@@ -73,7 +73,7 @@ impl Neutron {
     }
 }
 
-pub(crate) fn serve(world: &mut World, request: &Request) -> Outcome {
+pub(crate) fn serve(world: &mut CloudState, request: &ServiceCall) -> Outcome {
     if request.path.is_none() {
         let link = format!("{}/network/v2.0/", world.base);
         let version = json!({"id": "v2.0", "status": "CURRENT", "links": [{"rel": "self", "href": link}]});
@@ -118,7 +118,7 @@ pub(crate) fn refuse(refusal: &Refusal) -> Reply {
 }
 
 /// The object in a body that is named as the noun.
-fn body(request: &Request, noun: &Noun) -> Result<Value, Refusal> {
+fn body(request: &ServiceCall, noun: &Noun) -> Result<Value, Refusal> {
     let mut body = request.json("Body contains invalid data")?;
     if let Some(found @ Value::Object(_)) = body.get_mut(noun.one).map(Value::take) {
         return Ok(found);
@@ -128,7 +128,7 @@ fn body(request: &Request, noun: &Noun) -> Result<Value, Refusal> {
 }
 
 /// The bodies of a creation, one or (under the plural) many; the second value tells which.
-fn bodies(request: &Request, noun: &Noun) -> Result<(Vec<Row>, bool), Refusal> {
+fn bodies(request: &ServiceCall, noun: &Noun) -> Result<(Vec<Row>, bool), Refusal> {
     let mut whole = request.json("Body contains invalid data")?;
     if let Some(Value::Array(items)) = whole.get_mut(noun.many).map(Value::take) {
         let rows = items.into_iter().filter_map(|item| if let Value::Object(row) = item { Some(row) } else { None });
@@ -139,10 +139,10 @@ fn bodies(request: &Request, noun: &Noun) -> Result<(Vec<Row>, bool), Refusal> {
 
 /// Creates what the body asks for, one object or many.
 fn create_all(
-    world: &mut World,
-    request: &Request,
+    world: &mut CloudState,
+    request: &ServiceCall,
     noun: &Noun,
-    mut create: impl FnMut(&mut World, &Row) -> Result<Row, Refusal>,
+    mut create: impl FnMut(&mut CloudState, &Row) -> Result<Row, Refusal>,
 ) -> Outcome {
     let (rows, many) = bodies(request, noun)?;
     let mut made = Vec::new();
@@ -166,7 +166,7 @@ fn object(value: Value) -> Row {
 }
 
 /// Completes a new row with what every object has.
-fn stamp_new(world: &mut World, row: &mut Row) -> String {
+fn stamp_new(world: &mut CloudState, row: &mut Row) -> String {
     let (id, now) = (world.uuid(), world.stamp());
     row.shift_insert(0, "id".to_owned(), id.clone().into());
     row.entry("tags").or_insert_with(|| json!([]));

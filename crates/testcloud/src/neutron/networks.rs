@@ -6,9 +6,9 @@ use super::attributes::{Attribute, Kind, Noun, Post};
 use super::{body, create_all, list, object, owned, quotas, refusal, stamp_new, touch};
 use crate::keystone::Caller;
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::Request;
+use crate::request::ServiceCall;
+use crate::state::CloudState;
 use crate::table::{Fields, Row, public};
-use crate::world::World;
 
 pub(super) const NETWORK: Noun = Noun {
     one: "network",
@@ -39,7 +39,7 @@ pub(super) const NETWORK: Noun = Noun {
     ],
 };
 
-pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Caller, rest: &[&str]) -> Outcome {
     match (request.method.as_str(), rest) {
         ("GET", []) => {
             let networks = &world.neutron.networks;
@@ -81,7 +81,7 @@ pub(super) fn missing(id: &str) -> Refusal {
 }
 
 /// The network, if the caller sees it.
-pub(super) fn visible<'a>(world: &'a World, caller: &Caller, id: &str) -> Result<&'a Row, Refusal> {
+pub(super) fn visible<'a>(world: &'a CloudState, caller: &Caller, id: &str) -> Result<&'a Row, Refusal> {
     world.neutron.networks.get(id).filter(|row| sees(caller, row)).ok_or_else(|| missing(id))
 }
 
@@ -93,7 +93,7 @@ fn show(caller: &Caller, row: &Row) -> Row {
     row
 }
 
-pub(super) fn create(world: &mut World, caller: &Caller, body: &Row) -> Result<Row, Refusal> {
+pub(super) fn create(world: &mut CloudState, caller: &Caller, body: &Row) -> Result<Row, Refusal> {
     let mut row = NETWORK.creation(body, caller)?;
     super::extensions::check_policy(world, &row)?;
     let project = row.text("project_id").to_owned();
@@ -119,7 +119,7 @@ pub(super) fn create(world: &mut World, caller: &Caller, body: &Row) -> Result<R
     Ok(show(caller, visible(world, caller, &id)?))
 }
 
-fn delete(world: &mut World, id: &str) -> Result<(), Refusal> {
+fn delete(world: &mut CloudState, id: &str) -> Result<(), Refusal> {
     if world.neutron.ports.by("network_id", id).next().is_some() {
         let message = format!(
             "Unable to complete operation on network {id}. There are one or more ports still in use on the network."

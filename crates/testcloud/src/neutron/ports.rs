@@ -8,9 +8,9 @@ use super::attributes::{Attribute, Kind, Noun, Post};
 use super::{bad_input, body, create_all, list, networks, object, owned, quotas, refusal, stamp_new, subnets, touch};
 use crate::keystone::Caller;
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::Request;
+use crate::request::ServiceCall;
+use crate::state::CloudState;
 use crate::table::{Fields, Row, public};
-use crate::world::World;
 
 pub(super) const PORT: Noun = Noun {
     one: "port",
@@ -60,7 +60,7 @@ const VNIC_TYPES: &[&str] = &[
     "remote-managed",
 ];
 
-pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Caller, rest: &[&str]) -> Outcome {
     match (request.method.as_str(), rest) {
         ("GET", []) => {
             let sees = |row: &Row| caller.owns(row.text("project_id"));
@@ -101,7 +101,7 @@ pub(super) fn missing(id: &str) -> Refusal {
 }
 
 /// The port, if it is the caller's.
-pub(super) fn visible<'a>(world: &'a World, caller: &Caller, id: &str) -> Result<&'a Row, Refusal> {
+pub(super) fn visible<'a>(world: &'a CloudState, caller: &Caller, id: &str) -> Result<&'a Row, Refusal> {
     world.neutron.ports.get(id).filter(|row| caller.owns(row.text("project_id"))).ok_or_else(|| missing(id))
 }
 
@@ -114,7 +114,7 @@ fn show(caller: &Caller, row: &Row) -> Row {
 }
 
 /// Makes a port as a body asks and answers its id.
-pub(super) fn create(world: &mut World, caller: &Caller, body: &Row) -> Result<String, Refusal> {
+pub(super) fn create(world: &mut CloudState, caller: &Caller, body: &Row) -> Result<String, Refusal> {
     let mut row = PORT.creation(body, caller)?;
     let network = networks::visible(world, caller, row.text("network_id"))?;
     let secure = network.flag("port_security_enabled");
@@ -159,7 +159,7 @@ pub(super) fn create(world: &mut World, caller: &Caller, body: &Row) -> Result<S
     Ok(id)
 }
 
-fn free_mac(world: &mut World) -> String {
+fn free_mac(world: &mut CloudState) -> String {
     loop {
         let [a, b, c] = world.bytes();
         let mac = format!("fa:16:3e:{a:02x}:{b:02x}:{c:02x}");
@@ -219,7 +219,7 @@ fn check_pairs(row: &Row) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn check_groups(world: &World, caller: &Caller, groups: &[String]) -> Result<(), Refusal> {
+fn check_groups(world: &CloudState, caller: &Caller, groups: &[String]) -> Result<(), Refusal> {
     let known = |id: &String| world.neutron.groups.get(id).is_some_and(|row| caller.owns(row.text("project_id")));
     groups.iter().find(|id| !known(id)).map_or(Ok(()), |id| Err(super::security_groups::missing(id)))
 }
@@ -227,7 +227,7 @@ fn check_groups(world: &World, caller: &Caller, groups: &[String]) -> Result<(),
 /// Takes the addresses that `wanted` asks for, or one of each IP version. `held` are the port's own, which
 /// it may keep. Takes nothing when it fails.
 fn allocate(
-    world: &mut World,
+    world: &mut CloudState,
     network: &str,
     wanted: Option<&Value>,
     held: &[(String, IpAddr)],
@@ -249,7 +249,7 @@ fn allocate(
 }
 
 fn take_wanted(
-    world: &mut World,
+    world: &mut CloudState,
     network: &str,
     subnets: &[String],
     items: &[Value],
@@ -306,7 +306,7 @@ fn take_wanted(
 }
 
 fn take_any(
-    world: &mut World,
+    world: &mut CloudState,
     network: &str,
     subnets: &[String],
     taken: &mut Vec<(String, IpAddr)>,
@@ -330,7 +330,7 @@ fn exhausted(network: &str) -> Refusal {
     refusal(409, "IpAddressGenerationFailure", format!("No more IP addresses available on network {network}."))
 }
 
-fn release(world: &mut World, subnet: &str, ip: IpAddr) {
+fn release(world: &mut CloudState, subnet: &str, ip: IpAddr) {
     if let Some(pool) = world.neutron.pools.get_mut(subnet) {
         pool.free(ip);
     }
@@ -351,7 +351,7 @@ pub(super) fn address_of(row: &Row) -> Option<IpAddr> {
     ips.iter().find(|(_, ip)| ip.is_ipv4()).or(ips.first()).map(|(_, ip)| *ip)
 }
 
-fn update(world: &mut World, caller: &Caller, id: &str, body: &Row) -> Result<(), Refusal> {
+fn update(world: &mut CloudState, caller: &Caller, id: &str, body: &Row) -> Result<(), Refusal> {
     let mut change = PORT.change(body, caller)?;
     super::extensions::check_policy(world, &change)?;
     let old = visible(world, caller, id)?.clone();
@@ -391,7 +391,7 @@ fn update(world: &mut World, caller: &Caller, id: &str, body: &Row) -> Result<()
 }
 
 /// Takes a port away, with its floating addresses let go.
-pub(crate) fn delete_port(world: &mut World, id: &str) {
+pub(crate) fn delete_port(world: &mut CloudState, id: &str) {
     let Some(row) = world.neutron.ports.remove(id) else { return };
     for (subnet, ip) in ips_of(&row) {
         release(world, &subnet, ip);
@@ -413,7 +413,7 @@ pub(crate) struct Wanted {
 
 /// Makes a port for a server, in the server's project.
 pub(crate) fn create_for_server(
-    world: &mut World,
+    world: &mut CloudState,
     caller: &Caller,
     server: &Row,
     wanted: &Wanted,
@@ -433,7 +433,7 @@ pub(crate) fn create_for_server(
 }
 
 /// Binds a port to a server, which makes it active.
-pub(crate) fn bind(world: &mut World, id: &str, server: &Row) {
+pub(crate) fn bind(world: &mut CloudState, id: &str, server: &Row) {
     let zone = server.text("OS-EXT-AZ:availability_zone");
     let owner = format!("compute:{}", if zone.is_empty() { "nova" } else { zone });
     world.neutron.ports.edit(id, |row| {
@@ -445,7 +445,7 @@ pub(crate) fn bind(world: &mut World, id: &str, server: &Row) {
 }
 
 /// Lets a port go that belonged to a server.
-pub(crate) fn unbind(world: &mut World, id: &str) {
+pub(crate) fn unbind(world: &mut CloudState, id: &str) {
     world.neutron.ports.edit(id, |row| {
         row.put("device_id", "");
         row.put("device_owner", "");

@@ -6,9 +6,9 @@ use super::attributes::integer;
 use super::{object, refusal};
 use crate::keystone::Caller;
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::Request;
+use crate::request::ServiceCall;
+use crate::state::CloudState;
 use crate::table::Table;
-use crate::world::World;
 
 const RESOURCES: [&str; 10] = [
     "network",
@@ -24,7 +24,7 @@ const RESOURCES: [&str; 10] = [
 ];
 
 /// The limit of a project; -1 is none.
-fn limit(world: &World, project: &str, resource: &str) -> i64 {
+fn limit(world: &CloudState, project: &str, resource: &str) -> i64 {
     if let Some(limit) = world.neutron.quotas.get(project).and_then(|limits| limits.get(resource)) {
         return *limit;
     }
@@ -42,7 +42,7 @@ fn limit(world: &World, project: &str, resource: &str) -> i64 {
     limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX))
 }
 
-fn used(world: &World, project: &str, resource: &str) -> i64 {
+fn used(world: &CloudState, project: &str, resource: &str) -> i64 {
     let neutron = &world.neutron;
     let table: &Table = match resource {
         "network" => &neutron.networks,
@@ -58,7 +58,7 @@ fn used(world: &World, project: &str, resource: &str) -> i64 {
 }
 
 /// Refuses `more` objects of a kind beyond the project's limit.
-pub(super) fn check(world: &World, project: &str, resource: &'static str, more: i64) -> Result<(), Refusal> {
+pub(super) fn check(world: &CloudState, project: &str, resource: &'static str, more: i64) -> Result<(), Refusal> {
     let limit = limit(world, project, resource);
     // The services' own ports belong to no project.
     if limit < 0 || project.is_empty() || used(world, project, resource) + more <= limit {
@@ -67,7 +67,7 @@ pub(super) fn check(world: &World, project: &str, resource: &'static str, more: 
     Err(refusal(409, "OverQuota", format!("Quota exceeded for resources: ['{resource}'].")))
 }
 
-pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Caller, rest: &[&str]) -> Outcome {
     let denied = |rule: &str| refusal(403, "PolicyNotAuthorized", format!("rule:{rule} is disallowed by policy"));
     match (request.method.as_str(), rest) {
         ("GET", ["tenant" | "project"]) => Ok(Reply::ok(json!({"tenant": {"tenant_id": caller.project}}))),

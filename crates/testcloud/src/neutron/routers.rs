@@ -9,9 +9,9 @@ use super::attributes::{Attribute, Kind, Noun, Post};
 use super::{body, create_all, list, networks, object, owned, ports, quotas, refusal, stamp_new, subnets, touch};
 use crate::keystone::Caller;
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::{Request, python};
+use crate::request::{ServiceCall, python};
+use crate::state::CloudState;
 use crate::table::{Fields, Row, public};
-use crate::world::World;
 
 pub(super) const ROUTER: Noun = Noun {
     one: "router",
@@ -32,7 +32,7 @@ pub(super) const ROUTER: Noun = Noun {
     ],
 };
 
-pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Caller, rest: &[&str]) -> Outcome {
     match (request.method.as_str(), rest) {
         ("GET", []) => {
             let sees = |row: &Row| caller.owns(row.text("project_id"));
@@ -72,18 +72,18 @@ fn show(caller: &Caller, row: &Row) -> Row {
     row
 }
 
-fn visible<'a>(world: &'a World, caller: &Caller, id: &str) -> Result<&'a Row, Refusal> {
+fn visible<'a>(world: &'a CloudState, caller: &Caller, id: &str) -> Result<&'a Row, Refusal> {
     let row = world.neutron.routers.get(id).filter(|row| caller.owns(row.text("project_id")));
     row.ok_or_else(|| refusal(404, "RouterNotFound", format!("Router {id} could not be found")))
 }
 
 /// The ports by which a router stands in subnets.
-fn interfaces<'a>(world: &'a World, id: &str) -> impl Iterator<Item = &'a Row> {
+fn interfaces<'a>(world: &'a CloudState, id: &str) -> impl Iterator<Item = &'a Row> {
     world.neutron.ports.by("device_id", id).filter(|row| row.text("device_owner") == "network:router_interface")
 }
 
 /// The router that leads from a subnet to an external network.
-pub(super) fn leading_out(world: &World, subnet: &str, external: &str) -> Option<String> {
+pub(super) fn leading_out(world: &CloudState, subnet: &str, external: &str) -> Option<String> {
     let inside =
         world.neutron.ports.by("_subnets", subnet).filter(|row| row.text("device_owner") == "network:router_interface");
     inside.map(|row| row.text("device_id")).find_map(|id| {
@@ -93,7 +93,7 @@ pub(super) fn leading_out(world: &World, subnet: &str, external: &str) -> Option
     })
 }
 
-pub(super) fn create(world: &mut World, caller: &Caller, body: &Row) -> Result<Row, Refusal> {
+pub(super) fn create(world: &mut CloudState, caller: &Caller, body: &Row) -> Result<Row, Refusal> {
     let mut row = ROUTER.creation(body, caller)?;
     let project = row.text("project_id").to_owned();
     let gateway = row.insert("external_gateway_info".to_owned(), Value::Null);
@@ -116,7 +116,7 @@ pub(super) fn create(world: &mut World, caller: &Caller, body: &Row) -> Result<R
     Ok(show(caller, visible(world, caller, &id)?))
 }
 
-fn check_gateway(world: &World, caller: &Caller, info: &Row, rule: &str) -> Result<(), Refusal> {
+fn check_gateway(world: &CloudState, caller: &Caller, info: &Row, rule: &str) -> Result<(), Refusal> {
     let network = info.text("network_id");
     if network.is_empty() {
         let message = "Invalid input for external_gateway_info. Reason: Validation of dictionary's keys failed. Expected \
@@ -138,7 +138,7 @@ fn check_gateway(world: &World, caller: &Caller, info: &Row, rule: &str) -> Resu
 }
 
 /// Connects a router to an external network, after [`check_gateway`].
-fn set_gateway(world: &mut World, id: &str, info: &Row) -> Result<(), Refusal> {
+fn set_gateway(world: &mut CloudState, id: &str, info: &Row) -> Result<(), Refusal> {
     let network = info.text("network_id").to_owned();
     let old =
         world.neutron.routers.get(id).and_then(|row| row.get("external_gateway_info")?.get("network_id").cloned());
@@ -167,7 +167,7 @@ fn set_gateway(world: &mut World, id: &str, info: &Row) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn clear_gateway(world: &mut World, id: &str) -> Result<(), Refusal> {
+fn clear_gateway(world: &mut CloudState, id: &str) -> Result<(), Refusal> {
     let Some(row) = world.neutron.routers.get(id) else { return Ok(()) };
     let port = row.text("_gateway_port").to_owned();
     if port.is_empty() {
@@ -195,7 +195,7 @@ pub(super) fn service_caller() -> Caller {
     Caller::service("")
 }
 
-fn update(world: &mut World, caller: &Caller, id: &str, body: &Row) -> Result<(), Refusal> {
+fn update(world: &mut CloudState, caller: &Caller, id: &str, body: &Row) -> Result<(), Refusal> {
     let mut change = ROUTER.change(body, caller)?;
     if let Some(routes) = change.get("routes") {
         check_routes(world, id, routes)?;
@@ -216,7 +216,7 @@ fn update(world: &mut World, caller: &Caller, id: &str, body: &Row) -> Result<()
     Ok(())
 }
 
-fn check_routes(world: &World, id: &str, routes: &Value) -> Result<(), Refusal> {
+fn check_routes(world: &CloudState, id: &str, routes: &Value) -> Result<(), Refusal> {
     let nets: Vec<IpNet> = world
         .neutron
         .ports
@@ -236,7 +236,13 @@ fn check_routes(world: &World, id: &str, routes: &Value) -> Result<(), Refusal> 
 }
 
 /// `PUT /routers/{id}/add_router_interface` and `…/remove_router_interface`.
-pub(super) fn interface(world: &mut World, request: &Request, caller: &Caller, id: &str, action: &str) -> Outcome {
+pub(super) fn interface(
+    world: &mut CloudState,
+    request: &ServiceCall,
+    caller: &Caller,
+    id: &str,
+    action: &str,
+) -> Outcome {
     if request.method != "PUT" {
         return Err(Refusal::no_method());
     }
@@ -267,7 +273,7 @@ fn bad(reason: &str) -> Refusal {
 }
 
 /// Refuses a subnet that the router already reaches, or that overlaps with one.
-fn check_overlap(world: &World, router: &str, subnet: &str) -> Result<(), Refusal> {
+fn check_overlap(world: &CloudState, router: &str, subnet: &str) -> Result<(), Refusal> {
     let net = |id: &str| world.neutron.subnets.get(id).and_then(|row| row.text("cidr").parse::<IpNet>().ok());
     let Some(own) = net(subnet) else { return Ok(()) };
     for other in world.neutron.ports.by("device_id", router).flat_map(|port| port.texts("_subnets")) {
@@ -281,7 +287,7 @@ fn check_overlap(world: &World, router: &str, subnet: &str) -> Result<(), Refusa
     Ok(())
 }
 
-pub(super) fn add_subnet(world: &mut World, caller: &Caller, router: &str, subnet: &str) -> Result<Row, Refusal> {
+pub(super) fn add_subnet(world: &mut CloudState, caller: &Caller, router: &str, subnet: &str) -> Result<Row, Refusal> {
     let row = subnets::visible(world, caller, subnet)?.clone();
     if row.text("gateway_ip").is_empty() {
         return Err(bad("Subnet for router interface must have a gateway IP."));
@@ -299,7 +305,7 @@ pub(super) fn add_subnet(world: &mut World, caller: &Caller, router: &str, subne
     world.neutron.ports.get(&port).cloned().ok_or_else(|| ports::missing(&port))
 }
 
-fn add_port(world: &mut World, caller: &Caller, router: &str, port: &str) -> Result<Row, Refusal> {
+fn add_port(world: &mut CloudState, caller: &Caller, router: &str, port: &str) -> Result<Row, Refusal> {
     let row = ports::visible(world, caller, port)?.clone();
     if !row.text("device_id").is_empty() {
         let message = format!(
@@ -324,7 +330,7 @@ fn add_port(world: &mut World, caller: &Caller, router: &str, port: &str) -> Res
     world.neutron.ports.get(port).cloned().ok_or_else(|| ports::missing(port))
 }
 
-fn remove(world: &mut World, caller: &Caller, router: &str, subnet: &str, port: &str) -> Result<Row, Refusal> {
+fn remove(world: &mut CloudState, caller: &Caller, router: &str, subnet: &str, port: &str) -> Result<Row, Refusal> {
     let found = if port.is_empty() {
         subnets::visible(world, caller, subnet)?;
         interfaces(world, router).find(|row| row.texts("_subnets").iter().any(|id| id == subnet)).cloned().ok_or_else(

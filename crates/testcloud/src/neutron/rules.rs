@@ -7,9 +7,9 @@ use super::attributes::{Attribute, Kind, Noun, Post, integer};
 use super::{create_all, list, quotas, refusal, security_groups, stamp_new};
 use crate::keystone::Caller;
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::{Request, python_text};
+use crate::request::{ServiceCall, python_text};
+use crate::state::CloudState;
 use crate::table::{Fields, Row, public};
-use crate::world::World;
 
 pub(super) const RULE: Noun = Noun {
     one: "security_group_rule",
@@ -58,7 +58,7 @@ const PROTOCOLS: [&str; 26] = [
     "any",
 ];
 
-pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Caller, rest: &[&str]) -> Outcome {
     match (request.method.as_str(), rest) {
         ("GET", []) => {
             let sees = |row: &Row| caller.owns(row.text("project_id"));
@@ -78,12 +78,12 @@ pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest:
     }
 }
 
-fn visible<'a>(world: &'a World, caller: &Caller, id: &str) -> Result<&'a Row, Refusal> {
+fn visible<'a>(world: &'a CloudState, caller: &Caller, id: &str) -> Result<&'a Row, Refusal> {
     let row = world.neutron.rules.get(id).filter(|row| caller.owns(row.text("project_id")));
     row.ok_or_else(|| refusal(404, "SecurityGroupRuleNotFound", format!("Security group rule {id} does not exist")))
 }
 
-fn create(world: &mut World, caller: &Caller, body: &Row) -> Result<Row, Refusal> {
+fn create(world: &mut CloudState, caller: &Caller, body: &Row) -> Result<Row, Refusal> {
     let mut row = RULE.creation(body, caller)?;
     let ethertype = row.get("ethertype").map(python_text).unwrap_or_default();
     row.put("ethertype", match ethertype.to_ascii_lowercase().as_str() {
@@ -238,7 +238,7 @@ fn check_remote(row: &mut Row) -> Result<(), Refusal> {
 
 /// Adds one of the rules that every group begins with.
 pub(super) fn add(
-    world: &mut World,
+    world: &mut CloudState,
     project: &str,
     group: &str,
     direction: &str,

@@ -6,9 +6,9 @@ use super::attributes::{Attribute, Kind, Noun, Post};
 use super::{body, create_all, list, object, quotas, refusal, rules, stamp_new, touch};
 use crate::keystone::Caller;
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::Request;
+use crate::request::ServiceCall;
+use crate::state::CloudState;
 use crate::table::{Fields, Row, public};
-use crate::world::World;
 
 pub(super) const GROUP: Noun = Noun {
     one: "security_group",
@@ -22,7 +22,7 @@ pub(super) const GROUP: Noun = Noun {
     ],
 };
 
-pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Caller, rest: &[&str]) -> Outcome {
     if !caller.project.is_empty() {
         default_group(world, &caller.project.clone());
     }
@@ -78,11 +78,11 @@ pub(super) fn missing(id: &str) -> Refusal {
 }
 
 /// The group, if it is the caller's.
-pub(super) fn visible<'a>(world: &'a World, caller: &Caller, id: &str) -> Result<&'a Row, Refusal> {
+pub(super) fn visible<'a>(world: &'a CloudState, caller: &Caller, id: &str) -> Result<&'a Row, Refusal> {
     world.neutron.groups.get(id).filter(|row| caller.owns(row.text("project_id"))).ok_or_else(|| missing(id))
 }
 
-fn show(world: &World, row: &Row) -> Row {
+fn show(world: &CloudState, row: &Row) -> Row {
     let mut row = public(row);
     let rules: Vec<Value> =
         world.neutron.rules.by("security_group_id", row.text("id")).map(|rule| Value::Object(public(rule))).collect();
@@ -90,7 +90,7 @@ fn show(world: &World, row: &Row) -> Row {
     row
 }
 
-fn create(world: &mut World, caller: &Caller, body: &Row) -> Result<Row, Refusal> {
+fn create(world: &mut CloudState, caller: &Caller, body: &Row) -> Result<Row, Refusal> {
     let row = GROUP.creation(body, caller)?;
     let project = row.text("project_id").to_owned();
     default_group(world, &project);
@@ -105,7 +105,7 @@ fn create(world: &mut World, caller: &Caller, body: &Row) -> Result<Row, Refusal
 }
 
 /// Adds a group with the two rules that let everything out.
-fn add(world: &mut World, mut row: Row) -> String {
+fn add(world: &mut CloudState, mut row: Row) -> String {
     row.put("shared", false);
     let (project, id) = (row.text("project_id").to_owned(), stamp_new(world, &mut row));
     world.neutron.groups.insert(row);
@@ -116,7 +116,7 @@ fn add(world: &mut World, mut row: Row) -> String {
 }
 
 /// The id of a project's default group, which is made when the project first uses the network.
-pub(crate) fn default_group(world: &mut World, project: &str) -> String {
+pub(crate) fn default_group(world: &mut CloudState, project: &str) -> String {
     let found = world.neutron.groups.by("project_id", project).find(|row| row.text("name") == "default");
     if let Some(row) = found {
         return row.text("id").to_owned();
@@ -135,7 +135,7 @@ pub(crate) fn default_group(world: &mut World, project: &str) -> String {
 }
 
 /// A project's groups that have this id or name.
-pub(crate) fn find_group(world: &World, project: &str, wanted: &str) -> Vec<String> {
+pub(crate) fn find_group(world: &CloudState, project: &str, wanted: &str) -> Vec<String> {
     let groups = &world.neutron.groups;
     let own = |row: &&Row| row.text("project_id") == project;
     match groups.get(wanted).filter(own) {

@@ -10,9 +10,9 @@ use super::attributes::{Attribute, Kind, Noun, Post, integer};
 use super::{bad_input, body, create_all, list, networks, object, owned, quotas, refusal, stamp_new, touch};
 use crate::keystone::Caller;
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::{Request, python};
+use crate::request::{ServiceCall, python};
+use crate::state::CloudState;
 use crate::table::{Fields, Row, public};
-use crate::world::World;
 
 const MODES: &[&str] = &["dhcpv6-stateful", "dhcpv6-stateless", "slaac"];
 
@@ -40,7 +40,7 @@ pub(super) const SUBNET: Noun = Noun {
     ],
 };
 
-pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Caller, rest: &[&str]) -> Outcome {
     match (request.method.as_str(), rest) {
         ("GET", []) => {
             let subnets = &world.neutron.subnets;
@@ -71,7 +71,7 @@ pub(super) fn route(world: &mut World, request: &Request, caller: &Caller, rest:
     }
 }
 
-fn sees(world: &World, caller: &Caller, row: &Row) -> bool {
+fn sees(world: &CloudState, caller: &Caller, row: &Row) -> bool {
     caller.owns(row.text("project_id"))
         || world.neutron.networks.get(row.text("network_id")).is_some_and(|network| network.flag("shared"))
 }
@@ -81,11 +81,11 @@ pub(super) fn missing(id: &str) -> Refusal {
 }
 
 /// The subnet, if the caller sees it.
-pub(super) fn visible<'a>(world: &'a World, caller: &Caller, id: &str) -> Result<&'a Row, Refusal> {
+pub(super) fn visible<'a>(world: &'a CloudState, caller: &Caller, id: &str) -> Result<&'a Row, Refusal> {
     world.neutron.subnets.get(id).filter(|row| sees(world, caller, row)).ok_or_else(|| missing(id))
 }
 
-pub(super) fn create(world: &mut World, caller: &Caller, body: &Row) -> Result<Row, Refusal> {
+pub(super) fn create(world: &mut CloudState, caller: &Caller, body: &Row) -> Result<Row, Refusal> {
     let mut row = SUBNET.creation(body, caller)?;
     let network_id = row.text("network_id").to_owned();
     let network = networks::visible(world, caller, &network_id)?;
@@ -258,7 +258,7 @@ fn check_routes(row: &Row, net: IpNet) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn update(world: &mut World, caller: &Caller, id: &str, body: &Row) -> Outcome {
+fn update(world: &mut CloudState, caller: &Caller, id: &str, body: &Row) -> Outcome {
     let mut change = SUBNET.change(body, caller)?;
     let old = visible(world, caller, id)?.clone();
     let net = network_of(old.text("cidr"), old.get("ip_version").and_then(integer).unwrap_or(4))?;
@@ -285,7 +285,7 @@ fn update(world: &mut World, caller: &Caller, id: &str, body: &Row) -> Outcome {
 }
 
 /// Takes a subnet away, whatever uses it.
-pub(super) fn remove(world: &mut World, id: &str) {
+pub(super) fn remove(world: &mut CloudState, id: &str) {
     if let Some(row) = world.neutron.subnets.remove(id) {
         world.neutron.networks.edit(row.text("network_id"), |network| network.drop_from("subnets", |item| *item == id));
     }

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use super::{object, refusal};
 use crate::keystone::Caller;
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::Request;
+use crate::request::ServiceCall;
+use crate::state::CloudState;
 use crate::table::{Fields, Table};
-use crate::world::World;
 
 pub(super) fn route(
-    world: &mut World,
-    request: &Request,
+    world: &mut CloudState,
+    request: &ServiceCall,
     caller: &Caller,
     many: &str,
     id: &str,
@@ -66,7 +66,7 @@ pub(super) fn route(
     }
 }
 
-fn table<'a>(world: &'a mut World, many: &str) -> Option<&'a mut Table> {
+fn table<'a>(world: &'a mut CloudState, many: &str) -> Option<&'a mut Table> {
     let neutron = &mut world.neutron;
     Some(match many {
         "networks" => &mut neutron.networks,

@@ -7,8 +7,8 @@ use super::{Call, admin_only};
 use crate::neutron;
 use crate::reply::{Outcome, Refusal, Reply};
 use crate::request::python_text;
+use crate::state::CloudState;
 use crate::table::{Fields, Row};
-use crate::world::World;
 
 /// A plain change of state: what it is called, from which states it may begin, and where it ends.
 struct Move {
@@ -150,7 +150,7 @@ const OTHERS: [&str; 14] = [
     "os-getSPICEConsole",
 ];
 
-pub(super) fn route(world: &mut World, call: Call<'_>, id: &str) -> Outcome {
+pub(super) fn route(world: &mut CloudState, call: Call<'_>, id: &str) -> Outcome {
     if call.request.method != "POST" {
         return Err(Refusal::no_method());
     }
@@ -248,7 +248,7 @@ fn allowed(row: &Row, verb: &str, from: &[&str]) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn begin(world: &mut World, row: &Row, plain: &'static Move, arguments: &Row) -> Outcome {
+fn begin(world: &mut CloudState, row: &Row, plain: &'static Move, arguments: &Row) -> Outcome {
     allowed(row, plain.verb, plain.from)?;
     let id = row.text("id").to_owned();
     let mut reply = Reply::empty(202);
@@ -306,7 +306,7 @@ fn begin(world: &mut World, row: &Row, plain: &'static Move, arguments: &Row) ->
     Ok(reply)
 }
 
-fn resize(world: &mut World, row: &Row, arguments: &Row) -> Outcome {
+fn resize(world: &mut CloudState, row: &Row, arguments: &Row) -> Outcome {
     allowed(row, "resize", &["active", "stopped"])?;
     let wanted = arguments.get("flavorRef").map(python_text).unwrap_or_default();
     let flavor = world.nova.flavors.get(&wanted).cloned();
@@ -342,7 +342,7 @@ fn resize(world: &mut World, row: &Row, arguments: &Row) -> Outcome {
     Ok(Reply::empty(202))
 }
 
-fn security_group(world: &mut World, call: Call<'_>, id: &str, action: &str, name: &str) -> Outcome {
+fn security_group(world: &mut CloudState, call: Call<'_>, id: &str, action: &str, name: &str) -> Outcome {
     let found = neutron::find_group(world, &call.caller.project, name);
     let [group] = found.as_slice() else {
         let message = format!("Security group {name} not found for project {}.", call.caller.project);
@@ -361,7 +361,7 @@ fn security_group(world: &mut World, call: Call<'_>, id: &str, action: &str, nam
 }
 
 /// `POST /servers/{id}/remote-consoles`.
-pub(super) fn remote_console(world: &World, call: Call<'_>, id: &str) -> Outcome {
+pub(super) fn remote_console(world: &CloudState, call: Call<'_>, id: &str) -> Outcome {
     find(world, call, id)?;
     let body = call.request.member("remote_console")?;
     let url = format!("{}/console?token={id}", world.base);

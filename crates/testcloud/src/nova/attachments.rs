@@ -6,10 +6,10 @@ use super::servers::find;
 use super::{Call, check_fields};
 use crate::cinder;
 use crate::reply::{Outcome, Refusal, Reply};
+use crate::state::CloudState;
 use crate::table::{Fields, Row};
-use crate::world::World;
 
-pub(super) fn route(world: &mut World, call: Call<'_>, id: &str, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &mut CloudState, call: Call<'_>, id: &str, rest: &[&str]) -> Outcome {
     match (call.request.method.as_str(), rest) {
         ("GET", []) => {
             let row = find(world, call, id)?;
@@ -58,7 +58,7 @@ fn show(call: Call<'_>, server: &str, volume: &Value) -> Value {
     row
 }
 
-fn attach(world: &mut World, call: Call<'_>, id: &str) -> Outcome {
+fn attach(world: &mut CloudState, call: Call<'_>, id: &str) -> Outcome {
     let body = call.request.member("volumeAttachment")?;
     let mut known = vec!["volumeId", "device"];
     if call.minor >= 49 {
@@ -132,7 +132,7 @@ fn attach(world: &mut World, call: Call<'_>, id: &str) -> Outcome {
     Ok(Reply::ok(json!({"volumeAttachment": show(call, id, &entry)})))
 }
 
-fn detach(world: &mut World, call: Call<'_>, id: &str, volume: &str) -> Outcome {
+fn detach(world: &mut CloudState, call: Call<'_>, id: &str, volume: &str) -> Outcome {
     let server = find(world, call, id)?.clone();
     let entry = attached(&server, volume)?;
     if entry.get("root") == Some(&Value::Bool(true)) {

@@ -7,14 +7,14 @@ use crate::cinder;
 use crate::fault::BuildFault;
 use crate::keystone::Caller;
 use crate::neutron::{self, Wanted};
+use crate::state::CloudState;
 use crate::table::{Fields, Row};
-use crate::world::World;
 
 /// The hosts that servers run on, which bound what anti-affinity can do.
 pub(super) const HOSTS: [&str; 4] = ["compute1", "compute2", "compute3", "compute4"];
 
 /// Begins the build of a server that was just accepted.
-pub(super) fn begin(world: &mut World, id: &str) {
+pub(super) fn begin(world: &mut CloudState, id: &str) {
     let fault = world.build_fault;
     let half = world.options.build_time / 2;
     let server = id.to_owned();
@@ -24,7 +24,7 @@ pub(super) fn begin(world: &mut World, id: &str) {
 }
 
 /// Chooses the host and makes the ports.
-fn place(world: &mut World, id: &str) {
+fn place(world: &mut CloudState, id: &str) {
     let Some(server) = building(world, id) else { return };
     let Some(host) = host_for(world, &server) else {
         fail(world, id, "No valid host was found. There are not enough hosts available.");
@@ -87,7 +87,7 @@ fn place(world: &mut World, id: &str) {
 }
 
 /// Attaches the volumes and starts the server, or fails as the fault says.
-fn finish(world: &mut World, id: &str, fault: BuildFault) {
+fn finish(world: &mut CloudState, id: &str, fault: BuildFault) {
     let Some(server) = building(world, id) else { return };
     if fault.fails {
         fail(world, id, "No valid host was found. There are not enough hosts available.");
@@ -135,12 +135,12 @@ fn finish(world: &mut World, id: &str, fault: BuildFault) {
 }
 
 /// The server, while it is still building and nobody deletes it.
-fn building(world: &World, id: &str) -> Option<Row> {
+fn building(world: &CloudState, id: &str) -> Option<Row> {
     world.nova.servers.get(id).filter(|row| row.text("status") == "BUILD" && !row.flag("_deleting")).cloned()
 }
 
 /// The host with the fewest servers of the group that its policy allows; in turn when there is no group.
-fn host_for(world: &World, server: &Row) -> Option<&'static str> {
+fn host_for(world: &CloudState, server: &Row) -> Option<&'static str> {
     let group = world.nova.groups.get(server.text("_server_group"));
     let Some(group) = group else {
         let turn = usize::from_str_radix(server.text("_instance_name").trim_start_matches("instance-"), 16)
@@ -165,11 +165,11 @@ fn host_for(world: &World, server: &Row) -> Option<&'static str> {
     }
 }
 
-fn fail_build(world: &mut World, id: &str, reason: &str) {
+fn fail_build(world: &mut CloudState, id: &str, reason: &str) {
     fail(world, id, &format!("Build of instance {id} aborted: {reason}"));
 }
 
-fn fail(world: &mut World, id: &str, message: &str) {
+fn fail(world: &mut CloudState, id: &str, message: &str) {
     release_ports(world, id);
     let now = world.stamp();
     world.nova.servers.edit(id, |row| {

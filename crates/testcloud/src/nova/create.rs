@@ -8,8 +8,8 @@ use crate::keystone::Caller;
 use crate::neutron;
 use crate::reply::{Outcome, Refusal, Reply};
 use crate::request::python;
+use crate::state::{CloudState, is_uuid_like};
 use crate::table::{Fields, Row};
-use crate::world::{World, is_uuid_like};
 
 const FIELDS: [&str; 22] = [
     "name",
@@ -36,7 +36,7 @@ const FIELDS: [&str; 22] = [
     "host",
 ];
 
-pub(super) fn create(world: &mut World, call: Call<'_>) -> Outcome {
+pub(super) fn create(world: &mut CloudState, call: Call<'_>) -> Outcome {
     let caller = call.caller;
     let body = call.request.member("server")?;
     let server = read(world, call, &body)?;
@@ -90,7 +90,7 @@ pub(super) fn create(world: &mut World, call: Call<'_>) -> Outcome {
 }
 
 /// Reads the parts of a server that stand for themselves.
-fn read(world: &World, call: Call<'_>, body: &Row) -> Result<Row, Refusal> {
+fn read(world: &CloudState, call: Call<'_>, body: &Row) -> Result<Row, Refusal> {
     let caller = call.caller;
     let mut known = FIELDS.to_vec();
     let mut required = vec!["name", "flavorRef"];
@@ -208,7 +208,7 @@ fn security_group_names(body: &Row) -> Vec<String> {
 }
 
 /// The image to boot from; empty when a block device is booted.
-fn image(world: &World, caller: &Caller, body: &Row) -> Result<String, Refusal> {
+fn image(world: &CloudState, caller: &Caller, body: &Row) -> Result<String, Refusal> {
     let wanted = body.get("imageRef").cloned().unwrap_or_default();
     let text = wanted.as_str().unwrap_or_default();
     let id = text.rsplit('/').next().unwrap_or_default();
@@ -256,7 +256,7 @@ fn hints(call: Call<'_>) -> Result<Row, Refusal> {
     Ok(hints.and_then(Value::as_object).cloned().unwrap_or_default())
 }
 
-fn group(world: &World, caller: &Caller, hints: &Row) -> Result<Option<String>, Refusal> {
+fn group(world: &CloudState, caller: &Caller, hints: &Row) -> Result<Option<String>, Refusal> {
     let Some(value) = hints.get("group") else { return Ok(None) };
     let id = value.as_str().or_else(|| value.as_array()?.first()?.as_str()).unwrap_or_default();
     if !is_uuid_like(id) {
@@ -267,7 +267,7 @@ fn group(world: &World, caller: &Caller, hints: &Row) -> Result<Option<String>, 
 }
 
 /// The networks and ports a server is to have, each with `network` or `port`.
-fn networks(world: &World, caller: &Caller, minor: u32, body: &Row) -> Result<Vec<Value>, Refusal> {
+fn networks(world: &CloudState, caller: &Caller, minor: u32, body: &Row) -> Result<Vec<Value>, Refusal> {
     let items = match body.get("networks") {
         Some(Value::String(text)) if text == "none" && minor >= 37 => return Ok(Vec::new()),
         Some(Value::String(text)) if text == "auto" && minor >= 37 => return own_network(world, caller, true),
@@ -310,7 +310,7 @@ fn schema(whole: &Value, at: &Value) -> Refusal {
 }
 
 /// The one network that a project has, when none is named.
-fn own_network(world: &World, caller: &Caller, must: bool) -> Result<Vec<Value>, Refusal> {
+fn own_network(world: &CloudState, caller: &Caller, must: bool) -> Result<Vec<Value>, Refusal> {
     let networks = &world.neutron.networks;
     let own: Vec<&Row> = networks
         .by("project_id", &caller.project)
@@ -333,7 +333,7 @@ fn own_network(world: &World, caller: &Caller, must: bool) -> Result<Vec<Value>,
     }
 }
 
-fn check_network(world: &World, caller: &Caller, id: &str) -> Result<(), Refusal> {
+fn check_network(world: &CloudState, caller: &Caller, id: &str) -> Result<(), Refusal> {
     let seen = |row: &&Row| caller.owns(row.text("project_id")) || row.flag("shared") || row.flag("router:external");
     let row = world.neutron.networks.get(id).filter(seen);
     let row = row.ok_or_else(|| Refusal::bad(format!("Network {id} could not be found.")))?;
@@ -343,7 +343,7 @@ fn check_network(world: &World, caller: &Caller, id: &str) -> Result<(), Refusal
     Ok(())
 }
 
-fn check_address(world: &World, network: &str, ip: &str) -> Result<(), Refusal> {
+fn check_address(world: &CloudState, network: &str, ip: &str) -> Result<(), Refusal> {
     if ip.is_empty() {
         return Ok(());
     }
@@ -358,7 +358,7 @@ fn check_address(world: &World, network: &str, ip: &str) -> Result<(), Refusal> 
 }
 
 /// Refuses a port that cannot be given to a server.
-pub(super) fn check_port(world: &World, caller: &Caller, id: &str) -> Result<(), Refusal> {
+pub(super) fn check_port(world: &CloudState, caller: &Caller, id: &str) -> Result<(), Refusal> {
     let row = world.neutron.ports.get(id).filter(|row| caller.owns(row.text("project_id")));
     let row = row.ok_or_else(|| Refusal::bad(format!("Port id {id} could not be found.")))?;
     if !row.text("device_id").is_empty() {
@@ -371,7 +371,7 @@ pub(super) fn check_port(world: &World, caller: &Caller, id: &str) -> Result<(),
 }
 
 /// Checks the block devices and answers those that are volumes.
-fn block_devices(world: &World, caller: &Caller, body: &Row) -> Result<Vec<Value>, Refusal> {
+fn block_devices(world: &CloudState, caller: &Caller, body: &Row) -> Result<Vec<Value>, Refusal> {
     let mut devices = Vec::new();
     let old = body.list("block_device_mapping").iter().filter_map(Value::as_object).map(|device| {
         json!({

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::{Call, admin_only, check_fields, invalid, links, name_field, page, text_map, whole_number};
 use crate::reply::{Outcome, Refusal, Reply};
 use crate::request::python;
+use crate::state::CloudState;
 use crate::table::{Fields, Row, public};
-use crate::world::World;
 
 const FIELDS: [&str; 10] = [
     "name",
@@ -21,7 +21,7 @@ const FIELDS: [&str; 10] = [
     "description",
 ];
 
-pub(super) fn route(world: &mut World, call: Call<'_>, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &mut CloudState, call: Call<'_>, rest: &[&str]) -> Outcome {
     match (call.request.method.as_str(), rest) {
         ("GET", [] | ["detail"]) => list(world, call, !rest.is_empty()),
         ("POST", []) => {
@@ -70,11 +70,11 @@ fn sees(call: Call<'_>, row: &Row) -> bool {
     call.caller.admin || row.flag("os-flavor-access:is_public") || row.texts("_projects").contains(&call.caller.project)
 }
 
-fn find<'a>(world: &'a World, call: Call<'_>, id: &str) -> Result<&'a Row, Refusal> {
+fn find<'a>(world: &'a CloudState, call: Call<'_>, id: &str) -> Result<&'a Row, Refusal> {
     world.nova.flavors.get(id).filter(|row| sees(call, row)).ok_or_else(|| missing(id))
 }
 
-fn show(world: &World, call: Call<'_>, row: &Row) -> Row {
+fn show(world: &CloudState, call: Call<'_>, row: &Row) -> Row {
     let mut seen = public(row);
     seen.put("links", links(world, "flavors", row.text("id")));
     if call.minor < 61 {
@@ -89,7 +89,7 @@ fn show(world: &World, call: Call<'_>, row: &Row) -> Row {
     seen
 }
 
-fn list(world: &World, call: Call<'_>, detail: bool) -> Outcome {
+fn list(world: &CloudState, call: Call<'_>, detail: bool) -> Outcome {
     let request = call.request;
     let public = match request.param("is_public").map(str::to_ascii_lowercase).as_deref() {
         Some("none") if call.caller.admin => None,
@@ -125,7 +125,7 @@ fn list(world: &World, call: Call<'_>, detail: bool) -> Outcome {
     Ok(Reply::ok(reply))
 }
 
-fn create(world: &mut World, call: Call<'_>) -> Outcome {
+fn create(world: &mut CloudState, call: Call<'_>) -> Outcome {
     let body = call.request.member("flavor")?;
     check_fields("flavor", &body, &FIELDS, &["name", "ram", "vcpus", "disk"])?;
     let name = name_field(&body, "name", 255)?;
@@ -168,7 +168,7 @@ fn create(world: &mut World, call: Call<'_>) -> Outcome {
 }
 
 /// Makes a public flavor: MiB of memory, GiB of disk.
-pub(crate) fn new_flavor(world: &mut World, id: &str, name: &str, vcpus: i64, ram: i64, disk: i64) {
+pub(crate) fn new_flavor(world: &mut CloudState, id: &str, name: &str, vcpus: i64, ram: i64, disk: i64) {
     let mut row = Row::new();
     row.put("id", id);
     row.put("name", name);
@@ -186,7 +186,7 @@ pub(crate) fn new_flavor(world: &mut World, id: &str, name: &str, vcpus: i64, ra
 }
 
 /// Which projects may use a flavor that is not public.
-fn access(world: &mut World, call: Call<'_>, id: &str) -> Outcome {
+fn access(world: &mut CloudState, call: Call<'_>, id: &str) -> Outcome {
     admin_only(call.caller, "os-flavor-access:add_tenant_access")?;
     let body = call.request.json("Malformed request body")?;
     let row = find(world, call, id)?;
@@ -215,11 +215,11 @@ fn access(world: &mut World, call: Call<'_>, id: &str) -> Outcome {
     Ok(Reply::ok(json!({"flavor_access": list})))
 }
 
-fn extra_specs(world: &mut World, call: Call<'_>, id: &str, key: &[&str]) -> Outcome {
+fn extra_specs(world: &mut CloudState, call: Call<'_>, id: &str, key: &[&str]) -> Outcome {
     let specs = find(world, call, id)?.get("extra_specs").and_then(Value::as_object).cloned().unwrap_or_default();
     let unknown = |key: &str| Refusal::missing(format!("Flavor {id} has no extra specs with key {key}."));
     let store =
-        |world: &mut World, specs: &Row| world.nova.flavors.edit(id, |row| row.put("extra_specs", specs.clone()));
+        |world: &mut CloudState, specs: &Row| world.nova.flavors.edit(id, |row| row.put("extra_specs", specs.clone()));
     match (call.request.method.as_str(), key) {
         ("GET", []) => Ok(Reply::ok(json!({"extra_specs": specs}))),
         ("GET", [key]) => {
@@ -242,7 +242,7 @@ fn extra_specs(world: &mut World, call: Call<'_>, id: &str, key: &[&str]) -> Out
             admin_only(call.caller, "os-flavor-extra-specs:update")?;
             let body = call.request.json("Malformed request body")?;
             let value =
-                body.get(*key).and_then(Value::as_str).ok_or_else(|| Refusal::bad("Request body is invalid"))?;
+                body.get(*key).and_then(Value::as_str).ok_or_else(|| Refusal::bad("ServiceCall body is invalid"))?;
             let mut specs = specs;
             specs.put(key, value);
             store(world, &specs);

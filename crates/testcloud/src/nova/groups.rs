@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use super::{Call, check_fields, invalid, name_field, page, whole_number};
 use crate::reply::{Outcome, Refusal, Reply};
 use crate::request::python;
+use crate::state::CloudState;
 use crate::table::{Fields, Row, public};
-use crate::world::World;
 
 const POLICIES: [&str; 4] = ["anti-affinity", "affinity", "soft-anti-affinity", "soft-affinity"];
 
-pub(super) fn route(world: &mut World, call: Call<'_>, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &mut CloudState, call: Call<'_>, rest: &[&str]) -> Outcome {
     match (call.request.method.as_str(), rest) {
         ("GET", []) => {
             let rows: Vec<&Row> = if call.request.param("all_projects").is_some() && call.caller.admin {
@@ -33,12 +33,12 @@ pub(super) fn route(world: &mut World, call: Call<'_>, rest: &[&str]) -> Outcome
     }
 }
 
-fn find<'a>(world: &'a World, call: Call<'_>, id: &str) -> Result<&'a Row, Refusal> {
+fn find<'a>(world: &'a CloudState, call: Call<'_>, id: &str) -> Result<&'a Row, Refusal> {
     let row = world.nova.groups.get(id).filter(|row| call.caller.owns(row.text("project_id")));
     row.ok_or_else(|| Refusal::missing(format!("Instance group {id} could not be found.")))
 }
 
-fn show(world: &World, call: Call<'_>, row: &Row) -> Row {
+fn show(world: &CloudState, call: Call<'_>, row: &Row) -> Row {
     let mut seen = public(row);
     let members: Vec<&str> =
         world.nova.servers.by("_server_group", row.text("id")).map(|server| server.text("id")).collect();
@@ -60,7 +60,7 @@ fn show(world: &World, call: Call<'_>, row: &Row) -> Row {
     seen
 }
 
-fn create(world: &mut World, call: Call<'_>) -> Outcome {
+fn create(world: &mut CloudState, call: Call<'_>) -> Outcome {
     let body = call.request.member("server_group")?;
     let policy = if call.minor >= 64 {
         check_fields("server_group", &body, &["name", "policy", "rules"], &["name", "policy"])?;

@@ -7,10 +7,10 @@ use super::{Call, check_fields, create};
 use crate::keystone::Caller;
 use crate::neutron::{self, Wanted};
 use crate::reply::{Outcome, Refusal, Reply};
+use crate::state::CloudState;
 use crate::table::{Fields, Row};
-use crate::world::World;
 
-pub(super) fn route(world: &mut World, call: Call<'_>, id: &str, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &mut CloudState, call: Call<'_>, id: &str, rest: &[&str]) -> Outcome {
     match (call.request.method.as_str(), rest) {
         ("GET", []) => {
             find(world, call, id)?;
@@ -43,7 +43,7 @@ pub(super) fn route(world: &mut World, call: Call<'_>, id: &str, rest: &[&str]) 
     }
 }
 
-fn own<'a>(world: &'a World, id: &str, port: &str) -> Result<&'a Row, Refusal> {
+fn own<'a>(world: &'a CloudState, id: &str, port: &str) -> Result<&'a Row, Refusal> {
     let row = world.neutron.ports.get(port).filter(|row| row.text("device_id") == id);
     row.ok_or_else(|| Refusal::missing(format!("Port id {port} could not be found.")))
 }
@@ -63,7 +63,7 @@ fn show(port: &Row) -> Value {
     })
 }
 
-fn attach(world: &mut World, call: Call<'_>, id: &str) -> Outcome {
+fn attach(world: &mut CloudState, call: Call<'_>, id: &str) -> Outcome {
     let body = call.request.member("interfaceAttachment")?;
     check_fields("interfaceAttachment", &body, &["net_id", "port_id", "fixed_ips", "tag"], &[])?;
     let server = find(world, call, id)?.clone();

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::{Call, admin_only, check_fields, invalid, name_field};
 use crate::reply::{Outcome, Refusal, Reply};
 use crate::request::python;
+use crate::state::CloudState;
 use crate::table::{Fields, Row, public};
-use crate::world::World;
 
-pub(super) fn route(world: &mut World, call: Call<'_>, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &mut CloudState, call: Call<'_>, rest: &[&str]) -> Outcome {
     let user = match call.request.param("user_id") {
         Some(user) if user != call.caller.user && call.minor >= 10 => {
             admin_only(call.caller, "os-keypairs:show")?;
@@ -52,11 +52,11 @@ fn key(user: &str, name: &str) -> String {
 }
 
 /// Whether the user has a key pair of that name.
-pub(super) fn exists(world: &World, user: &str, name: &str) -> bool {
+pub(super) fn exists(world: &CloudState, user: &str, name: &str) -> bool {
     world.nova.keypairs.get(&key(user, name)).is_some()
 }
 
-fn create(world: &mut World, call: Call<'_>) -> Outcome {
+fn create(world: &mut CloudState, call: Call<'_>) -> Outcome {
     let body = call.request.member("keypair")?;
     let fields: &[&str] = match call.minor {
         ..2 => &["name", "public_key"],
@@ -143,7 +143,7 @@ fn create(world: &mut World, call: Call<'_>) -> Outcome {
 }
 
 /// Something that looks like the MD5 fingerprint of a key.
-fn fingerprint(world: &mut World) -> String {
+fn fingerprint(world: &mut CloudState) -> String {
     let bytes: [u8; 16] = world.bytes();
     bytes.map(|byte| format!("{byte:02x}")).join(":")
 }

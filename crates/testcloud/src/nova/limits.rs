@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use super::build::HOSTS;
 use super::{Call, admin_only};
 use crate::reply::{Outcome, Refusal, Reply};
+use crate::state::CloudState;
 use crate::table::{Fields, Row};
-use crate::world::World;
 
 /// Servers, cores and MiB of memory that a project uses.
-pub(super) fn used(world: &World, project: &str) -> (i64, i64, i64) {
+pub(super) fn used(world: &CloudState, project: &str) -> (i64, i64, i64) {
     world.nova.servers.by("tenant_id", project).fold((0, 0, 0), |(servers, cores, ram), server| {
         let flavor = server.get("_flavor").and_then(Value::as_object);
         let of = |field: &str| flavor.map_or(0, |flavor| flavor.int(field));
@@ -22,7 +22,7 @@ fn signed(limit: Option<u64>) -> i64 {
 }
 
 /// Refuses `count` more servers of a flavor beyond the project's quota.
-pub(super) fn check(world: &World, project: &str, count: i64, flavor: &Row) -> Result<(), Refusal> {
+pub(super) fn check(world: &CloudState, project: &str, count: i64, flavor: &Row) -> Result<(), Refusal> {
     let quota = &world.options.quota;
     if quota.instances.is_none() && quota.cores.is_none() && quota.ram.is_none() {
         return Ok(());
@@ -41,7 +41,7 @@ pub(super) fn check(world: &World, project: &str, count: i64, flavor: &Row) -> R
     })
 }
 
-pub(super) fn route(world: &World, call: Call<'_>, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &CloudState, call: Call<'_>, rest: &[&str]) -> Outcome {
     if call.request.method != "GET" {
         return Err(Refusal::no_route());
     }

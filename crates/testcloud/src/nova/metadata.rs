@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::{Call, servers, text_map};
 use crate::reply::{Outcome, Refusal, Reply};
+use crate::state::CloudState;
 use crate::table::{Fields, Row};
-use crate::world::World;
 
-pub(super) fn route(world: &mut World, call: Call<'_>, id: &str, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &mut CloudState, call: Call<'_>, id: &str, rest: &[&str]) -> Outcome {
     let mut metadata =
         servers::find(world, call, id)?.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
     let missing = || Refusal::missing("Metadata item was not found");
@@ -34,7 +34,7 @@ pub(super) fn route(world: &mut World, call: Call<'_>, id: &str, rest: &[&str]) 
         ("PUT", [key]) => {
             let item = given("meta")?;
             if !item.contains_key(*key) || item.len() != 1 {
-                return Err(Refusal::bad("Request body and URI mismatch"));
+                return Err(Refusal::bad("ServiceCall body and URI mismatch"));
             }
             metadata.extend(item.clone());
             Reply::ok(json!({"meta": item}))
@@ -53,13 +53,13 @@ pub(super) fn route(world: &mut World, call: Call<'_>, id: &str, rest: &[&str]) 
     Ok(reply)
 }
 
-pub(super) fn tags(world: &mut World, call: Call<'_>, id: &str, rest: &[&str]) -> Outcome {
+pub(super) fn tags(world: &mut CloudState, call: Call<'_>, id: &str, rest: &[&str]) -> Outcome {
     if call.minor < 26 {
         return Err(Refusal::no_route());
     }
     let tags = servers::find(world, call, id)?.texts("tags");
     let missing = |tag: &str| Refusal::missing(format!("Server {id} has no tag '{tag}'"));
-    let edit = |world: &mut World, change: &dyn Fn(&mut Row)| world.nova.servers.edit(id, |row| change(row));
+    let edit = |world: &mut CloudState, change: &dyn Fn(&mut Row)| world.nova.servers.edit(id, |row| change(row));
     match (call.request.method.as_str(), rest) {
         ("GET", []) => Ok(Reply::ok(json!({"tags": tags}))),
         ("GET", [tag]) => {

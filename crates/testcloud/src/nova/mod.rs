@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 
 use crate::keystone::{Caller, authenticate};
 use crate::reply::{Outcome, Refusal, Reply};
-use crate::request::{Request, python, python_text};
+use crate::request::{ServiceCall, python, python_text};
+use crate::state::CloudState;
 use crate::table::{Fields, Row, Table};
-use crate::world::World;
 
 pub(crate) use flavors::new_flavor;
 
@@ -49,7 +49,7 @@ impl Nova {
 /// A request to Nova with what was learnt of it.
 #[derive(Clone, Copy, Debug)]
 struct Call<'a> {
-    request: &'a Request,
+    request: &'a ServiceCall,
     caller: &'a Caller,
     /// The minor number of the microversion.
     minor: u32,
@@ -58,7 +58,7 @@ struct Call<'a> {
 /// The newest microversion.
 const NEWEST: u32 = 93;
 
-pub(crate) fn serve(world: &mut World, request: &Request) -> Outcome {
+pub(crate) fn serve(world: &mut CloudState, request: &ServiceCall) -> Outcome {
     let minor = microversion(request)?;
     let with_version = |reply: Reply| {
         let version = format!("2.{minor}");
@@ -83,7 +83,7 @@ pub(crate) fn serve(world: &mut World, request: &Request) -> Outcome {
     route(world, Call { request, caller, minor }).map(with_version)
 }
 
-fn route(world: &mut World, call: Call<'_>) -> Outcome {
+fn route(world: &mut CloudState, call: Call<'_>) -> Outcome {
     let segments = call.request.segments();
     match segments.as_slice() {
         ["servers", id, "action"] => actions::route(world, call, id),
@@ -101,7 +101,7 @@ fn route(world: &mut World, call: Call<'_>) -> Outcome {
     }
 }
 
-fn microversion(request: &Request) -> Result<u32, Refusal> {
+fn microversion(request: &ServiceCall) -> Result<u32, Refusal> {
     let new = request.header("openstack-api-version").and_then(|value| value.strip_prefix("compute "));
     let Some(text) = new.or_else(|| request.header("x-openstack-nova-api-version")).map(str::trim) else {
         return Ok(1);
@@ -126,7 +126,7 @@ fn microversion(request: &Request) -> Result<u32, Refusal> {
     }
 }
 
-fn version(world: &World, whole: bool) -> Value {
+fn version(world: &CloudState, whole: bool) -> Value {
     let link = format!("{}/compute/v2.1/", world.base);
     let mut version = json!({
         "id": "v2.1", "status": "CURRENT", "version": format!("2.{NEWEST}"), "min_version": "2.1",
@@ -242,7 +242,7 @@ pub(crate) fn whole_number(body: &Row, field: &str, least: i64) -> Result<Option
 }
 
 /// The links of an object.
-fn links(world: &World, many: &str, id: &str) -> Value {
+fn links(world: &CloudState, many: &str, id: &str) -> Value {
     json!([
         {"rel": "self", "href": format!("{}/compute/v2.1/{many}/{id}", world.base)},
         {"rel": "bookmark", "href": format!("{}/compute/{many}/{id}", world.base)},
@@ -251,8 +251,8 @@ fn links(world: &World, many: &str, id: &str) -> Value {
 
 /// One page of a list: the rows after `marker`, at most `limit` of them, and the link to the next page.
 fn page<'a>(
-    world: &World,
-    request: &Request,
+    world: &CloudState,
+    request: &ServiceCall,
     rows: Vec<&'a Row>,
     marker_kind: &str,
 ) -> Result<(Vec<&'a Row>, Option<Value>), Refusal> {

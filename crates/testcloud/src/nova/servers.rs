@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 
 use super::{Call, admin_only, check_fields, create, links, name_field, page};
 use crate::reply::{Outcome, Refusal, Reply};
+use crate::state::CloudState;
 use crate::table::{Fields, Row};
-use crate::world::World;
 use crate::{cinder, neutron};
 
-pub(super) fn route(world: &mut World, call: Call<'_>, rest: &[&str]) -> Outcome {
+pub(super) fn route(world: &mut CloudState, call: Call<'_>, rest: &[&str]) -> Outcome {
     match (call.request.method.as_str(), rest) {
         ("GET", [] | ["detail"]) => list(world, call, !rest.is_empty()),
         ("POST", []) => create::create(world, call),
@@ -29,7 +29,7 @@ pub(super) fn route(world: &mut World, call: Call<'_>, rest: &[&str]) -> Outcome
 }
 
 /// The server, if it is the caller's.
-pub(super) fn find<'a>(world: &'a World, call: Call<'_>, id: &str) -> Result<&'a Row, Refusal> {
+pub(super) fn find<'a>(world: &'a CloudState, call: Call<'_>, id: &str) -> Result<&'a Row, Refusal> {
     let row = world.nova.servers.get(id).filter(|row| call.caller.owns(row.text("tenant_id")));
     row.ok_or_else(|| Refusal::missing(format!("Instance {id} could not be found.")))
 }
@@ -43,7 +43,7 @@ pub(super) fn set_state(row: &mut Row, status: &str, vm_state: &str, task_state:
 }
 
 /// `addresses` of a server: by network, the addresses of its ports with the floating ones.
-fn addresses_of(world: &World, row: &Row) -> Value {
+fn addresses_of(world: &CloudState, row: &Row) -> Value {
     let mut addresses: Map<String, Value> = Map::new();
     for port in world.neutron.ports.by("device_id", row.text("id")) {
         let Some(network) = world.neutron.networks.get(port.text("network_id")) else { continue };
@@ -65,12 +65,12 @@ fn addresses_of(world: &World, row: &Row) -> Value {
 }
 
 /// `GET /servers/{id}/ips`.
-pub(super) fn addresses(world: &World, call: Call<'_>, id: &str) -> Outcome {
+pub(super) fn addresses(world: &CloudState, call: Call<'_>, id: &str) -> Outcome {
     let row = find(world, call, id)?;
     Ok(Reply::ok(json!({"addresses": addresses_of(world, row)})))
 }
 
-fn show(world: &World, call: Call<'_>, row: &Row) -> Row {
+fn show(world: &CloudState, call: Call<'_>, row: &Row) -> Row {
     let mut seen = Row::new();
     let id = row.text("id");
     let keep = |seen: &mut Row, fields: &[&str]| {
@@ -166,13 +166,13 @@ fn show(world: &World, call: Call<'_>, row: &Row) -> Row {
 }
 
 /// The security groups of a server's ports, by name, each once for every port.
-fn security_groups_of(world: &World, row: &Row) -> Vec<Value> {
+fn security_groups_of(world: &CloudState, row: &Row) -> Vec<Value> {
     let ports = world.neutron.ports.by("device_id", row.text("id"));
     let groups = ports.flat_map(|port| port.texts("security_groups"));
     groups.filter_map(|id| world.neutron.groups.get(&id)).map(|group| json!({"name": group.text("name")})).collect()
 }
 
-fn list(world: &World, call: Call<'_>, detail: bool) -> Outcome {
+fn list(world: &CloudState, call: Call<'_>, detail: bool) -> Outcome {
     let request = call.request;
     let everyone = request.param("all_tenants").is_some_and(|value| !matches!(value, "0" | "false" | "False"));
     if everyone {
@@ -196,7 +196,7 @@ fn list(world: &World, call: Call<'_>, detail: bool) -> Outcome {
     Ok(Reply::ok(reply))
 }
 
-fn fits(world: &World, call: Call<'_>, row: &Row) -> bool {
+fn fits(world: &CloudState, call: Call<'_>, row: &Row) -> bool {
     call.request.query.iter().all(|(name, value)| match name.as_str() {
         // Nova's name filter is a regular expression; of those, anchors are understood here.
         "name" => {
@@ -226,7 +226,7 @@ fn fits(world: &World, call: Call<'_>, row: &Row) -> bool {
     })
 }
 
-fn update(world: &mut World, call: Call<'_>, id: &str) -> Outcome {
+fn update(world: &mut CloudState, call: Call<'_>, id: &str) -> Outcome {
     let body = call.request.member("server")?;
     let mut known = vec!["name", "accessIPv4", "accessIPv6", "OS-DCF:diskConfig"];
     if call.minor >= 19 {
@@ -251,7 +251,7 @@ fn update(world: &mut World, call: Call<'_>, id: &str) -> Outcome {
 }
 
 /// Marks a server as being deleted; it is gone half a build time later.
-pub(super) fn begin_delete(world: &mut World, id: &str) {
+pub(super) fn begin_delete(world: &mut CloudState, id: &str) {
     let begun = world.nova.servers.edit(id, |row| {
         let again = row.flag("_deleting");
         row.put("_deleting", true);
@@ -265,11 +265,11 @@ pub(super) fn begin_delete(world: &mut World, id: &str) {
     }
 }
 
-fn delete_time(world: &World) -> Duration {
+fn delete_time(world: &CloudState) -> Duration {
     world.options.build_time / 2
 }
 
-fn finish_delete(world: &mut World, id: &str) {
+fn finish_delete(world: &mut CloudState, id: &str) {
     release_ports(world, id);
     let Some(row) = world.nova.servers.remove(id) else { return };
     for volume in row.list("_volumes") {
@@ -282,7 +282,7 @@ fn finish_delete(world: &mut World, id: &str) {
 }
 
 /// Deletes the ports that Nova made for a server and lets the others go.
-pub(super) fn release_ports(world: &mut World, id: &str) {
+pub(super) fn release_ports(world: &mut CloudState, id: &str) {
     let made = world.nova.servers.get(id).map(|row| row.texts("_made_ports")).unwrap_or_default();
     let ports: Vec<String> = world.neutron.ports.by("device_id", id).map(|row| row.text("id").to_owned()).collect();
     for port in ports {

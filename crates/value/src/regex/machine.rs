@@ -1,7 +1,7 @@
 //! Runs a program on a text: the first way that matches, as a search with backtracking finds it.
 
 use super::PatternError;
-use super::node::{Mode, Place};
+use super::node::{AnchorKind, Mode};
 use super::program::{One, Op, Program};
 use super::set::{Category, Fold, Kind};
 
@@ -114,7 +114,7 @@ impl<'r> Machine<'r> {
         let next = match instruction {
             Op::One(one) => self.one(one, at),
             Op::Many { one, least, most, mode } => self.many(one, *least, *most, *mode, op, at)?,
-            Op::Place(place) => self.holds(*place, at).then_some(at),
+            Op::AnchorKind(place) => self.holds(*place, at).then_some(at),
             Op::Reference(group, fold) => self.reference(*group, *fold, at)?,
             Op::Mark(index) => {
                 let was = std::mem::replace(self.marks.get_mut(*index).ok_or_else(exhausted)?, at);
@@ -332,17 +332,17 @@ impl<'r> Machine<'r> {
         self.text.get(..at)?.chars().next_back()
     }
 
-    fn holds(&self, place: Place, at: usize) -> bool {
+    fn holds(&self, place: AnchorKind, at: usize) -> bool {
         let (len, before, next) = (self.text.len(), self.before(at), self.at(at));
         match place {
-            Place::Start => at == 0,
-            Place::End => at == len,
-            Place::LineStart => before.is_none_or(|c| c == '\n'),
-            Place::LineEnd => next.is_none_or(|c| c == '\n'),
-            Place::LastLineEnd => at == len || (next == Some('\n') && at + 1 == len),
+            AnchorKind::Start => at == 0,
+            AnchorKind::End => at == len,
+            AnchorKind::LineStart => before.is_none_or(|c| c == '\n'),
+            AnchorKind::LineEnd => next.is_none_or(|c| c == '\n'),
+            AnchorKind::LastLineEnd => at == len || (next == Some('\n') && at + 1 == len),
             // Neither holds in an empty text.
-            Place::Boundary { .. } if len == 0 => false,
-            Place::Boundary { ascii, negated } => {
+            AnchorKind::Boundary { .. } if len == 0 => false,
+            AnchorKind::Boundary { ascii, negated } => {
                 let word = Category { kind: Kind::Word, ascii, negated: false };
                 let is_word = |c: Option<char>| c.is_some_and(|c| word.contains(c));
                 (is_word(before) != is_word(next)) != negated

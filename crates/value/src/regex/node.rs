@@ -8,7 +8,7 @@ use super::set::{Fold, Set};
 pub(super) enum Node {
     Char(char),
     Set(Arc<Set>),
-    Place(Place),
+    AnchorKind(AnchorKind),
     Sequence(Vec<Node>),
     Choice(Vec<Node>),
     /// A group that captures, by its number.
@@ -34,7 +34,7 @@ pub(super) enum Node {
 
 /// A condition on a place in the text.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
+pub(super) enum AnchorKind {
     Start,
     End,
     LineStart,

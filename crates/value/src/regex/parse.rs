@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::PatternError;
 use super::class::{self, Escape};
 use super::flags::{self, Change, Flags};
-use super::node::{Mode, Node, Place, Sized, Width};
+use super::node::{AnchorKind, Mode, Node, Sized, Width};
 use super::reader::Reader;
 use super::set::{Set, is_identifier};
 use crate::Value;
@@ -124,12 +124,12 @@ impl<'p> Parser<'p> {
             "[" => set(class::class(&mut self.reader, ascii, flags.fold())?),
             "." if flags.has('s') => set(Set::new(&[], Vec::new(), true, flags.fold())),
             "." => set(Set::new(&[(0x0a, 0x0a)], Vec::new(), true, flags.fold())),
-            "^" if flags.has('m') => return Ok(place(Place::LineStart)),
-            "^" | r"\A" => return Ok(place(Place::Start)),
-            "$" if flags.has('m') => return Ok(place(Place::LineEnd)),
-            "$" => return Ok(place(Place::LastLineEnd)),
-            r"\Z" => return Ok(place(Place::End)),
-            r"\b" | r"\B" => return Ok(place(Place::Boundary { ascii, negated: token == r"\B" })),
+            "^" if flags.has('m') => return Ok(place(AnchorKind::LineStart)),
+            "^" | r"\A" => return Ok(place(AnchorKind::Start)),
+            "$" if flags.has('m') => return Ok(place(AnchorKind::LineEnd)),
+            "$" => return Ok(place(AnchorKind::LastLineEnd)),
+            r"\Z" => return Ok(place(AnchorKind::End)),
+            r"\b" | r"\B" => return Ok(place(AnchorKind::Boundary { ascii, negated: token == r"\B" })),
             _ => match token.strip_prefix('\\') {
                 None => letter(token.chars().next().map_or(0, u32::from), flags),
                 Some("0") => {
@@ -201,7 +201,7 @@ impl<'p> Parser<'p> {
             }
         };
         let item = match items.pop() {
-            None | Some(Sized { node: Node::Place(_), .. }) => {
+            None | Some(Sized { node: Node::AnchorKind(_), .. }) => {
                 return Err(self.reader.error_at("nothing to repeat", here));
             }
             Some(Sized { node: Node::Repeat { .. }, .. }) => {
@@ -279,7 +279,7 @@ impl<'p> Parser<'p> {
         let node = match (kind, group.node) {
             (">", node) => Node::Atomic(Box::new(node)),
             // So that it may be repeated.
-            (_, node @ (Node::Repeat { .. } | Node::Place(_))) => Node::Sequence(vec![node]),
+            (_, node @ (Node::Repeat { .. } | Node::AnchorKind(_))) => Node::Sequence(vec![node]),
             (_, node) => node,
         };
         Ok(Some(Sized::new(node, group.width)))
@@ -429,8 +429,8 @@ impl<'p> Parser<'p> {
     }
 }
 
-fn place(place: Place) -> Sized {
-    Sized::new(Node::Place(place), Width::default())
+fn place(place: AnchorKind) -> Sized {
+    Sized::new(Node::AnchorKind(place), Width::default())
 }
 
 fn set(set: Set) -> Node {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::PatternError;
-use super::node::{Mode, Node, Place};
+use super::node::{AnchorKind, Mode, Node};
 use super::set::{Fold, Set};
 
 /// One instruction. Targets are places in the list.
@@ -17,7 +17,7 @@ pub(super) enum Op {
         most: u32,
         mode: Mode,
     },
-    Place(Place),
+    AnchorKind(AnchorKind),
     /// Goes on behind, or at a target if that fails.
     Try(usize),
     Jump(usize),
@@ -97,7 +97,7 @@ impl Program {
     fn add(&mut self, node: &Node) -> Result<(), PatternError> {
         match node {
             Node::Char(_) | Node::Set(_) => self.ops.extend(one(node).map(Op::One)),
-            Node::Place(place) => self.ops.push(Op::Place(*place)),
+            Node::AnchorKind(place) => self.ops.push(Op::AnchorKind(*place)),
             Node::Sequence(parts) => parts.iter().try_for_each(|part| self.add(part))?,
             Node::Choice(branches) => self.choice(branches)?,
             Node::Group(group, inside) => {

@@ -23,14 +23,14 @@ use crate::parameter::Overload;
 
 /// All functions of one name.
 #[derive(Debug, Default)]
-struct Entry {
+struct FunctionEntry {
     library: Vec<Overload>,
     /// Asked only if nothing in the library matches.
     fallback: Vec<Overload>,
 }
 
-static LIBRARY: LazyLock<HashMap<&'static str, Entry>> = LazyLock::new(|| {
-    let mut library: HashMap<_, Entry> = HashMap::new();
+static LIBRARY: LazyLock<HashMap<&'static str, FunctionEntry>> = LazyLock::new(|| {
+    let mut library: HashMap<_, FunctionEntry> = HashMap::new();
     let groups = [
         boolean::FUNCTIONS,
         branching::FUNCTIONS,
@@ -60,7 +60,7 @@ static LIBRARY: LazyLock<HashMap<&'static str, Entry>> = LazyLock::new(|| {
 
 /// What the library has under a name.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Overloads(Option<&'static Entry>);
+pub(crate) struct Overloads(Option<&'static FunctionEntry>);
 
 impl Overloads {
     /// Overloads by distance, nearest first.

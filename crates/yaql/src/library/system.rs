@@ -8,7 +8,7 @@ use crate::lambda::position;
 use crate::lexer;
 use crate::library;
 use crate::object::Object;
-use crate::overload::{Arg, Request};
+use crate::overload::{Arg, CallRequest};
 use crate::parameter::Type::{
     Any, Context as ContextType, Dict, Expression, Iterable, Keyword, Lambda, MethodLambda, Sequence, Text,
 };
@@ -180,6 +180,6 @@ fn call_by_name(call: &mut Call<'_>) -> Result<Object, Error> {
         keywords.push((name.to_string(), Arg::Value(value.clone())));
     }
     let receiver = call.given(3);
-    let request = Request { name: &name, overloads: library::find(&name), receiver, args, keywords };
+    let request = CallRequest { name: &name, overloads: library::find(&name), receiver, args, keywords };
     call.engine.run(request, &call.context)
 }

@@ -1,7 +1,7 @@
 //! Changes of a volume in place.
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Failure, Method, Request, Step};
+use kiln_resource::{CloudRequest, Context, Failure, Method, Step};
 use kiln_value::{Map, Value, value};
 
 use super::{act, description, metadata, name, set_read_only};
@@ -63,7 +63,7 @@ pub(super) async fn start(cx: &Context<'_>, changed: &Map) -> Result<Step, Failu
 
 /// Has a volume in use grow; false if the service refuses that.
 async fn extend_in_use(cx: &Context<'_>, id: &str, size: i64) -> Result<bool, Failure> {
-    let request = Request::new(CINDER.0, Method::Post, format!("{}/action", volume_path(id)));
+    let request = CloudRequest::new(CINDER.0, Method::Post, format!("{}/action", volume_path(id)));
     let request = request.body(value!({"os-extend": {"new_size": size}})).microversion("3.42");
     match cx.cloud.call(request).await {
         Ok(_) => Ok(true),

@@ -1,6 +1,6 @@
 //! What a server tells of itself.
 
-use kiln_resource::{Context, Failure, Method, Request};
+use kiln_resource::{CloudRequest, Context, Failure, Method};
 use kiln_value::{Map, Value, value};
 
 use super::{COMPUTE, create, server_path};
@@ -42,7 +42,7 @@ async fn one(cx: &Context<'_>, id: &str, server: &Value, name: &str) -> Result<V
         "console_urls" => console_urls(cx, id).await,
         "tags" => {
             let path = format!("{}/tags", server_path(id));
-            let request = Request::new(COMPUTE.0, Method::Get, path).microversion("2.26");
+            let request = CloudRequest::new(COMPUTE.0, Method::Get, path).microversion("2.26");
             cx.cloud.call(request).await?.body.get("tags").cloned().unwrap_or_default()
         }
         _ => Value::Null,
@@ -51,7 +51,7 @@ async fn one(cx: &Context<'_>, id: &str, server: &Value, name: &str) -> Result<V
 
 /// All that Nova tells in the newest words it knows, as Heat asks it, and what Kiln tells the guest.
 async fn whole(cx: &Context<'_>, id: &str) -> Result<Value, Failure> {
-    let request = Request::new(COMPUTE.0, Method::Get, server_path(id)).microversion("latest");
+    let request = CloudRequest::new(COMPUTE.0, Method::Get, server_path(id)).microversion("latest");
     let mut server = take(cx.cloud.call(request).await?.body, "server");
     if let Some(entries) = server.as_map_mut() {
         entries.insert("os_collect_config".into(), collect_config(cx));
@@ -181,7 +181,7 @@ async fn console_urls(cx: &Context<'_>, id: &str) -> Value {
     for (kind, protocol) in CONSOLES {
         let path = format!("{}/remote-consoles", server_path(id));
         let body = value!({"remote_console": {"protocol": protocol, "type": kind}});
-        let request = Request::new(COMPUTE.0, Method::Post, path).body(body).microversion("2.8");
+        let request = CloudRequest::new(COMPUTE.0, Method::Post, path).body(body).microversion("2.8");
         let url = match cx.cloud.call(request).await {
             Ok(response) => {
                 let console = response.body.get("remote_console");

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use kiln_resource::{Context, Facts, Failure, Method, Request, Step};
+use kiln_resource::{CloudRequest, Context, Facts, Failure, Found, Method, Step};
 use kiln_value::{Map, Value, value};
 
 use super::networks::{self, INTERNAL_PORTS};
@@ -38,7 +38,7 @@ pub(super) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
             return Err(failure);
         }
     };
-    let request = Request::new(COMPUTE.0, Method::Post, "/servers").body(body).microversion(version);
+    let request = CloudRequest::new(COMPUTE.0, Method::Post, "/servers").body(body).microversion(version);
     match cx.cloud.call(request).await {
         Ok(response) => {
             let server = response.body.get("server").and_then(|server| server.str_at("id"));
@@ -61,21 +61,24 @@ fn made(id: &str, ports: &[String]) -> Step {
 }
 
 /// The server that a lost create made: by its unique name, or by its mark where the name was given.
-pub(super) async fn find(cx: &Context<'_>) -> Result<Option<Step>, Failure> {
+pub(super) async fn find(cx: &Context<'_>) -> Result<Found, Failure> {
     let name = name(cx.facts);
     // Nova takes the name as a regular expression.
     let pattern = format!("^{}$", escape(name));
-    let request = Request::new(COMPUTE.0, Method::Get, "/servers/detail").query("name", pattern).microversion("2.19");
+    let request =
+        CloudRequest::new(COMPUTE.0, Method::Get, "/servers/detail").query("name", pattern).microversion("2.19");
     let body = cx.cloud.call(request).await?.body;
     let servers = body.get("servers").and_then(Value::as_list).unwrap_or_default();
     let is_ours = |server: &&Value| {
         server.str_at("name") == Some(name)
             && (!needs_mark(cx.facts) || server.str_at("description") == Some(&cx.facts.token))
     };
-    let Some(id) = servers.iter().find(is_ours).and_then(|server| server.str_at("id")) else { return Ok(None) };
+    let Some(id) = servers.iter().find(is_ours).and_then(|server| server.str_at("id")) else {
+        return Ok(Found::NotMade);
+    };
     let ports = networks::marked(cx).await?;
     let ports: Vec<String> = ports.iter().filter_map(|port| port.str_at("id").map(str::to_owned)).collect();
-    Ok(Some(made(id, &ports)))
+    Ok(Found::Made(made(id, &ports)))
 }
 
 /// A text for a regular expression that stands for itself.
@@ -177,8 +180,8 @@ pub(super) async fn user_data(cx: &Context<'_>) -> Result<String, Failure> {
         Format::Raw | Format::SoftwareConfig => None,
     };
     let text = facts.property("user_data").as_str().unwrap_or_default();
-    // Any text that stands in no part will do; the same for the same attempt, so that a repeated request is the same.
-    let boundary = format!("{:020}", cx.seed);
+    // Any text that stands in no part will do.
+    let boundary = format!("{:020}", cx.random());
     Ok(user_data::build(format, text, &facts.metadata, cfn_url.as_deref(), &boundary))
 }
 

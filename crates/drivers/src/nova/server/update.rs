@@ -3,7 +3,7 @@
 //! What Nova does at once is asked for at once; the rest is a queue of tasks.
 
 use async_trait::async_trait;
-use kiln_resource::{Change, Context, Failure, FailureKind, Method, Request, Step};
+use kiln_resource::{CloudRequest, Context, Failure, FailureKind, Method, PropertyChange, Step};
 use kiln_value::{Map, Value, value};
 
 use super::interfaces;
@@ -13,7 +13,7 @@ use crate::path;
 use crate::queue::{self, Effect, Tasks};
 
 /// Heat's `needs_replace_with_prop_diff`.
-pub(super) fn needs_replace(change: &Change) -> bool {
+pub(super) fn needs_replace(change: &PropertyChange) -> bool {
     let policy = |name: &str| {
         let after = change.after.get(name).filter(|policy| policy.is_truthy());
         after.or_else(|| change.before.get(name)).and_then(Value::as_str)
@@ -195,7 +195,8 @@ async fn rebuild(cx: &Context<'_>, id: &str, task: &Value) -> Result<(), Failure
         request.insert("personality".into(), files);
     }
     let path = format!("{}/action", server_path(id));
-    let call = Request::new(COMPUTE.0, Method::Post, path).body(value!({"rebuild": request})).microversion(version);
+    let call =
+        CloudRequest::new(COMPUTE.0, Method::Post, path).body(value!({"rebuild": request})).microversion(version);
     cx.cloud.call(call).await.map(|_| ())
 }
 

@@ -9,7 +9,7 @@ use kiln_authoring::language::{
 use kiln_authoring::lines::Lines;
 use kiln_authoring::{Page, format};
 use kiln_client::address;
-use kiln_plan::Catalog;
+use kiln_plan::ResourceTypes;
 use kiln_template::Files;
 use kiln_value::{Position, Span};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ pub(super) enum Answer {
 
 /// The texts that are open, and the types.
 pub(super) struct Server {
-    catalog: Catalog,
+    catalog: ResourceTypes,
     texts: BTreeMap<String, String>,
     is_shut_down: bool,
 }
@@ -40,7 +40,7 @@ pub(super) struct Server {
 const INCREMENTAL_SYNC: i64 = 2;
 
 impl Server {
-    pub(super) fn new(catalog: Catalog) -> Self {
+    pub(super) fn new(catalog: ResourceTypes) -> Self {
         Self { catalog, texts: BTreeMap::new(), is_shut_down: false }
     }
 

@@ -4,13 +4,13 @@ use std::collections::{HashMap, VecDeque};
 
 use kiln_plan::Model;
 use kiln_resource::ResourceId;
-use kiln_store::{Batch, Event, NewStack, Request, Settle, StackId, Turn};
+use kiln_store::{Batch, Event, NewStack, Settle, StackId, StackRequest, Turn};
 
 /// Writes in the order in which they came. A row that changes more than once is written once, at its last place, so
 /// that a commit may hold any beginning of them: an event may be stored before its row, and is then told again after a
 /// crash, but none is lost.
 #[derive(Default)]
-pub(crate) struct Desk {
+pub(crate) struct WriteQueue {
     writes: VecDeque<Write>,
     /// How many writes were taken off so far: what the places count from.
     taken: usize,
@@ -31,10 +31,10 @@ enum Write {
     /// Goes with the row behind it.
     Child(Box<NewStack>),
     /// Goes with the row behind it.
-    Request(StackId, Box<Request>),
+    StackRequest(StackId, Box<StackRequest>),
 }
 
-impl Desk {
+impl WriteQueue {
     pub(crate) fn save(&mut self, id: ResourceId) {
         self.forget(id);
         self.places.insert(id, self.taken + self.writes.len());
@@ -56,8 +56,8 @@ impl Desk {
     }
 
     /// A request to a nested stack; the save of its resource's row must follow.
-    pub(crate) fn request(&mut self, stack: StackId, request: Request) {
-        self.writes.push_back(Write::Request(stack, Box::new(request)));
+    pub(crate) fn request(&mut self, stack: StackId, request: StackRequest) {
+        self.writes.push_back(Write::StackRequest(stack, Box::new(request)));
     }
 
     /// How many writes are waiting.
@@ -81,7 +81,7 @@ impl Desk {
                 Write::Remove(id) => batch.remove.push(id),
                 Write::Event(event) => batch.events.push(*event),
                 Write::Child(stack) => batch.children.push(*stack),
-                Write::Request(stack, request) => batch.requests.push((stack, *request)),
+                Write::StackRequest(stack, request) => batch.requests.push((stack, *request)),
             }
         }
         if self.writes.is_empty() {
@@ -94,7 +94,10 @@ impl Desk {
     /// The first place at or behind `limit` where the writes may be cut: not between what goes with a row and the row.
     fn cut(&self, limit: usize) -> usize {
         let free = |at: &usize| {
-            !matches!(at.checked_sub(1).and_then(|at| self.writes.get(at)), Some(Write::Child(_) | Write::Request(..)))
+            !matches!(
+                at.checked_sub(1).and_then(|at| self.writes.get(at)),
+                Some(Write::Child(_) | Write::StackRequest(..))
+            )
         };
         (limit..self.writes.len()).find(free).unwrap_or(self.writes.len())
     }

@@ -102,7 +102,7 @@ impl Scope for References<'_> {
 
 /// A stack as it is: the rows that stand for its names, with the attributes read of them.
 #[derive(Debug)]
-pub struct Scene {
+pub struct StackScope {
     blueprint: Arc<Blueprint>,
     stack: StackFacts,
     views: HashMap<String, View>,
@@ -154,7 +154,7 @@ impl Inside {
     }
 }
 
-impl Scene {
+impl StackScope {
     /// The scene of a stack whose resources are all still to be made.
     pub fn new(blueprint: Arc<Blueprint>, stack: StackFacts) -> Self {
         let views = blueprint.kinds().iter().map(|(name, kind)| (name.clone(), View::unmade(name, kind))).collect();
@@ -198,7 +198,7 @@ impl View {
     }
 }
 
-impl Scope for Scene {
+impl Scope for StackScope {
     fn bound(&self) -> &Bound {
         self.blueprint.bound()
     }

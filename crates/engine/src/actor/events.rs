@@ -18,7 +18,7 @@ impl Work {
             physical_name(&self.stack.name, &note.name, note.row.0, limit)
         });
         Event {
-            id: EventId(self.actor.world.chance.uuid()),
+            id: EventId(self.actor.backends.chance.uuid()),
             stack: self.stack.id,
             root: self.stack.root,
             resource_name: note.name,
@@ -28,14 +28,14 @@ impl Work {
             status: note.state.status,
             reason: note.reason,
             properties: note.properties,
-            time: self.actor.world.clock.now(),
+            time: self.actor.backends.clock.now(),
         }
     }
 
     /// Something about the stack itself.
     pub(super) fn stack_event(&self, state: State, reason: String) -> Event {
         Event {
-            id: EventId(self.actor.world.chance.uuid()),
+            id: EventId(self.actor.backends.chance.uuid()),
             stack: self.stack.id,
             root: self.stack.root,
             resource_name: self.stack.name.clone(),
@@ -45,7 +45,7 @@ impl Work {
             status: state.status,
             reason,
             properties: Value::Null,
-            time: self.actor.world.clock.now(),
+            time: self.actor.backends.clock.now(),
         }
     }
 }

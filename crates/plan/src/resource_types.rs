@@ -10,7 +10,7 @@ use kiln_value::{Diagnostic, Map, Value};
 use crate::Provider;
 
 /// The types with their drivers, the operator's environment and limits. Made once, then only read.
-pub struct Catalog {
+pub struct ResourceTypes {
     /// The types.
     pub types: Registry,
     /// Their names, Heat's aliases, and what the operator's environment maps and presets.
@@ -23,7 +23,7 @@ pub struct Catalog {
     provided: BTreeMap<String, ResourceType>,
 }
 
-impl Catalog {
+impl ResourceTypes {
     /// The types, with the aliases that Heat ships.
     pub fn new(types: Registry) -> Self {
         let globals = Globals::new(types.names().map(str::to_owned)).with_default_aliases();
@@ -87,9 +87,9 @@ fn shown(provider: Provider) -> ResourceType {
     resource_type
 }
 
-impl std::fmt::Debug for Catalog {
+impl std::fmt::Debug for ResourceTypes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Catalog of {} types", self.types.names().count())
+        write!(f, "ResourceTypes of {} types", self.types.names().count())
     }
 }
 
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn templates_of_the_operator_are_types() {
         let types = Registry::build(["A::Server", "B::Net"].map(ResourceType::new), |_| None);
-        let mut catalog = Catalog::new(types);
+        let mut catalog = ResourceTypes::new(types);
         catalog
             .load("resource_registry: {'A::Server': 'file:///s.yaml', 'C::Pair': 'file:///s.yaml', 'D::*': 'A::*'}")
             .unwrap();

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use kiln_plan::{Kind, Scene, Verdict, facts, given};
+use kiln_plan::{Decision, Kind, StackScope, facts, given};
 use kiln_resource::translation::{self, Answers};
 use kiln_resource::{
-    Action, Change, Cloud, Context, Decision, Failure, FailureKind, Resource, StackFacts, State, change, properties,
+    Action, Cloud, Comparison, Context, Failure, FailureKind, PropertyChange, Resource, StackFacts, State, change,
+    properties,
 };
 use kiln_store::Stack;
 use kiln_value::{Diagnostic, Map, Value};
@@ -13,30 +14,30 @@ use kiln_value::{Diagnostic, Map, Value};
 use crate::actor::stack_facts;
 use crate::clock::Clock;
 use crate::clouds::{Clouds, NoCloud};
-use crate::engine::World;
+use crate::engine::Backends;
 
 /// Where resources are judged: a stack with what it should be and what it is.
-pub(crate) struct Court<'a> {
-    pub(crate) world: &'a World,
-    pub(crate) scene: &'a Scene,
+pub(crate) struct Gatherer<'a> {
+    pub(crate) backends: &'a Backends,
+    pub(crate) scene: &'a StackScope,
     pub(crate) stack: &'a Stack,
     pub(crate) root: Arc<Stack>,
     pub(crate) call_retries: u32,
 }
 
-impl Court<'_> {
+impl Gatherer<'_> {
     /// The question of what becomes of a resource, whose row is `row` now; `None` if the template has no such resource.
     /// A definition that does not resolve is judged already.
-    pub(crate) fn question(&self, name: &str, row: Option<Resource>) -> Option<Result<Question, Verdict>> {
+    pub(crate) fn question(&self, name: &str, row: Option<Resource>) -> Option<Result<Question, Decision>> {
         let blueprint = self.scene.blueprint();
         let (definition, kind) = (blueprint.definitions().get(name)?, blueprint.kind(name)?);
         let definition = match blueprint.resolve(definition, self.scene) {
             Ok(definition) => definition,
-            Err(error) => return Some(Err(Verdict::Refuse { failure: failure_of(&error) })),
+            Err(error) => return Some(Err(Decision::Refuse { failure: failure_of(&error) })),
         };
         let becomes = row
             .as_ref()
-            .and_then(|row| self.world.catalog.types.get(&row.implementation))
+            .and_then(|row| self.backends.resource_types.types.get(&row.implementation))
             .and_then(|entry| entry.resource_type.becomes.clone());
         let restricted = blueprint.sources().environment.registry.restricted_actions(name);
         Some(Ok(Question {
@@ -46,9 +47,9 @@ impl Court<'_> {
             facts: stack_facts(self.stack),
             becomes,
             restricted: restricted.into_iter().map(str::to_owned).collect(),
-            clouds: Arc::clone(&self.world.clouds),
+            clouds: Arc::clone(&self.backends.clouds),
             stack: Arc::clone(&self.root),
-            clock: Arc::clone(&self.world.clock),
+            clock: Arc::clone(&self.backends.clock),
             call_retries: self.call_retries,
         }))
     }
@@ -73,14 +74,14 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    pub(crate) async fn answer(mut self) -> Verdict {
+    pub(crate) async fn answer(mut self) -> Decision {
         match self.judge().await {
             Ok(verdict) => self.restrict(verdict),
-            Err(failure) => Verdict::Refuse { failure },
+            Err(failure) => Decision::Refuse { failure },
         }
     }
 
-    async fn judge(&mut self) -> Result<Verdict, Failure> {
+    async fn judge(&mut self) -> Result<Decision, Failure> {
         let made = self.row.as_ref().filter(|row| row.state != State::INIT);
         let external = |definition: &Value| definition.str_at("external_id").map(str::to_owned);
         match (made, external(&self.definition)) {
@@ -89,8 +90,8 @@ impl Question {
                 let text = format!("Update to property external_id of {name} ({kind}) is not supported.");
                 return Err(Failure::other("NotSupported", text));
             }
-            (Some(_), Some(_)) => return Ok(Verdict::Keep { definition: None }),
-            (None, Some(_)) => return Ok(Verdict::Create { definition: std::mem::take(&mut self.definition) }),
+            (Some(_), Some(_)) => return Ok(Decision::Keep { definition: None }),
+            (None, Some(_)) => return Ok(Decision::Create { definition: std::mem::take(&mut self.definition) }),
             (_, None) => {}
         }
         let properties = self.translated().await?;
@@ -111,10 +112,10 @@ impl Question {
             map.insert("properties".to_owned(), Value::Map(stored));
         }
         let Some(row) = self.row.as_ref().filter(|row| row.state != State::INIT) else {
-            return Ok(Verdict::Create { definition });
+            return Ok(Decision::Create { definition });
         };
         if let Some(why) = self.must_replace(row).await? {
-            return Ok(Verdict::Replace { definition, why: vec![why], announce: None });
+            return Ok(Decision::Replace { definition, why: vec![why], announce: None });
         }
         self.compare(row, definition, typed)
     }
@@ -179,50 +180,50 @@ impl Question {
         let Some(entry) = self.kind.entry() else { return Ok(None) };
         let facts = facts(row, &self.kind, &self.facts);
         let cloud: Arc<dyn Cloud> = if entry.driver.is_pure() { Arc::new(NoCloud) } else { self.cloud().await? };
-        let cx = Context { cloud: &*cloud, facts: &facts, now: 0.0, seed: 0 };
+        let cx = Context { cloud: &*cloud, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
         let needs = entry.driver.needs_replace_failed(&cx).await?;
         Ok(needs.then(|| format!("it is {}", row.state)))
     }
 
-    fn compare(&self, row: &Resource, definition: Value, after: Map) -> Result<Verdict, Failure> {
+    fn compare(&self, row: &Resource, definition: Value, after: Map) -> Result<Decision, Failure> {
         let stored = row.definition.get("properties").and_then(Value::as_map).cloned().unwrap_or_default();
         if self.kind.is_nested() {
             // What is inside may differ although nothing outside does.
             let changed = changed_entries(&stored, &after);
-            return Ok(Verdict::Update { definition, before: stored, changed });
+            return Ok(Decision::Update { definition, before: stored, changed });
         }
         if row.definition == definition && !row.state.failed() {
-            return Ok(Verdict::Keep { definition: None });
+            return Ok(Decision::Keep { definition: None });
         }
         let resource_type = self.kind.resource_type();
         let before: Map =
             after.keys().map(|name| (name.clone(), stored.get(name).cloned().unwrap_or_default())).collect();
         let decision = if resource_type.open_properties {
-            Decision::Unchanged
+            Comparison::Unchanged
         } else {
             change::compare_resolved(resource_type, &row.name, &before, &after)
         };
         match decision {
-            Decision::Error(error) => Err(failure_of(&error)),
-            Decision::Replace { reasons } => {
+            Comparison::Error(error) => Err(failure_of(&error)),
+            Comparison::Replace { reasons } => {
                 let why = reasons.into_iter().map(|(name, why)| format!("{name} {why}")).collect();
                 let announce = self.announce(&row.name);
-                Ok(Verdict::Replace { definition, why, announce })
+                Ok(Decision::Replace { definition, why, announce })
             }
-            Decision::Unchanged if same_but_values(&row.definition, &definition) => {
-                Ok(Verdict::Keep { definition: (row.definition != definition).then_some(definition) })
+            Comparison::Unchanged if same_but_values(&row.definition, &definition) => {
+                Ok(Decision::Keep { definition: (row.definition != definition).then_some(definition) })
             }
-            Decision::Unchanged => Ok(Verdict::Update { definition, before, changed: Map::new() }),
-            Decision::Update { changed } => {
+            Comparison::Unchanged => Ok(Decision::Update { definition, before, changed: Map::new() }),
+            Comparison::Update { changed } => {
                 let names: Vec<String> = changed.keys().cloned().collect();
-                let change = Change { before: before.clone(), after, changed: names.clone() };
+                let change = PropertyChange { before: before.clone(), after, changed: names.clone() };
                 let replace = self.kind.entry().is_some_and(|entry| entry.driver.needs_replace(&change));
                 if replace {
                     let why = names.iter().map(|name| format!("{name} cannot be changed this way in place")).collect();
                     let announce = self.announce(&self.shown(row));
-                    return Ok(Verdict::Replace { definition, why, announce });
+                    return Ok(Decision::Replace { definition, why, announce });
                 }
-                Ok(Verdict::Update { definition, before, changed })
+                Ok(Decision::Update { definition, before, changed })
             }
         }
     }
@@ -242,17 +243,17 @@ impl Question {
         }
     }
 
-    fn restrict(&self, verdict: Verdict) -> Verdict {
+    fn restrict(&self, verdict: Decision) -> Decision {
         let word = match &verdict {
-            Verdict::Update { .. } => "update",
-            Verdict::Replace { .. } => "replace",
+            Decision::Update { .. } => "update",
+            Decision::Replace { .. } => "replace",
             _ => return verdict,
         };
         if !self.restricted.iter().any(|restricted| restricted == word) {
             return verdict;
         }
         let text = format!("{word} is restricted for resource.");
-        Verdict::Restrict { failure: Failure::other("ResourceActionRestricted", text) }
+        Decision::Restrict { failure: Failure::other("ResourceActionRestricted", text) }
     }
 }
 

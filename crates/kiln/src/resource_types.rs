@@ -5,26 +5,26 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use kiln_drivers::driver_for;
-use kiln_plan::Catalog;
+use kiln_plan::ResourceTypes;
 use kiln_resource::definition::{self, DefinitionError};
 use kiln_resource::{DriverKind, Registry, ResourceType, shipped};
 
 use crate::config::Config;
 
 /// The types that come with Kiln and those of a folder, which count more.
-pub(crate) fn catalog(own: Option<&Path>) -> Result<Catalog> {
+pub(crate) fn shipped_and_own(own: Option<&Path>) -> Result<ResourceTypes> {
     let mut types = all(shipped::types())?;
     if let Some(folder) = own {
         // Later ones take the place of those of the same name.
         types.extend(defined(folder)?);
     }
-    Ok(Catalog::new(Registry::build(types, driver_for)))
+    Ok(ResourceTypes::new(Registry::build(types, driver_for)))
 }
 
 /// The catalog of a service: `[kiln] resource_types_dir` and `[DEFAULT] environment_dir`.
-pub(crate) fn of_service(config: &Config) -> Result<Catalog> {
+pub(crate) fn of_service(config: &Config) -> Result<ResourceTypes> {
     let own = config.text("kiln", "resource_types_dir");
-    let mut catalog = catalog(own.as_deref().map(Path::new)).context("[kiln] resource_types_dir")?;
+    let mut catalog = shipped_and_own(own.as_deref().map(Path::new)).context("[kiln] resource_types_dir")?;
     read_environments(&mut catalog, config)?;
     catalog.yaql = config.yaql_limits()?;
     Ok(catalog)
@@ -52,7 +52,7 @@ fn all(read: Result<Vec<ResourceType>, Vec<DefinitionError>>) -> Result<Vec<Reso
 }
 
 /// The operator's environment files.
-fn read_environments(catalog: &mut Catalog, config: &Config) -> Result<()> {
+fn read_environments(catalog: &mut ResourceTypes, config: &Config) -> Result<()> {
     let folder = config.default("environment_dir").unwrap_or_else(|| "/etc/kiln/environment.d".to_owned());
     let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(()) };
     let mut files: Vec<_> =
@@ -70,7 +70,7 @@ fn read_environments(catalog: &mut Catalog, config: &Config) -> Result<()> {
 }
 
 /// The templates that the operator's environment maps types to. One that is not there fails the stacks that use it.
-fn read_templates(catalog: &mut Catalog) {
+fn read_templates(catalog: &mut ResourceTypes) {
     let urls: BTreeSet<String> = catalog.globals.templates().map(|(_, url)| url.to_owned()).collect();
     for url in urls {
         let Some(file) = kiln_client::address::file_of(&url) else { continue };

@@ -5,7 +5,7 @@ use kiln_value::{Map, Value};
 
 /// What becomes of a resource, judged when all that it requires is there.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Verdict {
+pub enum Decision {
     /// There is none: make it.
     Create {
         /// The resolved definition.

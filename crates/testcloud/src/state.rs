@@ -20,7 +20,7 @@ use crate::nova::Nova;
 
 /// Everything the cloud knows.
 #[derive(Debug)]
-pub(crate) struct World {
+pub(crate) struct CloudState {
     pub(crate) options: Options,
     /// `http://address:port`, without a slash at the end.
     pub(crate) base: String,
@@ -50,7 +50,7 @@ impl Clock {
     }
 }
 
-type Job = Box<dyn FnOnce(&mut World) + Send>;
+type Job = Box<dyn FnOnce(&mut CloudState) + Send>;
 
 /// What is to happen later, by time. Due jobs run before the next request looks at the world, so that an
 /// idle cloud costs nothing.
@@ -66,10 +66,10 @@ impl fmt::Debug for Agenda {
     }
 }
 
-impl World {
+impl CloudState {
     /// A cloud with its first contents.
     pub(crate) fn new(options: Options, base: String) -> Self {
-        let mut world = World {
+        let mut world = CloudState {
             base,
             keystone: Keystone::new(),
             nova: Nova::new(),
@@ -118,7 +118,7 @@ impl World {
     }
 
     /// Has `job` done after `delay`.
-    pub(crate) fn after(&mut self, delay: Duration, job: impl FnOnce(&mut World) + Send + 'static) {
+    pub(crate) fn after(&mut self, delay: Duration, job: impl FnOnce(&mut CloudState) + Send + 'static) {
         self.agenda.added += 1;
         self.agenda.jobs.insert((Instant::now() + delay, self.agenda.added), Box::new(job));
     }
