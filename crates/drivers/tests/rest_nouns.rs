@@ -8,7 +8,8 @@ use std::sync::Arc;
 use kiln_cloud::{Connector, Credentials, Options, SharedClient, TlsOptions};
 use kiln_resource::translation::{self, Answers};
 use kiln_resource::{
-    Cloud, Comparison, Context, Driver, Facts, Operation, Progress, ResourceType, Step, change, properties, shipped,
+    Cloud, Comparison, Context, Driver, Facts, Found, Operation, Progress, ResourceType, Step, change, properties,
+    shipped,
 };
 use kiln_value::{Map, Path, Value, value};
 
@@ -86,7 +87,7 @@ impl Live {
     }
 
     fn context(&self) -> Context<'_> {
-        Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: 7 }
+        Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: [7; 32], polls: 0 }
     }
 
     fn keep(&mut self, step: &Step) {
@@ -126,8 +127,9 @@ impl Live {
         let mut lost = self.facts.clone();
         lost.physical_id = None;
         let cx = Context { facts: &lost, ..self.context() };
-        let step = self.driver.find(&cx).await.unwrap();
-        assert_eq!(step.and_then(|s| s.physical_id).as_deref(), Some(self.id()), "{}", self.resource_type.name);
+        let found = self.driver.find(&cx).await.unwrap();
+        let Found::Made(step) = found else { panic!("{}: {found:?}", self.resource_type.name) };
+        assert_eq!(step.physical_id.as_deref(), Some(self.id()), "{}", self.resource_type.name);
     }
 
     async fn delete(mut self) {
