@@ -8,8 +8,8 @@ use kiln_cloud::{Connector, Credentials, Options, RetryPolicy, SharedClient, Sta
 use kiln_resource::change::Comparison;
 use kiln_resource::translation::{self, Answers};
 use kiln_resource::{
-    Cloud, Context, Driver, Facts, Failure, FailureKind, Operation, Progress, PropertyChange, ResourceType, Step,
-    change, properties, shipped,
+    Cloud, Context, Driver, Facts, Failure, FailureKind, Found, Operation, Progress, PropertyChange, ResourceType,
+    Step, change, properties, shipped,
 };
 use kiln_testcloud::{Snapshot, Testcloud};
 use kiln_value::{Map, Path, Value};
@@ -184,13 +184,13 @@ impl Resource {
             };
             let after = if self.is_simulated { after.min(Duration::from_millis(20)) } else { after };
             tokio::time::sleep(after).await;
-            let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: 1 };
+            let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls: 0 };
             step = self.driver.poll(&cx, operation, &state).await?;
         }
     }
 
     async fn run(&mut self, operation: Operation) -> Result<bool, Failure> {
-        let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: 1 };
+        let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls: 0 };
         let step = self.driver.start(&cx, &operation).await?;
         self.finish(&operation, step).await
     }
@@ -204,11 +204,12 @@ impl Resource {
     pub(crate) async fn create_given(&mut self) -> Result<(), Failure> {
         match self.run(Operation::Create).await {
             Err(failure) if failure.kind == FailureKind::Unavailable && self.facts.physical_id.is_none() => {
-                let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: 1 };
+                let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls: 0 };
                 let found = self.driver.find(&cx).await?;
                 match found {
-                    Some(step) => self.finish(&Operation::Create, step).await.map(|_| ()),
-                    None => self.run(Operation::Create).await.map(|_| ()),
+                    Found::Made(step) => self.finish(&Operation::Create, step).await.map(|_| ()),
+                    Found::NotMade => self.run(Operation::Create).await.map(|_| ()),
+                    Found::CannotTell(_) => Err(failure),
                 }
             }
             outcome => outcome.map(|_| ()),
@@ -242,7 +243,7 @@ impl Resource {
     }
 
     pub(crate) async fn attributes(&self, names: &[&str]) -> Map {
-        let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: 1 };
+        let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls: 0 };
         self.driver.attributes(&cx, names).await.unwrap_or_else(|failure| panic!("{}: {failure}", self.facts.name))
     }
 
@@ -259,7 +260,7 @@ impl Resource {
     }
 
     pub(crate) async fn needs_replace_failed(&self) -> bool {
-        let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: 1 };
+        let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls: 0 };
         self.driver.needs_replace_failed(&cx).await.unwrap()
     }
 
