@@ -247,6 +247,7 @@ impl From<kiln_store::Error> for ApiError {
             Error::Changed(_) => {
                 Self::new("HTTPConflict", "The stack was changed by another request meanwhile; try again.")
             }
+            Error::Invalid(why) => Self::new("StackValidationFailed", why),
             error => Self::internal(error),
         }
     }
