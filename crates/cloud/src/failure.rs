@@ -15,7 +15,7 @@ pub(crate) fn from_error(error: &CloudError) -> Failure {
     match error {
         CloudError::Transport { url, error, .. } => match error {
             TransportError::Timeout => {
-                Failure::new(FailureKind::Unavailable, "ConnectTimeout", format!("CloudRequest to {url} timed out"))
+                Failure::new(FailureKind::Unavailable, "ConnectTimeout", format!("Request to {url} timed out"))
             }
             TransportError::Connect(cause) | TransportError::Broken(cause) => Failure::new(
                 FailureKind::Unavailable,
@@ -180,14 +180,14 @@ fn glance(response: &HttpResponse, body: &Value) -> (String, String) {
 /// keystoneauth's own classes, which all other clients share.
 fn keystone(response: &HttpResponse, body: &Value) -> (String, String) {
     let (class, own) = match response.status.as_u16() {
-        400 => ("BadRequest", "Bad CloudRequest"),
+        400 => ("BadRequest", "Bad Request"),
         401 => ("Unauthorized", "Unauthorized"),
         403 => ("Forbidden", "Forbidden"),
         404 => ("NotFound", "Not Found"),
         405 => ("MethodNotAllowed", "Method Not Allowed"),
         406 => ("NotAcceptable", "Not Acceptable"),
         409 => ("Conflict", "Conflict"),
-        413 => ("RequestEntityTooLarge", "CloudRequest Entity Too Large"),
+        413 => ("RequestEntityTooLarge", "Request Entity Too Large"),
         500 => ("InternalServerError", "Internal Server Error"),
         501 => ("HttpNotImplemented", "Not Implemented"),
         502 => ("BadGateway", "Bad Gateway"),
@@ -217,7 +217,7 @@ fn first_message(body: &Value) -> Option<Cow<'_, str>> {
 fn numbered(message: &str, response: &HttpResponse, id_header: &str) -> String {
     let text = format!("{message} (HTTP {})", response.status.as_u16());
     match response.header(id_header) {
-        Some(id) => format!("{text} (CloudRequest-ID: {id})"),
+        Some(id) => format!("{text} (Request-ID: {id})"),
         None => text,
     }
 }
@@ -264,7 +264,7 @@ mod tests {
     fn nova_reads_as_novaclient_has_it() {
         let body = r#"{"badRequest": {"code": 400, "message": "Invalid key_name provided."}}"#;
         let got = failure("compute", 400, ("x-compute-request-id", "req-1"), body);
-        assert_eq!(got.to_string(), "BadRequest: Invalid key_name provided. (HTTP 400) (CloudRequest-ID: req-1)");
+        assert_eq!(got.to_string(), "BadRequest: Invalid key_name provided. (HTTP 400) (Request-ID: req-1)");
         assert_eq!(got.kind, FailureKind::Refused);
         let body = r#"{"forbidden": {"code": 403, "message": "Quota exceeded for cores: Requested 1"}}"#;
         assert_eq!(failure("compute", 403, ("x", "y"), body).kind, FailureKind::OverLimit);
