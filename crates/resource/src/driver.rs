@@ -89,8 +89,7 @@ pub struct Context<'a> {
 impl Context<'_> {
     /// A random number from the seed, for what needs no secret.
     pub fn random(&self) -> u64 {
-        let [a, b, c, d, e, f, g, h, ..] = self.seed;
-        u64::from_le_bytes([a, b, c, d, e, f, g, h])
+        self.seed.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
 }
 
@@ -99,7 +98,7 @@ impl Context<'_> {
 pub enum Operation {
     /// Make the object.
     Create,
-    /// PropertyChange the object in place.
+    /// Change the object in place.
     Update {
         /// The properties before.
         before: Map,

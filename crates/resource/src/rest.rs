@@ -86,7 +86,7 @@ pub struct Ready {
     pub failed: Vec<String>,
     /// Path of the reason of a failure in the object.
     pub reason: Option<Vec<String>>,
-    /// Time between two looks.
+    /// Time between the first polls; later ones are further apart.
     pub every: Duration,
 }
 

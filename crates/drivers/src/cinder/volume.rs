@@ -10,7 +10,7 @@ use kiln_value::{Diagnostic, Map, Value, value};
 use super::{CINDER, show, status, volume_path};
 use crate::call::is_uuid_like;
 use crate::path;
-use crate::queue::{self, looks, wait};
+use crate::queue::{self, again, wait};
 
 /// A volume.
 pub(super) struct Volume;
@@ -102,14 +102,14 @@ async fn create(cx: &Context<'_>) -> Result<Step, Failure> {
 
 fn made_from(id: Option<&str>) -> Result<Step, Failure> {
     let id = id.ok_or_else(|| Failure::other("Error", "Cinder has made a volume without an id"))?;
-    Ok(wait("create", 0).id(id))
+    Ok(wait("create").id(id))
 }
 
-async fn look_after_create(cx: &Context<'_>, id: &str, looks: i64) -> Result<Step, Failure> {
+async fn look_after_create(cx: &Context<'_>, id: &str, state: &Value) -> Result<Step, Failure> {
     let volume = show(cx, id).await?;
     match status(&volume) {
         "available" => {}
-        "creating" | "restoring-backup" | "downloading" => return Ok(wait("create", looks + 1)),
+        "creating" | "restoring-backup" | "downloading" => return Ok(again(cx, state)),
         "error" => return Err(Failure::in_error("error", "Unknown")),
         status => return Err(Failure::unknown_status("Volume create failed", status, "Unknown")),
     }
@@ -139,14 +139,14 @@ async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
         }
         _ => CINDER.delete(cx, volume_path(id)).await?,
     }
-    Ok(wait("gone", 0))
+    Ok(wait("gone"))
 }
 
-async fn look_after_delete(cx: &Context<'_>, id: &str, looks: i64) -> Result<Step, Failure> {
+async fn look_after_delete(cx: &Context<'_>, id: &str, state: &Value) -> Result<Step, Failure> {
     match CINDER.seek(cx, volume_path(id), "volume").await? {
         None => Ok(Step::done()),
         Some(volume) if status(&volume) == "error_deleting" => Err(Failure::in_error("error_deleting", "delete")),
-        Some(_) => Ok(wait("gone", looks + 1)),
+        Some(_) => Ok(again(cx, state)),
     }
 }
 
@@ -174,8 +174,8 @@ impl Driver for Volume {
         let id = cx.facts.require_id()?;
         match state.str_at("stage") {
             Some(queue::STAGE) => queue::poll(&update::VolumeTasks, cx, state).await,
-            Some("gone") => look_after_delete(cx, id, looks(state)).await,
-            _ => look_after_create(cx, id, looks(state)).await,
+            Some("gone") => look_after_delete(cx, id, state).await,
+            _ => look_after_create(cx, id, state).await,
         }
     }
 

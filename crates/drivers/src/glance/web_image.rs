@@ -6,7 +6,7 @@ use kiln_value::{Diagnostic, Map, Value, value};
 
 use crate::call::Service;
 use crate::path;
-use crate::queue::{looks, wait};
+use crate::queue::{again, now, wait};
 use crate::validation::failed;
 
 const GLANCE: Service = Service("image");
@@ -40,7 +40,7 @@ async fn create(cx: &Context<'_>) -> Result<Step, Failure> {
     image.extend(facts.property("extra_properties").as_map().cloned().unwrap_or_default());
     let made = GLANCE.post(cx, "/v2/images", image.into()).await?;
     let id = made.str_at("id").ok_or_else(|| Failure::other("Error", "Glance has made an image without an id"))?;
-    Ok(wait("import", -1).id(id))
+    Ok(now("import").id(id))
 }
 
 /// Has Glance fetch the data, and lets others see the image. May run again.
@@ -58,10 +58,10 @@ async fn import(cx: &Context<'_>, id: &str) -> Result<Step, Failure> {
     for member in texts(cx.facts.property("members")) {
         share(cx, id, member).await?;
     }
-    Ok(wait("active", 0))
+    Ok(wait("active"))
 }
 
-async fn look(cx: &Context<'_>, id: &str, looks: i64) -> Result<Step, Failure> {
+async fn look(cx: &Context<'_>, id: &str, state: &Value) -> Result<Step, Failure> {
     let image = GLANCE.get(cx, image_path(id)).await?;
     let wants_active = cx.facts.property("active").is_truthy();
     let status = image.str_at("status").unwrap_or_default();
@@ -76,7 +76,7 @@ async fn look(cx: &Context<'_>, id: &str, looks: i64) -> Result<Step, Failure> {
             Ok(Step::done())
         }
         "deactivated" if !wants_active => Ok(Step::done()),
-        _ => Ok(wait("active", looks + 1)),
+        _ => Ok(again(cx, state)),
     }
 }
 
@@ -185,7 +185,7 @@ impl Driver for WebImage {
         let id = cx.facts.require_id()?;
         match state.str_at("stage") {
             Some("import") => import(cx, id).await,
-            _ => look(cx, id, looks(state)).await,
+            _ => look(cx, id, state).await,
         }
     }
 
@@ -195,7 +195,7 @@ impl Driver for WebImage {
             return Ok(Found::NotMade);
         }
         match GLANCE.get(cx, image_path(chosen_id(cx.facts))).await {
-            Ok(_) => Ok(Found::Made(wait("import", -1).id(chosen_id(cx.facts)))),
+            Ok(_) => Ok(Found::Made(now("import").id(chosen_id(cx.facts)))),
             Err(failure) if failure.is_not_found() => Ok(Found::NotMade),
             Err(failure) => Err(failure),
         }

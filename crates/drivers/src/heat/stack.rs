@@ -2,8 +2,6 @@
 //!
 //! The files of the parent's template go with it where the engine puts them into the facts' data as `files`.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
 use kiln_resource::{
     CloudRequest, CloudResponse, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation,
@@ -12,11 +10,9 @@ use kiln_resource::{
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use crate::path::segment;
+use crate::queue;
 
 const SERVICE: &str = "orchestration";
-
-/// Between two looks at the stack.
-const EVERY: Duration = Duration::from_secs(1);
 
 /// Where the name of the stack is kept.
 const NAME: &str = "stack_name";
@@ -70,7 +66,7 @@ fn template(facts: &Facts) -> Result<Value, String> {
 }
 
 fn wait() -> Step {
-    Step::wait(Value::Null, EVERY)
+    Step::wait(Value::Null, queue::pace(0))
 }
 
 /// Asks for one of the stack's actions.
@@ -107,19 +103,19 @@ impl Driver for RemoteStack {
         }
     }
 
-    async fn poll(&self, cx: &Context<'_>, operation: &Operation, _: &Value) -> Result<Step, Failure> {
+    async fn poll(&self, cx: &Context<'_>, operation: &Operation, state: &Value) -> Result<Step, Failure> {
         let stack = match show(cx, false).await {
             Err(failure) if failure.is_not_found() && *operation == Operation::Delete => return Ok(Step::done()),
             other => other?,
         };
-        let state = stack.str_at("stack_status").unwrap_or_default();
+        let status = stack.str_at("stack_status").unwrap_or_default();
         let reason = stack.str_at("stack_status_reason").unwrap_or_default();
-        match state.split_once('_') {
-            Some((at, _)) if at != operation.action().as_str() => Ok(wait()),
-            Some((_, "IN_PROGRESS")) => Ok(wait()),
+        match status.split_once('_') {
+            Some((at, _)) if at != operation.action().as_str() => Ok(queue::again(cx, state)),
+            Some((_, "IN_PROGRESS")) => Ok(queue::again(cx, state)),
             Some((_, "COMPLETE")) => Ok(Step::done()),
-            Some((_, "FAILED")) => Err(Failure::in_error(state, reason)),
-            _ => Err(Failure::unknown_status("Resource failed", state, reason)),
+            Some((_, "FAILED")) => Err(Failure::in_error(status, reason)),
+            _ => Err(Failure::unknown_status("Resource failed", status, reason)),
         }
     }
 

@@ -12,7 +12,7 @@ use kiln_value::{Diagnostic, Map, Value, value};
 
 use super::body;
 use super::shape::{Edit, Plain, Shape};
-use crate::{path, validation};
+use crate::{path, queue, validation};
 
 /// Serves a type whose object is made by POST to a collection, as the `rest` part of its definition says
 /// (docs/resource-types.md).
@@ -159,8 +159,17 @@ impl RestDriver {
     }
 
     fn wait_ready(&self) -> Step {
-        let every = self.rest.ready.as_ref().map_or(Duration::ZERO, |ready| ready.every);
-        Step::wait(value!({"stage": READY}), every)
+        Step::wait(value!({"stage": READY}), self.every())
+    }
+
+    /// The time between the first polls.
+    fn every(&self) -> Duration {
+        self.rest.ready.as_ref().map_or(Duration::from_secs(1), |ready| ready.every)
+    }
+
+    /// Goes on waiting at the same stage: as often as the definition says at first, then less often.
+    fn again(&self, cx: &Context<'_>, state: &Value) -> Step {
+        Step::wait(state.clone(), self.every().max(queue::pace(cx.polls.saturating_add(1))))
     }
 
     async fn send_part(&self, cx: &Context<'_>, id: &str, name: &str, value: &Value) -> Result<(), Failure> {
@@ -174,17 +183,19 @@ impl RestDriver {
         cx.cloud.call(self.request(part.method, path).body(body)).await.map(|_| ())
     }
 
-    /// Looks whether the object is ready.
-    async fn look(&self, cx: &Context<'_>, id: &str) -> Result<Step, Failure> {
-        let Some(ready) = &self.rest.ready else { return Ok(Step::done()) };
+    /// Whether the object is ready; an error if it will not be.
+    async fn is_ready(&self, cx: &Context<'_>, id: &str) -> Result<bool, Failure> {
+        let Some(ready) = &self.rest.ready else { return Ok(true) };
         let object = self.show(cx, id).await?;
-        if is_done(ready, &object) {
-            return Ok(Step::done());
+        match failed(ready, &object) {
+            Some(failure) => Err(failure),
+            None => Ok(is_done(ready, &object)),
         }
-        if let Some(failure) = failed(ready, &object) {
-            return Err(failure);
-        }
-        Ok(self.wait_ready())
+    }
+
+    /// Looks whether the object is ready, and begins to wait if not.
+    async fn look(&self, cx: &Context<'_>, id: &str) -> Result<Step, Failure> {
+        Ok(if self.is_ready(cx, id).await? { Step::done() } else { self.wait_ready() })
     }
 
     async fn update(&self, cx: &Context<'_>, id: &str, before: &Map, changed: &Map) -> Result<Step, Failure> {
@@ -229,8 +240,7 @@ impl RestDriver {
     }
 
     fn wait_gone(&self) -> Step {
-        let every = self.rest.ready.as_ref().map_or(Duration::from_secs(1), |ready| ready.every);
-        Step::wait(value!({"stage": GONE}), every)
+        Step::wait(value!({"stage": GONE}), self.every())
     }
 
     /// The objects of the collection that a query selects.
@@ -357,10 +367,11 @@ impl Driver for RestDriver {
                 Err(failure) => Err(failure),
                 Ok(object) => match self.rest.ready.as_ref().and_then(|ready| failed(ready, &object)) {
                     Some(failure) => Err(failure),
-                    None => Ok(self.wait_gone()),
+                    None => Ok(self.again(cx, state)),
                 },
             },
-            _ => self.look(cx, id).await,
+            _ if self.is_ready(cx, id).await? => Ok(Step::done()),
+            _ => Ok(self.again(cx, state)),
         }
     }
 

@@ -56,7 +56,7 @@ pub(super) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
 }
 
 fn made(id: &str, ports: &[String]) -> Step {
-    let step = building(0).id(id);
+    let step = building().id(id);
     if ports.is_empty() { step } else { step.data(INTERNAL_PORTS, networks::ports_entry(ports)) }
 }
 
