@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Failure, Step};
+use kiln_resource::{Context, Failure, FailureKind, Step};
 use kiln_value::{Map, Value, value};
 
 /// Name of the stage in an operation's state.
@@ -50,6 +50,28 @@ pub(crate) fn now(stage: &str) -> Step {
 pub(crate) fn again(cx: &Context<'_>, state: &Value) -> Step {
     Step::wait(state.clone(), pace(cx.polls.saturating_add(1)))
 }
+
+/// Gives a claimed id up before the failure is told: whoever has it later is not ours to delete.
+pub(crate) fn give_up(failure: &Failure) -> Step {
+    let kind = KINDS.iter().find(|(kind, _)| *kind == failure.kind).map_or("other", |(_, word)| word);
+    let state = value!({
+        "stage": GIVEN_UP, "kind": kind, "class": (failure.class.as_str()), "message": (failure.message.as_str()),
+    });
+    Step::wait(state, Duration::ZERO).id("")
+}
+
+/// The failure that is to be told now that the id is given up.
+pub(crate) fn given_up(state: &Value) -> Option<Failure> {
+    let text = |key: &str| state.str_at(key).unwrap_or_default();
+    let kind = KINDS.iter().find(|(_, word)| *word == text("kind")).map_or(FailureKind::Other, |(kind, _)| *kind);
+    (text("stage") == GIVEN_UP).then(|| Failure::new(kind, text("class"), text("message")))
+}
+
+const GIVEN_UP: &str = "given_up";
+
+/// Kinds of refusals, as stored.
+const KINDS: [(FailureKind, &str); 3] =
+    [(FailureKind::Conflict, "conflict"), (FailureKind::Refused, "refused"), (FailureKind::NotFound, "not_found")];
 
 /// Starts a queue; finished if it is empty.
 pub(crate) fn start(tasks: Vec<Value>) -> Step {

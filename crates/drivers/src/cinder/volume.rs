@@ -8,7 +8,7 @@ use kiln_resource::{CloudRequest, Context, Driver, Facts, Failure, FailureKind, 
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use super::{CINDER, show, status, volume_path};
-use crate::call::is_uuid_like;
+use crate::call::{is_uuid_like, items, made_id};
 use crate::path;
 use crate::queue::{self, again, wait};
 
@@ -30,10 +30,22 @@ enum Mark {
 
 fn mark(facts: &Facts) -> Mark {
     match (facts.property("name").is_truthy(), facts.property("description").is_truthy()) {
+        _ if is_restored(facts) => Mark::Name,
         (false, _) => Mark::Name,
         (true, false) => Mark::Description,
         (true, true) => Mark::Metadata,
     }
+}
+
+/// Whether it is made of a backup. Cinder takes only a name for that: the unique one is sent, and the given one follows
+/// when the volume is there.
+fn is_restored(facts: &Facts) -> bool {
+    facts.property("backup_id").is_truthy()
+}
+
+/// The name that a create sends.
+fn first_name(facts: &Facts) -> &str {
+    if is_restored(facts) { &facts.physical_name } else { name(facts) }
 }
 
 fn name(facts: &Facts) -> &str {
@@ -66,7 +78,7 @@ async fn act(cx: &Context<'_>, id: &str, action: Value) -> Result<(), Failure> {
 async fn create(cx: &Context<'_>) -> Result<Step, Failure> {
     let facts = cx.facts;
     if let Some(backup) = facts.property("backup_id").as_str() {
-        let body = value!({"restore": {"name": name(facts)}});
+        let body = value!({"restore": {"name": first_name(facts)}});
         let path = format!("/v3/backups/{}/restore", path::segment(backup));
         let made = CINDER.post(cx, path, body).await?;
         return made_from(made.get("restore").and_then(|restore| restore.str_at("volume_id")));
@@ -86,7 +98,7 @@ async fn create(cx: &Context<'_>) -> Result<Step, Failure> {
         let id = if is_uuid_like(image) { image.to_owned() } else { cx.cloud.find("glance.image", image).await? };
         volume.insert("imageRef".into(), id.into());
     }
-    volume.insert("name".into(), name(facts).into());
+    volume.insert("name".into(), first_name(facts).into());
     volume.insert("description".into(), description(facts));
     let metadata = metadata(facts);
     if !metadata.is_empty() {
@@ -101,8 +113,7 @@ async fn create(cx: &Context<'_>) -> Result<Step, Failure> {
 }
 
 fn made_from(id: Option<&str>) -> Result<Step, Failure> {
-    let id = id.ok_or_else(|| Failure::other("Error", "Cinder has made a volume without an id"))?;
-    Ok(wait("create").id(id))
+    Ok(wait("create").id(made_id(id, "a volume")?))
 }
 
 async fn look_after_create(cx: &Context<'_>, id: &str, state: &Value) -> Result<Step, Failure> {
@@ -113,7 +124,7 @@ async fn look_after_create(cx: &Context<'_>, id: &str, state: &Value) -> Result<
         "error" => return Err(Failure::in_error("error", "Unknown")),
         status => return Err(Failure::unknown_status("Volume create failed", status, "Unknown")),
     }
-    if cx.facts.property("backup_id").is_truthy() {
+    if is_restored(cx.facts) {
         let body = value!({"volume": {"name": name(cx.facts), "description": description(cx.facts)}});
         CINDER.put(cx, volume_path(id), body).await?;
     }
@@ -181,11 +192,13 @@ impl Driver for Volume {
 
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         let facts = cx.facts;
-        let request = CloudRequest::new(CINDER.0, Method::Get, "/v3/volumes/detail").query("name", name(facts));
+        let request = CloudRequest::new(CINDER.0, Method::Get, "/v3/volumes/detail").query("name", first_name(facts));
         let body = cx.cloud.call(request).await?.body;
-        let volumes = body.get("volumes").and_then(Value::as_list).unwrap_or_default();
+        let volumes = items(body, "volumes")?;
         let is_ours = |volume: &&Value| {
-            volume.str_at("name") == Some(name(facts))
+            volume.str_at("name") == Some(first_name(facts))
+                // A former attempt's, which had the same name.
+                && status(volume) != "deleting"
                 && match mark(facts) {
                     Mark::Name => true,
                     Mark::Description => volume.str_at("description") == Some(&facts.token),

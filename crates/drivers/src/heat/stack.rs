@@ -9,6 +9,7 @@ use kiln_resource::{
 };
 use kiln_value::{Diagnostic, Map, Value, value};
 
+use crate::call::{items, made_id};
 use crate::path::segment;
 use crate::queue;
 
@@ -84,8 +85,8 @@ impl Driver for RemoteStack {
                 let mut body = request_body(cx.facts)?;
                 body.insert(NAME.to_owned(), cx.facts.physical_name.as_str().into());
                 let response = call(cx, Method::Post, "/stacks", Some(body.into())).await?;
-                let id = response.body.get("stack").and_then(|stack| stack.str_at("id")).unwrap_or_default();
-                Ok(wait().id(id).data(NAME, cx.facts.physical_name.as_str()))
+                let id = response.body.get("stack").and_then(|stack| stack.str_at("id"));
+                Ok(wait().id(made_id(id, "a stack")?).data(NAME, cx.facts.physical_name.as_str()))
             }
             Operation::Update { .. } => {
                 call(cx, Method::Put, &path(cx.facts)?, Some(request_body(cx.facts)?.into())).await?;
@@ -119,13 +120,14 @@ impl Driver for RemoteStack {
         }
     }
 
-    /// Its name is the physical one, which nothing else has.
+    /// Its name is the physical one, which nothing else has but what a former attempt left to be deleted.
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         let name = cx.facts.physical_name.as_str();
         let request = CloudRequest::new(SERVICE, Method::Get, "/stacks").region(region(cx.facts)).query("name", name);
         let response = cx.cloud.call(request).await?;
-        let stacks = response.body.get("stacks").and_then(Value::as_list).unwrap_or_default();
-        let found = stacks.iter().find(|stack| stack.str_at(NAME) == Some(name));
+        let stacks = items(response.body, "stacks")?;
+        let is_going = |stack: &Value| stack.str_at("stack_status").is_some_and(|status| status.starts_with("DELETE_"));
+        let found = stacks.iter().find(|stack| stack.str_at(NAME) == Some(name) && !is_going(stack));
         let id = found.and_then(|stack| stack.str_at("id"));
         Ok(id.map_or(Found::NotMade, |id| Found::Made(wait().id(id).data(NAME, name))))
     }

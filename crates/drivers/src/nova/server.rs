@@ -14,7 +14,7 @@ use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Operati
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use self::networks::INTERNAL_PORTS;
-use crate::call::{Service, take};
+use crate::call::Service;
 use crate::path;
 use crate::queue::{self, again, wait};
 
@@ -113,19 +113,9 @@ async fn look_after_build(cx: &Context<'_>, id: &str, state: &Value) -> Result<S
 }
 
 async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
-    let Some(id) = cx.facts.physical_id.as_deref() else {
-        // A create that failed early may have left ports.
-        let ports = networks::marked(cx).await?;
-        let left = ports.iter().filter_map(|port| port.str_at("id"));
-        for port in left {
-            networks::delete_port(cx, port).await?;
-        }
-        return delete_ports(cx).await;
-    };
-    match COMPUTE.delete(cx, server_path(id)).await {
-        Ok(()) => Ok(wait("gone")),
-        Err(failure) => Err(failure),
-    }
+    let Some(id) = cx.facts.physical_id.as_deref() else { return delete_ports(cx).await };
+    COMPUTE.delete(cx, server_path(id)).await?;
+    Ok(wait("gone"))
 }
 
 async fn look_after_delete(cx: &Context<'_>, id: &str, state: &Value) -> Result<Step, Failure> {
@@ -154,14 +144,20 @@ async fn look_after_delete(cx: &Context<'_>, id: &str, state: &Value) -> Result<
     Ok(again(cx, state))
 }
 
-/// Takes the ports away that Kiln made for the server.
+/// Takes the ports away that Kiln made for the server, those of an operation that was cut short among them.
 async fn delete_ports(cx: &Context<'_>) -> Result<Step, Failure> {
-    let ports = networks::internal_ports(&cx.facts.data);
+    let mut ports = networks::internal_ports(&cx.facts.data);
+    if cx.facts.physical_id.is_none() || networks::may_have_ports(cx) {
+        let marked = networks::marked(cx).await?;
+        ports.extend(marked.iter().filter_map(|port| port.str_at("id").map(str::to_owned)));
+        ports.sort_unstable();
+        ports.dedup();
+    }
     for port in &ports {
         networks::delete_port(cx, port).await?;
     }
     let step = Step::done();
-    Ok(if ports.is_empty() { step } else { step.data(INTERNAL_PORTS, Value::Null) })
+    Ok(if cx.facts.data.contains_key(INTERNAL_PORTS) { step.data(INTERNAL_PORTS, Value::Null) } else { step })
 }
 
 async fn check(cx: &Context<'_>) -> Result<Step, Failure> {
@@ -277,13 +273,5 @@ impl Driver for Server {
             }
         };
         subnets.filter(may_be_on).map(|subnet| subnet.name.to_owned()).collect()
-    }
-}
-
-/// The list under a key of an answer.
-fn items(body: Value, key: &str) -> Vec<Value> {
-    match take(body, key) {
-        Value::List(items) => items,
-        _ => Vec::new(),
     }
 }

@@ -164,7 +164,7 @@ impl Resource {
 
     fn keep(&mut self, step: &Step) {
         if let Some(id) = &step.physical_id {
-            self.facts.physical_id = Some(id.clone());
+            self.facts.physical_id = Some(id.clone()).filter(|id| !id.is_empty());
         }
         for (key, value) in &step.data {
             if value.is_null() {
@@ -177,7 +177,7 @@ impl Resource {
 
     /// Goes on until the operation is over; false if it asks for a replacement.
     async fn finish(&mut self, operation: &Operation, mut step: Step) -> Result<bool, Failure> {
-        let (mut known, mut polls) = (None, 0);
+        let (mut known, mut polls, mut unanswered) = (None, 0, 0);
         loop {
             self.keep(&step);
             let is_new = step.physical_id.is_some() || !step.data.is_empty();
@@ -192,7 +192,14 @@ impl Resource {
             let after = if self.is_simulated { after.min(Duration::from_millis(20)) } else { after };
             tokio::time::sleep(after).await;
             let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls };
-            step = self.driver.poll(&cx, operation, &state).await?;
+            step = match self.driver.poll(&cx, operation, &state).await {
+                // As the engine: an unanswered poll is repeated a few times.
+                Err(failure) if failure.is_passing() && unanswered < 3 => {
+                    unanswered += 1;
+                    Step::wait(state, Duration::ZERO)
+                }
+                outcome => outcome?,
+            };
         }
     }
 
