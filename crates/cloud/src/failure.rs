@@ -9,6 +9,7 @@ use kiln_value::Value;
 
 use crate::catalog::official_type;
 use crate::error::CloudError;
+use crate::retry;
 use crate::transport::{HttpResponse, TransportError};
 
 pub(crate) fn from_error(error: &CloudError) -> Failure {
@@ -17,15 +18,40 @@ pub(crate) fn from_error(error: &CloudError) -> Failure {
             TransportError::Timeout => {
                 Failure::new(FailureKind::Unavailable, "ConnectTimeout", format!("Request to {url} timed out"))
             }
-            TransportError::Connect(cause) | TransportError::Broken(cause) => Failure::new(
-                FailureKind::Unavailable,
-                "ConnectFailure",
-                format!("Unable to establish connection to {url}: {cause}"),
-            ),
+            TransportError::Connect(cause) => no_connection(FailureKind::NotSent, url, cause),
+            TransportError::Broken(cause) => no_connection(FailureKind::Unavailable, url, cause),
         },
         CloudError::Status { service, response } => from_response(service, response),
         CloudError::NoEndpoint { .. } => Failure::other("EndpointNotFound", error.to_string()),
-        CloudError::Malformed { .. } => Failure::other("MalformedResponseBody", error.to_string()),
+        CloudError::Malformed { .. } => {
+            Failure::new(FailureKind::Unavailable, "MalformedResponseBody", error.to_string())
+        }
+        CloudError::Invalid { .. } => Failure::other("BadRequest", error.to_string()),
+        CloudError::NotSent { retry_after, .. } => {
+            let failure = Failure::new(FailureKind::NotSent, "ServiceUnavailable", error.to_string());
+            Failure { retry_after: *retry_after, ..failure }
+        }
+        CloudError::NoToken { credential, cause } => without_token(credential, cause),
+    }
+}
+
+fn no_connection(kind: FailureKind, url: &str, cause: &str) -> Failure {
+    Failure::new(kind, "ConnectFailure", format!("Unable to establish connection to {url}: {cause}"))
+}
+
+/// Keystone's answer to a request for a token is none to the request that needed it: that was not sent. A refusal is
+/// one of the credential, also where its status is 404 (a trust that is gone).
+fn without_token(credential: &str, cause: &CloudError) -> Failure {
+    let failure = from_error(cause);
+    match (cause, failure.kind) {
+        (CloudError::NoEndpoint { .. } | CloudError::Invalid { .. }, _) => failure,
+        (_, FailureKind::Unavailable | FailureKind::NotSent | FailureKind::OverLimit) => {
+            Failure { kind: FailureKind::NotSent, ..failure }
+        }
+        _ => {
+            let text = format!("Keystone refuses {credential}: {}", failure.message);
+            Failure::new(FailureKind::Refused, "AuthorizationFailure", text)
+        }
     }
 }
 
@@ -41,7 +67,8 @@ pub(crate) fn from_response(service: &str, response: &HttpResponse) -> Failure {
         _ => keystone(response, &body),
     };
     let kind = kind(status, &class, &message);
-    Failure::new(kind, class, message)
+    let retry_after = matches!(status.as_u16(), 413 | 429 | 503).then(|| retry::retry_after(response)).flatten();
+    Failure { retry_after, ..Failure::new(kind, class, message) }
 }
 
 fn kind(status: StatusCode, class: &str, message: &str) -> FailureKind {

@@ -143,7 +143,7 @@ impl RestDriver {
         let body = self.create_body(cx).await?;
         let failure = match self.post(cx, body).await {
             Ok(step) => return Ok(step),
-            Err(failure) if failure.is_passing() => return Err(failure),
+            Err(failure) if call::will_be_repeated(&failure) => return Err(failure),
             Err(failure) => failure,
         };
         let id = cx.facts.physical_id.as_deref().unwrap_or_default();
