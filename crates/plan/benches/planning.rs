@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use kiln_plan::{Blueprint, Command, Decision, Event, Goal, Model, Nesting, Outcome, ResourceTypes, Sources};
-use kiln_resource::{Action, Context, Driver, Failure, Operation, Registry, ResourceId, Step, StoredDefinition};
+use kiln_resource::{
+    Action, Context, Driver, Failure, Found, Operation, Registry, ResourceId, Step, StoredDefinition,
+};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
 use kiln_value::{Map, value};
@@ -19,6 +21,10 @@ struct Nothing;
 impl Driver for Nothing {
     async fn start(&self, _: &Context<'_>, _: &Operation) -> Result<Step, Failure> {
         Ok(Step::done())
+    }
+
+    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
+        Ok(Found::NotMade)
     }
 
     async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {
