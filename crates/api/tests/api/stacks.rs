@@ -1,7 +1,7 @@
 //! Stacks made, shown, changed and refused.
 
 use http::{Method, StatusCode};
-use kiln_api::{Limits, Options};
+use kiln_service::Limits;
 use serde_json::{Value, json};
 
 use crate::support::{App, user};
@@ -242,7 +242,7 @@ async fn lists_are_filtered_sorted_and_paged() {
 async fn policy_and_limits() {
     let app = App::new().await;
     let path = app.create("s", template()).await;
-    let reader = App::on(app.store.clone(), user(&["reader"]), Options::default());
+    let reader = App::on(app.store.clone(), user(&["reader"]), Limits::default());
     assert_eq!(reader.get(&path).await.status, StatusCode::OK);
     let refused = reader.send(Method::DELETE, &path, None, None).await;
     assert_eq!(refused.status, StatusCode::FORBIDDEN);
@@ -253,13 +253,12 @@ async fn policy_and_limits() {
     let refused = app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
     assert_eq!(refused.json()["error"]["message"], "You are not authorized to use OS::Nova::Flavor.");
     let limits = Limits { stacks_per_project: Some(1), resources_per_stack: Some(1), ..Limits::default() };
-    let options = Options { limits, ..Options::default() };
-    let tight = App::on(app.store.clone(), user(&["member", "reader"]), options.clone());
+    let tight = App::on(app.store.clone(), user(&["member", "reader"]), limits.clone());
     let body = json!({ "stack_name": "t", "template": template() });
     let full = tight.json(Method::POST, "/v1/tenant1/stacks", &body).await.json();
     let text = "Request limit exceeded: You have reached the maximum stacks per tenant, 1. Please delete some stacks.";
     assert_eq!(full["error"]["message"], text);
-    let admin = App::on(app.store.clone(), user(&["admin", "member", "reader"]), options);
+    let admin = App::on(app.store.clone(), user(&["admin", "member", "reader"]), limits);
     let many = admin.json(Method::POST, "/v1/tenant1/stacks", &body).await.json();
     assert_eq!(many["error"]["message"], "Request limit exceeded: Maximum resources per stack exceeded.");
     assert_eq!(app.stacks().await, 1);
