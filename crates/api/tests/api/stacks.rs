@@ -133,6 +133,48 @@ async fn what_is_wrong_is_said_and_leaves_nothing() {
 }
 
 #[tokio::test]
+async fn what_no_database_can_hold_is_refused() {
+    let app = App::new().await;
+    let (fits, too_long) = ("é".repeat(255), "é".repeat(256));
+    let of = |name: &str| json!({ "heat_template_version": "2018-08-31", "resources": { name: { "type": "OS::Heat::None" } } });
+    let text = "Resource name may not be longer than 255 characters";
+    let inner = json!({ "inner.yaml": of(&too_long).to_string() });
+    for (what, template, files) in [
+        ("plain", of(&too_long), json!({})),
+        (
+            "nested",
+            json!({
+                "heat_template_version": "2018-08-31", "resources": { "a": { "type": "inner.yaml" } },
+            }),
+            inner,
+        ),
+    ] {
+        let body = json!({ "stack_name": "s", "template": template, "files": files });
+        let answer = app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
+        let error = answer.json()["error"].clone();
+        assert_eq!(
+            (answer.status, &error["type"]),
+            (StatusCode::BAD_REQUEST, &json!("StackValidationFailed")),
+            "{what}"
+        );
+        assert!(error["message"].as_str().is_some_and(|message| message.contains(text)), "{what}: {error}");
+    }
+    for mins in [2_147_483_648_i64, 1_000_000_000_000, i64::MAX] {
+        let body = json!({ "stack_name": "s", "template": of("a"), "timeout_mins": mins });
+        let answer = app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
+        let error = answer.json()["error"].clone();
+        assert_eq!((answer.status, &error["type"]), (StatusCode::BAD_REQUEST, &json!("Invalid")), "{mins}: {error}");
+    }
+    assert_eq!(app.stacks().await, 0);
+    let body = json!({ "stack_name": "s", "template": of(&fits), "timeout_mins": 2_147_483_647 });
+    let answer = app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+    let path = answer.header("location").trim_start_matches("http://localhost").to_owned();
+    let patched = app.json(Method::PATCH, &path, &json!({ "timeout_mins": 2_147_483_648_i64 })).await;
+    assert_eq!(patched.json()["error"]["type"], "Invalid");
+}
+
+#[tokio::test]
 async fn places_are_told_where_the_template_came_as_text() {
     let app = App::new().await;
     let text = "heat_template_version: 2018-08-31\nresources:\n  a:\n    type: OS::Heat::Value\n    properties:\n      vale: 1\n";
