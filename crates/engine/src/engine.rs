@@ -164,7 +164,8 @@ impl Engine {
         if self.actors.is_empty() {
             return;
         }
-        match self.backends.store.renew(self.id, self.options.lease).await {
+        let leases: Vec<Lease> = self.actors.values().map(|actor| actor.lease).collect();
+        match self.backends.store.renew(self.id, self.options.lease, &leases).await {
             Ok(held) => {
                 let held: HashMap<StackId, i64> = held.into_iter().map(|l| (l.stack, l.epoch)).collect();
                 for (stack, actor) in &self.actors {

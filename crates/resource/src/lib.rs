@@ -30,7 +30,7 @@ pub use driver::{
     Context, Driver, Facts, Found, Nested, Operation, Progress, PropertyChange, Sibling, StackFacts, Step,
 };
 pub use failure::{Failure, FailureKind};
-pub use ids::{CredentialsId, EngineId, EventId, ResourceId, StackId};
+pub use ids::{CredentialsId, EngineId, EventId, MessageId, ResourceId, StackId};
 pub use property::{Inner, PropertySchema, Wire};
 pub use registry::{RegisteredType, Registry};
 pub use resource_type::{AttributeSchema, DriverKind, ResourceType};

@@ -149,6 +149,7 @@ impl From<kiln_store::Error> for Error {
             Stored::NameTaken(name) => Self::StackExists(name),
             Stored::NotFound(what) => Self::NotFound(what),
             Stored::Changed(_) => Self::Changed,
+            Stored::Invalid(why) => Self::Unreadable(Diagnostic::new("StackValidationFailed", why)),
             error => Self::Internal(error.to_string()),
         }
     }

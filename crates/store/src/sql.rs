@@ -5,9 +5,11 @@
 //! when the database gave way to another.
 
 mod commit;
+mod credentials;
 mod dialect;
 mod doorbell;
 mod housekeeping;
+mod inbox;
 mod leases;
 mod listing;
 mod migrations;
@@ -24,6 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use kiln_value::Secret;
 use sea_orm::{
     ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, SqliteTransactionMode, TransactionOptions,
@@ -37,7 +40,8 @@ use self::rows::Columns;
 use self::secrets::Vault;
 use crate::{
     Batch, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo, Error, Event, EventId,
-    EventQuery, Lease, NewStack, Resource, Retention, Stack, StackId, StackQuery, StackRequest, Store, Summary,
+    EventQuery, Lease, Message, NewStack, Resource, Retention, Stack, StackId, StackQuery, StackRequest, Store,
+    Summary, UnusedCredentials,
 };
 
 pub use self::options::{Durability, Options};
@@ -109,6 +113,10 @@ impl Store for SqlStore {
         self.ask(stack, &request).await
     }
 
+    async fn send(&self, message: &Message) -> Result<(), Error> {
+        self.put_message(message).await
+    }
+
     async fn stack(&self, id: StackId) -> Result<Option<Stack>, Error> {
         self.read_stack(id).await
     }
@@ -161,8 +169,8 @@ impl Store for SqlStore {
         self.claim_due(owner, ttl, only, limit).await
     }
 
-    async fn renew(&self, owner: EngineId, ttl: Duration) -> Result<Vec<Lease>, Error> {
-        self.renew_all(owner, ttl).await
+    async fn renew(&self, owner: EngineId, ttl: Duration, leases: &[Lease]) -> Result<Vec<Lease>, Error> {
+        self.extend(owner, ttl, leases).await
     }
 
     async fn release(&self, leases: &[Lease]) -> Result<(), Error> {
@@ -173,8 +181,20 @@ impl Store for SqlStore {
         self.commit_batch(lease, &batch).await
     }
 
-    async fn save_credentials(&self, credentials: &Secret<String>) -> Result<CredentialsId, Error> {
-        self.put_credentials(credentials).await
+    async fn inbox(&self, stack: StackId, now: Timestamp) -> Result<Vec<Message>, Error> {
+        self.read_inbox(stack, now).await
+    }
+
+    async fn plan_credentials(&self, plan: &Secret<String>) -> Result<CredentialsId, Error> {
+        self.put_plan(plan).await
+    }
+
+    async fn keep_credentials(&self, id: CredentialsId, credentials: &Secret<String>) -> Result<(), Error> {
+        self.put_credentials(id, credentials).await
+    }
+
+    async fn unused_credentials(&self, older_than: Duration, limit: usize) -> Result<Vec<UnusedCredentials>, Error> {
+        self.list_unused_credentials(older_than, limit).await
     }
 
     async fn credentials(&self, id: CredentialsId) -> Result<Secret<String>, Error> {

@@ -37,7 +37,8 @@ pub struct Stack {
     pub reason: String,
     /// What it should be.
     pub desired: Desired,
-    /// What it was when it was last COMPLETE by create or update: what a rollback returns to. `None`: nothing.
+    /// What it was when it was last COMPLETE by create or update, or what it was before the first update of a stack
+    /// that never was: what a rollback returns to. `None`: nothing.
     pub previous: Option<Desired>,
     /// Number of the last request; grows by one with each.
     pub generation: i64,
@@ -57,6 +58,8 @@ pub struct Stack {
     pub credentials: Option<CredentialsId>,
     /// Project of the stack's users.
     pub user_project: Option<String>,
+    /// How many messages others ever sent to it: whoever sees it grow looks into the inbox.
+    pub messages: i64,
     /// When it was asked for.
     pub created: Timestamp,
     /// When a later action was last asked for.

@@ -1,11 +1,13 @@
 //! What is: the batches of the engine that holds a lease.
 
 use kiln_resource::{Action, State, Status};
-use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Query};
+use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
 use sea_orm::{ConnectionTrait, DatabaseTransaction};
 
+use super::inbox::{insert_messages, remove_messages};
 use super::leases::is_current;
 use super::reading::find_stack;
+use super::requests::previous_desired;
 use super::retry::{Fault, retry};
 use super::rows::{self, micros, plain};
 use super::writing::{insert, insert_events};
@@ -23,6 +25,9 @@ impl SqlStore {
         }
         for (child, _) in &batch.requests {
             self.hub.ring(*child);
+        }
+        for message in batch.send.iter().filter(|message| message.is_due_at_once()) {
+            self.hub.ring(message.stack);
         }
         if batch.settle.is_some() {
             self.hub.ring(stack.id);
@@ -51,6 +56,7 @@ impl SqlStore {
             }
         }
         insert_events(&tx, &started).await?;
+        self.mark_handled(&tx, lease.stack, &batch.handled).await?;
         if let Some(turn) = &batch.turn {
             apply_turn(&tx, lease.stack, turn).await?;
         }
@@ -58,6 +64,12 @@ impl SqlStore {
             apply_settle(&tx, lease.stack, settle).await?;
         }
         let stack = find_stack(&tx, lease.stack).await?.ok_or(Error::Stale(lease.stack))?;
+        if stack.deleted.is_none() {
+            insert_messages(&tx, &batch.timers).await?;
+        }
+        for message in &batch.send {
+            self.send_in(&tx, message).await?;
+        }
         tx.commit().await?;
         Ok(stack)
     }
@@ -93,11 +105,6 @@ async fn remove(tx: &DatabaseTransaction, stack: StackId, ids: &[ResourceId]) ->
         tx.execute(&delete).await?;
     }
     Ok(())
-}
-
-/// What it was before, or what it is if it was nothing.
-fn previous_desired() -> Expr {
-    Func::coalesce([Expr::col("previous"), Expr::col("desired")]).into()
 }
 
 async fn apply_turn(tx: &DatabaseTransaction, stack: StackId, turn: &Turn) -> Result<(), Fault> {
@@ -141,6 +148,7 @@ async fn apply_settle(tx: &DatabaseTransaction, stack: StackId, settle: &Settle)
         let delete =
             Query::delete().from_table(schema::RESOURCE).and_where(Expr::col("stack").eq(stack.to_string())).to_owned();
         tx.execute(&delete).await?;
+        remove_messages(tx, stack).await?;
     }
     Ok(())
 }

@@ -92,4 +92,13 @@ impl Dialect {
         };
         words.iter().fold(statement.to_owned(), |text, (word, sql)| text.replace(word, sql))
     }
+
+    /// How a table is altered so that a column of short texts takes any; `None`: it does already.
+    pub(super) fn widen(self, column: &str, null: &str) -> Option<String> {
+        match self {
+            Self::Sqlite => None,
+            Self::Postgres => Some(self.define(&format!("ALTER COLUMN {column} TYPE {{text}}"))),
+            Self::MariaDb | Self::MySql => Some(self.define(&format!("MODIFY COLUMN {column} {{text}} {null}"))),
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Order, Query, SelectStatement, UnionType};
 
+use super::inbox::HANDLED_KEPT;
 use super::requests::CONTENT_KEPT;
 use super::retry::{Fault, retry};
 use super::rows::{Columns, micros, plain};
@@ -64,7 +65,7 @@ impl SqlStore {
         if retention.events_per_stack > 0 {
             gone += self.forget_events(retention.events_per_stack).await?;
         }
-        Ok(gone + self.forget_contents().await?)
+        Ok(gone + self.forget_handled().await? + self.forget_contents().await?)
     }
 
     /// The longest gone first.
@@ -145,6 +146,25 @@ impl SqlStore {
             .await?;
         }
         Ok(gone)
+    }
+
+    /// Messages that were handled so long ago that nobody sends them again.
+    async fn forget_handled(&self) -> Result<u64, Error> {
+        let select = Query::select()
+            .column("id")
+            .from(schema::MESSAGE)
+            .and_where(Expr::col("handled").lt(self.dialect.now().sub(HANDLED_KEPT)))
+            .limit(EVENTS)
+            .to_owned();
+        retry(|| async {
+            let ids = texts(&self.reader, &select).await?;
+            if ids.is_empty() {
+                return Ok(0);
+            }
+            let delete = Query::delete().from_table(schema::MESSAGE).and_where(Expr::col("id").is_in(ids)).to_owned();
+            Ok(self.writer.execute(&delete).await?.rows_affected())
+        })
+        .await
     }
 
     /// Texts that no stack names. One that is named again while this runs has a new time and stays.

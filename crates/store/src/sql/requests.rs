@@ -53,6 +53,9 @@ impl SqlStore {
     /// Makes stacks, with their leases, tags, texts and first events.
     pub(super) async fn create_in(&self, tx: &DatabaseTransaction, new: &[NewStack]) -> Result<Vec<Stack>, Fault> {
         self.store_contents(tx, new.iter().map(|stack| &stack.desired)).await?;
+        for credentials in new.iter().filter_map(|stack| stack.credentials) {
+            self.attach_credentials(tx, credentials).await?;
+        }
         let stacks: Vec<Stack> = new.iter().map(started).collect();
         let rows = stacks.iter().map(row_of).collect::<Result<_, _>>()?;
         insert(tx, schema::STACK, &ROW_COLUMNS, rows, None).await.map_err(|fault| match new {
@@ -86,6 +89,10 @@ impl SqlStore {
             .value("updated", micros(request.now))
             .and_where(Expr::col("id").eq(id.to_string()))
             .and_where(Expr::col("deleted").is_null());
+        if request.action == Action::Update {
+            // Before `desired` is set: MariaDB computes from left to right.
+            update.value("previous", previous_desired());
+        }
         if let Some(generation) = request.if_generation {
             update.and_where(Expr::col("generation").eq(generation));
         }
@@ -103,6 +110,7 @@ impl SqlStore {
             update.value("tags", json(tags, tags.is_empty())?);
         }
         if let Some(credentials) = request.credentials {
+            self.replace_credentials(tx, id, credentials).await?;
             update.value("credentials", credentials.to_string());
         }
         if tx.execute(&update).await?.rows_affected() == 0 {
@@ -195,6 +203,7 @@ fn row_of(stack: &Stack) -> Result<Vec<Expr>, Fault> {
         plain(&stack.user_id).into(),
         optional_id(stack.credentials.as_ref()),
         stack.user_project.as_deref().map(plain).into(),
+        stack.messages.into(),
         micros(stack.created).into(),
         stack.updated.map(micros).into(),
         stack.deleted.map(micros).into(),
@@ -225,10 +234,16 @@ fn started(new: &NewStack) -> Stack {
         user_id: new.user_id.clone(),
         credentials: new.credentials,
         user_project: new.user_project.clone(),
+        messages: 0,
         created: new.now,
         updated: None,
         deleted: None,
     }
+}
+
+/// What it was before, or what it is if it was nothing.
+pub(super) fn previous_desired() -> Expr {
+    Func::coalesce([Expr::col("previous"), Expr::col("desired")]).into()
 }
 
 fn started_text(action: Action) -> String {

@@ -1,5 +1,6 @@
 //! Which failures are worth another try, and how often.
 
+use std::fmt;
 use std::time::Duration;
 
 use sea_orm::sqlx::mysql::MySqlDatabaseError;
@@ -45,8 +46,18 @@ impl From<sea_orm::sea_query::error::Error> for Fault {
 impl From<Fault> for Error {
     fn from(fault: Fault) -> Self {
         match fault {
+            fault if fault.is_of_the_data() => Self::Invalid(fault.to_string()),
             Fault::Database(error) => Self::Database(error.to_string()),
             Fault::Refused(error) => error,
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Database(error) => error.fmt(f),
+            Self::Refused(error) => error.fmt(f),
         }
     }
 }
@@ -82,6 +93,21 @@ impl Fault {
             return code.is_some_and(|code| matches!(code & 0xff, 5 | 6));
         }
         false
+    }
+
+    /// Whether the database can never hold the data: too long, out of range, not representable.
+    fn is_of_the_data(&self) -> bool {
+        let Some(sqlx::Error::Database(error)) = self.sqlx() else { return false };
+        if let Some(error) = error.try_downcast_ref::<MySqlDatabaseError>() {
+            // Packet too large; out of range; incorrect value for the type; no such character; data too long.
+            return matches!(error.number(), 1153 | 1264 | 1292 | 1366 | 1406 | 3988);
+        }
+        if let Some(error) = error.try_downcast_ref::<PgDatabaseError>() {
+            // The class of data exceptions; program limit exceeded (the row of an index is too long).
+            return error.code().starts_with("22") || error.code() == "54000";
+        }
+        // SQLITE_TOOBIG.
+        error.try_downcast_ref::<SqliteError>().is_some() && error.code().is_some_and(|code| code == "18")
     }
 
     /// Whether a statement that defines something was done before: MariaDB's and MySQL's

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::str::FromStr;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use kiln_resource::State;
@@ -13,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use super::retry::Fault;
 use super::secrets::Vault;
-use crate::{Desired, Digest, Error, Event, Parent, Resource, Stack};
+use crate::{Desired, Digest, Error, Event, Message, Parent, Resource, Stack};
 
 /// The columns of a row, read one after the other.
 pub(super) struct Columns<'r> {
@@ -113,6 +114,7 @@ impl<'r> Columns<'r> {
             user_id: self.text()?,
             credentials: self.optional_parsed()?,
             user_project: self.optional_text()?,
+            messages: self.int()?,
             created: self.time()?,
             updated: self.optional_time()?,
             deleted: self.optional_time()?,
@@ -165,6 +167,19 @@ impl<'r> Columns<'r> {
             time: self.time()?,
         })
     }
+
+    /// [`super::schema::MESSAGE_COLUMNS`].
+    pub(super) fn message(&mut self) -> Result<Message, Fault> {
+        Ok(Message {
+            id: self.parsed()?,
+            stack: self.parsed()?,
+            resource: self.optional_text()?,
+            kind: self.parsed()?,
+            body: self.json()?,
+            due: self.time()?,
+            sent: self.time()?,
+        })
+    }
 }
 
 /// The row of a resource.
@@ -213,9 +228,27 @@ pub(super) fn of_event(event: &Event) -> Result<Vec<Expr>, Fault> {
     ])
 }
 
+/// The row of a message.
+pub(super) fn of_message(message: &Message) -> Result<Vec<Expr>, Fault> {
+    Ok(vec![
+        message.id.to_string().into(),
+        message.stack.to_string().into(),
+        message.resource.as_deref().map(plain).into(),
+        message.kind.as_str().into(),
+        json(&message.body, message.body.is_null())?,
+        micros(message.due).into(),
+        micros(message.sent).into(),
+    ])
+}
+
 /// Microseconds since 1970: how times are stored.
 pub(super) fn micros(time: Timestamp) -> i64 {
     time.as_microsecond()
+}
+
+/// A duration as it is added to times.
+pub(super) fn micros_of(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX / 4)
 }
 
 fn time_of(micros: i64) -> Result<Timestamp, Fault> {

@@ -41,6 +41,11 @@ impl Bed {
         self.url.starts_with("postgres")
     }
 
+    /// Whether names that are in an index have a longest length.
+    pub(crate) fn has_longest_name(&self) -> bool {
+        !self.url.starts_with("sqlite")
+    }
+
     pub(crate) fn url(&self) -> &str {
         &self.url
     }

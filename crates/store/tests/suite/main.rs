@@ -4,8 +4,10 @@
 
 mod bed;
 mod commits;
+mod credentials;
 mod doorbell;
 mod housekeeping;
+mod inbox;
 mod leases;
 mod lists;
 mod make;

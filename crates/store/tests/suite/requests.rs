@@ -1,11 +1,11 @@
 //! Making stacks and asking something of them.
 
 use kiln_resource::{Action, State, Status};
-use kiln_store::{DesiredText, Digest, Error, EventQuery, NewStack, StackRequest, Store};
+use kiln_store::{Batch, DesiredText, Digest, Error, EventQuery, NewStack, StackRequest, Store};
 use kiln_value::value;
 
 use crate::bed::beds;
-use crate::make::{at, child, claim, claimed, deleting, engine, resource, settle, settling, stack, text};
+use crate::make::{at, child, claim, claimed, deleting, engine, event, resource, settle, settling, stack, text};
 
 #[tokio::test]
 async fn a_new_stack_is_in_progress_with_an_event() {
@@ -185,6 +185,66 @@ async fn a_settled_stack_can_be_asked_again() {
         bed.store.request(made.id, StackRequest::new(Action::Update, at(5))).await.unwrap();
         let next = claim(&bed.store, engine(), made.id).await;
         assert!(next.epoch > lease.epoch);
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn an_update_of_what_never_was_rolls_back_to_what_was_asked_first() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let (made, lease) = claimed(&bed.store, "v1").await;
+        let update =
+            |version| StackRequest { desired: Some(text(version)), ..StackRequest::new(Action::Update, at(2)) };
+        assert_eq!(made.previous, None);
+        let checked = bed.store.request(made.id, StackRequest::new(Action::Check, at(2))).await.unwrap();
+        assert_eq!(checked.previous, None, "only an update has something to return to");
+        let first = bed.store.request(made.id, update("v2")).await.unwrap();
+        assert_eq!((first.desired, first.previous), (text("v2").digests(), Some(text("v1").digests())));
+        let second = bed.store.request(made.id, update("v3")).await.unwrap();
+        assert_eq!((second.desired, second.previous), (text("v3").digests(), Some(text("v1").digests())));
+        let reached = settling(settle(4, Action::Update, Status::Complete));
+        assert_eq!(bed.store.commit(lease, reached).await.unwrap().previous, Some(text("v3").digests()));
+        let third = bed.store.request(made.id, update("v4")).await.unwrap();
+        assert_eq!(third.previous, Some(text("v3").digests()));
+        bed.end().await;
+    }
+}
+
+/// What the database can hold is stored whole, whatever its length; what it cannot is refused for good.
+#[tokio::test]
+async fn long_names_are_stored_or_refused_for_good() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let (made, lease) = claimed(&bed.store, "web").await;
+        let long = "ü".repeat(3_000);
+        let row = resource(made.id, &long);
+        let nested = child(&made, &row);
+        let nested = NewStack { name: "nested".into(), username: long.clone(), ..nested };
+        let event = event(&made, &long, 1);
+        let batch = Batch {
+            save: vec![row.clone()],
+            events: vec![event.clone()],
+            children: vec![nested.clone()],
+            ..Batch::default()
+        };
+        bed.store.commit(lease, batch).await.unwrap();
+        assert_eq!(bed.store.resources(made.id).await.unwrap(), [row]);
+        let query = EventQuery { stacks: vec![made.id], resource: Some(long.clone()), ..EventQuery::default() };
+        assert_eq!(bed.store.events(&query).await.unwrap(), [event]);
+        let found = bed.store.stack(nested.id).await.unwrap().unwrap();
+        assert_eq!((found.parent.unwrap().resource_name, found.username), (long.clone(), long.clone()));
+
+        let named = bed.store.create_stack(stack(&long)).await;
+        let tagged = bed.store.create_stack(NewStack { tags: vec![long.clone()], ..stack("tagged") }).await;
+        if bed.has_longest_name() {
+            assert!(matches!(named, Err(Error::Invalid(_))), "{named:?}");
+            assert!(matches!(tagged, Err(Error::Invalid(_))), "{tagged:?}");
+        } else {
+            assert_eq!(named.unwrap().name, long);
+            assert_eq!(tagged.unwrap().tags, [long]);
+        }
+        bed.store.commit(lease, Batch::default()).await.expect("nothing is left behind");
         bed.end().await;
     }
 }
