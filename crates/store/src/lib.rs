@@ -5,8 +5,11 @@
 //! write of an engine is fenced: it is refused if the lease's epoch is not the current one.
 
 pub mod content;
+mod doorbell;
 pub mod event;
 pub mod lease;
+mod limits;
+pub mod memory;
 pub mod message;
 pub mod query;
 mod sql;
@@ -17,6 +20,7 @@ pub use content::{Desired, DesiredText, Digest};
 pub use event::Event;
 pub use kiln_resource::{CredentialsId, EngineId, EventId, MessageId, Resource, ResourceId, StackId};
 pub use lease::Lease;
+pub use memory::MemoryStore;
 pub use message::{Message, MessageKind};
 pub use query::{EventQuery, Sort, SortKey, StackQuery};
 pub use sql::{Durability, Options, SqlStore};

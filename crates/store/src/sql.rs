@@ -7,7 +7,6 @@
 mod commit;
 mod credentials;
 mod dialect;
-mod doorbell;
 mod housekeeping;
 mod inbox;
 mod leases;
@@ -20,6 +19,7 @@ mod retry;
 mod rows;
 mod schema;
 mod secrets;
+mod wires;
 mod writing;
 
 use std::sync::Arc;
@@ -34,10 +34,11 @@ use sea_orm::{
 };
 
 use self::dialect::Dialect;
-use self::doorbell::{Hub, Reach, Wires};
 use self::retry::Fault;
 use self::rows::Columns;
 use self::secrets::Vault;
+use self::wires::Wires;
+use crate::doorbell::{Hub, Reach};
 use crate::{
     Batch, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo, Error, Event, EventId,
     EventQuery, Lease, Message, NewStack, Resource, Retention, Stack, StackId, StackQuery, StackRequest, Store,
@@ -66,7 +67,7 @@ impl SqlStore {
         let (writer, reader) = options.connect().await?;
         let dialect = dialect_of(&writer).await?;
         let (hub, wires) = match dialect {
-            Dialect::Postgres => doorbell::carried(writer.get_postgres_connection_pool(), options.native_url()),
+            Dialect::Postgres => wires::carried(writer.get_postgres_connection_pool(), options.native_url()),
             _ if options.is_private() => (Hub::new(Reach::Alone), Wires::default()),
             _ => (Hub::new(Reach::Shared), Wires::default()),
         };

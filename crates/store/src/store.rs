@@ -109,6 +109,13 @@ impl Batch {
             && self.turn.is_none()
             && self.settle.is_none()
     }
+
+    /// The other stacks that have something to do when this is written.
+    pub(crate) fn rings(&self) -> Vec<StackId> {
+        let messages = self.send.iter().filter(|message| message.is_due_at_once());
+        let asked = self.children.iter().map(|child| child.id).chain(self.requests.iter().map(|(child, _)| *child));
+        asked.chain(messages.map(|message| message.stack)).collect()
+    }
 }
 
 /// A nested stack's state, for its parent.

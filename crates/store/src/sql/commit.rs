@@ -20,14 +20,8 @@ const CHUNK: usize = 1_000;
 impl SqlStore {
     pub(super) async fn commit_batch(&self, lease: Lease, batch: &Batch) -> Result<Stack, Error> {
         let stack = retry(|| async { self.commit_once(lease, batch).await }).await?;
-        for child in &batch.children {
-            self.hub.ring(child.id);
-        }
-        for (child, _) in &batch.requests {
-            self.hub.ring(*child);
-        }
-        for message in batch.send.iter().filter(|message| message.is_due_at_once()) {
-            self.hub.ring(message.stack);
+        for other in batch.rings() {
+            self.hub.ring(other);
         }
         if batch.settle.is_some() {
             self.hub.ring(stack.id);

@@ -3,21 +3,11 @@
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Order, Query, SelectStatement, UnionType};
 
-use super::inbox::HANDLED_KEPT;
-use super::requests::CONTENT_KEPT;
 use super::retry::{Fault, retry};
-use super::rows::{Columns, micros, plain};
+use super::rows::{Columns, micros, micros_of, plain};
 use super::{SqlStore, schema};
+use crate::limits::{CONTENT_KEPT, CONTENTS, EVENTS, HANDLED_KEPT, SILENT_INTERVALS, STACKS};
 use crate::{EngineInfo, Error, Retention};
-
-/// Stacks that one call forgets.
-const STACKS: u64 = 50;
-/// Events of one stack that one call forgets.
-const EVENTS: u64 = 5_000;
-/// Texts that one call forgets.
-const CONTENTS: u64 = 200;
-/// An engine is forgotten after so many intervals without a report.
-const SILENT_INTERVALS: i64 = 60;
 
 impl SqlStore {
     pub(super) async fn put_engine(&self, engine: &EngineInfo) -> Result<(), Error> {
@@ -38,7 +28,7 @@ impl SqlStore {
                 .to_owned();
             self.writer.execute(&insert).await?;
             let silent = Expr::col("seen")
-                .add(Expr::col("report_interval").mul(SILENT_INTERVALS * 1_000_000))
+                .add(Expr::col("report_interval").mul(i64::from(SILENT_INTERVALS) * 1_000_000))
                 .lt(self.dialect.now());
             self.writer.execute(Query::delete().from_table(schema::ENGINE).and_where(silent)).await?;
             Ok(())
@@ -75,7 +65,7 @@ impl SqlStore {
             .from(schema::STACK)
             .and_where(Expr::col("deleted").lt(micros(retention.deleted_before)))
             .order_by("deleted", Order::Asc)
-            .limit(STACKS)
+            .limit(STACKS as u64)
             .to_owned();
         retry(|| async {
             let ids = texts(&self.reader, &select).await?;
@@ -110,7 +100,7 @@ impl SqlStore {
             .from(schema::EVENT)
             .group_by_col("stack")
             .and_having(Func::count(Expr::col("seq")).gt(i64::try_from(keep).unwrap_or(i64::MAX)))
-            .limit(STACKS)
+            .limit(STACKS as u64)
             .to_owned();
         let counts = retry(|| async {
             let rows = self.reader.query_all(&many).await?;
@@ -130,7 +120,7 @@ impl SqlStore {
                 .from(schema::EVENT)
                 .and_where(of_stack())
                 .order_by("seq", Order::Asc)
-                .offset(Ord::min(count.saturating_sub(keep), EVENTS))
+                .offset(Ord::min(count.saturating_sub(keep), EVENTS as u64))
                 .limit(1)
                 .to_owned();
             gone += retry(|| async {
@@ -153,8 +143,8 @@ impl SqlStore {
         let select = Query::select()
             .column("id")
             .from(schema::MESSAGE)
-            .and_where(Expr::col("handled").lt(self.dialect.now().sub(HANDLED_KEPT)))
-            .limit(EVENTS)
+            .and_where(Expr::col("handled").lt(self.dialect.now().sub(micros_of(HANDLED_KEPT))))
+            .limit(EVENTS as u64)
             .to_owned();
         retry(|| async {
             let ids = texts(&self.reader, &select).await?;
@@ -169,13 +159,13 @@ impl SqlStore {
 
     /// Texts that no stack names. One that is named again while this runs has a new time and stays.
     async fn forget_contents(&self) -> Result<u64, Error> {
-        let old = || Expr::col("used").lt(self.dialect.now().sub(CONTENT_KEPT));
+        let old = || Expr::col("used").lt(self.dialect.now().sub(micros_of(CONTENT_KEPT)));
         let select = Query::select()
             .column("digest")
             .from(schema::CONTENT)
             .and_where(old())
             .and_where(Expr::col("digest").not_in_subquery(named_digests()))
-            .limit(CONTENTS)
+            .limit(CONTENTS as u64)
             .to_owned();
         retry(|| async {
             let digests = texts(&self.reader, &select).await?;

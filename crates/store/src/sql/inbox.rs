@@ -15,8 +15,6 @@ use crate::{Error, Message, MessageId, StackId};
 
 /// Ids in one statement.
 const CHUNK: usize = 1_000;
-/// For how long a handled message is known, in microseconds: far longer than any send is repeated.
-pub(super) const HANDLED_KEPT: i64 = 60 * 60 * 1_000_000;
 
 impl SqlStore {
     pub(super) async fn put_message(&self, message: &Message) -> Result<(), Error> {

@@ -14,10 +14,9 @@ use uuid::Uuid;
 use super::retry::{Fault, retry};
 use super::rows::{Columns, micros_of};
 use super::{SqlStore, schema};
+use crate::limits::CLAIMS;
 use crate::{EngineId, Error, Lease, StackId};
 
-/// The most that one call claims.
-const MAX_CLAIMS: usize = 1_000;
 /// Leases in one statement.
 const CHUNK: usize = 500;
 
@@ -60,7 +59,7 @@ impl SqlStore {
         only: &[StackId],
         limit: usize,
     ) -> Result<Vec<Lease>, Error> {
-        let limit = limit.min(MAX_CLAIMS);
+        let limit = limit.min(CLAIMS);
         let mut leases = Vec::new();
         if limit == 0 {
             return Ok(leases);
@@ -138,7 +137,7 @@ impl SqlStore {
         let messages = self.due_messages(Expr::val(seen.stack.to_string()));
         #[expect(clippy::disallowed_methods, reason = "tells this claim from others; nothing depends on what it is")]
         let mark = Uuid::new_v4().to_string();
-        let mut update = self.unchanged(seen);
+        let mut update = unchanged(seen);
         update
             .value("owner", owner.to_string())
             .value("epoch", Expr::col("epoch").add(1))
@@ -153,23 +152,13 @@ impl SqlStore {
     /// A lease that a clock gave which was set back since ends after the time to live from now: its owner may still
     /// work, and its own clock says to it that it must have renewed the lease by then.
     async fn shorten(&self, ttl: Duration, seen: &Candidate) -> Result<(), Error> {
-        let mut update = self.unchanged(seen);
+        let mut update = unchanged(seen);
         update.value("expires", self.dialect.now().add(micros_of(ttl))).value("ttl", micros_of(ttl));
         retry(|| async {
             self.writer.execute(&update).await?;
             Ok(())
         })
         .await
-    }
-
-    /// An update of a lease, if it is as it was seen.
-    fn unchanged(&self, seen: &Candidate) -> UpdateStatement {
-        Query::update()
-            .table(schema::LEASE)
-            .and_where(Expr::col("stack").eq(seen.stack.to_string()))
-            .and_where(Expr::col("epoch").eq(seen.epoch))
-            .and_where(Expr::col("expires").eq(seen.expires))
-            .to_owned()
     }
 
     pub(super) async fn extend(&self, owner: EngineId, ttl: Duration, leases: &[Lease]) -> Result<Vec<Lease>, Error> {
@@ -246,6 +235,16 @@ fn candidate(columns: &mut Columns<'_>) -> Result<Candidate, Fault> {
         released: columns.int()?,
         now: columns.int()?,
     })
+}
+
+/// An update of a lease, if it is as it was seen.
+fn unchanged(seen: &Candidate) -> UpdateStatement {
+    Query::update()
+        .table(schema::LEASE)
+        .and_where(Expr::col("stack").eq(seen.stack.to_string()))
+        .and_where(Expr::col("epoch").eq(seen.epoch))
+        .and_where(Expr::col("expires").eq(seen.expires))
+        .to_owned()
 }
 
 fn any_current(leases: &[Lease]) -> Cond {

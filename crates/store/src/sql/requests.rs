@@ -7,20 +7,14 @@ use std::collections::BTreeMap;
 use kiln_resource::{Action, State, Status};
 use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Query};
 use sea_orm::{ConnectionTrait, DatabaseTransaction};
-use uuid::Uuid;
 
 use super::reading::find_stack;
 use super::retry::{Fault, retry};
-use super::rows::{Columns, json, micros, nothing, optional_id, pack, plain};
+use super::rows::{Columns, json, micros, micros_of, optional_id, pack, plain};
 use super::writing::{insert, insert_events};
 use super::{SqlStore, schema};
-use crate::{DesiredText, Digest, Error, Event, EventId, NewStack, Stack, StackId, StackRequest};
-
-/// A text that was named so long ago, in microseconds, gets a new time when it is named again …
-const CONTENT_FRESH: i64 = 30 * 60 * 1_000_000;
-/// … so that one that was not named for so long, and is named by no stack, may go: no transaction that has just seen
-/// it lasts half an hour.
-pub(super) const CONTENT_KEPT: i64 = 2 * CONTENT_FRESH;
+use crate::limits::CONTENT_FRESH;
+use crate::{DesiredText, Digest, Error, Event, NewStack, Stack, StackId, StackRequest, stack};
 
 impl SqlStore {
     pub(super) async fn make_stack(&self, stack: &NewStack) -> Result<Stack, Error> {
@@ -56,7 +50,7 @@ impl SqlStore {
         for credentials in new.iter().filter_map(|stack| stack.credentials) {
             self.attach_credentials(tx, credentials).await?;
         }
-        let stacks: Vec<Stack> = new.iter().map(started).collect();
+        let stacks: Vec<Stack> = new.iter().map(Stack::started).collect();
         let rows = stacks.iter().map(row_of).collect::<Result<_, _>>()?;
         insert(tx, schema::STACK, &ROW_COLUMNS, rows, None).await.map_err(|fault| match new {
             [stack, ..] if fault.is_duplicate_of(schema::LIVE_NAME) => Error::NameTaken(stack.name.clone()).into(),
@@ -65,7 +59,7 @@ impl SqlStore {
         let leases = stacks.iter().map(|stack| vec![stack.id.to_string().into(), 0.into(), 0.into(), 0.into()]);
         insert(tx, schema::LEASE, &["stack", "epoch", "expires", "writes"], leases.collect(), None).await?;
         insert_tags(tx, stacks.iter().map(|stack| (stack.id, stack.tags.as_slice()))).await?;
-        let events: Vec<Event> = stacks.iter().map(event_of_start).collect();
+        let events: Vec<Event> = stacks.iter().map(Event::of_start).collect();
         insert_events(tx, &events).await?;
         Ok(stacks)
     }
@@ -84,7 +78,7 @@ impl SqlStore {
             .value("generation", Expr::col("generation").add(1))
             .value("action", state.action.as_str())
             .value("status", state.status.as_str())
-            .value("reason", started_text(request.action))
+            .value("reason", stack::started_text(request.action))
             .value("due", Func::coalesce([Expr::col("due"), micros(request.now).into()]))
             .value("updated", micros(request.now))
             .and_where(Expr::col("id").eq(id.to_string()))
@@ -126,11 +120,11 @@ impl SqlStore {
             insert_tags(tx, [(id, tags.as_slice())]).await?;
         }
         let stack = find_stack(tx, id).await?.ok_or_else(|| Error::NotFound(format!("stack {id}")))?;
-        let event = event_of_start(&stack);
+        let event = Event::of_start(&stack);
         Ok(Some((stack, event)))
     }
 
-    /// Stores texts that are not there yet. Those that are get a new time if theirs is old: see [`CONTENT_KEPT`].
+    /// Stores texts that are not there yet. Those that are get a new time if theirs is old: see [`CONTENT_FRESH`].
     async fn store_contents<'t>(
         &self,
         tx: &DatabaseTransaction,
@@ -150,7 +144,7 @@ impl SqlStore {
             .table(schema::CONTENT)
             .value("used", self.dialect.now())
             .and_where(is_one())
-            .and_where(Expr::col("used").lt(self.dialect.now().sub(CONTENT_FRESH)))
+            .and_where(Expr::col("used").lt(self.dialect.now().sub(micros_of(CONTENT_FRESH))))
             .to_owned();
         tx.execute(&touch).await?;
         let select = Query::select().column("digest").from(schema::CONTENT).and_where(is_one()).to_owned();
@@ -212,61 +206,9 @@ fn row_of(stack: &Stack) -> Result<Vec<Expr>, Fault> {
     ])
 }
 
-/// A new stack as it begins.
-fn started(new: &NewStack) -> Stack {
-    Stack {
-        id: new.id,
-        name: new.name.clone(),
-        project: new.project.clone(),
-        parent: new.parent.clone(),
-        root: new.root,
-        depth: new.depth,
-        state: State::new(new.action, Status::InProgress),
-        reason: started_text(new.action),
-        desired: new.desired.digests(),
-        previous: None,
-        generation: 1,
-        settled: 0,
-        disable_rollback: new.disable_rollback,
-        timeout_mins: new.timeout_mins,
-        tags: new.tags.clone(),
-        username: new.username.clone(),
-        user_id: new.user_id.clone(),
-        credentials: new.credentials,
-        user_project: new.user_project.clone(),
-        messages: 0,
-        created: new.now,
-        updated: None,
-        deleted: None,
-    }
-}
-
 /// What it was before, or what it is if it was nothing.
 pub(super) fn previous_desired() -> Expr {
     Func::coalesce([Expr::col("previous"), Expr::col("desired")]).into()
-}
-
-fn started_text(action: Action) -> String {
-    format!("Stack {action} started")
-}
-
-/// The event of a request, with an id that follows from the stack's and the generation: a repeated transaction
-/// writes the same.
-fn event_of_start(stack: &Stack) -> Event {
-    let name = format!("generation {}", stack.generation);
-    Event {
-        id: EventId(Uuid::new_v5(&stack.id.0, name.as_bytes())),
-        stack: stack.id,
-        root: stack.root,
-        resource_name: stack.name.clone(),
-        resource_type: "OS::Heat::Stack".to_owned(),
-        physical_id: Some(stack.id.to_string()),
-        action: Event::action_of(stack.state.action),
-        status: stack.state.status,
-        reason: stack.reason.clone(),
-        properties: nothing(),
-        time: stack.updated.unwrap_or(stack.created),
-    }
 }
 
 async fn insert_tags<'t>(

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kiln_resource::State;
-use kiln_value::{Map, Value};
+use kiln_value::Map;
 use sea_orm::sea_query::Expr;
 use sea_orm::{QueryResult, TryGetable};
 use serde::Serialize;
@@ -297,9 +297,4 @@ pub(super) fn unpack(text: &str) -> Result<Desired, Fault> {
         (Some(template), Some(environment), Some(files), None) => Ok(Desired { template, environment, files }),
         _ => Err(damaged(format!("{text:?} where three digests are stored"))),
     }
-}
-
-/// An empty map: what an event of a stack has for properties.
-pub(super) fn nothing() -> Value {
-    Value::Map(Map::new())
 }

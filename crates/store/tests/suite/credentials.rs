@@ -88,7 +88,7 @@ async fn credentials_of_a_deleted_stack_are_unused_at_once() {
     while let Some(bed) = beds.next().await {
         let id = bed.store.save_credentials(&secret("{}")).await.unwrap();
         let made = bed.store.create_stack(NewStack { credentials: Some(id), ..stack("web") }).await.unwrap();
-        let lease = claim(&bed.store, engine(), made.id).await;
+        let lease = claim(&*bed.store, engine(), made.id).await;
         bed.store.request(made.id, StackRequest::new(Action::Delete, at(1))).await.unwrap();
         assert!(unused(&bed, Duration::ZERO).await.is_empty(), "its deletion needs them");
         bed.store.commit(lease, deleting(2)).await.unwrap();

@@ -1,7 +1,7 @@
 //! Migrations, credentials, engines, and what is forgotten.
 
 use kiln_resource::Action;
-use kiln_store::{Batch, EngineInfo, Error, EventQuery, NewStack, Options, Retention, SqlStore, StackRequest, Store};
+use kiln_store::{Batch, EngineInfo, Error, EventQuery, NewStack, Options, Retention, SqlStore, StackRequest};
 use kiln_value::Secret;
 
 use crate::bed::{Bed, beds, options};
@@ -114,9 +114,9 @@ async fn stacks_that_are_gone_long_enough_are_forgotten() {
     while let Some(bed) = beds.next().await {
         let tagged = NewStack { tags: vec!["t".into()], ..stack("gone") };
         let gone = bed.store.create_stack(tagged).await.unwrap();
-        let lease = claim(&bed.store, engine(), gone.id).await;
+        let lease = claim(&*bed.store, engine(), gone.id).await;
         bed.store.commit(lease, Batch { events: vec![event(&gone, "a", 1)], ..deleting(1) }).await.unwrap();
-        let (live, other) = claimed(&bed.store, "live").await;
+        let (live, other) = claimed(&*bed.store, "live").await;
         bed.store.commit(other, Batch { save: vec![resource(live.id, "a")], ..Batch::default() }).await.unwrap();
 
         assert_eq!(forget(&bed, &keep(100, 0)).await, 0, "not before its time");
@@ -135,8 +135,8 @@ async fn stacks_that_are_gone_long_enough_are_forgotten() {
 async fn old_events_of_busy_stacks_are_forgotten() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (busy, lease) = claimed(&bed.store, "busy").await;
-        let (quiet, other) = claimed(&bed.store, "quiet").await;
+        let (busy, lease) = claimed(&*bed.store, "busy").await;
+        let (quiet, other) = claimed(&*bed.store, "quiet").await;
         let events: Vec<_> = (0..30).map(|number| event(&busy, &format!("r{number}"), number)).collect();
         bed.store.commit(lease, Batch { events: events.clone(), ..Batch::default() }).await.unwrap();
         let few = vec![event(&quiet, "a", 1), event(&quiet, "b", 1)];
@@ -155,7 +155,7 @@ async fn texts_that_nobody_names_are_forgotten_after_a_while() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
         if bed.is_shared() {
-            let (made, lease) = claimed(&bed.store, "v1").await;
+            let (made, lease) = claimed(&*bed.store, "v1").await;
             bed.store
                 .commit(lease, settling(settle(1, Action::Create, kiln_resource::Status::Complete)))
                 .await

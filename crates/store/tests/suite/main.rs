@@ -11,4 +11,5 @@ mod inbox;
 mod leases;
 mod lists;
 mod make;
+mod model;
 mod requests;

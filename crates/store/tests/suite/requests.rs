@@ -1,7 +1,7 @@
 //! Making stacks and asking something of them.
 
 use kiln_resource::{Action, State, Status};
-use kiln_store::{Batch, DesiredText, Digest, Error, EventQuery, NewStack, StackRequest, Store};
+use kiln_store::{Batch, DesiredText, Digest, Error, EventQuery, NewStack, StackRequest};
 use kiln_value::value;
 
 use crate::bed::beds;
@@ -45,7 +45,7 @@ async fn a_new_stack_is_in_progress_with_an_event() {
 async fn names_of_live_root_stacks_are_unique_in_a_project() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (first, lease) = claimed(&bed.store, "web").await;
+        let (first, lease) = claimed(&*bed.store, "web").await;
         let taken = bed.store.create_stack(stack("web")).await;
         assert!(matches!(taken, Err(Error::NameTaken(name)) if name == "web"));
         bed.store.create_stack(NewStack { project: "another".into(), ..stack("web") }).await.unwrap();
@@ -80,7 +80,7 @@ async fn a_refused_stack_leaves_nothing() {
 async fn a_request_raises_the_generation_and_changes_what_it_names() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (made, _) = claimed(&bed.store, "web").await;
+        let (made, _) = claimed(&*bed.store, "web").await;
         let request = StackRequest {
             desired: Some(text("v2")),
             disable_rollback: Some(false),
@@ -118,7 +118,7 @@ async fn what_is_gone_takes_no_requests() {
     while let Some(bed) = beds.next().await {
         let nobody = bed.store.request(stack("x").id, StackRequest::new(Action::Update, at(1))).await;
         assert!(matches!(nobody, Err(Error::NotFound(_))));
-        let (made, lease) = claimed(&bed.store, "web").await;
+        let (made, lease) = claimed(&*bed.store, "web").await;
         bed.store.commit(lease, deleting(1)).await.unwrap();
         let gone = bed.store.request(made.id, StackRequest::new(Action::Update, at(1))).await;
         assert!(matches!(gone, Err(Error::NotFound(_))));
@@ -176,14 +176,14 @@ async fn nested_stacks_take_no_names() {
 async fn a_settled_stack_can_be_asked_again() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (made, lease) = claimed(&bed.store, "web").await;
+        let (made, lease) = claimed(&*bed.store, "web").await;
         let done = settling(settle(1, Action::Create, Status::Complete));
         let settled = bed.store.commit(lease, done).await.unwrap();
         assert!(!settled.is_pending());
         bed.store.release(&[lease]).await.unwrap();
         assert!(bed.store.claim(engine(), crate::make::TTL, &[], 10).await.unwrap().is_empty());
         bed.store.request(made.id, StackRequest::new(Action::Update, at(5))).await.unwrap();
-        let next = claim(&bed.store, engine(), made.id).await;
+        let next = claim(&*bed.store, engine(), made.id).await;
         assert!(next.epoch > lease.epoch);
         bed.end().await;
     }
@@ -193,7 +193,7 @@ async fn a_settled_stack_can_be_asked_again() {
 async fn an_update_of_what_never_was_rolls_back_to_what_was_asked_first() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (made, lease) = claimed(&bed.store, "v1").await;
+        let (made, lease) = claimed(&*bed.store, "v1").await;
         let update =
             |version| StackRequest { desired: Some(text(version)), ..StackRequest::new(Action::Update, at(2)) };
         assert_eq!(made.previous, None);
@@ -216,7 +216,7 @@ async fn an_update_of_what_never_was_rolls_back_to_what_was_asked_first() {
 async fn long_names_are_stored_or_refused_for_good() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (made, lease) = claimed(&bed.store, "web").await;
+        let (made, lease) = claimed(&*bed.store, "web").await;
         let long = "ü".repeat(3_000);
         let row = resource(made.id, &long);
         let nested = child(&made, &row);
