@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure};
+use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, Gate};
 use tokio::sync::watch;
 
 use crate::clock::Clock;
@@ -46,6 +46,24 @@ fn end(asked: Duration, ttl: Duration) -> Duration {
     asked + ttl - ttl / MARGIN
 }
 
+/// The fence as a request carries it, which may still wait for a token or for room before it is sent.
+struct FenceGate {
+    fence: Fence,
+    clock: Arc<dyn Clock>,
+}
+
+impl std::fmt::Debug for FenceGate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.fence.fmt(f)
+    }
+}
+
+impl Gate for FenceGate {
+    fn is_open(&self) -> bool {
+        self.clock.monotonic() < *self.fence.0.borrow()
+    }
+}
+
 /// A cloud behind a fence.
 pub(crate) struct FencedCloud {
     cloud: Arc<dyn Cloud>,
@@ -61,8 +79,9 @@ impl FencedCloud {
 
 #[async_trait]
 impl Cloud for FencedCloud {
-    async fn call(&self, request: CloudRequest) -> Result<CloudResponse, Failure> {
+    async fn call(&self, mut request: CloudRequest) -> Result<CloudResponse, Failure> {
         self.fence.pass(&*self.clock).await;
+        request.gate = Some(Arc::new(FenceGate { fence: self.fence.clone(), clock: Arc::clone(&self.clock) }));
         self.cloud.call(request).await
     }
 

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use kiln_plan::{Blueprint, Command, Decision, Event, Goal, Model, Nesting, Outcome, ResourceTypes, Sources};
-use kiln_resource::{
-    Action, Context, Driver, Failure, Found, Operation, Registry, ResourceId, Step, StoredDefinition,
-};
+use kiln_resource::{Action, Context, Driver, Failure, Found, Operation, Registry, ResourceId, Step, StoredDefinition};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
 use kiln_value::{Map, value};

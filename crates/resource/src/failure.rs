@@ -9,7 +9,7 @@ pub enum FailureKind {
     NotFound,
     /// The service says that it conflicts with something now (409): worth a retry of a create or delete.
     Conflict,
-    /// The service says that a limit is reached (413, 429, quota 403): worth a later retry.
+    /// The service says that it is asked too often (429): worth a later retry.
     OverLimit,
     /// The service refused the request (other 4xx): no retry.
     Refused,

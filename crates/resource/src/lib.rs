@@ -27,7 +27,7 @@ pub mod translation;
 pub mod view;
 
 pub use change::Comparison;
-pub use cloud::{Cloud, CloudRequest, CloudResponse, Method};
+pub use cloud::{Cloud, CloudRequest, CloudResponse, Gate, Method};
 pub use driver::{
     Context, Driver, Facts, Found, Nested, Operation, Progress, PropertyChange, Sibling, StackFacts, Step,
 };
