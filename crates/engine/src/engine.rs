@@ -1,6 +1,6 @@
 //! The supervisor: claims stacks that have work, runs an actor for each, keeps the leases alive.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub struct Engine {
     options: Arc<Options>,
     backends: Backends,
     bell: Arc<dyn Doorbell>,
-    actors: HashMap<StackId, Running>,
+    actors: BTreeMap<StackId, Running>,
     tasks: JoinSet<(StackId, Exit)>,
     reported: Option<jiff::Timestamp>,
 }
@@ -51,7 +51,7 @@ impl Engine {
     pub fn new(options: Options, backends: Backends) -> Self {
         let bell = backends.store.doorbell();
         let id = EngineId(backends.chance.uuid());
-        let (actors, tasks) = (HashMap::new(), JoinSet::new());
+        let (actors, tasks) = (BTreeMap::new(), JoinSet::new());
         Self { id, options: Arc::new(options), backends, bell, actors, tasks, reported: None }
     }
 
@@ -85,6 +85,10 @@ impl Engine {
             }
             let wait = Duration::try_from(next_beat.min(next_poll).duration_since(now)).unwrap_or_default();
             tokio::select! {
+                // In a fixed order, so that a seed replays.
+                biased;
+                changed = stop.changed() => if changed.is_err() { break },
+                Some(ended) = self.tasks.join_next() => claim_all |= self.ended(ended).await,
                 stacks = self.bell.wait() => {
                     claim_all = stacks.is_empty();
                     for stack in stacks {
@@ -97,9 +101,7 @@ impl Engine {
                         self.actors.values().for_each(|actor| actor.wake.notify_one());
                     }
                 }
-                Some(ended) = self.tasks.join_next() => claim_all |= self.ended(ended).await,
                 () = clock.sleep(wait) => {}
-                changed = stop.changed() => if changed.is_err() { break },
             }
             // Everything else that ended meanwhile, in one go.
             while let Some(ended) = self.tasks.try_join_next() {
@@ -167,7 +169,7 @@ impl Engine {
         let leases: Vec<Lease> = self.actors.values().map(|actor| actor.lease).collect();
         match self.backends.store.renew(self.id, self.options.lease, &leases).await {
             Ok(held) => {
-                let held: HashMap<StackId, i64> = held.into_iter().map(|l| (l.stack, l.epoch)).collect();
+                let held: BTreeMap<StackId, i64> = held.into_iter().map(|l| (l.stack, l.epoch)).collect();
                 for (stack, actor) in &self.actors {
                     if held.get(stack) != Some(&actor.lease.epoch) {
                         tracing::warn!(%stack, "lease lost");

@@ -365,8 +365,9 @@ impl Job {
             return;
         }
         tokio::select! {
-            () = clock.sleep(time) => {}
+            biased;
             _ = self.interrupt.changed() => {}
+            () = clock.sleep(time) => {}
         }
     }
 }
