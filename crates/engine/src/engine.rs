@@ -1,6 +1,6 @@
 //! The supervisor: claims stacks that have work and runs an actor for each.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::FutureExt;
@@ -22,7 +22,7 @@ pub struct Engine {
     backends: Backends,
     bell: Arc<dyn Doorbell>,
     leases: Leases,
-    actors: HashMap<StackId, Running>,
+    actors: BTreeMap<StackId, Running>,
     tasks: JoinSet<(Lease, Exit)>,
     /// Where the heartbeat runs, and the store that it uses there.
     pulse: Option<(tokio::runtime::Handle, Arc<dyn Store>)>,
@@ -44,7 +44,7 @@ impl Engine {
             backends,
             bell,
             leases: Leases::default(),
-            actors: HashMap::new(),
+            actors: BTreeMap::new(),
             tasks: JoinSet::new(),
             pulse: None,
             drain: watch::Sender::new(false),
@@ -81,6 +81,10 @@ impl Engine {
                 continue;
             }
             tokio::select! {
+                // In a fixed order, so that a seed of the simulation replays.
+                biased;
+                changed = stop.changed() => if changed.is_err() { break },
+                Some(ended) = self.tasks.join_next() => claim_all |= self.ended(ended).await,
                 stacks = self.bell.wait() => {
                     claim_all = stacks.is_empty();
                     for stack in stacks {
@@ -93,9 +97,7 @@ impl Engine {
                         self.actors.values().for_each(|actor| actor.wake.notify_one());
                     }
                 }
-                Some(ended) = self.tasks.join_next() => claim_all |= self.ended(ended).await,
                 () = clock.sleep(next_poll - now) => {}
-                changed = stop.changed() => if changed.is_err() { break },
             }
             // Everything else that ended meanwhile, in one go.
             while let Some(ended) = self.tasks.try_join_next() {
@@ -215,6 +217,7 @@ impl Engine {
         let mut over = clock.sleep(self.options.drain);
         while !self.tasks.is_empty() {
             tokio::select! {
+                biased;
                 Some(ended) = self.tasks.join_next() => { self.ended(ended).await; }
                 () = &mut over => break,
             }
