@@ -1,15 +1,11 @@
 //! Two clouds compared without what differs from run to run: ids, times, addresses.
 
-use std::collections::BTreeMap;
-
 use kiln_testcloud::Snapshot;
 use serde_json::{Map, Value};
 
-/// What is in a cloud, each object as a text, by type, in order.
-pub(crate) type Contents = BTreeMap<&'static str, Vec<String>>;
-
 /// What nobody decides: counters, chance, placement.
-const CHANCE: [&str; 9] = [
+const CHANCE: [&str; 10] = [
+    "dns_assignment",
     "revision_number",
     "hostId",
     "fingerprint",
@@ -21,22 +17,15 @@ const CHANCE: [&str; 9] = [
     "binding:host_id",
 ];
 
-pub(crate) fn contents(snapshot: &Snapshot) -> Contents {
-    let rows = |rows: &Vec<Map<String, Value>>| {
-        let mut rows: Vec<String> = rows.iter().map(|row| masked(&Value::Object(row.clone())).to_string()).collect();
-        rows.sort_unstable();
-        rows
-    };
-    snapshot.objects.iter().map(|(kind, objects)| (*kind, rows(objects))).collect()
-}
-
 /// How two clouds differ, in words; empty if they do not.
-pub(crate) fn differences(expected: &Contents, found: &Contents) -> Vec<String> {
+pub(crate) fn differences(expected: &Snapshot, found: &Snapshot) -> Vec<String> {
     let mut out = Vec::new();
-    for (kind, expected) in expected {
-        let mut missing = expected.clone();
-        for row in &found[kind] {
-            match missing.iter().position(|other| other == row) {
+    for (kind, expected) in &expected.objects {
+        let found = &found.objects[kind];
+        // Most objects are the same to the letter, and need not be masked.
+        let mut missing = unlike(expected, found);
+        for row in unlike(found, expected) {
+            match missing.iter().position(|other| *other == row) {
                 Some(at) => drop(missing.remove(at)),
                 None => out.push(format!("{kind} has {row}")),
             }
@@ -44,6 +33,13 @@ pub(crate) fn differences(expected: &Contents, found: &Contents) -> Vec<String> 
         out.extend(missing.into_iter().map(|row| format!("{kind} lacks {row}")));
     }
     out
+}
+
+/// The rows, masked, that are not in another list to the letter.
+fn unlike(rows: &[Map<String, Value>], others: &[Map<String, Value>]) -> Vec<String> {
+    let is_there = |(at, row): (usize, &Map<String, Value>)| others.get(at) == Some(row) || others.contains(row);
+    let unlike = rows.iter().enumerate().filter(|(at, row)| !is_there((*at, row)));
+    unlike.map(|(_, row)| masked(&Value::Object(row.clone())).to_string()).collect()
 }
 
 fn masked(value: &Value) -> Value {
@@ -76,22 +72,22 @@ fn mask(text: &str) -> String {
     }
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(next) = rest.chars().next() {
-        let id = [36, 32].into_iter().find(|length| rest.get(..*length).is_some_and(is_id));
-        match id {
-            Some(length) => {
-                out.push_str("<id>");
-                rest = &rest[length..];
-            }
-            None => {
-                out.push(next);
-                rest = &rest[next.len_utf8()..];
-            }
+    // Ids begin where words begin.
+    while let Some(end) =
+        rest.find(|c: char| !c.is_alphanumeric()).map(|at| at + 1).or(Some(rest.len())).filter(|n| *n > 0)
+    {
+        if let Some(length) = [36, 32].into_iter().find(|length| rest.get(..*length).is_some_and(is_id)) {
+            out.push_str("<id>");
+            rest = &rest[length..];
+        } else {
+            let end = rest.char_indices().map(|(at, c)| at + c.len_utf8()).find(|at| *at >= end).unwrap_or(rest.len());
+            out.push_str(&rest[..end]);
+            rest = &rest[end..];
         }
     }
     out
 }
 
 fn is_id(text: &str) -> bool {
-    uuid::Uuid::try_parse(text).is_ok()
+    text.bytes().next().is_some_and(|byte| byte.is_ascii_hexdigit()) && uuid::Uuid::try_parse(text).is_ok()
 }

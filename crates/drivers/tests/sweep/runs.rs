@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use kiln_resource::Operation;
-use kiln_testcloud::{Action, Fault, When};
+use kiln_testcloud::{Action, Fault, Snapshot, When};
 
 use crate::cases::Case;
-use crate::compare::{Contents, contents, differences};
+use crate::compare::differences;
 use crate::player::{Ending, Player};
 use crate::stage::Stage;
 use crate::wire::Disturbance;
@@ -36,7 +36,7 @@ enum Harm {
 struct Measure {
     calls: Vec<String>,
     steps: usize,
-    left: Contents,
+    left: Snapshot,
 }
 
 /// All runs of a case; panics with a list of those that end in another way.
@@ -90,10 +90,11 @@ pub(crate) async fn sweep(case: Case) {
 
 /// Every disturbance of every call; of a read only those that differ.
 fn disturbances(measure: &Measure) -> impl Iterator<Item = (usize, Disturbance)> {
-    measure.calls.iter().enumerate().flat_map(|(index, call)| {
-        let kinds = if call.starts_with("GET") { &Disturbance::OF_READS[..] } else { &Disturbance::ALL };
-        kinds.iter().map(move |kind| (index + 1, *kind))
-    })
+    measure
+        .calls
+        .iter()
+        .enumerate()
+        .flat_map(|(index, call)| Disturbance::of(call).iter().map(move |kind| (index + 1, *kind)))
 }
 
 fn calls_of(measure: &Measure) -> String {
@@ -115,7 +116,7 @@ impl Case {
 
     /// What is left when what is deleted is gone; nothing but what it takes along.
     fn left(&self, stage: &Stage) -> Vec<String> {
-        let left = differences(&contents(&stage.before), &contents(&stage.testcloud.snapshot()));
+        let left = differences(&stage.before, &stage.testcloud.snapshot());
         let is_expected =
             |line: &String| self.takes_along.is_some_and(|kind| line.starts_with(&format!("{kind} lacks")));
         left.into_iter().filter(|line| !is_expected(line)).collect()
@@ -160,7 +161,7 @@ async fn run(case: &Case, harmed: Part, harm: Harm) -> Result<Measure, String> {
         other => return Err(problem(format!("{other:?}"))),
     }
     settle().await;
-    let measure = Measure { steps: player.steps, left: contents(&stage.testcloud.snapshot()), calls: calls.clone() };
+    let measure = Measure { steps: player.steps, left: stage.testcloud.snapshot(), calls: calls.clone() };
     if case.keeps.is_some_and(|key| harmed != Part::Delete && !player.data().contains_key(key)) {
         return Err(problem(format!("lost its data: {:?}", player.data())));
     }
@@ -184,7 +185,7 @@ async fn run(case: &Case, harmed: Part, harm: Harm) -> Result<Measure, String> {
 }
 
 /// What is expected of a create that cannot tell what it made: at most one object, as if it had been made.
-async fn untold(case: &Case, stage: &Stage) -> Contents {
+async fn untold(case: &Case, stage: &Stage) -> Snapshot {
     settle().await;
     let added = stage.before.added_in(&stage.testcloud.snapshot());
     assert!(added.len() <= 1, "{}: {added:?}", case.type_name);
@@ -192,7 +193,7 @@ async fn untold(case: &Case, stage: &Stage) -> Contents {
     let mut player = Player::new(case.type_name, "it");
     player.give(&stage, &case.create).await;
     player.create(&stage).await.unwrap();
-    contents(&stage.testcloud.snapshot())
+    stage.testcloud.snapshot()
 }
 
 /// A create that is given up after some stored steps, or in a call in which its engine died: the delete that follows

@@ -1,5 +1,6 @@
 //! Where a run takes place: a simulated cloud of its own, furnished with what the case needs.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,8 +36,8 @@ impl Stage {
         let credentials = Credentials::password(account.user, account.password, account.project, "Default");
         let cloud = connector.cloud(&credentials).await;
         cloud.project_id().await.unwrap();
-        let before = testcloud.snapshot();
-        let mut stage = Self { testcloud, wire, cloud, made: Vec::new(), before };
+        let nothing = Snapshot { objects: BTreeMap::new() };
+        let mut stage = Self { testcloud, wire, cloud, made: Vec::new(), before: nothing };
         for (name, type_name, given) in &case.needs {
             let mut resource = Player::new(type_name, name);
             resource.give(&stage, given).await;
