@@ -329,9 +329,6 @@ impl Work {
                 self.again = true;
             }
             Command::End { state, reason } => {
-                if state.is_complete(Action::Delete) && self.stack.parent.is_none() {
-                    self.release_credentials().await;
-                }
                 self.end(state, reason);
             }
         }
@@ -351,13 +348,6 @@ impl Work {
             now: self.actor.backends.clock.now(),
         });
         self.settled = true;
-    }
-
-    /// The stack is gone: its trust is not needed any more. A failure is only noted, as in Heat.
-    async fn release_credentials(&mut self) {
-        if let Err(failure) = self.actor.backends.clouds.release(&self.stack).await {
-            tracing::warn!(stack = %self.stack.id, %failure, "could not give the stack's trust back");
-        }
     }
 
     /// Asks what becomes of a resource; most answers need nothing from outside and come at once.

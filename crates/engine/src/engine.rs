@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use kiln_plan::ResourceTypes;
-use kiln_store::{Doorbell, EngineId, EngineInfo, Error, Lease, Retention, StackId, Store};
+use kiln_store::{Doorbell, EngineId, EngineInfo, Error, Lease, StackId, Store};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use crate::actor::{Actor, Exit};
 use crate::clock::{Chance, Clock};
 use crate::clouds::Clouds;
+use crate::housekeeping;
 use crate::options::Options;
 
 /// What an engine works with. Everything that is outside is behind a trait.
@@ -61,7 +62,7 @@ impl Engine {
         let clock = Arc::clone(&self.backends.clock);
         let beat = self.options.lease / 3;
         let mut tasks = JoinSet::new();
-        tasks.spawn(Self::keep_house(self.backends.clone(), Arc::clone(&self.options)));
+        tasks.spawn(housekeeping::run(self.backends.clone(), Arc::clone(&self.options)));
         self.report(started).await;
         let mut claim_all = true;
         let mut rung: Vec<StackId> = Vec::new();
@@ -204,23 +205,5 @@ impl Engine {
         self.tasks.shutdown().await;
         let leases: Vec<Lease> = self.actors.values().map(|actor| actor.lease).collect();
         if leases.is_empty() { Ok(()) } else { self.backends.store.release(&leases).await }
-    }
-
-    /// Forgets what is old, an hour apart.
-    async fn keep_house(backends: Backends, options: Arc<Options>) {
-        loop {
-            let now = backends.clock.now();
-            let retention =
-                Retention { deleted_before: now - options.keep_deleted, events_per_stack: options.max_events };
-            match backends.store.forget(&retention).await {
-                // A piece at a time, with breath in between, so that nobody waits for it.
-                Ok(rows) if rows > 0 => backends.clock.sleep(Duration::from_millis(200)).await,
-                Ok(_) => backends.clock.sleep(Duration::from_mins(10)).await,
-                Err(error) => {
-                    tracing::warn!(%error, "could not forget old stacks");
-                    backends.clock.sleep(Duration::from_mins(1)).await;
-                }
-            }
-        }
     }
 }

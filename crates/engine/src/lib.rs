@@ -7,6 +7,7 @@ pub mod clock;
 pub mod clouds;
 pub mod engine;
 mod gather;
+pub mod housekeeping;
 pub mod load;
 mod operation;
 pub mod options;
