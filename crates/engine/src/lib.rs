@@ -10,7 +10,7 @@ pub mod engine;
 mod fence;
 mod gather;
 mod heartbeat;
-mod housekeeping;
+pub mod housekeeping;
 pub mod load;
 pub mod options;
 pub mod preview;

@@ -22,18 +22,16 @@ pub struct CreateStack {
 }
 
 impl Service {
-    /// Makes a stack. Nothing is stored before everything is checked; the credentials go again if the name was taken
-    /// meanwhile.
+    /// Makes a stack. Nothing is stored before everything is checked. The credentials come last: if the name was taken
+    /// meanwhile, nothing refers to them.
     pub async fn create_stack(&self, caller: &Caller, new: CreateStack) -> Result<Stack, Error> {
-        let store = &self.backends.store;
         self.check_new(caller, &new).await?;
         let CreateStack { name, template, content, settings } = new;
         let id = StackId(self.backends.chance.uuid());
         let project = caller.project_id.clone();
         let identity = StackIdentity::new(project.clone(), name.clone(), id.to_string())?;
         let blueprint = self.new_blueprint(caller, identity, &template, content).await?;
-        let secret = self.identity.delegate(caller).await?;
-        let credentials = store.save_credentials(&secret).await?;
+        let credentials = self.delegate(caller).await?;
         let stack = NewStack {
             id,
             name,
@@ -52,18 +50,7 @@ impl Service {
             user_project: None,
             now: self.backends.clock.now(),
         };
-        match store.create_stack(stack).await {
-            Ok(stack) => Ok(stack),
-            Err(error) => {
-                if let Err(error) = store.delete_credentials(credentials).await {
-                    tracing::warn!(%error, "credentials of a stack that was not made are left in the store");
-                }
-                if let Err(error) = self.identity.revoke(&secret).await {
-                    tracing::warn!(%error, "credentials of a stack that was not made are left in Keystone");
-                }
-                Err(error.into())
-            }
-        }
+        Ok(self.backends.store.create_stack(stack).await?)
     }
 
     /// Refuses early what the store would refuse in the end: the name must be sound and not taken, in a project that

@@ -116,7 +116,7 @@ impl Error {
             Self::Forbidden(_) => "Forbidden",
             Self::Busy { .. } => "ActionInProgress",
             Self::Delegate(DelegateError::Missing(_)) => "MissingCredentialError",
-            Self::Delegate(DelegateError::Refused(_)) => "AuthorizationFailure",
+            Self::Delegate(DelegateError::Refused(_) | DelegateError::Taken) => "AuthorizationFailure",
             Self::NoTemplate
             | Self::Changed
             | Self::NotImplemented(_)

@@ -8,6 +8,7 @@ mod action;
 mod availability;
 mod blueprint;
 mod create;
+mod credentials;
 mod delete;
 mod error;
 mod input;

@@ -42,6 +42,7 @@ impl Service {
             disable_rollback: settings.disable_rollback,
             timeout_mins: settings.timeout_mins,
             tags: settings.tags.or_else(|| (!existing).then(Vec::new)),
+            credentials: self.renewed_credentials(caller, stack).await?,
             if_generation: Some(stack.generation),
             ..StackRequest::new(Action::Update, self.backends.clock.now())
         };
