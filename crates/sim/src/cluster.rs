@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kiln_engine::{Backends, Chance, Engine, Options};
+use kiln_store::Store as _;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -13,6 +14,7 @@ use crate::dice;
 use crate::drivers;
 use crate::gate::Gate;
 use crate::rule::Rule;
+use crate::sabotage::Sabotage;
 use crate::store_link::StoreLink;
 use crate::world::{Label, World};
 
@@ -124,6 +126,15 @@ impl Cluster {
         let Some(process) = self.slot(engine).and_then(|mut slot| slot.process.take()) else { return };
         self.world.trace.note(&process.label.to_string(), || "is stopped".to_owned());
         process.gate.open();
+        if self.world.has(Sabotage::StopDropsCalls) {
+            process.gate.kill();
+            process.task.abort();
+            let leases = self.world.ledger.ever_claimed(process.label);
+            if let Err(error) = self.world.store.release(&leases).await {
+                self.world.trace.note("fault", || error.to_string());
+            }
+            return;
+        }
         process.stop.send_replace(true);
         if tokio::time::timeout(LONGEST_STOP, process.task).await.is_err() {
             self.world.accuse(Rule::SlowStop, format!("{} still runs {LONGEST_STOP:?} after its stop", process.label));
@@ -146,7 +157,7 @@ pub(crate) fn backends(world: &Arc<World>, label: Label, gate: &Arc<Gate>, wall:
         store: Arc::new(StoreLink::new(Arc::clone(world), label, Arc::clone(gate))),
         resource_types: drivers::resource_types(),
         clouds: Arc::new(SimClouds::new(Arc::clone(world), label, Arc::clone(gate))),
-        clock: Arc::new(EngineClock::new(Arc::clone(wall), Arc::clone(gate))),
+        clock: Arc::new(EngineClock::new(Arc::clone(wall), Arc::clone(gate), world.sabotage)),
         chance: Arc::new(Chance::seeded(dice::hash((world.scenario.seed, label)))),
     }
 }
