@@ -21,6 +21,11 @@ use crate::world::{Label, World};
 /// The longest that a stop in good order may take.
 const LONGEST_STOP: Duration = Duration::from_secs(90);
 
+/// The longest that a call is under way, and what it made unseen: the cloud's latest effect and the longest lag.
+const CALL_LIMIT: Duration = Duration::from_secs(25);
+/// The longest that what was made is not listed.
+const LIST_DELAY: Duration = Duration::from_secs(10);
+
 /// The engines of a run.
 pub(crate) struct Cluster {
     world: Arc<World>,
@@ -68,6 +73,9 @@ impl Cluster {
             poll: Duration::from_secs(1),
             action_timeout: Duration::from_mins(20),
             batch: world.scenario.batch,
+            call_limit: if world.has(Sabotage::NoCallLimit) { Duration::ZERO } else { CALL_LIMIT },
+            list_delay: if world.has(Sabotage::NoCallLimit) { Duration::ZERO } else { LIST_DELAY },
+            drain: CALL_LIMIT,
             ..Options::default()
         }
     }

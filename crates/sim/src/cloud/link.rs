@@ -242,7 +242,8 @@ fn failure_of(refusal: &Refusal) -> Failure {
         404 => (FailureKind::NotFound, "NotFound"),
         409 => (FailureKind::Conflict, "Conflict"),
         413 | 429 => (FailureKind::OverLimit, "OverLimit"),
-        500..=599 => (FailureKind::Unavailable, "ServiceUnavailable"),
+        500 => (FailureKind::ServerError, "InternalServerError"),
+        501..=599 => (FailureKind::Unavailable, "ServiceUnavailable"),
         _ => (FailureKind::Refused, "BadRequest"),
     };
     let mut failure = Failure::new(kind, class, refusal.text.clone());
@@ -258,6 +259,15 @@ impl Cloud for Link {
         let Some(call) = CloudCall::read(&request) else {
             return Err(Failure::new(FailureKind::Refused, "BadRequest", format!("no such path: {}", request.path)));
         };
+        // It may wait for a token or for room; then the lease may have ended.
+        let key = ("room", call.kind.service(), &call.resource);
+        if self.world.noise().is_some() && self.world.dice.chance(key, 100) {
+            tokio::time::sleep(Duration::from_millis(self.world.dice.up_to(key, 3_000))).await;
+        }
+        self.gate.pass().await;
+        if request.gate.as_ref().is_some_and(|gate| !gate.is_open()) {
+            return Err(Failure::new(FailureKind::NotSent, "ConnectFailure", "the lease may have ended"));
+        }
         let result = match self.world.sabotage {
             Some(Sabotage::FindLies) if call.mark.is_some() => Ok(value!({"objects": []})),
             Some(Sabotage::SkipDelete) if call.method == Method::Delete => Ok(Value::Null),
