@@ -144,8 +144,13 @@ impl Cluster {
             return;
         }
         process.stop.send_replace(true);
-        if tokio::time::timeout(LONGEST_STOP, process.task).await.is_err() {
-            self.world.accuse(Rule::SlowStop, format!("{} still runs {LONGEST_STOP:?} after its stop", process.label));
+        let mut task = process.task;
+        if tokio::time::timeout(LONGEST_STOP, &mut task).await.is_err() {
+            task.abort();
+            if !process.gate.is_dead() {
+                let text = format!("{} still runs {LONGEST_STOP:?} after its stop", process.label);
+                self.world.accuse(Rule::SlowStop, text);
+            }
         }
         // What it left to run belongs to a process that is gone.
         process.gate.kill();

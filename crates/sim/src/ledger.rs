@@ -21,8 +21,8 @@ const MOST_COMMITS: usize = 200;
 /// The time in which they are counted.
 const COMMIT_WINDOW_MS: u64 = 20_000;
 
-/// Reads of one stack's row by engines within [`READ_WINDOW_MS`] that are still a decent pace.
-const MOST_READS: usize = 45;
+/// Reads of one stack's row by engines within [`READ_WINDOW_MS`], without any news, that are still a decent pace.
+const MOST_READS: usize = 30;
 /// The time in which they are counted.
 const READ_WINDOW_MS: u64 = 60_000;
 
@@ -58,8 +58,12 @@ pub(crate) struct StackRecord {
     /// Since when its action runs, in milliseconds.
     pub since_ms: u64,
     commits: VecDeque<u64>,
-    /// When engines read the stack's row lately.
-    reads: VecDeque<u64>,
+    /// When engines read the stack's row lately although nothing had happened.
+    idle_reads: VecDeque<u64>,
+    /// Changes of the stack and of those nested in it.
+    changes: u64,
+    /// Changes when it was last read.
+    read_at: Option<u64>,
     /// What a rollback has to return to: what was last reached, or what was asked for before the first update.
     target: Option<Desired>,
     /// The generation that an engine knows to be there.
@@ -243,12 +247,16 @@ impl Ledger {
         let now = world.time.ms();
         let mut inner = self.inner();
         let Some(record) = inner.stacks.get_mut(&stack).filter(|_| label.slot.is_some()) else { return };
-        while record.reads.front().is_some_and(|at| at + READ_WINDOW_MS <= now) {
-            record.reads.pop_front();
+        if record.read_at.replace(record.changes) != Some(record.changes) {
+            return;
         }
-        record.reads.push_back(now);
-        if record.reads.len() > MOST_READS {
-            let text = format!("{} reads of {} in {READ_WINDOW_MS} ms", record.reads.len(), record.stack.name);
+        while record.idle_reads.front().is_some_and(|at| at + READ_WINDOW_MS <= now) {
+            record.idle_reads.pop_front();
+        }
+        record.idle_reads.push_back(now);
+        let count = record.idle_reads.len();
+        if count > MOST_READS {
+            let text = format!("{count} reads of {} in {READ_WINDOW_MS} ms for nothing", record.stack.name);
             drop(inner);
             world.accuse(Rule::UnpacedReads, text);
         }
@@ -278,7 +286,9 @@ impl Ledger {
             stack: stack.clone(),
             since_ms: now,
             commits: VecDeque::new(),
-            reads: VecDeque::new(),
+            idle_reads: VecDeque::new(),
+            changes: 0,
+            read_at: None,
             target: None,
             known: stack.generation,
         });
@@ -295,8 +305,14 @@ impl Ledger {
         if reached && !newer && old != stack.state {
             record.target = Some(stack.desired.clone());
         }
+        record.changes += 1;
         let target = record.target.clone();
         record.stack = stack.clone();
+        if let Some(around) = &stack.parent
+            && let Some(record) = inner.stacks.get_mut(&around.stack)
+        {
+            record.changes += 1;
+        }
         drop(inner);
         if stack.state.is_complete(Action::Rollback) && target.as_ref().is_some_and(|target| *target != stack.desired) {
             world.accuse(Rule::WrongTarget, format!("{} rolled back to another template than its last", stack.name));

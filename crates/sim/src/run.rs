@@ -19,7 +19,7 @@ use crate::world::World;
 use crate::{inbox, logs, wanted};
 
 /// How long a stack may take to its end once nothing fails any more, in milliseconds.
-const BOUND_MS: u64 = 300_000;
+const BOUND_MS: u64 = 900_000;
 /// How long an action may go on behind its time limit.
 const SLACK_MS: u64 = 120_000;
 /// How long nothing happens before the cluster must be quiet.
