@@ -155,8 +155,14 @@ impl Driver for ObjectDriver {
                 Ok(if self.kind == Plain::Slow { Step::wait("gone", EVERY) } else { Step::done() })
             }
             Operation::Check => {
-                self.send(cx, Method::Get, "").await?;
-                Ok(Step::done())
+                // A check that did not look so close would hide what a failed operation has left.
+                let object = self.send(cx, Method::Get, "").await?;
+                let same = ["word", "size"].iter().all(|name| object.get(name) == Some(cx.facts.property(name)));
+                let whole = self.kind != Plain::Pair || object.get("whole") == Some(&true.into());
+                if same && whole && object.str_at("state") == Some("ACTIVE") {
+                    return Ok(Step::done());
+                }
+                Err(Failure::other("Error", "it is not what it should be"))
             }
             Operation::Suspend => {
                 self.send(cx, Method::Post, "/sleep").await?;

@@ -20,6 +20,7 @@ pub fn scenario(seed: u64) -> Scenario {
         actions.extend(life_of(rng, stack));
     }
     actions.sort_by_key(|action| (action.at_ms, action.stack));
+    bound_endless(&mut actions);
     let last = actions.iter().map(|action| action.at_ms).max().unwrap_or_default();
     let calm_ms = last + rng.random_range(5_000..60_000);
     let mut faults: Vec<Fault> = Vec::new();
@@ -28,6 +29,19 @@ pub fn scenario(seed: u64) -> Scenario {
     }
     let batch = if rng.random_bool(0.15) { rng.random_range(1..=4) } else { 1_000 };
     Scenario { seed, engines, actions, faults, noise: noise(rng), batch, calm_ms }
+}
+
+/// What is never built needs a time limit that ends.
+fn bound_endless(actions: &mut [UserAction]) {
+    let endless = |wish: &Wish| wish.template.all().iter().any(|resource| resource.build == Build::Never);
+    let wishes = |action: &UserAction| matches!(&action.ask, Ask::Create(wish) | Ask::Update(wish) if endless(wish));
+    if actions.iter().any(wishes) {
+        for action in actions {
+            if let Ask::Create(wish) | Ask::Update(wish) = &mut action.ask {
+                wish.timeout_mins = wish.timeout_mins.map(|minutes| minutes.min(3));
+            }
+        }
+    }
 }
 
 fn engine(rng: &mut StdRng) -> EnginePlan {

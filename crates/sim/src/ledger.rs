@@ -22,7 +22,7 @@ const MOST_COMMITS: usize = 200;
 const COMMIT_WINDOW_MS: u64 = 20_000;
 
 /// Reads of one stack's row by engines within [`READ_WINDOW_MS`], without any news, that are still a decent pace.
-const MOST_READS: usize = 30;
+const MOST_READS: usize = 50;
 /// The time in which they are counted.
 const READ_WINDOW_MS: u64 = 60_000;
 
