@@ -81,7 +81,7 @@ impl Engine {
                 continue;
             }
             tokio::select! {
-                // In a fixed order, so that a seed replays.
+                // In a fixed order, so that a seed of the simulation replays.
                 biased;
                 changed = stop.changed() => if changed.is_err() { break },
                 Some(ended) = self.tasks.join_next() => claim_all |= self.ended(ended).await,
