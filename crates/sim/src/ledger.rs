@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use kiln_resource::{Action, Resource, ResourceId, State, Status};
+use kiln_resource::{Action, MessageId, Resource, ResourceId, State, Status};
 use kiln_store::{Batch, Desired, EventQuery, Lease, Message, NewStack, Stack, StackId, Store as _};
 
 use crate::cloud::{CloudCall, Object};
@@ -46,6 +46,7 @@ struct Inner {
     wishes: BTreeMap<(String, String), Arc<TemplateModel>>,
     queries: BTreeMap<&'static str, u64>,
     messages: Vec<Message>,
+    lost: Vec<MessageId>,
     /// When each row was first stored.
     born: BTreeMap<ResourceId, Timestamp>,
 }
@@ -103,6 +104,16 @@ impl Ledger {
     /// The queries so far; counting begins anew.
     pub(crate) fn take_queries(&self) -> BTreeMap<&'static str, u64> {
         std::mem::take(&mut self.inner().queries)
+    }
+
+    /// Messages that a defect takes out of the inbox unhandled.
+    pub(crate) fn lose(&self, messages: impl Iterator<Item = Message>) {
+        self.inner().lost.extend(messages.map(|message| message.id));
+    }
+
+    /// The messages that are to be taken out unhandled.
+    pub(crate) fn take_lost(&self) -> Vec<MessageId> {
+        std::mem::take(&mut self.inner().lost)
     }
 
     /// The messages that were sent.

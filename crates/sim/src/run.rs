@@ -25,7 +25,7 @@ const SLACK_MS: u64 = 120_000;
 /// How long nothing happens before the cluster must be quiet.
 const REST: Duration = Duration::from_secs(90);
 /// How long it is watched then.
-const QUIET: Duration = Duration::from_secs(60);
+const QUIET: Duration = Duration::from_mins(1);
 
 /// What came of a run.
 #[derive(Clone, Debug, PartialEq)]
