@@ -199,9 +199,8 @@ impl Ledger {
         let (Ok(stack), Ok(dependant)) = (stack.parse::<StackId>(), dependant.parse::<StackId>()) else { return false };
         let inner = self.inner();
         let around = |stack: StackId| std::iter::successors(Some(stack), |stack| inner.parents.get(stack).copied());
-        let deleted = |stack: &StackId| {
-            inner.stacks.get(stack).is_some_and(|record| record.stack.state.action == Action::Delete)
-        };
+        let deleted =
+            |stack: &StackId| inner.stacks.get(stack).is_some_and(|record| record.stack.state.action == Action::Delete);
         let of_dependant: Vec<StackId> = around(dependant).collect();
         around(stack).take_while(|stack| !of_dependant.contains(stack)).any(|stack| !deleted(&stack))
     }

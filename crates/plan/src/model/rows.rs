@@ -96,7 +96,9 @@ impl Model {
         self.current.insert(name.to_owned(), id);
         if let Some(old) = old.and_then(|old| self.rows.get_mut(&old)) {
             old.replaced_by = Some(id);
-            old.operation = OperationState::Idle;
+            if old.operation == OperationState::MustReplace {
+                old.operation = OperationState::Idle;
+            }
             out.push(Command::Save(old.id));
         }
     }
