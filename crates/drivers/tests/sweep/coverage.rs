@@ -3,19 +3,7 @@
 use crate::player::types;
 
 /// Types with a driver that are not swept, and why.
-const NOT_SWEPT: [(&str, &str); 11] = [
-    ("OS::Heat::Stack", "the simulated cloud has no orchestration service"),
-    ("OS::Neutron::AddressScope", "the simulated Neutron has no address scopes"),
-    ("OS::Neutron::MeteringLabel", "the simulated Neutron has no metering"),
-    ("OS::Neutron::MeteringRule", "the simulated Neutron has no metering"),
-    ("OS::Neutron::QoSBandwidthLimitRule", "the simulated Neutron has no rules of policies"),
-    ("OS::Neutron::QoSDscpMarkingRule", "the simulated Neutron has no rules of policies"),
-    ("OS::Neutron::QoSMinimumBandwidthRule", "the simulated Neutron has no rules of policies"),
-    ("OS::Neutron::QoSMinimumPacketRateRule", "the simulated Neutron has no rules of policies"),
-    ("OS::Neutron::RBACPolicy", "the simulated Neutron has no sharing policies"),
-    ("OS::Neutron::Segment", "the simulated Neutron has no segments"),
-    ("OS::Neutron::SubnetPool", "the simulated Neutron has no subnet pools"),
-];
+const NOT_SWEPT: [(&str, &str); 1] = [("OS::Heat::Stack", "the simulated cloud has no orchestration service")];
 
 #[test]
 fn every_driver_is_swept_or_named() {

@@ -143,6 +143,10 @@ impl Player {
     /// Carries an operation to its end.
     pub(crate) async fn carry(&mut self, stage: &Stage, operation: &Operation) -> Result<Ending, Failure> {
         (self.stored, self.steps) = (0, 0);
+        self.carry_on(stage, operation).await
+    }
+
+    async fn carry_on(&mut self, stage: &Stage, operation: &Operation) -> Result<Ending, Failure> {
         let (mut phase, mut is_resumed, mut polls, mut unanswered, mut conflicts) = (Phase::Intent, false, 0, 0, 0);
         for _ in 0..TOO_MANY {
             let step = match self.call(stage, operation, &phase, is_resumed, polls).await {
@@ -213,10 +217,7 @@ impl Player {
     /// Deletes what a failed attempt has left, and begins another.
     async fn undo(&mut self, stage: &Stage) -> Result<(), Failure> {
         if self.facts.physical_id.is_some() {
-            let (stored, steps) = (self.stored, self.steps);
-            Box::pin(self.carry(stage, &Operation::Delete)).await?;
-            self.stored += stored;
-            self.steps += steps;
+            Box::pin(self.carry_on(stage, &Operation::Delete)).await?;
         }
         self.attempt += 1;
         self.facts.physical_id = None;
