@@ -238,7 +238,7 @@ impl Player {
         let driver = self.driver();
         let cx = Context { cloud: &*stage.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls };
         match phase {
-            Phase::Wait(state) => Called::Step(driver.poll(&cx, operation, state).await),
+            Phase::Wait(told) => Called::Step(driver.poll(&cx, operation, told).await),
             Phase::Intent if *operation == Operation::Create && is_resumed && !driver.is_pure() => {
                 match driver.find(&cx).await {
                     Ok(Found::Made(step)) => Called::Step(Ok(step)),

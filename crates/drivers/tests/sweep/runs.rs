@@ -171,21 +171,17 @@ async fn run(case: &Case, harmed: Part, harm: Harm) -> Result<Measure, String> {
         return Err(problem(format!("lost its data: {:?}", player.data())));
     }
     player.discards = None;
-    if harmed != Part::Delete {
-        player.delete(&stage).await.map_err(|failure| problem(format!("delete after it: {failure}")))?;
-        settle().await;
+    let is_clean = || {
         let left = case.left(&stage);
-        if !left.is_empty() {
-            return Err(problem(format!("left after the delete: {}", left.join("; "))));
-        }
-    } else {
-        let left = case.left(&stage);
-        if !left.is_empty() {
-            return Err(problem(format!("left after the delete: {}", left.join("; "))));
-        }
-        // To delete what is gone is no failure.
-        player.delete(&stage).await.map_err(|failure| problem(format!("a second delete: {failure}")))?;
+        if left.is_empty() { Ok(()) } else { Err(problem(format!("left after the delete: {}", left.join("; ")))) }
+    };
+    if harmed == Part::Delete {
+        is_clean()?;
     }
+    // To delete what is gone already is no failure.
+    player.delete(&stage).await.map_err(|failure| problem(format!("delete after it: {failure}")))?;
+    settle().await;
+    is_clean()?;
     Ok(measure)
 }
 

@@ -146,7 +146,9 @@ pub(super) fn qos_policies(world: &mut CloudState, request: &ServiceCall, caller
                 .filter(|row| row.text("_policy") == *id)
                 .map(|row| row.text("id").to_owned())
                 .collect();
-            rules.iter().for_each(|rule| drop(world.neutron.plain.remove(rule)));
+            for rule in rules {
+                world.neutron.plain.remove(&rule);
+            }
             Ok(Reply::empty(204))
         }
         _ => Err(Refusal::no_method()),
