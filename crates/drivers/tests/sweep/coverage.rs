@@ -1,5 +1,7 @@
 //! No driver escapes the sweep unnoticed.
 
+use kiln_resource::DriverKind;
+
 use crate::player::types;
 
 /// Types with a driver that are not swept, and why.
@@ -14,5 +16,14 @@ fn every_driver_is_swept_or_named() {
         let is_named = NOT_SWEPT.iter().any(|(name, _)| *name == kind.name);
         let must_be = !driver.is_pure();
         assert_eq!(must_be, is_swept(&kind.name) != is_named && must_be, "{}", kind.name);
+    }
+}
+
+/// The engine gives a pure driver no cloud.
+#[test]
+fn what_needs_a_service_is_not_pure() {
+    for kind in types().iter().filter(|kind| kind.driver != DriverKind::Placeholder && !kind.service.is_empty()) {
+        let is_pure = kiln_drivers::driver_for(kind).is_some_and(|driver| driver.is_pure());
+        assert!(!is_pure, "{} needs {:?}", kind.name, kind.service);
     }
 }
