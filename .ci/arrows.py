@@ -24,8 +24,10 @@ ALLOWED = {
     "kiln-drivers": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-resource"},
     "kiln-engine": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-resource", "kiln-plan", "kiln-store"},
     "kiln-identity": {"kiln-value", "kiln-yaml", "kiln-resource", "kiln-cloud"},
+    "kiln-service": {"kiln-value", "kiln-template", "kiln-resource", "kiln-plan", "kiln-store", "kiln-engine",
+                     "kiln-identity"},
     "kiln-api": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-resource", "kiln-plan", "kiln-store",
-                 "kiln-engine", "kiln-identity"},
+                 "kiln-engine", "kiln-identity", "kiln-service"},
     "kiln-client": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-cloud"},
     "kiln-testcloud": {"kiln-cloud"},
 }

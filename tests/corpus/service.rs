@@ -73,8 +73,8 @@ impl Service {
             catalog: None,
             token: None,
         };
-        let parts = Parts {
-            options: Options::default(),
+        let service = kiln_service::Service {
+            options: kiln_service::Options::default(),
             backends: Backends {
                 store: Arc::new(store),
                 resource_types: Arc::clone(&catalog),
@@ -85,7 +85,7 @@ impl Service {
             identity: Arc::new(Local::of(caller, Secret::new("{}".to_owned()))),
             policy: Arc::new(Policy::default()),
         };
-        Self { router: Api::new(parts).router(), resource_types: catalog }
+        Self { router: Api::new(Parts { options: Options::default(), service }).router(), resource_types: catalog }
     }
 
     /// The resource types.

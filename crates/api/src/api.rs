@@ -8,8 +8,8 @@ use axum::response::{IntoResponse, Response};
 use http::header::{ALLOW, HeaderValue, WWW_AUTHENTICATE};
 use http::request::Parts as Head;
 use http::{HeaderMap, Method, Request, StatusCode};
-use kiln_engine::Backends;
-use kiln_identity::{Denied, Identity, Policy};
+use kiln_identity::Denied;
+use kiln_service::Service;
 use kiln_value::value;
 use percent_encoding::percent_decode_str;
 
@@ -27,12 +27,8 @@ use crate::options::Options;
 pub struct Parts {
     /// Behaviour.
     pub options: Options,
-    /// Stacks, types, clouds, time and chance.
-    pub backends: Backends,
-    /// Who calls.
-    pub identity: Arc<dyn Identity>,
-    /// What they may.
-    pub policy: Arc<Policy>,
+    /// What can be asked for.
+    pub service: Service,
 }
 
 /// The REST API. Cheap to clone.
@@ -60,7 +56,7 @@ impl Api {
         if request.uri().path() == "/healthcheck" {
             return healthy();
         }
-        let id = format!("req-{}", self.parts.backends.chance.uuid());
+        let id = format!("req-{}", self.parts.service.backends.chance.uuid());
         let (head, body) = request.into_parts();
         tracing::debug!(id, method = %head.method, path = head.uri.path(), "request");
         let mut response = self.negotiate(&head, body).await;
@@ -83,7 +79,7 @@ impl Api {
 
     /// A request to version 1: who calls comes first, then whether there is such a path.
     async fn v1(&self, head: &Head, body: Body, path: &str) -> Response {
-        let caller = match self.parts.identity.authenticate(&head.headers).await {
+        let caller = match self.parts.service.identity.authenticate(&head.headers).await {
             Ok(caller) => caller,
             Err(denied) => return refuse(&denied),
         };
@@ -93,7 +89,7 @@ impl Api {
             Match::Method(_) => return ApiError::method_not_allowed().into_response(),
             Match::None => return page::not_found(&head.headers),
         };
-        let body = match body::read(head, body, self.parts.options.limits.body).await {
+        let body = match body::read(head, body, self.parts.options.max_body).await {
             Ok(body) => body,
             Err(error) => return error.into_response(),
         };

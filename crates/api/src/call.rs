@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use http::HeaderMap;
+use kiln_engine::Backends;
 use kiln_identity::Caller;
-use kiln_store::{Stack, StackId};
+use kiln_service::{Error, Service};
+use kiln_store::{Stack, StackId, Store};
 use kiln_value::{Map, Value};
 
 use crate::api::Parts;
 use crate::error::ApiError;
 use crate::http::query::Query;
 use crate::http::route::PathParams;
+use crate::instantiation::Instantiation;
 use crate::link::Links;
 
 /// A request with all that an endpoint needs.
@@ -28,6 +31,21 @@ pub(crate) struct Call {
 }
 
 impl Call {
+    /// The use cases.
+    pub(crate) fn service(&self) -> &Service {
+        &self.api.service
+    }
+
+    /// What the use cases work with.
+    pub(crate) fn backends(&self) -> &Backends {
+        &self.api.service.backends
+    }
+
+    /// Where stacks are remembered.
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.api.service.backends.store
+    }
+
     /// Refuses a caller of another project (administrators excepted) and one to whom the policy forbids `action`.
     pub(crate) fn allow(&self, action: &str) -> Result<(), ApiError> {
         let tenant = self.params.get("tenant_id");
@@ -43,7 +61,8 @@ impl Call {
 
     /// Refuses a caller to whom the policy forbids `action` in a project.
     pub(crate) fn enforce(&self, action: &str, project: &str) -> Result<(), ApiError> {
-        if self.api.policy.allows(action, &self.caller, project) { Ok(()) } else { Err(ApiError::forbidden(action)) }
+        let allowed = self.service().policy.allows(action, &self.caller, project);
+        if allowed { Ok(()) } else { Err(Error::Forbidden(action.to_owned()).into()) }
     }
 
     /// The JSON object of a request that must have one.
@@ -51,29 +70,27 @@ impl Call {
         self.body.as_ref().and_then(Value::as_map).ok_or_else(ApiError::malformed)
     }
 
+    /// The body of a request that makes, changes, previews or validates a stack.
+    pub(crate) fn instantiation(&self) -> Result<Instantiation<'_>, ApiError> {
+        Ok(Instantiation::new(self.body()?, &self.service().options.limits))
+    }
+
     /// The live stack that the path names.
     pub(crate) async fn stack(&self) -> Result<Stack, ApiError> {
-        self.find(false).await
+        let (id, name) = self.address()?;
+        Ok(self.service().stack(&self.caller, id, name).await?)
     }
 
     /// The stack that the path names, deleted ones too.
     pub(crate) async fn stack_or_deleted(&self) -> Result<Stack, ApiError> {
-        self.find(true).await
+        let (id, name) = self.address()?;
+        Ok(self.service().stack_or_deleted(&self.caller, id, name).await?)
     }
 
-    async fn find(&self, deleted: bool) -> Result<Stack, ApiError> {
+    /// Id and name in the path. What is no id is that of no stack.
+    fn address(&self) -> Result<(StackId, &str), Error> {
         let name = self.params.get("stack_name");
-        let Ok(id) = self.params.get("stack_id").parse::<StackId>() else {
-            return Err(ApiError::no_stack(name));
-        };
-        let stack = self.api.backends.store.stack(id).await?;
-        let stack = stack.filter(|stack| self.sees(stack) && stack.name == name);
-        stack.filter(|stack| deleted || stack.deleted.is_none()).ok_or_else(|| ApiError::no_stack(name))
-    }
-
-    /// Whether the stack is the caller's: of the project, of the project of its own users, or any for administrators.
-    pub(crate) fn sees(&self, stack: &Stack) -> bool {
-        let own = &self.caller.project_id;
-        self.caller.is_admin || stack.project == *own || stack.user_project.as_ref() == Some(own)
+        let id = self.params.get("stack_id").parse().map_err(|_| Error::NoStack(name.to_owned()))?;
+        Ok((id, name))
     }
 }

@@ -119,16 +119,6 @@ impl ApiError {
         Self::new("HTTPNotFound", message)
     }
 
-    /// A stack that is not there.
-    pub fn no_stack(name: &str) -> Self {
-        Self::new("EntityNotFound", format!("The Stack ({name}) could not be found."))
-    }
-
-    /// A stack that is there already.
-    pub fn stack_exists(name: &str) -> Self {
-        Self::new("StackExists", format!("The Stack ({name}) already exists."))
-    }
-
     /// A feature or a state in which it cannot be used: 400 `NotSupported`.
     pub fn not_supported(feature: &str) -> Self {
         Self::new("NotSupported", format!("{feature} is not supported."))
@@ -144,11 +134,6 @@ impl ApiError {
         Self::new("HTTPForbidden", explanation(StatusCode::FORBIDDEN))
     }
 
-    /// The policy forbids an action or a resource type: 403 `Forbidden`.
-    pub fn forbidden(action: &str) -> Self {
-        Self::new("Forbidden", format!("You are not authorized to use {action}."))
-    }
-
     /// Kiln does not have this yet: 501.
     pub fn not_implemented(what: &str) -> Self {
         Self::new("HTTPNotImplemented", format!("{what} is not implemented by Kiln yet."))
@@ -158,13 +143,6 @@ impl ApiError {
     pub fn internal(cause: impl std::fmt::Display) -> Self {
         tracing::error!(%cause, "a request failed");
         Self::new("HTTPInternalServerError", explanation(StatusCode::INTERNAL_SERVER_ERROR))
-    }
-
-    /// The first error decides status, class and text; all are listed.
-    pub fn of_all(diagnostics: Vec<Diagnostic>) -> Option<Self> {
-        let first = diagnostics.first()?;
-        let error = Self::new(first.class.clone(), first.message.clone());
-        Some(Self { diagnostics, ..error })
     }
 
     /// The body.
@@ -238,28 +216,25 @@ impl From<Box<Diagnostic>> for ApiError {
     }
 }
 
-impl From<kiln_store::Error> for ApiError {
-    fn from(error: kiln_store::Error) -> Self {
-        use kiln_store::Error;
+impl From<kiln_service::Error> for ApiError {
+    fn from(error: kiln_service::Error) -> Self {
+        use kiln_service::Error;
+        if let Some(class) = error.class() {
+            return Self { diagnostics: error.diagnostics().to_vec(), ..Self::new(class, error.to_string()) };
+        }
         match error {
-            Error::NameTaken(name) => Self::stack_exists(&name),
-            Error::NotFound(what) => Self::new("NotFound", format!("{what} could not be found.")),
-            Error::Changed(_) => {
-                Self::new("HTTPConflict", "The stack was changed by another request meanwhile; try again.")
-            }
+            Error::NotImplemented(what) => Self::not_implemented(what),
+            Error::Changed => Self::new("HTTPConflict", error.to_string()),
+            Error::Delegate(DelegateError::Unavailable(_)) => Self::new("HTTPServiceUnavailable", error.to_string()),
+            Error::NoTemplate => Self::bad_request(error.to_string()),
             error => Self::internal(error),
         }
     }
 }
 
-impl From<DelegateError> for ApiError {
-    fn from(error: DelegateError) -> Self {
-        let class = match error {
-            DelegateError::Missing(_) => "MissingCredentialError",
-            DelegateError::Refused(_) => "AuthorizationFailure",
-            DelegateError::Unavailable(_) => "HTTPServiceUnavailable",
-        };
-        Self::new(class, error.to_string())
+impl From<kiln_store::Error> for ApiError {
+    fn from(error: kiln_store::Error) -> Self {
+        kiln_service::Error::from(error).into()
     }
 }
 

@@ -1,40 +1,20 @@
-//! The body of a request that makes, changes, previews or validates a stack (semantics.md §12, §13).
+//! The body of a request that makes, changes, previews or validates a stack: from JSON to the plain inputs of the use
+//! cases.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use kiln_plan::Sources;
-use kiln_template::environment::{self, Environment};
-use kiln_template::{Files, Template, source};
-use kiln_value::{Diagnostic, Map, Spans, Value, text};
+use kiln_service::{CreateStack, Limits, Settings, StackContent, TemplateText, UpdateStack};
+use kiln_template::Files;
+use kiln_template::environment;
+use kiln_value::{Diagnostic, Map, Value, text};
 
 use crate::error::ApiError;
 use crate::http::query;
-use crate::options::Limits;
 
 /// A request's body, read step by step: each step fails with Heat's error.
 pub(crate) struct Instantiation<'a> {
     body: &'a Map,
     limits: &'a Limits,
-}
-
-/// A template and where its parts stand in the text, if it came as one.
-#[derive(Clone, Debug)]
-pub(crate) struct TemplateText {
-    pub(crate) value: Arc<Value>,
-    pub(crate) spans: Option<Spans>,
-}
-
-/// How a stack is to be made or changed; `None`: not said.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Arguments {
-    pub(crate) timeout_mins: Option<i64>,
-    pub(crate) disable_rollback: Option<bool>,
-    pub(crate) tags: Option<Vec<String>>,
-    /// Whether what is not given stays as it is.
-    pub(crate) existing: bool,
-    /// Parameters that do not stay as they are.
-    pub(crate) clear_parameters: BTreeSet<String>,
 }
 
 impl<'a> Instantiation<'a> {
@@ -46,18 +26,38 @@ impl<'a> Instantiation<'a> {
         self.body.get(key).filter(|value| !value.is_null())
     }
 
-    /// The arguments of a create or preview.
-    pub(crate) fn arguments(&self) -> Result<Arguments, ApiError> {
+    /// A stack to make, or to preview.
+    pub(crate) fn create(&self) -> Result<CreateStack, ApiError> {
         if self.body.contains_key("converge") {
             return Err(ApiError::bad_request(
                 "converge flag only supported in stack update (or update preview) request.",
             ));
         }
-        self.arguments_of_update()
+        let settings = self.settings()?;
+        let name = self.body.get("stack_name").ok_or_else(|| ApiError::bad_request("No stack name specified"))?;
+        let template = self.required_template()?;
+        let content = self.content()?;
+        let Value::Str(name) = name else {
+            let shown = text::str(name);
+            return Err(ApiError::new(
+                "StackValidationFailed",
+                format!("Invalid stack name {shown}, must be a string"),
+            ));
+        };
+        Ok(CreateStack { name: name.clone(), template, content, settings })
     }
 
-    /// The arguments of an update.
-    pub(crate) fn arguments_of_update(&self) -> Result<Arguments, ApiError> {
+    /// A change of a stack; with `patch` what is not given stays as it is.
+    pub(crate) fn update(&self, patch: bool) -> Result<UpdateStack, ApiError> {
+        let settings = self.settings()?;
+        let cleared = self.get("clear_parameters").and_then(Value::as_list).unwrap_or_default();
+        let clear_parameters: BTreeSet<String> = cleared.iter().map(text::str).collect();
+        let template = if patch { self.template()? } else { Some(self.required_template()?) };
+        let existing = patch || self.get("existing").is_some_and(Value::is_truthy);
+        Ok(UpdateStack { template, content: self.content()?, settings, existing, clear_parameters })
+    }
+
+    fn settings(&self) -> Result<Settings, ApiError> {
         let timeout = self.get("timeout_mins").map(|value| query::integer("timeout_mins", value)).transpose()?;
         let tags = match self.get("tags") {
             None => None,
@@ -73,23 +73,13 @@ impl<'a> Instantiation<'a> {
             },
         };
         boolean("converge")?;
-        let cleared = self.get("clear_parameters").and_then(Value::as_list).unwrap_or_default();
-        Ok(Arguments {
-            timeout_mins: timeout.filter(|mins| *mins > 0),
-            disable_rollback: boolean("disable_rollback")?,
-            tags,
-            existing: self.get("existing").is_some_and(Value::is_truthy),
-            clear_parameters: cleared.iter().map(text::str).collect(),
-        })
-    }
-
-    /// The name of a new stack.
-    pub(crate) fn stack_name(&self) -> Result<&'a Value, ApiError> {
-        self.body.get("stack_name").ok_or_else(|| ApiError::bad_request("No stack name specified"))
+        // 0 is how clients say that there is no limit of their own.
+        let timeout_mins = timeout.filter(|mins| *mins > 0);
+        Ok(Settings { timeout_mins, disable_rollback: boolean("disable_rollback")?, tags })
     }
 
     /// The template; `None` if none is given.
-    pub(crate) fn template(&self) -> Result<Option<TemplateText>, ApiError> {
+    fn template(&self) -> Result<Option<TemplateText>, ApiError> {
         if self.body.contains_key("adopt_stack_data") {
             return Err(ApiError::not_supported("Stack Adopt"));
         }
@@ -97,20 +87,9 @@ impl<'a> Instantiation<'a> {
             return Err(ApiError::not_implemented("Reading files from a container"));
         }
         match self.body.get("template") {
-            Some(Value::Map(template)) => {
-                let value = Value::Map(template.clone());
-                // Heat measures Python's rendering.
-                let size = text::str(&value).chars().count();
-                if size > self.limits.template {
-                    let limit = self.limits.template;
-                    return Err(ApiError::limit(&format!(
-                        "Template size ({size} bytes) exceeds maximum allowed size ({limit} bytes)."
-                    )));
-                }
-                Ok(Some(TemplateText { value: Arc::new(value), spans: None }))
-            }
-            Some(Value::Str(text)) => match source::parse(text, source::ROOT, self.limits.template) {
-                Ok(document) => Ok(Some(TemplateText { value: Arc::new(document.value), spans: Some(document.spans) })),
+            Some(Value::Map(template)) => Ok(Some(TemplateText::of_map(template.clone(), self.limits)?)),
+            Some(Value::Str(text)) => match TemplateText::parse(text, self.limits) {
+                Ok(template) => Ok(Some(template)),
                 Err(error) => Err(unreadable("Template", error)),
             },
             Some(Value::Null) => Ok(None),
@@ -130,7 +109,7 @@ impl<'a> Instantiation<'a> {
     }
 
     /// What the request says besides the template: environment, parameters and files.
-    pub(crate) fn extras(&self) -> Result<Extras, ApiError> {
+    pub(crate) fn content(&self) -> Result<StackContent, ApiError> {
         let environment_files = match self.get("environment_files") {
             None => Vec::new(),
             Some(Value::List(names)) => names.iter().map(text::str).collect(),
@@ -153,7 +132,7 @@ impl<'a> Instantiation<'a> {
             }
             Some(_) => return Err(ApiError::malformed()),
         };
-        Ok(Extras { sections, files, environment_files })
+        Ok(StackContent { sections, files, environment_files })
     }
 }
 
@@ -172,52 +151,4 @@ fn unreadable(what: &str, error: Diagnostic) -> ApiError {
     }
     let wrapped = ApiError::bad_request(format!("{what} not in valid format: {}", error.message));
     ApiError { diagnostics: vec![error], ..wrapped }
-}
-
-/// Environment, parameters and files of a request.
-#[derive(Clone, Debug)]
-pub(crate) struct Extras {
-    sections: Map,
-    files: Files,
-    environment_files: Vec<String>,
-}
-
-impl Extras {
-    /// The parameters that the request itself gives.
-    pub(crate) fn parameters(&self) -> Map {
-        self.sections.get("parameters").and_then(Value::as_map).cloned().unwrap_or_default()
-    }
-
-    /// Everything that a new stack is made of.
-    pub(crate) fn sources(mut self, template: Arc<Value>) -> Result<Sources, ApiError> {
-        self.merge(&template)?;
-        let environment = Environment::from_sections(&self.sections)?;
-        Ok(Sources { template, environment: Arc::new(environment), files: Arc::new(self.files) })
-    }
-
-    /// The same on top of what a stack is made of now (semantics.md §20.1).
-    pub(crate) fn sources_over(
-        mut self,
-        current: Sources,
-        template: Option<Arc<Value>>,
-        clear: &BTreeSet<String>,
-    ) -> Result<Sources, ApiError> {
-        let template = template.unwrap_or(current.template);
-        let mut files = Files::clone(&current.files);
-        files.0.append(&mut self.files.0);
-        self.files = files;
-        self.merge(&template)?;
-        let mut environment = Environment::clone(&current.environment);
-        environment.parameters.retain(|name, _| !clear.contains(name));
-        environment.load(&self.sections)?;
-        let declared = Template::from_value(template.clone())?.parameter_schemata()?;
-        environment.parameters.retain(|name, _| declared.contains_key(name));
-        Ok(Sources { template, environment: Arc::new(environment), files: Arc::new(self.files) })
-    }
-
-    fn merge(&mut self, template: &Arc<Value>) -> Result<(), ApiError> {
-        let template = Template::from_value(template.clone())?;
-        environment::merge(&self.environment_files, &self.files, &mut self.sections, &template)?;
-        Ok(())
-    }
 }

@@ -1,17 +1,15 @@
 //! The REST API v1: the one that `openstack stack …` and Heat's other clients speak.
 //!
-//! [`Api`] reads rows and writes requests; it never waits for an engine. What lives in the cloud is read there and then
-//! by the same drivers. One file per endpoint is in `endpoint/`, the shapes they share are in `view/`.
+//! [`Api`] reads requests, asks the policy by route, and writes answers; what is asked for is done by
+//! [`kiln_service::Service`]. What lives in the cloud is read there and then by the same drivers as the engine's. One
+//! file per endpoint is in `endpoint/`, the shapes they share are in `view/`.
 
 mod api;
-mod availability;
 mod call;
-mod desired;
 mod endpoint;
 mod error;
 mod http;
 mod instantiation;
-mod judge;
 mod link;
 mod options;
 mod server;
@@ -19,5 +17,5 @@ mod view;
 
 pub use api::{Api, Parts};
 pub use error::ApiError;
-pub use options::{Limits, Options};
+pub use options::Options;
 pub use server::ServeError;

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use kiln_resource::Gate;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use tokio::sync::Semaphore;
@@ -80,7 +81,7 @@ impl Exchange {
         let lane = self.lane(service, target.region);
         let mut attempt = 0;
         loop {
-            let outcome = self.send_once(service, &lane, &request).await?;
+            let outcome = self.send_once(target, &lane, &request).await?;
             let wait = policy.wait(safe, outcome.as_ref(), attempt, self.chance());
             if let Some(wait) = wait.filter(|_| lane.budget.spend()) {
                 tracing::debug!(service, attempt, wait_ms = wait.as_millis(), "request is repeated");
@@ -99,12 +100,12 @@ impl Exchange {
     /// Sends a request once. The outer error: it was not sent.
     async fn send_once(
         &self,
-        service: &str,
+        target: Target<'_>,
         lane: &Lane,
         request: &HttpRequest,
     ) -> Result<Result<HttpResponse, TransportError>, CloudError> {
         let not_sent = |reason: &str, retry_after| CloudError::NotSent {
-            service: service.to_owned(),
+            service: target.service.to_owned(),
             reason: reason.to_owned(),
             retry_after,
         };
@@ -113,6 +114,9 @@ impl Exchange {
         let _room = room.map_err(|_| not_sent("too many requests to it are under way", None))?.ok();
         let pass = lane.breaker.admit();
         let pass = pass.map_err(|wait| not_sent("it has not answered several times in a row", Some(wait)))?;
+        if target.gate.is_some_and(|gate| !gate.is_open()) {
+            return Err(not_sent("the engine's lease on the stack has to be renewed first", None));
+        }
         lane.budget.earn();
         let outcome = timeout(request.timeout, self.transport.send(request.clone())).await;
         let outcome = outcome.unwrap_or(Err(TransportError::Timeout));
@@ -131,4 +135,6 @@ impl Exchange {
 pub(crate) struct Target<'a> {
     pub(crate) service: &'a str,
     pub(crate) region: Option<&'a str>,
+    /// What must be open when the request is sent.
+    pub(crate) gate: Option<&'a dyn Gate>,
 }

@@ -43,11 +43,9 @@ fn no_connection(kind: FailureKind, url: &str, cause: &str) -> Failure {
 /// one of the credential, also where its status is 404 (a trust that is gone).
 fn without_token(credential: &str, cause: &CloudError) -> Failure {
     let failure = from_error(cause);
-    match (cause, failure.kind) {
-        (CloudError::NoEndpoint { .. } | CloudError::Invalid { .. }, _) => failure,
-        (_, FailureKind::Unavailable | FailureKind::NotSent | FailureKind::OverLimit) => {
-            Failure { kind: FailureKind::NotSent, ..failure }
-        }
+    match cause {
+        CloudError::NoEndpoint { .. } | CloudError::Invalid { .. } => failure,
+        _ if failure.is_passing() => Failure { kind: FailureKind::NotSent, ..failure },
         _ => {
             let text = format!("Keystone refuses {credential}: {}", failure.message);
             Failure::new(FailureKind::Refused, "AuthorizationFailure", text)
@@ -66,21 +64,21 @@ pub(crate) fn from_response(service: &str, response: &HttpResponse) -> Failure {
         "image" => glance(response, &body),
         _ => keystone(response, &body),
     };
-    let kind = kind(status, &class, &message);
+    let kind = kind(status, &class);
     let retry_after = matches!(status.as_u16(), 413 | 429 | 503).then(|| retry::retry_after(response)).flatten();
     Failure { retry_after, ..Failure::new(kind, class, message) }
 }
 
-fn kind(status: StatusCode, class: &str, message: &str) -> FailureKind {
-    let over_quota = message.contains("Quota exceeded") || message.contains("quota exceeded");
+fn kind(status: StatusCode, class: &str) -> FailureKind {
     match status.as_u16() {
         404 => FailureKind::NotFound,
-        409 if class == "OverQuotaClient" => FailureKind::OverLimit,
+        // A quota is not there again in a moment: as in Heat that is final.
+        409 if class == "OverQuotaClient" => FailureKind::Refused,
         409 => FailureKind::Conflict,
-        413 | 429 => FailureKind::OverLimit,
-        403 if over_quota => FailureKind::OverLimit,
+        429 => FailureKind::OverLimit,
+        500 => FailureKind::ServerError,
         501 => FailureKind::Refused,
-        500.. => FailureKind::Unavailable,
+        502.. => FailureKind::Unavailable,
         _ => FailureKind::Refused,
     }
 }
@@ -294,7 +292,11 @@ mod tests {
         assert_eq!(got.to_string(), "BadRequest: Invalid key_name provided. (HTTP 400) (Request-ID: req-1)");
         assert_eq!(got.kind, FailureKind::Refused);
         let body = r#"{"forbidden": {"code": 403, "message": "Quota exceeded for cores: Requested 1"}}"#;
-        assert_eq!(failure("compute", 403, ("x", "y"), body).kind, FailureKind::OverLimit);
+        assert_eq!(failure("compute", 403, ("x", "y"), body).kind, FailureKind::Refused);
+        // Only "too often" may be repeated soon; 500 ends the call, a proxy's answer may not.
+        let kind = |status| failure("compute", status, ("x", "y"), "{}").kind;
+        assert_eq!((kind(413), kind(429)), (FailureKind::Refused, FailureKind::OverLimit));
+        assert_eq!((kind(500), kind(503)), (FailureKind::ServerError, FailureKind::Unavailable));
     }
 
     #[test]
@@ -307,7 +309,7 @@ mod tests {
 
         let body = r#"{"NeutronError": {"type": "OverQuota", "message": "Quota exceeded for resources: ['port'].", "detail": ""}}"#;
         let got = failure("network", 409, ("x", "y"), body);
-        assert_eq!((got.class.as_str(), got.kind), ("OverQuotaClient", FailureKind::OverLimit));
+        assert_eq!((got.class.as_str(), got.kind), ("OverQuotaClient", FailureKind::Refused));
 
         let got = failure("network", 502, ("content-type", "text/plain"), "proxy says no");
         assert_eq!(got.to_string(), "NeutronClientException: 502-proxy says no");

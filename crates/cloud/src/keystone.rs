@@ -1,11 +1,17 @@
 //! What Kiln itself asks of Keystone: the worth of a token, trusts.
 
+use jiff::Timestamp;
 use kiln_resource::{CloudRequest, Method};
 use kiln_value::{Secret, Value, value};
 
 use crate::error::CloudError;
 use crate::session::Session;
 use crate::token::TokenInfo;
+
+const TRUSTS: &str = "/v3/OS-TRUST/trusts";
+
+/// How Keystone writes the end of a trust. Its database drops fractions of a second (measured with MariaDB).
+const END: &str = "%Y-%m-%dT%H:%M:%S.000000Z";
 
 /// Who a token belongs to and what it is good for, asked with the session's own token (a service user's).
 ///
@@ -17,9 +23,15 @@ pub async fn validate_token(session: &Session, subject: &Secret<String>) -> Resu
 
 /// A trust: the session's user lets `trustee_user_id` act for them in the session's project.
 ///
-/// `roles` by name; all that the session's token has if empty. The trust does not end, and the trustee acts under
-/// the user's name (impersonation), as stacks need it. Gives the trust's id.
-pub async fn create_trust(session: &Session, trustee_user_id: &str, roles: &[String]) -> Result<String, CloudError> {
+/// `roles` by name; all that the session's token has if empty. The trustee acts under the user's name (impersonation),
+/// as stacks need it. The trust ends at `end`, of which Keystone keeps whole seconds; it refuses (409) a second one
+/// between the same users for the same project with the same end. Gives the trust's id.
+pub async fn create_trust(
+    session: &Session,
+    trustee_user_id: &str,
+    roles: &[String],
+    end: Option<Timestamp>,
+) -> Result<String, CloudError> {
     let token = session.token().await?;
     let project = token.info.project.as_ref().map(|p| p.id.as_str());
     let named = |name: &String| value!({"name": name});
@@ -35,18 +47,69 @@ pub async fn create_trust(session: &Session, trustee_user_id: &str, roles: &[Str
         "impersonation": true,
         "allow_redelegation": false,
         "roles": roles,
+        "expires_at": (end.map(|end| end.strftime(END).to_string())),
     }});
-    let request = CloudRequest::new("identity", Method::Post, "/v3/OS-TRUST/trusts").body(body);
+    let request = CloudRequest::new("identity", Method::Post, TRUSTS).body(body);
     let response = session.call(&request).await?;
     let id = response.body.get("trust").and_then(|t| t.str_at("id"));
-    id.map(str::to_owned)
-        .ok_or_else(|| CloudError::Malformed { service: "identity".into(), message: "a trust without id".into() })
+    id.map(str::to_owned).ok_or_else(|| malformed("a trust without id"))
+}
+
+/// By what a trust is known whose id is not.
+#[derive(Clone, Copy, Debug)]
+pub struct TrustMark<'a> {
+    /// Id of the user who trusts.
+    pub trustor: &'a str,
+    /// Id of the project.
+    pub project: &'a str,
+    /// When it ends, in whole seconds.
+    pub end: Timestamp,
+}
+
+/// Whose trusts are listed: the session's user is one side of them.
+#[derive(Clone, Copy, Debug)]
+pub enum TrustParty<'a> {
+    /// The user who trusts: of the mark.
+    Trustor,
+    /// The user who is trusted, by id.
+    Trustee(&'a str),
+}
+
+/// The id of the trust with a mark, if there is one.
+pub async fn find_trust(
+    session: &Session,
+    party: TrustParty<'_>,
+    mark: TrustMark<'_>,
+) -> Result<Option<String>, CloudError> {
+    let (key, user) = match party {
+        TrustParty::Trustor => ("trustor_user_id", mark.trustor),
+        TrustParty::Trustee(user) => ("trustee_user_id", user),
+    };
+    let response = session.call(&CloudRequest::new("identity", Method::Get, TRUSTS).query(key, user)).await?;
+    let listed = response.body.get("trusts").and_then(Value::as_list);
+    let listed = listed.ok_or_else(|| malformed("no list of trusts"))?;
+    let fits = |trust: &&Value| {
+        let ends: Option<Timestamp> = trust.str_at("expires_at").and_then(|ends| ends.parse().ok());
+        trust.str_at("trustor_user_id") == Some(mark.trustor)
+            && trust.str_at("project_id") == Some(mark.project)
+            && ends.is_some_and(|ends| ends.as_second() == mark.end.as_second())
+    };
+    Ok(listed.iter().find(fits).and_then(|trust| trust.str_at("id")).map(str::to_owned))
+}
+
+/// Whether there is a trust of this id. The session is that of the user who trusts or is trusted.
+pub async fn has_trust(session: &Session, trust_id: &str) -> Result<bool, CloudError> {
+    match session.call(&CloudRequest::new("identity", Method::Get, format!("{TRUSTS}/{trust_id}"))).await {
+        Ok(_) => Ok(true),
+        Err(error) if error.status() == Some(404) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Ends a trust; done if there is none, of which Keystone also tells when it is asked for the trust's token. Only the user that gave it may end it, so the session is a trust session of
 /// that user or their own.
 pub async fn delete_trust(session: &Session, trust_id: &str) -> Result<(), CloudError> {
-    let request = CloudRequest::new("identity", Method::Delete, format!("/v3/OS-TRUST/trusts/{trust_id}"));
+    let request = CloudRequest::new("identity", Method::Delete, format!("{TRUSTS}/{trust_id}"));
     match session.call(&request).await {
         Ok(_) => Ok(()),
         Err(error) if error.status() == Some(404) => Ok(()),
@@ -57,4 +120,8 @@ pub async fn delete_trust(session: &Session, trust_id: &str) -> Result<(), Cloud
         }
         Err(error) => Err(error),
     }
+}
+
+fn malformed(message: &str) -> CloudError {
+    CloudError::Malformed { service: "identity".into(), message: message.into() }
 }

@@ -186,7 +186,7 @@ impl Session {
         let url = catalog::join(&self.options().auth_url, "identity", "/v3/auth/tokens", None)
             .ok_or_else(|| invalid("identity", "auth_url cannot be a base"))?;
         let request = HttpRequest { method, url, headers, body, timeout: self.options().timeout };
-        let target = Target { service: "identity", region: None };
+        let target = Target { service: "identity", region: None, gate: None };
         accepted("identity", self.inner.exchange.send(target, request, true, &self.retry).await?)
     }
 
@@ -243,7 +243,8 @@ impl Session {
             let token = if without_keystone { None } else { Some(self.token().await?) };
             let http = self.prepare(request, token.as_deref())?;
             let safe = matches!(request.method, Method::Get | Method::Head);
-            let target = Target { service, region: request.region.as_deref() };
+            let (region, gate) = (request.region.as_deref(), request.gate.as_deref());
+            let target = Target { service, region, gate };
             let response = self.inner.exchange.send(target, http, safe, &self.retry).await?;
             if let (401, true, Some(token)) = (response.status.as_u16(), first, &token) {
                 first = false;

@@ -67,7 +67,7 @@ async fn a_trust_acts_for_its_giver() {
     let own = connector.session(credentials());
     let token = own.token().await.unwrap();
     // The giver as their own trustee: a service user would do the same.
-    let trust = create_trust(&own, &token.info.user.id, &["member".to_owned()]).await.unwrap();
+    let trust = create_trust(&own, &token.info.user.id, &["member".to_owned()], None).await.unwrap();
     let trusted = connector.session(credentials().with_trust(&trust));
     let acting = trusted.token().await.unwrap();
     assert_eq!(acting.info.trust.as_ref().map(|t| t.id.as_str()), Some(trust.as_str()));

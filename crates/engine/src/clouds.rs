@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure};
-use kiln_store::Stack;
+use kiln_store::{Stack, UnusedCredentials};
 
 /// Gives the cloud to act in for a stack, with the credentials stored for its tree.
 #[async_trait]
@@ -12,9 +12,10 @@ pub trait Clouds: Send + Sync {
     /// The cloud for a stack; sessions are shared between the stacks of a tree.
     async fn cloud(&self, stack: &Stack) -> Result<Arc<dyn Cloud>, Failure>;
 
-    /// Ends what was set up for a root stack's credentials (its trust) when the stack is gone.
-    async fn release(&self, stack: &Stack) -> Result<(), Failure> {
-        let _ = stack;
+    /// Takes back credentials that no live stack uses (their trust); done if they are gone already. After an error they
+    /// stay recorded, to be tried again. Where nothing is made for credentials there is nothing to take back.
+    async fn revoke(&self, unused: &UnusedCredentials) -> Result<(), Failure> {
+        let _ = unused;
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use http::HeaderMap;
 use kiln_resource::Cloud;
 use kiln_value::Secret;
 
-use crate::Caller;
+use crate::{Caller, DelegationPlan};
 
 /// Why a request is refused before it is looked at.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,10 +29,13 @@ pub enum DelegateError {
     /// The caller lacks roles that a stack needs (Heat's `MissingCredentialError`).
     #[error("Missing required credential: {0}")]
     Missing(String),
+    /// The plan's mark is that of another trust; nothing was made. Another plan will do.
+    #[error("Authorization failed. There is such a trust already.")]
+    Taken,
     /// Keystone refused (Heat's `AuthorizationFailure`).
     #[error("Authorization failed. {0}")]
     Refused(String),
-    /// Keystone cannot be asked now.
+    /// Keystone cannot be asked now: what was asked for may have happened.
     #[error("The identity service is unavailable: {0}")]
     Unavailable(String),
 }
@@ -43,12 +46,25 @@ pub trait Identity: Send + Sync {
     /// The caller behind a request's headers.
     async fn authenticate(&self, headers: &HeaderMap) -> Result<Arc<Caller>, Denied>;
 
-    /// Credentials with which a new stack acts for the caller from now on: JSON, to be stored encrypted, that only
-    /// `kiln_cloud::Credentials::from_exposed` reads.
-    async fn delegate(&self, caller: &Caller) -> Result<Secret<String>, DelegateError>;
+    /// What [`Identity::delegate`] is going to make for the caller: to be stored first. Nothing is asked for it. `seed`
+    /// is chance, another for each plan.
+    fn plan(&self, caller: &Caller, seed: u64) -> Result<DelegationPlan, DelegateError>;
 
-    /// Takes back what [`Identity::delegate`] gave; done if it is gone already.
-    async fn revoke(&self, credentials: &Secret<String>) -> Result<(), DelegateError>;
+    /// Credentials with which a stack acts for the caller from now on: JSON, to be stored encrypted, that only
+    /// `kiln_cloud::Credentials::from_exposed` reads. To be asked once for each plan. What was made is adopted if only the
+    /// reply was lost; after any other failure but [`DelegateError::Taken`], [`Identity::revoke`] finds it by the plan.
+    async fn delegate(&self, caller: &Caller, plan: &DelegationPlan) -> Result<Secret<String>, DelegateError>;
+
+    /// Takes back what was made by a plan, by the credentials if they came to be known; done if it is gone already. As
+    /// long as that is not certain it is an error.
+    async fn revoke(
+        &self,
+        plan: Option<&DelegationPlan>,
+        credentials: Option<&Secret<String>>,
+    ) -> Result<(), DelegateError>;
+
+    /// Whether these credentials act for the caller; `None` if they do not tell.
+    fn acts_for(&self, caller: &Caller, credentials: &Secret<String>) -> Option<bool>;
 
     /// The cloud as the caller sees it, to check what a template names; `None` if there is none.
     async fn cloud(&self, caller: &Caller) -> Option<Arc<dyn Cloud>>;

@@ -6,14 +6,15 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use http::HeaderMap;
 use jiff::Timestamp;
-use kiln_cloud::{CloudError, Connector, Credentials, Scope, Session, TokenInfo, create_trust, delete_trust};
+use kiln_cloud::{CloudError, Connector, Credentials, Scope, Session, TokenInfo};
 use kiln_resource::Cloud;
-use kiln_value::{Secret, Value, text};
+use kiln_value::Secret;
 use moka::Expiry;
 use moka::future::Cache;
 use sha2::{Digest, Sha256};
 
-use crate::{Caller, DelegateError, Denied, Identity, Policy};
+use crate::trust::{self, Trusts};
+use crate::{Caller, DelegateError, DelegationPlan, Denied, Identity, Policy};
 
 /// How tokens are checked and trusts are made.
 #[derive(Clone, Debug)]
@@ -124,9 +125,18 @@ impl Keystone {
         caller
     }
 
+    fn trusts(&self) -> Trusts<'_> {
+        Trusts { connector: &self.connector, service: &self.service, trustee: &self.trustee }
+    }
+
     fn unauthorized(&self) -> Denied {
         Denied::Unauthorized { challenge: format!("Keystone uri=\"{}\"", self.options.public_uri) }
     }
+}
+
+/// The caller's token, with which alone a trust can be given.
+fn own_token(caller: &Caller) -> Result<Secret<String>, DelegateError> {
+    caller.token.clone().ok_or_else(|| DelegateError::Missing("X-Auth-Token".to_owned()))
 }
 
 #[async_trait]
@@ -148,38 +158,29 @@ impl Identity for Keystone {
         known.caller.ok_or_else(|| self.unauthorized())
     }
 
-    async fn delegate(&self, caller: &Caller) -> Result<Secret<String>, DelegateError> {
-        let token = caller.token.clone().ok_or_else(|| DelegateError::Missing("X-Auth-Token".to_owned()))?;
-        let trustee = self.trustee.token().await.map_err(|error| DelegateError::Unavailable(error.to_string()))?;
-        let session = self.connector.session(Credentials::Token { token, scope: Scope::Unscoped });
+    fn plan(&self, caller: &Caller, seed: u64) -> Result<DelegationPlan, DelegateError> {
+        own_token(caller)?;
         let roles = &self.options.delegated_roles;
-        let trust = create_trust(&session, &trustee.info.user.id, roles).await;
-        let trust = trust.map_err(|error| match error.status() {
-            Some(404) => DelegateError::Missing(format!("roles {}", text::repr(&roles.iter().collect::<Value>()))),
-            Some(_) => DelegateError::Refused(error.to_string()),
-            None => DelegateError::Unavailable(error.to_string()),
-        })?;
-        let credentials = self.trustee.credentials().with_trust(&trust);
-        Ok(Secret::new(text::json(&credentials.expose())))
+        let roles = if roles.is_empty() { &caller.roles } else { roles };
+        Ok(DelegationPlan::new(caller, roles.clone(), (self.options.now)(), seed))
     }
 
-    async fn revoke(&self, credentials: &Secret<String>) -> Result<(), DelegateError> {
-        let exposed: Option<Value> = serde_json::from_str(credentials.expose()).ok();
-        let Some(credentials) = exposed.as_ref().and_then(Credentials::from_exposed) else {
-            return Ok(());
-        };
-        let Credentials::Password { scope: Scope::Trust(trust), .. } = &credentials else {
-            return Ok(());
-        };
-        // The trust's own token bears the name of the user who gave the trust, who alone may end it.
-        match delete_trust(&self.connector.session(credentials.clone()), trust).await {
-            Err(error) if !matches!(error.status(), Some(401 | 404)) => Err(match error.status() {
-                Some(_) => DelegateError::Refused(error.to_string()),
-                None => DelegateError::Unavailable(error.to_string()),
-            }),
-            // Without the trust there is no token either.
-            _ => Ok(()),
-        }
+    async fn delegate(&self, caller: &Caller, plan: &DelegationPlan) -> Result<Secret<String>, DelegateError> {
+        let credentials = Credentials::Token { token: own_token(caller)?, scope: Scope::Unscoped };
+        let trust = self.trusts().give(&self.connector.session(credentials), plan).await?;
+        Ok(trust::stored(&self.trustee.credentials().with_trust(&trust), plan))
+    }
+
+    async fn revoke(
+        &self,
+        plan: Option<&DelegationPlan>,
+        credentials: Option<&Secret<String>>,
+    ) -> Result<(), DelegateError> {
+        self.trusts().take_back(plan, credentials).await
+    }
+
+    fn acts_for(&self, caller: &Caller, credentials: &Secret<String>) -> Option<bool> {
+        trust::trustor(credentials).map(|trustor| trustor == caller.user_id)
     }
 
     async fn cloud(&self, caller: &Caller) -> Option<Arc<dyn Cloud>> {

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use http::HeaderMap;
+use jiff::Timestamp;
 use kiln_cloud::Catalog;
 use kiln_resource::Cloud;
 use kiln_value::Secret;
 
-use crate::{Caller, DelegateError, Denied, Identity};
+use crate::{Caller, DelegateError, DelegationPlan, Denied, Identity};
 
 /// Every request is the same user's, with or without a token; every stack gets the same credentials.
 ///
@@ -61,12 +62,20 @@ impl Identity for Local {
         Ok(Arc::clone(&self.caller))
     }
 
-    async fn delegate(&self, _: &Caller) -> Result<Secret<String>, DelegateError> {
+    fn plan(&self, caller: &Caller, seed: u64) -> Result<DelegationPlan, DelegateError> {
+        Ok(DelegationPlan::new(caller, Vec::new(), Timestamp::UNIX_EPOCH, seed))
+    }
+
+    async fn delegate(&self, _: &Caller, _: &DelegationPlan) -> Result<Secret<String>, DelegateError> {
         Ok(self.credentials.clone())
     }
 
-    async fn revoke(&self, _: &Secret<String>) -> Result<(), DelegateError> {
+    async fn revoke(&self, _: Option<&DelegationPlan>, _: Option<&Secret<String>>) -> Result<(), DelegateError> {
         Ok(())
+    }
+
+    fn acts_for(&self, _: &Caller, _: &Secret<String>) -> Option<bool> {
+        Some(true)
     }
 
     async fn cloud(&self, _: &Caller) -> Option<Arc<dyn Cloud>> {

@@ -130,12 +130,16 @@ async fn a_stack_gets_a_trust_and_gives_it_back() {
     let fake = Arc::new(Fake::default());
     let keystone = keystone(&fake);
     let caller = keystone.authenticate(&headers("good")).await.unwrap();
-    let secret = keystone.delegate(&caller).await.unwrap();
+    let plan = keystone.plan(&caller, 7).unwrap();
+    assert_eq!(fake.asked("OS-TRUST"), 0, "a plan asks for nothing");
+    let secret = keystone.delegate(&caller, &plan).await.unwrap();
+    assert_eq!(keystone.acts_for(&caller, &secret), Some(true));
     let exposed: kiln_value::Value = serde_json::from_str(secret.expose()).unwrap();
     let credentials = Credentials::from_exposed(&exposed).unwrap();
     assert_eq!(credentials, Credentials::password("kiln", "pw", "service", "Default").with_trust("trust-1"));
     assert_eq!(fake.asked(r#""trustee_user_id":"service-id""#), 1);
-    keystone.revoke(&secret).await.unwrap();
+    assert_eq!(fake.asked(r#""expires_at":"2126-01-01T00:00:07.000000Z""#), 1);
+    keystone.revoke(Some(&plan), Some(&secret)).await.unwrap();
     assert_eq!(fake.asked("DELETE /v3/OS-TRUST/trusts/trust-1"), 1);
     assert_eq!(fake.asked(r#""OS-TRUST:trust":{"id":"trust-1"}"#), 1);
 }

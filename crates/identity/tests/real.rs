@@ -1,13 +1,13 @@
-//! Against a real Keystone: `OS_*` name a user with a password, `SERVICE_*` an administrator who checks tokens and is
-//! trusted.
+//! Against a real Keystone: `OS_*` name a user with a password, `SERVICE_*` an administrator who checks tokens,
+//! `TRUSTEE_*` (or else the same) who is trusted.
 
 use std::sync::Arc;
 
 use http::HeaderMap;
 use jiff::Timestamp;
-use kiln_cloud::{Connector, Credentials, Options, SharedClient, TlsOptions};
-use kiln_identity::{Denied, Identity, Keystone, KeystoneOptions, Policy};
-use kiln_value::Value;
+use kiln_cloud::{Connector, Credentials, Named, Options, Scope, SharedClient, TlsOptions};
+use kiln_identity::{DelegateError, Denied, Identity, Keystone, KeystoneOptions, Policy};
+use kiln_value::{Secret, Value};
 
 fn env(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set"))
@@ -32,9 +32,16 @@ async fn callers_and_trusts() {
     let user = Credentials::password(&env("OS_USERNAME"), &env("OS_PASSWORD"), &env("OS_PROJECT_NAME"), "Default");
     let service =
         Credentials::password(&env("SERVICE_USERNAME"), &env("SERVICE_PASSWORD"), &env("SERVICE_PROJECT"), "Default");
+    let trustee =
+        |name: &str| std::env::var(format!("TRUSTEE_{name}")).unwrap_or_else(|_| env(&format!("SERVICE_{name}")));
+    let trustee = Credentials::Password {
+        user: Named::in_domain(trustee("USERNAME"), "Default"),
+        password: Secret::new(trustee("PASSWORD")),
+        scope: Scope::Unscoped,
+    };
     let policy = Arc::new(Policy::default());
     let options = KeystoneOptions::new(env("OS_AUTH_URL"), long_ago);
-    let keystone = Keystone::new(connector.clone(), service.clone(), service, Arc::clone(&policy), options);
+    let keystone = Keystone::new(connector.clone(), service, trustee, Arc::clone(&policy), options);
 
     let token = connector.session(user).token().await.unwrap();
     let caller = keystone.authenticate(&headers(token.secret.expose())).await.unwrap();
@@ -44,13 +51,25 @@ async fn callers_and_trusts() {
     let refused = keystone.authenticate(&headers("no-such-token")).await;
     assert!(matches!(refused, Err(Denied::Unauthorized { .. })));
 
-    let secret = keystone.delegate(&caller).await.unwrap();
+    let plan = keystone.plan(&caller, 0x1234_5678_9abc_def0).unwrap();
+    let secret = keystone.delegate(&caller, &plan).await.unwrap();
     let exposed: Value = serde_json::from_str(secret.expose()).unwrap();
     let trusted = connector.session(Credentials::from_exposed(&exposed).unwrap()).token().await.unwrap();
     assert_eq!(trusted.info.user.id, caller.user_id, "the trust acts under the user's name");
     assert_eq!(trusted.info.project.as_ref().map(|project| &project.id), Some(&caller.project_id));
-    keystone.revoke(&secret).await.unwrap();
-    keystone.revoke(&secret).await.unwrap();
+    assert_eq!(keystone.delegate(&caller, &plan).await, Err(DelegateError::Taken), "a mark is that of one trust");
+    keystone.revoke(Some(&plan), Some(&secret)).await.unwrap();
+    keystone.revoke(Some(&plan), Some(&secret)).await.unwrap();
     let again = connector.session(Credentials::from_exposed(&exposed).unwrap()).token().await;
     assert!(again.is_err(), "the trust is gone");
+
+    // Marks come back as they were sent, so that a trust whose id nobody knows is found.
+    for seed in [1, 999, 0xffff_ffff, u64::MAX / 3, u64::MAX] {
+        let plan = keystone.plan(&caller, seed).unwrap();
+        let secret = keystone.delegate(&caller, &plan).await.unwrap();
+        let exposed: Value = serde_json::from_str(secret.expose()).unwrap();
+        keystone.revoke(Some(&plan), None).await.unwrap();
+        let again = connector.session(Credentials::from_exposed(&exposed).unwrap()).token().await;
+        assert!(again.is_err(), "the trust of {} is gone", plan.mark);
+    }
 }

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use kiln_cloud::{Connector, Credentials};
 use kiln_engine::Clouds;
-use kiln_identity::Identity;
+use kiln_identity::{DelegateError, DelegationPlan, Identity};
 use kiln_resource::{Cloud, CredentialsId, Failure, FailureKind};
-use kiln_store::{Stack, Store};
+use kiln_store::{Stack, Store, UnusedCredentials};
 use kiln_value::{Secret, Value};
+
+#[cfg(test)]
+mod tests;
 
 /// Clouds by stored credentials. Sessions are shared by all stacks with the same ones, as long as they are in use.
 pub(crate) struct StoredClouds {
@@ -44,9 +47,16 @@ impl Clouds for StoredClouds {
         Ok(self.connector.cloud(&credentials).await)
     }
 
-    async fn release(&self, stack: &Stack) -> Result<(), Failure> {
-        let Some(id) = stack.credentials else { return Ok(()) };
-        let stored = self.stored(id).await?;
-        self.identity.revoke(&stored).await.map_err(|error| Failure::other("AuthorizationFailure", error.to_string()))
+    async fn revoke(&self, unused: &UnusedCredentials) -> Result<(), Failure> {
+        let plan = DelegationPlan::from_stored(unused.plan.expose());
+        let plan = plan.map_err(|error| Failure::other("AuthorizationFailure", error.to_string()))?;
+        let revoked = self.identity.revoke(plan.as_ref(), unused.credentials.as_ref()).await;
+        revoked.map_err(|error| {
+            let kind = match error {
+                DelegateError::Unavailable(_) => FailureKind::Unavailable,
+                _ => FailureKind::Refused,
+            };
+            Failure::new(kind, "AuthorizationFailure", error.to_string())
+        })
     }
 }

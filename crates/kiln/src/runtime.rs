@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use kiln_api::{Api, Limits};
+use kiln_api::Api;
 use kiln_cloud::{Connector, Credentials, Interface, Named, Scope, SharedClient, TlsOptions, Transport};
 use kiln_engine::{Backends, Chance, Clock as _, Clouds, Engine, NoCloud, SystemClock};
 use kiln_identity::{Identity, Keystone, KeystoneOptions, Local, Policy};
 use kiln_plan::ResourceTypes;
+use kiln_service::{Limits, Service};
 use kiln_store::{Durability, SqlStore, Store};
 use kiln_value::{Secret, Value, text};
 use url::Url;
@@ -28,9 +29,7 @@ const PUBLIC_KEY: &str = "notgood but just long enough i t";
 
 /// Everything that a service is made of.
 pub(crate) struct Runtime {
-    backends: Backends,
-    identity: Arc<dyn Identity>,
-    policy: Arc<Policy>,
+    service: Service,
     api: kiln_api::Options,
     engine: kiln_engine::Options,
 }
@@ -76,10 +75,9 @@ impl Runtime {
             Arc::new(Keystone::new(connector.clone(), service_credentials, trustee, Arc::clone(&policy), options));
         let clouds = Arc::new(StoredClouds::new(Arc::clone(&store), connector, Arc::clone(&identity)));
         let catalog = resource_types::of_service(config)?;
+        let backends = backends(store, catalog, clouds);
         Ok(Self {
-            backends: backends(store, catalog, clouds),
-            identity,
-            policy,
+            service: Service { options: service_options(config)?, backends, identity, policy },
             api: api_options(config)?,
             engine: engine_options(config)?,
         })
@@ -106,11 +104,11 @@ impl Runtime {
             (Arc::new(Local::new("local", LOCAL_PROJECT, LOCAL_PROJECT, nobody)), Arc::new(NoCloud))
         };
         let limits = Limits { stacks_per_project: None, resources_per_stack: None, ..Limits::default() };
+        let options = kiln_service::Options { limits, ..kiln_service::Options::default() };
+        let (backends, policy) = (backends(store, catalog, clouds), Arc::new(Policy::default()));
         Ok(Self {
-            backends: backends(store, catalog, clouds),
-            identity,
-            policy: Arc::new(Policy::default()),
-            api: kiln_api::Options { limits, ..kiln_api::Options::default() },
+            service: Service { options, backends, identity, policy },
+            api: kiln_api::Options::default(),
             // The process ends with its work: another may start right behind it and must not wait for a dead one's leases.
             engine: kiln_engine::Options { lease: Duration::from_secs(5), ..kiln_engine::Options::default() },
         })
@@ -118,17 +116,12 @@ impl Runtime {
 
     /// The API.
     pub(crate) fn api(&self) -> Api {
-        Api::new(kiln_api::Parts {
-            options: self.api.clone(),
-            backends: self.backends.clone(),
-            identity: Arc::clone(&self.identity),
-            policy: Arc::clone(&self.policy),
-        })
+        Api::new(kiln_api::Parts { options: self.api.clone(), service: self.service.clone() })
     }
 
     /// Runs an engine until it is told to stop; then its leases are given back.
     pub(crate) async fn engine(&self, stop: Stop) -> Result<()> {
-        Ok(Engine::new(self.engine.clone(), self.backends.clone()).run(stop).await?)
+        Ok(Engine::new(self.engine.clone(), self.service.backends.clone()).run(stop).await?)
     }
 }
 
@@ -213,26 +206,31 @@ fn connector(config: &Config, service: &Account) -> Result<Connector> {
     Ok(Connector::new(client, options))
 }
 
-fn api_options(config: &Config) -> Result<kiln_api::Options> {
+fn service_options(config: &Config) -> Result<kiln_service::Options> {
     let usual = Limits::default();
     let stacks = usual.stacks_per_project.unwrap_or_default();
     let resources = config.limit(DEFAULT, "max_resources_per_stack", 1000)?;
     let limits = Limits {
-        body: config.number(DEFAULT, "max_json_body_size", usual.body)?,
         template: config.number(DEFAULT, "max_template_size", usual.template)?,
         stacks_per_project: config.limit(DEFAULT, "max_stacks_per_tenant", stacks)?,
         resources_per_stack: resources.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
         nested_depth: config.number(DEFAULT, "max_nested_stack_depth", usual.nested_depth)?,
     };
-    let mut options = kiln_api::Options { limits, ..kiln_api::Options::default() };
+    let mut options = kiln_service::Options { limits, ..kiln_service::Options::default() };
+    if let Some(role) = config.default("heat_stack_user_role") {
+        options.stack_user_role = role;
+    }
+    Ok(options)
+}
+
+fn api_options(config: &Config) -> Result<kiln_api::Options> {
+    let mut options = kiln_api::Options::default();
+    options.max_body = config.number(DEFAULT, "max_json_body_size", options.max_body)?;
     options.root = config.text("clients_heat", "url").map(|url| url.replace("/%(tenant_id)s", ""));
     options.proxy_headers = config.flag("oslo_middleware", "enable_proxy_headers_parsing", false)?;
     let hidden = config.list(DEFAULT, "hidden_stack_tags");
     if !hidden.is_empty() {
         options.hidden_stack_tags = hidden;
-    }
-    if let Some(role) = config.default("heat_stack_user_role") {
-        options.stack_user_role = role;
     }
     if let Some(revision) = config.text("revision", "heat_revision") {
         options.revision = revision;

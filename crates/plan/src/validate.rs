@@ -303,11 +303,16 @@ fn policy_error(definition: &Definition, kind: &Kind) -> Option<Diagnostic> {
     Some(Diagnostic::new("StackValidationFailed", "\"Snapshot\" deletion policy not supported").at(at))
 }
 
+/// Heat has a column of 255 characters and fails when it stores a longer name.
 fn name_error(name: &str) -> Option<Diagnostic> {
-    name.contains('/').then(|| {
-        Diagnostic::new("StackValidationFailed", "Resource name may not contain \"/\"")
-            .at(Path::root().key("resources").key(name))
-    })
+    let text = if name.contains('/') {
+        "Resource name may not contain \"/\""
+    } else if name.chars().nth(255).is_some() {
+        "Resource name may not be longer than 255 characters"
+    } else {
+        return None;
+    };
+    Some(Diagnostic::new("StackValidationFailed", text).at(Path::root().key("resources").key(name)))
 }
 
 /// `error` stands at the property's place below the properties.

@@ -52,6 +52,8 @@ pub struct Facts {
     /// Marks this attempt at creating: committed before the first call, so that [`Driver::find`] can look for what
     /// a lost call has made. A UUID.
     pub token: String,
+    /// Which of several nested templates is asked for ([`Nested::then`]); null at first.
+    pub nested_step: Value,
     /// Logical action and status now: `("CREATE", "IN_PROGRESS")`.
     pub state: (String, String),
 }
@@ -222,6 +224,11 @@ pub struct Nested {
     pub files: BTreeMap<String, String>,
     /// Entries to put into the resource's data.
     pub data: Map,
+    /// The template is one of several steps (a batch of a rolling update): when the nested stack has reached it, the
+    /// driver is asked again with this in [`Facts::nested_step`].
+    pub then: Option<Value>,
+    /// How long to wait before that.
+    pub pause: Duration,
 }
 
 /// Another resource of the same stack, for implicit dependencies.

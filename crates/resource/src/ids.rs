@@ -35,6 +35,8 @@ ids! {
     ResourceId
     /// An event.
     EventId
+    /// A message to a stack.
+    MessageId
     /// Stored credentials of a root stack.
     CredentialsId
     /// A running engine; new at every start.

@@ -16,26 +16,30 @@ pub mod registry;
 pub mod resource_type;
 pub mod rest;
 pub mod row;
+pub mod running;
 pub mod scaling;
 pub mod service;
 pub mod shipped;
 pub mod state;
+pub mod stored_definition;
 pub mod support;
 pub mod translation;
 pub mod view;
 
 pub use change::Comparison;
-pub use cloud::{Cloud, CloudRequest, CloudResponse, Method};
+pub use cloud::{Cloud, CloudRequest, CloudResponse, Gate, Method};
 pub use driver::{
     Context, Driver, Facts, Found, Nested, Operation, Progress, PropertyChange, Sibling, StackFacts, Step,
 };
 pub use failure::{Failure, FailureKind};
-pub use ids::{CredentialsId, EngineId, EventId, ResourceId, StackId};
+pub use ids::{CredentialsId, EngineId, EventId, MessageId, ResourceId, StackId};
 pub use property::{Inner, PropertySchema, Wire};
 pub use registry::{RegisteredType, Registry};
 pub use resource_type::{AttributeSchema, DriverKind, ResourceType};
 pub use rest::Rest;
 pub use row::Resource;
+pub use running::{OperationState, Phase, Running};
 pub use state::{Action, State, Status};
+pub use stored_definition::StoredDefinition;
 pub use support::{Support, SupportStatus};
 pub use translation::Translation;

@@ -2,9 +2,10 @@
 
 use jiff::Timestamp;
 use kiln_resource::{Action, Status};
-use kiln_value::Value;
+use kiln_value::{Map, Value};
+use uuid::Uuid;
 
-use crate::{EventId, StackId};
+use crate::{EventId, Stack, StackId};
 
 /// Something that happened to a stack or to one of its resources.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +35,24 @@ pub struct Event {
 }
 
 impl Event {
+    /// The event of a request, with an id that follows from the stack's and the generation.
+    pub(crate) fn of_start(stack: &Stack) -> Self {
+        let name = format!("generation {}", stack.generation);
+        Self {
+            id: EventId(Uuid::new_v5(&stack.id.0, name.as_bytes())),
+            stack: stack.id,
+            root: stack.root,
+            resource_name: stack.name.clone(),
+            resource_type: "OS::Heat::Stack".to_owned(),
+            physical_id: Some(stack.id.to_string()),
+            action: Self::action_of(stack.state.action),
+            status: stack.state.status,
+            reason: stack.reason.clone(),
+            properties: Value::Map(Map::new()),
+            time: stack.updated.unwrap_or(stack.created),
+        }
+    }
+
     /// Whether this is about the stack itself.
     pub fn is_of_stack(&self) -> bool {
         self.physical_id.as_deref() == Some(&self.stack.to_string())

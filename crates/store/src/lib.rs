@@ -5,8 +5,12 @@
 //! write of an engine is fenced: it is refused if the lease's epoch is not the current one.
 
 pub mod content;
+mod doorbell;
 pub mod event;
 pub mod lease;
+mod limits;
+pub mod memory;
+pub mod message;
 pub mod query;
 mod sql;
 pub mod stack;
@@ -14,9 +18,11 @@ mod store;
 
 pub use content::{Desired, DesiredText, Digest};
 pub use event::Event;
-pub use kiln_resource::{CredentialsId, EngineId, EventId, Resource, ResourceId, StackId};
+pub use kiln_resource::{CredentialsId, EngineId, EventId, MessageId, Resource, ResourceId, StackId};
 pub use lease::Lease;
+pub use memory::MemoryStore;
+pub use message::{Message, MessageKind};
 pub use query::{EventQuery, Sort, SortKey, StackQuery};
 pub use sql::{Durability, Options, SqlStore};
 pub use stack::{NewStack, Parent, Stack, StackRequest};
-pub use store::{Batch, Doorbell, EngineInfo, Error, Retention, Settle, Store, Summary, Turn};
+pub use store::{Batch, Doorbell, EngineInfo, Error, Retention, Settle, Store, Summary, Turn, UnusedCredentials};

@@ -5,9 +5,10 @@
 //! when the database gave way to another.
 
 mod commit;
+mod credentials;
 mod dialect;
-mod doorbell;
 mod housekeeping;
+mod inbox;
 mod leases;
 mod listing;
 mod migrations;
@@ -18,12 +19,14 @@ mod retry;
 mod rows;
 mod schema;
 mod secrets;
+mod wires;
 mod writing;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use kiln_value::Secret;
 use sea_orm::{
     ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, SqliteTransactionMode, TransactionOptions,
@@ -31,13 +34,15 @@ use sea_orm::{
 };
 
 use self::dialect::Dialect;
-use self::doorbell::{Hub, Reach, Wires};
-use self::retry::Fault;
+use self::retry::{Fault, Losses};
 use self::rows::Columns;
 use self::secrets::Vault;
+use self::wires::Wires;
+use crate::doorbell::{Hub, Reach};
 use crate::{
     Batch, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo, Error, Event, EventId,
-    EventQuery, Lease, NewStack, Resource, Retention, Stack, StackId, StackQuery, StackRequest, Store, Summary,
+    EventQuery, Lease, Message, NewStack, Resource, Retention, Stack, StackId, StackQuery, StackRequest, Store,
+    Summary, UnusedCredentials,
 };
 
 pub use self::options::{Durability, Options};
@@ -51,6 +56,7 @@ pub struct SqlStore {
     dialect: Dialect,
     vault: Arc<Vault>,
     hub: Arc<Hub>,
+    losses: Losses,
     /// Held, not used: they end with the last clone.
     _wires: Arc<Wires>,
 }
@@ -59,14 +65,15 @@ impl SqlStore {
     /// Connects to the database; does not touch its schema ([`Store::migrate`] does).
     pub async fn open(options: Options) -> Result<Self, Error> {
         let vault = Arc::new(Vault::new(&options.key, &options.older_keys)?);
-        let (writer, reader) = options.connect().await?;
+        let losses = Losses::default();
+        let (writer, reader) = options.connect(&losses).await?;
         let dialect = dialect_of(&writer).await?;
         let (hub, wires) = match dialect {
-            Dialect::Postgres => doorbell::carried(writer.get_postgres_connection_pool(), options.native_url()),
+            Dialect::Postgres => wires::carried(writer.get_postgres_connection_pool(), options.native_url()),
             _ if options.is_private() => (Hub::new(Reach::Alone), Wires::default()),
             _ => (Hub::new(Reach::Shared), Wires::default()),
         };
-        Ok(Self { writer, reader, dialect, vault, hub, _wires: Arc::new(wires) })
+        Ok(Self { writer, reader, dialect, vault, hub, losses, _wires: Arc::new(wires) })
     }
 
     /// Begins to write. SQLite is told at once, because a transaction that begins to write later may find that it
@@ -77,6 +84,22 @@ impl SqlStore {
             ..TransactionOptions::default()
         };
         Ok(self.writer.begin_with_options(options).await?)
+    }
+
+    /// Commits. With SQLite, a connection on which that failed is not used again: what became of the transaction is
+    /// between it and the file. (One whose rollback failed is not either: see [`Options::connect`].) A server ends the
+    /// transaction whatever it answers, and a connection without an answer is none.
+    async fn finish(&self, tx: DatabaseTransaction) -> Result<(), Fault> {
+        let done = tx.commit().await;
+        if done.is_err()
+            && self.dialect == Dialect::Sqlite
+            && !self.hub.is_alone()
+            && let Ok(mut connection) = self.writer.get_sqlite_connection_pool().acquire().await
+        {
+            // There is one only.
+            connection.close_on_drop();
+        }
+        Ok(done?)
     }
 }
 
@@ -107,6 +130,10 @@ impl Store for SqlStore {
 
     async fn request(&self, stack: StackId, request: StackRequest) -> Result<Stack, Error> {
         self.ask(stack, &request).await
+    }
+
+    async fn send(&self, message: &Message) -> Result<(), Error> {
+        self.put_message(message).await
     }
 
     async fn stack(&self, id: StackId) -> Result<Option<Stack>, Error> {
@@ -161,8 +188,8 @@ impl Store for SqlStore {
         self.claim_due(owner, ttl, only, limit).await
     }
 
-    async fn renew(&self, owner: EngineId, ttl: Duration) -> Result<Vec<Lease>, Error> {
-        self.renew_all(owner, ttl).await
+    async fn renew(&self, owner: EngineId, ttl: Duration, leases: &[Lease]) -> Result<Vec<Lease>, Error> {
+        self.extend(owner, ttl, leases).await
     }
 
     async fn release(&self, leases: &[Lease]) -> Result<(), Error> {
@@ -173,8 +200,20 @@ impl Store for SqlStore {
         self.commit_batch(lease, &batch).await
     }
 
-    async fn save_credentials(&self, credentials: &Secret<String>) -> Result<CredentialsId, Error> {
-        self.put_credentials(credentials).await
+    async fn inbox(&self, stack: StackId, now: Timestamp) -> Result<Vec<Message>, Error> {
+        self.read_inbox(stack, now).await
+    }
+
+    async fn plan_credentials(&self, plan: &Secret<String>) -> Result<CredentialsId, Error> {
+        self.put_plan(plan).await
+    }
+
+    async fn keep_credentials(&self, id: CredentialsId, credentials: &Secret<String>) -> Result<(), Error> {
+        self.put_credentials(id, credentials).await
+    }
+
+    async fn unused_credentials(&self, older_than: Duration, limit: usize) -> Result<Vec<UnusedCredentials>, Error> {
+        self.list_unused_credentials(older_than, limit).await
     }
 
     async fn credentials(&self, id: CredentialsId) -> Result<Secret<String>, Error> {

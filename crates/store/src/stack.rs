@@ -1,7 +1,7 @@
 //! A stack's row, and what may be asked of it.
 
 use jiff::Timestamp;
-use kiln_resource::{Action, State};
+use kiln_resource::{Action, State, Status};
 
 use crate::{CredentialsId, Desired, DesiredText, ResourceId, StackId};
 
@@ -37,7 +37,8 @@ pub struct Stack {
     pub reason: String,
     /// What it should be.
     pub desired: Desired,
-    /// What it was when it was last COMPLETE by create or update: what a rollback returns to. `None`: nothing.
+    /// What it was when it was last COMPLETE by create or update, or what it was before the first update of a stack
+    /// that never was: what a rollback returns to. `None`: nothing.
     pub previous: Option<Desired>,
     /// Number of the last request; grows by one with each.
     pub generation: i64,
@@ -57,6 +58,8 @@ pub struct Stack {
     pub credentials: Option<CredentialsId>,
     /// Project of the stack's users.
     pub user_project: Option<String>,
+    /// How many messages others ever sent to it: whoever sees it grow looks into the inbox.
+    pub messages: i64,
     /// When it was asked for.
     pub created: Timestamp,
     /// When a later action was last asked for.
@@ -66,10 +69,44 @@ pub struct Stack {
 }
 
 impl Stack {
+    /// A new stack as it begins.
+    pub(crate) fn started(new: &NewStack) -> Self {
+        Self {
+            id: new.id,
+            name: new.name.clone(),
+            project: new.project.clone(),
+            parent: new.parent.clone(),
+            root: new.root,
+            depth: new.depth,
+            state: State::new(new.action, Status::InProgress),
+            reason: started_text(new.action),
+            desired: new.desired.digests(),
+            previous: None,
+            generation: 1,
+            settled: 0,
+            disable_rollback: new.disable_rollback,
+            timeout_mins: new.timeout_mins,
+            tags: new.tags.clone(),
+            username: new.username.clone(),
+            user_id: new.user_id.clone(),
+            credentials: new.credentials,
+            user_project: new.user_project.clone(),
+            messages: 0,
+            created: new.now,
+            updated: None,
+            deleted: None,
+        }
+    }
+
     /// Whether a request has not come to its end.
     pub fn is_pending(&self) -> bool {
         self.settled < self.generation
     }
+}
+
+/// The reason of a state in which an action has just begun.
+pub(crate) fn started_text(action: Action) -> String {
+    format!("Stack {action} started")
 }
 
 /// A stack to make. It starts at generation 1 with `CREATE_IN_PROGRESS` and the event "Stack CREATE started".

@@ -8,8 +8,8 @@ use kiln_resource::State;
 use kiln_value::Secret;
 
 use crate::{
-    CredentialsId, DesiredText, Digest, EngineId, Event, EventId, EventQuery, Lease, NewStack, Resource, ResourceId,
-    Stack, StackId, StackQuery, StackRequest,
+    CredentialsId, DesiredText, Digest, EngineId, Event, EventId, EventQuery, Lease, Message, MessageId, NewStack,
+    Resource, ResourceId, Stack, StackId, StackQuery, StackRequest,
 };
 
 /// Why the store refused or failed.
@@ -30,6 +30,9 @@ pub enum Error {
     /// What is stored cannot be read.
     #[error("stored data is damaged: {0}")]
     Damaged(String),
+    /// The database refuses the data and always will: too long, or not representable.
+    #[error("the database cannot hold this: {0}")]
+    Invalid(String),
     /// The database, or the key for its secrets, cannot be used.
     #[error("the database cannot be used: {0}")]
     Unusable(String),
@@ -68,6 +71,12 @@ pub struct Batch {
     pub children: Vec<NewStack>,
     /// Requests to nested stacks; one to a stack that is gone is dropped.
     pub requests: Vec<(StackId, StackRequest)>,
+    /// Messages of this stack that were handled, or are not wanted any more: they leave the inbox.
+    pub handled: Vec<MessageId>,
+    /// Messages of this stack to itself.
+    pub timers: Vec<Message>,
+    /// Messages to other stacks; one to a stack that is gone is dropped.
+    pub send: Vec<Message>,
     /// A change of the stack's state on the way (`UPDATE_FAILED` before a rollback), with `desired` going back to
     /// `previous`: only if the generation is still this. The generation stays.
     pub turn: Option<Turn>,
@@ -94,8 +103,18 @@ impl Batch {
             && self.events.is_empty()
             && self.children.is_empty()
             && self.requests.is_empty()
+            && self.handled.is_empty()
+            && self.timers.is_empty()
+            && self.send.is_empty()
             && self.turn.is_none()
             && self.settle.is_none()
+    }
+
+    /// The other stacks that have something to do when this is written.
+    pub(crate) fn rings(&self) -> Vec<StackId> {
+        let messages = self.send.iter().filter(|message| message.is_due_at_once());
+        let asked = self.children.iter().map(|child| child.id).chain(self.requests.iter().map(|(child, _)| *child));
+        asked.chain(messages.map(|message| message.stack)).collect()
     }
 }
 
@@ -116,6 +135,17 @@ pub struct Summary {
     pub settled: i64,
     /// Whether it is gone.
     pub deleted: bool,
+}
+
+/// Credentials that no live stack refers to.
+#[derive(Clone, Debug)]
+pub struct UnusedCredentials {
+    /// Their id.
+    pub id: CredentialsId,
+    /// By what they can be found where they were made.
+    pub plan: Secret<String>,
+    /// The credentials, if they came to be known.
+    pub credentials: Option<Secret<String>>,
 }
 
 /// A running engine, for the list of services.
@@ -162,10 +192,13 @@ pub trait Store: Send + Sync {
 
     // --- requests: who calls the API writes what should be
 
-    /// Makes a stack.
+    /// Makes a stack; once for each id: if it was made before, gives it as it is.
     async fn create_stack(&self, stack: NewStack) -> Result<Stack, Error>;
     /// Asks something of a stack; gives it as it is then.
     async fn request(&self, stack: StackId, request: StackRequest) -> Result<Stack, Error>;
+    /// Sends a message to a stack; once for each id, even if the message was handled meanwhile. The stack can be
+    /// claimed as soon as the message is due, also if it is settled. [`Error::NotFound`] if the stack is gone.
+    async fn send(&self, message: &Message) -> Result<(), Error>;
 
     // --- reading
 
@@ -197,22 +230,42 @@ pub trait Store: Send + Sync {
     // --- the engine's work, under leases
 
     /// Claims up to `limit` stacks that have work to do and no current lease (all such, or only the given ones);
-    /// the oldest request first. Each claim is one compare-and-swap judged by the database's clock.
+    /// the oldest work first. Work is a request that has not come to its end, or a message that is due. Each claim is
+    /// one compare-and-swap judged by the database's clock.
     async fn claim(&self, owner: EngineId, ttl: Duration, only: &[StackId], limit: usize) -> Result<Vec<Lease>, Error>;
-    /// Extends all leases of an engine at once; gives those that it still holds.
-    async fn renew(&self, owner: EngineId, ttl: Duration) -> Result<Vec<Lease>, Error>;
-    /// Gives leases back.
+    /// Extends the given leases of an engine; gives those of them that it still holds. A lease that is not named is
+    /// not extended: what nobody works on runs out.
+    async fn renew(&self, owner: EngineId, ttl: Duration, leases: &[Lease]) -> Result<Vec<Lease>, Error>;
+    /// Gives leases back; there must be no call under way. (A lease under which a call may be under way is left to run
+    /// out, so that the next owner knows.)
     async fn release(&self, leases: &[Lease]) -> Result<(), Error>;
     /// Writes a batch if the lease is current, else [`Error::Stale`] and nothing is written.
     /// Gives the stack's row as it is after that, so that the engine sees a newer request.
     async fn commit(&self, lease: Lease, batch: Batch) -> Result<Stack, Error>;
 
-    // --- credentials, encrypted at rest
+    /// The messages of a stack that are due, by `now` or by the database's clock, in the order of (due, sent, id). So
+    /// what made a stack claimable is always among them, however far the clocks are apart.
+    async fn inbox(&self, stack: StackId, now: Timestamp) -> Result<Vec<Message>, Error>;
 
-    /// Stores credentials (JSON).
-    async fn save_credentials(&self, credentials: &Secret<String>) -> Result<CredentialsId, Error>;
-    /// Reads credentials.
+    // --- credentials, encrypted at rest, recorded before they are made so that none is forgotten
+
+    /// Records that credentials are about to be made. The plan (JSON) says for whom, and by what mark they can be found
+    /// if nobody comes to say what they are.
+    async fn plan_credentials(&self, plan: &Secret<String>) -> Result<CredentialsId, Error>;
+    /// Stores planned credentials (JSON): now they are known. [`Error::NotFound`] if the plan is gone.
+    async fn keep_credentials(&self, id: CredentialsId, credentials: &Secret<String>) -> Result<(), Error>;
+    /// Stores credentials (JSON) that were made without a plan.
+    async fn save_credentials(&self, credentials: &Secret<String>) -> Result<CredentialsId, Error> {
+        let id = self.plan_credentials(&Secret::new("{}".to_owned())).await?;
+        self.keep_credentials(id, credentials).await?;
+        Ok(id)
+    }
+    /// Reads credentials; [`Error::NotFound`] also while they are only planned.
     async fn credentials(&self, id: CredentialsId) -> Result<Secret<String>, Error>;
+    /// Up to `limit` credentials that no live stack refers to, the oldest first: those of a deleted stack at once;
+    /// those that no stack ever referred to, or that a request replaced, when that is `older_than` ago by the
+    /// database's clock.
+    async fn unused_credentials(&self, older_than: Duration, limit: usize) -> Result<Vec<UnusedCredentials>, Error>;
     /// Forgets credentials.
     async fn delete_credentials(&self, id: CredentialsId) -> Result<(), Error>;
 

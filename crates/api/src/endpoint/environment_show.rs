@@ -17,7 +17,7 @@ const MASK: &str = "******";
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("stacks:environment")?;
     let stack = call.stack_or_deleted().await?;
-    let texts = call.api.backends.store.desired(&stack.desired).await?;
+    let texts = call.store().desired(&stack.desired).await?;
     let sources = load::sources(&texts)?;
     let hidden = hidden_names(sources.template, &sources.files)?;
     let mut environment = sources.environment.to_stored();

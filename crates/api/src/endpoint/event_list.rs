@@ -44,7 +44,7 @@ async fn list(call: &Call, resource: Option<&str>) -> Result<Response, ApiError>
         limit: limit.and_then(|limit| u64::try_from(limit).ok()),
         ..EventQuery::default()
     };
-    let mut events = call.api.backends.store.events(&query).await?;
+    let mut events = call.store().events(&query).await?;
     if resource.is_none() && names.len() > 1 {
         events.retain(|event| names.contains(&event.resource_name));
     }
@@ -63,12 +63,12 @@ async fn list(call: &Call, resource: Option<&str>) -> Result<Response, ApiError>
 pub(super) async fn tree(call: &Call, root: Stack, depth: i64) -> Result<Vec<Stack>, ApiError> {
     let mut stacks = vec![root];
     let mut level = 0..1;
-    for _ in 0..depth.min(i64::from(call.api.options.limits.nested_depth)) {
+    for _ in 0..depth.min(i64::from(call.service().options.limits.nested_depth)) {
         let start = stacks.len();
         for at in level {
             let Some(parent) = stacks.get(at).map(|stack| stack.id) else { continue };
             let query = StackQuery { parent: Some(parent), nested: true, deleted: true, ..StackQuery::default() };
-            stacks.extend(call.api.backends.store.stacks(&query).await?);
+            stacks.extend(call.store().stacks(&query).await?);
         }
         level = start..stacks.len();
     }

@@ -19,7 +19,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     let stack = call.stack_or_deleted().await?;
     let (id, resource) = (call.params.get("event_id"), call.params.get("resource_name"));
     let event = match id.parse::<EventId>() {
-        Ok(id) => call.api.backends.store.event(stack.id, id).await?,
+        Ok(id) => call.store().event(stack.id, id).await?,
         Err(_) => None,
     };
     let event = event.filter(|event| event.resource_name == resource);

@@ -10,7 +10,7 @@ use crate::http::reply;
 
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("stacks:list_outputs")?;
-    let view = View::of(&call.api.backends, call.stack().await?).await?;
+    let view = View::of(call.backends(), call.stack().await?).await?;
     let outputs = view.blueprint.outputs().values();
     let outputs: Value =
         outputs.map(|output| value!({ "output_key": (&output.name), "description": (&output.description) })).collect();

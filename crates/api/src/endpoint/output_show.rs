@@ -11,7 +11,7 @@ use crate::view::output::output;
 
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("stacks:show_output")?;
-    let view = View::of(&call.api.backends, call.stack().await?).await?;
+    let view = View::of(call.backends(), call.stack().await?).await?;
     let key = call.params.get("output_key");
     let outputs = view.outputs(Some(key)).await;
     let found = outputs.first();

@@ -31,7 +31,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
         return Err(ApiError::bad_request(format!("Invalid filter parameters {names}")));
     }
     let depth = given(call, "nested_depth", query::integer)?.unwrap_or(0);
-    let depth = depth.min(i64::from(call.api.options.limits.nested_depth));
+    let depth = depth.min(i64::from(call.service().options.limits.nested_depth));
     let detail = given(call, "with_detail", query::boolean)?.unwrap_or(false);
     let wanted = Wanted::new(call);
     let stack = call.stack_or_deleted().await?;
@@ -61,7 +61,7 @@ fn collect<'a>(
     lists: &'a mut Vec<StackResources>,
 ) -> BoxFuture<'a, Result<(), ApiError>> {
     async move {
-        let backends = &call.api.backends;
+        let backends = call.backends();
         let resources = StackResources::new(&*backends.store, View::of(backends, stack).await?).await?;
         let deeper = resources.rows().iter().filter(|_| depth > 0);
         let nested: Vec<Stack> = deeper.filter_map(|row| resources.nested(row)).cloned().collect();

@@ -1,16 +1,15 @@
 //! `PATCH …/resources/{name}`: marks a resource as unhealthy.
 
 use axum::response::Response;
+use kiln_service::MarkUnhealthy;
 use kiln_value::{Value, text};
 
-use super::resource_show::{missing, resources};
 use crate::call::Call;
 use crate::error::ApiError;
-use crate::http::query;
+use crate::http::{query, reply};
 
 const KEYS: [&str; 2] = ["mark_unhealthy", "resource_status_reason"];
 
-/// The request is judged in full; the mark itself comes with a later issue.
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("resource:mark_unhealthy")?;
     let body = call.body()?;
@@ -23,8 +22,11 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     let mark = body
         .get("mark_unhealthy")
         .ok_or_else(|| ApiError::bad_request("Missing mandatory (mark_unhealthy) key from mark unhealthy request"))?;
-    query::boolean("mark_unhealthy", mark)?;
-    let resources = resources(call).await?;
-    resources.row(call.params.get("resource_name")).ok_or_else(|| missing(call))?;
-    Err(ApiError::not_implemented("Marking a resource unhealthy"))
+    let mark = MarkUnhealthy {
+        resource: call.params.get("resource_name").to_owned(),
+        unhealthy: query::boolean("mark_unhealthy", mark)?,
+        reason: body.get("resource_status_reason").filter(|reason| !reason.is_null()).map(text::str),
+    };
+    call.service().mark_unhealthy(&call.caller, call.stack().await?, &mark).await?;
+    Ok(reply::json(&Value::Null))
 }

@@ -2,6 +2,7 @@
 
 use axum::response::Response;
 use kiln_engine::View;
+use kiln_service::Error;
 use serde::Serialize;
 
 use crate::call::Call;
@@ -25,15 +26,12 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
 /// The resources of the live stack that the path names. Users that Kiln made for a stack see only what is theirs.
 pub(super) async fn resources(call: &Call) -> Result<StackResources, ApiError> {
     let stack = call.stack().await?;
-    if call.caller.has_role(&call.api.options.stack_user_role) {
-        return Err(ApiError::forbidden("this resource"));
-    }
-    let backends = &call.api.backends;
-    StackResources::new(&*backends.store, View::of(backends, stack).await?).await
+    call.service().refuse_stack_user(&call.caller)?;
+    StackResources::new(call.store(), View::of(call.backends(), stack).await?).await
 }
 
 /// A resource that is not there.
 pub(super) fn missing(call: &Call) -> ApiError {
     let (resource, stack) = (call.params.get("resource_name"), call.params.get("stack_name"));
-    ApiError::new("ResourceNotFound", format!("The Resource ({resource}) could not be found in Stack {stack}."))
+    Error::NoResource { resource: resource.to_owned(), stack: stack.to_owned() }.into()
 }

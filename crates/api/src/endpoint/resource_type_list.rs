@@ -2,13 +2,12 @@
 
 use axum::response::Response;
 use kiln_resource::ResourceType;
-use kiln_value::regex::Pattern;
+use kiln_service::ResourceTypeFilter;
 use kiln_value::{Value, value};
 
-use crate::availability::Availability;
 use crate::call::Call;
 use crate::error::ApiError;
-use crate::http::reply;
+use crate::http::{query, reply};
 
 /// The words that `support_status` may be.
 const STATUSES: [&str; 5] = ["UNKNOWN", "SUPPORTED", "DEPRECATED", "UNSUPPORTED", "HIDDEN"];
@@ -16,7 +15,7 @@ const STATUSES: [&str; 5] = ["UNKNOWN", "SUPPORTED", "DEPRECATED", "UNSUPPORTED"
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("stacks:list_resource_types")?;
     let with_description = match call.query.given("with_description") {
-        Some(text) => crate::http::query::boolean("with_description", &text.into())?,
+        Some(text) => query::boolean("with_description", &text.into())?,
         None => false,
     };
     let status = call.query.given("support_status");
@@ -25,27 +24,9 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
         let reason = format!("Invalid support status and should be one of ({words})");
         return Err(ApiError::new("Invalid", format!("Data supplied was not valid: {reason}")));
     }
-    let version = call.query.given("version");
-    // Matched from the start of the name; what is no expression matches nothing.
-    let pattern = call.query.given("name").map(|name| Pattern::new(name).ok());
-    let matches = |name: &str| match &pattern {
-        None => true,
-        Some(Some(pattern)) => pattern.match_end(name).is_ok_and(|end| end.is_some()),
-        Some(None) => false,
-    };
-    let catalog = &call.api.backends.resource_types;
-    let wanted = |resource_type: &&ResourceType| {
-        let support = &resource_type.support;
-        !support.is_hidden()
-            && status.is_none_or(|status| status == support.status.name())
-            && version.is_none_or(|version| support.version.as_deref() == Some(version))
-            && matches(&resource_type.name)
-            && call.api.policy.allows_type(&resource_type.name, &call.caller)
-    };
-    let types: Vec<_> = catalog.shown().filter(wanted).collect();
-    let availability = Availability::of(call, types.iter().copied()).await;
-    let types = types.into_iter().filter(|resource_type| availability.has(resource_type));
-    let types: Value = types.map(|resource_type| entry(resource_type, with_description)).collect();
+    let filter = ResourceTypeFilter { name: call.query.given("name"), status, version: call.query.given("version") };
+    let types = call.service().resource_types(&call.caller, filter).await;
+    let types: Value = types.into_iter().map(|resource_type| entry(resource_type, with_description)).collect();
     Ok(reply::json(&value!({ "resource_types": types })))
 }
 

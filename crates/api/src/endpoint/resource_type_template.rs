@@ -3,7 +3,6 @@
 use axum::response::Response;
 use kiln_resource::view::TemplateKind;
 
-use super::resource_type_show::find;
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
@@ -20,5 +19,6 @@ pub(crate) fn run(call: &Call) -> Result<Response, ApiError> {
             )));
         }
     };
-    Ok(reply::json(&find(call)?.template_view(kind)))
+    let found = call.service().resource_type(&call.caller, call.params.get("type_name"))?;
+    Ok(reply::json(&found.template_view(kind)))
 }

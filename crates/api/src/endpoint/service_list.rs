@@ -12,8 +12,8 @@ use crate::view::instant::instant;
 
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("service:index")?;
-    let now = call.api.backends.clock.now();
-    let engines = call.api.backends.store.engines().await?;
+    let now = call.backends().clock.now();
+    let engines = call.store().engines().await?;
     let services: Value = engines.iter().map(|engine| service(engine, now)).collect();
     Ok(reply::json(&value!({ "services": services })))
 }

@@ -45,11 +45,11 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     if let Some(query) = query {
         // The store cannot cut a page out of what is filtered here.
         let page = if rare.is_empty() { limit.and_then(|limit| u64::try_from(limit).ok()) } else { None };
-        stacks = call.api.backends.store.stacks(&StackQuery { limit: page, ..query.clone() }).await?;
+        stacks = call.store().stacks(&StackQuery { limit: page, ..query.clone() }).await?;
         stacks.retain(|stack| rare.iter().all(|(look, wanted)| wanted.contains(&look(stack))));
         if with_count {
             let here = stacks.len() as u64;
-            count = if rare.is_empty() { call.api.backends.store.count_stacks(&query).await? } else { here };
+            count = if rare.is_empty() { call.store().count_stacks(&query).await? } else { here };
         }
         if let Some(limit) = limit.and_then(|limit| usize::try_from(limit).ok()) {
             stacks.truncate(limit);

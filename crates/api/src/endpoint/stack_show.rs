@@ -20,12 +20,12 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
         None => true,
     };
     let stack = call.stack_or_deleted().await?;
-    let outline = load::outline(&call.api.backends, &stack).await?;
+    let outline = load::outline(call.backends(), &stack).await?;
     let mut shown = summary(call, &stack, &outline);
     if resolve && !stack.state.is_complete(Action::Delete) {
         // Clients ask again and again while a stack comes up: what it is made of is only read for its outputs.
         let outputs = if outline.has_outputs() {
-            View::of(&call.api.backends, stack).await?.outputs(None).await
+            View::of(call.backends(), stack).await?.outputs(None).await
         } else {
             Vec::new()
         };

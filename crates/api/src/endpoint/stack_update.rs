@@ -1,11 +1,8 @@
 //! `PUT` and `PATCH /stacks/{name}/{id}`.
 
 use axum::response::Response;
-use kiln_resource::Action;
-use kiln_store::{Stack, StackRequest};
 
 use crate::call::Call;
-use crate::desired;
 use crate::error::ApiError;
 use crate::http::page;
 
@@ -24,32 +21,8 @@ pub(crate) async fn patch(call: &Call) -> Result<Response, ApiError> {
 }
 
 async fn update(call: &Call, patch: bool) -> Result<Response, ApiError> {
-    // A body that says nothing is refused before the stack is looked for.
-    let body = call.body()?;
-    if !patch && !body.contains_key("template") && !body.contains_key("template_url") {
-        return Err(ApiError::bad_request("No template specified"));
-    }
+    let update = call.instantiation()?.update(patch)?;
     let stack = call.stack().await?;
-    desired::allow_types_of(call, &stack).await?;
-    refuse_state(&stack)?;
-    let approved = desired::of_update(call, &stack, patch).await?;
-    let arguments = &approved.arguments;
-    let request = StackRequest {
-        desired: Some(approved.texts()),
-        disable_rollback: arguments.disable_rollback,
-        timeout_mins: arguments.timeout_mins,
-        tags: arguments.tags.clone().or_else(|| (!arguments.existing).then(Vec::new)),
-        if_generation: Some(stack.generation),
-        ..StackRequest::new(Action::Update, call.api.backends.clock.now())
-    };
-    call.api.backends.store.request(stack.id, request).await?;
+    call.service().update_stack(&call.caller, &stack, update).await?;
     Ok(page::accepted(&call.headers))
-}
-
-fn refuse_state(stack: &Stack) -> Result<(), ApiError> {
-    match stack.state.action {
-        Action::Suspend => Err(ApiError::not_supported("Updating a stack when it is suspended")),
-        Action::Delete => Err(ApiError::not_supported("Updating a stack when it is deleting")),
-        _ => Ok(()),
-    }
 }

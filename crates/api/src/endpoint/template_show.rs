@@ -11,6 +11,6 @@ use crate::http::reply;
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("stacks:template")?;
     let stack = call.stack_or_deleted().await?;
-    let text = call.api.backends.store.content(&stack.desired.template).await?;
+    let text = call.store().content(&stack.desired.template).await?;
     Ok(reply::json_bytes(StatusCode::OK, text.into()))
 }

@@ -1,16 +1,13 @@
 //! `PUT` and `PATCH …/preview`: what an update would do, by the plan that the update itself would follow.
 
-use std::sync::Arc;
-
 use axum::response::Response;
-use kiln_engine::preview::{PlannedChange, PlannedResource, Preview, preview};
-use kiln_engine::{View, load};
+use kiln_engine::load;
+use kiln_engine::preview::{PlannedChange, PlannedResource, Preview};
 use kiln_resource::State;
 use kiln_store::Stack;
 use kiln_value::{Map, StackIdentity, Value, value};
 
 use crate::call::Call;
-use crate::desired;
 use crate::error::ApiError;
 use crate::http::reply;
 use crate::view::instant::instant;
@@ -29,14 +26,13 @@ pub(crate) async fn patch(call: &Call) -> Result<Response, ApiError> {
 }
 
 async fn run(call: &Call, patch: bool) -> Result<Response, ApiError> {
-    call.body()?;
+    let body = call.instantiation()?;
     let nested = call.query.boolean("show_nested")?.unwrap_or(false);
+    let update = body.update(patch)?;
     let stack = call.stack().await?;
-    let approved = desired::of_update(call, &stack, patch).await?;
-    let view = View::of(&call.api.backends, stack).await?;
-    let found = preview(&call.api.backends, &view, Arc::new(approved.blueprint), nested).await?;
+    let previewed = call.service().preview_update(&call.caller, stack, update, nested).await?;
     let mut changes: Map = LISTS.iter().map(|list| ((*list).to_owned(), Value::List(Vec::new()))).collect();
-    sort(&found, &view.stack, &mut changes);
+    sort(&previewed.preview, &previewed.stack, &mut changes);
     Ok(reply::json(&value!({ "resource_changes": changes })))
 }
 
@@ -78,8 +74,8 @@ fn shown(entry: &PlannedResource, stack: &Stack) -> Value {
         "resource_identity": (identity(stack, &format!("/resources/{}", entry.name))),
         "stack_identity": (identity(stack, "")),
         "stack_name": (&stack.name),
-        "description": (entry.definition.str_at("description").unwrap_or_default()),
-        "metadata": (kiln_plan::metadata(&entry.definition)),
+        "description": (entry.definition.as_ref().map(|held| held.description.clone()).unwrap_or_default()),
+        "metadata": (entry.definition.as_ref().map(|held| held.metadata.clone()).unwrap_or_default()),
         "change": (change(&entry.change)),
     })
 }

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use http::{Method, StatusCode};
-use kiln_api::Options;
 use kiln_identity::Local;
 use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, FailureKind};
+use kiln_service::Limits;
 use kiln_value::Secret;
 use serde_json::{Value, json};
 
@@ -54,7 +54,7 @@ async fn app(cloud: &Arc<Plain>) -> App {
     let catalog = serde_json::from_value(catalog).expect("a catalog");
     let cloud: Arc<dyn Cloud> = Arc::<Plain>::clone(cloud);
     let owner = Local::of(user(&["admin", "member", "reader"]), Secret::new("{}".to_owned()));
-    App::with(App::new().await.store, owner.with_cloud(cloud, catalog), Options::default())
+    App::with(App::new().await.store, owner.with_cloud(cloud, catalog), Limits::default())
 }
 
 fn template(resource_type: &str) -> Value {

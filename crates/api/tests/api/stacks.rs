@@ -1,7 +1,7 @@
 //! Stacks made, shown, changed and refused.
 
 use http::{Method, StatusCode};
-use kiln_api::{Limits, Options};
+use kiln_service::Limits;
 use serde_json::{Value, json};
 
 use crate::support::{App, user};
@@ -133,6 +133,48 @@ async fn what_is_wrong_is_said_and_leaves_nothing() {
 }
 
 #[tokio::test]
+async fn what_no_database_can_hold_is_refused() {
+    let app = App::new().await;
+    let (fits, too_long) = ("é".repeat(255), "é".repeat(256));
+    let of = |name: &str| json!({ "heat_template_version": "2018-08-31", "resources": { name: { "type": "OS::Heat::None" } } });
+    let text = "Resource name may not be longer than 255 characters";
+    let inner = json!({ "inner.yaml": of(&too_long).to_string() });
+    for (what, template, files) in [
+        ("plain", of(&too_long), json!({})),
+        (
+            "nested",
+            json!({
+                "heat_template_version": "2018-08-31", "resources": { "a": { "type": "inner.yaml" } },
+            }),
+            inner,
+        ),
+    ] {
+        let body = json!({ "stack_name": "s", "template": template, "files": files });
+        let answer = app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
+        let error = answer.json()["error"].clone();
+        assert_eq!(
+            (answer.status, &error["type"]),
+            (StatusCode::BAD_REQUEST, &json!("StackValidationFailed")),
+            "{what}"
+        );
+        assert!(error["message"].as_str().is_some_and(|message| message.contains(text)), "{what}: {error}");
+    }
+    for mins in [2_147_483_648_i64, 1_000_000_000_000, i64::MAX] {
+        let body = json!({ "stack_name": "s", "template": of("a"), "timeout_mins": mins });
+        let answer = app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
+        let error = answer.json()["error"].clone();
+        assert_eq!((answer.status, &error["type"]), (StatusCode::BAD_REQUEST, &json!("Invalid")), "{mins}: {error}");
+    }
+    assert_eq!(app.stacks().await, 0);
+    let body = json!({ "stack_name": "s", "template": of(&fits), "timeout_mins": 2_147_483_647 });
+    let answer = app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+    let path = answer.header("location").trim_start_matches("http://localhost").to_owned();
+    let patched = app.json(Method::PATCH, &path, &json!({ "timeout_mins": 2_147_483_648_i64 })).await;
+    assert_eq!(patched.json()["error"]["type"], "Invalid");
+}
+
+#[tokio::test]
 async fn places_are_told_where_the_template_came_as_text() {
     let app = App::new().await;
     let text = "heat_template_version: 2018-08-31\nresources:\n  a:\n    type: OS::Heat::Value\n    properties:\n      vale: 1\n";
@@ -242,7 +284,7 @@ async fn lists_are_filtered_sorted_and_paged() {
 async fn policy_and_limits() {
     let app = App::new().await;
     let path = app.create("s", template()).await;
-    let reader = App::on(app.store.clone(), user(&["reader"]), Options::default());
+    let reader = App::on(app.store.clone(), user(&["reader"]), Limits::default());
     assert_eq!(reader.get(&path).await.status, StatusCode::OK);
     let refused = reader.send(Method::DELETE, &path, None, None).await;
     assert_eq!(refused.status, StatusCode::FORBIDDEN);
@@ -253,13 +295,12 @@ async fn policy_and_limits() {
     let refused = app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
     assert_eq!(refused.json()["error"]["message"], "You are not authorized to use OS::Nova::Flavor.");
     let limits = Limits { stacks_per_project: Some(1), resources_per_stack: Some(1), ..Limits::default() };
-    let options = Options { limits, ..Options::default() };
-    let tight = App::on(app.store.clone(), user(&["member", "reader"]), options.clone());
+    let tight = App::on(app.store.clone(), user(&["member", "reader"]), limits.clone());
     let body = json!({ "stack_name": "t", "template": template() });
     let full = tight.json(Method::POST, "/v1/tenant1/stacks", &body).await.json();
     let text = "Request limit exceeded: You have reached the maximum stacks per tenant, 1. Please delete some stacks.";
     assert_eq!(full["error"]["message"], text);
-    let admin = App::on(app.store.clone(), user(&["admin", "member", "reader"]), options);
+    let admin = App::on(app.store.clone(), user(&["admin", "member", "reader"]), limits);
     let many = admin.json(Method::POST, "/v1/tenant1/stacks", &body).await.json();
     assert_eq!(many["error"]["message"], "Request limit exceeded: Maximum resources per stack exceeded.");
     assert_eq!(app.stacks().await, 1);

@@ -12,6 +12,7 @@ use kiln_engine::{Backends, Chance, Clock, NoCloud};
 use kiln_identity::{Caller, Local, Policy};
 use kiln_plan::ResourceTypes;
 use kiln_resource::Registry;
+use kiln_service::{Limits, Service};
 use kiln_store::{SqlStore, Store};
 use kiln_value::Secret;
 use serde_json::Value;
@@ -86,24 +87,19 @@ impl Answer {
 impl App {
     /// A member of the project.
     pub(crate) async fn new() -> Self {
-        Self::of(user(&["member", "reader"]), Options::default()).await
-    }
-
-    /// Anybody, with any options.
-    pub(crate) async fn of(caller: Caller, options: Options) -> Self {
         let key = Secret::new("0123456789abcdef0123456789abcdef".to_owned());
         let store = SqlStore::open(kiln_store::Options::new("sqlite::memory:", key)).await.expect("a store");
         store.migrate().await.expect("a schema");
-        Self::on(Arc::new(store), caller, options)
+        Self::on(Arc::new(store), user(&["member", "reader"]), Limits::default())
     }
 
     /// The same store, another caller.
-    pub(crate) fn on(store: Arc<dyn Store>, caller: Caller, options: Options) -> Self {
-        Self::with(store, Local::of(caller, Secret::new("{}".to_owned())), options)
+    pub(crate) fn on(store: Arc<dyn Store>, caller: Caller, limits: Limits) -> Self {
+        Self::with(store, Local::of(caller, Secret::new("{}".to_owned())), limits)
     }
 
     /// The same store, whoever calls.
-    pub(crate) fn with(store: Arc<dyn Store>, identity: Local, options: Options) -> Self {
+    pub(crate) fn with(store: Arc<dyn Store>, identity: Local, limits: Limits) -> Self {
         let types = kiln_resource::shipped::types().expect("definitions");
         let catalog = ResourceTypes::new(Registry::build(types, kiln_drivers::driver_for));
         let backends = Backends {
@@ -113,8 +109,13 @@ impl App {
             clock: Arc::new(Stopped),
             chance: Arc::new(Chance::seeded(1)),
         };
-        let parts = Parts { options, backends, identity: Arc::new(identity), policy: Arc::new(Policy::default()) };
-        let api = Api::new(parts);
+        let service = Service {
+            options: kiln_service::Options { limits, ..kiln_service::Options::default() },
+            backends,
+            identity: Arc::new(identity),
+            policy: Arc::new(Policy::default()),
+        };
+        let api = Api::new(Parts { options: Options::default(), service });
         Self { router: api.router(), api, store }
     }
 

@@ -26,7 +26,7 @@ async fn a_cloud_for_engines_waits_for_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn limits_say_when_to_come_again() {
-    for (status, kind) in [(413, FailureKind::OverLimit), (429, FailureKind::OverLimit)] {
+    for (status, kind) in [(413, FailureKind::Refused), (429, FailureKind::OverLimit)] {
         let (_, connector) = wire(move |_, _| Ok(answer_with(status, ("retry-after", "3"), "")));
         let failure = connector.cloud(&credentials()).await.call(post()).await.expect_err("refused");
         assert_eq!((failure.kind, failure.retry_after), (kind, Some(Duration::from_secs(3))));

@@ -36,7 +36,7 @@ impl Dialect {
     pub(super) fn now(self) -> Expr {
         Expr::cust(match self {
             Self::Sqlite => "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
-            Self::Postgres => "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
+            Self::Postgres => "CAST(EXTRACT(EPOCH FROM statement_timestamp()) * 1000000 AS BIGINT)",
             Self::MariaDb | Self::MySql => "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)",
         })
     }
@@ -91,5 +91,14 @@ impl Dialect {
             ],
         };
         words.iter().fold(statement.to_owned(), |text, (word, sql)| text.replace(word, sql))
+    }
+
+    /// How a table is altered so that a column of short texts takes any; `None`: it does already.
+    pub(super) fn widen(self, column: &str, null: &str) -> Option<String> {
+        match self {
+            Self::Sqlite => None,
+            Self::Postgres => Some(self.define(&format!("ALTER COLUMN {column} TYPE {{text}}"))),
+            Self::MariaDb | Self::MySql => Some(self.define(&format!("MODIFY COLUMN {column} {{text}} {null}"))),
+        }
     }
 }

@@ -3,25 +3,16 @@
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Order, Query, SelectStatement, UnionType};
 
-use super::requests::CONTENT_KEPT;
-use super::retry::{Fault, retry};
-use super::rows::{Columns, micros, plain};
+use super::retry::Fault;
+use super::rows::{Columns, micros, micros_of, plain};
 use super::{SqlStore, schema};
+use crate::limits::{CONTENT_KEPT, CONTENTS, EVENTS, HANDLED_KEPT, SILENT_INTERVALS, STACKS};
 use crate::{EngineInfo, Error, Retention};
-
-/// Stacks that one call forgets.
-const STACKS: u64 = 50;
-/// Events of one stack that one call forgets.
-const EVENTS: u64 = 5_000;
-/// Texts that one call forgets.
-const CONTENTS: u64 = 200;
-/// An engine is forgotten after so many intervals without a report.
-const SILENT_INTERVALS: i64 = 60;
 
 impl SqlStore {
     pub(super) async fn put_engine(&self, engine: &EngineInfo) -> Result<(), Error> {
         let interval = i64::from(engine.interval);
-        retry(|| async {
+        self.retry(|| async {
             let insert = Query::insert()
                 .into_table(schema::ENGINE)
                 .columns(["id", "hostname", "pid", "started", "seen", "report_interval"])
@@ -37,7 +28,7 @@ impl SqlStore {
                 .to_owned();
             self.writer.execute(&insert).await?;
             let silent = Expr::col("seen")
-                .add(Expr::col("report_interval").mul(SILENT_INTERVALS * 1_000_000))
+                .add(Expr::col("report_interval").mul(i64::from(SILENT_INTERVALS) * 1_000_000))
                 .lt(self.dialect.now());
             self.writer.execute(Query::delete().from_table(schema::ENGINE).and_where(silent)).await?;
             Ok(())
@@ -52,7 +43,7 @@ impl SqlStore {
             .order_by("started", Order::Asc)
             .order_by("id", Order::Asc)
             .to_owned();
-        retry(|| async {
+        self.retry(|| async {
             let rows = self.reader.query_all(&select).await?;
             rows.iter().map(|row| engine(&mut Columns::of(row))).collect()
         })
@@ -64,7 +55,7 @@ impl SqlStore {
         if retention.events_per_stack > 0 {
             gone += self.forget_events(retention.events_per_stack).await?;
         }
-        Ok(gone + self.forget_contents().await?)
+        Ok(gone + self.forget_handled().await? + self.forget_contents().await?)
     }
 
     /// The longest gone first.
@@ -74,9 +65,9 @@ impl SqlStore {
             .from(schema::STACK)
             .and_where(Expr::col("deleted").lt(micros(retention.deleted_before)))
             .order_by("deleted", Order::Asc)
-            .limit(STACKS)
+            .limit(STACKS as u64)
             .to_owned();
-        retry(|| async {
+        self.retry(|| async {
             let ids = texts(&self.reader, &select).await?;
             if ids.is_empty() {
                 return Ok(0);
@@ -96,7 +87,7 @@ impl SqlStore {
                     .to_owned();
                 gone += tx.execute(&delete).await?.rows_affected();
             }
-            tx.commit().await?;
+            self.finish(tx).await?;
             Ok(gone)
         })
         .await
@@ -109,18 +100,19 @@ impl SqlStore {
             .from(schema::EVENT)
             .group_by_col("stack")
             .and_having(Func::count(Expr::col("seq")).gt(i64::try_from(keep).unwrap_or(i64::MAX)))
-            .limit(STACKS)
+            .limit(STACKS as u64)
             .to_owned();
-        let counts = retry(|| async {
-            let rows = self.reader.query_all(&many).await?;
-            rows.iter()
-                .map(|row| {
-                    let mut columns = Columns::of(row);
-                    Ok((columns.text()?, columns.count()?))
-                })
-                .collect::<Result<Vec<_>, Fault>>()
-        })
-        .await?;
+        let counts = self
+            .retry(|| async {
+                let rows = self.reader.query_all(&many).await?;
+                rows.iter()
+                    .map(|row| {
+                        let mut columns = Columns::of(row);
+                        Ok((columns.text()?, columns.count()?))
+                    })
+                    .collect::<Result<Vec<_>, Fault>>()
+            })
+            .await?;
         let mut gone = 0;
         for (stack, count) in counts {
             let of_stack = || Expr::col("stack").eq(stack.as_str());
@@ -129,35 +121,55 @@ impl SqlStore {
                 .from(schema::EVENT)
                 .and_where(of_stack())
                 .order_by("seq", Order::Asc)
-                .offset(Ord::min(count.saturating_sub(keep), EVENTS))
+                .offset(Ord::min(count.saturating_sub(keep), EVENTS as u64))
                 .limit(1)
                 .to_owned();
-            gone += retry(|| async {
-                let Some(row) = self.reader.query_one(&first_kept).await? else { return Ok(0) };
-                let seq = Columns::of(&row).int()?;
-                let delete = Query::delete()
-                    .from_table(schema::EVENT)
-                    .and_where(of_stack())
-                    .and_where(Expr::col("seq").lt(seq))
-                    .to_owned();
-                Ok(self.writer.execute(&delete).await?.rows_affected())
-            })
-            .await?;
+            gone += self
+                .retry(|| async {
+                    let Some(row) = self.reader.query_one(&first_kept).await? else { return Ok(0) };
+                    let seq = Columns::of(&row).int()?;
+                    let delete = Query::delete()
+                        .from_table(schema::EVENT)
+                        .and_where(of_stack())
+                        .and_where(Expr::col("seq").lt(seq))
+                        .to_owned();
+                    Ok(self.writer.execute(&delete).await?.rows_affected())
+                })
+                .await?;
         }
         Ok(gone)
     }
 
+    /// Messages that were handled so long ago that nobody sends them again.
+    async fn forget_handled(&self) -> Result<u64, Error> {
+        let select = Query::select()
+            .column("id")
+            .from(schema::MESSAGE)
+            .and_where(Expr::col("handled").lt(self.dialect.now().sub(micros_of(HANDLED_KEPT))))
+            .limit(EVENTS as u64)
+            .to_owned();
+        self.retry(|| async {
+            let ids = texts(&self.reader, &select).await?;
+            if ids.is_empty() {
+                return Ok(0);
+            }
+            let delete = Query::delete().from_table(schema::MESSAGE).and_where(Expr::col("id").is_in(ids)).to_owned();
+            Ok(self.writer.execute(&delete).await?.rows_affected())
+        })
+        .await
+    }
+
     /// Texts that no stack names. One that is named again while this runs has a new time and stays.
     async fn forget_contents(&self) -> Result<u64, Error> {
-        let old = || Expr::col("used").lt(self.dialect.now().sub(CONTENT_KEPT));
+        let old = || Expr::col("used").lt(self.dialect.now().sub(micros_of(CONTENT_KEPT)));
         let select = Query::select()
             .column("digest")
             .from(schema::CONTENT)
             .and_where(old())
             .and_where(Expr::col("digest").not_in_subquery(named_digests()))
-            .limit(CONTENTS)
+            .limit(CONTENTS as u64)
             .to_owned();
-        retry(|| async {
+        self.retry(|| async {
             let digests = texts(&self.reader, &select).await?;
             if digests.is_empty() {
                 return Ok(0);

@@ -1,23 +1,55 @@
 //! Who works on which stack.
 //!
 //! Each stack has a lease row from its first day. A claim is one UPDATE that succeeds for one engine only: it names
-//! the epoch that it saw and makes it one higher, and the database's clock says whether the lease has run out. What
-//! has run out but was claimed by no one is still its owner's: nobody else can have written.
+//! the epoch and the end that it saw and makes the epoch one higher, and the database's clock says whether the lease
+//! has run out. What has run out but was claimed by no one is still its owner's: nobody else can have written.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use sea_orm::ConnectionTrait;
-use sea_orm::sea_query::{Cond, Expr, ExprTrait, Order, Query};
+use sea_orm::sea_query::{Cond, Expr, ExprTrait, Order, Query, SelectStatement, UnionType, UpdateStatement};
+use uuid::Uuid;
 
 use super::retry::{Fault, retry};
-use super::rows::Columns;
+use super::rows::{Columns, micros_of};
 use super::{SqlStore, schema};
+use crate::limits::CLAIMS;
 use crate::{EngineId, Error, Lease, StackId};
 
-/// The most that one call claims.
-const MAX_CLAIMS: usize = 1_000;
 /// Leases in one statement.
 const CHUNK: usize = 500;
+
+/// A stack with work to do, and its lease as it was seen.
+struct Candidate {
+    stack: StackId,
+    /// Since when there is work.
+    due: i64,
+    epoch: i64,
+    expires: i64,
+    /// The epoch that was given back in good order.
+    released: i64,
+    /// The database's clock.
+    now: i64,
+}
+
+impl Candidate {
+    /// Whether the lease ends later than it can: the clock was set back since it was given.
+    fn is_from_the_future(&self) -> bool {
+        self.expires > self.now
+    }
+
+    fn lease(&self, owner: EngineId) -> Lease {
+        let ended = if self.expires > 0 { self.expires } else { self.now };
+        Lease {
+            stack: self.stack,
+            owner,
+            epoch: self.epoch + 1,
+            clean: self.released == self.epoch,
+            idle: Duration::from_micros(u64::try_from(self.now.saturating_sub(ended)).unwrap_or(0)),
+        }
+    }
+}
 
 impl SqlStore {
     pub(super) async fn claim_due(
@@ -27,121 +59,234 @@ impl SqlStore {
         only: &[StackId],
         limit: usize,
     ) -> Result<Vec<Lease>, Error> {
-        let limit = limit.min(MAX_CLAIMS);
+        let limit = limit.min(CLAIMS);
         let mut leases = Vec::new();
+        if limit == 0 {
+            return Ok(leases);
+        }
         // Others may be faster: look at more than are wanted.
-        for (stack, epoch) in self.claimable(only, limit.saturating_mul(2)).await? {
+        for candidate in self.claimable(only, limit.saturating_mul(2)).await? {
             if leases.len() >= limit {
                 break;
             }
-            if self.swap(owner, ttl, stack, epoch).await? {
-                leases.push(Lease { stack, owner, epoch: epoch + 1 });
+            if candidate.is_from_the_future() {
+                self.shorten(ttl, &candidate).await?;
+            } else if self.swap(owner, ttl, &candidate).await? {
+                leases.push(candidate.lease(owner));
             }
         }
         Ok(leases)
     }
 
-    /// Stacks with work to do and no current lease, and the epochs of their leases; the oldest request first.
-    async fn claimable(&self, only: &[StackId], limit: usize) -> Result<Vec<(StackId, i64)>, Error> {
-        let (stack, lease) = (schema::STACK, schema::LEASE);
-        let mut select = Query::select();
-        select
-            .columns([(stack, "id"), (lease, "epoch")])
-            .from(stack)
-            .inner_join(lease, Expr::col((lease, "stack")).equals((stack, "id")))
-            .and_where(Expr::col((stack, "due")).is_not_null())
-            .and_where(Expr::col((lease, "expires")).lte(self.dialect.now()))
-            .order_by((stack, "due"), Order::Asc)
-            .order_by((stack, "id"), Order::Asc)
-            .limit(limit as u64);
-        if !only.is_empty() {
-            // More than fit one statement are claimed with the next call.
-            let only = only.iter().take(20 * CHUNK).map(ToString::to_string);
-            select.and_where(Expr::col((stack, "id")).is_in(only));
-        }
-        retry(|| async {
-            let rows = self.reader.query_all(&select).await?;
-            rows.iter()
-                .map(|row| {
-                    let mut columns = Columns::of(row);
-                    Ok((columns.parsed()?, columns.int()?))
-                })
-                .collect::<Result<_, Fault>>()
-        })
-        .await
+    /// Stacks with work to do and no current lease; the oldest work first.
+    async fn claimable(&self, only: &[StackId], limit: usize) -> Result<Vec<Candidate>, Error> {
+        // Each part walks an index of its own and ends at the limit.
+        let part = |table: &'static str, id: &'static str, due: Expr| {
+            let mut select = Query::select();
+            select
+                .columns([(table, id), (table, "due")])
+                .columns(["epoch", "expires", "released"].map(|column| (schema::LEASE, column)))
+                .expr_as(self.dialect.now(), "now")
+                .from(table)
+                .inner_join(schema::LEASE, Expr::col((schema::LEASE, "stack")).equals((table, id)))
+                .and_where(due)
+                .cond_where(self.is_over())
+                .order_by((table, "due"), Order::Asc)
+                .order_by((table, id), Order::Asc)
+                .limit(limit as u64);
+            if !only.is_empty() {
+                // More than fit one statement are claimed with the next call.
+                let only = only.iter().take(10 * CHUNK).map(ToString::to_string);
+                select.and_where(Expr::col((table, id)).is_in(only));
+            }
+            let alias = format!("{table}s");
+            Query::select().column(sea_orm::sea_query::Asterisk).from_subquery(select, alias).to_owned()
+        };
+        let requests = part(schema::STACK, "id", Expr::col((schema::STACK, "due")).is_not_null());
+        let due = Expr::col((schema::MESSAGE, "due")).lte(self.dialect.now()).and(is_first_message());
+        let messages = part(schema::MESSAGE, "stack", due);
+        let select: SelectStatement = requests.clone().union(UnionType::All, messages).to_owned();
+        let mut found: Vec<Candidate> = self
+            .retry(|| async {
+                let rows = self.reader.query_all(&select).await?;
+                rows.iter().map(|row| candidate(&mut Columns::of(row))).collect::<Result<_, Fault>>()
+            })
+            .await?;
+        found.sort_by_key(|candidate| (candidate.due, candidate.stack));
+        let mut seen = HashSet::new();
+        found.retain(|candidate| seen.insert(candidate.stack));
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    /// A lease that has run out, or that cannot have been given by the clock as it goes now.
+    fn is_over(&self) -> Cond {
+        let column = |name: &'static str| Expr::col((schema::LEASE, name));
+        Cond::any()
+            .add(column("expires").lte(self.dialect.now()))
+            .add(column("expires").sub(column("ttl")).gt(self.dialect.now()))
     }
 
     /// The compare-and-swap. It looks once more whether there is work: the former owner may have done it and given
     /// the lease back since.
-    async fn swap(&self, owner: EngineId, ttl: Duration, stack: StackId, epoch: i64) -> Result<bool, Error> {
-        let due = Query::select()
+    async fn swap(&self, owner: EngineId, ttl: Duration, seen: &Candidate) -> Result<bool, Error> {
+        let requested = Query::select()
             .expr(Expr::val(1))
             .from(schema::STACK)
-            .and_where(Expr::col((schema::STACK, "id")).eq(stack.to_string()))
+            .and_where(Expr::col((schema::STACK, "id")).eq(seen.stack.to_string()))
             .and_where(Expr::col((schema::STACK, "due")).is_not_null())
             .to_owned();
-        let update = Query::update()
-            .table(schema::LEASE)
+        let messages = self.due_messages(Expr::val(seen.stack.to_string()));
+        #[expect(clippy::disallowed_methods, reason = "tells this claim from others; nothing depends on what it is")]
+        let mark = Uuid::new_v4().to_string();
+        let mut update = unchanged(seen);
+        update
             .value("owner", owner.to_string())
             .value("epoch", Expr::col("epoch").add(1))
-            .value("expires", self.dialect.now().add(micros(ttl)))
-            .and_where(Expr::col("stack").eq(stack.to_string()))
-            .and_where(Expr::col("epoch").eq(epoch))
+            .value("mark", mark.as_str())
+            .value("expires", self.dialect.now().add(micros_of(ttl)))
+            .value("ttl", micros_of(ttl))
             .and_where(Expr::col("expires").lte(self.dialect.now()))
-            .and_where(Expr::exists(due))
-            .to_owned();
-        retry(|| async { Ok(self.writer.execute(&update).await?.rows_affected() > 0) }).await
-    }
-
-    pub(super) async fn renew_all(&self, owner: EngineId, ttl: Duration) -> Result<Vec<Lease>, Error> {
-        let held = || Expr::col("owner").eq(owner.to_string()).and(Expr::col("expires").gt(0));
-        let update = Query::update()
-            .table(schema::LEASE)
-            .value("expires", self.dialect.now().add(micros(ttl)))
-            .and_where(held())
-            .to_owned();
-        let select = Query::select().columns(["stack", "epoch"]).from(schema::LEASE).and_where(held()).to_owned();
-        retry(|| async {
-            if self.writer.execute(&update).await?.rows_affected() == 0 {
-                return Ok(Vec::new());
+            .cond_where(Cond::any().add(Expr::exists(requested)).add(Expr::exists(messages)));
+        retry(&self.losses, |attempt| {
+            let (update, mark) = (&update, mark.as_str());
+            async move {
+                let swapped = self.writer.execute(update).await?.rows_affected() > 0;
+                // An attempt before may have done it, and lost its connection.
+                Ok(swapped || attempt > 1 && is_marked(&self.writer, seen.stack, mark).await?)
             }
-            let rows = self.writer.query_all(&select).await?;
-            rows.iter()
-                .map(|row| {
-                    let mut columns = Columns::of(row);
-                    Ok(Lease { stack: columns.parsed()?, owner, epoch: columns.int()? })
-                })
-                .collect()
         })
         .await
+    }
+
+    /// A lease that a clock gave which was set back since ends after the time to live from now: its owner may still
+    /// work, and its own clock says to it that it must have renewed the lease by then.
+    async fn shorten(&self, ttl: Duration, seen: &Candidate) -> Result<(), Error> {
+        let mut update = unchanged(seen);
+        update.value("expires", self.dialect.now().add(micros_of(ttl))).value("ttl", micros_of(ttl));
+        self.retry(|| async {
+            self.writer.execute(&update).await?;
+            Ok(())
+        })
+        .await
+    }
+
+    pub(super) async fn extend(&self, owner: EngineId, ttl: Duration, leases: &[Lease]) -> Result<Vec<Lease>, Error> {
+        let mut kept = Vec::with_capacity(leases.len());
+        let own: Vec<Lease> = leases.iter().filter(|lease| lease.owner == owner).copied().collect();
+        for leases in own.chunks(CHUNK) {
+            let update = Query::update()
+                .table(schema::LEASE)
+                .value("expires", self.dialect.now().add(micros_of(ttl)))
+                .value("ttl", micros_of(ttl))
+                .cond_where(any_current(leases))
+                .to_owned();
+            let select = Query::select()
+                .columns(["stack", "epoch"])
+                .from(schema::LEASE)
+                .cond_where(any_current(leases))
+                .to_owned();
+            let held: HashSet<(StackId, i64)> = self
+                .retry(|| async {
+                    if self.writer.execute(&update).await?.rows_affected() == leases.len() as u64 {
+                        return Ok(leases.iter().map(|lease| (lease.stack, lease.epoch)).collect());
+                    }
+                    let rows = self.writer.query_all(&select).await?;
+                    rows.iter()
+                        .map(|row| {
+                            let mut columns = Columns::of(row);
+                            Ok((columns.parsed()?, columns.int()?))
+                        })
+                        .collect()
+                })
+                .await?;
+            kept.extend(leases.iter().filter(|lease| held.contains(&(lease.stack, lease.epoch))));
+        }
+        Ok(kept)
     }
 
     /// Rings for those given back that still have work to do: their ring may have come while the lease was held.
     pub(super) async fn give_back(&self, leases: &[Lease]) -> Result<(), Error> {
         for leases in leases.chunks(CHUNK) {
-            let mut any = Cond::any();
-            for lease in leases {
-                any = any.add(is_current(*lease));
-            }
-            let update = Query::update().table(schema::LEASE).value("expires", 0).cond_where(any).to_owned();
-            let select = Query::select()
-                .column("id")
-                .from(schema::STACK)
-                .and_where(Expr::col("id").is_in(leases.iter().map(|lease| lease.stack.to_string())))
-                .and_where(Expr::col("due").is_not_null())
+            let update = Query::update()
+                .table(schema::LEASE)
+                .value("expires", 0)
+                .value("released", Expr::col("epoch"))
+                .cond_where(any_current(leases))
                 .to_owned();
-            let due: Vec<StackId> = retry(|| async {
-                self.writer.execute(&update).await?;
-                let rows = self.writer.query_all(&select).await?;
-                rows.iter().map(|row| Columns::of(row).parsed()).collect()
-            })
-            .await?;
+            let messages = self.due_messages(Expr::col((schema::STACK, "id")));
+            let select = Query::select()
+                .column((schema::STACK, "id"))
+                .from(schema::STACK)
+                .and_where(Expr::col((schema::STACK, "id")).is_in(leases.iter().map(|lease| lease.stack.to_string())))
+                .cond_where(
+                    Cond::any().add(Expr::col((schema::STACK, "due")).is_not_null()).add(Expr::exists(messages)),
+                )
+                .to_owned();
+            let due: Vec<StackId> = self
+                .retry(|| async {
+                    self.writer.execute(&update).await?;
+                    let rows = self.writer.query_all(&select).await?;
+                    rows.iter().map(|row| Columns::of(row).parsed()).collect()
+                })
+                .await?;
             for stack in due {
                 self.hub.ring(stack);
             }
         }
         Ok(())
     }
+}
+
+fn candidate(columns: &mut Columns<'_>) -> Result<Candidate, Fault> {
+    Ok(Candidate {
+        stack: columns.parsed()?,
+        due: columns.int()?,
+        epoch: columns.int()?,
+        expires: columns.int()?,
+        released: columns.int()?,
+        now: columns.int()?,
+    })
+}
+
+/// An update of a lease, if it is as it was seen.
+fn unchanged(seen: &Candidate) -> UpdateStatement {
+    Query::update()
+        .table(schema::LEASE)
+        .and_where(Expr::col("stack").eq(seen.stack.to_string()))
+        .and_where(Expr::col("epoch").eq(seen.epoch))
+        .and_where(Expr::col("expires").eq(seen.expires))
+        .to_owned()
+}
+
+/// Of the messages of a stack, only the oldest: a stack with many must not crowd others out.
+fn is_first_message() -> Expr {
+    let (older, this) = ("older", schema::MESSAGE);
+    let same_time = Expr::col((older, "due")).equals((this, "due"));
+    let before = Expr::col((older, "due")).lt(Expr::col((this, "due")));
+    let smaller = Expr::col((older, "id")).lt(Expr::col((this, "id")));
+    let select = Query::select()
+        .expr(Expr::val(1))
+        .from_as(this, older)
+        .and_where(Expr::col((older, "stack")).equals((this, "stack")))
+        .cond_where(Cond::any().add(before).add(same_time.and(smaller)))
+        .to_owned();
+    Expr::exists(select).not()
+}
+
+fn any_current(leases: &[Lease]) -> Cond {
+    leases.iter().fold(Cond::any(), |any, lease| any.add(is_current(*lease)))
+}
+
+/// Whether the last claim or batch of the stack's lease has this mark.
+pub(super) async fn is_marked(db: &impl ConnectionTrait, stack: StackId, mark: &str) -> Result<bool, Fault> {
+    let select = Query::select()
+        .expr(Expr::val(1))
+        .from(schema::LEASE)
+        .and_where(Expr::col("stack").eq(stack.to_string()))
+        .and_where(Expr::col("mark").eq(mark))
+        .to_owned();
+    Ok(db.query_one(&select).await?.is_some())
 }
 
 /// The condition on a lease's row under which its engine may write.
@@ -151,8 +296,4 @@ pub(super) fn is_current(lease: Lease) -> Cond {
         .add(Expr::col("owner").eq(lease.owner.to_string()))
         .add(Expr::col("epoch").eq(lease.epoch))
         .add(Expr::col("expires").gt(0))
-}
-
-fn micros(duration: Duration) -> i64 {
-    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX / 4)
 }

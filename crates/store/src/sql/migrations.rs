@@ -5,18 +5,41 @@
 //! granted on every node of a cluster: there each statement may be done twice, and "exists already" means done.
 
 mod m0001_first;
+mod m0002_inbox;
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
 
 use super::dialect::Dialect;
-use super::retry::{Fault, retry};
+use super::retry::Fault;
 use super::rows::Columns;
 use super::{SqlStore, schema};
 use crate::Error;
 
-/// The statements of each migration; the first has number 1. Only ever append.
-const MIGRATIONS: &[&[&str]] = &[m0001_first::STATEMENTS];
+/// A step of a migration.
+enum Change {
+    /// A statement for every database, with the words of [`Dialect::define`].
+    All(&'static str),
+    /// Columns of short texts that take any text from now on, each with `NULL` or `NOT NULL`.
+    Widen { table: &'static str, columns: &'static [(&'static str, &'static str)] },
+}
+
+impl Change {
+    /// The statement; none if the database needs none.
+    fn statement(&self, dialect: Dialect) -> Option<String> {
+        match self {
+            Self::All(statement) => Some(dialect.define(statement)),
+            Self::Widen { table, columns } => {
+                let columns = columns.iter().map(|(column, null)| dialect.widen(column, null));
+                let changes: Vec<String> = columns.collect::<Option<_>>()?;
+                Some(format!("ALTER TABLE {table} {}", changes.join(", ")))
+            }
+        }
+    }
+}
+
+/// The changes of each migration; the first has number 1. Only ever append.
+const MIGRATIONS: &[&[Change]] = &[m0001_first::CHANGES, m0002_inbox::CHANGES];
 
 /// Any number, known to no one else who shares the database.
 const POSTGRES_LOCK: &str = "SELECT pg_advisory_xact_lock(7236119543)";
@@ -24,17 +47,17 @@ const POSTGRES_LOCK: &str = "SELECT pg_advisory_xact_lock(7236119543)";
 impl SqlStore {
     pub(super) async fn bring_up_to_date(&self) -> Result<(), Error> {
         if self.dialect.has_transactional_ddl() {
-            retry(|| async {
+            self.retry(|| async {
                 let tx = self.begin().await?;
                 if self.dialect == Dialect::Postgres {
                     tx.execute_unprepared(POSTGRES_LOCK).await?;
                 }
                 migrate(&tx, self.dialect).await?;
-                Ok(tx.commit().await?)
+                self.finish(tx).await
             })
             .await
         } else {
-            retry(|| async { migrate(&self.writer, self.dialect).await }).await
+            self.retry(|| async { migrate(&self.writer, self.dialect).await }).await
         }
     }
 }
@@ -53,9 +76,9 @@ async fn migrate(db: &impl ConnectionTrait, dialect: Dialect) -> Result<(), Faul
         ))
         .into());
     }
-    for (index, statements) in MIGRATIONS.iter().enumerate().skip(done) {
-        for statement in *statements {
-            match db.execute_unprepared(&dialect.define(statement)).await.map_err(Fault::from) {
+    for (index, changes) in MIGRATIONS.iter().enumerate().skip(done) {
+        for statement in changes.iter().filter_map(|change| change.statement(dialect)) {
+            match db.execute_unprepared(&statement).await.map_err(Fault::from) {
                 Err(fault) if !fault.says_exists() => return Err(fault),
                 _ => {}
             }

@@ -11,49 +11,70 @@ use uuid::Uuid;
 
 use super::reading::find_stack;
 use super::retry::{Fault, retry};
-use super::rows::{Columns, json, micros, nothing, optional_id, pack, plain};
+use super::rows::{Columns, json, micros, micros_of, optional_id, pack, plain};
 use super::writing::{insert, insert_events};
 use super::{SqlStore, schema};
-use crate::{DesiredText, Digest, Error, Event, EventId, NewStack, Stack, StackId, StackRequest};
-
-/// A text that was named so long ago, in microseconds, gets a new time when it is named again …
-const CONTENT_FRESH: i64 = 30 * 60 * 1_000_000;
-/// … so that one that was not named for so long, and is named by no stack, may go: no transaction that has just seen
-/// it lasts half an hour.
-pub(super) const CONTENT_KEPT: i64 = 2 * CONTENT_FRESH;
+use crate::limits::CONTENT_FRESH;
+use crate::{DesiredText, Digest, Error, Event, EventId, NewStack, Stack, StackId, StackRequest, stack};
 
 impl SqlStore {
     pub(super) async fn make_stack(&self, stack: &NewStack) -> Result<Stack, Error> {
-        let made = retry(|| async {
-            let tx = self.begin().await?;
-            let mut made = self.create_in(&tx, std::slice::from_ref(stack)).await?;
-            tx.commit().await?;
-            made.pop().ok_or_else(|| Error::NotFound(format!("stack {}", stack.id)).into())
-        })
-        .await?;
+        let made = self
+            .retry(|| async {
+                match self.make_once(stack).await {
+                    // The same stack was made before, by an attempt whose connection was lost.
+                    Err(fault) if fault.is_duplicate() || fault.is_name_taken() => {
+                        find_stack(&self.reader, stack.id).await?.ok_or(fault)
+                    }
+                    done => done,
+                }
+            })
+            .await?;
         self.hub.ring(made.id);
         Ok(made)
     }
 
+    async fn make_once(&self, stack: &NewStack) -> Result<Stack, Fault> {
+        let tx = self.begin().await?;
+        let mut made = self.create_in(&tx, std::slice::from_ref(stack)).await?;
+        self.finish(tx).await?;
+        made.pop().ok_or_else(|| Error::NotFound(format!("stack {}", stack.id)).into())
+    }
+
     pub(super) async fn ask(&self, stack: StackId, request: &StackRequest) -> Result<Stack, Error> {
-        let asked = retry(|| async {
-            let tx = self.begin().await?;
-            let Some((asked, event)) = self.request_in(&tx, stack, request).await? else {
-                return Err(Error::NotFound(format!("stack {stack}")).into());
-            };
-            insert_events(&tx, &[event]).await?;
-            tx.commit().await?;
-            Ok(asked)
+        #[expect(clippy::disallowed_methods, reason = "tells this request from others; nothing depends on what it is")]
+        let id = EventId(Uuid::new_v4());
+        let asked = retry(&self.losses, |attempt| async move {
+            match self.ask_once(stack, request, id).await {
+                // The request was written before, by an attempt whose connection was lost: its event tells.
+                Err(fault) if attempt > 1 && !fault.is_lost() && has_event(&self.reader, id).await? => {
+                    find_stack(&self.reader, stack).await?.ok_or(fault)
+                }
+                done => done,
+            }
         })
         .await?;
         self.hub.ring(stack);
         Ok(asked)
     }
 
+    async fn ask_once(&self, stack: StackId, request: &StackRequest, id: EventId) -> Result<Stack, Fault> {
+        let tx = self.begin().await?;
+        let Some((asked, event)) = self.request_in(&tx, stack, request).await? else {
+            return Err(Error::NotFound(format!("stack {stack}")).into());
+        };
+        insert_events(&tx, &[Event { id, ..event }]).await?;
+        self.finish(tx).await?;
+        Ok(asked)
+    }
+
     /// Makes stacks, with their leases, tags, texts and first events.
     pub(super) async fn create_in(&self, tx: &DatabaseTransaction, new: &[NewStack]) -> Result<Vec<Stack>, Fault> {
         self.store_contents(tx, new.iter().map(|stack| &stack.desired)).await?;
-        let stacks: Vec<Stack> = new.iter().map(started).collect();
+        for credentials in new.iter().filter_map(|stack| stack.credentials) {
+            self.attach_credentials(tx, credentials).await?;
+        }
+        let stacks: Vec<Stack> = new.iter().map(Stack::started).collect();
         let rows = stacks.iter().map(row_of).collect::<Result<_, _>>()?;
         insert(tx, schema::STACK, &ROW_COLUMNS, rows, None).await.map_err(|fault| match new {
             [stack, ..] if fault.is_duplicate_of(schema::LIVE_NAME) => Error::NameTaken(stack.name.clone()).into(),
@@ -62,7 +83,7 @@ impl SqlStore {
         let leases = stacks.iter().map(|stack| vec![stack.id.to_string().into(), 0.into(), 0.into(), 0.into()]);
         insert(tx, schema::LEASE, &["stack", "epoch", "expires", "writes"], leases.collect(), None).await?;
         insert_tags(tx, stacks.iter().map(|stack| (stack.id, stack.tags.as_slice()))).await?;
-        let events: Vec<Event> = stacks.iter().map(event_of_start).collect();
+        let events: Vec<Event> = stacks.iter().map(Event::of_start).collect();
         insert_events(tx, &events).await?;
         Ok(stacks)
     }
@@ -81,11 +102,15 @@ impl SqlStore {
             .value("generation", Expr::col("generation").add(1))
             .value("action", state.action.as_str())
             .value("status", state.status.as_str())
-            .value("reason", started_text(request.action))
+            .value("reason", stack::started_text(request.action))
             .value("due", Func::coalesce([Expr::col("due"), micros(request.now).into()]))
             .value("updated", micros(request.now))
             .and_where(Expr::col("id").eq(id.to_string()))
             .and_where(Expr::col("deleted").is_null());
+        if request.action == Action::Update {
+            // Before `desired` is set: MariaDB computes from left to right.
+            update.value("previous", previous_desired());
+        }
         if let Some(generation) = request.if_generation {
             update.and_where(Expr::col("generation").eq(generation));
         }
@@ -103,6 +128,7 @@ impl SqlStore {
             update.value("tags", json(tags, tags.is_empty())?);
         }
         if let Some(credentials) = request.credentials {
+            self.replace_credentials(tx, id, credentials).await?;
             update.value("credentials", credentials.to_string());
         }
         if tx.execute(&update).await?.rows_affected() == 0 {
@@ -118,11 +144,11 @@ impl SqlStore {
             insert_tags(tx, [(id, tags.as_slice())]).await?;
         }
         let stack = find_stack(tx, id).await?.ok_or_else(|| Error::NotFound(format!("stack {id}")))?;
-        let event = event_of_start(&stack);
+        let event = Event::of_start(&stack);
         Ok(Some((stack, event)))
     }
 
-    /// Stores texts that are not there yet. Those that are get a new time if theirs is old: see [`CONTENT_KEPT`].
+    /// Stores texts that are not there yet. Those that are get a new time if theirs is old: see [`CONTENT_FRESH`].
     async fn store_contents<'t>(
         &self,
         tx: &DatabaseTransaction,
@@ -142,7 +168,7 @@ impl SqlStore {
             .table(schema::CONTENT)
             .value("used", self.dialect.now())
             .and_where(is_one())
-            .and_where(Expr::col("used").lt(self.dialect.now().sub(CONTENT_FRESH)))
+            .and_where(Expr::col("used").lt(self.dialect.now().sub(micros_of(CONTENT_FRESH))))
             .to_owned();
         tx.execute(&touch).await?;
         let select = Query::select().column("digest").from(schema::CONTENT).and_where(is_one()).to_owned();
@@ -195,6 +221,7 @@ fn row_of(stack: &Stack) -> Result<Vec<Expr>, Fault> {
         plain(&stack.user_id).into(),
         optional_id(stack.credentials.as_ref()),
         stack.user_project.as_deref().map(plain).into(),
+        stack.messages.into(),
         micros(stack.created).into(),
         stack.updated.map(micros).into(),
         stack.deleted.map(micros).into(),
@@ -203,55 +230,15 @@ fn row_of(stack: &Stack) -> Result<Vec<Expr>, Fault> {
     ])
 }
 
-/// A new stack as it begins.
-fn started(new: &NewStack) -> Stack {
-    Stack {
-        id: new.id,
-        name: new.name.clone(),
-        project: new.project.clone(),
-        parent: new.parent.clone(),
-        root: new.root,
-        depth: new.depth,
-        state: State::new(new.action, Status::InProgress),
-        reason: started_text(new.action),
-        desired: new.desired.digests(),
-        previous: None,
-        generation: 1,
-        settled: 0,
-        disable_rollback: new.disable_rollback,
-        timeout_mins: new.timeout_mins,
-        tags: new.tags.clone(),
-        username: new.username.clone(),
-        user_id: new.user_id.clone(),
-        credentials: new.credentials,
-        user_project: new.user_project.clone(),
-        created: new.now,
-        updated: None,
-        deleted: None,
-    }
+/// What it was before, or what it is if it was nothing.
+pub(super) fn previous_desired() -> Expr {
+    Func::coalesce([Expr::col("previous"), Expr::col("desired")]).into()
 }
 
-fn started_text(action: Action) -> String {
-    format!("Stack {action} started")
-}
-
-/// The event of a request, with an id that follows from the stack's and the generation: a repeated transaction
-/// writes the same.
-fn event_of_start(stack: &Stack) -> Event {
-    let name = format!("generation {}", stack.generation);
-    Event {
-        id: EventId(Uuid::new_v5(&stack.id.0, name.as_bytes())),
-        stack: stack.id,
-        root: stack.root,
-        resource_name: stack.name.clone(),
-        resource_type: "OS::Heat::Stack".to_owned(),
-        physical_id: Some(stack.id.to_string()),
-        action: Event::action_of(stack.state.action),
-        status: stack.state.status,
-        reason: stack.reason.clone(),
-        properties: nothing(),
-        time: stack.updated.unwrap_or(stack.created),
-    }
+async fn has_event(db: &impl ConnectionTrait, id: EventId) -> Result<bool, Fault> {
+    let select =
+        Query::select().expr(Expr::val(1)).from(schema::EVENT).and_where(Expr::col("id").eq(id.to_string())).to_owned();
+    Ok(db.query_one(&select).await?.is_some())
 }
 
 async fn insert_tags<'t>(

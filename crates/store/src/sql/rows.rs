@@ -2,10 +2,11 @@
 
 use std::fmt::Display;
 use std::str::FromStr;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use kiln_resource::State;
-use kiln_value::{Map, Value};
+use kiln_value::Map;
 use sea_orm::sea_query::Expr;
 use sea_orm::{QueryResult, TryGetable};
 use serde::Serialize;
@@ -13,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use super::retry::Fault;
 use super::secrets::Vault;
-use crate::{Desired, Digest, Error, Event, Parent, Resource, Stack};
+use crate::{Desired, Digest, Error, Event, Message, Parent, Resource, Stack};
 
 /// The columns of a row, read one after the other.
 pub(super) struct Columns<'r> {
@@ -113,6 +114,7 @@ impl<'r> Columns<'r> {
             user_id: self.text()?,
             credentials: self.optional_parsed()?,
             user_project: self.optional_text()?,
+            messages: self.int()?,
             created: self.time()?,
             updated: self.optional_time()?,
             deleted: self.optional_time()?,
@@ -131,7 +133,7 @@ impl<'r> Columns<'r> {
             physical_id: self.optional_text()?,
             state: self.state()?,
             reason: self.text()?,
-            step: self.json()?,
+            operation: self.json()?,
             definition: self.json()?,
             metadata: self.json()?,
             data: match self.optional_text()? {
@@ -165,6 +167,19 @@ impl<'r> Columns<'r> {
             time: self.time()?,
         })
     }
+
+    /// [`super::schema::MESSAGE_COLUMNS`].
+    pub(super) fn message(&mut self) -> Result<Message, Fault> {
+        Ok(Message {
+            id: self.parsed()?,
+            stack: self.parsed()?,
+            resource: self.optional_text()?,
+            kind: self.parsed()?,
+            body: self.json()?,
+            due: self.time()?,
+            sent: self.time()?,
+        })
+    }
 }
 
 /// The row of a resource.
@@ -181,8 +196,8 @@ pub(super) fn of_resource(resource: &Resource, vault: &Vault) -> Result<Vec<Expr
         resource.state.action.as_str().into(),
         resource.state.status.as_str().into(),
         plain(&resource.reason).into(),
-        json(&resource.step, resource.step.is_null())?,
-        json(&resource.definition, resource.definition.is_null())?,
+        json(&resource.operation, resource.operation.is_idle())?,
+        json(&resource.definition, resource.definition.is_none())?,
         json(&resource.metadata, resource.metadata.is_null())?,
         data.into(),
         json(&resource.attributes, resource.attributes.is_empty())?,
@@ -213,9 +228,27 @@ pub(super) fn of_event(event: &Event) -> Result<Vec<Expr>, Fault> {
     ])
 }
 
+/// The row of a message.
+pub(super) fn of_message(message: &Message) -> Result<Vec<Expr>, Fault> {
+    Ok(vec![
+        message.id.to_string().into(),
+        message.stack.to_string().into(),
+        message.resource.as_deref().map(plain).into(),
+        message.kind.as_str().into(),
+        json(&message.body, message.body.is_null())?,
+        micros(message.due).into(),
+        micros(message.sent).into(),
+    ])
+}
+
 /// Microseconds since 1970: how times are stored.
 pub(super) fn micros(time: Timestamp) -> i64 {
     time.as_microsecond()
+}
+
+/// A duration as it is added to times.
+pub(super) fn micros_of(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX / 4)
 }
 
 fn time_of(micros: i64) -> Result<Timestamp, Fault> {
@@ -264,9 +297,4 @@ pub(super) fn unpack(text: &str) -> Result<Desired, Fault> {
         (Some(template), Some(environment), Some(files), None) => Ok(Desired { template, environment, files }),
         _ => Err(damaged(format!("{text:?} where three digests are stored"))),
     }
-}
-
-/// An empty map: what an event of a stack has for properties.
-pub(super) fn nothing() -> Value {
-    Value::Map(Map::new())
 }

@@ -16,6 +16,8 @@ pub(super) const RESOURCE: &str = "kiln_resource";
 pub(super) const EVENT: &str = "kiln_event";
 /// Leases: a row for each stack, from its first day.
 pub(super) const LEASE: &str = "kiln_lease";
+/// Messages to stacks.
+pub(super) const MESSAGE: &str = "kiln_message";
 /// Encrypted credentials.
 pub(super) const CREDENTIALS: &str = "kiln_credentials";
 /// Engines that reported.
@@ -25,7 +27,7 @@ pub(super) const ENGINE: &str = "kiln_engine";
 pub(super) const LIVE_NAME: &str = "live_name";
 
 /// What is read of a stack, in the order in which it is read.
-pub(super) const STACK_COLUMNS: [&str; 25] = [
+pub(super) const STACK_COLUMNS: [&str; 26] = [
     "id",
     "name",
     "project",
@@ -48,6 +50,7 @@ pub(super) const STACK_COLUMNS: [&str; 25] = [
     "user_id",
     "credentials",
     "user_project",
+    "messages",
     "created",
     "updated",
     "deleted",
@@ -92,3 +95,6 @@ pub(super) const EVENT_COLUMNS: [&str; 11] = [
     "properties",
     "time",
 ];
+
+/// What is read and written of a message, in that order.
+pub(super) const MESSAGE_COLUMNS: [&str; 7] = ["id", "stack", "resource", "kind", "body", "due", "sent"];

@@ -11,16 +11,10 @@ use aes_gcm::{Aes256Gcm, Nonce};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kiln_value::Secret;
-use sea_orm::ConnectionTrait;
-use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sha2::{Digest as _, Sha256};
-use uuid::Uuid;
 
-use super::retry::retry;
-use super::rows::Columns;
-use super::{SqlStore, schema};
+use crate::Error;
 use crate::content::hex;
-use crate::{CredentialsId, Error};
 
 const FORMAT: &str = "k1";
 const NONCE_BYTES: usize = 12;
@@ -86,52 +80,6 @@ fn cipher(key: &Secret<String>) -> Result<(String, Aes256Gcm), Error> {
     let hash = Sha256::new().chain_update("kiln key id").chain_update(&bytes).finalize();
     let id = hash.get(..4).map(hex).unwrap_or_default();
     Ok((id, cipher))
-}
-
-impl SqlStore {
-    pub(super) async fn put_credentials(&self, credentials: &Secret<String>) -> Result<CredentialsId, Error> {
-        #[expect(clippy::disallowed_methods, reason = "a secret has the system's chance, as its nonce does")]
-        let id = CredentialsId(Uuid::new_v4());
-        let envelope = self.vault.seal(&id.to_string(), credentials.expose())?;
-        retry(|| async {
-            let insert = Query::insert()
-                .into_table(schema::CREDENTIALS)
-                .columns(["id", "envelope", "created"])
-                .values([id.to_string().into(), envelope.as_str().into(), self.dialect.now()])?
-                .to_owned();
-            self.writer.execute(&insert).await?;
-            Ok(id)
-        })
-        .await
-    }
-
-    pub(super) async fn get_credentials(&self, id: CredentialsId) -> Result<Secret<String>, Error> {
-        let row = id.to_string();
-        retry(|| async {
-            let select = Query::select()
-                .column("envelope")
-                .from(schema::CREDENTIALS)
-                .and_where(Expr::col("id").eq(row.as_str()))
-                .to_owned();
-            match self.reader.query_one(&select).await? {
-                Some(found) => Ok(self.vault.open(&row, &Columns::of(&found).text()?)?),
-                None => Err(Error::NotFound(format!("credentials {row}")).into()),
-            }
-        })
-        .await
-    }
-
-    pub(super) async fn drop_credentials(&self, id: CredentialsId) -> Result<(), Error> {
-        retry(|| async {
-            let delete = Query::delete()
-                .from_table(schema::CREDENTIALS)
-                .and_where(Expr::col("id").eq(id.to_string()))
-                .to_owned();
-            self.writer.execute(&delete).await?;
-            Ok(())
-        })
-        .await
-    }
 }
 
 #[cfg(test)]

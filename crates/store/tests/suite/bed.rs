@@ -1,17 +1,22 @@
-//! Databases to test on: SQLite in memory and in a file always, and the servers that `KILN_TEST_DATABASES` names
+//! Stores to test: the model in memory, SQLite in memory and in a file always, and the servers that `KILN_TEST_DATABASES` names
 //! (URLs separated by spaces; see `tests/databases.sh`), where each test gets a database of its own.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use kiln_store::{Options, SqlStore, Store};
+use jiff::Timestamp;
+use kiln_store::{MemoryStore, Options, SqlStore, Store};
 use kiln_value::Secret;
 use sea_orm::{ConnectionTrait, Database, DbBackend, Statement};
 use uuid::Uuid;
 
-/// A fresh database with a store on it.
+/// What stands for a URL of the model in memory.
+const MODEL: &str = "model";
+
+/// A fresh store.
 pub(crate) struct Bed {
     /// The store, migrated.
-    pub(crate) store: SqlStore,
+    pub(crate) store: Arc<dyn Store>,
     url: String,
     end: End,
 }
@@ -24,10 +29,10 @@ enum End {
 
 impl Bed {
     /// What another process would open; in memory there is none, so it is the same store.
-    pub(crate) async fn another(&self) -> SqlStore {
+    pub(crate) async fn another(&self) -> Arc<dyn Store> {
         match self.end {
-            End::Memory => self.store.clone(),
-            _ => open(&self.url).await,
+            End::Memory => Arc::clone(&self.store),
+            _ => Arc::new(open(&self.url).await),
         }
     }
 
@@ -39,6 +44,11 @@ impl Bed {
     /// Whether rings reach other processes.
     pub(crate) fn carries_rings(&self) -> bool {
         self.url.starts_with("postgres")
+    }
+
+    /// Whether it is a server, which gives names that are in an index a longest length, and whose connections can be lost.
+    pub(crate) fn is_server(&self) -> bool {
+        matches!(self.end, End::Server { .. })
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -103,7 +113,8 @@ async fn open(url: &str) -> SqlStore {
 
 async fn bed(url: String, end: End) -> Bed {
     println!("on {url}");
-    let store = open(&url).await;
+    let store: Arc<dyn Store> =
+        if url == MODEL { Arc::new(MemoryStore::new(Arc::new(Timestamp::now))) } else { Arc::new(open(&url).await) };
     store.migrate().await.unwrap();
     Bed { store, url, end }
 }
@@ -113,7 +124,7 @@ pub(crate) struct Beds(Vec<String>);
 
 pub(crate) fn beds() -> Beds {
     let servers = std::env::var("KILN_TEST_DATABASES").unwrap_or_default();
-    let mut urls = vec!["sqlite::memory:".to_owned(), "sqlite://".to_owned()];
+    let mut urls = vec![MODEL.to_owned(), "sqlite::memory:".to_owned(), "sqlite://".to_owned()];
     urls.extend(servers.split_whitespace().map(str::to_owned));
     urls.reverse();
     Beds(urls)
@@ -123,7 +134,7 @@ impl Beds {
     pub(crate) async fn next(&mut self) -> Option<Bed> {
         let url = self.0.pop()?;
         Some(match url.as_str() {
-            "sqlite::memory:" => bed(url, End::Memory).await,
+            MODEL | "sqlite::memory:" => bed(url, End::Memory).await,
             "sqlite://" => {
                 let path = std::env::temp_dir().join(format!("kiln-{}.db", Uuid::new_v4()));
                 bed(format!("sqlite://{}", path.display()), End::File(path)).await

@@ -1,13 +1,22 @@
 //! Batches of the engine that holds a lease.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use kiln_resource::{Action, State, Status};
-use kiln_store::{Batch, Error, EventQuery, NewStack, Resource, Settle, StackQuery, StackRequest, Store, Turn};
+use kiln_resource::{Action, Operation, Phase, Running, State, Status, StoredDefinition};
+use kiln_store::{Batch, Error, EventQuery, NewStack, Resource, Settle, StackQuery, StackRequest, Turn};
 use kiln_value::{Map, Value, value};
 
 use crate::bed::beds;
 use crate::make::{at, child, claim, claimed, deleting, engine, event, resource, settle, settling, text};
+
+/// A definition with values that databases like to change.
+fn definition() -> StoredDefinition {
+    let mut definition = StoredDefinition::of_type("T");
+    let properties = value!({"big": 9_007_199_254_740_993_i64, "float": 1.0, "text": "\u{0}\u{1F600}"});
+    definition.properties = properties.as_map().unwrap().clone();
+    definition
+}
 
 /// A resource with something in every column.
 fn full(of: &kiln_store::Stack) -> Resource {
@@ -19,8 +28,15 @@ fn full(of: &kiln_store::Stack) -> Resource {
         physical_id: Some("9e8b".into()),
         state: State::new(Action::Create, Status::Complete),
         reason: "state changed: ü \u{1F680} 'quoted' \\".into(),
-        step: value!({"polling": {"count": 3}}),
-        definition: value!({"properties": {"big": 9_007_199_254_740_993_i64, "float": 1.0, "text": "\u{0}\u{1F600}"}}),
+        operation: Running {
+            operation: Operation::Create,
+            definition: None,
+            phase: Phase::Wait(value!({"polling": {"count": 3}})),
+            token: "t".to_owned(),
+            attempt: 1,
+        }
+        .into(),
+        definition: Some(Arc::new(definition())),
         metadata: value!({"z": 1, "a": 2}),
         data,
         attributes,
@@ -38,7 +54,7 @@ fn full(of: &kiln_store::Stack) -> Resource {
 async fn rows_come_back_as_they_were_saved() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (made, lease) = claimed(&bed.store, "web").await;
+        let (made, lease) = claimed(&*bed.store, "web").await;
         let rows = vec![full(&made), resource(made.id, "bare")];
         let after = bed.store.commit(lease, Batch { save: rows.clone(), ..Batch::default() }).await.unwrap();
         assert_eq!(after, made);
@@ -70,7 +86,7 @@ async fn rows_come_back_as_they_were_saved() {
 async fn data_of_resources_is_unreadable_in_the_database() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (made, lease) = claimed(&bed.store, "web").await;
+        let (made, lease) = claimed(&*bed.store, "web").await;
         bed.store.commit(lease, Batch { save: vec![full(&made)], ..Batch::default() }).await.unwrap();
         if let Some(path) = bed.file() {
             drop(bed.another().await);
@@ -88,7 +104,7 @@ async fn data_of_resources_is_unreadable_in_the_database() {
 async fn a_settle_applies_to_its_generation_only() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (made, lease) = claimed(&bed.store, "web").await;
+        let (made, lease) = claimed(&*bed.store, "web").await;
         let asked = bed
             .store
             .request(made.id, StackRequest { desired: Some(text("v2")), ..StackRequest::new(Action::Update, at(2)) })
@@ -123,7 +139,7 @@ async fn a_settle_applies_to_its_generation_only() {
 async fn a_rollback_returns_to_what_was_reached() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (made, lease) = claimed(&bed.store, "web").await;
+        let (made, lease) = claimed(&*bed.store, "web").await;
         let first = bed.store.commit(lease, settling(settle(1, Action::Create, Status::Complete))).await.unwrap();
         assert_eq!(first.previous, Some(made.desired.clone()));
         let update = StackRequest { desired: Some(text("v2")), ..StackRequest::new(Action::Update, at(2)) };
@@ -147,7 +163,7 @@ async fn a_rollback_returns_to_what_was_reached() {
 async fn a_rollback_that_was_asked_for_returns_when_it_is_complete() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (made, lease) = claimed(&bed.store, "web").await;
+        let (made, lease) = claimed(&*bed.store, "web").await;
         bed.store.commit(lease, settling(settle(1, Action::Create, Status::Complete))).await.unwrap();
         let update = StackRequest { desired: Some(text("v2")), ..StackRequest::new(Action::Update, at(2)) };
         bed.store.request(made.id, update).await.unwrap();
@@ -168,7 +184,7 @@ async fn a_rollback_that_was_asked_for_returns_when_it_is_complete() {
 async fn with_nothing_reached_a_turn_changes_the_state_only() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (made, lease) = claimed(&bed.store, "web").await;
+        let (made, lease) = claimed(&*bed.store, "web").await;
         let turn = Turn {
             generation: 1,
             state: State::new(Action::Create, Status::Failed),
@@ -186,7 +202,7 @@ async fn with_nothing_reached_a_turn_changes_the_state_only() {
 async fn a_deleted_stack_keeps_its_row_and_events_only() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (made, lease) = claimed(&bed.store, "web").await;
+        let (made, lease) = claimed(&*bed.store, "web").await;
         let batch =
             Batch { save: vec![resource(made.id, "a")], events: vec![event(&made, "a", 1)], ..Batch::default() };
         bed.store.commit(lease, batch).await.unwrap();
@@ -205,7 +221,7 @@ async fn a_deleted_stack_keeps_its_row_and_events_only() {
 async fn nested_stacks_are_made_and_asked_within_the_fence() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (made, lease) = claimed(&bed.store, "web").await;
+        let (made, lease) = claimed(&*bed.store, "web").await;
         let rows: Vec<Resource> = ["a", "b"].map(|name| resource(made.id, name)).to_vec();
         let children: Vec<NewStack> = rows.iter().map(|row| child(&made, row)).collect();
         let ids = [children[0].id, children[1].id];
@@ -221,9 +237,9 @@ async fn nested_stacks_are_made_and_asked_within_the_fence() {
         assert_eq!((one.resource, one.generation, one.settled, one.deleted), (rows[0].id, 1, 0, false));
         assert_eq!(one.state, State::new(Action::Create, Status::InProgress));
 
-        let nested = claim(&bed.store, engine(), ids[0]).await;
+        let nested = claim(&*bed.store, engine(), ids[0]).await;
         bed.store.commit(nested, settling(settle(1, Action::Create, Status::Failed))).await.unwrap();
-        let gone = claim(&bed.store, engine(), ids[1]).await;
+        let gone = claim(&*bed.store, engine(), ids[1]).await;
         bed.store.commit(gone, deleting(1)).await.unwrap();
         let delete = StackRequest::new(Action::Delete, at(9));
         let requests = vec![(ids[0], delete.clone()), (ids[1], delete)];
@@ -245,12 +261,12 @@ async fn nested_stacks_are_made_and_asked_within_the_fence() {
 async fn a_deleted_nested_stack_is_seen_until_its_resource_is_gone() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (made, lease) = claimed(&bed.store, "web").await;
+        let (made, lease) = claimed(&*bed.store, "web").await;
         let row = resource(made.id, "a");
         let nested = child(&made, &row);
         let batch = Batch { save: vec![row.clone()], children: vec![nested.clone()], ..Batch::default() };
         bed.store.commit(lease, batch).await.unwrap();
-        let inner = claim(&bed.store, engine(), nested.id).await;
+        let inner = claim(&*bed.store, engine(), nested.id).await;
         bed.store.commit(inner, deleting(1)).await.unwrap();
         assert!(bed.store.children(made.id).await.unwrap()[0].deleted);
         // A request after that: only the row tells that somebody still waits.
@@ -266,14 +282,14 @@ async fn a_deleted_nested_stack_is_seen_until_its_resource_is_gone() {
 async fn trees_are_counted_and_read_at_once() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (made, lease) = claimed(&bed.store, "web").await;
+        let (made, lease) = claimed(&*bed.store, "web").await;
         let row = resource(made.id, "a");
         let nested = child(&made, &row);
         bed.store
             .commit(lease, Batch { save: vec![row.clone()], children: vec![nested.clone()], ..Batch::default() })
             .await
             .unwrap();
-        let inner = claim(&bed.store, engine(), nested.id).await;
+        let inner = claim(&*bed.store, engine(), nested.id).await;
         let inside = resource(nested.id, "x");
         bed.store.commit(inner, Batch { save: vec![inside.clone()], ..Batch::default() }).await.unwrap();
         assert_eq!(bed.store.count_resources(made.id).await.unwrap(), 2);
@@ -289,7 +305,7 @@ async fn trees_are_counted_and_read_at_once() {
 async fn large_batches_are_written_whole() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (made, lease) = claimed(&bed.store, "web").await;
+        let (made, lease) = claimed(&*bed.store, "web").await;
         let rows: Vec<Resource> = (0..2_013).map(|number| resource(made.id, &format!("r{number}"))).collect();
         let events = (0..3_001).map(|number| event(&made, &format!("r{number}"), number)).collect();
         bed.store.commit(lease, Batch { save: rows.clone(), events, ..Batch::default() }).await.unwrap();
@@ -317,7 +333,7 @@ async fn many_write_at_once_and_nothing_is_lost() {
     while let Some(bed) = beds.next().await {
         let mut writers = tokio::task::JoinSet::new();
         for number in 0..6 {
-            let (made, lease) = claimed(&bed.store, &format!("s{number}")).await;
+            let (made, lease) = claimed(&*bed.store, &format!("s{number}")).await;
             let store = bed.another().await;
             writers.spawn(async move {
                 for number in 0..15 {
@@ -347,24 +363,24 @@ async fn many_write_at_once_and_nothing_is_lost() {
 async fn a_deadlocked_transaction_is_done_again() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (parent, lease) = claimed(&bed.store, "web").await;
+        let (parent, lease) = claimed(&*bed.store, "web").await;
         let rows = ["a", "b"].map(|name| resource(parent.id, name));
         let children: Vec<NewStack> = rows.iter().map(|row| child(&parent, row)).collect();
         let (one, two) = (children[0].id, children[1].id);
         bed.store.commit(lease, Batch { save: rows.to_vec(), children, ..Batch::default() }).await.unwrap();
-        let (other, second) = claimed(&bed.store, "other").await;
+        let (other, second) = claimed(&*bed.store, "other").await;
         let asks = |ids: [kiln_store::StackId; 2]| Batch {
             requests: ids.map(|id| (id, StackRequest::new(Action::Check, at(3)))).to_vec(),
             ..Batch::default()
         };
         let rounds = 60;
         let (left, right) = (bed.another().await, bed.another().await);
-        let work = async |store: &kiln_store::SqlStore, lease, ids| {
+        let work = async |store: &dyn kiln_store::Store, lease, ids| {
             for _ in 0..rounds {
                 store.commit(lease, asks(ids)).await.unwrap();
             }
         };
-        let both = async { tokio::join!(work(&left, lease, [one, two]), work(&right, second, [two, one])) };
+        let both = async { tokio::join!(work(&*left, lease, [one, two]), work(&*right, second, [two, one])) };
         tokio::time::timeout(Duration::from_mins(1), both).await.unwrap();
         for id in [one, two] {
             assert_eq!(bed.store.stack(id).await.unwrap().unwrap().generation, 1 + 2 * rounds);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_resource::{Action, Status};
-use kiln_store::{Batch, Doorbell, StackId, StackRequest, Store};
+use kiln_store::{Batch, Doorbell, StackId, StackRequest};
 
 use crate::bed::beds;
 use crate::make::{at, child, claim, claimed, engine, resource, settle, settling, stack};
@@ -20,7 +20,7 @@ async fn requests_and_ends_ring() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
         let bell = bed.store.doorbell();
-        let (made, lease) = claimed(&bed.store, "web").await;
+        let (made, lease) = claimed(&*bed.store, "web").await;
         until(&bell, made.id).await;
         bed.store.request(made.id, StackRequest::new(Action::Check, at(1))).await.unwrap();
         until(&bell, made.id).await;
@@ -30,7 +30,7 @@ async fn requests_and_ends_ring() {
         let batch = Batch { save: vec![row], children: vec![nested.clone()], ..Batch::default() };
         bed.store.commit(lease, batch).await.unwrap();
         until(&bell, nested.id).await;
-        let inner = claim(&bed.store, engine(), nested.id).await;
+        let inner = claim(&*bed.store, engine(), nested.id).await;
         let (here, parent) = (bed.store.doorbell(), bed.store.doorbell());
         bed.store.commit(inner, settling(settle(1, Action::Create, Status::Complete))).await.unwrap();
         until(&here, nested.id).await;
@@ -48,7 +48,7 @@ async fn requests_and_ends_ring() {
 async fn a_lease_given_back_with_work_to_do_rings() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (made, lease) = claimed(&bed.store, "web").await;
+        let (made, lease) = claimed(&*bed.store, "web").await;
         let bell = bed.store.doorbell();
         bed.store.release(&[lease]).await.unwrap();
         until(&bell, made.id).await;
@@ -60,7 +60,7 @@ async fn a_lease_given_back_with_work_to_do_rings() {
 async fn a_refused_write_does_not_ring() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (made, lease) = claimed(&bed.store, "web").await;
+        let (made, lease) = claimed(&*bed.store, "web").await;
         bed.store.release(&[lease]).await.unwrap();
         let bell = bed.store.doorbell();
         bed.store.commit(lease, settling(settle(1, Action::Create, Status::Complete))).await.unwrap_err();

@@ -1,11 +1,8 @@
 //! Migrations, credentials, engines, and what is forgotten.
 
 use kiln_resource::Action;
-use kiln_store::{
-    Batch, CredentialsId, EngineInfo, Error, EventQuery, NewStack, Options, Retention, SqlStore, StackRequest, Store,
-};
+use kiln_store::{Batch, EngineInfo, Error, EventQuery, NewStack, Options, Retention, SqlStore, StackRequest};
 use kiln_value::Secret;
-use uuid::Uuid;
 
 use crate::bed::{Bed, beds, options};
 use crate::make::{at, claim, claimed, deleting, engine, event, resource, settle, settling, stack, text};
@@ -53,35 +50,6 @@ async fn a_newer_schema_is_refused() {
             let refused = bed.store.migrate().await;
             assert!(matches!(refused, Err(Error::Unusable(why)) if why.contains("999")));
         }
-        bed.end().await;
-    }
-}
-
-#[tokio::test]
-async fn credentials_are_kept_and_forgotten() {
-    let mut beds = beds();
-    while let Some(bed) = beds.next().await {
-        let secret = Secret::new("{\"trust\":\"t\u{f6}p\"}".to_owned());
-        let id = bed.store.save_credentials(&secret).await.unwrap();
-        assert_eq!(bed.store.credentials(id).await.unwrap(), secret);
-        let new = NewStack { credentials: Some(id), ..stack("web") };
-        let made = bed.store.create_stack(new).await.unwrap();
-        assert_eq!(bed.store.stack(made.id).await.unwrap().unwrap().credentials, Some(id));
-        let other = bed.store.save_credentials(&secret).await.unwrap();
-        let request = StackRequest { credentials: Some(other), ..StackRequest::new(Action::Update, at(1)) };
-        assert_eq!(bed.store.request(made.id, request).await.unwrap().credentials, Some(other));
-
-        if bed.is_shared() {
-            let key = Secret::new("another key with thirty-two byte".to_owned());
-            let stranger = SqlStore::open(Options::new(bed.url(), key)).await.unwrap();
-            assert!(matches!(stranger.credentials(id).await, Err(Error::Damaged(_))));
-            let moved = format!("UPDATE kiln_credentials SET id = '{}' WHERE id = '{other}'", Uuid::nil());
-            bed.execute(&moved).await;
-            let moved = bed.store.credentials(CredentialsId(Uuid::nil())).await;
-            assert!(matches!(moved, Err(Error::Damaged(_))));
-        }
-        bed.store.delete_credentials(id).await.unwrap();
-        assert!(matches!(bed.store.credentials(id).await, Err(Error::NotFound(_))));
         bed.end().await;
     }
 }
@@ -146,9 +114,9 @@ async fn stacks_that_are_gone_long_enough_are_forgotten() {
     while let Some(bed) = beds.next().await {
         let tagged = NewStack { tags: vec!["t".into()], ..stack("gone") };
         let gone = bed.store.create_stack(tagged).await.unwrap();
-        let lease = claim(&bed.store, engine(), gone.id).await;
+        let lease = claim(&*bed.store, engine(), gone.id).await;
         bed.store.commit(lease, Batch { events: vec![event(&gone, "a", 1)], ..deleting(1) }).await.unwrap();
-        let (live, other) = claimed(&bed.store, "live").await;
+        let (live, other) = claimed(&*bed.store, "live").await;
         bed.store.commit(other, Batch { save: vec![resource(live.id, "a")], ..Batch::default() }).await.unwrap();
 
         assert_eq!(forget(&bed, &keep(100, 0)).await, 0, "not before its time");
@@ -167,8 +135,8 @@ async fn stacks_that_are_gone_long_enough_are_forgotten() {
 async fn old_events_of_busy_stacks_are_forgotten() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (busy, lease) = claimed(&bed.store, "busy").await;
-        let (quiet, other) = claimed(&bed.store, "quiet").await;
+        let (busy, lease) = claimed(&*bed.store, "busy").await;
+        let (quiet, other) = claimed(&*bed.store, "quiet").await;
         let events: Vec<_> = (0..30).map(|number| event(&busy, &format!("r{number}"), number)).collect();
         bed.store.commit(lease, Batch { events: events.clone(), ..Batch::default() }).await.unwrap();
         let few = vec![event(&quiet, "a", 1), event(&quiet, "b", 1)];
@@ -187,7 +155,7 @@ async fn texts_that_nobody_names_are_forgotten_after_a_while() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
         if bed.is_shared() {
-            let (made, lease) = claimed(&bed.store, "v1").await;
+            let (made, lease) = claimed(&*bed.store, "v1").await;
             bed.store
                 .commit(lease, settling(settle(1, Action::Create, kiln_resource::Status::Complete)))
                 .await

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use kiln_resource::{Action, Status};
-use kiln_store::{Batch, Error, Lease, StackId, StackRequest, Store};
+use kiln_store::{Batch, Error, Lease, StackId, StackRequest};
 
 use crate::bed::beds;
 use crate::make::{TTL, at, claim, claimed, deleting, engine, event, resource, settle, settling, stack};
@@ -19,13 +19,14 @@ async fn a_stack_with_work_is_claimed_once() {
         let made = bed.store.create_stack(stack("web")).await.unwrap();
         let (one, other) = (engine(), engine());
         let leases = bed.store.claim(one, TTL, &[], 10).await.unwrap();
-        assert_eq!(leases, [Lease { stack: made.id, owner: one, epoch: 1 }]);
+        let first = Lease { stack: made.id, owner: one, epoch: 1, clean: true, idle: Duration::ZERO };
+        assert_eq!(leases, [first]);
         assert!(bed.store.claim(other, TTL, &[], 10).await.unwrap().is_empty());
         assert!(bed.store.claim(one, TTL, &[made.id], 10).await.unwrap().is_empty());
 
         bed.store.release(&leases).await.unwrap();
         let leases = bed.store.claim(other, TTL, &[made.id], 10).await.unwrap();
-        assert_eq!(leases, [Lease { stack: made.id, owner: other, epoch: 2 }]);
+        assert_eq!(leases, [Lease { owner: other, epoch: 2, ..first }]);
         bed.end().await;
     }
 }
@@ -92,6 +93,8 @@ async fn a_silent_engine_is_taken_over_and_can_write_no_more() {
         tokio::time::sleep(SHORT * 2).await;
         let new = bed.another().await.claim(heir, TTL, &[], 1).await.unwrap()[0];
         assert!(new.epoch > old.epoch);
+        assert!(old.clean && !new.clean, "nobody knows what the dead one was calling");
+        assert!(SHORT / 2 < new.idle && new.idle < Duration::from_mins(1), "{:?}", new.idle);
 
         let row = resource(made.id, "late");
         let batch = Batch {
@@ -105,10 +108,11 @@ async fn a_silent_engine_is_taken_over_and_can_write_no_more() {
         assert!(matches!(late, Err(Error::Stale(id)) if id == made.id));
         assert_eq!(bed.store.stack(made.id).await.unwrap(), before);
         assert!(bed.store.resources(made.id).await.unwrap().is_empty());
-        assert!(bed.store.renew(dead, TTL).await.unwrap().is_empty());
+        assert!(bed.store.renew(dead, TTL, &[old, new]).await.unwrap().is_empty());
         bed.store.release(&[old]).await.unwrap();
 
-        assert_eq!(bed.store.renew(heir, TTL).await.unwrap(), [new], "the dead one's release is not the heir's");
+        let held = bed.store.renew(heir, TTL, &[old, new]).await.unwrap();
+        assert_eq!(held, [new], "the dead one's release is not the heir's");
         bed.store.commit(new, batch).await.unwrap();
         bed.end().await;
     }
@@ -122,14 +126,70 @@ async fn renewed_leases_do_not_run_out() {
             bed.store.create_stack(stack(name)).await.unwrap();
         }
         let owner = engine();
-        let mut leases = bed.store.claim(owner, SHORT, &[], 2).await.unwrap();
-        leases.sort_by_key(|lease| lease.stack);
-        let mut renewed = bed.store.renew(owner, TTL).await.unwrap();
-        renewed.sort_by_key(|lease| lease.stack);
-        assert_eq!(renewed, leases);
+        let leases = bed.store.claim(owner, SHORT, &[], 2).await.unwrap();
+        assert_eq!(bed.store.renew(owner, TTL, &leases).await.unwrap(), leases);
         tokio::time::sleep(SHORT * 2).await;
         assert!(bed.store.claim(engine(), TTL, &[], 2).await.unwrap().is_empty());
-        assert!(bed.store.renew(engine(), TTL).await.unwrap().is_empty());
+        assert!(bed.store.renew(engine(), TTL, &leases).await.unwrap().is_empty());
+        bed.end().await;
+    }
+}
+
+/// So a claim whose answer was lost, or a release that failed, blocks a stack for the time to live and no longer.
+#[tokio::test]
+async fn only_the_named_leases_are_renewed() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        for number in 0..2 {
+            bed.store.create_stack(stack(&format!("s{number}"))).await.unwrap();
+        }
+        let owner = engine();
+        let leases = bed.store.claim(owner, SHORT, &[], 2).await.unwrap();
+        assert_eq!(bed.store.renew(owner, TTL, &leases[..1]).await.unwrap(), leases[..1]);
+        assert!(bed.store.renew(owner, TTL, &[]).await.unwrap().is_empty());
+        let older = Lease { epoch: 0, ..leases[1] };
+        assert!(bed.store.renew(owner, TTL, &[older]).await.unwrap().is_empty());
+        tokio::time::sleep(SHORT * 2).await;
+        let free = bed.store.claim(engine(), TTL, &[], 2).await.unwrap();
+        assert_eq!(free.iter().map(|lease| lease.stack).collect::<Vec<_>>(), [leases[1].stack]);
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_lease_tells_how_the_one_before_ended() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let (made, first) = claimed(&*bed.store, "web").await;
+        bed.store.release(&[first]).await.unwrap();
+        let second = bed.store.claim(engine(), SHORT, &[], 1).await.unwrap()[0];
+        assert_eq!((second.clean, second.idle), (true, Duration::ZERO), "given back in order");
+        tokio::time::sleep(SHORT * 2).await;
+        let third = claim(&*bed.store, engine(), made.id).await;
+        assert!(!third.clean, "ran out");
+        bed.store.release(&[second]).await.unwrap();
+        bed.store.release(&[third]).await.unwrap();
+        let fourth = claim(&*bed.store, engine(), made.id).await;
+        assert_eq!((fourth.clean, fourth.idle), (true, Duration::ZERO), "given back in order");
+        bed.end().await;
+    }
+}
+
+/// Behind the store's back: as if the clock had been set back by an hour since the lease was given.
+#[tokio::test]
+async fn a_lease_of_a_clock_that_was_set_back_runs_out() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        if bed.is_shared() {
+            let (made, lease) = claimed(&*bed.store, "web").await;
+            bed.execute("UPDATE kiln_lease SET expires = expires + 3600000000").await;
+            assert!(bed.store.claim(engine(), SHORT, &[], 1).await.unwrap().is_empty(), "its owner may live");
+            bed.store.commit(lease, Batch::default()).await.expect("the owner may go on");
+            tokio::time::sleep(SHORT * 2).await;
+            let next = claim(&*bed.store, engine(), made.id).await;
+            assert!(!next.clean);
+            assert!(matches!(bed.store.commit(lease, Batch::default()).await, Err(Error::Stale(_))));
+        }
         bed.end().await;
     }
 }
@@ -138,11 +198,11 @@ async fn renewed_leases_do_not_run_out() {
 async fn a_lease_given_back_is_no_right_to_write() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (made, lease) = claimed(&bed.store, "web").await;
+        let (made, lease) = claimed(&*bed.store, "web").await;
         bed.store.release(&[lease]).await.unwrap();
         let batch = Batch { save: vec![resource(made.id, "a")], ..Batch::default() };
         assert!(matches!(bed.store.commit(lease, batch).await, Err(Error::Stale(_))));
-        let forged = Lease { owner: engine(), ..claim(&bed.store, engine(), made.id).await };
+        let forged = Lease { owner: engine(), ..claim(&*bed.store, engine(), made.id).await };
         assert!(matches!(bed.store.commit(forged, Batch::default()).await, Err(Error::Stale(_))));
         bed.end().await;
     }
@@ -152,8 +212,8 @@ async fn a_lease_given_back_is_no_right_to_write() {
 async fn settled_and_deleted_stacks_are_not_claimed() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (done, lease) = claimed(&bed.store, "done").await;
-        let (gone, other) = claimed(&bed.store, "gone").await;
+        let (done, lease) = claimed(&*bed.store, "done").await;
+        let (gone, other) = claimed(&*bed.store, "gone").await;
         bed.store.commit(lease, settling(settle(1, Action::Create, Status::Failed))).await.unwrap();
         bed.store.request(gone.id, StackRequest::new(Action::Delete, at(1))).await.unwrap();
         bed.store.commit(other, deleting(2)).await.unwrap();

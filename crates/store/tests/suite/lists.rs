@@ -1,7 +1,7 @@
 //! Lists of stacks and events: filters, order, pages.
 
 use kiln_resource::{Action, Status};
-use kiln_store::{Batch, Error, Event, EventQuery, NewStack, Sort, SortKey, Stack, StackQuery, StackRequest, Store};
+use kiln_store::{Batch, Error, Event, EventQuery, NewStack, Sort, SortKey, Stack, StackQuery, StackRequest};
 
 use crate::bed::{Bed, beds};
 use crate::make::{at, child, claim, claimed, deleting, engine, event, resource, settle, settling, stack};
@@ -36,7 +36,7 @@ async fn some_stacks(bed: &Bed) -> Vec<Stack> {
         made.push(bed.store.create_stack(new).await.unwrap());
     }
     for (index, status) in [(0, Status::Complete), (1, Status::Failed)] {
-        let lease = claim(&bed.store, engine(), made[index].id).await;
+        let lease = claim(&*bed.store, engine(), made[index].id).await;
         bed.store.commit(lease, settling(settle(1, Action::Create, status))).await.unwrap();
     }
     bed.store.request(made[3].id, StackRequest::new(Action::Check, at(60))).await.unwrap();
@@ -101,7 +101,7 @@ async fn changed_tags_are_the_ones_that_filter() {
 async fn nested_and_deleted_stacks_are_listed_when_asked_for() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (made, lease) = claimed(&bed.store, "web").await;
+        let (made, lease) = claimed(&*bed.store, "web").await;
         let row = resource(made.id, "a");
         let batch = Batch { children: vec![child(&made, &row)], save: vec![row], ..Batch::default() };
         bed.store.commit(lease, batch).await.unwrap();
@@ -163,8 +163,8 @@ async fn stacks_are_sorted_and_paged() {
 async fn events_are_filtered_and_paged() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (made, lease) = claimed(&bed.store, "web").await;
-        let (other, _) = claimed(&bed.store, "other").await;
+        let (made, lease) = claimed(&*bed.store, "web").await;
+        let (other, _) = claimed(&*bed.store, "other").await;
         let signal = Event { action: "SIGNAL".into(), ..event(&made, "b", 3) };
         let failed = Event { status: Status::Failed, resource_type: "OS::Nova::Server".into(), ..event(&made, "c", 2) };
         let events = vec![event(&made, "a", 1), signal.clone(), failed.clone(), event(&made, "a", 1)];

@@ -4,9 +4,14 @@
 
 mod bed;
 mod commits;
+mod credentials;
 mod doorbell;
+mod full_disk;
 mod housekeeping;
+mod inbox;
 mod leases;
 mod lists;
+mod lost;
 mod make;
+mod model;
 mod requests;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kiln_resource::{Action, State, Status};
 use kiln_store::{
-    Batch, DesiredText, EngineId, Event, EventId, Lease, NewStack, Parent, Resource, ResourceId, Settle, SqlStore,
-    Stack, StackId, Store,
+    Batch, DesiredText, EngineId, Event, EventId, Lease, NewStack, Parent, Resource, ResourceId, Settle, Stack,
+    StackId, Store,
 };
 use kiln_value::value;
 use uuid::Uuid;
@@ -84,13 +84,13 @@ pub(crate) fn engine() -> EngineId {
 }
 
 /// Makes a stack and claims it.
-pub(crate) async fn claimed(store: &SqlStore, name: &str) -> (Stack, Lease) {
+pub(crate) async fn claimed(store: &dyn Store, name: &str) -> (Stack, Lease) {
     let made = store.create_stack(stack(name)).await.unwrap();
     let lease = claim(store, engine(), made.id).await;
     (made, lease)
 }
 
-pub(crate) async fn claim(store: &SqlStore, owner: EngineId, stack: StackId) -> Lease {
+pub(crate) async fn claim(store: &dyn Store, owner: EngineId, stack: StackId) -> Lease {
     let leases = store.claim(owner, TTL, &[stack], 1).await.unwrap();
     assert_eq!(leases.len(), 1, "claim of {stack}");
     leases[0]

@@ -1,11 +1,11 @@
 //! Making stacks and asking something of them.
 
 use kiln_resource::{Action, State, Status};
-use kiln_store::{DesiredText, Digest, Error, EventQuery, NewStack, StackRequest, Store};
+use kiln_store::{Batch, DesiredText, Digest, Error, EventQuery, NewStack, StackRequest};
 use kiln_value::value;
 
 use crate::bed::beds;
-use crate::make::{at, child, claim, claimed, deleting, engine, resource, settle, settling, stack, text};
+use crate::make::{at, child, claim, claimed, deleting, engine, event, resource, settle, settling, stack, text};
 
 #[tokio::test]
 async fn a_new_stack_is_in_progress_with_an_event() {
@@ -45,7 +45,7 @@ async fn a_new_stack_is_in_progress_with_an_event() {
 async fn names_of_live_root_stacks_are_unique_in_a_project() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (first, lease) = claimed(&bed.store, "web").await;
+        let (first, lease) = claimed(&*bed.store, "web").await;
         let taken = bed.store.create_stack(stack("web")).await;
         assert!(matches!(taken, Err(Error::NameTaken(name)) if name == "web"));
         bed.store.create_stack(NewStack { project: "another".into(), ..stack("web") }).await.unwrap();
@@ -80,7 +80,7 @@ async fn a_refused_stack_leaves_nothing() {
 async fn a_request_raises_the_generation_and_changes_what_it_names() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (made, _) = claimed(&bed.store, "web").await;
+        let (made, _) = claimed(&*bed.store, "web").await;
         let request = StackRequest {
             desired: Some(text("v2")),
             disable_rollback: Some(false),
@@ -118,7 +118,7 @@ async fn what_is_gone_takes_no_requests() {
     while let Some(bed) = beds.next().await {
         let nobody = bed.store.request(stack("x").id, StackRequest::new(Action::Update, at(1))).await;
         assert!(matches!(nobody, Err(Error::NotFound(_))));
-        let (made, lease) = claimed(&bed.store, "web").await;
+        let (made, lease) = claimed(&*bed.store, "web").await;
         bed.store.commit(lease, deleting(1)).await.unwrap();
         let gone = bed.store.request(made.id, StackRequest::new(Action::Update, at(1))).await;
         assert!(matches!(gone, Err(Error::NotFound(_))));
@@ -176,15 +176,90 @@ async fn nested_stacks_take_no_names() {
 async fn a_settled_stack_can_be_asked_again() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
-        let (made, lease) = claimed(&bed.store, "web").await;
+        let (made, lease) = claimed(&*bed.store, "web").await;
         let done = settling(settle(1, Action::Create, Status::Complete));
         let settled = bed.store.commit(lease, done).await.unwrap();
         assert!(!settled.is_pending());
         bed.store.release(&[lease]).await.unwrap();
         assert!(bed.store.claim(engine(), crate::make::TTL, &[], 10).await.unwrap().is_empty());
         bed.store.request(made.id, StackRequest::new(Action::Update, at(5))).await.unwrap();
-        let next = claim(&bed.store, engine(), made.id).await;
+        let next = claim(&*bed.store, engine(), made.id).await;
         assert!(next.epoch > lease.epoch);
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn an_update_of_what_never_was_rolls_back_to_what_was_asked_first() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let (made, lease) = claimed(&*bed.store, "v1").await;
+        let update =
+            |version| StackRequest { desired: Some(text(version)), ..StackRequest::new(Action::Update, at(2)) };
+        assert_eq!(made.previous, None);
+        let checked = bed.store.request(made.id, StackRequest::new(Action::Check, at(2))).await.unwrap();
+        assert_eq!(checked.previous, None, "only an update has something to return to");
+        let first = bed.store.request(made.id, update("v2")).await.unwrap();
+        assert_eq!((first.desired, first.previous), (text("v2").digests(), Some(text("v1").digests())));
+        let second = bed.store.request(made.id, update("v3")).await.unwrap();
+        assert_eq!((second.desired, second.previous), (text("v3").digests(), Some(text("v1").digests())));
+        let reached = settling(settle(4, Action::Update, Status::Complete));
+        assert_eq!(bed.store.commit(lease, reached).await.unwrap().previous, Some(text("v3").digests()));
+        let third = bed.store.request(made.id, update("v4")).await.unwrap();
+        assert_eq!(third.previous, Some(text("v3").digests()));
+        bed.end().await;
+    }
+}
+
+/// What the database can hold is stored whole, whatever its length; what it cannot is refused for good.
+#[tokio::test]
+async fn long_names_are_stored_or_refused_for_good() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let (made, lease) = claimed(&*bed.store, "web").await;
+        let long = "ü".repeat(3_000);
+        let row = resource(made.id, &long);
+        let nested = child(&made, &row);
+        let nested = NewStack { name: "nested".into(), username: long.clone(), ..nested };
+        let event = event(&made, &long, 1);
+        let batch = Batch {
+            save: vec![row.clone()],
+            events: vec![event.clone()],
+            children: vec![nested.clone()],
+            ..Batch::default()
+        };
+        bed.store.commit(lease, batch).await.unwrap();
+        assert_eq!(bed.store.resources(made.id).await.unwrap(), [row]);
+        let query = EventQuery { stacks: vec![made.id], resource: Some(long.clone()), ..EventQuery::default() };
+        assert_eq!(bed.store.events(&query).await.unwrap(), [event]);
+        let found = bed.store.stack(nested.id).await.unwrap().unwrap();
+        assert_eq!((found.parent.unwrap().resource_name, found.username), (long.clone(), long.clone()));
+
+        let named = bed.store.create_stack(stack(&long)).await;
+        let tagged = bed.store.create_stack(NewStack { tags: vec![long.clone()], ..stack("tagged") }).await;
+        if bed.is_server() {
+            assert!(matches!(named, Err(Error::Invalid(_))), "{named:?}");
+            assert!(matches!(tagged, Err(Error::Invalid(_))), "{tagged:?}");
+        } else {
+            assert_eq!(named.unwrap().name, long);
+            assert_eq!(tagged.unwrap().tags, [long]);
+        }
+        bed.store.commit(lease, Batch::default()).await.expect("nothing is left behind");
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_stack_is_made_once_for_each_id() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let new = stack("web");
+        let made = bed.store.create_stack(new.clone()).await.unwrap();
+        assert_eq!(bed.store.create_stack(new.clone()).await.unwrap(), made, "asked again, as after a lost answer");
+        let asked = bed.store.request(made.id, StackRequest::new(Action::Check, at(3))).await.unwrap();
+        assert_eq!(bed.store.create_stack(new).await.unwrap(), asked, "as it is");
+        let query = EventQuery { stacks: vec![made.id], ..EventQuery::default() };
+        assert_eq!(bed.store.events(&query).await.unwrap().len(), 2);
         bed.end().await;
     }
 }

@@ -118,6 +118,19 @@ fn create(world: &mut CloudState, request: &ServiceCall, caller: &Caller) -> Out
             caller.user
         )));
     }
+    let ends = expiry.map(|time| time.strftime("%Y-%m-%dT%H:%M:%S.000000Z").to_string());
+    // As in Keystone's table: two trusts without an end are not the same.
+    let same = |row: &Row| {
+        ends.as_deref() == Some(row.text("expires_at"))
+            && row.text("trustee_user_id") == trustee
+            && row.text("project_id") == project
+            && row.get("impersonation") == Some(&body.flag("impersonation").into())
+    };
+    if world.keystone.trusts.by("trustor_user_id", &caller.user).any(same) {
+        return Err(Refusal::conflict(
+            "Conflict occurred attempting to store trust - Duplicate entry found with existing trust.",
+        ));
+    }
     let id = world.hex_id();
     let mut row = Row::new();
     row.put("id", id.clone());
@@ -125,7 +138,7 @@ fn create(world: &mut CloudState, request: &ServiceCall, caller: &Caller) -> Out
     row.put("trustee_user_id", trustee);
     row.put("project_id", project);
     row.put("impersonation", body.flag("impersonation"));
-    row.put("expires_at", expiry.map(|time| time.strftime("%Y-%m-%dT%H:%M:%S.000000Z").to_string()));
+    row.put("expires_at", ends);
     row.put("remaining_uses", body.get("remaining_uses").cloned().unwrap_or_default());
     row.put("deleted_at", Value::Null);
     row.put("redelegation_count", 0);

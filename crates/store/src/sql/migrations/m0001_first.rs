@@ -1,11 +1,13 @@
 //! The first tables.
 
+use super::Change::{self, All};
+
 /// See [`super::MIGRATIONS`].
-pub(super) const STATEMENTS: &[&str] = &[
+pub(super) const CHANGES: &[Change] = &[
     // `due` is the time of the oldest request that has not come to its end: what a claim looks for.
     // `live_name` is the name while it is taken: of a live root stack.
     // `desired` and `previous` are three digests: template, environment, files.
-    "CREATE TABLE IF NOT EXISTS kiln_stack (
+    All("CREATE TABLE IF NOT EXISTS kiln_stack (
         id {id} NOT NULL PRIMARY KEY,
         name {name} NOT NULL,
         live_name {name} NULL,
@@ -33,26 +35,26 @@ pub(super) const STATEMENTS: &[&str] = &[
         created {int} NOT NULL,
         updated {int} NULL,
         deleted {int} NULL
-    ) {table}",
-    "CREATE UNIQUE INDEX kiln_stack_live_name ON kiln_stack (project, live_name)",
-    "CREATE INDEX kiln_stack_created ON kiln_stack (project, created, id)",
-    "CREATE INDEX kiln_stack_parent ON kiln_stack (parent_stack)",
-    "CREATE INDEX kiln_stack_root ON kiln_stack (root)",
-    "CREATE INDEX kiln_stack_due ON kiln_stack (due)",
-    "CREATE INDEX kiln_stack_deleted ON kiln_stack (deleted)",
-    "CREATE TABLE IF NOT EXISTS kiln_tag (
+    ) {table}"),
+    All("CREATE UNIQUE INDEX kiln_stack_live_name ON kiln_stack (project, live_name)"),
+    All("CREATE INDEX kiln_stack_created ON kiln_stack (project, created, id)"),
+    All("CREATE INDEX kiln_stack_parent ON kiln_stack (parent_stack)"),
+    All("CREATE INDEX kiln_stack_root ON kiln_stack (root)"),
+    All("CREATE INDEX kiln_stack_due ON kiln_stack (due)"),
+    All("CREATE INDEX kiln_stack_deleted ON kiln_stack (deleted)"),
+    All("CREATE TABLE IF NOT EXISTS kiln_tag (
         stack {id} NOT NULL,
         tag {name} NOT NULL,
         PRIMARY KEY (stack, tag)
-    ) {table}",
-    "CREATE INDEX kiln_tag_tag ON kiln_tag (tag)",
+    ) {table}"),
+    All("CREATE INDEX kiln_tag_tag ON kiln_tag (tag)"),
     // `used` is when a stack last came to name the text, within a tolerance.
-    "CREATE TABLE IF NOT EXISTS kiln_content (
+    All("CREATE TABLE IF NOT EXISTS kiln_content (
         digest {word} NOT NULL PRIMARY KEY,
         used {int} NOT NULL,
         body {text} NOT NULL
-    ) {table}",
-    "CREATE TABLE IF NOT EXISTS kiln_resource (
+    ) {table}"),
+    All("CREATE TABLE IF NOT EXISTS kiln_resource (
         seq {serial},
         id {id} NOT NULL,
         stack {id} NOT NULL,
@@ -75,10 +77,10 @@ pub(super) const STATEMENTS: &[&str] = &[
         generation {int} NOT NULL,
         created {int} NOT NULL,
         updated {int} NOT NULL
-    ) {table}",
-    "CREATE UNIQUE INDEX kiln_resource_id ON kiln_resource (id)",
-    "CREATE INDEX kiln_resource_stack ON kiln_resource (stack, seq)",
-    "CREATE TABLE IF NOT EXISTS kiln_event (
+    ) {table}"),
+    All("CREATE UNIQUE INDEX kiln_resource_id ON kiln_resource (id)"),
+    All("CREATE INDEX kiln_resource_stack ON kiln_resource (stack, seq)"),
+    All("CREATE TABLE IF NOT EXISTS kiln_event (
         seq {serial},
         id {id} NOT NULL,
         stack {id} NOT NULL,
@@ -91,29 +93,29 @@ pub(super) const STATEMENTS: &[&str] = &[
         reason {text} NOT NULL,
         properties {text} NULL,
         time {int} NOT NULL
-    ) {table}",
-    "CREATE UNIQUE INDEX kiln_event_id ON kiln_event (id)",
-    "CREATE INDEX kiln_event_stack ON kiln_event (stack, seq)",
+    ) {table}"),
+    All("CREATE UNIQUE INDEX kiln_event_id ON kiln_event (id)"),
+    All("CREATE INDEX kiln_event_stack ON kiln_event (stack, seq)"),
     // `expires` 0: given back, or never claimed. `writes` counts commits: a write that makes any two engines collide.
-    "CREATE TABLE IF NOT EXISTS kiln_lease (
+    All("CREATE TABLE IF NOT EXISTS kiln_lease (
         stack {id} NOT NULL PRIMARY KEY,
         owner {id} NULL,
         epoch {int} NOT NULL,
         expires {int} NOT NULL,
         writes {int} NOT NULL
-    ) {table}",
-    "CREATE INDEX kiln_lease_owner ON kiln_lease (owner)",
-    "CREATE TABLE IF NOT EXISTS kiln_credentials (
+    ) {table}"),
+    All("CREATE INDEX kiln_lease_owner ON kiln_lease (owner)"),
+    All("CREATE TABLE IF NOT EXISTS kiln_credentials (
         id {id} NOT NULL PRIMARY KEY,
         envelope {text} NOT NULL,
         created {int} NOT NULL
-    ) {table}",
-    "CREATE TABLE IF NOT EXISTS kiln_engine (
+    ) {table}"),
+    All("CREATE TABLE IF NOT EXISTS kiln_engine (
         id {id} NOT NULL PRIMARY KEY,
         hostname {name} NOT NULL,
         pid {int} NOT NULL,
         started {int} NOT NULL,
         seen {int} NOT NULL,
         report_interval {int} NOT NULL
-    ) {table}",
+    ) {table}"),
 ];

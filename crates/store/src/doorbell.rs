@@ -1,7 +1,7 @@
 //! Who should look, and at what.
 //!
-//! In a process, every [`Doorbell`] that was given out hears every ring. PostgreSQL carries rings to other processes;
-//! elsewhere those who wait look again after a while.
+//! In a process, every [`Doorbell`] that was given out hears every ring. PostgreSQL carries rings to other processes
+//! (`sql/wires.rs`); elsewhere those who wait look again after a while.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,12 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sea_orm::sqlx;
-use sea_orm::sqlx::postgres::{PgListener, PgPool};
 use tokio::sync::Notify;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::task::AbortHandle;
-use uuid::Uuid;
+use tokio::sync::mpsc::UnboundedSender;
 
 use crate::{Doorbell, StackId};
 
@@ -25,16 +21,9 @@ const LONG_PATIENCE: Duration = Duration::from_secs(2);
 /// Rings kept for one who does not come for them; beyond it is told to look at everything.
 const MAX_RINGS: usize = 10_000;
 
-/// PostgreSQL's channel.
-const CHANNEL: &str = "kiln";
-/// Ids in one notification, which may have 8,000 bytes.
-const IDS_PER_NOTIFICATION: usize = 200;
-/// Between two tries to listen.
-const LISTEN_AGAIN: Duration = Duration::from_secs(1);
-
 /// Who else writes to the database.
 #[derive(Debug)]
-pub(super) enum Reach {
+pub(crate) enum Reach {
     /// No one: it lives in this process.
     Alone,
     /// Others, unheard.
@@ -45,25 +34,30 @@ pub(super) enum Reach {
 
 /// Passes rings on.
 #[derive(Debug)]
-pub(super) struct Hub {
+pub(crate) struct Hub {
     listeners: Mutex<Vec<Weak<Bell>>>,
     reach: Reach,
 }
 
 impl Hub {
-    pub(super) fn new(reach: Reach) -> Arc<Self> {
+    pub(crate) fn new(reach: Reach) -> Arc<Self> {
         Arc::new(Self { listeners: Mutex::default(), reach })
     }
 
     /// A bell of its own for one who waits.
-    pub(super) fn bell(self: &Arc<Self>) -> Arc<Bell> {
+    pub(crate) fn bell(self: &Arc<Self>) -> Arc<Bell> {
         let bell = Arc::new(Bell { hub: Arc::clone(self), rings: Mutex::default(), notify: Notify::new() });
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&bell));
         bell
     }
 
+    /// Whether nobody else writes.
+    pub(crate) fn is_alone(&self) -> bool {
+        matches!(self.reach, Reach::Alone)
+    }
+
     /// Rings here and elsewhere.
-    pub(super) fn ring(&self, stack: StackId) {
+    pub(crate) fn ring(&self, stack: StackId) {
         self.ring_here(Some(stack));
         if let Reach::Carried { outbound, .. } = &self.reach {
             // It fails only while the store is being closed.
@@ -72,7 +66,7 @@ impl Hub {
     }
 
     /// Rings in this process; `None`: for everything.
-    fn ring_here(&self, stack: Option<StackId>) {
+    pub(crate) fn ring_here(&self, stack: Option<StackId>) {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner).retain(|listener| {
             let Some(bell) = listener.upgrade() else { return false };
             bell.hear(stack);
@@ -88,7 +82,7 @@ impl Hub {
         }
     }
 
-    fn set_listening(&self, now: bool) {
+    pub(crate) fn set_listening(&self, now: bool) {
         if let Reach::Carried { listening, .. } = &self.reach {
             listening.store(now, Ordering::Relaxed);
         }
@@ -104,7 +98,7 @@ struct Rings {
 
 /// The bell of one who waits.
 #[derive(Debug)]
-pub(super) struct Bell {
+pub(crate) struct Bell {
     hub: Arc<Hub>,
     rings: Mutex<Rings>,
     notify: Notify,
@@ -157,73 +151,10 @@ impl Doorbell for Bell {
     }
 }
 
-/// The tasks that carry rings; they end with it.
-#[derive(Debug, Default)]
-pub(super) struct Wires(Vec<AbortHandle>);
-
-impl Drop for Wires {
-    fn drop(&mut self) {
-        for task in &self.0 {
-            task.abort();
-        }
-    }
-}
-
-/// A hub whose rings PostgreSQL carries, and the wires.
-pub(super) fn carried(pool: &PgPool, url: String) -> (Arc<Hub>, Wires) {
-    let (outbound, inbound) = unbounded_channel();
-    let hub = Hub::new(Reach::Carried { listening: AtomicBool::new(false), outbound });
-    #[expect(clippy::disallowed_methods, reason = "tells this process from others; nothing depends on what it is")]
-    let origin = Uuid::new_v4().to_string();
-    let carry = tokio::spawn(carry(pool.clone(), inbound, origin.clone())).abort_handle();
-    let listen = tokio::spawn(listen(url, Arc::clone(&hub), origin)).abort_handle();
-    (hub, Wires(vec![carry, listen]))
-}
-
-/// Sends rings on, as many at once as have come meanwhile: a commit of a notification is serial for the whole server,
-/// so none is made in the transactions that ring.
-async fn carry(pool: PgPool, mut rings: UnboundedReceiver<StackId>, origin: String) {
-    let mut stacks = Vec::new();
-    while rings.recv_many(&mut stacks, IDS_PER_NOTIFICATION).await > 0 {
-        let ids: BTreeSet<String> = stacks.drain(..).map(|stack| stack.to_string()).collect();
-        let payload = ids.into_iter().fold(origin.clone(), |payload, id| payload + " " + &id);
-        let sent = sqlx::query("SELECT pg_notify($1, $2)").bind(CHANNEL).bind(payload).execute(&pool).await;
-        if let Err(error) = sent {
-            tracing::debug!(%error, "a ring was lost");
-        }
-    }
-}
-
-/// Hears the rings of other processes. After a lost connection everything is worth a look.
-async fn listen(url: String, hub: Arc<Hub>, origin: String) {
-    loop {
-        if let Err(error) = hear(&url, &hub, &origin).await {
-            tracing::debug!(%error, "rings of other processes are not heard");
-        }
-        hub.set_listening(false);
-        hub.ring_here(None);
-        tokio::time::sleep(LISTEN_AGAIN).await;
-    }
-}
-
-async fn hear(url: &str, hub: &Hub, origin: &str) -> Result<(), sqlx::Error> {
-    let mut listener = PgListener::connect(url).await?;
-    listener.listen(CHANNEL).await?;
-    hub.set_listening(true);
-    hub.ring_here(None);
-    while let Some(notification) = listener.try_recv().await? {
-        let mut words = notification.payload().split(' ');
-        if words.next() != Some(origin) {
-            for id in words.filter_map(|word| word.parse().ok()) {
-                hub.ring_here(Some(id));
-            }
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
 
     fn stack(number: u128) -> StackId {

@@ -1,0 +1,210 @@
+//! The sweep of unused credentials, on paused time.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use kiln_engine::housekeeping::{self, UNUSED_AFTER};
+use kiln_engine::{Backends, Chance, Clock, Clouds, NoCloud, Options};
+use kiln_plan::ResourceTypes;
+use kiln_resource::{Action, Cloud, CredentialsId, EngineId, Failure, FailureKind, Registry, StackId, State, Status};
+use kiln_store::{Batch, DesiredText, MemoryStore, NewStack, Settle, Stack, StackRequest, Store, UnusedCredentials};
+use kiln_value::Secret;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+/// Tokio's time, which stands still while anything is to be done.
+struct Paused(Instant);
+
+#[async_trait]
+impl Clock for Paused {
+    fn now(&self) -> Timestamp {
+        Timestamp::UNIX_EPOCH + self.monotonic()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.0.elapsed()
+    }
+
+    async fn sleep(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+}
+
+/// Remembers what is taken back, and when; refuses as long as it is told to.
+struct Keystone {
+    clock: Paused,
+    refusal: Mutex<Option<FailureKind>>,
+    asked: Mutex<Vec<(CredentialsId, Duration)>>,
+}
+
+#[async_trait]
+impl Clouds for Keystone {
+    async fn cloud(&self, _: &Stack) -> Result<Arc<dyn Cloud>, Failure> {
+        Ok(Arc::new(NoCloud))
+    }
+
+    async fn revoke(&self, unused: &UnusedCredentials) -> Result<(), Failure> {
+        self.asked.lock().expect("whole").push((unused.id, self.clock.monotonic()));
+        match *self.refusal.lock().expect("whole") {
+            Some(kind) => Err(Failure::new(kind, "AuthorizationFailure", "no")),
+            None => Ok(()),
+        }
+    }
+}
+
+struct World {
+    store: MemoryStore,
+    keystone: Arc<Keystone>,
+    clock: Paused,
+}
+
+impl World {
+    /// Housekeeping under way.
+    fn new() -> Self {
+        let start = Instant::now();
+        let store = MemoryStore::new(Arc::new(move || Paused(start).now()));
+        let keystone = Arc::new(Keystone { clock: Paused(start), refusal: Mutex::default(), asked: Mutex::default() });
+        let backends = Backends {
+            store: Arc::new(store.clone()),
+            resource_types: Arc::new(ResourceTypes::new(Registry::build([], |_| None))),
+            clouds: Arc::clone(&keystone) as Arc<dyn Clouds>,
+            clock: Arc::new(Paused(start)),
+            chance: Arc::new(Chance::seeded(1)),
+        };
+        tokio::spawn(housekeeping::run(backends, Arc::new(Options::default())));
+        Self { store, keystone, clock: Paused(start) }
+    }
+
+    fn refuse(&self, kind: Option<FailureKind>) {
+        *self.keystone.refusal.lock().expect("whole") = kind;
+    }
+
+    /// When these credentials were asked to be taken back.
+    fn asked(&self, id: CredentialsId) -> Vec<Duration> {
+        let asked = self.keystone.asked.lock().expect("whole");
+        asked.iter().filter(|(other, _)| *other == id).map(|(_, at)| *at).collect()
+    }
+
+    async fn credentials(&self) -> CredentialsId {
+        self.store.save_credentials(&Secret::new("{}".to_owned())).await.expect("the store")
+    }
+
+    /// A stack with credentials.
+    async fn stack(&self, name: u128) -> (StackId, CredentialsId) {
+        let (id, credentials) = (StackId(Uuid::from_u128(name)), self.credentials().await);
+        let text = || "{}".to_owned();
+        let new = NewStack {
+            id,
+            name: format!("s{name}"),
+            project: "p".to_owned(),
+            parent: None,
+            root: id,
+            depth: 0,
+            action: Action::Create,
+            desired: DesiredText { template: text(), environment: text(), files: text() },
+            disable_rollback: true,
+            timeout_mins: None,
+            tags: Vec::new(),
+            username: "u".to_owned(),
+            user_id: "u".to_owned(),
+            credentials: Some(credentials),
+            user_project: None,
+            now: self.clock.now(),
+        };
+        self.store.create_stack(new).await.expect("the store");
+        (id, credentials)
+    }
+
+    async fn delete(&self, id: StackId) {
+        let now = self.clock.now();
+        let stack = self.store.request(id, StackRequest::new(Action::Delete, now)).await.expect("live");
+        let engine = EngineId(Uuid::from_u128(1));
+        let leases = self.store.claim(engine, Duration::from_mins(1), &[id], 1).await.expect("the store");
+        let settle = Settle {
+            generation: stack.generation,
+            state: State::new(Action::Delete, Status::Complete),
+            reason: String::new(),
+            deleted: true,
+            reached: false,
+            now,
+        };
+        let batch = Batch { settle: Some(settle), ..Batch::default() };
+        self.store.commit(leases[0], batch).await.expect("the store");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn credentials_of_a_deleted_stack_go_soon() {
+    let world = World::new();
+    let (kept, own) = world.stack(1).await;
+    let (gone, unused) = world.stack(2).await;
+    // Between two of the looks that come without news.
+    tokio::time::sleep(UNUSED_AFTER * 2 + Duration::from_mins(1)).await;
+    let before = world.clock.monotonic();
+    world.delete(gone).await;
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    let asked = world.asked(unused);
+    let [at] = asked.as_slice() else { panic!("once: {asked:?}") };
+    assert!(*at - before >= Duration::from_secs(5), "much is deleted together");
+    assert!(matches!(world.store.credentials(unused).await, Err(kiln_store::Error::NotFound(_))));
+    tokio::time::sleep(UNUSED_AFTER).await;
+    assert_eq!((world.asked(own), world.asked(unused).len()), (Vec::new(), 1));
+    world.delete(kept).await;
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    assert_eq!(world.asked(own).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn credentials_that_no_stack_came_to_use_go_after_an_hour() {
+    let world = World::new();
+    let id = world.credentials().await;
+    tokio::time::sleep(UNUSED_AFTER - Duration::from_secs(1)).await;
+    assert_eq!(world.asked(id), []);
+    tokio::time::sleep(Duration::from_mins(11)).await;
+    assert_eq!(world.asked(id).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn refusals_are_tried_again_with_pauses_that_double() {
+    for kind in [FailureKind::Refused, FailureKind::Unavailable] {
+        let world = World::new();
+        world.refuse(Some(kind));
+        let (stack, id) = world.stack(1).await;
+        world.delete(stack).await;
+        tokio::time::sleep(Duration::from_hours(12)).await;
+        let asked = world.asked(id);
+        let pauses: Vec<f64> = asked.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
+        for (times, pause) in pauses.iter().enumerate() {
+            let whole = (10.0 * f64::from(2_u32.pow(u32::try_from(times).unwrap().min(20)))).min(3_600.0);
+            // A round may come a little later than its time: with the next look.
+            assert!(*pause >= whole / 2.0 && *pause <= whole + 600.0, "{kind:?}: pause {times} in {pauses:?}");
+        }
+        assert!(pauses.len() > 15, "{pauses:?}");
+        world.refuse(None);
+        tokio::time::sleep(Duration::from_hours(2)).await;
+        assert!(world.store.unused_credentials(Duration::ZERO, 9).await.unwrap().is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn refusals_do_not_hide_others() {
+    let world = World::new();
+    world.refuse(Some(FailureKind::Refused));
+    for name in 0..300 {
+        let (stack, _) = world.stack(name).await;
+        world.delete(stack).await;
+    }
+    tokio::time::sleep(Duration::from_hours(1)).await;
+    let left = world.store.unused_credentials(Duration::ZERO, 1_000).await.unwrap();
+    let never = left.iter().filter(|one| world.asked(one.id).is_empty()).count();
+    assert_eq!((left.len(), never), (300, 0), "each is tried, none forgotten");
+    world.refuse(None);
+    let (stack, id) = world.stack(1_000).await;
+    world.delete(stack).await;
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    assert_eq!(world.asked(id).len(), 1);
+    tokio::time::sleep(Duration::from_hours(2)).await;
+    assert!(world.store.unused_credentials(Duration::ZERO, 9).await.unwrap().is_empty());
+}

@@ -1,0 +1,107 @@
+//! What lets a stack act for its user, before it is made: so that whatever is made can be found again.
+
+use jiff::Timestamp;
+use kiln_value::Secret;
+use serde::{Deserialize, Serialize};
+
+use crate::Caller;
+
+/// The format that this Kiln writes.
+const FORMAT: u32 = 1;
+
+/// Seconds of a hundred years: no trust of Kiln ends by itself.
+const CENTURY: i64 = 86_400 * 36_524;
+/// Marks lie within so many of them; databases know years of four digits.
+const CENTURIES: u64 = 70;
+
+/// What [`crate::Identity::delegate`] is going to make. It holds no secret, but says who works for whom.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DelegationPlan {
+    format: u32,
+    /// Id of the user for whom the stack is to act.
+    pub trustor: String,
+    /// Id of the project in which it acts.
+    pub project: String,
+    /// Names of the roles that it gets.
+    pub roles: Vec<String>,
+    /// By what the trust is found if the reply that names it is lost: when it ends. Trusts have no name, but this is
+    /// theirs alone.
+    pub mark: Timestamp,
+}
+
+/// A stored plan that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// It is no plan.
+    #[error("the plan of the credentials is damaged: {0}")]
+    Damaged(#[from] serde_json::Error),
+    /// A newer Kiln wrote it.
+    #[error("the plan of the credentials has format {0}, made by a newer Kiln")]
+    Newer(u32),
+}
+
+impl DelegationPlan {
+    /// A plan for a caller. `seed` is chance: plans of different seeds have different marks.
+    pub(crate) fn new(caller: &Caller, roles: Vec<String>, now: Timestamp, seed: u64) -> Self {
+        let (trustor, project) = (caller.user_id.clone(), caller.project_id.clone());
+        Self { format: FORMAT, trustor, project, roles, mark: mark(now, seed) }
+    }
+
+    /// The text to be stored.
+    pub fn to_stored(&self) -> Secret<String> {
+        // Texts and numbers always have a JSON text.
+        Secret::new(serde_json::to_string(self).unwrap_or_default())
+    }
+
+    /// What [`DelegationPlan::to_stored`] gave; `None` for credentials that were made without a plan (`{}`).
+    pub fn from_stored(text: &str) -> Result<Option<Self>, PlanError> {
+        let value: serde_json::Value = serde_json::from_str(text)?;
+        if value.as_object().is_some_and(serde_json::Map::is_empty) {
+            return Ok(None);
+        }
+        let format = value.get("format").and_then(serde_json::Value::as_u64).unwrap_or_default();
+        match u32::try_from(format) {
+            Ok(format) if format <= FORMAT => Ok(Some(serde_json::from_value(value)?)),
+            format => Err(PlanError::Newer(format.unwrap_or(u32::MAX))),
+        }
+    }
+}
+
+/// A moment at least a hundred years ahead, in whole seconds: Keystone drops fractions.
+fn mark(now: Timestamp, seed: u64) -> Timestamp {
+    let range = CENTURY.unsigned_abs() * CENTURIES;
+    let more = i64::try_from(seed % range).unwrap_or_default();
+    Timestamp::from_second(now.as_second().saturating_add(CENTURY).saturating_add(more)).unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan() -> DelegationPlan {
+        let mark = mark("2026-01-01T00:00:00.0001Z".parse().unwrap(), 7);
+        DelegationPlan { format: 1, trustor: "u".into(), project: "p".into(), roles: vec!["member".into()], mark }
+    }
+
+    #[test]
+    fn stored_plans_are_read() {
+        let plan = plan();
+        assert_eq!(DelegationPlan::from_stored(plan.to_stored().expose()).unwrap(), Some(plan.clone()));
+        assert_eq!(DelegationPlan::from_stored("{}").unwrap(), None, "credentials of before there were plans");
+        assert!(matches!(DelegationPlan::from_stored("[]"), Err(PlanError::Damaged(_))));
+        let newer = plan.to_stored().expose().replace("\"format\":1", "\"format\":2");
+        assert!(matches!(DelegationPlan::from_stored(&newer), Err(PlanError::Newer(2))));
+    }
+
+    #[test]
+    fn marks_are_far_ahead_and_differ() {
+        let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        assert_eq!(plan().mark.to_string(), "2126-01-01T00:00:07Z");
+        let seeds = [0, 1, 2, u64::from(u32::MAX), u64::MAX];
+        let marks: std::collections::BTreeSet<Timestamp> = seeds.iter().map(|seed| mark(now, *seed)).collect();
+        assert_eq!(marks.len(), seeds.len());
+        let last: Timestamp = "9999-01-01T00:00:00Z".parse().unwrap();
+        assert!(marks.iter().all(|mark| mark.as_second() - now.as_second() >= CENTURY && *mark < last));
+        assert_eq!(mark(Timestamp::MAX, u64::MAX), Timestamp::MAX);
+    }
+}

@@ -1,0 +1,142 @@
+//! The trusts of stacks: given once, found again by their mark, taken back for certain.
+
+use kiln_cloud::{
+    CloudError, Connector, Credentials, Scope, Session, TrustMark, TrustParty, create_trust, delete_trust, find_trust,
+    has_trust,
+};
+use kiln_value::{Secret, Value, text};
+
+use crate::{DelegateError, DelegationPlan};
+
+/// Key beside the credentials: id of the user for whom they act.
+const TRUSTOR: &str = "trustor";
+
+/// Keystone's trusts, as the service sees them.
+pub(crate) struct Trusts<'a> {
+    pub(crate) connector: &'a Connector,
+    pub(crate) service: &'a Session,
+    pub(crate) trustee: &'a Session,
+}
+
+impl Trusts<'_> {
+    /// Makes the trust of a plan, by the session of the user who gives it; gives its id.
+    pub(crate) async fn give(&self, user: &Session, plan: &DelegationPlan) -> Result<String, DelegateError> {
+        let trustee = self.trustee.token().await.map_err(unavailable)?;
+        let error = match create_trust(user, &trustee.info.user.id, &plan.roles, Some(plan.mark)).await {
+            Ok(trust) => return Ok(trust),
+            Err(error) => error,
+        };
+        // It may have been made although nobody said so.
+        if is_passing(&error) {
+            return match find_trust(user, TrustParty::Trustor, mark(plan)).await {
+                Ok(Some(trust)) => Ok(trust),
+                _ => Err(unavailable(error)),
+            };
+        }
+        Err(match error.status() {
+            Some(404) => DelegateError::Missing(format!("roles {}", text::repr(&plan.roles.iter().collect::<Value>()))),
+            // A request that may have been heard is not sent again, so it is not our own.
+            Some(409) => DelegateError::Taken,
+            _ => refused(error),
+        })
+    }
+
+    /// Ends the trust of a plan or of credentials.
+    pub(crate) async fn take_back(
+        &self,
+        plan: Option<&DelegationPlan>,
+        credentials: Option<&Secret<String>>,
+    ) -> Result<(), DelegateError> {
+        let stored = credentials.map(read).transpose()?;
+        let trust = match (&stored, plan) {
+            (Some(Credentials::Password { scope: Scope::Trust(trust), .. }), _) => trust.clone(),
+            // They hold what the user gave, and nothing was made for them.
+            (Some(_), _) | (None, None) => return Ok(()),
+            (None, Some(plan)) => {
+                let trustee = self.trustee.token().await.map_err(unavailable)?;
+                let party = TrustParty::Trustee(&trustee.info.user.id);
+                match find_trust(self.trustee, party, mark(plan)).await.map_err(failed)? {
+                    Some(trust) => trust,
+                    None => return Ok(()),
+                }
+            }
+        };
+        self.end(&trust, stored).await
+    }
+
+    /// Ends a trust. Only who gave it may, whose name the trust's own tokens bear, and an administrator.
+    async fn end(&self, trust: &str, stored: Option<Credentials>) -> Result<(), DelegateError> {
+        let own = self.trustee.credentials().with_trust(trust);
+        // The trustee's password may be another since they were stored, or even the trustee.
+        let other = stored.filter(|stored| *stored != own);
+        let mut error = match delete_trust(&self.connector.session(own), trust).await {
+            Ok(()) => return self.check_end(trust).await,
+            Err(error) if is_passing(&error) => return Err(unavailable(error)),
+            Err(error) => error,
+        };
+        // No token comes from a trust that is gone, nor from one whose giver has lost what it grants.
+        if !has_trust(self.trustee, trust).await.map_err(failed)? {
+            return Ok(());
+        }
+        let sessions = other.map(|other| self.connector.session(other)).into_iter().chain([self.service.clone()]);
+        for session in sessions {
+            match delete_trust(&session, trust).await {
+                Ok(()) => return self.check_end(trust).await,
+                Err(refusal) => error = refusal,
+            }
+        }
+        Err(failed(error))
+    }
+
+    /// Nothing but the trust's absence says that it is gone: a 404 may also be that of a token.
+    async fn check_end(&self, trust: &str) -> Result<(), DelegateError> {
+        if has_trust(self.trustee, trust).await.map_err(failed)? {
+            return Err(DelegateError::Unavailable(format!("trust {trust} is still there")));
+        }
+        Ok(())
+    }
+}
+
+fn mark(plan: &DelegationPlan) -> TrustMark<'_> {
+    TrustMark { trustor: &plan.trustor, project: &plan.project, end: plan.mark }
+}
+
+/// Credentials as they are stored, with the user for whom they act.
+pub(crate) fn stored(credentials: &Credentials, plan: &DelegationPlan) -> Secret<String> {
+    let mut exposed = credentials.expose();
+    if let Some(entries) = exposed.as_map_mut() {
+        entries.insert(TRUSTOR.to_owned(), plan.trustor.as_str().into());
+    }
+    Secret::new(text::json(&exposed))
+}
+
+/// The id of the user for whom stored credentials act; `None`: stored before it was noted.
+pub(crate) fn trustor(credentials: &Secret<String>) -> Option<String> {
+    let exposed: Value = serde_json::from_str(credentials.expose()).ok()?;
+    exposed.str_at(TRUSTOR).map(str::to_owned)
+}
+
+fn read(credentials: &Secret<String>) -> Result<Credentials, DelegateError> {
+    let exposed: Option<Value> = serde_json::from_str(credentials.expose()).ok();
+    let read = exposed.as_ref().and_then(Credentials::from_exposed);
+    read.ok_or_else(|| DelegateError::Refused("The stored credentials are damaged.".to_owned()))
+}
+
+/// Whether what was asked for may have happened, or may happen later.
+fn is_passing(error: &CloudError) -> bool {
+    error.status().is_none_or(|status| status >= 500 || status == 429)
+}
+
+fn failed(error: CloudError) -> DelegateError {
+    if is_passing(&error) { unavailable(error) } else { refused(error) }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is mapped over errors")]
+fn unavailable(error: CloudError) -> DelegateError {
+    DelegateError::Unavailable(error.to_string())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is mapped over errors")]
+fn refused(error: CloudError) -> DelegateError {
+    DelegateError::Refused(error.to_string())
+}

@@ -1,0 +1,146 @@
+//! A store and a way to the cloud whose every step may fail, or be the last of the process.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use kiln_cloud::{HttpRequest, HttpResponse, Transport, TransportError};
+use kiln_resource::{CredentialsId, EngineId, EventId, Resource, StackId};
+use kiln_store::{
+    Batch, Desired, DesiredText, Digest, Doorbell, EngineInfo, Error, Event, EventQuery, Lease, MemoryStore, Message,
+    NewStack, Retention, Stack, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
+};
+use kiln_value::Secret;
+use tokio::sync::Notify;
+
+/// What becomes of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// The process dies there.
+    Kill,
+    /// It fails: before its effect nothing has happened, after it nobody says so.
+    Fail,
+}
+
+/// Counts steps: two for each call of the store and of the cloud, before its effect and after it.
+#[derive(Default)]
+pub(super) struct Steps {
+    state: Mutex<State>,
+    killed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    taken: usize,
+    armed: Option<(Range<usize>, Cut)>,
+}
+
+impl Steps {
+    /// From now on the steps of these numbers, counted from 0, are cut.
+    pub(super) fn arm(&self, steps: Range<usize>, how: Cut) {
+        *self.state.lock().expect("whole") = State { taken: 0, armed: Some((steps, how)) };
+    }
+
+    /// Nothing is cut from now on; gives how many steps there were.
+    pub(super) fn disarm(&self) -> usize {
+        std::mem::take(&mut *self.state.lock().expect("whole")).taken
+    }
+
+    /// Runs until it ends or is killed.
+    pub(super) async fn run<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            () = self.killed.notified() => None,
+            done = work => Some(done),
+        }
+    }
+
+    /// Takes a step; false if it fails.
+    async fn step(&self) -> bool {
+        let cut = {
+            let mut state = self.state.lock().expect("whole");
+            let at = state.taken;
+            state.taken += 1;
+            state.armed.as_ref().filter(|(steps, _)| steps.contains(&at)).map(|(_, how)| *how)
+        };
+        match cut {
+            None => true,
+            Some(Cut::Fail) => false,
+            Some(Cut::Kill) => {
+                self.killed.notify_one();
+                std::future::pending().await
+            }
+        }
+    }
+}
+
+/// The way to the cloud.
+pub(super) struct CutTransport(pub(super) Arc<dyn Transport>, pub(super) Arc<Steps>);
+
+#[async_trait]
+impl Transport for CutTransport {
+    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
+        if !self.1.step().await {
+            return Err(TransportError::Connect("refused".to_owned()));
+        }
+        let answer = self.0.send(request).await;
+        if self.1.step().await { answer } else { Err(TransportError::Broken("the reply is lost".to_owned())) }
+    }
+}
+
+/// The store.
+pub(super) struct CutStore(pub(super) MemoryStore, pub(super) Arc<Steps>);
+
+macro_rules! cut {
+    ($(fn $name:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => {
+        #[async_trait]
+        impl Store for CutStore {
+            $(async fn $name(&self, $($argument: $kind),*) -> Result<$answer, Error> {
+                let lost = || Error::Database(format!("{} was cut", stringify!($name)));
+                if !self.1.step().await {
+                    return Err(lost());
+                }
+                let answer = self.0.$name($($argument),*).await;
+                if self.1.step().await { answer } else { Err(lost()) }
+            })*
+
+            fn doorbell(&self) -> Arc<dyn Doorbell> {
+                self.0.doorbell()
+            }
+        }
+    };
+}
+
+cut! {
+    fn migrate() -> ();
+    fn create_stack(stack: NewStack) -> Stack;
+    fn request(stack: StackId, request: StackRequest) -> Stack;
+    fn send(message: &Message) -> ();
+    fn stack(id: StackId) -> Option<Stack>;
+    fn stack_by_name(project: &str, name: &str) -> Option<Stack>;
+    fn stacks(query: &StackQuery) -> Vec<Stack>;
+    fn count_stacks(query: &StackQuery) -> u64;
+    fn desired(desired: &Desired) -> DesiredText;
+    fn content(digest: &Digest) -> String;
+    fn resources(stack: StackId) -> Vec<Resource>;
+    fn resources_of(stacks: &[StackId]) -> Vec<Resource>;
+    fn count_resources(root: StackId) -> u64;
+    fn children(parent: StackId) -> Vec<Summary>;
+    fn events(query: &EventQuery) -> Vec<Event>;
+    fn event(stack: StackId, id: EventId) -> Option<Event>;
+    fn claim(owner: EngineId, ttl: Duration, only: &[StackId], limit: usize) -> Vec<Lease>;
+    fn renew(owner: EngineId, ttl: Duration, leases: &[Lease]) -> Vec<Lease>;
+    fn release(leases: &[Lease]) -> ();
+    fn commit(lease: Lease, batch: Batch) -> Stack;
+    fn inbox(stack: StackId, now: Timestamp) -> Vec<Message>;
+    fn plan_credentials(plan: &Secret<String>) -> CredentialsId;
+    fn keep_credentials(id: CredentialsId, credentials: &Secret<String>) -> ();
+    fn credentials(id: CredentialsId) -> Secret<String>;
+    fn unused_credentials(older_than: Duration, limit: usize) -> Vec<UnusedCredentials>;
+    fn delete_credentials(id: CredentialsId) -> ();
+    fn report(engine: &EngineInfo) -> ();
+    fn engines() -> Vec<EngineInfo>;
+    fn forget(retention: &Retention) -> u64;
+}

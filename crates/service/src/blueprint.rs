@@ -1,0 +1,65 @@
+//! From what a request says to a blueprint that may be made.
+
+use kiln_engine::load;
+use kiln_identity::Caller;
+use kiln_plan::{Blueprint, Nesting, Sources};
+use kiln_store::DesiredText;
+use kiln_value::StackIdentity;
+
+use crate::{Error, Invalid, Service, StackContent, TemplateText};
+
+impl Service {
+    /// Reads and binds everything, within the limit of resources.
+    pub(crate) fn build(
+        &self,
+        sources: Sources,
+        identity: StackIdentity,
+        template: &TemplateText,
+    ) -> Result<Blueprint, Error> {
+        let blueprint = Blueprint::build(sources, &self.backends.resource_types, Some(identity), Nesting::default());
+        let blueprint = match blueprint {
+            Ok(blueprint) => blueprint,
+            Err(error) => return Err(invalid(vec![template.place(error)])),
+        };
+        let count = blueprint.bound().template().resource_names().count();
+        if self.options.limits.resources_per_stack.is_some_and(|limit| count > limit) {
+            return Err(Error::Limit("Maximum resources per stack exceeded.".to_owned()));
+        }
+        Ok(blueprint)
+    }
+
+    /// A new stack with the identity that it is going to have, checked in full.
+    pub(crate) async fn new_blueprint(
+        &self,
+        caller: &Caller,
+        identity: StackIdentity,
+        template: &TemplateText,
+        content: StackContent,
+    ) -> Result<Blueprint, Error> {
+        let blueprint = self.build(content.sources(template.value())?, identity, template)?;
+        self.accept(caller, &blueprint, template).await?;
+        Ok(blueprint)
+    }
+
+    /// Refuses a blueprint that may not or cannot be made.
+    pub(crate) async fn accept(
+        &self,
+        caller: &Caller,
+        blueprint: &Blueprint,
+        template: &TemplateText,
+    ) -> Result<(), Error> {
+        self.allow_types(caller, blueprint)?;
+        let availability = self.availability_of(caller, blueprint).await;
+        self.validate(caller, blueprint, template, true, Some(&availability)).await
+    }
+}
+
+/// What is stored of a blueprint.
+pub(crate) fn texts(blueprint: &Blueprint) -> DesiredText {
+    load::texts(blueprint.sources())
+}
+
+/// Errors that were found, of which there is at least one.
+pub(crate) fn invalid(found: Vec<kiln_value::Diagnostic>) -> Error {
+    Invalid::of(found).map_or_else(|| Error::Internal("refused for no reason".to_owned()), Error::from)
+}

@@ -1,0 +1,88 @@
+//! Makes a stack.
+
+use kiln_identity::Caller;
+use kiln_resource::{Action, StackId};
+use kiln_store::{NewStack, Stack, StackQuery};
+use kiln_value::StackIdentity;
+
+use crate::blueprint::texts;
+use crate::{Error, Service, Settings, StackContent, TemplateText};
+
+/// A stack to make.
+#[derive(Clone, Debug)]
+pub struct CreateStack {
+    /// Its name: letters, digits and `_-.`, first a letter, at most 255.
+    pub name: String,
+    /// Its template.
+    pub template: TemplateText,
+    /// Environment and files.
+    pub content: StackContent,
+    /// How it is to be treated.
+    pub settings: Settings,
+}
+
+impl Service {
+    /// Makes a stack. Nothing is stored before everything is checked. The credentials come last: if the name was taken
+    /// meanwhile, nothing refers to them.
+    pub async fn create_stack(&self, caller: &Caller, new: CreateStack) -> Result<Stack, Error> {
+        self.check_new(caller, &new).await?;
+        let CreateStack { name, template, content, settings } = new;
+        let id = StackId(self.backends.chance.uuid());
+        let project = caller.project_id.clone();
+        let identity = StackIdentity::new(project.clone(), name.clone(), id.to_string())?;
+        let blueprint = self.new_blueprint(caller, identity, &template, content).await?;
+        let credentials = self.delegate(caller).await?;
+        let stack = NewStack {
+            id,
+            name,
+            project,
+            parent: None,
+            root: id,
+            depth: 0,
+            action: Action::Create,
+            desired: texts(&blueprint),
+            disable_rollback: settings.disable_rollback.unwrap_or(true),
+            timeout_mins: settings.timeout_mins,
+            tags: settings.tags.unwrap_or_default(),
+            username: caller.username.clone(),
+            user_id: caller.user_id.clone(),
+            credentials: Some(credentials),
+            user_project: None,
+            now: self.backends.clock.now(),
+        };
+        Ok(self.backends.store.create_stack(stack).await?)
+    }
+
+    /// Refuses early what the store would refuse in the end: the name must be sound and not taken, in a project that
+    /// has room for the stack.
+    pub(crate) async fn check_new(&self, caller: &Caller, new: &CreateStack) -> Result<(), Error> {
+        check_name(&new.name)?;
+        new.settings.check()?;
+        if self.backends.store.stack_by_name(&caller.project_id, &new.name).await?.is_some() {
+            return Err(Error::StackExists(new.name.clone()));
+        }
+        self.refuse_full(caller).await
+    }
+
+    /// Administrators may make any number of stacks.
+    async fn refuse_full(&self, caller: &Caller) -> Result<(), Error> {
+        let Some(limit) = self.options.limits.stacks_per_project.filter(|_| !caller.is_admin) else {
+            return Ok(());
+        };
+        let query = StackQuery { project: Some(caller.project_id.clone()), ..StackQuery::default() };
+        if self.backends.store.count_stacks(&query).await? < limit {
+            return Ok(());
+        }
+        let text = format!("You have reached the maximum stacks per tenant, {limit}. Please delete some stacks.");
+        Err(Error::Limit(text))
+    }
+}
+
+fn check_name(name: &str) -> Result<(), Error> {
+    let mut bytes = name.bytes();
+    let first = bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic());
+    if first && name.len() <= 255 && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte)) {
+        return Ok(());
+    }
+    Err(Error::StackName(name.to_owned()))
+}

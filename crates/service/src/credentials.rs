@@ -1,0 +1,72 @@
+//! In whose name stacks act.
+
+use kiln_engine::housekeeping::UNUSED_AFTER;
+use kiln_identity::{Caller, DelegateError};
+use kiln_resource::CredentialsId;
+use kiln_store::Stack;
+
+use crate::{Error, Service};
+
+/// Plans whose mark is that of another trust already: one in ten million.
+const ATTEMPTS: u32 = 3;
+
+impl Service {
+    /// Credentials with which a stack acts for the caller. They are recorded before they are made; until a stack refers
+    /// to them, the engine's sweep takes them back after a while, whatever becomes of this.
+    pub(crate) async fn delegate(&self, caller: &Caller) -> Result<CredentialsId, Error> {
+        let (store, clock) = (&self.backends.store, &self.backends.clock);
+        let begun = clock.monotonic();
+        for _ in 0..ATTEMPTS {
+            let seed = self.backends.chance.uuid().as_u64_pair().0;
+            let plan = self.identity.plan(caller, seed)?;
+            let id = store.plan_credentials(&plan.to_stored()).await?;
+            match self.identity.delegate(caller, &plan).await {
+                Ok(credentials) => {
+                    store.keep_credentials(id, &credentials).await?;
+                    // The sweep may be about to take back what took so long.
+                    if clock.monotonic().saturating_sub(begun) > UNUSED_AFTER / 2 {
+                        return Err(DelegateError::Unavailable("it took too long".to_owned()).into());
+                    }
+                    return Ok(id);
+                }
+                Err(error @ DelegateError::Unavailable(_)) => return Err(error.into()),
+                // Nothing was made, so that nothing is to be looked for: above all not by the mark of another.
+                Err(error) => {
+                    store.delete_credentials(id).await?;
+                    if error != DelegateError::Taken {
+                        return Err(error.into());
+                    }
+                }
+            }
+        }
+        Err(DelegateError::Taken.into())
+    }
+
+    /// Credentials that replace those of a stack, if another user than the one for whom it acts changes it (semantics.md
+    /// §19), or if those that it has cannot be read.
+    pub(crate) async fn renewed_credentials(
+        &self,
+        caller: &Caller,
+        stack: &Stack,
+    ) -> Result<Option<CredentialsId>, Error> {
+        // What administrators of another project may do, the stack may not do in their project.
+        if stack.parent.is_some() || stack.project != caller.project_id {
+            return Ok(None);
+        }
+        if let Some(id) = stack.credentials {
+            use kiln_store::Error as Stored;
+            match self.backends.store.credentials(id).await {
+                Ok(stored) => {
+                    // What does not tell was made for the user who made the stack.
+                    let made_it = || stack.user_id == caller.user_id;
+                    if self.identity.acts_for(caller, &stored).unwrap_or_else(made_it) {
+                        return Ok(None);
+                    }
+                }
+                Err(Stored::NotFound(_) | Stored::Damaged(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.delegate(caller).await.map(Some)
+    }
+}

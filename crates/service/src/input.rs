@@ -1,0 +1,140 @@
+//! What a request says of a stack, and what the stack is made of by it (semantics.md §12, §13).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use kiln_plan::Sources;
+use kiln_template::environment::{self, Environment};
+use kiln_template::{Files, Template, source};
+use kiln_value::{Diagnostic, Map, Path, Spans, Value, text};
+
+use crate::{Error, Limits};
+
+/// Minutes that an action may take at most: what the column of Heat's database holds, four thousand years.
+const MAX_TIMEOUT_MINS: i64 = 2_147_483_647;
+
+/// A template and where its parts stand in the text, if it came as one.
+#[derive(Clone, Debug)]
+pub struct TemplateText {
+    value: Arc<Value>,
+    spans: Option<Spans>,
+}
+
+impl TemplateText {
+    /// Reads a text: YAML, or JSON.
+    pub fn parse(text: &str, limits: &Limits) -> Result<Self, Diagnostic> {
+        let document = source::parse(text, source::ROOT, limits.template)?;
+        Ok(Self { value: Arc::new(document.value), spans: Some(document.spans) })
+    }
+
+    /// Takes a template that was read before.
+    ///
+    /// # Errors
+    /// [`Error::Limit`]. Heat measures Python's rendering of it.
+    pub fn of_map(template: Map, limits: &Limits) -> Result<Self, Error> {
+        let value = Value::Map(template);
+        let (size, limit) = (text::str(&value).chars().count(), limits.template);
+        if size > limit {
+            let text = format!("Template size ({size} bytes) exceeds maximum allowed size ({limit} bytes).");
+            return Err(Error::Limit(text));
+        }
+        Ok(Self { value: Arc::new(value), spans: None })
+    }
+
+    /// A template that is stored.
+    pub(crate) fn stored(value: &Arc<Value>) -> Self {
+        Self { value: Arc::clone(value), spans: None }
+    }
+
+    /// The template.
+    pub(crate) fn value(&self) -> &Arc<Value> {
+        &self.value
+    }
+
+    /// Adds to an error where it stands in the text.
+    pub(crate) fn place(&self, mut error: Diagnostic) -> Diagnostic {
+        if let (None, None, Some(spans)) = (error.span, &error.file, &self.spans)
+            && error.path != Path::root()
+        {
+            let found = spans.find(&self.value, &error.path);
+            error.span = Some(found.key.unwrap_or(found.value));
+        }
+        error
+    }
+}
+
+/// What a stack is made of besides its template, as a request says it.
+#[derive(Clone, Debug, Default)]
+pub struct StackContent {
+    /// The sections of the environment, with the request's parameters on top (`environment::from_request`).
+    pub sections: Map,
+    /// Files by name.
+    pub files: Files,
+    /// The files that are environments, in the order in which they are merged.
+    pub environment_files: Vec<String>,
+}
+
+impl StackContent {
+    /// The parameters that the request itself gives.
+    pub(crate) fn parameters(&self) -> Map {
+        self.sections.get("parameters").and_then(Value::as_map).cloned().unwrap_or_default()
+    }
+
+    /// Everything that a new stack is made of.
+    pub(crate) fn sources(mut self, template: &Arc<Value>) -> Result<Sources, Error> {
+        self.merge(template)?;
+        let environment = Environment::from_sections(&self.sections)?;
+        Ok(Sources { template: Arc::clone(template), environment: Arc::new(environment), files: Arc::new(self.files) })
+    }
+
+    /// The same on top of what a stack is made of now (semantics.md §20.1). Parameters of the names in `clear` do not
+    /// stay as they are.
+    pub(crate) fn sources_over(
+        mut self,
+        current: Sources,
+        template: Option<&Arc<Value>>,
+        clear: &BTreeSet<String>,
+    ) -> Result<Sources, Error> {
+        let template = template.cloned().unwrap_or(current.template);
+        let mut files = Files::clone(&current.files);
+        files.0.append(&mut self.files.0);
+        self.files = files;
+        self.merge(&template)?;
+        let mut environment = Environment::clone(&current.environment);
+        environment.parameters.retain(|name, _| !clear.contains(name));
+        environment.load(&self.sections)?;
+        let declared = Template::from_value(Arc::clone(&template))?.parameter_schemata()?;
+        environment.parameters.retain(|name, _| declared.contains_key(name));
+        Ok(Sources { template, environment: Arc::new(environment), files: Arc::new(self.files) })
+    }
+
+    fn merge(&mut self, template: &Arc<Value>) -> Result<(), Error> {
+        let template = Template::from_value(Arc::clone(template))?;
+        environment::merge(&self.environment_files, &self.files, &mut self.sections, &template)?;
+        Ok(())
+    }
+}
+
+/// How a stack is to be treated; `None`: not said.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Minutes that an action may take; from 1.
+    pub timeout_mins: Option<i64>,
+    /// Whether a failure is left as it is.
+    pub disable_rollback: Option<bool>,
+    /// Tags.
+    pub tags: Option<Vec<String>>,
+}
+
+impl Settings {
+    /// Refuses what no time can hold. Heat takes any number and fails when it stores it.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match self.timeout_mins {
+            Some(mins) if !(1..=MAX_TIMEOUT_MINS).contains(&mins) => {
+                let range = format!("from 1 to {MAX_TIMEOUT_MINS}");
+                Err(Error::Value(format!("timeout_mins {mins} is out of range: it must be {range}")))
+            }
+            _ => Ok(()),
+        }
+    }
+}

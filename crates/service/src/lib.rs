@@ -1,0 +1,38 @@
+//! What users can ask for: use cases below HTTP.
+//!
+//! A [`Service`] takes a [`kiln_identity::Caller`] and plain inputs, and answers with domain values or an [`Error`]. It
+//! knows no request, route or envelope: the REST API, the CFN API, a dashboard and an import share it. A file a use
+//! case. It writes requests and never waits for an engine.
+
+mod action;
+mod availability;
+mod blueprint;
+mod create;
+mod credentials;
+mod delete;
+mod error;
+mod input;
+mod mark_unhealthy;
+mod options;
+mod preview_create;
+mod preview_update;
+mod resource_type;
+mod service;
+mod stack;
+mod update;
+mod validate;
+mod validate_template;
+
+pub use action::StackAction;
+pub use availability::Availability;
+pub use create::CreateStack;
+pub use error::{Error, Invalid};
+pub use input::{Settings, StackContent, TemplateText};
+pub use mark_unhealthy::MarkUnhealthy;
+pub use options::{Limits, Options};
+pub use preview_create::{PreviewedEntry, PreviewedResource, PreviewedStack};
+pub use preview_update::PreviewedUpdate;
+pub use resource_type::ResourceTypeFilter;
+pub use service::Service;
+pub use update::UpdateStack;
+pub use validate_template::{NestedTemplate, TemplateSummary, ValidatedTemplate};

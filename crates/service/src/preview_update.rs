@@ -1,0 +1,34 @@
+//! Shows what an update would do, by the plan that the update itself would follow.
+
+use std::sync::Arc;
+
+use kiln_engine::View;
+use kiln_engine::preview::{Preview, preview};
+use kiln_identity::Caller;
+use kiln_store::Stack;
+
+use crate::{Error, Service, UpdateStack};
+
+/// What an update would do to a stack.
+pub struct PreviewedUpdate {
+    /// The stack as it is.
+    pub stack: Stack,
+    /// What would become of its resources.
+    pub preview: Preview,
+}
+
+impl Service {
+    /// What an update would do; the stack is not changed. With `nested` also in nested stacks.
+    pub async fn preview_update(
+        &self,
+        caller: &Caller,
+        stack: Stack,
+        update: UpdateStack,
+        nested: bool,
+    ) -> Result<PreviewedUpdate, Error> {
+        let blueprint = self.updated_blueprint(caller, &stack, update).await?;
+        let view = View::of(&self.backends, stack).await?;
+        let preview = preview(&self.backends, &view, Arc::new(blueprint), nested).await?;
+        Ok(PreviewedUpdate { stack: view.stack, preview })
+    }
+}

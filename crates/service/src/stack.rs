@@ -1,0 +1,48 @@
+//! Stacks as a caller may name them.
+
+use kiln_identity::Caller;
+use kiln_store::{Stack, StackId};
+
+use crate::{Error, Service};
+
+impl Service {
+    /// The live stack of this id and name.
+    pub async fn stack(&self, caller: &Caller, id: StackId, name: &str) -> Result<Stack, Error> {
+        let stack = self.stack_or_deleted(caller, id, name).await?;
+        if stack.deleted.is_some() { Err(Error::NoStack(name.to_owned())) } else { Ok(stack) }
+    }
+
+    /// The stack of this id and name, deleted ones too.
+    pub async fn stack_or_deleted(&self, caller: &Caller, id: StackId, name: &str) -> Result<Stack, Error> {
+        let stack = self.backends.store.stack(id).await?;
+        let stack = stack.filter(|stack| sees(caller, stack) && stack.name == name);
+        stack.ok_or_else(|| Error::NoStack(name.to_owned()))
+    }
+
+    /// The stack that a text names: by id, deleted ones too, then by name.
+    pub async fn identify(&self, caller: &Caller, name: &str) -> Result<Stack, Error> {
+        let store = &self.backends.store;
+        let mut stack = match name.parse::<StackId>() {
+            Ok(id) => store.stack(id).await?.filter(|stack| sees(caller, stack)),
+            Err(_) => None,
+        };
+        if stack.is_none() {
+            stack = store.stack_by_name(&caller.project_id, name).await?;
+        }
+        stack.ok_or_else(|| Error::NoStack(name.to_owned()))
+    }
+
+    /// Refuses users that Kiln made for a stack: they see only what is theirs.
+    pub fn refuse_stack_user(&self, caller: &Caller) -> Result<(), Error> {
+        if caller.has_role(&self.options.stack_user_role) {
+            return Err(Error::Forbidden("this resource".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// Whether the stack is the caller's: of the project, of the project of its own users, or any for administrators.
+fn sees(caller: &Caller, stack: &Stack) -> bool {
+    let own = &caller.project_id;
+    caller.is_admin || stack.project == *own || stack.user_project.as_ref() == Some(own)
+}

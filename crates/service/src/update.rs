@@ -1,0 +1,81 @@
+//! Changes what a stack should be.
+
+use std::collections::BTreeSet;
+
+use kiln_engine::load;
+use kiln_identity::Caller;
+use kiln_plan::Blueprint;
+use kiln_resource::Action;
+use kiln_store::{Stack, StackRequest};
+
+use crate::blueprint::texts;
+use crate::{Error, Service, Settings, StackContent, TemplateText};
+
+/// A change of what a stack should be.
+#[derive(Clone, Debug, Default)]
+pub struct UpdateStack {
+    /// The new template; without one the present template stays, which only an update of a part may ask for.
+    pub template: Option<TemplateText>,
+    /// Environment and files.
+    pub content: StackContent,
+    /// How the stack is to be treated from now on.
+    pub settings: Settings,
+    /// Whether what is not given stays as it is (semantics.md §20.1).
+    pub existing: bool,
+    /// Parameters that do not stay as they are.
+    pub clear_parameters: BTreeSet<String>,
+}
+
+impl Service {
+    /// Changes what a stack should be. On an error the stack is unchanged.
+    pub async fn update_stack(&self, caller: &Caller, stack: &Stack, update: UpdateStack) -> Result<Stack, Error> {
+        self.allow_types_of(caller, stack).await?;
+        match stack.state.action {
+            Action::Suspend => return Err(Error::NotSupported("Updating a stack when it is suspended".to_owned())),
+            Action::Delete => return Err(Error::NotSupported("Updating a stack when it is deleting".to_owned())),
+            _ => {}
+        }
+        let (settings, existing) = (update.settings.clone(), update.existing);
+        let blueprint = self.updated_blueprint(caller, stack, update).await?;
+        let request = StackRequest {
+            desired: Some(texts(&blueprint)),
+            disable_rollback: settings.disable_rollback,
+            timeout_mins: settings.timeout_mins,
+            tags: settings.tags.or_else(|| (!existing).then(Vec::new)),
+            credentials: self.renewed_credentials(caller, stack).await?,
+            if_generation: Some(stack.generation),
+            ..StackRequest::new(Action::Update, self.backends.clock.now())
+        };
+        Ok(self.backends.store.request(stack.id, request).await?)
+    }
+
+    /// What an update makes of a stack, checked in full.
+    pub(crate) async fn updated_blueprint(
+        &self,
+        caller: &Caller,
+        stack: &Stack,
+        update: UpdateStack,
+    ) -> Result<Blueprint, Error> {
+        let UpdateStack { template, content, settings, existing, clear_parameters } = update;
+        settings.check()?;
+        let parameters = content.parameters();
+        let current = load::blueprint(&self.backends, stack, &stack.desired).await?;
+        let current = current.map_err(|error| Error::Internal(error.to_string()))?;
+        let sources = if existing {
+            let given = template.as_ref().map(TemplateText::value);
+            content.sources_over(current.sources().clone(), given, &clear_parameters)?
+        } else {
+            content.sources(template.as_ref().ok_or(Error::NoTemplate)?.value())?
+        };
+        let template = template.unwrap_or_else(|| TemplateText::stored(&sources.template));
+        let identity = load::identity(stack);
+        let identity = identity.ok_or_else(|| Error::Internal("a stack without an identity".to_owned()))?;
+        let blueprint = self.build(sources, identity, &template)?;
+        let changed = current.parameters().immutable_modified(blueprint.parameters(), &parameters);
+        if !changed.is_empty() {
+            return Err(Error::ImmutableParameters(changed.into_iter().map(Into::into).collect()));
+        }
+        self.accept(caller, &blueprint, &template).await?;
+        Ok(blueprint)
+    }
+}

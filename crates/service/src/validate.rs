@@ -1,0 +1,135 @@
+//! Whether a stack may be made: everything that is wrong with its blueprint.
+
+use std::cell::RefCell;
+
+use futures::future::join_all;
+use kiln_identity::Caller;
+use kiln_plan::{Blueprint, Draft, Rules};
+use kiln_resource::constraint::{CLOUD, Judge};
+use kiln_resource::translation::{Answers, Lookup};
+use kiln_resource::{Cloud, Context, Facts, Failure, Operation, RegisteredType, ResourceType};
+use kiln_template::Definition;
+use kiln_template::constraint::CustomConstraints;
+use kiln_value::{Diagnostic, Path, Value, text};
+
+use crate::availability::Availability;
+use crate::{Error, Invalid, Service, TemplateText};
+
+impl Service {
+    /// Refuses what cannot be made: first types that the caller's cloud has no service for, unless `availability` is
+    /// not to be looked at. `strict` also looks at the values of parameters and properties.
+    pub(crate) async fn validate(
+        &self,
+        caller: &Caller,
+        blueprint: &Blueprint,
+        template: &TemplateText,
+        strict: bool,
+        availability: Option<&Availability<'_>>,
+    ) -> Result<(), Error> {
+        let unavailable = |this: &ResourceType, name: &str| availability?.refusal(this, name);
+        let found = match blueprint.unavailable(&unavailable) {
+            Some(error) => vec![error],
+            None => self.find_errors(caller, blueprint, strict, &unavailable).await,
+        };
+        let found = if found.is_empty() && strict { self.absent_objects(caller, blueprint).await } else { found };
+        let placed = found.into_iter().map(|error| template.place(error)).collect();
+        Invalid::of(placed).map_or(Ok(()), |invalid| Err(invalid.into()))
+    }
+
+    /// Everything that is wrong. The cloud is asked, as the caller, for what only it knows.
+    async fn find_errors(
+        &self,
+        caller: &Caller,
+        blueprint: &Blueprint,
+        strict: bool,
+        unavailable: &(dyn Fn(&ResourceType, &str) -> Option<Diagnostic> + Sync),
+    ) -> Vec<Diagnostic> {
+        let answers = Answers::new();
+        let check = |custom: &dyn CustomConstraints| {
+            let max_depth = self.options.limits.nested_depth;
+            let (catalog, answers) = (&*self.backends.resource_types, &answers);
+            blueprint.validate(&Rules { catalog, custom, answers, unavailable, strict, values: strict, max_depth })
+        };
+        let judge = Judge { now: self.backends.clock.now().as_duration().as_secs_f64(), ..Judge::default() };
+        let (found, asked) = {
+            let curious = Curious { judge, asked: RefCell::default() };
+            (check(&curious), curious)
+        };
+        let Curious { mut judge, asked } = asked;
+        let asked = asked.into_inner();
+        if asked.is_empty() {
+            return found;
+        }
+        let Some(cloud) = self.identity.cloud(caller).await else { return found };
+        let said = join_all(asked.into_iter().map(async |lookup| {
+            let verdict = ask(&*cloud, &lookup).await;
+            (lookup, verdict)
+        }));
+        judge.answers = said.await.into_iter().collect();
+        check(&judge)
+    }
+
+    /// The existing objects that the template names (`external_id`) and the cloud does not have.
+    async fn absent_objects(&self, caller: &Caller, blueprint: &Blueprint) -> Vec<Diagnostic> {
+        let named = external(blueprint);
+        if named.is_empty() {
+            return Vec::new();
+        }
+        let Some(cloud) = self.identity.cloud(caller).await else { return Vec::new() };
+        let mut found = Vec::new();
+        for (definition, entry, id) in named {
+            let facts = Facts { name: definition.name.clone(), physical_id: Some(id.clone()), ..Facts::default() };
+            let cx = Context { cloud: &*cloud, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
+            if entry.driver.start(&cx, &Operation::Check).await.is_err_and(|failure| failure.is_not_found()) {
+                let kind = &definition.resource_type;
+                let text = format!("Invalid external resource: Resource {id} ({kind}) can not be found.");
+                let at = Path::root().key("resources").key(definition.name.as_str()).key("external_id");
+                found.push(Diagnostic::new("StackValidationFailed", text).at(at));
+            }
+        }
+        found
+    }
+}
+
+/// The resources that stand for existing objects of the cloud, with those objects' ids.
+fn external(blueprint: &Blueprint) -> Vec<(&Definition, &RegisteredType, String)> {
+    let draft = Draft::of(blueprint);
+    let external = blueprint.definitions().values().filter_map(|definition| {
+        let id = definition.external_id.as_ref()?.value(&draft).ok().filter(Value::is_truthy)?;
+        let entry = blueprint.kind(&definition.name)?.entry().filter(|entry| !entry.driver.is_pure())?;
+        Some((definition, &**entry, text::str(&id)))
+    });
+    external.collect()
+}
+
+/// Whether something is there. A cloud that cannot be asked refuses nothing: the engine will see.
+async fn ask(cloud: &dyn Cloud, lookup: &Lookup) -> Result<(), String> {
+    match cloud.find(&lookup.finder, &lookup.value).await {
+        Err(failure) if says_no(&failure) => Err(failure.message),
+        _ => Ok(()),
+    }
+}
+
+fn says_no(failure: &Failure) -> bool {
+    failure.is_not_found()
+        || matches!(failure.class.as_str(), "EntityNotFound" | "PhysicalResourceNameAmbiguity" | "NoUniqueMatch")
+}
+
+/// Checks what needs no cloud and remembers what does.
+struct Curious {
+    judge: Judge,
+    asked: RefCell<Vec<Lookup>>,
+}
+
+impl CustomConstraints for Curious {
+    fn validate(&self, name: &str, value: &Value) -> Result<(), String> {
+        if CLOUD.contains(&name) && !value.is_null() {
+            let lookup = Lookup { finder: name.to_owned(), value: text::str(value) };
+            let mut asked = self.asked.borrow_mut();
+            if !asked.contains(&lookup) {
+                asked.push(lookup);
+            }
+        }
+        self.judge.validate(name, value)
+    }
+}

@@ -1,0 +1,119 @@
+//! Tells whether a template may be used, and what it asks for.
+
+use indexmap::IndexMap;
+use kiln_identity::Caller;
+use kiln_plan::{Blueprint, Draft, Kind, Nesting, Sources};
+use kiln_resource::{Facts, properties};
+use kiln_template::Definition;
+use kiln_value::{Diagnostic, Map, StackIdentity, Value};
+
+use crate::{Error, Service, StackContent, TemplateText};
+
+/// A template that may be used.
+pub struct ValidatedTemplate {
+    /// What it asks for.
+    pub summary: TemplateSummary,
+    /// The environment in force.
+    pub environment: Value,
+}
+
+/// What a template asks for.
+pub struct TemplateSummary {
+    /// Description.
+    pub description: String,
+    /// The parameters, as a validate call shows them.
+    pub parameters: Map,
+    /// Groups of parameters, if there are any.
+    pub parameter_groups: Option<Value>,
+    /// The templates that stand for resource types, by the name of the resource.
+    pub nested: IndexMap<String, NestedTemplate>,
+}
+
+/// A template that stands for a resource type.
+pub struct NestedTemplate {
+    /// The type.
+    pub resource_type: String,
+    /// What the template asks for.
+    pub summary: TemplateSummary,
+}
+
+impl Service {
+    /// Tells whether a template may be used. With `nested` also what the templates in it ask for; with
+    /// `ignore_availability` types without a service are right.
+    pub async fn validate_template(
+        &self,
+        caller: &Caller,
+        template: &TemplateText,
+        content: StackContent,
+        nested: bool,
+        ignore_availability: bool,
+    ) -> Result<ValidatedTemplate, Error> {
+        let sources = content.sources(template.value())?;
+        let identity = StackIdentity::new(caller.project_id.clone(), "dummy", "None")?;
+        let blueprint = self.build(sources, identity, template)?;
+        let availability = self.availability_of(caller, &blueprint).await;
+        let availability = Some(&availability).filter(|_| !ignore_availability);
+        self.validate(caller, &blueprint, template, false, availability).await?;
+        let summary = self.summary(&blueprint, nested)?;
+        Ok(ValidatedTemplate { summary, environment: blueprint.sources().environment.to_value() })
+    }
+
+    fn summary(&self, blueprint: &Blueprint, nested: bool) -> Result<TemplateSummary, Error> {
+        let template = blueprint.bound().template();
+        let has_groups = !template.parameter_groups()?.is_empty();
+        let groups = || template.as_value().get("parameter_groups").cloned().unwrap_or_default();
+        Ok(TemplateSummary {
+            description: template.description(),
+            parameters: blueprint.parameters().validate_view(),
+            parameter_groups: has_groups.then(groups),
+            nested: if nested { self.nested(blueprint)? } else { IndexMap::new() },
+        })
+    }
+
+    /// The templates that stand for types, and those in them.
+    fn nested(&self, blueprint: &Blueprint) -> Result<IndexMap<String, NestedTemplate>, Error> {
+        let mut all = IndexMap::new();
+        let place = Nesting { facade: None, depth: blueprint.place.depth + 1 };
+        if place.depth > self.options.limits.nested_depth {
+            return Ok(all);
+        }
+        for definition in blueprint.definitions().values() {
+            let Some(sources) = inside(blueprint, definition)? else { continue };
+            let (types, identity) = (&self.backends.resource_types, blueprint.identity.clone());
+            let summary = self.summary(&Blueprint::build(sources, types, identity, place.clone())?, true)?;
+            let resource_type = definition.resource_type.clone();
+            all.insert(definition.name.clone(), NestedTemplate { resource_type, summary });
+        }
+        Ok(all)
+    }
+}
+
+/// What the nested stack of a resource is made of; of a group one member, as Heat shows it.
+fn inside(blueprint: &Blueprint, definition: &Definition) -> Result<Option<Sources>, Error> {
+    let Some(kind) = blueprint.kind(&definition.name) else { return Ok(None) };
+    if !kind.is_nested() {
+        return Ok(None);
+    }
+    let resource_type = kind.resource_type();
+    // Heat gives what properties raise as Python's own error here.
+    let given = blueprint.draft_properties(definition, &Draft::of(blueprint));
+    let (given, _) = given.map_err(|error| Diagnostic::new("ValueError", error.message.clone()))?;
+    let mut properties = properties::resolve(&resource_type.properties, &given)?;
+    match kind {
+        Kind::Template(provider) => Ok(Some(blueprint.provider_sources(definition, provider, &properties)?)),
+        Kind::Type(entry) => {
+            if let Some(count) = properties.get_mut("count") {
+                *count = Value::Int(1);
+            }
+            let facts = Facts {
+                name: definition.name.clone(),
+                resource_type: resource_type.name.clone(),
+                properties,
+                given: given.keys().cloned().collect(),
+                ..Facts::default()
+            };
+            let nested = entry.driver.nested(&facts, &blueprint.wanted_paths(&definition.name)).transpose()?;
+            Ok(nested.map(|nested| blueprint.group_sources(definition, nested)).transpose()?)
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The store in memory: a model of the one in a database, for simulations.
+//!
+//! It is deterministic: no threads, no chance, no time but that of the clock it is given, everything in ordered maps.
+//! Each use case is done in one go, without a pause; whoever wants pauses, failures or lost rings puts them around it.
+//! The suite of the store (`tests/suite`) runs on it as on every database.
+
+mod commit;
+mod credentials;
+mod housekeeping;
+mod inbox;
+mod leases;
+mod listing;
+mod reading;
+mod requests;
+mod state;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use kiln_value::Secret;
+
+use self::state::State;
+use crate::doorbell::{Hub, Reach};
+use crate::{
+    Batch, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo, Error, Event, EventId,
+    EventQuery, Lease, Message, NewStack, Resource, Retention, Stack, StackId, StackQuery, StackRequest, Store,
+    Summary, UnusedCredentials,
+};
+
+/// What [`MemoryStore`] takes for the database's clock.
+pub type DatabaseClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// The store in memory. Clones are the same store.
+#[derive(Clone)]
+pub struct MemoryStore {
+    state: Arc<Mutex<State>>,
+    clock: DatabaseClock,
+    hub: Arc<Hub>,
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").finish_non_exhaustive()
+    }
+}
+
+impl MemoryStore {
+    /// An empty store whose database has this clock.
+    pub fn new(clock: DatabaseClock) -> Self {
+        Self { state: Arc::default(), clock, hub: Hub::new(Reach::Alone) }
+    }
+
+    /// The state, and the database's time in microseconds.
+    fn open(&self) -> (MutexGuard<'_, State>, i64) {
+        let now = (self.clock)().as_microsecond();
+        // A panic of another thread in the middle of a write is a defect that its test shows.
+        (self.state.lock().unwrap_or_else(PoisonError::into_inner), now)
+    }
+
+    fn ring_all(&self, stacks: impl IntoIterator<Item = StackId>) {
+        for stack in stacks {
+            self.hub.ring(stack);
+        }
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    async fn migrate(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    async fn create_stack(&self, stack: NewStack) -> Result<Stack, Error> {
+        let (mut state, now) = self.open();
+        if let Some(made) = state.stacks.get(&stack.id) {
+            return Ok(made.stack.clone());
+        }
+        state.check_new(&stack)?;
+        let made = state.create(&stack, now);
+        drop(state);
+        self.hub.ring(made.id);
+        Ok(made)
+    }
+
+    async fn request(&self, stack: StackId, request: StackRequest) -> Result<Stack, Error> {
+        let (mut state, now) = self.open();
+        let not_found = || Error::NotFound(format!("stack {stack}"));
+        let generation = state.live(stack).ok_or_else(not_found)?.generation;
+        state.check_request(stack, generation, &request)?;
+        let (asked, event) = state.request(stack, &request, now).ok_or_else(not_found)?;
+        state.append(event);
+        drop(state);
+        self.hub.ring(stack);
+        Ok(asked)
+    }
+
+    async fn send(&self, message: &Message) -> Result<(), Error> {
+        let (mut state, _) = self.open();
+        if !state.send(message) {
+            return Err(Error::NotFound(format!("stack {}", message.stack)));
+        }
+        drop(state);
+        if message.is_due_at_once() {
+            self.hub.ring(message.stack);
+        }
+        Ok(())
+    }
+
+    async fn stack(&self, id: StackId) -> Result<Option<Stack>, Error> {
+        Ok(self.open().0.stacks.get(&id).map(|row| row.stack.clone()))
+    }
+
+    async fn stack_by_name(&self, project: &str, name: &str) -> Result<Option<Stack>, Error> {
+        Ok(self.open().0.by_name(project, name).cloned())
+    }
+
+    async fn stacks(&self, query: &StackQuery) -> Result<Vec<Stack>, Error> {
+        self.open().0.list_stacks(query)
+    }
+
+    async fn count_stacks(&self, query: &StackQuery) -> Result<u64, Error> {
+        Ok(self.open().0.count_stacks(query))
+    }
+
+    async fn desired(&self, desired: &Desired) -> Result<DesiredText, Error> {
+        let (state, _) = self.open();
+        Ok(DesiredText {
+            template: state.content(&desired.template)?,
+            environment: state.content(&desired.environment)?,
+            files: state.content(&desired.files)?,
+        })
+    }
+
+    async fn content(&self, digest: &Digest) -> Result<String, Error> {
+        self.open().0.content(digest)
+    }
+
+    async fn resources(&self, stack: StackId) -> Result<Vec<Resource>, Error> {
+        Ok(self.open().0.resources_of(&[stack]))
+    }
+
+    async fn resources_of(&self, stacks: &[StackId]) -> Result<Vec<Resource>, Error> {
+        Ok(self.open().0.resources_of(stacks))
+    }
+
+    async fn count_resources(&self, root: StackId) -> Result<u64, Error> {
+        Ok(self.open().0.count_resources(root))
+    }
+
+    async fn children(&self, parent: StackId) -> Result<Vec<Summary>, Error> {
+        Ok(self.open().0.children_of(parent))
+    }
+
+    async fn events(&self, query: &EventQuery) -> Result<Vec<Event>, Error> {
+        self.open().0.list_events(query)
+    }
+
+    async fn event(&self, stack: StackId, id: EventId) -> Result<Option<Event>, Error> {
+        Ok(self.open().0.event(id).filter(|event| event.stack == stack).cloned())
+    }
+
+    async fn claim(&self, owner: EngineId, ttl: Duration, only: &[StackId], limit: usize) -> Result<Vec<Lease>, Error> {
+        let (mut state, now) = self.open();
+        Ok(state.claim(owner, ttl, only, limit, now))
+    }
+
+    async fn renew(&self, owner: EngineId, ttl: Duration, leases: &[Lease]) -> Result<Vec<Lease>, Error> {
+        let (mut state, now) = self.open();
+        Ok(leases.iter().filter(|lease| lease.owner == owner && state.extend(**lease, ttl, now)).copied().collect())
+    }
+
+    async fn release(&self, leases: &[Lease]) -> Result<(), Error> {
+        let (mut state, now) = self.open();
+        let due = state.give_back(leases, now);
+        drop(state);
+        self.ring_all(due);
+        Ok(())
+    }
+
+    async fn commit(&self, lease: Lease, batch: Batch) -> Result<Stack, Error> {
+        let (mut state, now) = self.open();
+        state.check_batch(lease, &batch)?;
+        let rings = batch.rings();
+        let settled = batch.settle.is_some();
+        let stack = state.commit(lease, batch, now)?;
+        drop(state);
+        self.ring_all(rings);
+        if settled {
+            self.ring_all([stack.id].into_iter().chain(stack.parent.as_ref().map(|parent| parent.stack)));
+        }
+        Ok(stack)
+    }
+
+    async fn inbox(&self, stack: StackId, now: Timestamp) -> Result<Vec<Message>, Error> {
+        let (state, database) = self.open();
+        Ok(state.inbox(stack, now.as_microsecond().max(database)))
+    }
+
+    async fn plan_credentials(&self, plan: &Secret<String>) -> Result<CredentialsId, Error> {
+        let (mut state, now) = self.open();
+        Ok(state.plan_credentials(plan, now))
+    }
+
+    async fn keep_credentials(&self, id: CredentialsId, credentials: &Secret<String>) -> Result<(), Error> {
+        let (mut state, now) = self.open();
+        state.keep_credentials(id, credentials, now)
+    }
+
+    async fn credentials(&self, id: CredentialsId) -> Result<Secret<String>, Error> {
+        self.open().0.known_credentials(id)
+    }
+
+    async fn delete_credentials(&self, id: CredentialsId) -> Result<(), Error> {
+        self.open().0.credentials.remove(&id);
+        Ok(())
+    }
+
+    async fn unused_credentials(&self, older_than: Duration, limit: usize) -> Result<Vec<UnusedCredentials>, Error> {
+        let (state, now) = self.open();
+        Ok(state.unused_credentials(older_than, limit, now))
+    }
+
+    async fn report(&self, engine: &EngineInfo) -> Result<(), Error> {
+        let (mut state, now) = self.open();
+        state.report(engine, now);
+        Ok(())
+    }
+
+    async fn engines(&self) -> Result<Vec<EngineInfo>, Error> {
+        Ok(self.open().0.engines())
+    }
+
+    async fn forget(&self, retention: &Retention) -> Result<u64, Error> {
+        let (mut state, now) = self.open();
+        Ok(state.forget(retention, now))
+    }
+
+    fn doorbell(&self) -> Arc<dyn Doorbell> {
+        self.hub.bell()
+    }
+}

@@ -1,0 +1,138 @@
+//! Batches of the engine that holds a lease.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kiln_resource::{Action, State as Progress, Status};
+
+use super::state::{State, micro};
+use crate::{Batch, Error, Lease, Resource, Settle, Stack, StackId, Turn};
+
+impl State {
+    /// Refuses a batch that cannot be written whole.
+    pub(super) fn check_batch(&self, lease: Lease, batch: &Batch) -> Result<(), Error> {
+        if !self.is_current(lease) {
+            return Err(Error::Stale(lease.stack));
+        }
+        let mut events = BTreeSet::new();
+        if let Some(event) =
+            batch.events.iter().find(|event| self.event_places.contains_key(&event.id) || !events.insert(event.id))
+        {
+            return Err(Error::Database(format!("event {} exists", event.id)));
+        }
+        let mut generations: BTreeMap<StackId, i64> = BTreeMap::new();
+        for child in &batch.children {
+            self.check_new(child)?;
+            if generations.insert(child.id, 1).is_some() {
+                return Err(Error::Database(format!("stack {} exists", child.id)));
+            }
+        }
+        for (id, request) in &batch.requests {
+            let stored = self.live(*id).map(|stack| stack.generation);
+            if let Some(generation) = generations.get(id).copied().or(stored) {
+                self.check_request(*id, generation, request)?;
+                generations.insert(*id, generation + 1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a batch that was checked.
+    pub(super) fn commit(&mut self, lease: Lease, batch: Batch, now: i64) -> Result<Stack, Error> {
+        for row in batch.save {
+            self.save(row);
+        }
+        for id in batch.remove {
+            if self.resource_places.get(&id).is_some_and(|(stack, _)| *stack == lease.stack) {
+                self.remove_resource(id);
+            }
+        }
+        for event in batch.events {
+            self.append(event);
+        }
+        for child in &batch.children {
+            self.create(child, now);
+        }
+        let started: Vec<_> =
+            batch.requests.iter().filter_map(|(child, request)| Some(self.request(*child, request, now)?.1)).collect();
+        for event in started {
+            self.append(event);
+        }
+        self.mark_handled(lease.stack, &batch.handled, now);
+        if let Some(turn) = &batch.turn {
+            self.apply_turn(lease.stack, turn);
+        }
+        if let Some(settle) = &batch.settle {
+            self.apply_settle(lease.stack, settle);
+        }
+        let stack = self.stacks.get(&lease.stack).map(|row| row.stack.clone()).ok_or(Error::Stale(lease.stack))?;
+        if stack.deleted.is_none() {
+            for timer in &batch.timers {
+                self.store_message(timer);
+            }
+        }
+        for message in &batch.send {
+            self.send(message);
+        }
+        Ok(stack)
+    }
+
+    fn save(&mut self, mut row: Resource) {
+        row.created = micro(row.created);
+        row.updated = micro(row.updated);
+        let seq = match self.resource_places.get(&row.id).copied() {
+            Some(place) => {
+                self.resources.remove(&place);
+                place.1
+            }
+            None => self.next(),
+        };
+        let place = (row.stack, seq);
+        self.resource_places.insert(row.id, place);
+        self.resources.insert(place, row);
+    }
+
+    fn apply_turn(&mut self, id: StackId, turn: &Turn) {
+        let Some(row) = self.stacks.get_mut(&id).filter(|row| row.stack.generation == turn.generation) else { return };
+        row.stack.state = turn.state;
+        row.stack.reason.clone_from(&turn.reason);
+        return_to_previous(&mut row.stack);
+    }
+
+    fn apply_settle(&mut self, id: StackId, settle: &Settle) {
+        let Some(row) = self.stacks.get_mut(&id).filter(|row| row.stack.generation == settle.generation) else {
+            return;
+        };
+        let stack = &mut row.stack;
+        stack.state = settle.state;
+        stack.reason.clone_from(&settle.reason);
+        stack.settled = settle.generation;
+        if settle.state == Progress::new(Action::Rollback, Status::Complete) {
+            return_to_previous(stack);
+        }
+        if settle.reached {
+            stack.previous = Some(stack.desired.clone());
+        }
+        if settle.deleted {
+            stack.deleted = Some(micro(settle.now));
+        }
+        let name = (stack.project.clone(), stack.name.clone());
+        self.set_due(id, None);
+        if settle.deleted {
+            if self.names.get(&name) == Some(&id) {
+                self.names.remove(&name);
+            }
+            let rows: Vec<_> = self.rows_of(id).map(|(_, row)| row.id).collect();
+            for row in rows {
+                self.remove_resource(row);
+            }
+            self.remove_messages(id);
+        }
+    }
+}
+
+/// What it should be becomes what it was before, if it was anything.
+fn return_to_previous(stack: &mut Stack) {
+    if let Some(previous) = &stack.previous {
+        stack.desired = previous.clone();
+    }
+}

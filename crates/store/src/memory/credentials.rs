@@ -1,0 +1,73 @@
+//! Credentials. They are not sealed: nothing leaves the memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use kiln_value::Secret;
+use uuid::Uuid;
+
+use super::state::{Credentials, State, micros_of};
+use crate::{CredentialsId, Error, UnusedCredentials};
+
+impl State {
+    pub(super) fn plan_credentials(&mut self, plan: &Secret<String>, now: i64) -> CredentialsId {
+        let id = CredentialsId(Uuid::new_v5(&Uuid::NAMESPACE_OID, &self.next().to_be_bytes()));
+        let planned = Credentials { plan: plan.clone(), known: None, created: now, touched: now };
+        self.credentials.insert(id, planned);
+        id
+    }
+
+    pub(super) fn keep_credentials(
+        &mut self,
+        id: CredentialsId,
+        known: &Secret<String>,
+        now: i64,
+    ) -> Result<(), Error> {
+        let credentials = self.credentials.get_mut(&id).ok_or_else(|| not_found(id))?;
+        credentials.known = Some(known.clone());
+        credentials.touched = now;
+        Ok(())
+    }
+
+    pub(super) fn known_credentials(&self, id: CredentialsId) -> Result<Secret<String>, Error> {
+        self.credentials.get(&id).and_then(|credentials| credentials.known.clone()).ok_or_else(|| not_found(id))
+    }
+
+    /// Refuses credentials that are gone.
+    pub(super) fn check_credentials(&self, id: Option<CredentialsId>) -> Result<(), Error> {
+        match id {
+            Some(id) if !self.credentials.contains_key(&id) => Err(not_found(id)),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn touch_credentials(&mut self, id: CredentialsId, now: i64) {
+        if let Some(credentials) = self.credentials.get_mut(&id) {
+            credentials.touched = now;
+        }
+    }
+
+    pub(super) fn unused_credentials(&self, older_than: Duration, limit: usize, now: i64) -> Vec<UnusedCredentials> {
+        let referring = |deleted: bool| -> BTreeSet<CredentialsId> {
+            let rows = self.stacks.values().filter(|row| row.stack.deleted.is_some() == deleted);
+            rows.filter_map(|row| row.stack.credentials).collect()
+        };
+        let (live, gone) = (referring(false), referring(true));
+        let old = now.saturating_sub(micros_of(older_than));
+        let unused: BTreeMap<(i64, CredentialsId), &Credentials> = self
+            .credentials
+            .iter()
+            .filter(|(id, row)| !live.contains(id) && (gone.contains(id) || row.created.max(row.touched) <= old))
+            .map(|(id, row)| ((row.created, *id), row))
+            .collect();
+        unused
+            .into_iter()
+            .take(limit)
+            .map(|((_, id), row)| UnusedCredentials { id, plan: row.plan.clone(), credentials: row.known.clone() })
+            .collect()
+    }
+}
+
+fn not_found(id: CredentialsId) -> Error {
+    Error::NotFound(format!("credentials {id}"))
+}

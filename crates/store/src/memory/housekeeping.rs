@@ -1,0 +1,110 @@
+//! Engines that report, and what may be forgotten, in pieces as in a database.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use super::state::{Sent, State, micro, micros_of};
+use crate::limits::{CONTENT_KEPT, CONTENTS, EVENTS, HANDLED_KEPT, SILENT_INTERVALS, STACKS};
+use crate::{Digest, EngineInfo, MessageId, Retention, StackId};
+
+impl State {
+    pub(super) fn report(&mut self, engine: &EngineInfo, now: i64) {
+        let seen = Timestamp::from_microsecond(now).unwrap_or(engine.seen);
+        let known = self
+            .engines
+            .entry(engine.id)
+            .or_insert_with(|| EngineInfo { started: micro(engine.started), ..engine.clone() });
+        known.seen = seen;
+        known.interval = engine.interval;
+        self.engines.retain(|_, known| {
+            let silent = i64::from(known.interval) * i64::from(SILENT_INTERVALS) * 1_000_000;
+            known.seen.as_microsecond().saturating_add(silent) >= now
+        });
+    }
+
+    pub(super) fn engines(&self) -> Vec<EngineInfo> {
+        let mut engines: Vec<EngineInfo> = self.engines.values().cloned().collect();
+        engines.sort_by_key(|engine| (engine.started, engine.id));
+        engines
+    }
+
+    pub(super) fn forget(&mut self, retention: &Retention, now: i64) -> u64 {
+        let mut gone = self.forget_stacks(micro(retention.deleted_before));
+        if retention.events_per_stack > 0 {
+            gone += self.forget_events(usize::try_from(retention.events_per_stack).unwrap_or(usize::MAX));
+        }
+        gone += self.forget_handled(now.saturating_sub(micros_of(HANDLED_KEPT)));
+        gone += self.forget_contents(now.saturating_sub(micros_of(CONTENT_KEPT)));
+        gone as u64
+    }
+
+    fn forget_stacks(&mut self, before: Timestamp) -> usize {
+        let stacks = self.stacks.values().map(|row| &row.stack);
+        let deleted: BTreeSet<(Timestamp, StackId)> =
+            stacks.filter_map(|stack| Some((stack.deleted.filter(|deleted| *deleted < before)?, stack.id))).collect();
+        let mut gone = 0;
+        for (_, id) in deleted.into_iter().take(STACKS) {
+            let events: Vec<_> = self.events_of(id).map(|(place, _)| *place).collect();
+            gone += events.len();
+            for place in events {
+                self.remove_event(place);
+            }
+            let rows: Vec<_> = self.rows_of(id).map(|(_, row)| row.id).collect();
+            gone += rows.len();
+            for row in rows {
+                self.remove_resource(row);
+            }
+            let Some(row) = self.stacks.remove(&id) else { continue };
+            let tags: BTreeSet<&String> = row.stack.tags.iter().collect();
+            // The row, the lease, and a row for each tag.
+            gone += 2 + tags.len();
+            if let Some(siblings) = row.stack.parent.and_then(|parent| self.nested.get_mut(&parent.stack)) {
+                siblings.remove(&id);
+            }
+        }
+        gone
+    }
+
+    fn forget_events(&mut self, keep: usize) -> usize {
+        let mut counts: BTreeMap<StackId, usize> = BTreeMap::new();
+        for (stack, _) in self.events.keys() {
+            *counts.entry(*stack).or_default() += 1;
+        }
+        let mut gone = 0;
+        for (stack, count) in counts.into_iter().filter(|(_, count)| *count > keep).take(STACKS) {
+            let places: Vec<_> =
+                self.events_of(stack).map(|(place, _)| *place).take((count - keep).min(EVENTS)).collect();
+            gone += places.len();
+            for place in places {
+                self.remove_event(place);
+            }
+        }
+        gone
+    }
+
+    fn forget_handled(&mut self, before: i64) -> usize {
+        let old = self.sent.iter().filter(|(_, sent)| matches!(sent, Sent::Handled { at, .. } if *at < before));
+        let old: Vec<MessageId> = old.map(|(id, _)| *id).take(EVENTS).collect();
+        for id in &old {
+            self.sent.remove(id);
+        }
+        old.len()
+    }
+
+    fn forget_contents(&mut self, before: i64) -> usize {
+        let named: BTreeSet<&Digest> = self
+            .stacks
+            .values()
+            .flat_map(|row| [Some(&row.stack.desired), row.stack.previous.as_ref()])
+            .flatten()
+            .flat_map(|desired| [&desired.template, &desired.environment, &desired.files])
+            .collect();
+        let old = self.contents.iter().filter(|(digest, content)| content.used < before && !named.contains(digest));
+        let old: Vec<Digest> = old.map(|(digest, _)| digest.clone()).take(CONTENTS).collect();
+        for digest in &old {
+            self.contents.remove(digest);
+        }
+        old.len()
+    }
+}

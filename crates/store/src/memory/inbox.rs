@@ -1,0 +1,74 @@
+//! Messages to stacks.
+
+use super::state::{MessagePlace, Sent, State, micro};
+use crate::{Message, MessageId, StackId};
+
+impl State {
+    /// Stores a message of another; false if the stack is gone.
+    pub(super) fn send(&mut self, message: &Message) -> bool {
+        let Some(row) = self.stacks.get_mut(&message.stack).filter(|row| row.stack.deleted.is_none()) else {
+            return false;
+        };
+        row.stack.messages += 1;
+        self.store_message(message);
+        true
+    }
+
+    /// Stores a message that was not stored before.
+    pub(super) fn store_message(&mut self, message: &Message) {
+        if self.sent.contains_key(&message.id) {
+            return;
+        }
+        let message = Message { due: micro(message.due), sent: micro(message.sent), ..message.clone() };
+        let due = message.due.as_microsecond();
+        let place = (message.stack, due, message.sent.as_microsecond(), message.id);
+        self.due.insert((due, message.stack, message.id));
+        self.sent.insert(message.id, Sent::Waiting(place));
+        self.messages.insert(place, message);
+    }
+
+    /// The messages that are due.
+    pub(super) fn inbox(&self, stack: StackId, now: i64) -> Vec<Message> {
+        self.messages_of(stack).take_while(|(place, _)| place.1 <= now).map(|(_, message)| message.clone()).collect()
+    }
+
+    pub(super) fn mark_handled(&mut self, stack: StackId, ids: &[MessageId], now: i64) {
+        for id in ids {
+            match self.sent.get(id) {
+                Some(Sent::Waiting(place)) if place.0 == stack => {
+                    let place = *place;
+                    self.take_message(place);
+                    self.sent.insert(*id, Sent::Handled { stack, at: now });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Removes all messages of a stack that is deleted.
+    pub(super) fn remove_messages(&mut self, stack: StackId) {
+        let places: Vec<MessagePlace> = self.messages_of(stack).map(|(place, _)| *place).collect();
+        for place in places {
+            self.take_message(place);
+        }
+        self.sent.retain(|_, sent| match sent {
+            Sent::Waiting(place) => place.0 != stack,
+            Sent::Handled { stack: of, .. } => *of != stack,
+        });
+    }
+
+    /// Since when a stack has a message that is due.
+    pub(super) fn oldest_due(&self, stack: StackId, now: i64) -> Option<i64> {
+        self.messages_of(stack).next().map(|(place, _)| place.1).filter(|due| *due <= now)
+    }
+
+    fn messages_of(&self, stack: StackId) -> impl Iterator<Item = (&MessagePlace, &Message)> {
+        let first = (stack, i64::MIN, i64::MIN, MessageId(uuid::Uuid::nil()));
+        self.messages.range(first..).take_while(move |(place, _)| place.0 == stack)
+    }
+
+    fn take_message(&mut self, place: MessagePlace) {
+        self.messages.remove(&place);
+        self.due.remove(&(place.1, place.0, place.3));
+    }
+}

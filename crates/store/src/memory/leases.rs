@@ -1,0 +1,110 @@
+//! Who works on which stack.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::state::{LeaseRow, State, micros_of};
+use crate::limits::CLAIMS;
+use crate::{EngineId, Lease, StackId};
+
+impl LeaseRow {
+    /// Whether it has run out.
+    fn is_over(&self, now: i64) -> bool {
+        self.expires <= now
+    }
+
+    /// Whether it ends later than it can: the clock was set back since it was given.
+    fn is_from_the_future(&self, now: i64) -> bool {
+        self.expires.saturating_sub(self.ttl) > now
+    }
+}
+
+impl State {
+    pub(super) fn claim(
+        &mut self,
+        owner: EngineId,
+        ttl: Duration,
+        only: &[StackId],
+        limit: usize,
+        now: i64,
+    ) -> Vec<Lease> {
+        let limit = limit.min(CLAIMS);
+        let mut leases = Vec::new();
+        let mut seen = BTreeSet::new();
+        for (_, stack) in self.work(only, now) {
+            if leases.len() >= limit {
+                break;
+            }
+            if !seen.insert(stack) {
+                continue;
+            }
+            let Some(row) = self.stacks.get_mut(&stack) else { continue };
+            let lease = &mut row.lease;
+            if lease.is_over(now) {
+                let idle = if lease.expires > 0 { now.saturating_sub(lease.expires) } else { 0 };
+                let clean = lease.released == lease.epoch;
+                lease.owner = Some(owner);
+                lease.epoch += 1;
+                leases.push(Lease {
+                    stack,
+                    owner,
+                    epoch: lease.epoch,
+                    clean,
+                    idle: Duration::from_micros(u64::try_from(idle).unwrap_or(0)),
+                });
+            } else if !lease.is_from_the_future(now) {
+                continue;
+            }
+            lease.expires = now.saturating_add(micros_of(ttl));
+            lease.ttl = micros_of(ttl);
+        }
+        leases
+    }
+
+    /// Stacks with work to do, the oldest first, whoever holds them.
+    fn work(&self, only: &[StackId], now: i64) -> BTreeSet<(i64, StackId)> {
+        if only.is_empty() {
+            let messages = self.due.iter().take_while(|(due, ..)| *due <= now).map(|(due, stack, _)| (*due, *stack));
+            // A stack may be there twice.
+            return self.pending.iter().copied().chain(messages).collect();
+        }
+        let due = |stack: &StackId| {
+            let pending = self.stacks.get(stack)?.due;
+            Some((pending.into_iter().chain(self.oldest_due(*stack, now)).min()?, *stack))
+        };
+        only.iter().filter_map(due).collect()
+    }
+
+    /// Whether the lease's engine may write.
+    pub(super) fn is_current(&self, lease: Lease) -> bool {
+        self.stacks.get(&lease.stack).is_some_and(|row| {
+            let stored = &row.lease;
+            stored.owner == Some(lease.owner) && stored.epoch == lease.epoch && stored.expires > 0
+        })
+    }
+
+    /// Extends a lease; false if it is not held any more.
+    pub(super) fn extend(&mut self, lease: Lease, ttl: Duration, now: i64) -> bool {
+        if !self.is_current(lease) {
+            return false;
+        }
+        if let Some(row) = self.stacks.get_mut(&lease.stack) {
+            row.lease.expires = now.saturating_add(micros_of(ttl));
+            row.lease.ttl = micros_of(ttl);
+        }
+        true
+    }
+
+    /// Gives leases back; gives the stacks among them, held or not, that have work to do.
+    pub(super) fn give_back(&mut self, leases: &[Lease], now: i64) -> BTreeSet<StackId> {
+        for lease in leases.iter().filter(|lease| self.is_current(**lease)).copied().collect::<Vec<_>>() {
+            if let Some(row) = self.stacks.get_mut(&lease.stack) {
+                row.lease.expires = 0;
+                row.lease.released = lease.epoch;
+            }
+        }
+        let stacks: Vec<StackId> = leases.iter().map(|lease| lease.stack).collect();
+        let work = if stacks.is_empty() { BTreeSet::new() } else { self.work(&stacks, now) };
+        work.into_iter().map(|(_, stack)| stack).collect()
+    }
+}

@@ -1,0 +1,73 @@
+//! What is stored, read back one by one or by stack.
+
+use std::collections::BTreeSet;
+
+use super::state::State;
+use crate::{Digest, Error, Event, EventId, Resource, Stack, StackId, Summary};
+
+impl State {
+    pub(super) fn by_name(&self, project: &str, name: &str) -> Option<&Stack> {
+        let id = self.names.get(&(project.to_owned(), name.to_owned()))?;
+        self.stacks.get(id).map(|row| &row.stack)
+    }
+
+    pub(super) fn content(&self, digest: &Digest) -> Result<String, Error> {
+        let found = self.contents.get(digest).map(|content| content.body.clone());
+        found.ok_or_else(|| Error::NotFound(format!("content {digest}")))
+    }
+
+    pub(super) fn event(&self, id: EventId) -> Option<&Event> {
+        self.events.get(self.event_places.get(&id)?)
+    }
+
+    /// In the order in which they were made, whatever their stack.
+    pub(super) fn resources_of(&self, stacks: &[StackId]) -> Vec<Resource> {
+        let stacks: BTreeSet<StackId> = stacks.iter().copied().collect();
+        let mut rows: Vec<_> = stacks.into_iter().flat_map(|stack| self.rows_of(stack)).collect();
+        rows.sort_by_key(|((_, seq), _)| *seq);
+        rows.into_iter().map(|(_, row)| row.clone()).collect()
+    }
+
+    pub(super) fn count_resources(&self, root: StackId) -> u64 {
+        // A tree is its root and what is nested below.
+        let mut stacks = vec![root];
+        let mut count = 0;
+        while let Some(stack) = stacks.pop() {
+            stacks.extend(self.nested.get(&stack).into_iter().flatten());
+            if self.stacks.get(&stack).is_some_and(|row| row.stack.root == root) {
+                count += self.rows_of(stack).count() as u64;
+            }
+        }
+        count
+    }
+
+    /// Also those deleted before, as long as the resource is there that waits for it.
+    pub(super) fn children_of(&self, parent: StackId) -> Vec<Summary> {
+        let Some(asked) = self.stacks.get(&parent).map(|row| &row.stack) else { return Vec::new() };
+        let last_request = asked.updated.unwrap_or(asked.created);
+        let nested = self.nested.get(&parent).into_iter().flatten();
+        let mut children: Vec<(&Stack, Summary)> = nested
+            .filter_map(|id| self.stacks.get(id))
+            .filter_map(|row| Some((&row.stack, row.stack.parent.as_ref()?.resource)))
+            .filter(|(stack, resource)| {
+                let seen = stack.deleted.is_none_or(|deleted| deleted >= last_request);
+                seen || self.resource_places.contains_key(resource)
+            })
+            .map(|(stack, resource)| (stack, summary(stack, resource)))
+            .collect();
+        children.sort_by_key(|(stack, _)| (stack.created, stack.id));
+        children.into_iter().map(|(_, summary)| summary).collect()
+    }
+}
+
+fn summary(stack: &Stack, resource: crate::ResourceId) -> Summary {
+    Summary {
+        id: stack.id,
+        resource,
+        state: stack.state,
+        reason: stack.reason.clone(),
+        generation: stack.generation,
+        settled: stack.settled,
+        deleted: stack.deleted.is_some(),
+    }
+}

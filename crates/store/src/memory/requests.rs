@@ -1,0 +1,103 @@
+//! Stacks made, and requests to them.
+
+use kiln_resource::{Action, State as Progress, Status};
+
+use super::state::{Content, LeaseRow, StackRow, State, micro, micros_of};
+use crate::limits::CONTENT_FRESH;
+use crate::{DesiredText, Digest, Error, Event, NewStack, Stack, StackId, StackRequest, stack};
+
+impl State {
+    /// Refuses a stack that cannot be made.
+    pub(super) fn check_new(&self, new: &NewStack) -> Result<(), Error> {
+        self.check_credentials(new.credentials)?;
+        if new.parent.is_none() && self.names.contains_key(&(new.project.clone(), new.name.clone())) {
+            return Err(Error::NameTaken(new.name.clone()));
+        }
+        if self.stacks.contains_key(&new.id) {
+            return Err(Error::Database(format!("stack {} exists", new.id)));
+        }
+        Ok(())
+    }
+
+    /// Makes a stack that was checked.
+    pub(super) fn create(&mut self, new: &NewStack, now: i64) -> Stack {
+        self.store_contents(&new.desired, now);
+        if let Some(credentials) = new.credentials {
+            self.touch_credentials(credentials, now);
+        }
+        let stack = Stack { created: micro(new.now), ..Stack::started(new) };
+        match &stack.parent {
+            None => {
+                self.names.insert((stack.project.clone(), stack.name.clone()), stack.id);
+            }
+            Some(parent) => {
+                self.nested.entry(parent.stack).or_default().insert(stack.id);
+            }
+        }
+        self.append(Event::of_start(&stack));
+        let row = StackRow { stack: stack.clone(), due: None, lease: LeaseRow::default() };
+        self.stacks.insert(stack.id, row);
+        self.set_due(stack.id, Some(stack.created.as_microsecond()));
+        stack
+    }
+
+    /// Refuses a request to a live stack whose generation is this.
+    pub(super) fn check_request(&self, id: StackId, generation: i64, request: &StackRequest) -> Result<(), Error> {
+        self.check_credentials(request.credentials)?;
+        match request.if_generation {
+            Some(expected) if expected != generation => Err(Error::Changed(id)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a request that was checked; gives the stack as it is then and the event to write. `None`: it is gone.
+    pub(super) fn request(&mut self, id: StackId, request: &StackRequest, now: i64) -> Option<(Stack, Event)> {
+        let old = self.live(id)?.credentials;
+        if let Some(desired) = &request.desired {
+            self.store_contents(desired, now);
+        }
+        if let Some(new) = request.credentials {
+            for credentials in old.into_iter().chain([new]) {
+                self.touch_credentials(credentials, now);
+            }
+        }
+        let row = self.stacks.get_mut(&id)?;
+        let stack = &mut row.stack;
+        if request.action == Action::Update {
+            stack.previous = Some(stack.previous.take().unwrap_or_else(|| stack.desired.clone()));
+        }
+        stack.generation += 1;
+        stack.state = Progress::new(request.action, Status::InProgress);
+        stack.reason = stack::started_text(request.action);
+        stack.updated = Some(micro(request.now));
+        if let Some(desired) = &request.desired {
+            stack.desired = desired.digests();
+        }
+        if let Some(disable_rollback) = request.disable_rollback {
+            stack.disable_rollback = disable_rollback;
+        }
+        if let Some(timeout_mins) = request.timeout_mins {
+            stack.timeout_mins = Some(timeout_mins);
+        }
+        if let Some(tags) = &request.tags {
+            stack.tags.clone_from(tags);
+        }
+        if let Some(credentials) = request.credentials {
+            stack.credentials = Some(credentials);
+        }
+        let (asked, due) = (stack.clone(), row.due);
+        self.set_due(id, due.or(Some(request.now.as_microsecond())));
+        let event = Event::of_start(&asked);
+        Some((asked, event))
+    }
+
+    fn store_contents(&mut self, desired: &DesiredText, now: i64) {
+        for text in [&desired.template, &desired.environment, &desired.files] {
+            let content =
+                self.contents.entry(Digest::of(text)).or_insert_with(|| Content { body: text.clone(), used: now });
+            if content.used < now.saturating_sub(micros_of(CONTENT_FRESH)) {
+                content.used = now;
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The tables and their indexes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use kiln_value::Secret;
+
+use crate::{
+    CredentialsId, Digest, EngineId, EngineInfo, Event, EventId, Message, MessageId, Resource, ResourceId, Stack,
+    StackId,
+};
+
+/// Everything that is stored. Times of the database are microseconds since 1970, as in a database.
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) stacks: BTreeMap<StackId, StackRow>,
+    /// Live root stacks by project and name.
+    pub(super) names: BTreeMap<(String, String), StackId>,
+    /// Stacks with a request that has not come to its end, by the time of the oldest.
+    pub(super) pending: BTreeSet<(i64, StackId)>,
+    /// Nested stacks by the stack of the resource that they stand for.
+    pub(super) nested: BTreeMap<StackId, BTreeSet<StackId>>,
+    /// Resources by stack, in the order in which they were made.
+    pub(super) resources: BTreeMap<(StackId, u64), Resource>,
+    pub(super) resource_places: BTreeMap<ResourceId, (StackId, u64)>,
+    /// Events by stack, in the order in which they were written.
+    pub(super) events: BTreeMap<(StackId, u64), Event>,
+    pub(super) event_places: BTreeMap<EventId, (StackId, u64)>,
+    pub(super) contents: BTreeMap<Digest, Content>,
+    /// Messages that were not handled, in the order in which they are handled.
+    pub(super) messages: BTreeMap<MessagePlace, Message>,
+    /// The same by the time when they are due.
+    pub(super) due: BTreeSet<(i64, StackId, MessageId)>,
+    /// Every message that is remembered: where it is, or when it was handled.
+    pub(super) sent: BTreeMap<MessageId, Sent>,
+    pub(super) credentials: BTreeMap<CredentialsId, Credentials>,
+    pub(super) engines: BTreeMap<EngineId, EngineInfo>,
+    /// The last number of a resource, an event or credentials.
+    serial: u64,
+}
+
+/// A stack and its lease.
+pub(super) struct StackRow {
+    pub(super) stack: Stack,
+    /// When the oldest request was made that has not come to its end.
+    pub(super) due: Option<i64>,
+    pub(super) lease: LeaseRow,
+}
+
+/// A lease; of the first day: nobody's, epoch 0.
+#[derive(Default)]
+pub(super) struct LeaseRow {
+    pub(super) owner: Option<EngineId>,
+    pub(super) epoch: i64,
+    /// 0: given back, or never claimed.
+    pub(super) expires: i64,
+    /// For how long it was given.
+    pub(super) ttl: i64,
+    /// The epoch that was given back in good order.
+    pub(super) released: i64,
+}
+
+/// A text.
+pub(super) struct Content {
+    pub(super) body: String,
+    /// When a stack last came to name it, within a tolerance.
+    pub(super) used: i64,
+}
+
+/// Stack, due, sent, id.
+pub(super) type MessagePlace = (StackId, i64, i64, MessageId);
+
+/// What is remembered of a message.
+pub(super) enum Sent {
+    Waiting(MessagePlace),
+    Handled { stack: StackId, at: i64 },
+}
+
+/// Planned or known credentials.
+pub(super) struct Credentials {
+    pub(super) plan: Secret<String>,
+    pub(super) known: Option<Secret<String>>,
+    pub(super) created: i64,
+    /// Last planned, kept, attached or detached.
+    pub(super) touched: i64,
+}
+
+impl State {
+    /// A number that was not given before.
+    pub(super) fn next(&mut self) -> u64 {
+        self.serial += 1;
+        self.serial
+    }
+
+    /// A stack that is not deleted.
+    pub(super) fn live(&self, id: StackId) -> Option<&Stack> {
+        self.stacks.get(&id).map(|row| &row.stack).filter(|stack| stack.deleted.is_none())
+    }
+
+    /// The resources of a stack with their places.
+    pub(super) fn rows_of(&self, stack: StackId) -> impl Iterator<Item = (&(StackId, u64), &Resource)> {
+        self.resources.range((stack, 0)..=(stack, u64::MAX))
+    }
+
+    /// The events of a stack with their places.
+    pub(super) fn events_of(&self, stack: StackId) -> impl Iterator<Item = (&(StackId, u64), &Event)> {
+        self.events.range((stack, 0)..=(stack, u64::MAX))
+    }
+
+    pub(super) fn remove_resource(&mut self, id: ResourceId) {
+        if let Some(place) = self.resource_places.remove(&id) {
+            self.resources.remove(&place);
+        }
+    }
+
+    pub(super) fn remove_event(&mut self, place: (StackId, u64)) {
+        if let Some(event) = self.events.remove(&place) {
+            self.event_places.remove(&event.id);
+        }
+    }
+
+    /// Appends an event.
+    pub(super) fn append(&mut self, mut event: Event) {
+        let place = (event.stack, self.next());
+        event.time = micro(event.time);
+        self.event_places.insert(event.id, place);
+        self.events.insert(place, event);
+    }
+
+    /// Sets since when a stack has a request that has not come to its end.
+    pub(super) fn set_due(&mut self, id: StackId, due: Option<i64>) {
+        let Some(row) = self.stacks.get_mut(&id) else { return };
+        if let Some(before) = row.due.take() {
+            self.pending.remove(&(before, id));
+        }
+        row.due = due;
+        self.pending.extend(due.map(|due| (due, id)));
+    }
+}
+
+/// A time as a database keeps it.
+pub(super) fn micro(time: Timestamp) -> Timestamp {
+    Timestamp::from_microsecond(time.as_microsecond()).unwrap_or(time)
+}
+
+/// A duration as it is added to times.
+pub(super) fn micros_of(duration: std::time::Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX / 4)
+}

@@ -1,0 +1,162 @@
+//! Credentials: recorded before they are made, and listed while no live stack refers to them.
+
+use std::time::Duration;
+
+use kiln_value::Secret;
+use sea_orm::sea_query::{Cond, Expr, ExprTrait, OnConflict, Order, Query, SelectStatement};
+use sea_orm::{ConnectionTrait, DatabaseTransaction};
+use uuid::Uuid;
+
+use super::reading::find_stack;
+use super::retry::Fault;
+use super::rows::{Columns, micros_of};
+use super::{SqlStore, schema};
+use crate::{CredentialsId, Error, StackId, UnusedCredentials};
+
+/// What stands for credentials that are not known yet.
+const UNKNOWN: &str = "";
+
+impl SqlStore {
+    pub(super) async fn put_plan(&self, plan: &Secret<String>) -> Result<CredentialsId, Error> {
+        #[expect(clippy::disallowed_methods, reason = "a secret has the system's chance, as its nonce does")]
+        let id = CredentialsId(Uuid::new_v4());
+        let envelope = self.vault.seal(&plan_row(id), plan.expose())?;
+        let now = || self.dialect.now();
+        self.retry(|| async {
+            let insert = Query::insert()
+                .into_table(schema::CREDENTIALS)
+                .columns(["id", "envelope", "plan", "created", "touched"])
+                .values([id.to_string().into(), UNKNOWN.into(), envelope.as_str().into(), now(), now()])?
+                .on_conflict(OnConflict::column("id").do_nothing_on(["id"]).to_owned())
+                .to_owned();
+            self.writer.execute(&insert).await?;
+            Ok(id)
+        })
+        .await
+    }
+
+    pub(super) async fn put_credentials(&self, id: CredentialsId, credentials: &Secret<String>) -> Result<(), Error> {
+        let envelope = self.vault.seal(&id.to_string(), credentials.expose())?;
+        let update = Query::update()
+            .table(schema::CREDENTIALS)
+            .value("envelope", envelope)
+            .value("touched", self.dialect.now())
+            .and_where(Expr::col("id").eq(id.to_string()))
+            .to_owned();
+        self.retry(|| async { found(id, self.writer.execute(&update).await?.rows_affected()) }).await
+    }
+
+    pub(super) async fn get_credentials(&self, id: CredentialsId) -> Result<Secret<String>, Error> {
+        let row = id.to_string();
+        let select = Query::select()
+            .column("envelope")
+            .from(schema::CREDENTIALS)
+            .and_where(Expr::col("id").eq(row.as_str()))
+            .and_where(Expr::col("envelope").ne(UNKNOWN))
+            .to_owned();
+        self.retry(|| async {
+            match self.reader.query_one(&select).await? {
+                Some(found) => Ok(self.vault.open(&row, &Columns::of(&found).text()?)?),
+                None => Err(not_found(id)),
+            }
+        })
+        .await
+    }
+
+    pub(super) async fn drop_credentials(&self, id: CredentialsId) -> Result<(), Error> {
+        let delete =
+            Query::delete().from_table(schema::CREDENTIALS).and_where(Expr::col("id").eq(id.to_string())).to_owned();
+        self.retry(|| async {
+            self.writer.execute(&delete).await?;
+            Ok(())
+        })
+        .await
+    }
+
+    pub(super) async fn list_unused_credentials(
+        &self,
+        older_than: Duration,
+        limit: usize,
+    ) -> Result<Vec<UnusedCredentials>, Error> {
+        let old = |column: &'static str| Expr::col(column).lte(self.dialect.now().sub(micros_of(older_than)));
+        let select = Query::select()
+            .columns(["id", "plan", "envelope"])
+            .from(schema::CREDENTIALS)
+            .and_where(Expr::exists(referring(false)).not())
+            .cond_where(Cond::any().add(Expr::exists(referring(true))).add(old("created").and(old("touched"))))
+            .order_by("created", Order::Asc)
+            .order_by("id", Order::Asc)
+            .limit(limit as u64)
+            .to_owned();
+        self.retry(|| async {
+            let rows = self.reader.query_all(&select).await?;
+            rows.iter().map(|row| self.unused(&mut Columns::of(row))).collect()
+        })
+        .await
+    }
+
+    fn unused(&self, columns: &mut Columns<'_>) -> Result<UnusedCredentials, Fault> {
+        let id: CredentialsId = columns.parsed()?;
+        let plan = match columns.optional_text()? {
+            Some(envelope) => self.vault.open(&plan_row(id), &envelope)?,
+            // Stored before there were plans.
+            None => Secret::new("{}".to_owned()),
+        };
+        let credentials = match columns.text()?.as_str() {
+            UNKNOWN => None,
+            envelope => Some(self.vault.open(&id.to_string(), envelope)?),
+        };
+        Ok(UnusedCredentials { id, plan, credentials })
+    }
+
+    /// A stack refers to the credentials from now on; refused if they are gone.
+    pub(super) async fn attach_credentials(&self, tx: &DatabaseTransaction, id: CredentialsId) -> Result<(), Fault> {
+        let touch = Query::update()
+            .table(schema::CREDENTIALS)
+            .value("touched", self.dialect.now())
+            .and_where(Expr::col("id").eq(id.to_string()))
+            .to_owned();
+        found(id, tx.execute(&touch).await?.rows_affected())
+    }
+
+    /// The credentials of a stack are replaced by others. The old ones are unused from now on, not since they were made.
+    pub(super) async fn replace_credentials(
+        &self,
+        tx: &DatabaseTransaction,
+        stack: StackId,
+        new: CredentialsId,
+    ) -> Result<(), Fault> {
+        let old = find_stack(tx, stack).await?.and_then(|stack| stack.credentials);
+        if let Some(old) = old.filter(|old| *old != new) {
+            match self.attach_credentials(tx, old).await {
+                Ok(()) | Err(Fault::Refused(_)) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        self.attach_credentials(tx, new).await
+    }
+}
+
+/// Live or deleted stacks that refer to the credentials of the query around.
+fn referring(deleted: bool) -> SelectStatement {
+    let gone = Expr::col((schema::STACK, "deleted"));
+    Query::select()
+        .expr(Expr::val(1))
+        .from(schema::STACK)
+        .and_where(Expr::col((schema::STACK, "credentials")).equals((schema::CREDENTIALS, "id")))
+        .and_where(if deleted { gone.is_not_null() } else { gone.is_null() })
+        .to_owned()
+}
+
+/// What the plan is sealed for: it is no credentials.
+fn plan_row(id: CredentialsId) -> String {
+    format!("plan of {id}")
+}
+
+fn found(id: CredentialsId, rows: u64) -> Result<(), Fault> {
+    if rows == 0 { Err(not_found(id)) } else { Ok(()) }
+}
+
+fn not_found(id: CredentialsId) -> Fault {
+    Error::NotFound(format!("credentials {id}")).into()
+}

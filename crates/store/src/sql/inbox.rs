@@ -1,0 +1,113 @@
+//! Messages to stacks.
+//!
+//! A message is a row; nothing else has to be kept in step with it: a stack can be claimed while it has rows that are
+//! due. A message that was handled keeps its row without its content for a while, so that a repeated send finds it.
+
+use jiff::Timestamp;
+use sea_orm::sea_query::{Cond, Expr, ExprTrait, OnConflict, Order, Query, SelectStatement};
+use sea_orm::{ConnectionTrait, DatabaseTransaction};
+
+use super::retry::Fault;
+use super::rows::{self, Columns, micros};
+use super::writing::insert;
+use super::{SqlStore, schema};
+use crate::{Error, Message, MessageId, StackId};
+
+/// Ids in one statement.
+const CHUNK: usize = 1_000;
+
+impl SqlStore {
+    pub(super) async fn put_message(&self, message: &Message) -> Result<(), Error> {
+        self.retry(|| async {
+            let tx = self.begin().await?;
+            if !self.send_in(&tx, message).await? {
+                return Err(Error::NotFound(format!("stack {}", message.stack)).into());
+            }
+            self.finish(tx).await
+        })
+        .await?;
+        if message.is_due_at_once() {
+            self.hub.ring(message.stack);
+        }
+        Ok(())
+    }
+
+    /// Stores a message; false if the stack is gone. The write to the stack's row sees to it that the stack is not
+    /// deleted meanwhile, also on a cluster of equal nodes, where a lock would not.
+    pub(super) async fn send_in(&self, tx: &DatabaseTransaction, message: &Message) -> Result<bool, Fault> {
+        let count = Query::update()
+            .table(schema::STACK)
+            .value("messages", Expr::col("messages").add(1))
+            .and_where(Expr::col("id").eq(message.stack.to_string()))
+            .and_where(Expr::col("deleted").is_null())
+            .to_owned();
+        if tx.execute(&count).await?.rows_affected() == 0 {
+            return Ok(false);
+        }
+        insert_messages(tx, std::slice::from_ref(message)).await?;
+        Ok(true)
+    }
+
+    pub(super) async fn read_inbox(&self, stack: StackId, now: Timestamp) -> Result<Vec<Message>, Error> {
+        let due = Cond::any().add(Expr::col("due").lte(micros(now))).add(Expr::col("due").lte(self.dialect.now()));
+        let select = Query::select()
+            .columns(schema::MESSAGE_COLUMNS)
+            .from(schema::MESSAGE)
+            .and_where(Expr::col("stack").eq(stack.to_string()))
+            .cond_where(due)
+            .order_by("due", Order::Asc)
+            .order_by("sent", Order::Asc)
+            .order_by("id", Order::Asc)
+            .to_owned();
+        self.retry(|| async {
+            let rows = self.reader.query_all(&select).await?;
+            rows.iter().map(|row| Columns::of(row).message()).collect()
+        })
+        .await
+    }
+
+    pub(super) async fn mark_handled(
+        &self,
+        tx: &DatabaseTransaction,
+        stack: StackId,
+        ids: &[MessageId],
+    ) -> Result<(), Fault> {
+        for ids in ids.chunks(CHUNK) {
+            let update = Query::update()
+                .table(schema::MESSAGE)
+                .value("due", None::<i64>)
+                .value("body", None::<String>)
+                .value("handled", self.dialect.now())
+                .and_where(Expr::col("id").is_in(ids.iter().map(ToString::to_string)))
+                .and_where(Expr::col("stack").eq(stack.to_string()))
+                .to_owned();
+            tx.execute(&update).await?;
+        }
+        Ok(())
+    }
+
+    /// One row for each message of the stack that is due: the stack is a column of the query around it, or a value.
+    pub(super) fn due_messages(&self, stack: Expr) -> SelectStatement {
+        Query::select()
+            .expr(Expr::val(1))
+            .from(schema::MESSAGE)
+            .and_where(Expr::col((schema::MESSAGE, "stack")).eq(stack))
+            .and_where(Expr::col((schema::MESSAGE, "due")).lte(self.dialect.now()))
+            .to_owned()
+    }
+}
+
+/// Stores messages that are not there yet.
+pub(super) async fn insert_messages(tx: &DatabaseTransaction, messages: &[Message]) -> Result<(), Fault> {
+    let rows = messages.iter().map(rows::of_message).collect::<Result<_, _>>()?;
+    let absent = OnConflict::column("id").do_nothing_on(["id"]).to_owned();
+    insert(tx, schema::MESSAGE, &schema::MESSAGE_COLUMNS, rows, Some(absent)).await
+}
+
+/// Removes all messages of a stack that is deleted.
+pub(super) async fn remove_messages(tx: &DatabaseTransaction, stack: StackId) -> Result<(), Fault> {
+    let delete =
+        Query::delete().from_table(schema::MESSAGE).and_where(Expr::col("stack").eq(stack.to_string())).to_owned();
+    tx.execute(&delete).await?;
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! Credentials: planned, known, attached, unused.
+
+use std::time::Duration;
+
+use kiln_resource::Action;
+use kiln_store::{CredentialsId, Error, NewStack, Options, SqlStore, StackRequest, Store};
+use kiln_value::Secret;
+use uuid::Uuid;
+
+use crate::bed::{Bed, beds};
+use crate::make::{at, claim, deleting, engine, stack};
+
+const HOUR: Duration = Duration::from_hours(1);
+
+fn secret(text: &str) -> Secret<String> {
+    Secret::new(text.to_owned())
+}
+
+async fn unused(bed: &Bed, older_than: Duration) -> Vec<CredentialsId> {
+    let found = bed.store.unused_credentials(older_than, 100).await.unwrap();
+    found.iter().map(|credentials| credentials.id).collect()
+}
+
+#[tokio::test]
+async fn credentials_are_kept_and_forgotten() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let secret = Secret::new("{\"trust\":\"t\u{f6}p\"}".to_owned());
+        let id = bed.store.save_credentials(&secret).await.unwrap();
+        assert_eq!(bed.store.credentials(id).await.unwrap(), secret);
+        let new = NewStack { credentials: Some(id), ..stack("web") };
+        let made = bed.store.create_stack(new).await.unwrap();
+        assert_eq!(bed.store.stack(made.id).await.unwrap().unwrap().credentials, Some(id));
+        let other = bed.store.save_credentials(&secret).await.unwrap();
+        let request = StackRequest { credentials: Some(other), ..StackRequest::new(Action::Update, at(1)) };
+        assert_eq!(bed.store.request(made.id, request).await.unwrap().credentials, Some(other));
+
+        if bed.is_shared() {
+            let key = Secret::new("another key with thirty-two byte".to_owned());
+            let stranger = SqlStore::open(Options::new(bed.url(), key)).await.unwrap();
+            assert!(matches!(stranger.credentials(id).await, Err(Error::Damaged(_))));
+            let moved = format!("UPDATE kiln_credentials SET id = '{}' WHERE id = '{other}'", Uuid::nil());
+            bed.execute(&moved).await;
+            let moved = bed.store.credentials(CredentialsId(Uuid::nil())).await;
+            assert!(matches!(moved, Err(Error::Damaged(_))));
+        }
+        bed.store.delete_credentials(id).await.unwrap();
+        assert!(matches!(bed.store.credentials(id).await, Err(Error::NotFound(_))));
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn planned_credentials_are_found_until_they_are_used() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let id = bed.store.plan_credentials(&secret("{\"mark\": \"m\u{fc}\"}")).await.unwrap();
+        assert!(matches!(bed.store.credentials(id).await, Err(Error::NotFound(_))), "not known yet");
+        assert!(unused(&bed, HOUR).await.is_empty(), "not yet forgotten by anybody");
+        let found = bed.store.unused_credentials(Duration::ZERO, 100).await.unwrap();
+        let [planned] = found.as_slice() else { panic!("one, not {found:?}") };
+        assert_eq!((planned.id, planned.plan.expose().as_str()), (id, "{\"mark\": \"m\u{fc}\"}"));
+        assert_eq!(planned.credentials, None);
+
+        bed.store.keep_credentials(id, &secret("{\"trust\": 1}")).await.unwrap();
+        assert_eq!(bed.store.credentials(id).await.unwrap(), secret("{\"trust\": 1}"));
+        let known = bed.store.unused_credentials(Duration::ZERO, 100).await.unwrap();
+        assert_eq!(known[0].credentials, Some(secret("{\"trust\": 1}")));
+        assert_eq!(known[0].plan.expose(), "{\"mark\": \"m\u{fc}\"}");
+
+        bed.store.create_stack(NewStack { credentials: Some(id), ..stack("web") }).await.unwrap();
+        assert!(unused(&bed, Duration::ZERO).await.is_empty());
+        let second = bed.store.plan_credentials(&secret("{}")).await.unwrap();
+        let third = bed.store.save_credentials(&secret("{}")).await.unwrap();
+        assert_eq!(unused(&bed, Duration::ZERO).await.len(), 2);
+        assert_eq!(bed.store.unused_credentials(Duration::ZERO, 1).await.unwrap().len(), 1);
+        bed.store.delete_credentials(second).await.unwrap();
+        assert_eq!(unused(&bed, Duration::ZERO).await, [third]);
+        let late = bed.store.keep_credentials(second, &secret("{}")).await;
+        assert!(matches!(late, Err(Error::NotFound(_))), "given up meanwhile");
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn credentials_of_a_deleted_stack_are_unused_at_once() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let id = bed.store.save_credentials(&secret("{}")).await.unwrap();
+        let made = bed.store.create_stack(NewStack { credentials: Some(id), ..stack("web") }).await.unwrap();
+        let lease = claim(&*bed.store, engine(), made.id).await;
+        bed.store.request(made.id, StackRequest::new(Action::Delete, at(1))).await.unwrap();
+        assert!(unused(&bed, Duration::ZERO).await.is_empty(), "its deletion needs them");
+        bed.store.commit(lease, deleting(2)).await.unwrap();
+        assert_eq!(unused(&bed, HOUR).await, [id]);
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn replaced_credentials_are_unused_after_a_while() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let old = bed.store.save_credentials(&secret("{}")).await.unwrap();
+        let made = bed.store.create_stack(NewStack { credentials: Some(old), ..stack("web") }).await.unwrap();
+        let new = bed.store.save_credentials(&secret("{}")).await.unwrap();
+        if bed.is_shared() {
+            bed.execute("UPDATE kiln_credentials SET created = 0, touched = 0").await;
+        }
+        let update = |id| StackRequest { credentials: Some(id), ..StackRequest::new(Action::Update, at(1)) };
+        bed.store.request(made.id, update(new)).await.unwrap();
+        assert_eq!(unused(&bed, Duration::ZERO).await, [old]);
+        assert!(unused(&bed, HOUR).await.is_empty(), "an engine may be using them");
+        bed.store.request(made.id, update(new)).await.unwrap();
+        assert_eq!(unused(&bed, Duration::ZERO).await, [old]);
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn credentials_that_are_gone_cannot_be_attached() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let gone = bed.store.save_credentials(&secret("{}")).await.unwrap();
+        bed.store.delete_credentials(gone).await.unwrap();
+        let refused = bed.store.create_stack(NewStack { credentials: Some(gone), ..stack("web") }).await;
+        assert!(matches!(refused, Err(Error::NotFound(_))), "{refused:?}");
+        let made = bed.store.create_stack(stack("web")).await.unwrap();
+        let update = StackRequest { credentials: Some(gone), ..StackRequest::new(Action::Update, at(1)) };
+        assert!(matches!(bed.store.request(made.id, update).await, Err(Error::NotFound(_))));
+        assert_eq!(bed.store.stack(made.id).await.unwrap(), Some(made));
+        bed.end().await;
+    }
+}
