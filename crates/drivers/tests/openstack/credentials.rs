@@ -25,7 +25,7 @@ async fn a_delete_without_a_trust_fails() {
         let users = testcloud.users();
         let demo = first.session(credentials(users.demo));
         let heat = first.session(credentials(users.heat)).token().await.unwrap();
-        let trust = create_trust(&demo, &heat.info.user.id, &[]).await.unwrap();
+        let trust = create_trust(&demo, &heat.info.user.id, &[], None).await.unwrap();
         let trusted = credentials(users.heat).with_trust(&trust);
         let mut net = Resource::new(first.cloud(&trusted).await, true, "OS::Neutron::Net", "net");
         net.create(value!({})).await.unwrap();
