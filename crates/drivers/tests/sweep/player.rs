@@ -159,7 +159,7 @@ impl Player {
                 Called::Step(Ok(step)) => step,
                 Called::Step(Err(failure)) if failure.is_passing() && unanswered < 8 => {
                     unanswered += 1;
-                    is_resumed |= failure.kind == FailureKind::Unavailable;
+                    is_resumed |= !matches!(failure.kind, FailureKind::NotSent | FailureKind::OverLimit);
                     tokio::time::sleep(Duration::from_secs(1)).await;
                     continue;
                 }
