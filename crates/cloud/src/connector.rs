@@ -8,14 +8,16 @@ use moka::future::Cache;
 use sha2::{Digest, Sha256};
 
 use crate::credentials::Credentials;
-use crate::session::{Options, Session, Shared};
+use crate::exchange::Exchange;
+use crate::retry::RetryPolicy;
+use crate::session::{Options, Session};
 use crate::stack_cloud::{Memory, StackCloud};
 use crate::transport::Transport;
 
 /// Makes sessions for credentials and keeps those in use, so that all stacks of one owner share a token.
 #[derive(Clone)]
 pub struct Connector {
-    shared: Arc<Shared>,
+    exchange: Arc<Exchange>,
     memory: Memory,
     made: Arc<AtomicU64>,
     clouds: Cache<[u8; 32], Arc<StackCloud>>,
@@ -25,28 +27,33 @@ impl Connector {
     /// A connector to the cloud that the options name.
     pub fn new(transport: Arc<dyn Transport>, options: Options) -> Self {
         let memory = Memory::new(options.finder_ttl);
-        let shared = Arc::new(Shared::new(transport, options));
+        let exchange = Arc::new(Exchange::new(transport, options));
         let clouds = Cache::builder().max_capacity(2_000).time_to_idle(Duration::from_mins(15)).build();
-        Self { shared, memory, made: Arc::default(), clouds }
+        Self { exchange, memory, made: Arc::default(), clouds }
     }
 
     /// A session of its own.
     pub fn session(&self, credentials: Credentials) -> Session {
-        Session::new(self.shared.clone(), credentials)
+        Session::new(self.exchange.clone(), credentials)
     }
 
-    /// The cloud as the holder of these credentials sees it; the same for the same credentials while in use.
+    /// The cloud as the holder of these credentials sees it; the same for the same credentials while in use. It repeats
+    /// nothing, for engines that repeat whole steps themselves ([`StackCloud::patient`] does).
     pub async fn cloud(&self, credentials: &Credentials) -> Arc<StackCloud> {
         let key = Sha256::digest(kiln_value::text::json_sorted(&credentials.expose())).into();
         let make = async {
             let number = self.made.fetch_add(1, Ordering::Relaxed);
-            Arc::new(StackCloud::new(self.session(credentials.clone()), self.memory.clone(), number))
+            Arc::new(StackCloud::new(
+                self.session(credentials.clone()).with_retries(RetryPolicy::none()),
+                self.memory.clone(),
+                number,
+            ))
         };
         self.clouds.get_with(key, make).await
     }
 
     /// How sessions behave.
     pub fn options(&self) -> &Options {
-        &self.shared.options
+        &self.exchange.options
     }
 }

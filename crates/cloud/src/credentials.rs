@@ -37,6 +37,13 @@ impl Named {
         }
     }
 
+    /// The name, or the id.
+    fn word(&self) -> &str {
+        match self {
+            Self::Id(word) | Self::Name { name: word, .. } => word,
+        }
+    }
+
     fn from_value(value: &Value) -> Option<Self> {
         if let Some(id) = value.str_at("id") {
             return Some(Self::id(id));
@@ -130,6 +137,16 @@ impl Credentials {
         }
     }
 
+    /// The trust that they act by.
+    pub fn trust(&self) -> Option<&str> {
+        match self {
+            Self::Password { scope: Scope::Trust(trust), .. } | Self::Token { scope: Scope::Trust(trust), .. } => {
+                Some(trust)
+            }
+            _ => None,
+        }
+    }
+
     /// Everything, secrets in the clear, as a map to be encrypted by the store. Never log or send it.
     pub fn expose(&self) -> Value {
         match self {
@@ -167,6 +184,21 @@ impl Credentials {
             "none" => Self::None { endpoint: value.str_at("endpoint")?.to_owned() },
             _ => return None,
         })
+    }
+
+    /// What they are, without secrets, for people: `the credential of user heat by trust 5f…`.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Password { user, scope, .. } => match scope {
+                Scope::Trust(trust) => format!("the credential of user {} by trust {trust}", user.word()),
+                _ => format!("the credential of user {}", user.word()),
+            },
+            Self::Token { .. } => "the given token".to_owned(),
+            Self::ApplicationCredential { credential, .. } => {
+                format!("the application credential {}", credential.word())
+            }
+            Self::None { .. } => "no credential".to_owned(),
+        }
     }
 
     /// The body of Keystone's `POST /v3/auth/tokens`; `None` where no token is asked for.

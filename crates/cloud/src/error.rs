@@ -1,5 +1,7 @@
 //! What can go wrong between Kiln and a cloud.
 
+use std::time::Duration;
+
 use kiln_resource::Failure;
 
 use crate::failure;
@@ -36,7 +38,7 @@ pub enum CloudError {
         /// Region, if one was asked for.
         region: Option<String>,
     },
-    /// An answer that cannot be read.
+    /// An answer that cannot be read: what was asked for may have happened.
     #[error("{service}: {message}")]
     Malformed {
         /// Service type.
@@ -44,10 +46,37 @@ pub enum CloudError {
         /// What is wrong with it.
         message: String,
     },
+    /// A request that cannot be made of what is known.
+    #[error("{service}: {message}")]
+    Invalid {
+        /// Service type.
+        service: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// The request was held back: the service is sick, or too much is under way to it.
+    #[error("the {service} service was not called: {reason}")]
+    NotSent {
+        /// Service type.
+        service: String,
+        /// Why.
+        reason: String,
+        /// When it may be called again.
+        retry_after: Option<Duration>,
+    },
+    /// There is no token for the request, which was not sent. The cause is Keystone's answer to the request for a token:
+    /// what it says is of the credential, and nothing of the object that the request is about.
+    #[error("no token for {credential}: {cause}")]
+    NoToken {
+        /// The credential, without secrets.
+        credential: String,
+        /// Why.
+        cause: Box<CloudError>,
+    },
 }
 
 impl CloudError {
-    /// The HTTP status, if the service answered.
+    /// The HTTP status, if the service answered; none if only Keystone answered the request for a token.
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Status { response, .. } => Some(response.status.as_u16()),

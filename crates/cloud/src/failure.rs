@@ -9,23 +9,47 @@ use kiln_value::Value;
 
 use crate::catalog::official_type;
 use crate::error::CloudError;
+use crate::retry;
 use crate::transport::{HttpResponse, TransportError};
 
 pub(crate) fn from_error(error: &CloudError) -> Failure {
     match error {
         CloudError::Transport { url, error, .. } => match error {
             TransportError::Timeout => {
-                Failure::new(FailureKind::Unavailable, "ConnectTimeout", format!("CloudRequest to {url} timed out"))
+                Failure::new(FailureKind::Unavailable, "ConnectTimeout", format!("Request to {url} timed out"))
             }
-            TransportError::Connect(cause) | TransportError::Broken(cause) => Failure::new(
-                FailureKind::Unavailable,
-                "ConnectFailure",
-                format!("Unable to establish connection to {url}: {cause}"),
-            ),
+            TransportError::Connect(cause) => no_connection(FailureKind::NotSent, url, cause),
+            TransportError::Broken(cause) => no_connection(FailureKind::Unavailable, url, cause),
         },
         CloudError::Status { service, response } => from_response(service, response),
         CloudError::NoEndpoint { .. } => Failure::other("EndpointNotFound", error.to_string()),
-        CloudError::Malformed { .. } => Failure::other("MalformedResponseBody", error.to_string()),
+        CloudError::Malformed { .. } => {
+            Failure::new(FailureKind::Unavailable, "MalformedResponseBody", error.to_string())
+        }
+        CloudError::Invalid { .. } => Failure::other("BadRequest", error.to_string()),
+        CloudError::NotSent { retry_after, .. } => {
+            let failure = Failure::new(FailureKind::NotSent, "ServiceUnavailable", error.to_string());
+            Failure { retry_after: *retry_after, ..failure }
+        }
+        CloudError::NoToken { credential, cause } => without_token(credential, cause),
+    }
+}
+
+fn no_connection(kind: FailureKind, url: &str, cause: &str) -> Failure {
+    Failure::new(kind, "ConnectFailure", format!("Unable to establish connection to {url}: {cause}"))
+}
+
+/// Keystone's answer to a request for a token is none to the request that needed it: that was not sent. A refusal is
+/// one of the credential, also where its status is 404 (a trust that is gone).
+fn without_token(credential: &str, cause: &CloudError) -> Failure {
+    let failure = from_error(cause);
+    match cause {
+        CloudError::NoEndpoint { .. } | CloudError::Invalid { .. } => failure,
+        _ if failure.is_passing() => Failure { kind: FailureKind::NotSent, ..failure },
+        _ => {
+            let text = format!("Keystone refuses {credential}: {}", failure.message);
+            Failure::new(FailureKind::Refused, "AuthorizationFailure", text)
+        }
     }
 }
 
@@ -40,20 +64,21 @@ pub(crate) fn from_response(service: &str, response: &HttpResponse) -> Failure {
         "image" => glance(response, &body),
         _ => keystone(response, &body),
     };
-    let kind = kind(status, &class, &message);
-    Failure::new(kind, class, message)
+    let kind = kind(status, &class);
+    let retry_after = matches!(status.as_u16(), 413 | 429 | 503).then(|| retry::retry_after(response)).flatten();
+    Failure { retry_after, ..Failure::new(kind, class, message) }
 }
 
-fn kind(status: StatusCode, class: &str, message: &str) -> FailureKind {
-    let over_quota = message.contains("Quota exceeded") || message.contains("quota exceeded");
+fn kind(status: StatusCode, class: &str) -> FailureKind {
     match status.as_u16() {
         404 => FailureKind::NotFound,
-        409 if class == "OverQuotaClient" => FailureKind::OverLimit,
+        // A quota is not there again in a moment: as in Heat that is final.
+        409 if class == "OverQuotaClient" => FailureKind::Refused,
         409 => FailureKind::Conflict,
-        413 | 429 => FailureKind::OverLimit,
-        403 if over_quota => FailureKind::OverLimit,
+        429 => FailureKind::OverLimit,
+        500 => FailureKind::ServerError,
         501 => FailureKind::Refused,
-        500.. => FailureKind::Unavailable,
+        502.. => FailureKind::Unavailable,
         _ => FailureKind::Refused,
     }
 }
@@ -180,14 +205,14 @@ fn glance(response: &HttpResponse, body: &Value) -> (String, String) {
 /// keystoneauth's own classes, which all other clients share.
 fn keystone(response: &HttpResponse, body: &Value) -> (String, String) {
     let (class, own) = match response.status.as_u16() {
-        400 => ("BadRequest", "Bad CloudRequest"),
+        400 => ("BadRequest", "Bad Request"),
         401 => ("Unauthorized", "Unauthorized"),
         403 => ("Forbidden", "Forbidden"),
         404 => ("NotFound", "Not Found"),
         405 => ("MethodNotAllowed", "Method Not Allowed"),
         406 => ("NotAcceptable", "Not Acceptable"),
         409 => ("Conflict", "Conflict"),
-        413 => ("RequestEntityTooLarge", "CloudRequest Entity Too Large"),
+        413 => ("RequestEntityTooLarge", "Request Entity Too Large"),
         500 => ("InternalServerError", "Internal Server Error"),
         501 => ("HttpNotImplemented", "Not Implemented"),
         502 => ("BadGateway", "Bad Gateway"),
@@ -217,7 +242,7 @@ fn first_message(body: &Value) -> Option<Cow<'_, str>> {
 fn numbered(message: &str, response: &HttpResponse, id_header: &str) -> String {
     let text = format!("{message} (HTTP {})", response.status.as_u16());
     match response.header(id_header) {
-        Some(id) => format!("{text} (CloudRequest-ID: {id})"),
+        Some(id) => format!("{text} (Request-ID: {id})"),
         None => text,
     }
 }
@@ -264,10 +289,14 @@ mod tests {
     fn nova_reads_as_novaclient_has_it() {
         let body = r#"{"badRequest": {"code": 400, "message": "Invalid key_name provided."}}"#;
         let got = failure("compute", 400, ("x-compute-request-id", "req-1"), body);
-        assert_eq!(got.to_string(), "BadRequest: Invalid key_name provided. (HTTP 400) (CloudRequest-ID: req-1)");
+        assert_eq!(got.to_string(), "BadRequest: Invalid key_name provided. (HTTP 400) (Request-ID: req-1)");
         assert_eq!(got.kind, FailureKind::Refused);
         let body = r#"{"forbidden": {"code": 403, "message": "Quota exceeded for cores: Requested 1"}}"#;
-        assert_eq!(failure("compute", 403, ("x", "y"), body).kind, FailureKind::OverLimit);
+        assert_eq!(failure("compute", 403, ("x", "y"), body).kind, FailureKind::Refused);
+        // Only "too often" may be repeated soon; 500 ends the call, a proxy's answer may not.
+        let kind = |status| failure("compute", status, ("x", "y"), "{}").kind;
+        assert_eq!((kind(413), kind(429)), (FailureKind::Refused, FailureKind::OverLimit));
+        assert_eq!((kind(500), kind(503)), (FailureKind::ServerError, FailureKind::Unavailable));
     }
 
     #[test]
@@ -280,7 +309,7 @@ mod tests {
 
         let body = r#"{"NeutronError": {"type": "OverQuota", "message": "Quota exceeded for resources: ['port'].", "detail": ""}}"#;
         let got = failure("network", 409, ("x", "y"), body);
-        assert_eq!((got.class.as_str(), got.kind), ("OverQuotaClient", FailureKind::OverLimit));
+        assert_eq!((got.class.as_str(), got.kind), ("OverQuotaClient", FailureKind::Refused));
 
         let got = failure("network", 502, ("content-type", "text/plain"), "proxy says no");
         assert_eq!(got.to_string(), "NeutronClientException: 502-proxy says no");

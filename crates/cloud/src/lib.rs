@@ -3,11 +3,13 @@
 //! A [`Connector`] makes [`Session`]s from [`Credentials`]; a [`StackCloud`] is one as drivers see it
 //! (`kiln_resource::Cloud`). Everything goes through one [`Transport`], so that tests can put faults on the wire.
 
+mod breaker;
 mod catalog;
 mod config;
 mod connector;
 mod credentials;
 mod error;
+mod exchange;
 mod failure;
 mod find;
 mod keystone;
@@ -15,6 +17,7 @@ mod retry;
 mod session;
 mod stack_cloud;
 mod token;
+mod token_keeper;
 mod transport;
 
 pub use catalog::{Catalog, Interface, official_type};

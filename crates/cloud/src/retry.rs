@@ -1,5 +1,17 @@
-//! When and how long after a failure a request is sent again.
+//! When and how long after a failure a request is sent again within one call.
+//!
+//! The policy of the field, in one place:
+//!
+//! - A read may be repeated after a lost reply, 5xx (but 501, which is an answer) and 429. All else is repeated only if
+//!   the service cannot have acted: there was no connection, or it answered 429. A refused token (401) is renewed and
+//!   the request sent once more, at once.
+//! - Waits double, are spread by chance, and are as long as the service asks (`Retry-After`), within a cap.
+//! - Retries are a small part of the traffic: each service has a [`Budget`] for them, so that an outage is not made
+//!   worse by them. A service that does not answer at all is left alone (`breaker.rs`).
+//! - Whoever repeats whole steps itself, as an engine does, has no retries here ([`RetryPolicy::none`]): one place
+//!   waits, and it does so without a call's room.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use http::StatusCode;
@@ -24,11 +36,13 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// How long to wait before the attempt after `attempt` (from 0); `None` if the outcome stands.
-    ///
-    /// What is `safe` to send twice is repeated after lost replies, 5xx and 429; all else only if the service cannot
-    /// have acted: no connection, or 429. `chance` is a number in 0..1 that spreads the waits of many over half their
-    /// length.
+    /// No repetition and no wait.
+    pub fn none() -> Self {
+        Self { retries: 0, ..Self::default() }
+    }
+
+    /// How long to wait before the attempt after `attempt` (from 0); `None` if the outcome stands. `safe`: it does no
+    /// harm to send it twice. `chance` is a number in 0..1 that spreads the waits of many over half their length.
     pub(crate) fn wait(
         &self,
         safe: bool,
@@ -41,18 +55,64 @@ impl RetryPolicy {
         }
         let again = match outcome {
             Ok(response) if response.status == StatusCode::TOO_MANY_REQUESTS => true,
-            // 501 is an answer, not an accident.
-            Ok(response) => safe && response.status.is_server_error() && response.status != StatusCode::NOT_IMPLEMENTED,
+            Ok(response) => safe && is_failing(response.status),
             Err(TransportError::Connect(_)) => true,
             Err(TransportError::Timeout | TransportError::Broken(_)) => safe,
         };
         if !again {
             return None;
         }
-        let asked = outcome.ok().and_then(|r| r.header("retry-after")?.trim().parse().ok()).map(Duration::from_secs);
+        let asked = outcome.ok().and_then(retry_after);
         let backoff = self.base.saturating_mul(2u32.saturating_pow(attempt)).min(self.cap);
         let spread = backoff.mul_f64(0.5 + chance.clamp(0.0, 1.0) / 2.0);
         Some(asked.map_or(spread, |asked| asked.min(self.cap).max(spread)))
+    }
+}
+
+/// Whether a status says that the service failed: 501 is an answer, not an accident.
+pub(crate) fn is_failing(status: StatusCode) -> bool {
+    status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED
+}
+
+/// How long a service asks to wait: a number of seconds, or a time by the clock of its own `Date`.
+pub(crate) fn retry_after(response: &HttpResponse) -> Option<Duration> {
+    let asked = response.header("retry-after")?.trim();
+    if let Ok(seconds) = asked.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let time = |text: &str| jiff::fmt::rfc2822::parse(text).ok().map(|time| time.timestamp());
+    let wait = time(asked)?.duration_since(time(response.header("date")?)?);
+    Some(Duration::try_from(wait).unwrap_or_default())
+}
+
+/// What a service may be sent again: a tenth of its requests, and some to begin with. Counted in tenths.
+#[derive(Debug)]
+pub(crate) struct Budget(Mutex<u32>);
+
+/// The most that a budget holds.
+const SAVED: u32 = 100;
+/// What it costs to send a request again.
+const COST: u32 = 10;
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(Mutex::new(SAVED))
+    }
+}
+
+impl Budget {
+    /// A request was sent.
+    pub(crate) fn earn(&self) {
+        let mut saved = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *saved = (*saved + 1).min(SAVED);
+    }
+
+    /// Whether one may be sent again.
+    pub(crate) fn spend(&self) -> bool {
+        let mut saved = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = saved.checked_sub(COST);
+        *saved = left.unwrap_or(*saved);
+        left.is_some()
     }
 }
 
@@ -92,6 +152,7 @@ mod tests {
         let refused = TransportError::Connect("refused".into());
         assert!(wait(!SAFE, Err(&refused), 0).is_some());
         assert!(wait(!SAFE, Ok(&answer(429, None)), 0).is_some());
+        assert!(RetryPolicy::none().wait(SAFE, Err(&refused), 0, 0.0).is_none());
     }
 
     #[test]
@@ -102,5 +163,21 @@ mod tests {
         assert_eq!([at(0), at(1), at(2), at(3)], [millis(200), millis(400), millis(800), None]);
         assert_eq!(wait(SAFE, Ok(&answer(429, Some("2"))), 0), Some(Duration::from_secs(2)));
         assert_eq!(wait(SAFE, Ok(&answer(429, Some("3600"))), 0), Some(Duration::from_secs(10)));
+    }
+
+    #[test]
+    fn a_time_to_wait_for_may_be_a_date() {
+        let mut response = answer(503, Some("Wed, 21 Oct 2015 07:28:30 GMT"));
+        assert_eq!(retry_after(&response), None, "by whose clock?");
+        response.headers.insert("date", "Wed, 21 Oct 2015 07:28:00 GMT".parse().unwrap());
+        assert_eq!(retry_after(&response), Some(Duration::from_secs(30)));
+    }
+
+    #[test]
+    fn a_budget_lets_a_tenth_be_sent_again() {
+        let budget = Budget::default();
+        assert_eq!((0..20).filter(|_| budget.spend()).count(), 10);
+        (0..30).for_each(|_| budget.earn());
+        assert_eq!((0..20).filter(|_| budget.spend()).count(), 3);
     }
 }

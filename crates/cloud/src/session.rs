@@ -1,26 +1,24 @@
 //! A session: credentials that become tokens, and requests that carry them.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
-use http::{HeaderMap, Method as HttpMethod};
+use http::{HeaderMap, Method as HttpMethod, StatusCode};
 use kiln_resource::{CloudRequest, CloudResponse, Method};
 use kiln_value::{Map, Secret, Value};
-use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
-use tokio::sync::{Mutex, Semaphore};
-use tokio::time::Instant;
 use url::Url;
 
-use crate::catalog::{self, Catalog, Interface, official_type};
+use crate::catalog::{self, Interface, official_type};
 use crate::credentials::{Credentials, Scope};
 use crate::error::CloudError;
+use crate::exchange::{Exchange, Target};
 use crate::retry::RetryPolicy;
 use crate::token::{Token, TokenEnvelope, TokenInfo};
-use crate::transport::{HttpRequest, HttpResponse, Transport};
+use crate::token_keeper::TokenKeeper;
+use crate::transport::{HttpRequest, HttpResponse};
 
 /// How sessions behave.
 #[derive(Clone, Debug)]
@@ -35,7 +33,7 @@ pub struct Options {
     pub endpoint_overrides: HashMap<String, Url>,
     /// The longest time that one exchange may take.
     pub timeout: Duration,
-    /// Repetition.
+    /// Repetition in sessions; clouds for engines have none.
     pub retry: RetryPolicy,
     /// How many requests may be under way to one service at a time, over all sessions.
     pub concurrency: usize,
@@ -62,103 +60,34 @@ impl Options {
     }
 }
 
-/// What all sessions of one cloud share.
-pub(crate) struct Shared {
-    pub(crate) options: Options,
-    transport: Arc<dyn Transport>,
-    lanes: StdMutex<HashMap<String, Arc<Semaphore>>>,
-    chance: StdMutex<SmallRng>,
-    catalogs: StdMutex<VecDeque<Catalog>>,
-}
-
-/// How many different catalogs are kept to be shared: they differ by project.
-const CATALOGS: usize = 64;
-
-impl Shared {
-    pub(crate) fn new(transport: Arc<dyn Transport>, options: Options) -> Self {
-        let chance = SmallRng::seed_from_u64(options.seed);
-        Self {
-            options,
-            transport,
-            lanes: StdMutex::default(),
-            chance: StdMutex::new(chance),
-            catalogs: StdMutex::default(),
-        }
-    }
-
-    fn lane(&self, service: &str) -> Arc<Semaphore> {
-        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        let width = self.options.concurrency.max(1);
-        lanes.entry(service.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(width))).clone()
-    }
-
-    /// The same catalog, in the place where others have it, too: a thousand tokens would hold a thousand copies.
-    fn shared_catalog(&self, catalog: Catalog) -> Catalog {
-        let mut known = self.catalogs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(same) = known.iter().find(|other| **other == catalog) {
-            return same.clone();
-        }
-        if known.len() >= CATALOGS {
-            known.pop_front();
-        }
-        known.push_back(catalog.clone());
-        catalog
-    }
-
-    fn chance(&self) -> f64 {
-        self.chance.lock().unwrap_or_else(PoisonError::into_inner).random()
-    }
-
-    /// Sends with repetition and within the service's lane. `safe`: it does no harm to send it twice.
-    async fn send(&self, service: &str, request: HttpRequest, safe: bool) -> Result<HttpResponse, CloudError> {
-        let lane = self.lane(official_type(service));
-        let mut attempt = 0;
-        loop {
-            let outcome = {
-                // The semaphore is never closed: an error cannot be, and would only mean no limit.
-                let _permit = lane.acquire().await.ok();
-                self.transport.send(request.clone()).await
-            };
-            if let Some(wait) = self.options.retry.wait(safe, outcome.as_ref(), attempt, self.chance()) {
-                tracing::debug!(service, attempt, wait_ms = wait.as_millis(), "request is repeated");
-                tokio::time::sleep(wait).await;
-                attempt += 1;
-                continue;
-            }
-            return outcome.map_err(|error| {
-                let mut url = request.url.clone();
-                url.set_query(None);
-                CloudError::Transport { service: service.to_owned(), url: url.into(), error }
-            });
-        }
-    }
-}
-
-struct Current {
-    token: Arc<Token>,
-    /// From then on another is asked for. By the monotonic clock and the token's own length, so that clocks may differ.
-    renew_at: Instant,
-}
-
 /// Credentials at work: gets tokens, renews them, finds endpoints and sends requests. Cheap to clone.
 #[derive(Clone)]
 pub struct Session {
     inner: Arc<Inner>,
+    retry: RetryPolicy,
 }
 
 struct Inner {
-    shared: Arc<Shared>,
+    exchange: Arc<Exchange>,
     credentials: Credentials,
-    current: Mutex<Option<Current>>,
+    tokens: Arc<TokenKeeper>,
 }
 
 impl Session {
-    pub(crate) fn new(shared: Arc<Shared>, credentials: Credentials) -> Self {
-        Self { inner: Arc::new(Inner { shared, credentials, current: Mutex::new(None) }) }
+    /// A session that repeats requests as the options say.
+    pub(crate) fn new(exchange: Arc<Exchange>, credentials: Credentials) -> Self {
+        let retry = exchange.options.retry;
+        Self { inner: Arc::new(Inner { exchange, credentials, tokens: Arc::default() }), retry }
+    }
+
+    /// The same session, with the same token, that repeats requests in another way.
+    #[must_use]
+    pub fn with_retries(&self, retry: RetryPolicy) -> Self {
+        Self { inner: Arc::clone(&self.inner), retry }
     }
 
     pub(crate) fn options(&self) -> &Options {
-        &self.inner.shared.options
+        &self.inner.exchange.options
     }
 
     /// The credentials.
@@ -166,37 +95,53 @@ impl Session {
         &self.inner.credentials
     }
 
-    /// The token, renewed if it ends soon. Without Keystone ([`Credentials::None`]) an error of the identity service.
+    /// The token. It is renewed before it ends, while the old one serves on; without a valid one all wait for one
+    /// request, each within the time limit of an exchange. Every error is [`CloudError::NoToken`].
     pub async fn token(&self) -> Result<Arc<Token>, CloudError> {
-        let mut current = self.inner.current.lock().await;
-        if let Some(known) = current.as_ref().filter(|c| Instant::now() < c.renew_at) {
-            return Ok(known.token.clone());
+        let mut attempt = 0;
+        loop {
+            let ask = || {
+                // A request of its own in the background, which all share: nobody's retries are in it.
+                let session = self.with_retries(RetryPolicy::none());
+                async move { session.authenticate().await }
+            };
+            let error = match self.inner.tokens.token(self.options().timeout, ask).await {
+                Ok(token) => return Ok(token),
+                Err(error) => error,
+            };
+            let outcome = match &error {
+                CloudError::Transport { error, .. } => Some(Err(error)),
+                CloudError::Status { response, .. } => Some(Ok(&**response)),
+                _ => None,
+            };
+            // A token that nobody received harms nobody: asking for another is as safe as a read.
+            let wait = outcome.and_then(|o| self.retry.wait(true, o, attempt, self.inner.exchange.chance()));
+            let Some(wait) = wait else {
+                let credential = self.inner.credentials.describe();
+                return Err(CloudError::NoToken { credential, cause: Box::new(error) });
+            };
+            tokio::time::sleep(wait).await;
+            attempt += 1;
         }
-        let mut token = self.authenticate().await?;
-        token.info.catalog = self.inner.shared.shared_catalog(std::mem::take(&mut token.info.catalog));
-        let token = Arc::new(token);
-        let life = token.info.expires_at.duration_since(token.info.issued_at);
-        let life = Duration::try_from(life).unwrap_or_default();
-        // A tenth of its life, at most five minutes, is left for requests under way.
-        let margin = (life / 10).min(Duration::from_mins(5));
-        let renew_at = Instant::now() + life.saturating_sub(margin);
-        *current = Some(Current { token: token.clone(), renew_at });
+    }
+
+    /// Forgets a token that a service refused. Whether a new one can be got.
+    fn forget(&self, refused: &Token) -> bool {
+        let can_renew = self.inner.credentials.auth_request().is_some();
+        if can_renew {
+            self.inner.tokens.forget(refused);
+        }
+        can_renew
+    }
+
+    /// Asks Keystone for a token.
+    async fn authenticate(&self) -> Result<Token, CloudError> {
+        let mut token = self.ask_token().await?;
+        token.info.catalog = self.inner.exchange.shared_catalog(std::mem::take(&mut token.info.catalog));
         Ok(token)
     }
 
-    /// Forgets a token that a service refused, unless another is there already. Whether a new one can be got.
-    async fn forget(&self, refused: &Token) -> bool {
-        if self.inner.credentials.auth_request().is_none() {
-            return false;
-        }
-        let mut current = self.inner.current.lock().await;
-        if current.as_ref().is_some_and(|c| c.token.secret == refused.secret) {
-            *current = None;
-        }
-        true
-    }
-
-    async fn authenticate(&self) -> Result<Token, CloudError> {
+    async fn ask_token(&self) -> Result<Token, CloudError> {
         match (&self.inner.credentials, self.inner.credentials.auth_request()) {
             (_, Some(body)) => self.issue(&body).await,
             (Credentials::Token { token, scope: Scope::Unscoped }, None) => {
@@ -239,10 +184,10 @@ impl Session {
         body: Option<Bytes>,
     ) -> Result<HttpResponse, CloudError> {
         let url = catalog::join(&self.options().auth_url, "identity", "/v3/auth/tokens", None)
-            .ok_or_else(|| malformed("identity", "auth_url cannot be a base"))?;
+            .ok_or_else(|| invalid("identity", "auth_url cannot be a base"))?;
         let request = HttpRequest { method, url, headers, body, timeout: self.options().timeout };
-        // A token that nobody received harms nobody: asking for another is as safe as a read.
-        accepted("identity", self.inner.shared.send("identity", request, true).await?)
+        let target = Target { service: "identity", region: None, gate: None };
+        accepted("identity", self.inner.exchange.send(target, request, true, &self.retry).await?)
     }
 
     /// The URL of a path of a service.
@@ -265,7 +210,7 @@ impl Session {
             }
             (None, _, None) => return Err(self.no_endpoint(service, region)),
         };
-        catalog::join(&base, service, path, project).ok_or_else(|| malformed(service, "its URL cannot be a base"))
+        catalog::join(&base, service, path, project).ok_or_else(|| invalid(service, "its URL cannot be a base"))
     }
 
     fn no_endpoint(&self, service: &str, region: Option<&str>) -> CloudError {
@@ -278,15 +223,15 @@ impl Session {
     }
 
     /// Sends a request with the session's token, once more with a fresh one if the service refuses that (401).
-    /// An answer of 400 or more is [`CloudError::Status`].
+    /// An answer of 400 or more is [`CloudError::Status`]; one that says yes but cannot be read is
+    /// [`CloudError::Malformed`], since what was asked for may have happened.
     pub async fn call(&self, request: &CloudRequest) -> Result<CloudResponse, CloudError> {
         let response = self.send(request).await?;
+        let body = read_body(request, &response)?;
         let headers = response.headers.iter();
         let headers: Map = headers
             .filter_map(|(name, value)| Some((name.as_str().to_owned(), Value::from(value.to_str().ok()?))))
             .collect();
-        // Some services answer 202 and the like with a text: that is no value to anyone.
-        let body = serde_json::from_slice(&response.body).unwrap_or_default();
         Ok(CloudResponse { status: response.status.as_u16(), headers, body })
     }
 
@@ -298,10 +243,12 @@ impl Session {
             let token = if without_keystone { None } else { Some(self.token().await?) };
             let http = self.prepare(request, token.as_deref())?;
             let safe = matches!(request.method, Method::Get | Method::Head);
-            let response = self.inner.shared.send(service, http, safe).await?;
+            let (region, gate) = (request.region.as_deref(), request.gate.as_deref());
+            let target = Target { service, region, gate };
+            let response = self.inner.exchange.send(target, http, safe, &self.retry).await?;
             if let (401, true, Some(token)) = (response.status.as_u16(), first, &token) {
                 first = false;
-                if self.forget(token).await {
+                if self.forget(token) {
                     continue;
                 }
             }
@@ -324,12 +271,12 @@ impl Session {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
         for (name, value) in &request.headers {
-            let name = HeaderName::try_from(name).map_err(|e| malformed(service, e))?;
-            headers.insert(name, HeaderValue::try_from(value).map_err(|e| malformed(service, e))?);
+            let name = HeaderName::try_from(name).map_err(|e| invalid(service, e))?;
+            headers.insert(name, HeaderValue::try_from(value).map_err(|e| invalid(service, e))?);
         }
         if let Some(version) = &request.microversion {
             for (name, value) in microversion_headers(service, version) {
-                headers.insert(name, HeaderValue::try_from(value).map_err(|e| malformed(service, e))?);
+                headers.insert(name, HeaderValue::try_from(value).map_err(|e| invalid(service, e))?);
             }
         }
         let method = match request.method {
@@ -364,13 +311,13 @@ fn json_headers() -> HeaderMap {
 }
 
 fn secret_header(secret: &Secret<String>) -> Result<HeaderValue, CloudError> {
-    let mut value = HeaderValue::try_from(secret.expose()).map_err(|e| malformed("identity", e))?;
+    let mut value = HeaderValue::try_from(secret.expose()).map_err(|e| invalid("identity", e))?;
     value.set_sensitive(true);
     Ok(value)
 }
 
 fn json_bytes(body: &Value) -> Result<Bytes, CloudError> {
-    serde_json::to_vec(body).map(Bytes::from).map_err(|e| malformed("request", e))
+    serde_json::to_vec(body).map(Bytes::from).map_err(|e| invalid("request", e))
 }
 
 fn token_info(response: &HttpResponse) -> Result<TokenInfo, CloudError> {
@@ -386,9 +333,29 @@ fn accepted(service: &str, response: HttpResponse) -> Result<HttpResponse, Cloud
 }
 
 fn parse(service: &str, url: &str) -> Result<Url, CloudError> {
-    Url::parse(url).map_err(|e| malformed(service, e))
+    Url::parse(url).map_err(|e| invalid(service, e))
 }
 
+/// The body of an answer that says yes. A read must be JSON; what only does something may answer with a text or
+/// nothing, unless it calls that JSON.
+fn read_body(request: &CloudRequest, response: &HttpResponse) -> Result<Value, CloudError> {
+    let is_read = request.method == Method::Get && response.status != StatusCode::NO_CONTENT;
+    let is_json = response.header("content-type").is_some_and(|kind| kind.contains("json"));
+    match serde_json::from_slice(&response.body) {
+        Ok(body) => Ok(body),
+        Err(error) if is_read || (is_json && !response.body.is_empty()) => {
+            Err(malformed(&request.service, format!("{} with an answer that is no JSON: {error}", response.status)))
+        }
+        Err(_) => Ok(Value::Null),
+    }
+}
+
+/// A request that cannot be sent.
+fn invalid(service: &str, message: impl std::fmt::Display) -> CloudError {
+    CloudError::Invalid { service: service.to_owned(), message: message.to_string() }
+}
+
+/// An answer that cannot be read.
 fn malformed(service: &str, message: impl std::fmt::Display) -> CloudError {
     CloudError::Malformed { service: service.to_owned(), message: message.to_string() }
 }

@@ -44,6 +44,14 @@ impl StackCloud {
         Self { session, memory, number }
     }
 
+    /// The same cloud that repeats reads a few times, as the connector's options say: for requests that nobody else
+    /// repeats, as those of an API.
+    #[must_use]
+    pub fn patient(&self) -> Self {
+        let session = self.session.with_retries(self.session.options().retry);
+        Self { session, memory: self.memory.clone(), number: self.number }
+    }
+
     /// The session.
     pub fn session(&self) -> &Session {
         &self.session

@@ -1,6 +1,6 @@
 //! The calls that drivers make, in few words.
 
-use kiln_resource::{CloudRequest, Context, Failure, Method};
+use kiln_resource::{CloudRequest, Context, Failure, FailureKind, Method};
 use kiln_value::{Map, Value};
 
 /// A service as a driver uses it.
@@ -44,10 +44,7 @@ impl Service {
         for (name, value) in query {
             request = request.query(*name, *value);
         }
-        match take(cx.cloud.call(request).await?.body, key) {
-            Value::List(items) => Ok(items),
-            _ => Ok(Vec::new()),
-        }
+        items(cx.cloud.call(request).await?.body, key)
     }
 
     /// Makes or does something.
@@ -63,6 +60,33 @@ impl Service {
     /// Takes something away; fine if it is not there.
     pub(crate) async fn delete(self, cx: &Context<'_>, path: impl Into<String>) -> Result<(), Failure> {
         absent_is_fine(cx.cloud.call(CloudRequest::new(self.0, Method::Delete, path)).await)
+    }
+}
+
+/// The list under a key of an answer. An answer without it tells nothing, least of all that there is nothing.
+pub(crate) fn items(body: Value, key: &str) -> Result<Vec<Value>, Failure> {
+    match take(body, key) {
+        Value::List(items) => Ok(items),
+        _ => Err(unreadable(format!("an answer has no list of {key}"))),
+    }
+}
+
+/// An answer that says yes and cannot be read: what was asked for may have happened.
+pub(crate) fn unreadable(message: impl Into<String>) -> Failure {
+    Failure::new(FailureKind::Unavailable, "MalformedResponseBody", message)
+}
+
+/// The id that an answer to a create tells, as `what` has it.
+pub(crate) fn made_id<'a>(id: Option<&'a str>, what: &str) -> Result<&'a str, Failure> {
+    id.filter(|id| !id.is_empty()).ok_or_else(|| unreadable(format!("{what} was made without an id")))
+}
+
+/// Whether the engine repeats the call soon, so that what was prepared for it should stay. A limit without a time to come
+/// again is a quota, which no repetition mends.
+pub(crate) fn will_be_repeated(failure: &Failure) -> bool {
+    match failure.kind {
+        FailureKind::OverLimit => failure.retry_after.is_some(),
+        _ => failure.is_passing(),
     }
 }
 

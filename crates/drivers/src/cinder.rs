@@ -8,7 +8,7 @@ use std::sync::Arc;
 use kiln_resource::{Context, Driver, Failure, FailureKind, ResourceType};
 use kiln_value::{Value, value};
 
-use crate::call::Service;
+use crate::call::{Service, made_id};
 use crate::path;
 
 /// Cinder.
@@ -57,7 +57,7 @@ async fn attach(cx: &Context<'_>, server: &str, volume: &str, device: Option<&st
     match COMPUTE.post(cx, attachments_path(server), body).await {
         Ok(body) => {
             let id = body.get("volumeAttachment").and_then(|attachment| attachment.str_at("id"));
-            Ok(id.unwrap_or(volume).to_owned())
+            made_id(id, "an attachment").map(str::to_owned)
         }
         Err(failure) if is_refusal(&failure) => {
             let message = format!("Failed to attach volume {volume} to server {server} - {}", failure.message);

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Failure, Step};
+use kiln_resource::{Context, Failure, FailureKind, Step};
 use kiln_value::{Map, Value, value};
 
 /// Name of the stage in an operation's state.
@@ -29,33 +29,60 @@ pub(crate) trait Tasks: Send + Sync {
     async fn is_complete(&self, cx: &Context<'_>, task: &Value) -> Result<bool, Failure>;
 }
 
-/// How long to wait before the look after `looks` others: soon at first, then less often.
-pub(crate) fn pace(looks: i64) -> Duration {
-    let looks = u32::try_from(looks).unwrap_or(0).min(20);
-    Duration::from_millis(500).mul_f64(1.2_f64.powf(f64::from(looks))).min(Duration::from_secs(5))
+/// How long to wait before the next poll, after `polls` of them in a row that found nothing new: soon at first, then
+/// less often.
+pub(crate) fn pace(polls: u32) -> Duration {
+    let polls = i32::try_from(polls.min(20)).unwrap_or(20);
+    Duration::from_millis(500).mul_f64(1.2_f64.powi(polls)).min(Duration::from_secs(5))
 }
 
-/// Waits at a stage; `looks` counts how often it was looked already.
-pub(crate) fn wait(stage: &str, looks: i64) -> Step {
-    Step::wait(value!({"stage": stage, "looks": looks}), pace(looks))
+/// Begins to wait at a stage.
+pub(crate) fn wait(stage: &str) -> Step {
+    Step::wait(value!({"stage": stage}), pace(0))
 }
 
-/// How often it was looked already.
-pub(crate) fn looks(state: &Value) -> i64 {
-    state.get("looks").and_then(Value::as_i64).unwrap_or(0)
+/// Goes to a stage whose step is to be done now.
+pub(crate) fn now(stage: &str) -> Step {
+    Step::wait(value!({"stage": stage}), Duration::ZERO)
 }
+
+/// Goes on waiting: a poll found nothing new, so that there is nothing to store.
+pub(crate) fn again(cx: &Context<'_>, state: &Value) -> Step {
+    Step::wait(state.clone(), pace(cx.polls.saturating_add(1)))
+}
+
+/// Gives a claimed id up before the failure is told: whoever has it later is not ours to delete.
+pub(crate) fn give_up(failure: &Failure) -> Step {
+    let kind = KINDS.iter().find(|(kind, _)| *kind == failure.kind).map_or("other", |(_, word)| word);
+    let state = value!({
+        "stage": GIVEN_UP, "kind": kind, "class": (failure.class.as_str()), "message": (failure.message.as_str()),
+    });
+    Step::wait(state, Duration::ZERO).id("")
+}
+
+/// The failure that is to be told now that the id is given up.
+pub(crate) fn given_up(state: &Value) -> Option<Failure> {
+    let text = |key: &str| state.str_at(key).unwrap_or_default();
+    let kind = KINDS.iter().find(|(_, word)| *word == text("kind")).map_or(FailureKind::Other, |(kind, _)| *kind);
+    (text("stage") == GIVEN_UP).then(|| Failure::new(kind, text("class"), text("message")))
+}
+
+const GIVEN_UP: &str = "given_up";
+
+/// Kinds of refusals, as stored.
+const KINDS: [(FailureKind, &str); 3] =
+    [(FailureKind::Conflict, "conflict"), (FailureKind::Refused, "refused"), (FailureKind::NotFound, "not_found")];
 
 /// Starts a queue; finished if it is empty.
 pub(crate) fn start(tasks: Vec<Value>) -> Step {
-    next(tasks, 0)
+    next(tasks, Duration::ZERO)
 }
 
-fn next(tasks: Vec<Value>, looks: i64) -> Step {
+fn next(tasks: Vec<Value>, after: Duration) -> Step {
     if tasks.is_empty() {
         return Step::done();
     }
-    let after = if looks == 0 { Duration::ZERO } else { pace(looks - 1) };
-    Step::wait(value!({"stage": STAGE, "tasks": tasks, "looks": looks}), after)
+    Step::wait(value!({"stage": STAGE, "tasks": tasks}), after)
 }
 
 /// Goes on with a queue.
@@ -65,16 +92,28 @@ pub(crate) async fn poll(kind: &dyn Tasks, cx: &Context<'_>, state: &Value) -> R
     if task.get("called").is_some_and(Value::is_truthy) {
         if kind.is_complete(cx, &task).await? {
             tasks.remove(0);
-            return Ok(next(tasks, 0));
+            return Ok(start(tasks));
         }
-        return Ok(next(tasks, looks(state) + 1));
+        return Ok(again(cx, state));
     }
     let effect = kind.call(cx, &task).await?;
     if let Some(task) = tasks.first_mut().and_then(Value::as_map_mut) {
         task.insert("called".into(), true.into());
     }
-    let mut step = next(tasks, 1);
+    let mut step = next(tasks, pace(0));
     step.physical_id = effect.physical_id;
     step.data = effect.data;
     Ok(step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn polls_come_soon_at_first_and_then_less_often() {
+        assert_eq!(pace(0), Duration::from_millis(500));
+        assert!((0..30).all(|polls| pace(polls) <= pace(polls + 1)));
+        assert_eq!(pace(u32::MAX), Duration::from_secs(5));
+    }
 }

@@ -1,5 +1,6 @@
 //! Plain REST nouns: one driver for all types whose definition has a `rest` part.
 
+mod adopt;
 mod body;
 mod driver;
 mod shape;

@@ -1,35 +1,19 @@
-//! The supervisor: claims stacks that have work, runs an actor for each, keeps the leases alive.
+//! The supervisor: claims stacks that have work and runs an actor for each.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::FutureExt;
-use kiln_plan::ResourceTypes;
-use kiln_store::{Doorbell, EngineId, EngineInfo, Error, Lease, StackId, Store};
+use kiln_resource::{State, Status};
+use kiln_store::{Batch, Doorbell, EngineId, Error, Lease, Settle, StackId, Store};
 use tokio::sync::{Notify, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinHandle, JoinSet};
 
 use crate::actor::{Actor, Exit};
-use crate::clock::{Chance, Clock};
-use crate::clouds::Clouds;
-use crate::housekeeping;
+use crate::backends::Backends;
+use crate::fence::Fence;
+use crate::heartbeat::{Heartbeat, Leases};
 use crate::options::Options;
-
-/// What an engine works with. Everything that is outside is behind a trait.
-#[derive(Clone)]
-pub struct Backends {
-    /// Where stacks are remembered.
-    pub store: Arc<dyn Store>,
-    /// The resource types and the operator's environment.
-    pub resource_types: Arc<ResourceTypes>,
-    /// The clouds.
-    pub clouds: Arc<dyn Clouds>,
-    /// The time.
-    pub clock: Arc<dyn Clock>,
-    /// Chance.
-    pub chance: Arc<Chance>,
-}
 
 /// An engine: equal to all others on the same store.
 pub struct Engine {
@@ -37,9 +21,12 @@ pub struct Engine {
     options: Arc<Options>,
     backends: Backends,
     bell: Arc<dyn Doorbell>,
-    actors: HashMap<StackId, Running>,
-    tasks: JoinSet<(StackId, Exit)>,
-    reported: Option<jiff::Timestamp>,
+    leases: Leases,
+    actors: BTreeMap<StackId, Running>,
+    tasks: JoinSet<(Lease, Exit)>,
+    /// Where the heartbeat runs, and the store that it uses there.
+    pulse: Option<(tokio::runtime::Handle, Arc<dyn Store>)>,
+    drain: watch::Sender<bool>,
 }
 
 struct Running {
@@ -51,41 +38,53 @@ impl Engine {
     /// An engine that does not run yet.
     pub fn new(options: Options, backends: Backends) -> Self {
         let bell = backends.store.doorbell();
-        let id = EngineId(backends.chance.uuid());
-        let (actors, tasks) = (HashMap::new(), JoinSet::new());
-        Self { id, options: Arc::new(options), backends, bell, actors, tasks, reported: None }
+        Self {
+            id: EngineId(backends.chance.uuid()),
+            options: Arc::new(options),
+            backends,
+            bell,
+            leases: Leases::default(),
+            actors: BTreeMap::new(),
+            tasks: JoinSet::new(),
+            pulse: None,
+            drain: watch::Sender::new(false),
+        }
     }
 
-    /// Works until `stop` becomes true; then gives its leases back, so that other engines go on at once.
+    /// Keeps the leases alive on another runtime with a store of its own, so that no evaluation of a template can hold
+    /// them up.
+    #[must_use]
+    pub fn with_heartbeat_on(mut self, runtime: tokio::runtime::Handle, store: Arc<dyn Store>) -> Self {
+        self.pulse = Some((runtime, store));
+        self
+    }
+
+    /// Works until `stop` becomes true; then lets calls under way end, and gives its leases back, so that other engines
+    /// go on at once.
     pub async fn run(mut self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
-        let started = self.backends.clock.now();
         let clock = Arc::clone(&self.backends.clock);
-        let beat = self.options.lease / 3;
-        let mut tasks = JoinSet::new();
-        tasks.spawn(housekeeping::run(self.backends.clone(), Arc::clone(&self.options)));
-        self.report(started).await;
+        let _heartbeat = self.start_heartbeat();
+        let _housekeeping =
+            AbortOnDrop(tokio::spawn(crate::housekeeping::run(self.backends.clone(), Arc::clone(&self.options))));
         let mut claim_all = true;
         let mut rung: Vec<StackId> = Vec::new();
-        let mut next_beat = clock.now() + beat;
-        let mut next_poll = clock.now() + self.options.poll;
+        let mut next_poll = clock.monotonic() + self.options.poll;
         while !*stop.borrow() {
             if let Err(error) = self.claim(&rung, claim_all).await {
-                tracing::warn!(%error, "could not claim stacks");
+                tracing::warn!(%error, "stacks could not be claimed");
             }
             (claim_all, rung) = (false, Vec::new());
-            let now = clock.now();
-            if now >= next_beat {
-                self.renew().await;
-                self.report(started).await;
-                next_beat = now + beat;
-            }
+            let now = clock.monotonic();
             if now >= next_poll {
                 claim_all = true;
                 next_poll = now + self.options.poll;
                 continue;
             }
-            let wait = Duration::try_from(next_beat.min(next_poll).duration_since(now)).unwrap_or_default();
             tokio::select! {
+                // In a fixed order, so that a seed of the simulation replays.
+                biased;
+                changed = stop.changed() => if changed.is_err() { break },
+                Some(ended) = self.tasks.join_next() => claim_all |= self.ended(ended).await,
                 stacks = self.bell.wait() => {
                     claim_all = stacks.is_empty();
                     for stack in stacks {
@@ -98,9 +97,7 @@ impl Engine {
                         self.actors.values().for_each(|actor| actor.wake.notify_one());
                     }
                 }
-                Some(ended) = self.tasks.join_next() => claim_all |= self.ended(ended).await,
-                () = clock.sleep(wait) => {}
-                changed = stop.changed() => if changed.is_err() { break },
+                () = clock.sleep(next_poll - now) => {}
             }
             // Everything else that ended meanwhile, in one go.
             while let Some(ended) = self.tasks.try_join_next() {
@@ -110,100 +107,135 @@ impl Engine {
         self.drain().await
     }
 
+    fn start_heartbeat(&self) -> AbortOnDrop {
+        let (runtime, store) = match &self.pulse {
+            Some((runtime, store)) => (runtime.clone(), Arc::clone(store)),
+            None => (tokio::runtime::Handle::current(), Arc::clone(&self.backends.store)),
+        };
+        let heartbeat = Heartbeat {
+            id: self.id,
+            hostname: self.options.hostname.clone(),
+            store,
+            clock: Arc::clone(&self.backends.clock),
+            leases: self.leases.clone(),
+            ttl: self.options.lease,
+        };
+        AbortOnDrop(runtime.spawn(heartbeat.run()))
+    }
+
     async fn claim(&mut self, rung: &[StackId], all: bool) -> Result<(), Error> {
         let room = self.options.max_stacks.saturating_sub(self.actors.len());
         if room == 0 || (rung.is_empty() && !all) {
             return Ok(());
         }
         let only = if all { &[] } else { rung };
+        let asked = self.backends.clock.monotonic();
         let leases = self.backends.store.claim(self.id, self.options.lease, only, room).await?;
         for lease in leases {
             let wake = Arc::new(Notify::new());
-            let actor = Actor::new(lease, self.backends.clone(), Arc::clone(&self.options), Arc::clone(&wake));
+            let fence = Fence::new(asked, self.options.lease);
+            self.leases.add(lease, fence.clone());
+            let actor = Actor {
+                lease,
+                backends: self.backends.clone(),
+                options: Arc::clone(&self.options),
+                wake: Arc::clone(&wake),
+                fence,
+                drain: self.drain.subscribe(),
+            };
             self.actors.insert(lease.stack, Running { lease, wake });
-            self.tasks.spawn(async move {
+            let task = self.tasks.spawn(async move {
                 let exit = std::panic::AssertUnwindSafe(actor.run()).catch_unwind().await;
-                (lease.stack, exit.unwrap_or(Exit::Panicked))
+                (lease, exit.unwrap_or(Exit::Panicked))
             });
+            self.leases.set_actor(lease, task);
         }
         Ok(())
     }
 
-    /// An actor ended: its lease goes back. True if there may be more to claim.
-    async fn ended(&mut self, ended: Result<(StackId, Exit), tokio::task::JoinError>) -> bool {
-        let (stack, exit) = match ended {
-            Ok(ended) => ended,
-            Err(error) => {
-                tracing::error!(%error, "an actor was lost");
-                return false;
+    /// An actor ended: its lease goes back, or runs out where nobody knows what is still under way. True if there may be
+    /// more to claim.
+    async fn ended(&mut self, ended: Result<(Lease, Exit), JoinError>) -> bool {
+        let Ok((lease, exit)) = ended else {
+            // Its lease is lost: the heartbeat has ended it.
+            let held: Vec<StackId> = self.actors.keys().copied().collect();
+            for stack in held {
+                if !self.leases.contains(stack) {
+                    self.actors.remove(&stack);
+                }
             }
+            return true;
         };
-        match &exit {
-            Exit::Broken(error) => tracing::error!(%stack, %error, "work on a stack broke off"),
-            Exit::Panicked => tracing::error!(%stack, "work on a stack broke off by a defect of Kiln"),
-            Exit::Settled | Exit::Lost => {}
+        if self.actors.get(&lease.stack).is_some_and(|actor| actor.lease.epoch == lease.epoch) {
+            self.actors.remove(&lease.stack);
         }
-        if matches!(exit, Exit::Broken(_) | Exit::Panicked) {
-            // It is taken up again, by whichever engine, but not at once: what broke it may last.
-            let (clock, pause) = (Arc::clone(&self.backends.clock), self.options.lease);
-            self.tasks.spawn(async move {
-                clock.sleep(pause).await;
-                (stack, Exit::Settled)
-            });
-            return false;
-        }
-        let Some(actor) = self.actors.remove(&stack) else { return false };
-        if matches!(exit, Exit::Settled)
-            && let Err(error) = self.backends.store.release(&[actor.lease]).await
-        {
-            tracing::warn!(%error, "could not release a lease");
+        self.leases.remove(lease);
+        match exit {
+            Exit::Settled | Exit::Drained { clean: true } => self.give_back(lease).await,
+            Exit::Drained { clean: false } | Exit::Lost => {}
+            // The lease runs out, and the stack is taken up again by whichever engine: what broke it may last a while.
+            Exit::Broken(error) => tracing::error!(stack = %lease.stack, %error, "work on a stack broke off"),
+            Exit::Refused(text) => self.fail(lease, &text).await,
+            Exit::Panicked => {
+                tracing::error!(stack = %lease.stack, "work on a stack broke off by a defect of Kiln");
+                self.fail(lease, "Kiln has a defect: the log of the engine says more").await;
+            }
         }
         true
     }
 
-    async fn renew(&mut self) {
-        if self.actors.is_empty() {
-            return;
-        }
-        let leases: Vec<Lease> = self.actors.values().map(|actor| actor.lease).collect();
-        match self.backends.store.renew(self.id, self.options.lease, &leases).await {
-            Ok(held) => {
-                let held: HashMap<StackId, i64> = held.into_iter().map(|l| (l.stack, l.epoch)).collect();
-                for (stack, actor) in &self.actors {
-                    if held.get(stack) != Some(&actor.lease.epoch) {
-                        tracing::warn!(%stack, "lease lost");
-                    }
-                }
-            }
-            Err(error) => tracing::warn!(%error, "could not renew leases"),
+    async fn give_back(&self, lease: Lease) {
+        if let Err(error) = self.backends.store.release(&[lease]).await {
+            // Nobody renews it: it runs out.
+            tracing::warn!(stack = %lease.stack, %error, "a lease could not be given back");
         }
     }
 
-    async fn report(&mut self, started: jiff::Timestamp) {
-        let now = self.backends.clock.now();
-        let interval = self.options.lease / 3;
-        let due = self.reported.is_none_or(|last| now.duration_since(last).unsigned_abs() >= interval);
-        if !due {
-            return;
-        }
-        self.reported = Some(now);
-        let info = EngineInfo {
-            id: self.id,
-            hostname: self.options.hostname.clone(),
-            pid: std::process::id(),
-            started,
-            seen: now,
-            interval: u32::try_from(interval.as_secs()).unwrap_or(u32::MAX).max(1),
+    /// Ends a request that cannot be worked on, so that its stack is not stuck.
+    async fn fail(&self, lease: Lease, text: &str) {
+        let store = &self.backends.store;
+        let Ok(Some(stack)) = store.stack(lease.stack).await else { return };
+        let settle = Settle {
+            generation: stack.generation,
+            state: State::new(stack.state.action, Status::Failed),
+            reason: format!("Internal error: {text}"),
+            deleted: false,
+            reached: false,
+            now: self.backends.clock.now(),
         };
-        if let Err(error) = self.backends.store.report(&info).await {
-            tracing::warn!(%error, "could not report");
+        match store.commit(lease, Batch { settle: Some(settle), ..Batch::default() }).await {
+            Ok(_) => self.give_back(lease).await,
+            Err(error) => tracing::error!(stack = %lease.stack, %error, "a broken stack could not be marked as failed"),
         }
     }
 
-    /// Stops the actors where they are, which is always a safe point, and gives the leases back.
+    /// Lets calls under way end, within a bound, and gives the leases back. What is still under way then is aborted, and
+    /// its lease runs out.
     async fn drain(mut self) -> Result<(), Error> {
+        self.drain.send_replace(true);
+        let clock = Arc::clone(&self.backends.clock);
+        let mut over = clock.sleep(self.options.drain);
+        while !self.tasks.is_empty() {
+            tokio::select! {
+                biased;
+                Some(ended) = self.tasks.join_next() => { self.ended(ended).await; }
+                () = &mut over => break,
+            }
+        }
+        if !self.tasks.is_empty() {
+            tracing::warn!(stacks = self.tasks.len(), "calls are still under way: their stacks' leases run out");
+        }
+        drop(over);
         self.tasks.shutdown().await;
-        let leases: Vec<Lease> = self.actors.values().map(|actor| actor.lease).collect();
-        if leases.is_empty() { Ok(()) } else { self.backends.store.release(&leases).await }
+        Ok(())
+    }
+}
+
+/// A task that ends with its owner.
+struct AbortOnDrop(JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use kiln_resource::{CredentialsId, Failure};
 use kiln_store::{Doorbell, Error, Retention, UnusedCredentials};
 
-use crate::engine::Backends;
+use crate::backends::Backends;
 use crate::options::Options;
 
 /// Credentials that no stack refers to are taken back when they have been so for this long: a request may be about to
@@ -55,6 +55,8 @@ async fn sweep(backends: &Backends) {
     loop {
         let next = sweep.round().await;
         tokio::select! {
+            // In a fixed order, so that a seed of the simulation replays.
+            biased;
             () = backends.clock.sleep(next) => {}
             // Not at once: much happens together, and other engines hear it too.
             () = news(&*bell) => backends.clock.sleep(backends.chance.jitter(SOON)).await,

@@ -1,22 +1,27 @@
 //! Runs plans: an actor for each stack that has work, under a lease, one stored step at a time.
 //!
-//! An [`Engine`] claims stacks, [`View`] shows them. Everything outside is behind traits, given in a [`Backends`].
+//! An [`Engine`] claims stacks, [`View`] shows them. Everything outside is behind traits, given in [`Backends`].
 
 mod actor;
+pub mod backends;
 pub mod clock;
 pub mod clouds;
 pub mod engine;
+mod fence;
 mod gather;
+mod heartbeat;
 pub mod housekeeping;
 pub mod load;
-mod operation;
 pub mod options;
 pub mod preview;
+mod retry;
+mod step;
 pub mod view;
 
+pub use backends::Backends;
 pub use clock::{Chance, Clock, SystemClock};
 pub use clouds::{Clouds, NoCloud};
-pub use engine::{Backends, Engine};
+pub use engine::Engine;
 pub use options::Options;
 pub use preview::{PlannedChange, Preview, preview};
 pub use view::{OutputValue, View};

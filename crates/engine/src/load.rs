@@ -9,7 +9,7 @@ use kiln_template::parameter::Parameters;
 use kiln_template::{Facade, Files, Template};
 use kiln_value::{Diagnostic, StackIdentity, Value};
 
-use crate::engine::Backends;
+use crate::backends::Backends;
 
 /// A stack's row; an error if it is gone.
 pub(crate) async fn stack(store: &dyn Store, id: StackId) -> Result<Stack, Error> {
@@ -95,9 +95,10 @@ async fn facade(backends: &Backends, stack: &Stack, texts: &DesiredText) -> Resu
         return Ok(None);
     }
     let rows = backends.store.resources(parent.stack).await?;
-    Ok(rows.into_iter().find(|row| row.id == parent.resource).map(|row| Facade {
-        metadata: kiln_plan::metadata(&row.definition),
-        deletion_policy: row.definition.str_at("deletion_policy").unwrap_or("Delete").to_owned(),
-        update_policy: row.definition.get("update_policy").cloned().unwrap_or_default(),
+    let row = rows.into_iter().find(|row| row.id == parent.resource);
+    Ok(row.and_then(|row| row.definition).map(|definition| Facade {
+        metadata: Value::Map(definition.metadata.clone()),
+        deletion_policy: definition.deletion_policy.clone(),
+        update_policy: definition.update_policy.clone(),
     }))
 }

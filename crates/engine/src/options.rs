@@ -11,6 +11,8 @@ pub struct Options {
     pub lease: Duration,
     /// How often to look for work that no doorbell rang for.
     pub poll: Duration,
+    /// How often an actor looks for news of its stack that no doorbell rang for.
+    pub look: Duration,
     /// Stacks worked on at a time.
     pub max_stacks: usize,
     /// How long an action may take where the stack does not say (`stack_action_timeout`).
@@ -20,6 +22,13 @@ pub struct Options {
     /// How often an unanswered call is tried again (`client_retry_limit`, but patient enough for a restart of the
     /// service).
     pub call_retries: u32,
+    /// The longest time that a call to the cloud can be under way, and what it makes can stay unseen. What a lost call
+    /// was to create is not believed absent before.
+    pub call_limit: Duration,
+    /// The longest time that a service may not list what it has created.
+    pub list_delay: Duration,
+    /// How long a stopping engine waits for calls under way.
+    pub drain: Duration,
     /// Rows and events per commit while a large stack is under way.
     pub batch: usize,
     /// Operations on resources under way in one stack at a time.
@@ -36,10 +45,14 @@ impl Default for Options {
             hostname: "localhost".to_owned(),
             lease: Duration::from_secs(15),
             poll: Duration::from_secs(1),
+            look: Duration::from_secs(15),
             max_stacks: 1_000,
             action_timeout: Duration::from_hours(1),
             action_retries: 5,
             call_retries: 6,
+            call_limit: Duration::from_secs(75),
+            list_delay: Duration::from_secs(10),
+            drain: Duration::from_secs(75),
             batch: 1_000,
             max_operations: 64,
             keep_deleted: Duration::from_hours(720),

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use futures::future::{BoxFuture, FutureExt};
-use kiln_plan::{Blueprint, Command, Decision, Event, Goal, Kind, Model, Nesting, Outcome, Running, StackScope};
-use kiln_resource::{Action, Operation, Resource, ResourceId, State};
+use kiln_plan::{Blueprint, Command, Decision, Event, Goal, Kind, Model, Nesting, Outcome, StackScope};
+use kiln_resource::{Action, Operation, Resource, ResourceId, State, StoredDefinition};
 use kiln_store::Error;
-use kiln_value::{Map, Value};
+use kiln_value::Map;
 
 use crate::actor::stack_facts;
-use crate::engine::Backends;
-use crate::gather::Gatherer;
+use crate::backends::Backends;
+use crate::gather::{Answer, Gatherer};
 use crate::view::View;
 
 /// What would become of one resource.
@@ -41,8 +41,8 @@ pub struct PlannedResource {
     pub resource_type: String,
     /// What would become of it.
     pub change: PlannedChange,
-    /// The resolved definition that it would have.
-    pub definition: Value,
+    /// The resolved definition that it would have; `None` if it is refused and there is none yet.
+    pub definition: Option<Arc<StoredDefinition>>,
     /// Its row as it is; `None` if it is new.
     pub row: Option<Resource>,
     /// The preview of its nested stack, if that exists and was asked for.
@@ -73,7 +73,7 @@ pub fn preview<'a>(
             backends,
             view,
             model: view.model().clone(),
-            scene: StackScope::new(Arc::clone(&new), stack_facts(&view.stack)),
+            scope: StackScope::new(Arc::clone(&new), stack_facts(&view.stack)),
             entries: BTreeMap::new(),
             order: Vec::new(),
         };
@@ -100,7 +100,7 @@ async fn nested_preview(
         return Ok(None);
     };
     let Some(view) = View::load(backends, child).await? else { return Ok(None) };
-    let properties = entry.definition.get("properties").and_then(Value::as_map).cloned().unwrap_or_default();
+    let properties = entry.definition.as_ref().map(|held| held.properties.clone()).unwrap_or_default();
     let sources = match kind {
         Kind::Template(provider) => new.provider_sources(definition, provider, &properties),
         Kind::Type(of_type) => {
@@ -127,99 +127,95 @@ struct Rehearsal<'a> {
     backends: &'a Backends,
     view: &'a View,
     model: Model,
-    scene: StackScope,
+    scope: StackScope,
     entries: BTreeMap<String, PlannedResource>,
     order: Vec<String>,
 }
 
 impl Rehearsal<'_> {
     async fn play(&mut self) {
-        for row in self.view.resources() {
-            self.scene.see(row);
-        }
-        let targets = self.scene.blueprint().targets(|| ResourceId(self.backends.chance.uuid()));
+        let targets = self.scope.blueprint().targets(|| ResourceId(self.backends.chance.uuid()));
         let (action, goal) = (Action::Update, Goal::Converge);
         let generation = self.view.stack.generation + 1;
         let begin = Event::Begin { action, goal, generation, targets, rollback: false };
-        let mut events = VecDeque::from([begin]);
-        while let Some(event) = events.pop_front() {
-            for command in self.model.decide(event) {
+        let mut events = VecDeque::new();
+        let mut commands = self.model.decide(begin);
+        for row in self.model.rows().filter(|row| self.model.current(&row.name).is_some_and(|now| now.id == row.id)) {
+            self.scope.see(row);
+        }
+        loop {
+            for command in commands {
                 match command {
-                    Command::Judge { serial, name, row } => events.extend(self.judge(serial, name, row).await),
+                    Command::Decide { serial, name, row } => events.extend(self.decide(serial, name, row).await),
                     Command::Start(row) | Command::Resume(row) => events.push_back(self.pretend(row)),
                     Command::Save(id) => {
                         if let Some(row) = self.model.row(id)
                             && self.model.current(&row.name).is_some_and(|current| current.id == id)
                         {
-                            self.scene.see(row);
+                            self.scope.see(row);
                         }
                     }
                     _ => {}
                 }
             }
+            let Some(event) = events.pop_front() else { return };
+            commands = self.model.decide(event);
         }
     }
 
-    async fn judge(&mut self, serial: u64, name: String, row: Option<ResourceId>) -> Option<Event> {
-        let court = Gatherer {
+    async fn decide(&mut self, serial: u64, name: String, row: Option<ResourceId>) -> Option<Event> {
+        let gatherer = Gatherer {
             backends: self.backends,
-            scene: &self.scene,
+            scope: &self.scope,
             stack: &self.view.stack,
             root: Arc::new(self.view.root().clone()),
+            fence: None,
             call_retries: 0,
         };
         let row = row.and_then(|row| self.model.row(row)).filter(|row| row.state != State::INIT).cloned();
-        let verdict = match court.question(&name, row.clone())? {
+        let Answer { decision, attributes } = match gatherer.question(&name, row.clone())? {
             Ok(question) => question.answer().await,
-            Err(verdict) => verdict,
+            Err(decision) => Answer { decision, attributes: Map::new() },
         };
-        let resource_type = self.scene.blueprint().definitions().get(&name)?.resource_type.clone();
-        let implementation = self.scene.blueprint().kind(&name)?.implementation().to_owned();
+        let resource_type = self.scope.blueprint().definitions().get(&name)?.resource_type.clone();
+        let implementation = self.scope.blueprint().kind(&name)?.implementation().to_owned();
         let fresh = ResourceId(self.backends.chance.uuid());
-        let verdict = self.remember(&name, &resource_type, row, verdict);
-        Some(Event::Judged { serial, name, verdict, fresh, kind: (resource_type, implementation) })
+        let decision = self.remember(&name, &resource_type, row, decision);
+        Some(Event::Decided { serial, name, decision, fresh, kind: (resource_type, implementation), attributes })
     }
 
-    /// Notes the verdict; one that ends an update lets the preview go on, to show what else there is.
-    fn remember(&mut self, name: &str, resource_type: &str, row: Option<Resource>, verdict: Decision) -> Decision {
-        let (change, definition, verdict) = match verdict {
-            Decision::Create { definition } => {
-                (PlannedChange::Added, definition.clone(), Decision::Create { definition })
+    /// Notes the decision; one that ends an update lets the preview go on, to show what else there is.
+    fn remember(&mut self, name: &str, resource_type: &str, row: Option<Resource>, decision: Decision) -> Decision {
+        let stored = || row.as_ref().and_then(|row| row.definition.clone());
+        let (change, definition) = match &decision {
+            Decision::Create { definition } => (PlannedChange::Added, Some(Arc::clone(definition))),
+            Decision::Keep { definition } => (PlannedChange::Unchanged, definition.clone().or_else(stored)),
+            Decision::Update { definition, changed, .. } => {
+                (PlannedChange::Updated(changed.clone()), Some(Arc::clone(definition)))
             }
-            Decision::Keep { definition } => {
-                let stored = row.as_ref().map(|row| row.definition.clone()).unwrap_or_default();
-                (PlannedChange::Unchanged, definition.clone().unwrap_or(stored), Decision::Keep { definition })
+            Decision::Replace { definition, why, .. } => {
+                (PlannedChange::Replaced(why.clone()), Some(Arc::clone(definition)))
             }
-            Decision::Update { definition, before, changed } => (
-                PlannedChange::Updated(changed.clone()),
-                definition.clone(),
-                Decision::Update { definition, before, changed },
-            ),
-            Decision::Replace { definition, why, announce } => (
-                PlannedChange::Replaced(why.clone()),
-                definition.clone(),
-                Decision::Replace { definition, why, announce },
-            ),
             Decision::Refuse { failure } | Decision::Restrict { failure } => {
-                let stored = row.as_ref().map(|row| row.definition.clone()).unwrap_or_default();
-                let go_on = match row {
-                    Some(_) => Decision::Keep { definition: None },
-                    None => Decision::Create { definition: Value::Null },
-                };
-                (PlannedChange::Refused(failure.message), stored, go_on)
+                (PlannedChange::Refused(failure.message.clone()), stored())
             }
+        };
+        let refused = matches!(decision, Decision::Refuse { .. } | Decision::Restrict { .. });
+        let decision = match &row {
+            Some(_) if refused => Decision::Keep { definition: None },
+            None if refused => Decision::Create { definition: Arc::new(StoredDefinition::of_type(resource_type)) },
+            _ => decision,
         };
         let (name, resource_type) = (name.to_owned(), resource_type.to_owned());
         self.order.push(name.clone());
         let entry = PlannedResource { name: name.clone(), resource_type, change, definition, row, nested: None };
         self.entries.insert(name, entry);
-        verdict
+        decision
     }
 
     /// An operation that is said to have gone well.
     fn pretend(&self, id: ResourceId) -> Event {
-        let row = self.model.row(id);
-        let running = row.and_then(|row| Running::from_value(&row.step));
+        let running = self.model.row(id).and_then(Resource::running);
         // A new object has no id and no attributes yet: what reads them will change.
         let fresh = running.is_some_and(|running| running.operation == Operation::Create);
         Event::Finished {

@@ -13,8 +13,8 @@ use kiln_template::{Scope, Wanted};
 use kiln_value::{Map, Value};
 
 use crate::actor::stack_facts;
+use crate::backends::Backends;
 use crate::clouds::NoCloud;
-use crate::engine::Backends;
 use crate::load;
 
 /// A stack with what it should be and what it is.

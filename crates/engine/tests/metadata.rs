@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use kiln_engine::{Backends, Chance, Clock, Engine, NoCloud, Options, SystemClock, load};
 use kiln_plan::{ResourceTypes, Sources};
 use kiln_resource::{
-    Action, Context, Driver, Failure, Operation, PropertySchema, Registry, ResourceType, StackId, Status, Step,
+    Action, Context, Driver, Failure, Found, Operation, PropertySchema, Registry, ResourceType, StackId, Status, Step,
 };
 use kiln_store::{SqlStore, StackRequest, Store};
 use kiln_template::Files;
@@ -26,6 +26,10 @@ impl Driver for Witness {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
         self.0.lock().expect("whole").push((operation.action(), cx.facts.metadata.clone()));
         Ok(Step::done())
+    }
+
+    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
+        Ok(Found::NotMade)
     }
 
     async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {

@@ -64,8 +64,7 @@ impl Bench {
 
     /// Starts an engine whose leases end soon after it dies.
     fn start_engine(&mut self) {
-        let options =
-            Options { lease: Duration::from_millis(300), poll: Duration::from_millis(50), ..Options::default() };
+        let options = Options { lease: Duration::from_millis(300), poll: Duration::from_millis(50), ..quick() };
         let engine = Engine::new(options, self.backends.clone());
         self.engines.push(tokio::spawn(async move {
             let (_keep, stop) = tokio::sync::watch::channel(false);
@@ -94,6 +93,12 @@ impl Bench {
     async fn settled(&self, id: StackId) -> Stack {
         stack::settled(&*self.backends.store, id, Duration::from_mins(1)).await
     }
+}
+
+/// Limits of a cloud that answers within milliseconds.
+fn quick() -> Options {
+    let (call_limit, list_delay) = (Duration::from_millis(400), Duration::from_millis(50));
+    Options { call_limit, list_delay, ..Options::default() }
 }
 
 fn seeds() -> std::ops::Range<u64> {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use kiln_plan::{Blueprint, Command, Decision, Event, Goal, Model, Nesting, Outcome, ResourceTypes, Sources};
-use kiln_resource::{Action, Context, Driver, Failure, Operation, Registry, ResourceId, Step};
+use kiln_resource::{Action, Context, Driver, Failure, Found, Operation, Registry, ResourceId, Step, StoredDefinition};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
-use kiln_value::{Map, Value, value};
+use kiln_value::{Map, value};
 
 fn main() {
     divan::main();
@@ -19,6 +19,10 @@ struct Nothing;
 impl Driver for Nothing {
     async fn start(&self, _: &Context<'_>, _: &Operation) -> Result<Step, Failure> {
         Ok(Step::done())
+    }
+
+    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
+        Ok(Found::NotMade)
     }
 
     async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {
@@ -77,12 +81,13 @@ fn plan_a_create(bencher: divan::Bencher<'_, '_>, (size, back): (usize, usize)) 
         let mut ended = false;
         while let Some(command) = todo.pop() {
             let event = match command {
-                Command::Judge { serial, name, .. } => Event::Judged {
+                Command::Decide { serial, name, .. } => Event::Decided {
                     serial,
                     name,
-                    verdict: Decision::Create { definition: Value::Null },
+                    decision: Decision::Create { definition: Arc::new(StoredDefinition::of_type("T")) },
                     fresh: fresh(),
                     kind: (String::new(), String::new()),
+                    attributes: Map::new(),
                 },
                 Command::Start(row) => Event::Finished {
                     row,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use kiln_resource::{ResourceId, Sibling};
+use kiln_resource::{ResourceId, Sibling, StoredDefinition};
 use kiln_template::environment::Environment;
 use kiln_template::parameter::Parameters;
 use kiln_template::{AttributeUse, Bound, Definition, Facade, Files, Output, Scope, Template, Wanted};
@@ -252,7 +252,7 @@ impl Blueprint {
     ///
     /// # Errors
     /// What resolving a function raises.
-    pub fn resolve(&self, definition: &Definition, scope: &dyn Scope) -> Result<Value, Diagnostic> {
+    pub fn resolve(&self, definition: &Definition, scope: &dyn Scope) -> Result<StoredDefinition, Diagnostic> {
         let or_empty = |value: Option<Value>| match value {
             Some(Value::Map(map)) => map,
             _ => Map::new(),
@@ -266,19 +266,17 @@ impl Blueprint {
         let update_policy = definition.update_policy.resolve(scope)?.unwrap_or_default();
         let mut depends_on = definition.depends_on.clone();
         depends_on.sort();
-        // What is empty needs no room: there are as many of these as resources.
         let external = definition.external_id.as_ref().map(|id| id.value(scope)).transpose()?;
-        let parts: [(&str, Value); 8] = [
-            ("type", definition.resource_type.as_str().into()),
-            ("given", properties.into()),
-            ("metadata", metadata.into()),
-            ("deletion_policy", definition.deletion_policy().as_str().into()),
-            ("update_policy", update_policy),
-            ("depends_on", depends_on.into()),
-            ("description", definition.description.as_str().into()),
-            ("external_id", external.filter(Value::is_truthy).map(|id| text::str(&id)).into()),
-        ];
-        Ok(parts.into_iter().filter(|(_, value)| value.is_truthy()).collect())
+        let mut stored = StoredDefinition::of_type(definition.resource_type.as_str());
+        stored.properties = properties;
+        stored.metadata = metadata;
+        definition.deletion_policy().as_str().clone_into(&mut stored.deletion_policy);
+        // An empty policy says nothing.
+        stored.update_policy = Some(update_policy).filter(Value::is_truthy).unwrap_or_default();
+        stored.depends_on = depends_on;
+        stored.description.clone_from(&definition.description);
+        stored.external_id = external.filter(Value::is_truthy).map(|id| text::str(&id));
+        Ok(stored)
     }
 }
 

@@ -1,37 +1,47 @@
-//! What to do with one resource of the template.
+//! What becomes of one resource of the template: create, keep, update, replace, refuse or restrict.
+//!
+//! [`decide`] is a pure function. The engine only gathers what it goes by: the ids of names, and what the cloud shows of
+//! a failed object. Updates, previews and the simulation use this one function.
 
-use kiln_resource::Failure;
-use kiln_value::{Map, Value};
+use std::sync::Arc;
 
-/// What becomes of a resource, judged when all that it requires is there.
+use kiln_resource::translation::{self, Answers, Lookup};
+use kiln_resource::{
+    Action, Comparison, Failure, PropertyChange, Resource, StackFacts, State, StoredDefinition, change, properties,
+};
+use kiln_value::{Diagnostic, Map, Path, Value};
+
+use crate::Kind;
+
+/// What becomes of a resource, decided when all that it requires is complete.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
-    /// There is none: make it.
+    /// There is none: create it.
     Create {
         /// The resolved definition.
-        definition: Value,
+        definition: Arc<StoredDefinition>,
     },
     /// It is as it should be; `definition` is stored if its unseen parts (policies, metadata) changed.
     Keep {
         /// The new resolved definition, if it differs.
-        definition: Option<Value>,
+        definition: Option<Arc<StoredDefinition>>,
     },
     /// Change it in place.
     Update {
         /// The resolved definition.
-        definition: Value,
+        definition: Arc<StoredDefinition>,
         /// Properties before.
         before: Map,
         /// Changed properties, with their new values.
         changed: Map,
     },
-    /// Make another one, delete this one later.
+    /// Create another one, delete this one later.
     Replace {
         /// The resolved definition.
-        definition: Value,
+        definition: Arc<StoredDefinition>,
         /// Why: property and reason, for the preview.
         why: Vec<String>,
-        /// Heat's text, where it began the update before it saw that it must replace; an event tells it.
+        /// Heat's text, where it began the update before it saw that it must replace; an event shows it.
         announce: Option<String>,
     },
     /// It cannot be: a property does not resolve or is refused.
@@ -44,4 +54,212 @@ pub enum Decision {
         /// Why.
         failure: Failure,
     },
+}
+
+/// The resource to decide about.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// The row that stands for the name now; `None` if there is none.
+    pub row: Option<Resource>,
+    /// The definition as [`crate::Blueprint::resolve`] gives it.
+    pub definition: StoredDefinition,
+    /// What its type stands for.
+    pub kind: Kind,
+    /// The stack.
+    pub stack: StackFacts,
+    /// The type that the row's type may turn into without a replacement.
+    pub becomes: Option<String>,
+    /// What the environment forbids: `update`, `replace`.
+    pub restricted: Vec<String>,
+}
+
+/// What the engine found out for a decision.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Gathered {
+    /// The ids that names in properties stand for.
+    pub answers: Answers,
+    /// Whether the type asks for a replacement of the failed object ([`kiln_resource::Driver::needs_replace_failed`]);
+    /// asked for only where [`Subject::needs_look`] says so.
+    pub must_replace_failed: bool,
+}
+
+impl Subject {
+    /// The row of something that was made, or at least begun.
+    fn made(&self) -> Option<&Resource> {
+        self.row.as_ref().filter(|row| row.state != State::INIT)
+    }
+
+    /// Whether the resource stands for an object that exists already: nothing is gathered for it.
+    fn is_external(&self) -> bool {
+        let before = self.made().and_then(|row| row.definition.as_ref()).and_then(|held| held.external_id.as_ref());
+        self.definition.external_id.is_some() || before.is_some()
+    }
+
+    /// The names to look up before the decision.
+    pub fn lookups(&self) -> Vec<Lookup> {
+        if self.is_external() {
+            return Vec::new();
+        }
+        let rules = &self.kind.resource_type().translation;
+        if rules.is_empty() { Vec::new() } else { translation::lookups(rules, &self.definition.properties) }
+    }
+
+    /// Whether the failed object has to be looked at before the decision.
+    pub fn needs_look(&self) -> bool {
+        !self.is_external()
+            && self.made().is_some_and(|row| row.state.failed() && self.reason_to_replace(row).is_none())
+            && !self.kind.is_nested()
+            && self.kind.entry().is_some()
+    }
+
+    /// Reasons to replace that are neither in the properties nor in the cloud (semantics.md §7, steps 1 to 4).
+    fn reason_to_replace(&self, row: &Resource) -> Option<String> {
+        let now = self.kind.implementation();
+        if row.implementation != now && self.becomes.as_deref() != Some(now) {
+            return Some(format!("its type was {} and is {now}", row.implementation));
+        }
+        if row.operation == kiln_resource::OperationState::MustReplace {
+            return Some("the update could not be made in place".to_owned());
+        }
+        if row.state.action == Action::Delete {
+            return Some(format!("it is {}", row.state));
+        }
+        if !row.state.failed() {
+            return None;
+        }
+        let check_failed = row.state.action == Action::Check;
+        // A nested stack that failed is mended by updating it, but for one that was found broken.
+        let replace = if self.kind.is_nested() {
+            row.physical_id.is_none() || check_failed
+        } else {
+            check_failed && self.kind.resource_type().replace_on_check_failed
+        };
+        replace.then(|| "its check failed".to_owned())
+    }
+
+    fn compare(&self, row: &Resource, definition: Arc<StoredDefinition>, after: Map) -> Result<Decision, Failure> {
+        let stored = row.properties();
+        if self.kind.is_nested() {
+            // What is inside may differ although nothing outside does.
+            let changed = changed_entries(stored, &after);
+            return Ok(Decision::Update { definition, before: stored.clone(), changed });
+        }
+        let held = row.definition.as_deref();
+        if held == Some(&*definition) && !row.state.failed() {
+            return Ok(Decision::Keep { definition: None });
+        }
+        let resource_type = self.kind.resource_type();
+        let before: Map =
+            after.keys().map(|name| (name.clone(), stored.get(name).cloned().unwrap_or_default())).collect();
+        let comparison = if resource_type.open_properties {
+            Comparison::Unchanged
+        } else {
+            change::compare_resolved(resource_type, &row.name, &before, &after)
+        };
+        match comparison {
+            Comparison::Error(error) => Err(failure_of(&error)),
+            Comparison::Replace { reasons } => {
+                let why = reasons.into_iter().map(|(name, why)| format!("{name} {why}")).collect();
+                Ok(Decision::Replace { definition, why, announce: self.announce(&row.name) })
+            }
+            Comparison::Unchanged if held.is_some_and(|held| held.says_the_same(&definition)) => {
+                Ok(Decision::Keep { definition: (held != Some(&*definition)).then_some(definition) })
+            }
+            Comparison::Unchanged => Ok(Decision::Update { definition, before, changed: Map::new() }),
+            Comparison::Update { changed } => {
+                let names: Vec<String> = changed.keys().cloned().collect();
+                let change = PropertyChange { before: before.clone(), after, changed: names.clone() };
+                if self.kind.entry().is_some_and(|entry| entry.driver.needs_replace(&change)) {
+                    let why = names.iter().map(|name| format!("{name} cannot be changed this way in place")).collect();
+                    return Ok(Decision::Replace { definition, why, announce: self.announce(&self.shown(row)) });
+                }
+                Ok(Decision::Update { definition, before, changed })
+            }
+        }
+    }
+
+    /// With restricted actions Heat compares before it begins the update, so that no event shows it.
+    fn announce(&self, resource: &str) -> Option<String> {
+        self.restricted.is_empty().then(|| format!("The Resource {resource} requires replacement."))
+    }
+
+    /// A resource as Heat prints it.
+    fn shown(&self, row: &Resource) -> String {
+        let (class, name) = (&self.kind.resource_type().class, &row.name);
+        let (stack, id) = (&self.stack.name, &self.stack.id);
+        match &row.physical_id {
+            Some(physical) => format!("{class} \"{name}\" [{physical}] Stack \"{stack}\" [{id}]"),
+            None => format!("{class} \"{name}\""),
+        }
+    }
+
+    fn restrict(&self, decision: Decision) -> Decision {
+        let word = match &decision {
+            Decision::Update { .. } => "update",
+            Decision::Replace { .. } => "replace",
+            _ => return decision,
+        };
+        if !self.restricted.iter().any(|restricted| restricted == word) {
+            return decision;
+        }
+        let text = format!("{word} is restricted for resource.");
+        Decision::Restrict { failure: Failure::other("ResourceActionRestricted", text) }
+    }
+}
+
+/// Decides what becomes of a resource (semantics.md §7).
+pub fn decide(subject: &Subject, gathered: &Gathered) -> Decision {
+    match decided(subject, gathered) {
+        Ok(decision) => subject.restrict(decision),
+        Err(failure) => Decision::Refuse { failure },
+    }
+}
+
+fn decided(subject: &Subject, gathered: &Gathered) -> Result<Decision, Failure> {
+    let made = subject.made();
+    if subject.is_external() {
+        let definition = || Arc::new(subject.definition.clone());
+        let Some(row) = made else { return Ok(Decision::Create { definition: definition() }) };
+        let held = row.definition.as_ref().and_then(|held| held.external_id.as_ref());
+        if held == subject.definition.external_id.as_ref() {
+            return Ok(Decision::Keep { definition: None });
+        }
+        let (name, kind) = (&row.name, &row.resource_type);
+        let text = format!("Update to property external_id of {name} ({kind}) is not supported.");
+        return Err(Failure::other("NotSupported", text));
+    }
+    let resource_type = subject.kind.resource_type();
+    let given = subject.definition.properties.clone();
+    let properties = if resource_type.translation.is_empty() {
+        given.clone()
+    } else {
+        translation::apply(&resource_type.translation, given.clone(), &gathered.answers, &Path::root())
+            .map_err(|error| failure_of(&error))?
+    };
+    let typed = if resource_type.open_properties {
+        properties
+    } else {
+        properties::resolve(&resource_type.properties, &properties).map_err(|error| failure_of(&error))?
+    };
+    // Nulls are what has no value; they need no room in the row.
+    let stored: Map = typed.iter().filter(|(_, value)| !value.is_null()).map(|(k, v)| (k.clone(), v.clone())).collect();
+    let definition = Arc::new(subject.definition.clone().with_properties(given, stored));
+    let Some(row) = made else { return Ok(Decision::Create { definition }) };
+    let reason = subject
+        .reason_to_replace(row)
+        .or_else(|| (row.state.failed() && gathered.must_replace_failed).then(|| format!("it is {}", row.state)));
+    if let Some(why) = reason {
+        return Ok(Decision::Replace { definition, why: vec![why], announce: None });
+    }
+    subject.compare(row, definition, typed)
+}
+
+fn changed_entries(before: &Map, after: &Map) -> Map {
+    let differs = |name: &str, value: &Value| before.get(name).unwrap_or(&Value::Null) != value;
+    after.iter().filter(|(name, value)| differs(name, value)).map(|(k, v)| (k.clone(), v.clone())).collect()
+}
+
+/// An error of the languages as the failure of the resource that it makes impossible.
+pub fn failure_of(error: &Diagnostic) -> Failure {
+    Failure::other(error.class.to_string(), error.message.clone())
 }

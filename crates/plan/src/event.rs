@@ -1,10 +1,8 @@
 //! What the planner is told and what it answers.
 
-use kiln_resource::{Action, Resource, ResourceId, State};
+use kiln_resource::{Action, Phase, Resource, ResourceId, State, Status};
 use kiln_value::{Map, Value};
 
-use crate::running::Phase;
-use crate::stack_scope::given;
 use crate::{Blame, Decision};
 
 /// What a request wants of the resources.
@@ -49,18 +47,20 @@ pub enum Event {
         /// Whether a failure is to be answered by a rollback.
         rollback: bool,
     },
-    /// A [`Command::Judge`] was carried out.
-    Judged {
+    /// A [`Command::Decide`] was carried out.
+    Decided {
         /// The serial of that command.
         serial: u64,
         /// The resource's name.
         name: String,
         /// What becomes of it.
-        verdict: Decision,
+        decision: Decision,
         /// An unused id, for the row that this may make.
         fresh: ResourceId,
         /// Type as the template names it, and what it stands for.
         kind: (String, String),
+        /// Attributes of a resource that stays, which others read for the first time.
+        attributes: Map,
     },
     /// An operation came one step on.
     Stepped {
@@ -92,6 +92,31 @@ pub enum Event {
     },
     /// The time for the action is over.
     TimedOut,
+    /// The request is to end as failed, without a rollback.
+    Cancelled {
+        /// Whether running operations are interrupted; else they are awaited.
+        interrupt: bool,
+    },
+    /// A resource took in a message.
+    Received {
+        /// The row.
+        row: ResourceId,
+        /// The object's id, if it became known.
+        physical_id: Option<String>,
+        /// Changes of the driver's data.
+        data: Map,
+        /// The reason of the event that shows it.
+        reason: String,
+    },
+    /// A user says whether a resource is healthy (semantics.md §11).
+    Marked {
+        /// The row.
+        row: ResourceId,
+        /// What the user says.
+        healthy: bool,
+        /// Why.
+        reason: String,
+    },
 }
 
 /// How an operation ended.
@@ -109,8 +134,8 @@ pub enum Outcome {
 /// that act on them and are committed first.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
-    /// Resolve the definition of a resource and compare it with what is: answer with [`Event::Judged`].
-    Judge {
+    /// Resolve the definition of a resource and compare it with what is: answer with [`Event::Decided`].
+    Decide {
         /// To be given back.
         serial: u64,
         /// The resource's name.
@@ -157,8 +182,10 @@ pub struct Note {
     pub physical_id: Option<String>,
     /// The properties that the template gives.
     pub properties: Value,
-    /// Action and status.
-    pub state: State,
+    /// The action as the event shows it: the state's, or `SIGNAL`.
+    pub action: &'static str,
+    /// The status.
+    pub status: Status,
     /// The reason.
     pub reason: String,
 }
@@ -170,9 +197,15 @@ impl Note {
             name: row.name.clone(),
             kind: (row.resource_type.clone(), row.implementation.clone()),
             physical_id: row.physical_id.clone(),
-            properties: given(&row.definition).cloned().map_or(Value::Null, Value::Map),
-            state,
+            properties: row.definition.as_ref().map_or(Value::Null, |held| Value::Map(held.given().clone())),
+            action: state.action.as_str(),
+            status: state.status,
             reason,
         }
+    }
+
+    /// A message that a row took in: the status is the row's.
+    pub(crate) fn of_signal(row: &Resource, reason: String) -> Self {
+        Self { action: "SIGNAL", ..Self::of(row, row.state, reason) }
     }
 }

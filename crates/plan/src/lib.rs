@@ -5,25 +5,23 @@
 
 pub mod blame;
 pub mod blueprint;
-mod decision;
+pub mod decision;
 pub mod event;
 mod graph;
 pub mod kind;
 mod model;
 mod nested;
 pub mod resource_types;
-pub mod running;
 pub mod stack_scope;
 mod traversal;
 pub mod validate;
 
 pub use blame::Blame;
 pub use blueprint::{Blueprint, Nesting, Sources};
-pub use decision::Decision;
+pub use decision::{Decision, Gathered, Subject, decide, failure_of};
 pub use event::{Command, Event, Goal, Note, Outcome, Target};
 pub use kind::{Kind, Provider};
 pub use model::Model;
 pub use resource_types::ResourceTypes;
-pub use running::{Phase, Running};
-pub use stack_scope::{Draft, Inside, StackScope, facts, given, metadata};
+pub use stack_scope::{Draft, Inside, StackScope, facts};
 pub use validate::Rules;

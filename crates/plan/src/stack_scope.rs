@@ -281,19 +281,8 @@ fn reference(kind: &Kind, facts: &Facts, attributes: &Map, stack: &StackFacts) -
     }
 }
 
-/// The properties that the template gives, in a stored definition: left out where the resolved ones are the same.
-pub fn given(definition: &Value) -> Option<&Map> {
-    definition.get("given").or_else(|| definition.get("properties"))?.as_map()
-}
-
-/// The metadata in a stored definition: left out where there is none.
-pub fn metadata(definition: &Value) -> Value {
-    definition.get("metadata").cloned().unwrap_or_else(|| Value::Map(Map::new()))
-}
-
 /// All that a driver is told of a row.
 pub fn facts(row: &Resource, kind: &Kind, stack: &StackFacts) -> Facts {
-    let part = |key: &str| row.definition.get(key).and_then(Value::as_map).cloned().unwrap_or_default();
     let limit = kind.resource_type().physical_name_limit;
     Facts {
         id: row.id.to_string(),
@@ -302,11 +291,12 @@ pub fn facts(row: &Resource, kind: &Kind, stack: &StackFacts) -> Facts {
         stack: stack.clone(),
         physical_name: kiln_resource::physical_name::physical_name(&stack.name, &row.name, row.id.0, limit),
         physical_id: row.physical_id.clone(),
-        properties: part("properties"),
-        given: given(&row.definition).map(|given| given.keys().cloned().collect()).unwrap_or_default(),
+        properties: row.properties().clone(),
+        given: row.definition.iter().flat_map(|definition| definition.given().keys().cloned()).collect(),
         metadata: row.metadata.clone(),
         data: row.data.clone(),
-        token: crate::Running::from_value(&row.step).map(|running| running.token).unwrap_or_default(),
+        token: row.running().map(|running| running.token.clone()).unwrap_or_default(),
+        nested_step: Value::Null,
         state: (row.state.action.to_string(), row.state.status.to_string()),
     }
 }

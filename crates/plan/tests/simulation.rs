@@ -1,14 +1,15 @@
 //! Generated stacks brought up, changed, broken, cut off and taken away, by seeds.
 //!
-//! The world here is a set of objects; the engine is a queue of operations that end in any order. At every step the
+//! The cloud here is a set of objects; the engine is a queue of operations that end in any order. At every step the
 //! planner must keep what it promises: nothing is made before what it requires, nothing is deleted before what
 //! required it, every request ends, and in the end there is what was asked for and nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use kiln_plan::{Blame, Command, Decision, Event, Goal, Model, Outcome, Running, Target};
-use kiln_resource::{Action, Failure, Operation, Resource, ResourceId, State, Status};
-use kiln_value::{Map, Value, value};
+use kiln_plan::{Blame, Command, Decision, Event, Goal, Model, Outcome, Target};
+use kiln_resource::{Action, Failure, Operation, Resource, ResourceId, State, Status, StoredDefinition};
+use kiln_value::{Map, Value};
 use proptest::prelude::*;
 
 /// A resource of a generated template: its version (a change updates it), whether a change replaces it, and which
@@ -37,7 +38,16 @@ fn template(size: usize) -> impl Strategy<Value = Template> {
     })
 }
 
-struct World {
+fn version(number: i64) -> Map {
+    Map::from_iter([("version".to_owned(), Value::Int(number))])
+}
+
+fn version_of(definition: Option<&StoredDefinition>) -> i64 {
+    let version = definition.and_then(|definition| definition.properties.get("version"));
+    version.and_then(Value::as_i64).expect("a sound model")
+}
+
+struct SimulatedStack {
     template: Template,
     /// Rows as stored: what a crash leaves.
     stored: BTreeMap<ResourceId, Resource>,
@@ -50,7 +60,7 @@ struct World {
     next_id: u128,
 }
 
-impl World {
+impl SimulatedStack {
     fn draw(&mut self, below: u64) -> u64 {
         self.chance = self.chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.chance >> 33) % below.max(1)
@@ -61,7 +71,7 @@ impl World {
     }
 
     fn index(name: &str) -> usize {
-        name[1..].parse().expect("a sound world")
+        name[1..].parse().expect("a sound model")
     }
 
     fn fresh(&mut self) -> ResourceId {
@@ -82,21 +92,23 @@ impl World {
             .collect()
     }
 
-    fn judge(&mut self, model: &Model, name: &str) -> Decision {
+    fn decide(&mut self, model: &Model, name: &str) -> Decision {
         let wanted = self.template[&Self::index(name)].clone();
         for required in &wanted.requires {
             let row = model.current(&Self::name(*required)).expect("required resource has a row");
             assert!(row.state.status == Status::Complete, "{name} judged before r{required} is complete");
             assert_eq!(self.objects.get(&row.id), Some(&self.template[required].version), "{name} before r{required}");
         }
-        let definition = value!({"version": wanted.version});
+        let mut definition = StoredDefinition::of_type("T");
+        definition.properties = version(wanted.version);
+        let definition = Arc::new(definition);
         match model.current(name) {
             None => Decision::Create { definition },
             Some(row) if row.state == State::INIT => Decision::Create { definition },
             Some(row) if row.state.failed() || row.state.action == Action::Delete => {
                 Decision::Replace { definition, why: vec!["failed".to_owned()], announce: None }
             }
-            Some(row) if row.definition == definition => Decision::Keep { definition: None },
+            Some(row) if row.definition.as_ref() == Some(&definition) => Decision::Keep { definition: None },
             Some(_) if wanted.replace => {
                 Decision::Replace { definition, why: vec!["version".to_owned()], announce: None }
             }
@@ -110,11 +122,18 @@ impl World {
         let mut end = None;
         while let Some(command) = todo.pop_front() {
             match command {
-                Command::Judge { serial, name, .. } => {
-                    let verdict = self.judge(model, &name);
+                Command::Decide { serial, name, .. } => {
+                    let decision = self.decide(model, &name);
                     let fresh = self.fresh();
                     let kind = ("T".to_owned(), "T".to_owned());
-                    todo.extend(model.decide(Event::Judged { serial, name, verdict, fresh, kind }));
+                    todo.extend(model.decide(Event::Decided {
+                        serial,
+                        name,
+                        decision,
+                        fresh,
+                        kind,
+                        attributes: Map::new(),
+                    }));
                 }
                 Command::Save(id) => {
                     if let Some(row) = model.row(id) {
@@ -139,10 +158,10 @@ impl World {
 
     /// One operation ends, well or badly.
     fn step(&mut self, model: &mut Model) -> Option<(Action, Status)> {
-        let which = usize::try_from(self.draw(self.queue.len() as u64)).expect("a sound world");
+        let which = usize::try_from(self.draw(self.queue.len() as u64)).expect("a sound model");
         let id = self.queue.swap_remove(which);
         let row = self.stored[&id].clone();
-        let running = Running::from_value(&row.step).expect("a started row has a stored step");
+        let running = row.running().expect("a started row has a stored operation").clone();
         let fails = self.draw(100) < self.failures;
         match running.operation {
             // A failed create may leave an object or not.
@@ -151,11 +170,10 @@ impl World {
                 // Found again after a crash, it is not made twice.
                 && self.made.insert(id) =>
             {
-                self.objects.insert(id, row.definition.get("version").and_then(Value::as_i64).expect("a sound world"));
+                self.objects.insert(id, version_of(row.definition.as_deref()));
             }
             Operation::Update { .. } if !fails => {
-                self.objects
-                    .insert(id, running.definition.get("version").and_then(Value::as_i64).expect("a sound world"));
+                self.objects.insert(id, version_of(running.definition.as_deref()));
             }
             Operation::Delete if !fails => {
                 for other in self.stored.values().filter(|other| other.requires.contains(&id)) {
@@ -194,52 +212,52 @@ proptest! {
         seed in any::<u64>(),
         failures in prop_oneof![Just(0_u64), Just(20)],
     ) {
-        let mut world = World {
+        let mut stack = SimulatedStack {
             template: Template::new(), stored: BTreeMap::new(), objects: BTreeMap::new(), queue: Vec::new(),
             made: BTreeSet::new(), chance: seed, failures, next_id: 0,
         };
         let mut model = Model::new([]);
         for (n, template) in templates.into_iter().enumerate() {
-            world.template = template;
-            let generation = i64::try_from(n).expect("a sound world") + 1;
+            stack.template = template;
+            let generation = i64::try_from(n).expect("a sound model") + 1;
             let action = if n == 0 { Action::Create } else { Action::Update };
-            let mut end = world.request(&mut model, action, generation);
+            let mut end = stack.request(&mut model, action, generation);
             let mut left = cuts[n];
             while end.is_none() {
                 if left == Some(0) {
-                    if world.draw(2) == 0 {
+                    if stack.draw(2) == 0 {
                         break; // The next request comes while this one is under way.
                     }
                     // The engine dies: another begins with what is stored.
                     left = None;
-                    world.queue.clear();
-                    model = Model::new(world.stored.values().cloned());
-                    end = world.request(&mut model, action, generation);
+                    stack.queue.clear();
+                    model = Model::new(stack.stored.values().cloned());
+                    end = stack.request(&mut model, action, generation);
                     continue;
                 }
                 left = left.map(|left| left - 1);
-                prop_assert!(!world.queue.is_empty(), "stuck: {:?}", world.stored);
-                end = world.step(&mut model);
+                prop_assert!(!stack.queue.is_empty(), "stuck: {:?}", stack.stored);
+                end = stack.step(&mut model);
             }
             if let Some((_, Status::Complete)) = end {
-                let there: BTreeMap<usize, i64> = world.stored.values()
-                    .map(|row| (World::index(&row.name), world.objects[&row.id])).collect();
+                let there: BTreeMap<usize, i64> = stack.stored.values()
+                    .map(|row| (SimulatedStack::index(&row.name), stack.objects[&row.id])).collect();
                 let wanted: BTreeMap<usize, i64> =
-                    world.template.iter().map(|(i, wanted)| (*i, wanted.version)).collect();
+                    stack.template.iter().map(|(i, wanted)| (*i, wanted.version)).collect();
                 prop_assert_eq!(there, wanted);
-                prop_assert_eq!(world.objects.len(), world.template.len());
+                prop_assert_eq!(stack.objects.len(), stack.template.len());
             } else if end.is_some() {
                 prop_assert!(failures > 0, "failed without a failure");
             }
         }
         // Away with it all: with no more failures this must succeed.
-        world.failures = 0;
-        let mut end = world.request(&mut model, Action::Delete, 100);
+        stack.failures = 0;
+        let mut end = stack.request(&mut model, Action::Delete, 100);
         while end.is_none() {
-            prop_assert!(!world.queue.is_empty(), "stuck in delete");
-            end = world.step(&mut model);
+            prop_assert!(!stack.queue.is_empty(), "stuck in delete");
+            end = stack.step(&mut model);
         }
         prop_assert_eq!(end, Some((Action::Delete, Status::Complete)));
-        prop_assert!(world.stored.is_empty() && world.objects.is_empty());
+        prop_assert!(stack.stored.is_empty() && stack.objects.is_empty());
     }
 }

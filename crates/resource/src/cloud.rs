@@ -1,5 +1,8 @@
 //! The cloud as drivers see it: requests to services of the catalog, with the stack's credentials.
 
+use std::fmt;
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use kiln_value::{Map, Value};
 
@@ -42,6 +45,15 @@ pub struct CloudRequest {
     pub region: Option<String>,
     /// JSON body.
     pub body: Option<Value>,
+    /// What must be open when the request is sent; none: nothing.
+    pub gate: Option<Arc<dyn Gate>>,
+}
+
+/// Says right before a request is sent whether it may be: an engine's lease may have ended while the request waited for
+/// a token or for room.
+pub trait Gate: fmt::Debug + Send + Sync {
+    /// Whether the request may be sent. If not it fails with [`crate::FailureKind::NotSent`].
+    fn is_open(&self) -> bool;
 }
 
 impl CloudRequest {
@@ -56,6 +68,7 @@ impl CloudRequest {
             microversion: None,
             region: None,
             body: None,
+            gate: None,
         }
     }
 

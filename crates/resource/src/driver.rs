@@ -52,6 +52,8 @@ pub struct Facts {
     /// Marks this attempt at creating: committed before the first call, so that [`Driver::find`] can look for what
     /// a lost call has made. A UUID.
     pub token: String,
+    /// Which of several nested templates is asked for ([`Nested::then`]); null at first.
+    pub nested_step: Value,
     /// Logical action and status now: `("CREATE", "IN_PROGRESS")`.
     pub state: (String, String),
 }
@@ -89,8 +91,7 @@ pub struct Context<'a> {
 impl Context<'_> {
     /// A random number from the seed, for what needs no secret.
     pub fn random(&self) -> u64 {
-        let [a, b, c, d, e, f, g, h, ..] = self.seed;
-        u64::from_le_bytes([a, b, c, d, e, f, g, h])
+        self.seed.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
 }
 
@@ -99,7 +100,7 @@ impl Context<'_> {
 pub enum Operation {
     /// Make the object.
     Create,
-    /// PropertyChange the object in place.
+    /// Change the object in place.
     Update {
         /// The properties before.
         before: Map,
@@ -150,7 +151,7 @@ pub enum Progress {
 /// The result of a call to a driver, stored before anything else happens.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// The object's id, if it became known or changed.
+    /// The object's id, if it became known or changed; empty if the resource has none any more.
     pub physical_id: Option<String>,
     /// Entries to put into the resource's data; null removes one.
     pub data: Map,
@@ -223,6 +224,11 @@ pub struct Nested {
     pub files: BTreeMap<String, String>,
     /// Entries to put into the resource's data.
     pub data: Map,
+    /// The template is one of several steps (a batch of a rolling update): when the nested stack has reached it, the
+    /// driver is asked again with this in [`Facts::nested_step`].
+    pub then: Option<Value>,
+    /// How long to wait before that.
+    pub pause: Duration,
 }
 
 /// Another resource of the same stack, for implicit dependencies.
@@ -254,9 +260,10 @@ pub trait Driver: Send + Sync {
     }
 
     /// After a crash or a lost reply: looks for what a create with this token has made.
-    async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
-        Ok(Found::CannotTell(format!("{} cannot be looked for", cx.facts.resource_type)))
-    }
+    ///
+    /// Every driver says for itself. What cannot be told from objects of others is [`Found::CannotTell`] and never
+    /// [`Found::NotMade`], unless a repeated call does no harm.
+    async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure>;
 
     /// Takes in a message that was sent to the resource (a signal's body); null if it had none. What it returns is
     async fn receive(&self, cx: &Context<'_>, message: &Value) -> Result<Step, Failure> {

@@ -9,12 +9,15 @@ pub enum FailureKind {
     NotFound,
     /// The service says that it conflicts with something now (409): worth a retry of a create or delete.
     Conflict,
-    /// The service says that a limit is reached (413, 429, quota 403): worth a later retry.
+    /// The service says that it is asked too often (429): worth a later retry.
     OverLimit,
     /// The service refused the request (other 4xx): no retry.
     Refused,
-    /// The service did not answer, or with 5xx: what was asked for may have happened.
+    /// The service did not answer, or something before it did (502, 503, 504): what was asked for may have happened, or
+    /// may still be under way.
     Unavailable,
+    /// The service answered 500: the call is over, but what it did before is not known.
+    ServerError,
     /// The request did not reach the service: nothing has happened, and it may be repeated.
     NotSent,
     /// The object went to an error state (Heat's `ResourceInError`): delete and create again.
@@ -61,7 +64,10 @@ impl Failure {
 
     /// Whether a later call may succeed where this one was not answered.
     pub fn is_passing(&self) -> bool {
-        matches!(self.kind, FailureKind::Unavailable | FailureKind::NotSent | FailureKind::OverLimit)
+        matches!(
+            self.kind,
+            FailureKind::Unavailable | FailureKind::ServerError | FailureKind::NotSent | FailureKind::OverLimit
+        )
     }
 
     /// Whether the object is not there (any more).

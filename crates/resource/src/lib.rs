@@ -16,16 +16,18 @@ pub mod registry;
 pub mod resource_type;
 pub mod rest;
 pub mod row;
+pub mod running;
 pub mod scaling;
 pub mod service;
 pub mod shipped;
 pub mod state;
+pub mod stored_definition;
 pub mod support;
 pub mod translation;
 pub mod view;
 
 pub use change::Comparison;
-pub use cloud::{Cloud, CloudRequest, CloudResponse, Method};
+pub use cloud::{Cloud, CloudRequest, CloudResponse, Gate, Method};
 pub use driver::{
     Context, Driver, Facts, Found, Nested, Operation, Progress, PropertyChange, Sibling, StackFacts, Step,
 };
@@ -36,6 +38,8 @@ pub use registry::{RegisteredType, Registry};
 pub use resource_type::{AttributeSchema, DriverKind, ResourceType};
 pub use rest::Rest;
 pub use row::Resource;
+pub use running::{OperationState, Phase, Running};
 pub use state::{Action, State, Status};
+pub use stored_definition::StoredDefinition;
 pub use support::{Support, SupportStatus};
 pub use translation::Translation;

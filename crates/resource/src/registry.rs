@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use kiln_template::hint::nearest;
 use kiln_value::Map;
 
-use crate::{Context, Driver, Failure, Operation, ResourceType, Step};
+use crate::{Context, Driver, Failure, Found, Operation, ResourceType, Step};
 
 /// A type and its driver.
 pub struct RegisteredType {
@@ -80,6 +80,11 @@ impl Driver for NotImplemented {
             Operation::Delete => Ok(Step::done()),
             _ => Err(Failure::other("NotSupported", format!("{} is not implemented yet.", cx.facts.resource_type))),
         }
+    }
+
+    /// Nothing is made outside.
+    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
+        Ok(Found::NotMade)
     }
 
     fn is_pure(&self) -> bool {

@@ -34,7 +34,7 @@ pub struct Rest {
     pub delete: RestDelete,
     /// When it is ready; none if at once.
     pub ready: Option<Ready>,
-    /// How a lost create is found again.
+    /// How what a lost create made is told.
     pub adopt: Adopt,
     /// Properties that are sent by requests of their own.
     pub parts: IndexMap<String, RestPart>,
@@ -86,21 +86,24 @@ pub struct Ready {
     pub failed: Vec<String>,
     /// Path of the reason of a failure in the object.
     pub reason: Option<Vec<String>>,
-    /// Time between two looks.
+    /// Time between the first polls; later ones are further apart.
     pub every: Duration,
 }
 
-/// How a create whose answer was lost is recognised in the collection.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Adopt {
-    /// It cannot be, or need not be.
-    Never,
-    /// By its name, given or physical.
-    Name,
-    /// By the attempt's token in this property where the template leaves it empty, else by the name.
-    Mark(String),
-    /// By these properties: a natural key.
-    Match(Vec<String>),
+/// What tells the object that a lost create made from all others. The first that is there counts, in this order; a
+/// create with none of them is not repeated.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Adopt {
+    /// The service lets its client choose the id: that of the template, else the attempt's token.
+    pub id: bool,
+    /// The physical name, which is unique: sent where the template gives no name, and sent first where it does and
+    /// there is no mark, but an update that sets the given one.
+    pub name: bool,
+    /// The attempt's token in this property or key of the body. Where the template fills it, the token is sent first
+    /// and an update sets the given value.
+    pub mark: Option<String>,
+    /// Properties of which the service lets no two objects have the same values: a natural key.
+    pub key: Vec<String>,
 }
 
 /// A property that is sent on its own: body `{ <wire>: value }`.

@@ -1,9 +1,11 @@
 //! What is remembered of a resource.
 
+use std::sync::{Arc, LazyLock};
+
 use jiff::Timestamp;
 use kiln_value::{Map, Value};
 
-use crate::{ResourceId, StackId, State};
+use crate::{OperationState, ResourceId, Running, StackId, State, StoredDefinition};
 
 /// A resource as it is. A name has more than one row while a replacement is under way.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,10 +26,11 @@ pub struct Resource {
     pub state: State,
     /// Reason of the status.
     pub reason: String,
-    /// How far the running operation is; the engine's, opaque here.
-    pub step: Value,
-    /// The resolved definition of the last success: properties, metadata, policies, dependencies; the engine's.
-    pub definition: Value,
+    /// The operation under way.
+    pub operation: OperationState,
+    /// The resolved definition of the last success; of a resource being created, the one it is created by. `None`
+    /// before that.
+    pub definition: Option<Arc<StoredDefinition>>,
     /// Metadata.
     pub metadata: Value,
     /// What the driver stored; encrypted at rest, never shown.
@@ -62,8 +65,8 @@ impl Resource {
             physical_id: None,
             state: State::INIT,
             reason: String::new(),
-            step: Value::Null,
-            definition: Value::Null,
+            operation: OperationState::Idle,
+            definition: None,
             metadata: Value::Null,
             data: Map::new(),
             attributes: Map::new(),
@@ -75,5 +78,21 @@ impl Resource {
             created,
             updated: created,
         }
+    }
+
+    /// The operation under way, if there is one that this version of Kiln knows.
+    pub fn running(&self) -> Option<&Running> {
+        self.operation.running()
+    }
+
+    /// The properties of the last success.
+    pub fn properties(&self) -> &Map {
+        static NONE: LazyLock<Map> = LazyLock::new(Map::new);
+        self.definition.as_ref().map_or(&NONE, |definition| &definition.properties)
+    }
+
+    /// Whether the object stays when the resource goes.
+    pub fn is_retained(&self) -> bool {
+        self.definition.as_ref().is_some_and(|definition| definition.is_retained())
     }
 }

@@ -64,7 +64,7 @@ fn says_how_the_service_is_asked() {
     let rest = thing.rest.unwrap();
     assert_eq!((rest.item.as_str(), rest.list.as_str(), rest.id.as_str()), ("/v1/things/{id}", "things", "id"));
     assert_eq!(rest.name.as_deref(), Some("name"));
-    assert_eq!(rest.adopt, Adopt::Name);
+    assert_eq!(rest.adopt, Adopt { name: true, ..Adopt::default() });
     assert_eq!(rest.update.unwrap().method, Method::Patch);
     let ready = rest.ready.unwrap();
     assert_eq!((ready.at, ready.every), (vec!["status".to_owned()], Duration::from_millis(500)));

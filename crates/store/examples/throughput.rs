@@ -8,10 +8,11 @@
 
 #![expect(clippy::disallowed_methods, reason = "a measurement runs by the real clock, with fresh ids")]
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use kiln_resource::{Action, Resource, ResourceId, State, Status};
+use kiln_resource::{Action, Operation, Phase, Resource, ResourceId, Running, State, Status, StoredDefinition};
 use kiln_store::{
     Batch, DesiredText, Durability, EngineId, Event, EventId, Lease, NewStack, Options, SqlStore, Stack, StackId,
     StackQuery, Store,
@@ -183,12 +184,22 @@ fn stack(project: &str, name: String) -> NewStack {
 
 fn resource(stack: &Stack, number: usize) -> Resource {
     let (id, name) = (ResourceId(Uuid::new_v4()), format!("resource_{number}"));
+    let mut definition = StoredDefinition::of_type("OS::Heat::Value");
+    definition.properties =
+        value!({"type": "string", "value": "some value of some length"}).as_map().cloned().unwrap_or_default();
     Resource {
         physical_id: Some(Uuid::new_v4().to_string()),
         state: State::new(Action::Create, Status::InProgress),
         reason: "state changed".to_owned(),
-        step: value!({"issued": {"token": "0123456789abcdef", "since": 1}}),
-        definition: value!({"properties": {"type": "string", "value": "some value of some length"}, "metadata": {}}),
+        operation: Running {
+            operation: Operation::Create,
+            definition: None,
+            phase: Phase::Intent,
+            token: id.to_string(),
+            attempt: 0,
+        }
+        .into(),
+        definition: Some(Arc::new(definition)),
         generation: 1,
         ..Resource::new(stack.id, id, &name, "OS::Heat::Value", stack.created)
     }

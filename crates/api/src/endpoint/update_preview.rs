@@ -74,8 +74,8 @@ fn shown(entry: &PlannedResource, stack: &Stack) -> Value {
         "resource_identity": (identity(stack, &format!("/resources/{}", entry.name))),
         "stack_identity": (identity(stack, "")),
         "stack_name": (&stack.name),
-        "description": (entry.definition.str_at("description").unwrap_or_default()),
-        "metadata": (kiln_plan::metadata(&entry.definition)),
+        "description": (entry.definition.as_ref().map(|held| held.description.clone()).unwrap_or_default()),
+        "metadata": (entry.definition.as_ref().map(|held| held.metadata.clone()).unwrap_or_default()),
         "change": (change(&entry.change)),
     })
 }

@@ -5,7 +5,7 @@ use kiln_resource::{Context, Driver, Failure, FailureKind, Found, Operation, Ste
 use kiln_value::{Map, Value, value};
 
 use super::{attach, attachment_of, detach, is_attached, is_detached};
-use crate::queue::{self, Effect, Tasks, looks, wait};
+use crate::queue::{self, Effect, Tasks, again, wait};
 
 /// A volume attached to a server.
 pub(super) struct VolumeAttachment;
@@ -27,7 +27,7 @@ impl Driver for VolumeAttachment {
         match operation {
             Operation::Create => {
                 let id = attach(cx, server, volume, device).await?;
-                Ok(wait("attach", 0).id(id))
+                Ok(wait("attach").id(id))
             }
             Operation::Update { before, .. } => {
                 let (old_server, old_volume, _) = parts(before);
@@ -40,7 +40,7 @@ impl Driver for VolumeAttachment {
             Operation::Delete => {
                 let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(Step::done()) };
                 detach(cx, server, id).await?;
-                Ok(wait("detach", 0))
+                Ok(wait("detach"))
             }
             Operation::Check if attachment_of(cx, server, volume).await?.is_some() => Ok(Step::done()),
             Operation::Check => {
@@ -57,11 +57,11 @@ impl Driver for VolumeAttachment {
             Some(queue::STAGE) => queue::poll(self, cx, state).await,
             Some("detach") => {
                 let is_done = is_detached(cx, server, volume, cx.facts.require_id()?).await?;
-                Ok(if is_done { Step::done() } else { wait("detach", looks(state) + 1) })
+                Ok(if is_done { Step::done() } else { again(cx, state) })
             }
             _ => {
                 let is_done = is_attached(cx, server, volume).await?;
-                Ok(if is_done { Step::done() } else { wait("attach", looks(state) + 1) })
+                Ok(if is_done { Step::done() } else { again(cx, state) })
             }
         }
     }
@@ -70,7 +70,7 @@ impl Driver for VolumeAttachment {
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         let (server, volume, _) = parts(&cx.facts.properties);
         let found = attachment_of(cx, server, volume).await?;
-        Ok(found.map_or(Found::NotMade, |id| Found::Made(wait("attach", 0).id(id))))
+        Ok(found.map_or(Found::NotMade, |id| Found::Made(wait("attach").id(id))))
     }
 
     async fn attributes(&self, _cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

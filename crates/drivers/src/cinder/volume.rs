@@ -8,9 +8,9 @@ use kiln_resource::{CloudRequest, Context, Driver, Facts, Failure, FailureKind, 
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use super::{CINDER, show, status, volume_path};
-use crate::call::is_uuid_like;
+use crate::call::{is_uuid_like, items, made_id};
 use crate::path;
-use crate::queue::{self, looks, wait};
+use crate::queue::{self, again, wait};
 
 /// A volume.
 pub(super) struct Volume;
@@ -30,10 +30,22 @@ enum Mark {
 
 fn mark(facts: &Facts) -> Mark {
     match (facts.property("name").is_truthy(), facts.property("description").is_truthy()) {
+        _ if is_restored(facts) => Mark::Name,
         (false, _) => Mark::Name,
         (true, false) => Mark::Description,
         (true, true) => Mark::Metadata,
     }
+}
+
+/// Whether it is made of a backup. Cinder takes only a name for that: the unique one is sent, and the given one follows
+/// when the volume is there.
+fn is_restored(facts: &Facts) -> bool {
+    facts.property("backup_id").is_truthy()
+}
+
+/// The name that a create sends.
+fn first_name(facts: &Facts) -> &str {
+    if is_restored(facts) { &facts.physical_name } else { name(facts) }
 }
 
 fn name(facts: &Facts) -> &str {
@@ -66,7 +78,7 @@ async fn act(cx: &Context<'_>, id: &str, action: Value) -> Result<(), Failure> {
 async fn create(cx: &Context<'_>) -> Result<Step, Failure> {
     let facts = cx.facts;
     if let Some(backup) = facts.property("backup_id").as_str() {
-        let body = value!({"restore": {"name": name(facts)}});
+        let body = value!({"restore": {"name": first_name(facts)}});
         let path = format!("/v3/backups/{}/restore", path::segment(backup));
         let made = CINDER.post(cx, path, body).await?;
         return made_from(made.get("restore").and_then(|restore| restore.str_at("volume_id")));
@@ -86,7 +98,7 @@ async fn create(cx: &Context<'_>) -> Result<Step, Failure> {
         let id = if is_uuid_like(image) { image.to_owned() } else { cx.cloud.find("glance.image", image).await? };
         volume.insert("imageRef".into(), id.into());
     }
-    volume.insert("name".into(), name(facts).into());
+    volume.insert("name".into(), first_name(facts).into());
     volume.insert("description".into(), description(facts));
     let metadata = metadata(facts);
     if !metadata.is_empty() {
@@ -101,19 +113,18 @@ async fn create(cx: &Context<'_>) -> Result<Step, Failure> {
 }
 
 fn made_from(id: Option<&str>) -> Result<Step, Failure> {
-    let id = id.ok_or_else(|| Failure::other("Error", "Cinder has made a volume without an id"))?;
-    Ok(wait("create", 0).id(id))
+    Ok(wait("create").id(made_id(id, "a volume")?))
 }
 
-async fn look_after_create(cx: &Context<'_>, id: &str, looks: i64) -> Result<Step, Failure> {
+async fn look_after_create(cx: &Context<'_>, id: &str, state: &Value) -> Result<Step, Failure> {
     let volume = show(cx, id).await?;
     match status(&volume) {
         "available" => {}
-        "creating" | "restoring-backup" | "downloading" => return Ok(wait("create", looks + 1)),
+        "creating" | "restoring-backup" | "downloading" => return Ok(again(cx, state)),
         "error" => return Err(Failure::in_error("error", "Unknown")),
         status => return Err(Failure::unknown_status("Volume create failed", status, "Unknown")),
     }
-    if cx.facts.property("backup_id").is_truthy() {
+    if is_restored(cx.facts) {
         let body = value!({"volume": {"name": name(cx.facts), "description": description(cx.facts)}});
         CINDER.put(cx, volume_path(id), body).await?;
     }
@@ -139,14 +150,14 @@ async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
         }
         _ => CINDER.delete(cx, volume_path(id)).await?,
     }
-    Ok(wait("gone", 0))
+    Ok(wait("gone"))
 }
 
-async fn look_after_delete(cx: &Context<'_>, id: &str, looks: i64) -> Result<Step, Failure> {
+async fn look_after_delete(cx: &Context<'_>, id: &str, state: &Value) -> Result<Step, Failure> {
     match CINDER.seek(cx, volume_path(id), "volume").await? {
         None => Ok(Step::done()),
         Some(volume) if status(&volume) == "error_deleting" => Err(Failure::in_error("error_deleting", "delete")),
-        Some(_) => Ok(wait("gone", looks + 1)),
+        Some(_) => Ok(again(cx, state)),
     }
 }
 
@@ -174,18 +185,20 @@ impl Driver for Volume {
         let id = cx.facts.require_id()?;
         match state.str_at("stage") {
             Some(queue::STAGE) => queue::poll(&update::VolumeTasks, cx, state).await,
-            Some("gone") => look_after_delete(cx, id, looks(state)).await,
-            _ => look_after_create(cx, id, looks(state)).await,
+            Some("gone") => look_after_delete(cx, id, state).await,
+            _ => look_after_create(cx, id, state).await,
         }
     }
 
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         let facts = cx.facts;
-        let request = CloudRequest::new(CINDER.0, Method::Get, "/v3/volumes/detail").query("name", name(facts));
+        let request = CloudRequest::new(CINDER.0, Method::Get, "/v3/volumes/detail").query("name", first_name(facts));
         let body = cx.cloud.call(request).await?.body;
-        let volumes = body.get("volumes").and_then(Value::as_list).unwrap_or_default();
+        let volumes = items(body, "volumes")?;
         let is_ours = |volume: &&Value| {
-            volume.str_at("name") == Some(name(facts))
+            volume.str_at("name") == Some(first_name(facts))
+                // A former attempt's, which had the same name.
+                && status(volume) != "deleting"
                 && match mark(facts) {
                     Mark::Name => true,
                     Mark::Description => volume.str_at("description") == Some(&facts.token),

@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use kiln_resource::{CloudRequest, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation, Step};
 use kiln_value::{Diagnostic, Map, Value, value};
 
-use crate::call::Service;
+use crate::call::{Service, made_id, will_be_repeated};
 use crate::path;
-use crate::queue::{looks, wait};
+use crate::queue::{again, give_up, given_up, now, wait};
 use crate::validation::failed;
 
 const GLANCE: Service = Service("image");
@@ -14,11 +14,23 @@ const GLANCE: Service = Service("image");
 /// An image that Glance fetches from a URL.
 ///
 /// Glance lets its client choose the id: an image has that of the template or the attempt's token, so that none is ever
-/// made twice.
+/// made twice. An id of the template may be that of another image: it is claimed first, that is, noted as free.
 pub(super) struct WebImage;
 
+fn given_id(facts: &Facts) -> Option<&str> {
+    facts.property("id").as_str().filter(|id| !id.is_empty())
+}
+
 fn chosen_id(facts: &Facts) -> &str {
-    facts.property("id").as_str().filter(|id| !id.is_empty()).unwrap_or(&facts.token)
+    given_id(facts).unwrap_or(&facts.token)
+}
+
+async fn seek(cx: &Context<'_>, id: &str) -> Result<Option<Value>, Failure> {
+    match GLANCE.get(cx, image_path(id)).await {
+        Ok(image) => Ok(Some(image)),
+        Err(failure) if failure.is_not_found() => Ok(None),
+        Err(failure) => Err(failure),
+    }
 }
 
 fn image_path(id: &str) -> String {
@@ -29,6 +41,22 @@ fn image_path(id: &str) -> String {
 const APART: [&str; 5] = ["id", "active", "location", "members", "extra_properties"];
 
 async fn create(cx: &Context<'_>) -> Result<Step, Failure> {
+    match given_id(cx.facts) {
+        Some(id) if seek(cx, id).await?.is_none() => Ok(now("claim").id(id)),
+        _ => post(cx).await,
+    }
+}
+
+/// The create after the claim: what has the id now is what an earlier call made. May run again.
+async fn create_claimed(cx: &Context<'_>, id: &str) -> Result<Step, Failure> {
+    match post(cx).await {
+        Err(failure) if failure.kind == FailureKind::Conflict && seek(cx, id).await?.is_some() => Ok(now("import")),
+        Err(failure) if !will_be_repeated(&failure) => Ok(give_up(&failure)),
+        outcome => outcome,
+    }
+}
+
+async fn post(cx: &Context<'_>) -> Result<Step, Failure> {
     let facts = cx.facts;
     let mut image: Map = facts
         .properties
@@ -39,8 +67,8 @@ async fn create(cx: &Context<'_>) -> Result<Step, Failure> {
     image.insert("id".into(), chosen_id(facts).into());
     image.extend(facts.property("extra_properties").as_map().cloned().unwrap_or_default());
     let made = GLANCE.post(cx, "/v2/images", image.into()).await?;
-    let id = made.str_at("id").ok_or_else(|| Failure::other("Error", "Glance has made an image without an id"))?;
-    Ok(wait("import", -1).id(id))
+    let id = made_id(made.str_at("id"), "an image")?;
+    Ok(now("import").id(id))
 }
 
 /// Has Glance fetch the data, and lets others see the image. May run again.
@@ -58,10 +86,10 @@ async fn import(cx: &Context<'_>, id: &str) -> Result<Step, Failure> {
     for member in texts(cx.facts.property("members")) {
         share(cx, id, member).await?;
     }
-    Ok(wait("active", 0))
+    Ok(wait("active"))
 }
 
-async fn look(cx: &Context<'_>, id: &str, looks: i64) -> Result<Step, Failure> {
+async fn look(cx: &Context<'_>, id: &str, state: &Value) -> Result<Step, Failure> {
     let image = GLANCE.get(cx, image_path(id)).await?;
     let wants_active = cx.facts.property("active").is_truthy();
     let status = image.str_at("status").unwrap_or_default();
@@ -76,7 +104,7 @@ async fn look(cx: &Context<'_>, id: &str, looks: i64) -> Result<Step, Failure> {
             Ok(Step::done())
         }
         "deactivated" if !wants_active => Ok(Step::done()),
-        _ => Ok(wait("active", looks + 1)),
+        _ => Ok(again(cx, state)),
     }
 }
 
@@ -182,31 +210,28 @@ impl Driver for WebImage {
     }
 
     async fn poll(&self, cx: &Context<'_>, _operation: &Operation, state: &Value) -> Result<Step, Failure> {
+        if let Some(failure) = given_up(state) {
+            return Err(failure);
+        }
         let id = cx.facts.require_id()?;
         match state.str_at("stage") {
+            Some("claim") => create_claimed(cx, id).await,
             Some("import") => import(cx, id).await,
-            _ => look(cx, id, looks(state)).await,
+            _ => look(cx, id, state).await,
         }
     }
 
+    /// By its id: the token, or one that nothing is made with before the claim is stored.
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
-        // An id from the template may be that of somebody's image: then the create must say so.
-        if cx.facts.property("id").is_truthy() {
+        if given_id(cx.facts).is_some() || seek(cx, &cx.facts.token).await?.is_none() {
             return Ok(Found::NotMade);
         }
-        match GLANCE.get(cx, image_path(chosen_id(cx.facts))).await {
-            Ok(_) => Ok(Found::Made(wait("import", -1).id(chosen_id(cx.facts)))),
-            Err(failure) if failure.is_not_found() => Ok(Found::NotMade),
-            Err(failure) => Err(failure),
-        }
+        Ok(Found::Made(now("import").id(&cx.facts.token)))
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         let image = match cx.facts.physical_id.as_deref() {
-            Some(id) => match GLANCE.get(cx, image_path(id)).await {
-                Err(failure) if failure.is_not_found() => Value::Null,
-                other => other?,
-            },
+            Some(id) => seek(cx, id).await?.unwrap_or_default(),
             None => Value::Null,
         };
         let value = |name: &str| match name {

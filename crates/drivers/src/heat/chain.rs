@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use indexmap::IndexMap;
-use kiln_resource::{Context, Driver, Facts, Failure, Nested, Operation, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Nested, Operation, Step};
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use super::members;
@@ -34,6 +34,11 @@ pub fn template(facts: &Facts, wanted: &[Vec<Value>], limit: Option<usize>) -> V
 impl Driver for ResourceChain {
     async fn start(&self, _: &Context<'_>, _: &Operation) -> Result<Step, Failure> {
         Ok(Step::done())
+    }
+
+    /// Nothing is made outside.
+    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
+        Ok(Found::NotMade)
     }
 
     fn is_pure(&self) -> bool {

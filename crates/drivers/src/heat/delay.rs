@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Failure, Operation, Step};
+use kiln_resource::{Context, Driver, Failure, Found, Operation, Step};
 use kiln_value::{Map, Value, number};
 
 /// The type's driver.
@@ -42,6 +42,11 @@ impl Driver for Delay {
             Ok(left) if !left.is_zero() => Ok(Step::wait(state.clone(), left)),
             _ => Ok(Step::done()),
         }
+    }
+
+    /// Nothing is made outside.
+    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
+        Ok(Found::NotMade)
     }
 
     fn is_pure(&self) -> bool {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use indexmap::IndexMap;
-use kiln_resource::{Context, Driver, Facts, Failure, Nested, Operation, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Nested, Operation, Step};
 use kiln_value::{Diagnostic, Map, Value, text};
 
 use super::members;
@@ -86,6 +86,11 @@ pub(super) struct ResourceGroup;
 impl Driver for ResourceGroup {
     async fn start(&self, _: &Context<'_>, _: &Operation) -> Result<Step, Failure> {
         Ok(Step::done())
+    }
+
+    /// Nothing is made outside.
+    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
+        Ok(Found::NotMade)
     }
 
     fn is_pure(&self) -> bool {

@@ -1,7 +1,7 @@
 //! `OS::Heat::None` and the placeholders of what OpenStack no longer has: they do nothing.
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Failure, Operation, Step};
+use kiln_resource::{Context, Driver, Failure, Found, Operation, Step};
 use kiln_value::{Map, Value};
 
 /// Takes any properties, and every attribute is null.
@@ -15,6 +15,11 @@ impl Driver for None {
             Operation::Create => Step::done().id(&cx.facts.token),
             _ => Step::done(),
         })
+    }
+
+    /// Nothing is made outside.
+    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
+        Ok(Found::NotMade)
     }
 
     fn is_pure(&self) -> bool {

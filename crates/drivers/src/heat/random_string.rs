@@ -1,7 +1,7 @@
 //! `OS::Heat::RandomString`: a text of random characters.
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Operation, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step};
 use kiln_value::{Diagnostic, Map, Value};
 use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -86,6 +86,11 @@ impl Driver for RandomString {
             }
             _ => Step::done(),
         })
+    }
+
+    /// Nothing is made outside.
+    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
+        Ok(Found::NotMade)
     }
 
     fn is_pure(&self) -> bool {

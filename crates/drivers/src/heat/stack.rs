@@ -2,8 +2,6 @@
 //!
 //! The files of the parent's template go with it where the engine puts them into the facts' data as `files`.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
 use kiln_resource::{
     CloudRequest, CloudResponse, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation,
@@ -11,12 +9,11 @@ use kiln_resource::{
 };
 use kiln_value::{Diagnostic, Map, Value, value};
 
+use crate::call::{items, made_id};
 use crate::path::segment;
+use crate::queue;
 
 const SERVICE: &str = "orchestration";
-
-/// Between two looks at the stack.
-const EVERY: Duration = Duration::from_secs(1);
 
 /// Where the name of the stack is kept.
 const NAME: &str = "stack_name";
@@ -70,7 +67,7 @@ fn template(facts: &Facts) -> Result<Value, String> {
 }
 
 fn wait() -> Step {
-    Step::wait(Value::Null, EVERY)
+    Step::wait(Value::Null, queue::pace(0))
 }
 
 /// Asks for one of the stack's actions.
@@ -88,8 +85,8 @@ impl Driver for RemoteStack {
                 let mut body = request_body(cx.facts)?;
                 body.insert(NAME.to_owned(), cx.facts.physical_name.as_str().into());
                 let response = call(cx, Method::Post, "/stacks", Some(body.into())).await?;
-                let id = response.body.get("stack").and_then(|stack| stack.str_at("id")).unwrap_or_default();
-                Ok(wait().id(id).data(NAME, cx.facts.physical_name.as_str()))
+                let id = response.body.get("stack").and_then(|stack| stack.str_at("id"));
+                Ok(wait().id(made_id(id, "a stack")?).data(NAME, cx.facts.physical_name.as_str()))
             }
             Operation::Update { .. } => {
                 call(cx, Method::Put, &path(cx.facts)?, Some(request_body(cx.facts)?.into())).await?;
@@ -107,29 +104,30 @@ impl Driver for RemoteStack {
         }
     }
 
-    async fn poll(&self, cx: &Context<'_>, operation: &Operation, _: &Value) -> Result<Step, Failure> {
+    async fn poll(&self, cx: &Context<'_>, operation: &Operation, state: &Value) -> Result<Step, Failure> {
         let stack = match show(cx, false).await {
             Err(failure) if failure.is_not_found() && *operation == Operation::Delete => return Ok(Step::done()),
             other => other?,
         };
-        let state = stack.str_at("stack_status").unwrap_or_default();
+        let status = stack.str_at("stack_status").unwrap_or_default();
         let reason = stack.str_at("stack_status_reason").unwrap_or_default();
-        match state.split_once('_') {
-            Some((at, _)) if at != operation.action().as_str() => Ok(wait()),
-            Some((_, "IN_PROGRESS")) => Ok(wait()),
+        match status.split_once('_') {
+            Some((at, _)) if at != operation.action().as_str() => Ok(queue::again(cx, state)),
+            Some((_, "IN_PROGRESS")) => Ok(queue::again(cx, state)),
             Some((_, "COMPLETE")) => Ok(Step::done()),
-            Some((_, "FAILED")) => Err(Failure::in_error(state, reason)),
-            _ => Err(Failure::unknown_status("Resource failed", state, reason)),
+            Some((_, "FAILED")) => Err(Failure::in_error(status, reason)),
+            _ => Err(Failure::unknown_status("Resource failed", status, reason)),
         }
     }
 
-    /// Its name is the physical one, which nothing else has.
+    /// Its name is the physical one, which nothing else has but what a former attempt left to be deleted.
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         let name = cx.facts.physical_name.as_str();
         let request = CloudRequest::new(SERVICE, Method::Get, "/stacks").region(region(cx.facts)).query("name", name);
         let response = cx.cloud.call(request).await?;
-        let stacks = response.body.get("stacks").and_then(Value::as_list).unwrap_or_default();
-        let found = stacks.iter().find(|stack| stack.str_at(NAME) == Some(name));
+        let stacks = items(response.body, "stacks")?;
+        let is_going = |stack: &Value| stack.str_at("stack_status").is_some_and(|status| status.starts_with("DELETE_"));
+        let found = stacks.iter().find(|stack| stack.str_at(NAME) == Some(name) && !is_going(stack));
         let id = found.and_then(|stack| stack.str_at("id"));
         Ok(id.map_or(Found::NotMade, |id| Found::Made(wait().id(id).data(NAME, name))))
     }

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Failure, Operation, PropertyChange, Step};
+use kiln_resource::{Context, Driver, Failure, Found, Operation, PropertyChange, Step};
 use kiln_value::{Map, Value, number, value};
 
 /// Between two looks at a wait without end.
@@ -73,6 +73,11 @@ impl Driver for TestResource {
 
     async fn poll(&self, cx: &Context<'_>, operation: &Operation, state: &Value) -> Result<Step, Failure> {
         go_on(cx, operation, state)
+    }
+
+    /// Nothing is made outside.
+    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
+        Ok(Found::NotMade)
     }
 
     fn is_pure(&self) -> bool {

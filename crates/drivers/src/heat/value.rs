@@ -1,7 +1,7 @@
 //! `OS::Heat::Value`: holds a value, checked against a type if one is named.
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Operation, PropertySchema, Step, properties};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, PropertySchema, Step, properties};
 use kiln_template::constraint::DataType;
 use kiln_value::{Diagnostic, Map, Value};
 
@@ -35,6 +35,11 @@ impl Driver for HeatValue {
             Operation::Create => Step::done().id(&cx.facts.physical_name),
             _ => Step::done(),
         })
+    }
+
+    /// Nothing is made outside.
+    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
+        Ok(Found::NotMade)
     }
 
     fn is_pure(&self) -> bool {

@@ -1,7 +1,7 @@
 //! OS::Neutron::FloatingIPAssociation
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Failure, Operation, Sibling, Step};
+use kiln_resource::{Context, Driver, Failure, Found, Operation, Sibling, Step};
 use kiln_value::{Map, Value, value};
 
 use super::{NEUTRON, interfaces_to_ports_of};
@@ -53,8 +53,8 @@ impl Driver for FloatingIpAssociation {
     }
 
     /// Tying twice is tying once.
-    fn is_pure(&self) -> bool {
-        true
+    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
+        Ok(Found::NotMade)
     }
 
     async fn attributes(&self, _cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

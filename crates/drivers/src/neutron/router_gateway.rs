@@ -1,7 +1,7 @@
 //! OS::Neutron::RouterGateway
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Failure, Operation, Sibling, Step};
+use kiln_resource::{Context, Driver, Failure, Found, Operation, Sibling, Step};
 use kiln_value::{Map, Value, value};
 
 use super::{NEUTRON, network_of, sibling_property, subnets_of};
@@ -32,6 +32,11 @@ impl Driver for RouterGateway {
             Operation::Update { .. } => Ok(Step::replace()),
             Operation::Check | Operation::Suspend | Operation::Resume => Ok(Step::done()),
         }
+    }
+
+    /// To set the same gateway again changes nothing.
+    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
+        Ok(Found::NotMade)
     }
 
     async fn attributes(&self, _cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

@@ -12,6 +12,10 @@ use crate::validation::{conflict, one_of};
 /// A router's foot in a subnet. It has no id of its own: `<router>:subnet_id=<subnet>` or `<router>:port_id=<port>`.
 pub(super) struct RouterInterface;
 
+/// Who owns the port of an interface: of an ordinary, a distributed and a highly available router.
+const OWNERS: [&str; 3] =
+    ["network:router_interface", "network:router_interface_distributed", "network:ha_router_replicated_interface"];
+
 /// What the router is tied to: `subnet_id` or `port_id`, and the id.
 fn target(facts: &Facts) -> Option<(&'static str, &str)> {
     let value = |property: &str| facts.properties.get(property).and_then(Value::as_str).filter(|v| !v.is_empty());
@@ -65,6 +69,7 @@ impl Driver for RouterInterface {
         }
     }
 
+    /// Router and subnet (or port) are a natural key: Neutron refuses a second interface there.
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         let id = describe(cx.facts).map(|(id, ..)| id);
         Ok(self.port(cx).await?.and(id).map_or(Found::NotMade, |id| Found::Made(Step::done().id(id))))
@@ -89,7 +94,7 @@ impl RouterInterface {
         let ports = NEUTRON.list(cx, "/v2.0/ports", &[("device_id", router)], "ports").await?;
         Ok(ports.into_iter().find(|port| {
             let addresses = port.get("fixed_ips").and_then(Value::as_list).unwrap_or_default();
-            let is_interface = port.str_at("device_owner").is_some_and(|owner| owner.contains("router_interface"));
+            let is_interface = port.str_at("device_owner").is_some_and(|owner| OWNERS.contains(&owner));
             match key {
                 "port_id" => port.str_at("id") == Some(value),
                 _ => is_interface && addresses.iter().any(|a| a.str_at("subnet_id") == Some(value)),

@@ -16,11 +16,15 @@ pub(super) struct Flavor;
 #[async_trait]
 impl Shape for Flavor {
     async fn create_body(&self, _cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
-        // An empty id is one for Nova to choose.
-        if body.get("id").is_some_and(|id| !id.is_truthy() || id.as_str() == Some("auto")) {
+        if body.get("id").and_then(Value::as_str).is_none_or(|id| !self.is_own_id(id)) {
             body.shift_remove("id");
         }
         Ok(())
+    }
+
+    /// An empty id and `auto` are for Nova to choose.
+    fn is_own_id(&self, id: &str) -> bool {
+        !id.is_empty() && id != "auto"
     }
 
     fn has_more(&self, facts: &Facts) -> bool {

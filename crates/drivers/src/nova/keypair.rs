@@ -21,10 +21,19 @@ impl Shape for KeyPair {
         data
     }
 
-    /// Names are the user's own: a key of this name is the one that was made only if its public half is the given one.
-    fn is_ours(&self, facts: &Facts, object: &Value) -> Option<bool> {
-        let given = facts.property("public_key").as_str().map(str::trim)?;
-        Some(object.str_at("public_key").map(str::trim) == Some(given))
+    fn is_ours(&self, facts: &Facts, object: &Value) -> bool {
+        let given = facts.property("public_key").as_str().map(str::trim);
+        given.is_none_or(|given| object.str_at("public_key").map(str::trim) == Some(given))
+    }
+
+    fn tells_once(&self, facts: &Facts) -> bool {
+        facts.property("save_private_key").is_truthy() && !facts.property("public_key").is_truthy()
+    }
+
+    /// The key of another user.
+    fn item_query<'a>(&self, facts: &'a Facts) -> Vec<(&'static str, &'a str)> {
+        let user = facts.properties.get("user").and_then(Value::as_str).filter(|user| !user.is_empty());
+        user.map(|user| ("user_id", user)).into_iter().collect()
     }
 
     async fn attribute(&self, cx: &Context<'_>, object: &Value, name: &str) -> Result<Option<Value>, Failure> {

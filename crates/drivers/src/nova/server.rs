@@ -14,9 +14,9 @@ use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Operati
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use self::networks::INTERNAL_PORTS;
-use crate::call::{Service, take};
+use crate::call::Service;
 use crate::path;
-use crate::queue::{self, wait};
+use crate::queue::{self, again, wait};
 
 /// Nova.
 const COMPUTE: Service = Service("compute");
@@ -39,8 +39,8 @@ const ON_ITS_WAY: &[&str] = &[
 ];
 
 /// Waits for the server to be active.
-fn building(looks: i64) -> Step {
-    wait("build", looks)
+fn building() -> Step {
+    wait("build")
 }
 
 fn server_path(id: &str) -> String {
@@ -56,7 +56,7 @@ async fn show(cx: &Context<'_>, id: &str) -> Result<Value, Failure> {
 async fn peek(cx: &Context<'_>, id: &str) -> Result<Option<Value>, Failure> {
     match show(cx, id).await {
         Ok(server) => Ok(Some(server)),
-        Err(failure) if matches!(failure.kind, FailureKind::Unavailable | FailureKind::OverLimit) => {
+        Err(failure) if failure.is_passing() => {
             tracing::warn!(id, %failure, "a server cannot be looked at now");
             Ok(None)
         }
@@ -100,10 +100,10 @@ async fn set_tags(cx: &Context<'_>, id: &str, tags: &Value) -> Result<(), Failur
     cx.cloud.call(request.body(value!({"tags": tags})).microversion("2.26")).await.map(|_| ())
 }
 
-async fn look_after_build(cx: &Context<'_>, id: &str, looks: i64) -> Result<Step, Failure> {
-    let Some(server) = peek(cx, id).await? else { return Ok(building(looks + 1)) };
+async fn look_after_build(cx: &Context<'_>, id: &str, state: &Value) -> Result<Step, Failure> {
+    let Some(server) = peek(cx, id).await? else { return Ok(again(cx, state)) };
     if !is_active(&server, "Server")? {
-        return Ok(building(looks + 1));
+        return Ok(again(cx, state));
     }
     let tags = cx.facts.property("tags");
     if tags.is_truthy() {
@@ -113,31 +113,21 @@ async fn look_after_build(cx: &Context<'_>, id: &str, looks: i64) -> Result<Step
 }
 
 async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
-    let Some(id) = cx.facts.physical_id.as_deref() else {
-        // A create that failed early may have left ports.
-        let ports = networks::marked(cx).await?;
-        let left = ports.iter().filter_map(|port| port.str_at("id"));
-        for port in left {
-            networks::delete_port(cx, port).await?;
-        }
-        return delete_ports(cx).await;
-    };
-    match COMPUTE.delete(cx, server_path(id)).await {
-        Ok(()) => Ok(wait("gone", 0)),
-        Err(failure) => Err(failure),
-    }
+    let Some(id) = cx.facts.physical_id.as_deref() else { return delete_ports(cx).await };
+    COMPUTE.delete(cx, server_path(id)).await?;
+    Ok(wait("gone"))
 }
 
-async fn look_after_delete(cx: &Context<'_>, id: &str, looks: i64) -> Result<Step, Failure> {
+async fn look_after_delete(cx: &Context<'_>, id: &str, state: &Value) -> Result<Step, Failure> {
     let server = match peek(cx, id).await {
-        Ok(None) => return Ok(wait("gone", looks + 1)),
+        Ok(None) => return Ok(again(cx, state)),
         Ok(Some(server)) => server,
         Err(failure) if failure.is_not_found() => return delete_ports(cx).await,
         Err(failure) => return Err(failure),
     };
     // The status stays until the delete is over.
     if task_state(&server) == Some("deleting") {
-        return Ok(wait("gone", looks + 1));
+        return Ok(again(cx, state));
     }
     match status(&server) {
         "DELETED" => return delete_ports(cx).await,
@@ -151,17 +141,23 @@ async fn look_after_delete(cx: &Context<'_>, id: &str, looks: i64) -> Result<Ste
         }
         _ => {}
     }
-    Ok(wait("gone", looks + 1))
+    Ok(again(cx, state))
 }
 
-/// Takes the ports away that Kiln made for the server.
+/// Takes the ports away that Kiln made for the server, those of an operation that was cut short among them.
 async fn delete_ports(cx: &Context<'_>) -> Result<Step, Failure> {
-    let ports = networks::internal_ports(&cx.facts.data);
+    let mut ports = networks::internal_ports(&cx.facts.data);
+    if cx.facts.physical_id.is_none() || networks::may_have_ports(cx) {
+        let marked = networks::marked(cx).await?;
+        ports.extend(marked.iter().filter_map(|port| port.str_at("id").map(str::to_owned)));
+        ports.sort_unstable();
+        ports.dedup();
+    }
     for port in &ports {
         networks::delete_port(cx, port).await?;
     }
     let step = Step::done();
-    Ok(if ports.is_empty() { step } else { step.data(INTERNAL_PORTS, Value::Null) })
+    Ok(if cx.facts.data.contains_key(INTERNAL_PORTS) { step.data(INTERNAL_PORTS, Value::Null) } else { step })
 }
 
 async fn check(cx: &Context<'_>) -> Result<Step, Failure> {
@@ -186,14 +182,14 @@ async fn turn(cx: &Context<'_>, action: &str, wanted: &str) -> Result<Step, Fail
         return Ok(Step::done());
     }
     act(cx, id, Value::from_iter([(action, Value::Null)])).await?;
-    Ok(wait(action, 0))
+    Ok(wait(action))
 }
 
-async fn look_after_suspend(cx: &Context<'_>, id: &str, looks: i64) -> Result<Step, Failure> {
-    let Some(server) = peek(cx, id).await? else { return Ok(wait("suspend", looks + 1)) };
+async fn look_after_suspend(cx: &Context<'_>, id: &str, state: &Value) -> Result<Step, Failure> {
+    let Some(server) = peek(cx, id).await? else { return Ok(again(cx, state)) };
     match status(&server) {
         "SUSPENDED" => Ok(Step::done()),
-        status if status == "ACTIVE" || ON_ITS_WAY.contains(&status) => Ok(wait("suspend", looks + 1)),
+        status if status == "ACTIVE" || ON_ITS_WAY.contains(&status) => Ok(again(cx, state)),
         status => {
             let what = format!("Suspend of server {} failed", server.str_at("name").unwrap_or_default());
             Err(Failure::unknown_status(&what, status, "Unknown"))
@@ -201,10 +197,10 @@ async fn look_after_suspend(cx: &Context<'_>, id: &str, looks: i64) -> Result<St
     }
 }
 
-async fn look_after_resume(cx: &Context<'_>, id: &str, looks: i64) -> Result<Step, Failure> {
+async fn look_after_resume(cx: &Context<'_>, id: &str, state: &Value) -> Result<Step, Failure> {
     match peek(cx, id).await? {
         Some(server) if is_active(&server, "Server")? => Ok(Step::done()),
-        _ => Ok(wait("resume", looks + 1)),
+        _ => Ok(again(cx, state)),
     }
 }
 
@@ -223,13 +219,12 @@ impl Driver for Server {
 
     async fn poll(&self, cx: &Context<'_>, _operation: &Operation, state: &Value) -> Result<Step, Failure> {
         let id = cx.facts.require_id()?;
-        let looks = queue::looks(state);
         match state.str_at("stage") {
             Some(queue::STAGE) => queue::poll(&update::ServerTasks, cx, state).await,
-            Some("gone") => look_after_delete(cx, id, looks).await,
-            Some("suspend") => look_after_suspend(cx, id, looks).await,
-            Some("resume") => look_after_resume(cx, id, looks).await,
-            _ => look_after_build(cx, id, looks).await,
+            Some("gone") => look_after_delete(cx, id, state).await,
+            Some("suspend") => look_after_suspend(cx, id, state).await,
+            Some("resume") => look_after_resume(cx, id, state).await,
+            _ => look_after_build(cx, id, state).await,
         }
     }
 
@@ -278,13 +273,5 @@ impl Driver for Server {
             }
         };
         subnets.filter(may_be_on).map(|subnet| subnet.name.to_owned()).collect()
-    }
-}
-
-/// The list under a key of an answer.
-fn items(body: Value, key: &str) -> Vec<Value> {
-    match take(body, key) {
-        Value::List(items) => items,
-        _ => Vec::new(),
     }
 }

@@ -1,4 +1,4 @@
-//! CloudRequest bodies from properties, as the definition's wire names have it.
+//! Request bodies from properties, as the definition's wire names have it.
 
 use kiln_resource::{PropertySchema, ResourceType, Wire};
 use kiln_template::constraint::DataType;

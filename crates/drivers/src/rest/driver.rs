@@ -3,24 +3,24 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::rest::{Adopt, Ready};
+use kiln_resource::rest::Ready;
 use kiln_resource::{
-    CloudRequest, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation, PropertyChange, ResourceType,
-    Rest, Sibling, Step, Wire,
+    CloudRequest, Context, Driver, Facts, Failure, Found, Method, Operation, PropertyChange, ResourceType, Rest,
+    Sibling, Step, Wire,
 };
 use kiln_value::{Diagnostic, Map, Value, value};
 
+use super::adopt::{CLAIM, Sign};
 use super::body;
 use super::shape::{Edit, Plain, Shape};
-use crate::{path, validation};
+use crate::{call, path, queue, validation};
 
 /// Serves a type whose object is made by POST to a collection, as the `rest` part of its definition says
 /// (docs/resource-types.md).
 pub(crate) struct RestDriver {
-    resource_type: ResourceType,
-    rest: Rest,
-    shape: Box<dyn Shape>,
-    mark: Option<&'static str>,
+    pub(super) resource_type: ResourceType,
+    pub(super) rest: Rest,
+    pub(super) shape: Box<dyn Shape>,
 }
 
 /// Stages of an operation, as its stored state names them.
@@ -37,25 +37,27 @@ impl RestDriver {
     /// The same with what differs.
     pub(crate) fn shaped(resource_type: &ResourceType, shape: impl Shape + 'static) -> Option<Self> {
         let rest = resource_type.rest.clone()?;
-        // Every object of Neutron has a description, whether or not Heat's type shows it.
-        let is_network = resource_type.service.iter().any(|s| s == "network");
-        let is_described = is_network || resource_type.properties.contains_key("description");
-        let mark = is_described.then_some("description");
-        Some(Self { resource_type: resource_type.clone(), rest, shape: Box::new(shape), mark })
+        Some(Self { resource_type: resource_type.clone(), rest, shape: Box::new(shape) })
     }
 
-    fn service(&self) -> &str {
+    pub(super) fn service(&self) -> &str {
         self.resource_type.service.first().map_or("", String::as_str)
     }
 
-    fn request(&self, method: Method, path: String) -> CloudRequest {
+    pub(super) fn request(&self, method: Method, path: String) -> CloudRequest {
         let mut request = CloudRequest::new(self.service(), method, path);
         request.microversion.clone_from(&self.rest.microversion);
         request
     }
 
+    /// A request for one object.
+    pub(super) fn item_request(&self, facts: &Facts, method: Method, path: String) -> CloudRequest {
+        let query = self.shape.item_query(facts);
+        query.into_iter().fold(self.request(method, path), |request, (key, value)| request.query(key, value))
+    }
+
     /// A path of the definition with its names filled in.
-    async fn path(&self, cx: &Context<'_>, template: &str, id: Option<&str>) -> Result<String, Failure> {
+    pub(super) async fn path(&self, cx: &Context<'_>, template: &str, id: Option<&str>) -> Result<String, Failure> {
         let mut out = String::with_capacity(template.len() + 40);
         let mut rest = template;
         while let Some((before, after)) = rest.split_once('{') {
@@ -73,7 +75,7 @@ impl RestDriver {
         Ok(out)
     }
 
-    fn wrap(&self, body: Map) -> Value {
+    pub(super) fn wrap(&self, body: Map) -> Value {
         match &self.rest.member {
             Some(member) => Value::from_iter([(member.clone(), Value::Map(body))]),
             None => Value::Map(body),
@@ -87,8 +89,17 @@ impl RestDriver {
     /// The object as it is now.
     pub(crate) async fn show(&self, cx: &Context<'_>, id: &str) -> Result<Value, Failure> {
         let path = self.path(cx, &self.rest.item, Some(id)).await?;
-        let response = cx.cloud.call(self.request(Method::Get, path)).await?;
+        let response = cx.cloud.call(self.item_request(cx.facts, Method::Get, path)).await?;
         Ok(self.unwrap(&response.body).clone())
+    }
+
+    /// The object as it is now; `None` if it is not there.
+    pub(super) async fn seek(&self, cx: &Context<'_>, id: &str) -> Result<Option<Value>, Failure> {
+        match self.show(cx, id).await {
+            Ok(object) => Ok(Some(object)),
+            Err(failure) if failure.is_not_found() => Ok(None),
+            Err(failure) => Err(failure),
+        }
     }
 
     /// The physical name, if the type has one and the template gives none.
@@ -97,43 +108,42 @@ impl RestDriver {
         facts.property(property).is_null().then_some((property, facts.physical_name.as_str()))
     }
 
-    /// The key of the body that carries the attempt's token, where nothing else tells the object apart.
-    fn mark<'a>(&'a self, facts: &Facts, body: &Map) -> Option<&'a str> {
-        if self.physical_name(facts).is_some() {
-            return None;
-        }
-        let key = match &self.rest.adopt {
-            Adopt::Mark(property) => self.wire_name(property),
-            Adopt::Name | Adopt::Never => self.wire_name(self.mark?),
-            Adopt::Match(_) => return None,
-        };
-        body.get(key).is_none_or(|v| v.is_null() || v.as_str() == Some("")).then_some(key)
-    }
-
-    fn wire_name<'a>(&'a self, property: &'a str) -> &'a str {
+    pub(super) fn wire_name<'a>(&'a self, property: &'a str) -> &'a str {
         match self.resource_type.properties.get(property).map(|schema| &schema.wire) {
             Some(Wire::As(name)) => name,
             _ => property,
         }
     }
 
-    async fn create_body(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+    /// The body of a create as the definition alone has it.
+    pub(super) fn plain_body(&self, facts: &Facts) -> Map {
         let create = &self.rest.create;
         let skip = |name: &str| create.omit.iter().any(|o| o == name) || self.rest.parts.contains_key(name);
-        let mut body = body::create(&self.resource_type, &cx.facts.properties, &skip);
-        if let Some((property, name)) = self.physical_name(cx.facts) {
+        let mut body = body::create(&self.resource_type, &facts.properties, &skip);
+        if let Some((property, name)) = self.physical_name(facts) {
             body.entry(self.wire_name(property).to_owned()).or_insert_with(|| name.into());
         }
         body.extend(create.add.clone());
+        body
+    }
+
+    pub(super) async fn create_body(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        let mut body = self.plain_body(cx.facts);
         self.shape.create_body(cx, &mut body).await?;
         Ok(body)
     }
 
     async fn create(&self, cx: &Context<'_>) -> Result<Step, Failure> {
-        let mut body = self.create_body(cx).await?;
-        if let Some(key) = self.mark(cx.facts, &body) {
-            body.insert(key.to_owned(), cx.facts.token.as_str().into());
+        let body = self.create_body(cx).await?;
+        match self.sign(cx.facts, &body) {
+            Sign::ChosenId(id) => self.claim(cx, id, body).await,
+            _ => self.post(cx, body).await,
         }
+    }
+
+    /// The request that makes the object.
+    pub(super) async fn post(&self, cx: &Context<'_>, mut body: Map) -> Result<Step, Failure> {
+        self.put_sign(cx.facts, &mut body);
         let path = self.path(cx, &self.rest.create.path, None).await?;
         let request = self.request(self.rest.create.method, path).body(self.wrap(body));
         let response = cx.cloud.call(request).await?;
@@ -141,12 +151,11 @@ impl RestDriver {
     }
 
     /// The step after the object is there.
-    fn made(&self, cx: &Context<'_>, object: &Value) -> Result<Step, Failure> {
-        let id = object.get(&self.rest.id).map(kiln_value::text::str).ok_or_else(|| {
-            Failure::other("Error", format!("{} has made an object without {}", self.service(), self.rest.id))
-        })?;
+    pub(super) fn made(&self, cx: &Context<'_>, object: &Value) -> Result<Step, Failure> {
+        let id = object.get(&self.rest.id).filter(|id| !id.is_null()).map(kiln_value::text::str);
+        let id = call::made_id(id.as_deref(), &cx.facts.name)?;
         let has_parts = self.rest.parts.keys().any(|name| has_value(cx.facts.property(name)));
-        let step = if has_parts || self.shape.has_more(cx.facts) {
+        let step = if has_parts || self.shape.has_more(cx.facts) || self.displaced(cx.facts).is_some() {
             Step::wait(value!({"stage": MORE}), Duration::ZERO)
         } else if self.rest.ready.as_ref().is_none_or(|ready| is_done(ready, object)) {
             Step::done()
@@ -159,8 +168,17 @@ impl RestDriver {
     }
 
     fn wait_ready(&self) -> Step {
-        let every = self.rest.ready.as_ref().map_or(Duration::ZERO, |ready| ready.every);
-        Step::wait(value!({"stage": READY}), every)
+        Step::wait(value!({"stage": READY}), self.every())
+    }
+
+    /// The time between the first polls.
+    fn every(&self) -> Duration {
+        self.rest.ready.as_ref().map_or(Duration::from_secs(1), |ready| ready.every)
+    }
+
+    /// Goes on waiting at the same stage: as often as the definition says at first, then less often.
+    fn again(&self, cx: &Context<'_>, state: &Value) -> Step {
+        Step::wait(state.clone(), self.every().max(queue::pace(cx.polls.saturating_add(1))))
     }
 
     async fn send_part(&self, cx: &Context<'_>, id: &str, name: &str, value: &Value) -> Result<(), Failure> {
@@ -174,17 +192,19 @@ impl RestDriver {
         cx.cloud.call(self.request(part.method, path).body(body)).await.map(|_| ())
     }
 
-    /// Looks whether the object is ready.
-    async fn look(&self, cx: &Context<'_>, id: &str) -> Result<Step, Failure> {
-        let Some(ready) = &self.rest.ready else { return Ok(Step::done()) };
+    /// Whether the object is ready; an error if it will not be.
+    async fn is_ready(&self, cx: &Context<'_>, id: &str) -> Result<bool, Failure> {
+        let Some(ready) = &self.rest.ready else { return Ok(true) };
         let object = self.show(cx, id).await?;
-        if is_done(ready, &object) {
-            return Ok(Step::done());
+        match failed(ready, &object) {
+            Some(failure) => Err(failure),
+            None => Ok(is_done(ready, &object)),
         }
-        if let Some(failure) = failed(ready, &object) {
-            return Err(failure);
-        }
-        Ok(self.wait_ready())
+    }
+
+    /// Looks whether the object is ready, and begins to wait if not.
+    async fn look(&self, cx: &Context<'_>, id: &str) -> Result<Step, Failure> {
+        Ok(if self.is_ready(cx, id).await? { Step::done() } else { self.wait_ready() })
     }
 
     async fn update(&self, cx: &Context<'_>, id: &str, before: &Map, changed: &Map) -> Result<Step, Failure> {
@@ -220,7 +240,7 @@ impl RestDriver {
         let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(Step::done()) };
         self.shape.before_delete(cx, id).await?;
         let path = self.path(cx, &self.rest.delete.path, Some(id)).await?;
-        match cx.cloud.call(self.request(Method::Delete, path)).await {
+        match cx.cloud.call(self.item_request(cx.facts, Method::Delete, path)).await {
             Ok(_) if self.rest.delete.wait => Ok(self.wait_gone()),
             Ok(_) => Ok(Step::done()),
             Err(failure) if failure.is_not_found() => Ok(Step::done()),
@@ -229,46 +249,18 @@ impl RestDriver {
     }
 
     fn wait_gone(&self) -> Step {
-        let every = self.rest.ready.as_ref().map_or(Duration::from_secs(1), |ready| ready.every);
-        Step::wait(value!({"stage": GONE}), every)
+        Step::wait(value!({"stage": GONE}), self.every())
     }
 
     /// The objects of the collection that a query selects.
-    async fn list(&self, cx: &Context<'_>, query: &[(&str, &str)]) -> Result<Vec<Value>, Failure> {
+    pub(super) async fn list(&self, cx: &Context<'_>, query: &[(&str, &str)]) -> Result<Vec<Value>, Failure> {
         let path = self.path(cx, &self.rest.collection, None).await?;
         let mut request = self.request(Method::Get, path);
         for (key, value) in query {
             request = request.query(*key, *value);
         }
         let response = cx.cloud.call(request).await?;
-        Ok(response.body.get(&self.rest.list).and_then(Value::as_list).unwrap_or_default().to_vec())
-    }
-
-    async fn find_object(&self, cx: &Context<'_>) -> Result<Option<Value>, Failure> {
-        if let Adopt::Match(properties) = &self.rest.adopt {
-            let wanted = self.create_body(cx).await?;
-            let keys: Vec<&str> = properties.iter().map(|p| self.wire_name(p)).collect();
-            let mut query: Vec<_> = keys.iter().filter_map(|k| Some((*k, wanted.get(*k)?.as_str()?))).collect();
-            if self.rest.collection.contains('{') {
-                // What an object of its own holds is little, and not every service filters it.
-                query.clear();
-            }
-            let found = self.list(cx, &query).await?;
-            let is_same = |object: &Value| {
-                keys.iter().all(|k| object.get(k).unwrap_or(&Value::Null) == wanted.get(*k).unwrap_or(&Value::Null))
-            };
-            return Ok(found.into_iter().find(is_same));
-        }
-        if let Some((property, name)) = self.physical_name(cx.facts) {
-            let key = self.wire_name(property);
-            let found = self.list(cx, &[(key, name)]).await?;
-            return Ok(found.into_iter().find(|object| object.str_at(key) == Some(name)));
-        }
-        // A name that the user chose may be that of another object: only the token tells.
-        let body = self.create_body(cx).await?;
-        let Some(key) = self.mark(cx.facts, &body) else { return self.find_by_likeness(cx, &body).await };
-        let found = self.list(cx, &[(key, cx.facts.token.as_str())]).await?;
-        Ok(found.into_iter().find(|object| object.str_at(key) == Some(cx.facts.token.as_str())))
+        call::items(response.body, &self.rest.list)
     }
 
     /// Entries that are put beside the properties may not take their place, nor say who owns the object.
@@ -283,16 +275,6 @@ impl RestDriver {
             }
         }
         Ok(())
-    }
-
-    /// The object of the given name, where the type can tell that it is the one.
-    async fn find_by_likeness(&self, cx: &Context<'_>, body: &Map) -> Result<Option<Value>, Failure> {
-        let Some(name) = body.get(&self.rest.id).and_then(Value::as_str) else { return Ok(None) };
-        match self.show(cx, name).await {
-            Ok(object) if self.shape.is_ours(cx.facts, &object) == Some(true) => Ok(Some(object)),
-            Err(failure) if !failure.is_not_found() => Err(failure),
-            _ => Ok(None),
-        }
     }
 }
 
@@ -340,9 +322,14 @@ impl Driver for RestDriver {
     }
 
     async fn poll(&self, cx: &Context<'_>, _operation: &Operation, state: &Value) -> Result<Step, Failure> {
+        if let Some(failure) = queue::given_up(state) {
+            return Err(failure);
+        }
         let id = cx.facts.require_id()?;
         match state.str_at("stage") {
+            Some(CLAIM) => self.create_claimed(cx, state).await,
             Some(MORE) => {
+                self.give_back(cx, id).await?;
                 for name in self.rest.parts.keys() {
                     let value = cx.facts.property(name);
                     if has_value(value) {
@@ -352,32 +339,26 @@ impl Driver for RestDriver {
                 self.shape.after_create(cx, id).await?;
                 self.look(cx, id).await
             }
-            Some(GONE) => match self.show(cx, id).await {
-                Err(failure) if failure.is_not_found() => Ok(Step::done()),
-                Err(failure) => Err(failure),
-                Ok(object) => match self.rest.ready.as_ref().and_then(|ready| failed(ready, &object)) {
+            Some(GONE) => match self.seek(cx, id).await? {
+                None => Ok(Step::done()),
+                Some(object) => match self.rest.ready.as_ref().and_then(|ready| failed(ready, &object)) {
                     Some(failure) => Err(failure),
-                    None => Ok(self.wait_gone()),
+                    None => Ok(self.again(cx, state)),
                 },
             },
-            _ => self.look(cx, id).await,
+            _ if self.is_ready(cx, id).await? => Ok(Step::done()),
+            _ => Ok(self.again(cx, state)),
         }
     }
 
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
-        match self.find_object(cx).await? {
-            Some(object) => self.made(cx, &object).map(Found::Made),
-            None => Ok(Found::NotMade),
-        }
+        self.find_made(cx).await
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         let nothing = || names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect();
         let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(nothing()) };
-        let object = match self.show(cx, id).await {
-            Err(failure) if failure.kind == FailureKind::NotFound => return Ok(nothing()),
-            other => other?,
-        };
+        let Some(object) = self.seek(cx, id).await? else { return Ok(nothing()) };
         let mut values = Map::new();
         for name in names {
             let value = match self.shape.attribute(cx, &object, name).await? {
@@ -400,11 +381,8 @@ impl Driver for RestDriver {
     /// Only an object that is gone or in a failed state is made anew.
     async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {
         let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(true) };
-        match self.show(cx, id).await {
-            Ok(object) => Ok(self.rest.ready.as_ref().is_some_and(|ready| failed(ready, &object).is_some())),
-            Err(failure) if failure.is_not_found() => Ok(true),
-            Err(failure) => Err(failure),
-        }
+        let ready = self.rest.ready.as_ref();
+        Ok(self.seek(cx, id).await?.is_none_or(|object| ready.is_some_and(|ready| failed(ready, &object).is_some())))
     }
 
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {

@@ -37,11 +37,29 @@ pub(crate) trait Shape: Send + Sync {
         Map::new()
     }
 
-    /// Whether an object of the given name is the one that a lost create made, where that can be told by other than the
-    /// name and the mark.
-    fn is_ours(&self, facts: &Facts, object: &Value) -> Option<bool> {
+    /// Whether an id in the body is one that the template chose, and not a word for "any".
+    fn is_own_id(&self, id: &str) -> bool {
+        let _ = id;
+        true
+    }
+
+    /// Whether an object with the id that the template chose, which nothing had before the create, can be what the
+    /// create made.
+    fn is_ours(&self, facts: &Facts, object: &Value) -> bool {
         let _ = (facts, object);
-        None
+        true
+    }
+
+    /// Whether the create's answer holds what must be kept and no later read tells.
+    fn tells_once(&self, facts: &Facts) -> bool {
+        let _ = facts;
+        false
+    }
+
+    /// Query parameters of requests for one object.
+    fn item_query<'a>(&self, facts: &'a Facts) -> Vec<(&'static str, &'a str)> {
+        let _ = facts;
+        Vec::new()
     }
 
     /// Further requests before an update's own. May run more than once.

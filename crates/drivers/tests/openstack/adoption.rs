@@ -16,9 +16,9 @@ async fn create_through(
 ) -> Resource {
     let testcloud = ground.testcloud.as_ref().unwrap();
     let posts = |path: &str| {
-        testcloud
-            .journal()
-            .count(|entry| entry.method == "POST" && entry.path.ends_with(path) && entry.service == service)
+        testcloud.journal().count(|call| {
+            call.method == "POST" && call.path.ends_with(path) && call.service == service && call.status < 300
+        })
     };
     let before = posts(path);
     testcloud.faults().add(Fault::new(service, "POST", path, Action::LostReply).when(When::Nth(1)));
@@ -29,12 +29,20 @@ async fn create_through(
     resource
 }
 
+/// Neither name nor description is free for a mark.
+fn described() -> Value {
+    value!({"name": "given", "value_specs": {"description": "d"}})
+}
+
 #[tokio::test]
 async fn networks_and_their_parts() {
     let ground = Ground::simulated().await;
-    for given in [value!({}), value!({"name": "given"})] {
+    for given in [value!({}), value!({"name": "given"}), described()] {
         let net = ground.resource("OS::Neutron::Net", "net");
-        let mut net = create_through(&ground, Service::Network, "/networks", net, given).await;
+        let mut net = create_through(&ground, Service::Network, "/networks", net, given.clone()).await;
+        if given == described() {
+            assert_eq!(net.attribute("show").await.str_at("description"), Some("d"), "the mark has given way");
+        }
         net.delete().await;
     }
     let (mut net, mut subnet) = network(&ground, "10.60.0.0/24").await;
@@ -123,6 +131,49 @@ async fn volumes_and_attachments() {
     ground.assert_clean();
 }
 
+/// As `create_through` for a key whose first object is of no use.
+async fn saved_through(ground: &Ground, mut key: Resource, given: Value) -> Resource {
+    let faults = ground.testcloud.as_ref().unwrap().faults();
+    faults.add(Fault::new(Service::Compute, "POST", "/os-keypairs", Action::LostReply).when(When::Nth(1)));
+    key.create(given).await.unwrap();
+    faults.clear();
+    key
+}
+
+/// Two groups of a name are told by nothing: a lost create is not repeated.
+#[tokio::test]
+async fn what_cannot_be_told_is_not_made_again() {
+    let ground = Ground::simulated().await;
+    let testcloud = ground.testcloud.as_ref().unwrap();
+    let path = "/os-server-groups";
+    testcloud.faults().add(Fault::new(Service::Compute, "POST", path, Action::Status(503)).when(When::Nth(1)));
+    let mut group = ground.resource("OS::Nova::ServerGroup", "group");
+    let failure = group.create(value!({"name": "given"})).await.unwrap_err();
+    assert_eq!(failure.kind, kiln_resource::FailureKind::Unavailable);
+    assert_eq!(testcloud.journal().count(|call| call.path == path && call.method == "POST"), 1);
+}
+
+#[tokio::test]
+async fn flavors_and_images_with_ids() {
+    let ground = Ground::simulated().await;
+    for id in [Value::Null, "auto".into(), "chosen".into()] {
+        let flavor = ground.admin_resource("OS::Nova::Flavor", "flavor");
+        let given = value!({"name": "given", "flavorid": id, "ram": 64, "vcpus": 1});
+        let mut flavor = create_through(&ground, Service::Compute, "/flavors", flavor, given).await;
+        flavor.delete().await;
+    }
+    for id in [Value::Null, "5c1e42a5-9c22-4c4a-8a8f-6fbb5e0c8a11".into()] {
+        let image = ground.resource("OS::Glance::WebImage", "image");
+        let given = value!({
+            "name": "given", "id": id, "location": "http://localhost/image", "disk_format": "raw",
+            "container_format": "bare",
+        });
+        let mut image = create_through(&ground, Service::Image, "/images", image, given).await;
+        image.delete().await;
+    }
+    ground.assert_clean();
+}
+
 #[tokio::test]
 async fn keys_groups_and_images() {
     let ground = Ground::simulated().await;
@@ -133,6 +184,12 @@ async fn keys_groups_and_images() {
     let key = ground.resource("OS::Nova::KeyPair", "key");
     let given = value!({"name": "key", "public_key": public});
     let mut key = create_through(&ground, Service::Compute, "/os-keypairs", key, given).await;
+    // A private half that only the lost reply told.
+    let saved = ground.resource("OS::Nova::KeyPair", "saved");
+    let given = value!({"name": "saved", "save_private_key": true});
+    let mut saved = saved_through(&ground, saved, given).await;
+    assert!(saved.attribute("private_key").await.as_str().unwrap().contains("PRIVATE KEY"));
+    saved.delete().await;
     let group = ground.resource("OS::Nova::ServerGroup", "group");
     let mut group = create_through(&ground, Service::Compute, "/os-server-groups", group, value!({})).await;
     key.delete().await;
@@ -162,6 +219,18 @@ async fn what_others_made_is_left_alone() {
     assert_ne!(own.id(), foreign.id());
     own.delete().await;
     foreign.delete().await;
+
+    // Nor one that looks exactly alike, where the refusal was lost.
+    let mut foreign = ground.made("OS::Nova::KeyPair", "foreign", value!({"name": "alike"})).await;
+    let given = value!({"name": "alike", "public_key": foreign.attribute("public_key").await});
+    testcloud.faults().clear();
+    let fault = Fault::new(Service::Compute, "POST", "/os-keypairs", Action::LostReply);
+    testcloud.faults().add(fault.when(When::Nth(1)));
+    let mut own = ground.resource("OS::Nova::KeyPair", "own");
+    assert_eq!(own.create(given).await.unwrap_err().class, "Conflict");
+    own.delete().await;
+    assert!(foreign.check().await.is_ok(), "it is not ours to delete");
+    foreign.delete().await;
     ground.assert_clean();
 }
 
@@ -181,5 +250,27 @@ async fn a_failed_build() {
     server.delete().await;
     subnet.delete().await;
     net.delete().await;
+    ground.assert_clean();
+}
+
+/// However long a build takes, its polls give the engine nothing to store.
+#[tokio::test]
+async fn polls_that_find_nothing_new_store_nothing() {
+    let ground = Ground::simulated().await;
+    let testcloud = ground.testcloud.as_ref().unwrap();
+    let slow = || Action::SlowBuild(std::time::Duration::from_millis(600));
+    testcloud.faults().add(Fault::new(Service::Compute, "POST", "/servers", slow()));
+    testcloud.faults().add(Fault::new(Service::Volume, "POST", "/volumes", slow()));
+    let (mut net, mut subnet) = network(&ground, "10.65.0.0/24").await;
+    let given = value!({"image": "cirros", "flavor": "m1.nano", "networks": [{"network": net.id()}]});
+    let mut server = ground.made("OS::Nova::Server", "server", given).await;
+    let polls = testcloud.journal().count(|call| call.method == "GET" && call.path.ends_with(server.id()));
+    assert!(polls > 5, "the build took {polls} polls");
+    assert_eq!(server.stored, 1, "only the id is worth storing");
+    let mut volume = ground.made("OS::Cinder::Volume", "volume", value!({"size": 1})).await;
+    assert_eq!(volume.stored, 1);
+    for resource in [&mut server, &mut volume, &mut subnet, &mut net] {
+        resource.delete().await;
+    }
     ground.assert_clean();
 }

@@ -107,6 +107,8 @@ pub(crate) struct Resource {
     kind: ResourceType,
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) facts: Facts,
+    /// How many steps of its operations the engine would have stored.
+    pub(crate) stored: usize,
 }
 
 fn types() -> &'static [ResourceType] {
@@ -134,7 +136,7 @@ impl Resource {
             token: token(),
             ..Facts::default()
         };
-        Self { cloud, is_simulated, kind, driver, facts }
+        Self { cloud, is_simulated, kind, driver, facts, stored: 0 }
     }
 
     pub(crate) fn id(&self) -> &str {
@@ -162,7 +164,7 @@ impl Resource {
 
     fn keep(&mut self, step: &Step) {
         if let Some(id) = &step.physical_id {
-            self.facts.physical_id = Some(id.clone());
+            self.facts.physical_id = Some(id.clone()).filter(|id| !id.is_empty());
         }
         for (key, value) in &step.data {
             if value.is_null() {
@@ -175,17 +177,29 @@ impl Resource {
 
     /// Goes on until the operation is over; false if it asks for a replacement.
     async fn finish(&mut self, operation: &Operation, mut step: Step) -> Result<bool, Failure> {
+        let (mut known, mut polls, mut unanswered) = (None, 0, 0);
         loop {
             self.keep(&step);
+            let is_new = step.physical_id.is_some() || !step.data.is_empty();
             let (state, after) = match step.progress {
                 Progress::Done => return Ok(true),
                 Progress::Replace => return Ok(false),
                 Progress::Wait { state, after } => (state, after),
             };
+            polls = if !is_new && known.as_ref() == Some(&state) { polls + 1 } else { 0 };
+            self.stored += usize::from(polls == 0);
+            known = Some(state.clone());
             let after = if self.is_simulated { after.min(Duration::from_millis(20)) } else { after };
             tokio::time::sleep(after).await;
-            let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls: 0 };
-            step = self.driver.poll(&cx, operation, &state).await?;
+            let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls };
+            step = match self.driver.poll(&cx, operation, &state).await {
+                // As the engine: an unanswered poll is repeated a few times.
+                Err(failure) if failure.is_passing() && unanswered < 3 => {
+                    unanswered += 1;
+                    Step::wait(state, Duration::ZERO)
+                }
+                outcome => outcome?,
+            };
         }
     }
 

@@ -1,38 +1,92 @@
 //! Resources that stand for nested stacks: what is asked of those, and what comes back.
+//!
+//! A driver may ask for one nested template after another ([`kiln_resource::Nested::then`]). Where it is stands in the
+//! phase of the resource's operation, so that any engine can go on.
 
-use kiln_plan::{Blame, Event, Inside, Kind, Outcome, Phase, Running, Sources, facts};
-use kiln_resource::{Action, Failure, Operation, ResourceId, Status};
-use kiln_store::{NewStack, Parent, StackId, StackRequest, Summary};
-use kiln_value::{Map, Value};
+use std::time::Duration;
 
-use super::{Reply, Work, stack_facts};
+use kiln_plan::{Blame, Event, Inside, Kind, Outcome, Sources, facts, failure_of};
+use kiln_resource::{Action, Failure, MessageId, Operation, Phase, ResourceId, Running, Status};
+use kiln_store::{Message, MessageKind, NewStack, Parent, StackId, StackRequest, Summary};
+use kiln_value::{Map, Value, value};
+use serde::{Deserialize, Serialize};
+
+use super::calls::{Reply, finished, later};
+use super::{Work, stack_facts};
+use crate::load;
+use crate::step::abort_failure;
 use crate::view::View;
-use crate::{gather, load};
+
+/// The state of an operation on a nested stack, in [`Phase::Wait`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct NestedState {
+    /// The nested stack has been asked, and is awaited. False: the pause before the next step.
+    asked: bool,
+    /// What the driver is asked with next; none: this is the last step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    then: Option<Value>,
+    /// Milliseconds to wait before that.
+    #[serde(default)]
+    pause: u64,
+}
+
+impl NestedState {
+    fn of(running: &Running) -> Option<Self> {
+        let Phase::Wait(state) = &running.phase else { return None };
+        let state = serde_json::to_value(state).ok()?;
+        serde_json::from_value(state).ok()
+    }
+
+    fn phase(&self) -> Phase {
+        let mut state = value!({"asked": (self.asked), "pause": (Value::from(i64::try_from(self.pause).unwrap_or(0)))});
+        if let (Some(state), Some(then)) = (state.as_map_mut(), &self.then) {
+            state.insert("then".to_owned(), then.clone());
+        }
+        Phase::Wait(state)
+    }
+}
 
 impl Work {
     /// An operation on a nested stack is a request to it, stored together with the resource's row.
     pub(super) fn dispatch_nested(&mut self, id: ResourceId, running: &Running, kind: Option<Kind>) {
         let Some(row) = self.model.row(id) else { return };
         let child: Option<StackId> = row.physical_id.as_deref().and_then(|id| id.parse().ok());
-        if let (Phase::Wait(_), Some(child)) = (&running.phase, child) {
-            self.children.insert(child, id);
-            // It may have ended before this engine took over.
-            self.actor.wake.notify_one();
-            return;
-        }
-        match (&running.operation, child) {
-            (Operation::Delete, child) if child.is_none() || is_retained(row) => {
-                self.inbox.push_back(finished(id, Outcome::Done(None)));
+        let state = NestedState::of(running);
+        match (state, child) {
+            (Some(NestedState { asked: true, .. }), Some(child)) => {
+                self.slots.wait_for(id, child);
+                // It may have ended before this engine took over.
+                self.actor.wake.notify_one();
             }
-            (Operation::Create, _) | (Operation::Update { .. }, None) => self.make_child(id, running, kind),
-            (Operation::Update { .. }, Some(child)) => match self.nested_sources(id, running, kind) {
-                Ok((sources, data)) => {
-                    let mut request = StackRequest::new(Action::Update, self.actor.backends.clock.now());
-                    request.desired = Some(load::texts(&sources));
-                    self.ask_child(id, child, request, data, running);
+            (Some(_), Some(_)) if self.slots.is_asleep(id) => {}
+            (Some(state), Some(_)) => self.ask(id, running, child, kind, state.then.unwrap_or_default()),
+            _ => self.ask(id, running, child, kind, Value::Null),
+        }
+    }
+
+    /// The pause between two steps is over.
+    pub(super) fn next_nested(&mut self, id: ResourceId) {
+        let Some(row) = self.model.row(id) else { return };
+        let Some(running) = row.running().cloned() else { return };
+        let kind = self.kind_of(&row.name, &row.implementation);
+        self.dispatch_nested(id, &running, kind);
+    }
+
+    fn ask(&mut self, id: ResourceId, running: &Running, child: Option<StackId>, kind: Option<Kind>, step: Value) {
+        let Some(row) = self.model.row(id) else { return };
+        match (&running.operation, child) {
+            (Operation::Delete, None) => self.finish(id, Outcome::Done(None)),
+            (Operation::Delete, Some(_)) if row.is_retained() => self.finish(id, Outcome::Done(None)),
+            (Operation::Create | Operation::Update { .. }, child) => {
+                match self.nested_sources(id, running, kind, step) {
+                    Ok(asked) => self.ask_for(id, child, asked, running),
+                    Err(failure) => {
+                        let event = self.failed(id, &failure);
+                        self.slots.answered(id, None);
+                        self.events.push_back(event);
+                    }
                 }
-                Err(failure) => self.inbox.push_back(self.failed(id, &failure.class, &failure.message)),
-            },
+            }
             (operation, Some(child)) => {
                 let action = match operation {
                     Operation::Delete => Action::Delete,
@@ -41,112 +95,161 @@ impl Work {
                     _ => Action::Check,
                 };
                 let request = StackRequest::new(action, self.actor.backends.clock.now());
-                self.ask_child(id, child, request, Map::new(), running);
+                self.writes.request(child, request);
+                self.step_to_wait(
+                    id,
+                    None,
+                    Map::new(),
+                    &NestedState { asked: true, ..NestedState::default() },
+                    running,
+                );
             }
-            (_, None) => self.inbox.push_back(finished(id, Outcome::Done(None))),
+            (_, None) => self.finish(id, Outcome::Done(None)),
         }
     }
 
-    fn make_child(&mut self, id: ResourceId, running: &Running, kind: Option<Kind>) {
-        let (sources, data) = match self.nested_sources(id, running, kind) {
-            Ok(made) => made,
-            Err(failure) => {
-                self.inbox.push_back(self.failed(id, &failure.class, &failure.message));
-                return;
+    fn finish(&mut self, id: ResourceId, outcome: Outcome) {
+        self.slots.answered(id, None);
+        self.events.push_back(finished(id, outcome));
+    }
+
+    /// Asks for a nested stack of these sources: a new one, or an update of the one that is there.
+    fn ask_for(&mut self, id: ResourceId, child: Option<StackId>, asked: Asked, running: &Running) {
+        let Some(row) = self.model.row(id) else { return };
+        let backends = &self.actor.backends;
+        let desired = load::texts(&asked.sources);
+        let made = match child {
+            Some(child) => {
+                let mut request = StackRequest::new(Action::Update, backends.clock.now());
+                request.desired = Some(desired);
+                self.writes.request(child, request);
+                None
+            }
+            None => {
+                let child = StackId(backends.chance.uuid());
+                self.writes.child(NewStack {
+                    id: child,
+                    name: kiln_resource::physical_name::physical_name(&self.stack.name, &row.name, row.id.0, 255),
+                    project: self.stack.project.clone(),
+                    parent: Some(Parent { stack: self.stack.id, resource: id, resource_name: row.name.clone() }),
+                    root: self.stack.root,
+                    depth: self.stack.depth + 1,
+                    action: Action::Create,
+                    desired,
+                    disable_rollback: true,
+                    timeout_mins: self.stack.timeout_mins,
+                    tags: Vec::new(),
+                    username: self.stack.username.clone(),
+                    user_id: self.stack.user_id.clone(),
+                    credentials: None,
+                    user_project: self.stack.user_project.clone(),
+                    now: backends.clock.now(),
+                });
+                Some(child)
             }
         };
-        let Some(row) = self.model.row(id) else { return };
-        let child = StackId(self.actor.backends.chance.uuid());
-        let name = kiln_resource::physical_name::physical_name(&self.stack.name, &row.name, row.id.0, 255);
-        self.desk.child(NewStack {
-            id: child,
-            name,
-            project: self.stack.project.clone(),
-            parent: Some(Parent { stack: self.stack.id, resource: id, resource_name: row.name.clone() }),
-            root: self.stack.root,
-            depth: self.stack.depth + 1,
-            action: Action::Create,
-            desired: load::texts(&sources),
-            disable_rollback: true,
-            timeout_mins: self.stack.timeout_mins,
-            tags: Vec::new(),
-            username: self.stack.username.clone(),
-            user_id: self.stack.user_id.clone(),
-            credentials: None,
-            user_project: self.stack.user_project.clone(),
-            now: self.actor.backends.clock.now(),
-        });
-        self.step_to_wait(id, Some(child), data, running);
+        self.step_to_wait(id, made, asked.data, &asked.state, running);
     }
 
-    fn ask_child(&mut self, id: ResourceId, child: StackId, request: StackRequest, data: Map, running: &Running) {
-        self.desk.request(child, request);
-        self.step_to_wait(id, None, data, running);
-    }
-
-    fn step_to_wait(&mut self, id: ResourceId, child: Option<StackId>, data: Map, running: &Running) {
+    fn step_to_wait(
+        &mut self,
+        id: ResourceId,
+        child: Option<StackId>,
+        data: Map,
+        state: &NestedState,
+        running: &Running,
+    ) {
         if let Some(child) = child {
             self.model.set_child(id, child);
         }
-        self.inbox.push_front(Event::Stepped {
+        self.slots.answered(id, None);
+        // The row is stored right behind the request.
+        self.events.push_front(Event::Stepped {
             row: id,
             physical_id: child.map(|child| child.to_string()),
             data,
-            phase: Phase::Wait(Value::Null),
+            phase: state.phase(),
             attempt: running.attempt,
             token: running.token.clone(),
         });
     }
 
     /// What the nested stack is made of, and what the resource must remember of that.
-    fn nested_sources(&self, id: ResourceId, running: &Running, kind: Option<Kind>) -> Result<(Sources, Map), Failure> {
+    fn nested_sources(
+        &self,
+        id: ResourceId,
+        running: &Running,
+        kind: Option<Kind>,
+        step: Value,
+    ) -> Result<Asked, Failure> {
         let gone = || Failure::other("NotFound", "the template of the nested stack is not there any more");
         let row = self.model.row(id).ok_or_else(gone)?;
         let kind = kind.ok_or_else(gone)?;
-        let scene = self.scene.as_ref().ok_or_else(gone)?;
-        let blueprint = scene.blueprint();
+        let scope = self.scope.as_ref().ok_or_else(gone)?;
+        let blueprint = scope.blueprint();
         let definition = blueprint.definitions().get(&row.name).ok_or_else(gone)?;
         let mut facts = facts(row, &kind, &stack_facts(&self.stack));
-        let wanted = if running.definition.is_null() { &row.definition } else { &running.definition };
-        facts.properties = wanted.get("properties").and_then(Value::as_map).cloned().unwrap_or_default();
+        if let Some(definition) = &running.definition {
+            facts.properties.clone_from(&definition.properties);
+        }
+        facts.nested_step = step;
         let members: Map = Inside::from_map(&row.attributes).refs.into_iter().collect();
         facts.data.insert("members".to_owned(), members.into());
+        let last = NestedState { asked: true, ..NestedState::default() };
         match &kind {
             Kind::Template(provider) => blueprint
                 .provider_sources(definition, provider, &facts.properties)
-                .map(|sources| (sources, Map::new()))
-                .map_err(|error| gather::failure_of(&error)),
+                .map(|sources| Asked { sources, data: Map::new(), state: last })
+                .map_err(|error| failure_of(&error)),
             Kind::Type(entry) => match entry.driver.nested(&facts, &blueprint.wanted_paths(&row.name)) {
                 Some(Ok(mut nested)) => {
                     let data = std::mem::take(&mut nested.data);
+                    let pause = u64::try_from(nested.pause.as_millis()).unwrap_or(u64::MAX);
+                    let state = NestedState { asked: true, then: nested.then.take(), pause };
                     let sources = blueprint.group_sources(definition, nested);
-                    sources.map(|sources| (sources, data)).map_err(|error| gather::failure_of(&error))
+                    sources.map(|sources| Asked { sources, data, state }).map_err(|error| failure_of(&error))
                 }
-                Some(Err(error)) => Err(gather::failure_of(&error)),
+                Some(Err(error)) => Err(failure_of(&error)),
                 None => Err(gone()),
             },
         }
     }
 
-    /// A nested stack came to its end: its outputs are read, then the resource has come to its own.
+    /// A nested stack came to its end: the next step is asked for, or its outputs are read and the resource has come to
+    /// its own end.
     pub(super) fn child_ended(&mut self, id: ResourceId, child: &Summary) {
         let Some(row) = self.model.row(id) else { return };
         let name = row.name.clone();
+        let Some(running) = row.running().cloned() else { return };
+        if self.slots.is_interrupted(id) {
+            let event = self.failed(id, &abort_failure(&running.operation));
+            self.slots.answered(id, None);
+            self.events.push_back(event);
+            return;
+        }
         if child.state.status == Status::Failed {
             let blame = match Blame::from_stack_reason(&child.reason) {
                 Some(blame) => blame.below(&name),
                 None => Blame { class: String::new(), path: vec![name], message: child.reason.clone() },
             };
-            self.inbox.push_back(finished(id, Outcome::Failed(blame)));
+            self.finish(id, Outcome::Failed(blame));
             return;
         }
-        let Some(running) = Running::from_value(&row.step) else { return };
+        if let Some(state @ NestedState { then: Some(_), .. }) = NestedState::of(&running) {
+            let pause = Duration::from_millis(state.pause);
+            let next = NestedState { asked: false, ..state };
+            self.step_to_wait(id, None, Map::new(), &next, &running);
+            let until = later(self.now(), pause);
+            self.slots.answered(id, until);
+            return;
+        }
         if !matches!(running.operation, Operation::Create | Operation::Update { .. }) {
-            self.inbox.push_back(finished(id, Outcome::Done(None)));
+            self.finish(id, Outcome::Done(None));
             return;
         }
-        let wanted = self.scene.as_ref().map(|scene| scene.blueprint().wanted_paths(&name)).unwrap_or_default();
+        let wanted = self.scope.as_ref().map(|scope| scope.blueprint().wanted_paths(&name)).unwrap_or_default();
         let (backends, child) = (self.actor.backends.clone(), child.id);
+        self.slots.answered(id, None);
         self.tasks.spawn(async move {
             let inside = match View::load(&backends, child).await {
                 Ok(Some(view)) => view.inside(&wanted).await,
@@ -165,12 +268,26 @@ impl Work {
             })
         });
     }
+
+    /// Asks a nested stack to end what it does; it is awaited until then.
+    pub(super) fn cancel_child(&mut self, child: StackId) {
+        let (backends, now) = (&self.actor.backends, self.actor.backends.clock.now());
+        self.writes.send(Message {
+            id: MessageId(backends.chance.uuid()),
+            stack: child,
+            resource: None,
+            kind: MessageKind::Cancel,
+            body: value!({"interrupt": true}),
+            due: now,
+            sent: now,
+        });
+    }
 }
 
-fn is_retained(row: &kiln_resource::Resource) -> bool {
-    row.definition.str_at("deletion_policy") == Some("Retain")
-}
-
-fn finished(row: ResourceId, outcome: Outcome) -> Event {
-    Event::Finished { row, physical_id: None, data: Map::new(), attributes: None, outcome }
+/// What is asked of a nested stack.
+struct Asked {
+    sources: Sources,
+    /// Entries of the resource's data.
+    data: Map,
+    state: NestedState,
 }

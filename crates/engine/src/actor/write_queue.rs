@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use kiln_plan::Model;
 use kiln_resource::ResourceId;
-use kiln_store::{Batch, Event, NewStack, Settle, StackId, StackRequest, Turn};
+use kiln_store::{Batch, Event, Message, MessageId, NewStack, Settle, StackId, StackRequest, Turn};
 
 /// Writes in the order in which they came. A row that changes more than once is written once, at its last place, so
 /// that a commit may hold any beginning of them: an event may be stored before its row, and is then told again after a
@@ -20,6 +20,10 @@ pub(crate) struct WriteQueue {
     pub(crate) turn: Option<Turn>,
     /// The end of the request; comes behind everything else.
     pub(crate) settle: Option<Settle>,
+    /// Messages that were taken in: removed in one commit with what came of them.
+    handled: Vec<MessageId>,
+    /// Messages to other stacks.
+    messages: Vec<Message>,
 }
 
 enum Write {
@@ -60,6 +64,16 @@ impl WriteQueue {
         self.writes.push_back(Write::StackRequest(stack, Box::new(request)));
     }
 
+    /// A message was taken in; what came of it must follow before the next commit.
+    pub(crate) fn handled(&mut self, id: MessageId) {
+        self.handled.push(id);
+    }
+
+    /// A message to another stack.
+    pub(crate) fn send(&mut self, message: Message) {
+        self.messages.push(message);
+    }
+
     /// How many writes are waiting.
     pub(crate) fn len(&self) -> usize {
         self.writes.len()
@@ -68,8 +82,12 @@ impl WriteQueue {
     /// Takes off the desk what one commit of about `limit` writes may hold, with the rows as they are now; `None` if
     /// there is nothing left.
     pub(crate) fn take(&mut self, model: &Model, limit: usize) -> Option<Batch> {
-        let count = self.cut(limit);
-        let mut batch = Batch::default();
+        let count = if self.handled.is_empty() { self.cut(limit) } else { self.writes.len() };
+        let mut batch = Batch {
+            handled: std::mem::take(&mut self.handled),
+            send: std::mem::take(&mut self.messages),
+            ..Batch::default()
+        };
         self.taken += count;
         for write in self.writes.drain(..count) {
             match write {

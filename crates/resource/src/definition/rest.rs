@@ -51,7 +51,7 @@ pub(super) fn read(node: &Node<'_>, resource_type: &ResourceType) -> Option<Rest
         update: node.get("update").and_then(|update| self::update(&update, &item)),
         delete: delete(node.get("delete"), &item),
         ready: node.get("ready").map(|ready| self::ready(&ready)),
-        adopt: adopt(node.get("adopt"), name.is_some()),
+        adopt: adopt(node.get("adopt"), name.is_some(), resource_type.properties.contains_key("description")),
         parts: node
             .get("parts")
             .map(|parts| parts.entries())
@@ -121,26 +121,29 @@ fn ready(node: &Node<'_>) -> Ready {
     }
 }
 
-fn adopt(node: Option<Node<'_>>, named: bool) -> Adopt {
-    let Some(node) = node else { return if named { Adopt::Name } else { Adopt::Never } };
+/// By default the unique name, and a mark in the description if that is a property.
+fn adopt(node: Option<Node<'_>>, named: bool, described: bool) -> Adopt {
+    let by_name = Adopt { name: named, ..Adopt::default() };
+    let Some(node) = node else {
+        return Adopt { mark: described.then(|| "description".to_owned()), ..by_name };
+    };
     if node.value.as_str() == Some("name") && named {
-        return Adopt::Name;
+        return by_name;
     }
     if node.value.as_bool() == Some(false) {
-        return Adopt::Never;
+        return Adopt::default();
     }
     if node.value.as_map().is_some() {
-        node.only(&["mark", "match"]);
-        if let Some(property) = node.text_at("mark") {
-            return Adopt::Mark(property);
-        }
-        let key = node.texts_at("match");
-        if !key.is_empty() {
-            return Adopt::Match(key);
-        }
+        node.only(&["id", "mark", "match"]);
+        return Adopt {
+            id: node.flag_at("id", false),
+            mark: node.text_at("mark"),
+            key: node.texts_at("match"),
+            ..by_name
+        };
     }
-    node.complain("adopt is name (where there is one), false, or a map with mark or match");
-    Adopt::Never
+    node.complain("adopt is name (where there is one), false, or a map with id, mark or match");
+    Adopt::default()
 }
 
 fn part(name: &str, node: &Node<'_>) -> Option<RestPart> {

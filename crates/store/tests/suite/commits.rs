@@ -1,13 +1,22 @@
 //! Batches of the engine that holds a lease.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use kiln_resource::{Action, State, Status};
+use kiln_resource::{Action, Operation, Phase, Running, State, Status, StoredDefinition};
 use kiln_store::{Batch, Error, EventQuery, NewStack, Resource, Settle, StackQuery, StackRequest, Turn};
 use kiln_value::{Map, Value, value};
 
 use crate::bed::beds;
 use crate::make::{at, child, claim, claimed, deleting, engine, event, resource, settle, settling, text};
+
+/// A definition with values that databases like to change.
+fn definition() -> StoredDefinition {
+    let mut definition = StoredDefinition::of_type("T");
+    let properties = value!({"big": 9_007_199_254_740_993_i64, "float": 1.0, "text": "\u{0}\u{1F600}"});
+    definition.properties = properties.as_map().unwrap().clone();
+    definition
+}
 
 /// A resource with something in every column.
 fn full(of: &kiln_store::Stack) -> Resource {
@@ -19,8 +28,15 @@ fn full(of: &kiln_store::Stack) -> Resource {
         physical_id: Some("9e8b".into()),
         state: State::new(Action::Create, Status::Complete),
         reason: "state changed: ü \u{1F680} 'quoted' \\".into(),
-        step: value!({"polling": {"count": 3}}),
-        definition: value!({"properties": {"big": 9_007_199_254_740_993_i64, "float": 1.0, "text": "\u{0}\u{1F600}"}}),
+        operation: Running {
+            operation: Operation::Create,
+            definition: None,
+            phase: Phase::Wait(value!({"polling": {"count": 3}})),
+            token: "t".to_owned(),
+            attempt: 1,
+        }
+        .into(),
+        definition: Some(Arc::new(definition())),
         metadata: value!({"z": 1, "a": 2}),
         data,
         attributes,

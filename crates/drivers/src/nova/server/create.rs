@@ -8,6 +8,7 @@ use kiln_value::{Map, Value, value};
 use super::networks::{self, INTERNAL_PORTS};
 use super::user_data::{self, Format};
 use super::{COMPUTE, block_devices, building};
+use crate::call::{items, made_id, will_be_repeated};
 
 /// The server's name: given or physical.
 pub(super) fn name(facts: &Facts) -> &str {
@@ -34,7 +35,9 @@ pub(super) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
     let (body, version) = match request(cx, allocation, &interfaces.request).await {
         Ok(request) => request,
         Err(failure) => {
-            networks::discard(cx, &interfaces.made).await;
+            if !will_be_repeated(&failure) {
+                networks::discard(cx, &interfaces.made).await;
+            }
             return Err(failure);
         }
     };
@@ -42,12 +45,11 @@ pub(super) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
     match cx.cloud.call(request).await {
         Ok(response) => {
             let server = response.body.get("server").and_then(|server| server.str_at("id"));
-            let id = server.ok_or_else(|| Failure::other("Error", "Nova has made a server without an id"))?;
-            Ok(made(id, &interfaces.made))
+            Ok(made(made_id(server, "a server")?, &interfaces.made))
         }
         Err(failure) => {
-            // Where the server may be there after all, it still needs its ports.
-            if failure.kind != kiln_resource::FailureKind::Unavailable {
+            // Where the server may be there after all it still needs its ports, and a repeated call takes them.
+            if !will_be_repeated(&failure) {
                 networks::discard(cx, &interfaces.made).await;
             }
             Err(failure)
@@ -56,7 +58,7 @@ pub(super) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
 }
 
 fn made(id: &str, ports: &[String]) -> Step {
-    let step = building(0).id(id);
+    let step = building().id(id);
     if ports.is_empty() { step } else { step.data(INTERNAL_PORTS, networks::ports_entry(ports)) }
 }
 
@@ -68,9 +70,12 @@ pub(super) async fn find(cx: &Context<'_>) -> Result<Found, Failure> {
     let request =
         CloudRequest::new(COMPUTE.0, Method::Get, "/servers/detail").query("name", pattern).microversion("2.19");
     let body = cx.cloud.call(request).await?.body;
-    let servers = body.get("servers").and_then(Value::as_list).unwrap_or_default();
+    let servers = items(body, "servers")?;
     let is_ours = |server: &&Value| {
         server.str_at("name") == Some(name)
+            // A former attempt's, which had the same name.
+            && super::task_state(server) != Some("deleting")
+            && super::status(server) != "DELETED"
             && (!needs_mark(cx.facts) || server.str_at("description") == Some(&cx.facts.token))
     };
     let Some(id) = servers.iter().find(is_ours).and_then(|server| server.str_at("id")) else {

@@ -3,7 +3,7 @@
 use kiln_resource::{Context, Failure};
 use kiln_value::{Map, Value, value};
 
-use crate::call::{Service, is_uuid_like, without_nulls};
+use crate::call::{Service, is_uuid_like, made_id, will_be_repeated, without_nulls};
 use crate::path;
 
 const NEUTRON: Service = Service("network");
@@ -64,14 +64,16 @@ pub(super) struct Interfaces {
     pub(super) made: Vec<String>,
 }
 
-/// Makes the ports that must be there and ties floating addresses to them. Ports that an earlier attempt with the same
-/// token made are taken; if a request is refused, all are taken away again.
+/// Makes the ports that must be there and ties floating addresses to them. Ports that an earlier attempt made are taken;
+/// if a request is refused, all are taken away again.
 pub(super) async fn prepare(cx: &Context<'_>, networks: &[Value]) -> Result<Interfaces, Failure> {
     let mut made = Vec::new();
     match interfaces(cx, networks, &mut made).await {
         Ok(request) => Ok(Interfaces { request, made }),
         Err(failure) => {
-            discard(cx, &made).await;
+            if !will_be_repeated(&failure) {
+                discard(cx, &made).await;
+            }
             Err(failure)
         }
     }
@@ -83,7 +85,7 @@ async fn interfaces(cx: &Context<'_>, networks: &[Value], made: &mut Vec<String>
     for (number, network) in networks.iter().enumerate() {
         let mut port = text(network, "port").map(str::to_owned);
         if needs_port(network) {
-            let name = port_name(cx, number);
+            let name = port_name(cx, network, number);
             let id = match earlier.iter().find(|port| port.str_at("name") == Some(&name)) {
                 Some(port) => port.str_at("id").unwrap_or_default().to_owned(),
                 None => create_port(cx, network, &name).await?,
@@ -113,22 +115,44 @@ async fn interfaces(cx: &Context<'_>, networks: &[Value], made: &mut Vec<String>
     Ok(request.into())
 }
 
-fn port_name(cx: &Context<'_>, number: usize) -> String {
-    format!("{}-port-{number}", cx.facts.name)
+/// A description of the port that the template gives.
+fn own_description(network: &Value) -> Option<&str> {
+    network.get("port_extra_properties")?.get("value_specs")?.str_at("description").filter(|text| !text.is_empty())
 }
 
-/// The ports that an attempt with this token made.
+/// The name of the port for an interface, as Heat has it. Where its description cannot carry the mark, the name does.
+fn port_name(cx: &Context<'_>, network: &Value, number: usize) -> String {
+    let name = format!("{}-port-{number}", cx.facts.name);
+    if own_description(network).is_some() { format!("{name}-{}", cx.facts.id) } else { name }
+}
+
+/// The ports that were made for the resource, by whatever attempt: marked with its id, which a replacement does not
+/// share.
 pub(super) async fn marked(cx: &Context<'_>) -> Result<Vec<Value>, Failure> {
-    let token = cx.facts.token.as_str();
-    if token.is_empty() {
+    let mark = cx.facts.id.as_str();
+    if mark.is_empty() {
         return Ok(Vec::new());
     }
-    let mut ports = NEUTRON.list(cx, "/v2.0/ports", &[("description", token)], "ports").await?;
-    ports.retain(|port| port.str_at("description") == Some(token));
+    let mut ports = NEUTRON.list(cx, "/v2.0/ports", &[("description", mark)], "ports").await?;
+    ports.retain(|port| port.str_at("description") == Some(mark));
+    let networks = cx.facts.property("networks").as_list().unwrap_or_default().iter().enumerate();
+    for (number, network) in networks.filter(|(_, network)| own_description(network).is_some()) {
+        let name = port_name(cx, network, number);
+        let named = NEUTRON.list(cx, "/v2.0/ports", &[("name", &name)], "ports").await?;
+        ports.extend(named.into_iter().filter(|port| port.str_at("name") == Some(&name)));
+    }
     Ok(ports)
 }
 
-/// Makes a port for an interface, marked with the attempt's token.
+/// Whether ports may have been made for the resource.
+pub(super) fn may_have_ports(cx: &Context<'_>) -> bool {
+    let networks = cx.facts.property("networks").as_list().unwrap_or_default();
+    !internal_ports(&cx.facts.data).is_empty()
+        || networks.iter().any(needs_port)
+        || (!networks.is_empty() && cx.facts.property("security_groups").is_truthy())
+}
+
+/// Makes a port for an interface, marked with the resource's id.
 async fn create_port(cx: &Context<'_>, network: &Value, name: &str) -> Result<String, Failure> {
     let mut address = Map::new();
     for (key, wire) in [("fixed_ip", "ip_address"), ("subnet", "subnet_id")] {
@@ -149,10 +173,10 @@ async fn create_port(cx: &Context<'_>, network: &Value, name: &str) -> Result<St
         port.extend(extra_properties(cx, extra).await?);
     }
     port.insert("name".into(), name.into());
-    port.entry("description".into()).or_insert_with(|| cx.facts.token.as_str().into());
+    port.entry("description".into()).or_insert_with(|| cx.facts.id.as_str().into());
     let body = NEUTRON.post(cx, "/v2.0/ports", value!({"port": port})).await?;
     let id = body.get("port").and_then(|port| port.str_at("id"));
-    id.map(str::to_owned).ok_or_else(|| Failure::other("Error", "Neutron has made a port without an id"))
+    made_id(id, "a port").map(str::to_owned)
 }
 
 async fn extra_properties(cx: &Context<'_>, extra: &Map) -> Result<Map, Failure> {
@@ -188,12 +212,21 @@ pub(super) async fn security_groups(cx: &Context<'_>) -> Result<Vec<Value>, Fail
     Ok(ids)
 }
 
-/// Takes ports away; what cannot be is left to the delete of the resource.
+/// Takes ports away that no server has; what cannot be is left to the delete of the resource.
 pub(super) async fn discard(cx: &Context<'_>, ports: &[String]) {
     for port in ports {
-        if let Err(failure) = delete_port(cx, port).await {
+        if let Err(failure) = discard_port(cx, port).await {
             tracing::warn!(port, %failure, "a port of a server that was not made is left");
         }
+    }
+}
+
+async fn discard_port(cx: &Context<'_>, port: &str) -> Result<(), Failure> {
+    let found = NEUTRON.seek(cx, format!("/v2.0/ports/{}", path::segment(port)), "port").await?;
+    match found.as_ref().and_then(|port| port.str_at("device_id")) {
+        // A server that nobody knew of has it.
+        Some(device) if !device.is_empty() => Ok(()),
+        _ => delete_port(cx, port).await,
     }
 }
 
@@ -221,7 +254,7 @@ pub(super) async fn untie(cx: &Context<'_>, floating: &str) -> Result<(), Failur
 
 /// A port for an interface that an update adds: one that an attempt cut short has left, else a new one.
 pub(super) async fn spare_port(cx: &Context<'_>, network: &Value, number: usize) -> Result<String, Failure> {
-    let name = port_name(cx, number);
+    let name = port_name(cx, network, number);
     let known = internal_ports(&cx.facts.data);
     let is_spare = |port: &&Value| {
         let id = port.str_at("id").unwrap_or_default();

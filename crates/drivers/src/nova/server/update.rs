@@ -8,7 +8,7 @@ use kiln_value::{Map, Value, value};
 
 use super::interfaces;
 use super::networks::{self, INTERNAL_PORTS};
-use super::{COMPUTE, act, create, items, peek, server_path, set_tags, show, status, task_state, user_data};
+use super::{COMPUTE, act, create, peek, server_path, set_tags, show, status, task_state, user_data};
 use crate::path;
 use crate::queue::{self, Effect, Tasks};
 
@@ -201,8 +201,7 @@ async fn rebuild(cx: &Context<'_>, id: &str, task: &Value) -> Result<(), Failure
 }
 
 async fn attached(cx: &Context<'_>, id: &str) -> Result<Vec<Value>, Failure> {
-    let body = COMPUTE.get(cx, format!("{}/os-interface", server_path(id))).await?;
-    Ok(items(body, "interfaceAttachments"))
+    COMPUTE.list(cx, format!("{}/os-interface", server_path(id)), &[], "interfaceAttachments").await
 }
 
 /// Whether there are more interfaces than before the task, which tells of an attach by network.

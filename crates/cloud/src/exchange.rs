@@ -1,0 +1,140 @@
+//! What all sessions of one cloud share: the wire, and the limits of each service on it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kiln_resource::Gate;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use crate::breaker::{Breaker, Verdict};
+use crate::catalog::{Catalog, official_type};
+use crate::error::CloudError;
+use crate::retry::{self, Budget, RetryPolicy};
+use crate::session::Options;
+use crate::transport::{HttpRequest, HttpResponse, Transport, TransportError};
+
+/// What all sessions of one cloud share.
+pub(crate) struct Exchange {
+    pub(crate) options: Options,
+    transport: Arc<dyn Transport>,
+    lanes: Mutex<HashMap<String, Arc<Lane>>>,
+    chance: Mutex<SmallRng>,
+    catalogs: Mutex<VecDeque<Catalog>>,
+}
+
+/// The way to one service: so many requests at a time, a breaker, a budget of retries.
+struct Lane {
+    room: Semaphore,
+    breaker: Arc<Breaker>,
+    budget: Budget,
+}
+
+/// How many different catalogs are kept to be shared: they differ by project.
+const CATALOGS: usize = 64;
+
+impl Exchange {
+    pub(crate) fn new(transport: Arc<dyn Transport>, options: Options) -> Self {
+        let chance = SmallRng::seed_from_u64(options.seed);
+        Self { options, transport, lanes: Mutex::default(), chance: Mutex::new(chance), catalogs: Mutex::default() }
+    }
+
+    /// The lane of a service in a region.
+    fn lane(&self, service: &str, region: Option<&str>) -> Arc<Lane> {
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        let width = self.options.concurrency.max(1);
+        let region = region.or(self.options.region.as_deref()).unwrap_or_default();
+        let key = format!("{} {region}", official_type(service));
+        let lane = || Lane { room: Semaphore::new(width), breaker: Arc::default(), budget: Budget::default() };
+        lanes.entry(key).or_insert_with(|| Arc::new(lane())).clone()
+    }
+
+    /// The same catalog, in the place where others have it, too: a thousand tokens would hold a thousand copies.
+    pub(crate) fn shared_catalog(&self, catalog: Catalog) -> Catalog {
+        let mut known = self.catalogs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(same) = known.iter().find(|other| **other == catalog) {
+            return same.clone();
+        }
+        if known.len() >= CATALOGS {
+            known.pop_front();
+        }
+        known.push_back(catalog.clone());
+        catalog
+    }
+
+    pub(crate) fn chance(&self) -> f64 {
+        self.chance.lock().unwrap_or_else(PoisonError::into_inner).random()
+    }
+
+    /// Sends a request to a service, with repetition as the policy has it. `safe`: it does no harm to send it twice.
+    /// Any status is an answer here.
+    pub(crate) async fn send(
+        &self,
+        target: Target<'_>,
+        request: HttpRequest,
+        safe: bool,
+        policy: &RetryPolicy,
+    ) -> Result<HttpResponse, CloudError> {
+        let service = target.service;
+        let lane = self.lane(service, target.region);
+        let mut attempt = 0;
+        loop {
+            let outcome = self.send_once(target, &lane, &request).await?;
+            let wait = policy.wait(safe, outcome.as_ref(), attempt, self.chance());
+            if let Some(wait) = wait.filter(|_| lane.budget.spend()) {
+                tracing::debug!(service, attempt, wait_ms = wait.as_millis(), "request is repeated");
+                tokio::time::sleep(wait).await;
+                attempt += 1;
+                continue;
+            }
+            return outcome.map_err(|error| {
+                let mut url = request.url.clone();
+                url.set_query(None);
+                CloudError::Transport { service: service.to_owned(), url: url.into(), error }
+            });
+        }
+    }
+
+    /// Sends a request once. The outer error: it was not sent.
+    async fn send_once(
+        &self,
+        target: Target<'_>,
+        lane: &Lane,
+        request: &HttpRequest,
+    ) -> Result<Result<HttpResponse, TransportError>, CloudError> {
+        let not_sent = |reason: &str, retry_after| CloudError::NotSent {
+            service: target.service.to_owned(),
+            reason: reason.to_owned(),
+            retry_after,
+        };
+        // The semaphore is never closed: an error cannot be, and would only mean no limit.
+        let room = timeout(request.timeout, lane.room.acquire()).await;
+        let _room = room.map_err(|_| not_sent("too many requests to it are under way", None))?.ok();
+        let pass = lane.breaker.admit();
+        let pass = pass.map_err(|wait| not_sent("it has not answered several times in a row", Some(wait)))?;
+        if target.gate.is_some_and(|gate| !gate.is_open()) {
+            return Err(not_sent("the engine's lease on the stack has to be renewed first", None));
+        }
+        lane.budget.earn();
+        let outcome = timeout(request.timeout, self.transport.send(request.clone())).await;
+        let outcome = outcome.unwrap_or(Err(TransportError::Timeout));
+        let verdict = match &outcome {
+            Ok(response) if !retry::is_failing(response.status) => Verdict::Answered,
+            Ok(response) => Verdict::Failed(retry::retry_after(response)),
+            Err(_) => Verdict::Failed(None),
+        };
+        pass.report(verdict, self.chance());
+        Ok(outcome)
+    }
+}
+
+/// Where a request goes: a service type, and a region if not the usual one.
+#[derive(Clone, Copy)]
+pub(crate) struct Target<'a> {
+    pub(crate) service: &'a str,
+    pub(crate) region: Option<&'a str>,
+    /// What must be open when the request is sent.
+    pub(crate) gate: Option<&'a dyn Gate>,
+}

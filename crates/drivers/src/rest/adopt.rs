@@ -1,0 +1,166 @@
+//! What tells the object of a create from all others, so that a lost reply can be made good.
+
+use kiln_resource::{Context, Facts, Failure, FailureKind, Found, Method, Step};
+use kiln_value::{Map, Value};
+
+use super::driver::RestDriver;
+use crate::{call, queue};
+
+/// Stage of a create whose id the template chose.
+pub(super) const CLAIM: &str = "claim";
+
+/// What tells an object from all others.
+pub(super) enum Sign<'a> {
+    /// Its id, which the template chose: another object may have it.
+    ChosenId(String),
+    /// Its id, which is the attempt's token.
+    TokenId,
+    /// A value that nothing else has, in this key of the body. `given` is what is to stand there in the end.
+    Value { key: &'a str, value: &'a str, given: Option<Value> },
+    /// These keys, of which the service lets no two objects have the same values.
+    Key(Vec<&'a str>),
+    /// Nothing.
+    Nothing,
+}
+
+impl RestDriver {
+    /// What tells the object that a body makes.
+    pub(super) fn sign<'a>(&'a self, facts: &'a Facts, body: &Map) -> Sign<'a> {
+        let adopt = &self.rest.adopt;
+        let text = |key: &str| body.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+        if adopt.id {
+            let chosen = text(&self.rest.id).filter(|id| self.shape.is_own_id(id));
+            return chosen.map_or(Sign::TokenId, |id| Sign::ChosenId(id.to_owned()));
+        }
+        let name = self.rest.name.as_deref().filter(|_| adopt.name).map(|property| self.wire_name(property));
+        let physical = facts.physical_name.as_str();
+        if let Some(key) = name.filter(|key| text(key) == Some(physical)) {
+            return Sign::Value { key, value: physical, given: None };
+        }
+        let given = |key: &str| body.get(key).filter(|value| value.is_truthy()).cloned();
+        let can_give = |given: &Option<Value>| given.is_none() || self.rest.update.is_some();
+        if let Some(key) = adopt.mark.as_deref().map(|property| self.wire_name(property))
+            && let given = given(key)
+            && can_give(&given)
+        {
+            return Sign::Value { key, value: &facts.token, given };
+        }
+        if !adopt.key.is_empty() {
+            return Sign::Key(adopt.key.iter().map(|property| self.wire_name(property)).collect());
+        }
+        match name.map(|key| (key, given(key))) {
+            Some((key, given)) if can_give(&given) => Sign::Value { key, value: physical, given },
+            _ => Sign::Nothing,
+        }
+    }
+
+    /// Puts the sign into the body of a create.
+    pub(super) fn put_sign(&self, facts: &Facts, body: &mut Map) {
+        match self.sign(facts, body) {
+            Sign::TokenId => drop(body.insert(self.rest.id.clone(), facts.token.as_str().into())),
+            Sign::Value { key, value, .. } => drop(body.insert(key.to_owned(), value.into())),
+            Sign::ChosenId(_) | Sign::Key(_) | Sign::Nothing => {}
+        }
+    }
+
+    /// What the sign has taken the place of in the create.
+    pub(super) fn displaced<'a>(&'a self, facts: &'a Facts) -> Option<(&'a str, Value)> {
+        match self.sign(facts, &self.plain_body(facts)) {
+            Sign::Value { key, given: Some(given), .. } => Some((key, given)),
+            _ => None,
+        }
+    }
+
+    /// Sets what the sign has taken the place of. May run again.
+    pub(super) async fn give_back(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+        let (Some((key, given)), Some(update)) = (self.displaced(cx.facts), &self.rest.update) else { return Ok(()) };
+        let path = self.path(cx, &update.path, Some(id)).await?;
+        let body = self.wrap(Map::from([(key.to_owned(), given)]));
+        cx.cloud.call(self.request(update.method, path).body(body)).await.map(|_| ())
+    }
+
+    /// Looks for what a lost create has made.
+    pub(super) async fn find_made(&self, cx: &Context<'_>) -> Result<Found, Failure> {
+        let body = self.create_body(cx).await?;
+        let object = match self.sign(cx.facts, &body) {
+            // Nothing is made before the claim is stored, and an id is that of one object only.
+            Sign::ChosenId(_) => None,
+            Sign::TokenId => self.seek(cx, &cx.facts.token).await?,
+            Sign::Value { key, value, .. } => {
+                let found = self.list(cx, &self.query(key, value, &body)).await?;
+                found.into_iter().find(|object| object.str_at(key) == Some(value))
+            }
+            Sign::Key(keys) => self.find_by_key(cx, &keys, &body).await?,
+            Sign::Nothing => return Ok(Found::CannotTell(self.unknown(cx.facts))),
+        };
+        object.map_or(Ok(Found::NotMade), |object| self.made(cx, &object).map(Found::Made))
+    }
+
+    /// The query that selects few objects, the one with this value in this key among them. Names can be asked for
+    /// everywhere, all else at Neutron.
+    fn query<'a>(&'a self, key: &'a str, value: &'a str, body: &'a Map) -> Vec<(&'a str, &'a str)> {
+        let name = self.rest.name.as_deref().map(|property| self.wire_name(property));
+        if name == Some(key) || self.service() == "network" {
+            return vec![(key, value)];
+        }
+        name.and_then(|key| Some((key, body.get(key)?.as_str()?))).into_iter().collect()
+    }
+
+    async fn find_by_key(&self, cx: &Context<'_>, keys: &[&str], body: &Map) -> Result<Option<Value>, Failure> {
+        let mut query: Vec<_> = keys.iter().filter_map(|k| Some((*k, body.get(*k)?.as_str()?))).collect();
+        if self.rest.collection.contains('{') {
+            // What an object of its own holds is little, and not every service filters it.
+            query.clear();
+        }
+        let found = self.list(cx, &query).await?;
+        let is_same = |object: &Value| {
+            keys.iter().all(|k| object.get(k).unwrap_or(&Value::Null) == body.get(*k).unwrap_or(&Value::Null))
+        };
+        Ok(found.into_iter().find(is_same))
+    }
+
+    fn unknown(&self, facts: &Facts) -> String {
+        format!(
+            "It is not known whether the {} service has made {}: the reply to the create was lost, and nothing tells its \
+             object from others.",
+            self.service(),
+            facts.name
+        )
+    }
+
+    /// The first step of a create whose id the template chose: notes that nothing has that id now. What has it after
+    /// this step is what the create made.
+    pub(super) async fn claim(&self, cx: &Context<'_>, id: String, body: Map) -> Result<Step, Failure> {
+        if self.seek(cx, &id).await?.is_some() {
+            // The service refuses in its own words.
+            return self.post(cx, body).await;
+        }
+        Ok(queue::now(CLAIM).id(id))
+    }
+
+    /// The create itself, after the claim. May run again.
+    pub(super) async fn create_claimed(&self, cx: &Context<'_>, state: &Value) -> Result<Step, Failure> {
+        let body = self.create_body(cx).await?;
+        let failure = match self.post(cx, body).await {
+            Ok(step) => return Ok(step),
+            Err(failure) if call::will_be_repeated(&failure) => return Err(failure),
+            Err(failure) => failure,
+        };
+        let id = cx.facts.physical_id.as_deref().unwrap_or_default();
+        let object = if failure.kind == FailureKind::Conflict { self.seek(cx, id).await? } else { None };
+        match object.filter(|object| self.shape.is_ours(cx.facts, object)) {
+            Some(_) if self.shape.tells_once(cx.facts) => {
+                // The reply that told all was lost, and nobody else has used the object yet.
+                call::absent_is_fine(self.remove(cx, id).await)?;
+                Ok(queue::again(cx, state))
+            }
+            Some(object) => self.made(cx, &object),
+            None => Ok(queue::give_up(&failure)),
+        }
+    }
+
+    async fn remove(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+        let path = self.path(cx, &self.rest.delete.path, Some(id)).await?;
+        cx.cloud.call(self.item_request(cx.facts, Method::Delete, path)).await.map(|_| ())
+    }
+}

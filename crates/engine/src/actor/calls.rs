@@ -1,0 +1,195 @@
+//! Drivers called, interrupted, answered.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use kiln_plan::{Blame, Event, Kind, Outcome, facts};
+use kiln_resource::{Failure, MessageId, Operation, ResourceId, Step};
+use kiln_value::{Map, Value};
+
+use super::slots::Interrupted;
+use super::{Work, stack_facts};
+use crate::retry::RetryLimits;
+use crate::step::{Advance, Job, Memory, abort_failure};
+
+/// What comes back from work that was spawned.
+pub(super) enum Reply {
+    /// A step of the operation on a row.
+    Advanced(ResourceId, Advance),
+    /// What the planner is to be told.
+    Event(Event),
+    /// A resource took in a message.
+    Received(MessageId, ResourceId, Result<Step, Failure>),
+}
+
+impl Work {
+    /// Takes in what a task has brought.
+    pub(super) fn take(&mut self, reply: Result<Reply, tokio::task::JoinError>) {
+        match reply {
+            Ok(Reply::Event(event)) => self.events.push_back(event),
+            Ok(Reply::Advanced(row, Advance::Event { event, after })) => {
+                let until = (!after.is_zero()).then(|| self.now() + after);
+                self.slots.answered(row, until);
+                self.events.push_back(event);
+            }
+            Ok(Reply::Advanced(row, Advance::Again { after, memory })) => {
+                let until = self.now() + after;
+                self.slots.sleep(row, memory, until);
+            }
+            Ok(Reply::Received(message, row, result)) => self.received(message, row, result),
+            // Tasks catch what breaks in them, and nobody aborts one.
+            Err(error) => tracing::error!(%error, "a task was lost"),
+        }
+    }
+
+    pub(super) fn failed(&self, row: ResourceId, failure: &Failure) -> Event {
+        let name = self.model.row(row).map(|row| row.name.clone()).unwrap_or_default();
+        finished(row, Outcome::Failed(Blame::of(&name, failure)))
+    }
+
+    /// What a row's type stands for: by the template, or for a row that is to go by what it was made as.
+    pub(super) fn kind_of(&self, name: &str, implementation: &str) -> Option<Kind> {
+        let wanted = self.scope.as_ref().and_then(|scope| scope.blueprint().kind(name));
+        match wanted.filter(|kind| kind.implementation() == implementation) {
+            Some(kind) => Some(kind.clone()),
+            None => {
+                self.actor.backends.resource_types.types.get(implementation).map(|entry| Kind::Type(Arc::clone(entry)))
+            }
+        }
+    }
+
+    /// Sees to an operation: of a nested stack by a request to it, of a pure type at once, of others when what they
+    /// are about to do is stored.
+    pub(super) fn dispatch(&mut self, id: ResourceId, resumed: bool) {
+        let Some(row) = self.model.row(id) else { return };
+        let Some(running) = row.running() else { return };
+        let kind = self.kind_of(&row.name, &row.implementation);
+        let nested = kind.as_ref().map_or(row.implementation == kiln_plan::kind::TEMPLATE, Kind::is_nested);
+        let pure = kind.as_ref().and_then(Kind::entry).is_some_and(|entry| entry.driver.is_pure());
+        if resumed {
+            let may_be_called = running.operation == Operation::Create && running.phase == kiln_resource::Phase::Intent;
+            self.slots.resume(id, self.believed_from.filter(|_| may_be_called && !pure));
+        } else {
+            self.slots.add(id);
+        }
+        if nested {
+            let running = running.clone();
+            self.dispatch_nested(id, &running, kind);
+        } else if pure && !self.slots.is_asleep(id) {
+            let memory = self.slots.call_now(id).unwrap_or_default();
+            self.call(id, memory);
+        }
+    }
+
+    /// Calls drivers whose turn it is, as many at a time as the cloud should bear.
+    pub(super) fn call_queued(&mut self) {
+        while let Some((id, memory)) = self.slots.call_next(self.actor.options.max_operations) {
+            let nested = self.model.row(id).is_some_and(|row| {
+                self.kind_of(&row.name, &row.implementation)
+                    .map_or(row.implementation == kiln_plan::kind::TEMPLATE, |kind| kind.is_nested())
+            });
+            if nested {
+                self.next_nested(id);
+            } else {
+                self.call(id, memory);
+            }
+        }
+    }
+
+    fn call(&mut self, id: ResourceId, memory: Memory) {
+        let job = match self.job(id, memory) {
+            Ok(job) => job,
+            Err(event) => {
+                self.slots.answered(id, None);
+                self.events.push_back(*event);
+                return;
+            }
+        };
+        let name = job.name.clone();
+        let work = AssertUnwindSafe(job.advance()).catch_unwind();
+        let mut work: BoxFuture<'static, Reply> = Box::pin(work.map(move |advance| {
+            let broken = || {
+                let failure = Failure::other("InternalError", "the resource type's code has a defect");
+                finished(id, Outcome::Failed(Blame::of(&name, &failure))).into()
+            };
+            Reply::Advanced(id, advance.unwrap_or_else(|_| broken()))
+        }));
+        match (&mut work).now_or_never() {
+            Some(reply) => self.take(Ok(reply)),
+            None => drop(self.tasks.spawn(work)),
+        }
+    }
+
+    fn job(&self, id: ResourceId, memory: Memory) -> Result<Job, Box<Event>> {
+        let gone = |class: &str, text: &str| Box::new(self.failed(id, &Failure::other(class, text)));
+        let Some(row) = self.model.row(id) else { return Err(gone("NotFound", "no such row")) };
+        let Some(running) = row.running().cloned() else { return Err(gone("NotFound", "no operation is under way")) };
+        let kind = self.kind_of(&row.name, &row.implementation);
+        let Some((kind, entry)) = kind.as_ref().and_then(|kind| Some((kind, kind.entry()?))) else {
+            let text = format!("The Resource Type ({}) could not be found.", row.resource_type);
+            return Err(gone("EntityNotFound", &text));
+        };
+        let mut facts = facts(row, kind, &stack_facts(&self.stack));
+        if let Some(definition) = &running.definition {
+            facts.properties.clone_from(&definition.properties);
+            facts.given = definition.given().keys().cloned().collect();
+            facts.metadata = Value::Map(definition.metadata.clone());
+        }
+        let wanted = match (&running.operation, &self.scope) {
+            (Operation::Create | Operation::Update { .. }, Some(scope)) => scope.blueprint().wanted_names(&row.name),
+            // Of what is only checked the attributes stay, but for an adopted object, which is seen for the first time.
+            (Operation::Check, Some(scope))
+                if row.definition.as_ref().is_some_and(|held| held.external_id.is_some()) =>
+            {
+                scope.blueprint().wanted_names(&row.name)
+            }
+            _ => Vec::new(),
+        };
+        let options = &self.actor.options;
+        Ok(Job {
+            row: id,
+            name: row.name.clone(),
+            retain: running.operation == Operation::Delete && row.is_retained(),
+            running,
+            memory,
+            facts,
+            driver: Arc::clone(&entry.driver),
+            clouds: Arc::clone(&self.actor.backends.clouds),
+            root: Arc::clone(&self.root),
+            wanted,
+            fence: self.actor.fence.clone(),
+            clock: Arc::clone(&self.actor.backends.clock),
+            chance: Arc::clone(&self.actor.backends.chance),
+            limits: RetryLimits { actions: options.action_retries, calls: options.call_retries },
+            call_limit: options.call_limit,
+            list_delay: options.list_delay,
+        })
+    }
+
+    /// Ends an operation as soon as that is safe.
+    pub(super) fn interrupt(&mut self, id: ResourceId) {
+        match self.slots.interrupt(id) {
+            Interrupted::AtOnce => {
+                let Some(running) = self.model.row(id).and_then(|row| row.running()) else { return };
+                let event = self.failed(id, &abort_failure(&running.operation));
+                self.slots.answered(id, None);
+                self.events.push_back(event);
+            }
+            Interrupted::Nested(child) => self.cancel_child(child),
+            Interrupted::Later => {}
+        }
+    }
+}
+
+/// The end of an operation that brings nothing.
+pub(super) fn finished(row: ResourceId, outcome: Outcome) -> Event {
+    Event::Finished { row, physical_id: None, data: Map::new(), attributes: None, outcome }
+}
+
+/// After how long something is to be done again.
+pub(super) fn later(now: Duration, after: Duration) -> Option<Duration> {
+    (!after.is_zero()).then(|| now + after)
+}

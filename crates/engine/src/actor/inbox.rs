@@ -1,0 +1,183 @@
+//! Messages taken in: signals, marks of health, cancels, timers. Each is handled once, those to one resource in order.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use kiln_plan::{Event, facts};
+use kiln_resource::{Action, Cloud, Context, Driver, Facts, Failure, MessageId, Progress, ResourceId, Step};
+use kiln_store::{Error, Message, MessageKind, Stack};
+use kiln_value::Value;
+
+use super::calls::Reply;
+use super::{Work, stack_facts};
+use crate::backends::Backends;
+use crate::clouds::NoCloud;
+use crate::fence::{Fence, FencedCloud};
+
+/// The messages of a stack that are not handled yet.
+#[derive(Default)]
+pub(super) struct Inbox {
+    waiting: VecDeque<Message>,
+    /// All that were seen and may still be in the store.
+    seen: BTreeSet<MessageId>,
+    /// How many messages had ever been sent when the inbox was last read.
+    read_at: i64,
+    /// Resources that are taking in a message now.
+    receiving: BTreeSet<ResourceId>,
+}
+
+impl Inbox {
+    /// Whether there is nothing to do.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.receiving.is_empty()
+    }
+
+    /// Whether a driver is taking in a message.
+    pub(super) fn is_receiving(&self) -> bool {
+        !self.receiving.is_empty()
+    }
+}
+
+/// The reason that Heat gives a mark without one (semantics.md §11).
+const MARKED: &str = "state changed by resource_mark_unhealthy api";
+
+impl Work {
+    /// Reads the inbox if somebody has sent something since it was last read.
+    pub(super) async fn look_for_new_messages(&mut self) -> Result<(), Error> {
+        if self.stack.messages > self.inbox.read_at { self.read_messages().await } else { Ok(()) }
+    }
+
+    /// Reads the messages that are due.
+    pub(super) async fn read_messages(&mut self) -> Result<(), Error> {
+        self.inbox.read_at = self.stack.messages;
+        let now = self.actor.backends.clock.now();
+        for message in self.actor.backends.store.inbox(self.stack.id, now).await? {
+            if self.inbox.seen.insert(message.id) {
+                self.inbox.waiting.push_back(message);
+            }
+        }
+        Ok(())
+    }
+
+    /// Handles the messages that can be handled now. One to a resource with an operation under way waits for its end.
+    pub(super) fn take_messages(&mut self) {
+        if *self.actor.drain.borrow() {
+            return;
+        }
+        let mut blocked: BTreeSet<String> = BTreeSet::new();
+        for message in std::mem::take(&mut self.inbox.waiting) {
+            let name = message.resource.clone().unwrap_or_default();
+            let row = self.model.current(&name).map(|row| row.id);
+            let busy = row.is_some_and(|row| self.slots.is_busy(row) || self.inbox.receiving.contains(&row));
+            if message.kind != MessageKind::Cancel && (busy || blocked.contains(&name)) {
+                blocked.insert(name);
+                self.inbox.waiting.push_back(message);
+                continue;
+            }
+            match (message.kind, row) {
+                (MessageKind::Cancel, _) => self.cancel(&message),
+                (_, None) => {
+                    tracing::info!(stack = %self.stack.id, resource = name, "a message to a resource that is not there");
+                    self.writes.handled(message.id);
+                }
+                (MessageKind::MarkUnhealthy, Some(row)) => self.mark(&message, row),
+                (MessageKind::Signal | MessageKind::Timer, Some(row)) => self.receive(message, row),
+            }
+        }
+    }
+
+    /// A cancel ends the request that it was sent for, and no later one.
+    fn cancel(&mut self, message: &Message) {
+        self.writes.handled(message.id);
+        let meant = message.body.get("generation").and_then(Value::as_i64);
+        if self.active && meant.is_none_or(|generation| generation == self.generation) {
+            let interrupt = message.body.get("interrupt").is_some_and(Value::is_truthy);
+            self.events.push_back(Event::Cancelled { interrupt });
+        }
+    }
+
+    fn mark(&mut self, message: &Message, row: ResourceId) {
+        self.writes.handled(message.id);
+        let healthy = !message.body.get("mark_unhealthy").is_some_and(Value::is_truthy);
+        let reason = message.body.str_at("reason").filter(|reason| !reason.is_empty()).unwrap_or(MARKED).to_owned();
+        self.events.push_back(Event::Marked { row, healthy, reason });
+    }
+
+    fn receive(&mut self, message: Message, id: ResourceId) {
+        let Some(row) = self.model.row(id) else { return };
+        let kind = self.kind_of(&row.name, &row.implementation);
+        let Some((kind, entry)) = kind.as_ref().and_then(|kind| Some((kind, kind.entry()?))) else {
+            self.writes.handled(message.id);
+            return;
+        };
+        if matches!(row.state.action, Action::Suspend | Action::Delete) && message.kind == MessageKind::Signal {
+            let reason = format!("Cannot signal resource during {}", row.state.action);
+            self.writes.handled(message.id);
+            self.events.push_back(received(id, Step::done(), reason));
+            return;
+        }
+        let delivery = Delivery {
+            facts: facts(row, kind, &stack_facts(&self.stack)),
+            driver: Arc::clone(&entry.driver),
+            backends: self.actor.backends.clone(),
+            fence: self.actor.fence.clone(),
+            root: Arc::clone(&self.root),
+            body: message.body,
+        };
+        self.inbox.receiving.insert(id);
+        let (message, work) = (message.id, AssertUnwindSafe(delivery.run()).catch_unwind());
+        self.tasks.spawn(work.map(move |result| {
+            let broken = |_| Err(Failure::other("InternalError", "the resource type's code has a defect"));
+            Reply::Received(message, id, result.unwrap_or_else(broken))
+        }));
+    }
+
+    /// A driver has taken in a message: what came of it and the end of the message are stored together.
+    pub(super) fn received(&mut self, message: MessageId, row: ResourceId, result: Result<Step, Failure>) {
+        self.inbox.receiving.remove(&row);
+        self.writes.handled(message);
+        let (step, reason) = match result {
+            Ok(step) => {
+                let reason = match &step.progress {
+                    Progress::Wait { state: Value::Str(text), .. } => text.clone(),
+                    _ => "Unknown".to_owned(),
+                };
+                (step, format!("Signal: {reason}"))
+            }
+            Err(failure) => (Step::done(), failure.message),
+        };
+        self.events.push_back(received(row, step, reason));
+    }
+}
+
+fn received(row: ResourceId, step: Step, reason: String) -> Event {
+    Event::Received { row, physical_id: step.physical_id, data: step.data, reason }
+}
+
+/// A message on its way to a driver.
+struct Delivery {
+    facts: Facts,
+    driver: Arc<dyn Driver>,
+    backends: Backends,
+    fence: Fence,
+    root: Arc<Stack>,
+    body: Value,
+}
+
+impl Delivery {
+    async fn run(self) -> Result<Step, Failure> {
+        let clock = &self.backends.clock;
+        let cloud: Arc<dyn Cloud> = if self.driver.is_pure() {
+            Arc::new(NoCloud)
+        } else {
+            let cloud = self.backends.clouds.cloud(&self.root).await?;
+            Arc::new(FencedCloud::new(cloud, self.fence.clone(), Arc::clone(clock)))
+        };
+        #[expect(clippy::cast_precision_loss, reason = "microseconds of this century fit 53 bits")]
+        let now = clock.now().as_microsecond() as f64 / 1e6;
+        let cx = Context { cloud: &*cloud, facts: &self.facts, now, seed: self.backends.chance.seed(), polls: 0 };
+        self.driver.receive(&cx, &self.body).await
+    }
+}

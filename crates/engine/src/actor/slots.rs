@@ -1,0 +1,311 @@
+//! What is under way in an actor: one slot for each row with an operation, and the timers of those that sleep.
+//!
+//! ```text
+//! queued ──(stored, room)──▶ calling ──(nothing new)──▶ sleeping ──(time)──▶ queued
+//!    │                          │
+//!    └──▶ nested: waits for a nested stack      └──▶ answered: its event is on the way to the planner
+//! ```
+//!
+//! Only a slot that is calling takes room. An interrupt reaches a slot in every state.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use kiln_resource::ResourceId;
+use kiln_store::StackId;
+
+use crate::step::Memory;
+
+/// Where the operation of a slot is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Waits until what it is about to do is stored, and for room; with its number in the queue.
+    Queued(u64),
+    /// A driver is called.
+    Calling,
+    /// Waits until a moment of the monotonic clock.
+    Sleeping(Duration),
+    /// Waits for a nested stack.
+    Nested(StackId),
+    /// Its answer is on the way to the planner; the next step, if there is one, comes at a moment.
+    Answered(Option<Duration>),
+}
+
+/// An operation under way.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) place: Place,
+    pub(crate) memory: Memory,
+}
+
+/// What an interrupt finds.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Interrupted {
+    /// Nothing may be under way in the cloud: the operation can end at once.
+    AtOnce,
+    /// The operation ends with its next answer.
+    Later,
+    /// A nested stack has to be asked.
+    Nested(StackId),
+}
+
+/// All operations of one actor.
+#[derive(Debug, Default)]
+pub(crate) struct Slots {
+    slots: BTreeMap<ResourceId, Slot>,
+    queue: BTreeMap<u64, ResourceId>,
+    next_number: u64,
+    timers: BTreeSet<(Duration, ResourceId)>,
+    children: BTreeMap<StackId, ResourceId>,
+    calling: usize,
+}
+
+impl Slots {
+    /// Puts the next step of an operation into the queue, or lets it sleep first if its last step has asked for that.
+    pub(crate) fn add(&mut self, id: ResourceId) {
+        self.leave(id);
+        let slot = self.slots.remove(&id);
+        let interrupted = slot.as_ref().is_some_and(|slot| slot.memory.interrupted);
+        let until = match slot {
+            Some(Slot { place: Place::Answered(until), .. }) if !interrupted => until,
+            _ => None,
+        };
+        self.insert(id, Memory { interrupted, ..Memory::default() }, until);
+    }
+
+    /// The answer of an operation is on the way to the planner.
+    pub(crate) fn answered(&mut self, id: ResourceId, until: Option<Duration>) {
+        self.leave(id);
+        if let Some(slot) = self.slots.get_mut(&id) {
+            slot.place = Place::Answered(until);
+        }
+    }
+
+    /// Takes up an operation that another engine began; `lost`: a create is not believed absent before that moment.
+    pub(crate) fn resume(&mut self, id: ResourceId, lost: Option<Duration>) {
+        self.leave(id);
+        self.insert(id, Memory { lost, ..Memory::default() }, None);
+    }
+
+    /// The step has changed nothing: it is repeated at a moment.
+    pub(crate) fn sleep(&mut self, id: ResourceId, memory: Memory, until: Duration) {
+        let interrupted = self.slots.get(&id).is_some_and(|slot| slot.memory.interrupted);
+        self.leave(id);
+        let memory = Memory { interrupted: interrupted || memory.interrupted, ..memory };
+        // What is to end does not sleep, unless it waits for certainty about a lost call.
+        let until = if memory.interrupted && memory.lost.is_none() { None } else { Some(until) };
+        self.insert(id, memory, until);
+    }
+
+    /// The operation waits for a nested stack.
+    pub(crate) fn wait_for(&mut self, id: ResourceId, child: StackId) {
+        self.leave(id);
+        self.children.insert(child, id);
+        let memory = self.slots.remove(&id).map(|slot| slot.memory).unwrap_or_default();
+        self.slots.insert(id, Slot { place: Place::Nested(child), memory });
+    }
+
+    fn insert(&mut self, id: ResourceId, memory: Memory, until: Option<Duration>) {
+        let place = match until {
+            Some(until) => {
+                self.timers.insert((until, id));
+                Place::Sleeping(until)
+            }
+            None => self.enqueue(id),
+        };
+        self.slots.insert(id, Slot { place, memory });
+    }
+
+    fn enqueue(&mut self, id: ResourceId) -> Place {
+        self.next_number += 1;
+        self.queue.insert(self.next_number, id);
+        Place::Queued(self.next_number)
+    }
+
+    /// The operation has ended.
+    pub(crate) fn remove(&mut self, id: ResourceId) {
+        self.leave(id);
+        self.slots.remove(&id);
+    }
+
+    /// Forgets where an operation stands.
+    fn leave(&mut self, id: ResourceId) {
+        match self.slots.get(&id).map(|slot| slot.place) {
+            Some(Place::Queued(number)) => drop(self.queue.remove(&number)),
+            Some(Place::Calling) => self.calling = self.calling.saturating_sub(1),
+            Some(Place::Sleeping(until)) => drop(self.timers.remove(&(until, id))),
+            Some(Place::Nested(child)) => drop(self.children.remove(&child)),
+            Some(Place::Answered(_)) | None => {}
+        }
+    }
+
+    /// The next operation that may begin, if at most `room` are calling; it is calling then.
+    pub(crate) fn call_next(&mut self, room: usize) -> Option<(ResourceId, Memory)> {
+        if self.calling >= room {
+            return None;
+        }
+        let (_, id) = self.queue.pop_first()?;
+        let slot = self.slots.get_mut(&id)?;
+        slot.place = Place::Calling;
+        self.calling += 1;
+        Some((id, slot.memory.clone()))
+    }
+
+    /// Takes one operation out of the queue, whose turn it is whatever room there is; it is calling then.
+    pub(crate) fn call_now(&mut self, id: ResourceId) -> Option<Memory> {
+        self.leave(id);
+        let slot = self.slots.get_mut(&id)?;
+        slot.place = Place::Calling;
+        self.calling += 1;
+        Some(slot.memory.clone())
+    }
+
+    /// Whether an operation sleeps.
+    pub(crate) fn is_asleep(&self, id: ResourceId) -> bool {
+        self.slots.get(&id).is_some_and(|slot| matches!(slot.place, Place::Sleeping(_)))
+    }
+
+    /// Whether an operation is to end as soon as that is safe.
+    pub(crate) fn is_interrupted(&self, id: ResourceId) -> bool {
+        self.slots.get(&id).is_some_and(|slot| slot.memory.interrupted)
+    }
+
+    /// Whether an operation on this row is under way.
+    pub(crate) fn is_busy(&self, id: ResourceId) -> bool {
+        self.slots.contains_key(&id)
+    }
+
+    #[cfg(test)]
+    fn get(&self, id: ResourceId) -> Option<&Slot> {
+        self.slots.get(&id)
+    }
+
+    /// Queues those whose time has come.
+    pub(crate) fn wake(&mut self, now: Duration) {
+        while let Some((until, id)) = self.timers.first().copied()
+            && until <= now
+        {
+            self.timers.pop_first();
+            let place = self.enqueue(id);
+            if let Some(slot) = self.slots.get_mut(&id) {
+                slot.place = place;
+            }
+        }
+    }
+
+    /// When the next one is to be woken.
+    pub(crate) fn next_timer(&self) -> Option<Duration> {
+        self.timers.first().map(|(until, _)| *until)
+    }
+
+    /// Marks an operation to end as soon as that is safe.
+    pub(crate) fn interrupt(&mut self, id: ResourceId) -> Interrupted {
+        let Some(slot) = self.slots.get_mut(&id) else { return Interrupted::Later };
+        let first = !std::mem::replace(&mut slot.memory.interrupted, true);
+        match slot.place {
+            Place::Calling | Place::Answered(_) => Interrupted::Later,
+            Place::Nested(child) if first => Interrupted::Nested(child),
+            Place::Nested(_) => Interrupted::Later,
+            // What may have been created has to be found first.
+            Place::Queued(_) | Place::Sleeping(_) if slot.memory.lost.is_some() => Interrupted::Later,
+            Place::Queued(_) | Place::Sleeping(_) => Interrupted::AtOnce,
+        }
+    }
+
+    /// The row that stands for a nested stack which is awaited.
+    pub(crate) fn row_of(&self, child: StackId) -> Option<ResourceId> {
+        self.children.get(&child).copied()
+    }
+
+    /// Whether nested stacks are awaited.
+    pub(crate) fn awaits_children(&self) -> bool {
+        !self.children.is_empty()
+    }
+
+    /// Whether a driver is being called.
+    pub(crate) fn any_calling(&self) -> bool {
+        self.calling > 0
+    }
+
+    /// Whether a call may still have an effect that nobody knows of.
+    pub(crate) fn any_lost(&self) -> bool {
+        self.slots.values().any(|slot| slot.memory.lost.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(n: u128) -> ResourceId {
+        ResourceId(uuid::Uuid::from_u128(n))
+    }
+
+    fn seconds(n: u64) -> Duration {
+        Duration::from_secs(n)
+    }
+
+    fn add_asleep(slots: &mut Slots, id: ResourceId, until: Duration) {
+        slots.add(id);
+        slots.answered(id, Some(until));
+        slots.add(id);
+    }
+
+    #[test]
+    fn only_calls_take_room() {
+        let mut slots = Slots::default();
+        for n in 0..4 {
+            slots.add(id(n));
+        }
+        add_asleep(&mut slots, id(9), seconds(5));
+        assert_eq!(slots.call_next(2).map(|next| next.0), Some(id(0)));
+        assert_eq!(slots.call_next(2).map(|next| next.0), Some(id(1)));
+        assert!(slots.call_next(2).is_none());
+        slots.sleep(id(0), Memory::default(), seconds(3));
+        assert_eq!(slots.call_next(2).map(|next| next.0), Some(id(2)));
+        slots.remove(id(1));
+        assert_eq!(slots.call_next(2).map(|next| next.0), Some(id(3)));
+        assert!(slots.any_calling() && slots.is_busy(id(3)) && !slots.is_busy(id(1)));
+    }
+
+    #[test]
+    fn timers_wake_in_their_order() {
+        let mut slots = Slots::default();
+        add_asleep(&mut slots, id(1), seconds(9));
+        add_asleep(&mut slots, id(2), seconds(3));
+        assert_eq!(slots.next_timer(), Some(seconds(3)));
+        slots.wake(seconds(3));
+        assert_eq!(slots.next_timer(), Some(seconds(9)));
+        assert_eq!(slots.call_next(9).map(|next| next.0), Some(id(2)));
+        slots.remove(id(1));
+        assert_eq!(slots.next_timer(), None);
+    }
+
+    #[test]
+    fn an_interrupt_reaches_a_slot_in_every_state() {
+        let mut slots = Slots::default();
+        let child = StackId(uuid::Uuid::from_u128(7));
+        slots.add(id(1));
+        add_asleep(&mut slots, id(2), seconds(60));
+        slots.add(id(3));
+        slots.call_now(id(3));
+        slots.add(id(4));
+        slots.wait_for(id(4), child);
+        slots.resume(id(5), Some(seconds(70)));
+        assert_eq!(slots.interrupt(id(1)), Interrupted::AtOnce);
+        assert_eq!(slots.interrupt(id(2)), Interrupted::AtOnce);
+        assert_eq!(slots.interrupt(id(3)), Interrupted::Later);
+        assert_eq!(slots.interrupt(id(4)), Interrupted::Nested(child));
+        assert_eq!(slots.interrupt(id(4)), Interrupted::Later);
+        assert_eq!(slots.interrupt(id(5)), Interrupted::Later);
+        // The answer of the call that was under way finds the mark, and does not sleep.
+        slots.sleep(id(3), Memory::default(), seconds(60));
+        let queued = |slots: &Slots| {
+            slots.get(id(3)).is_some_and(|slot| matches!(slot.place, Place::Queued(_)) && slot.memory.interrupted)
+        };
+        assert!(queued(&slots));
+        // So does the next step of an operation of several.
+        add_asleep(&mut slots, id(3), seconds(9));
+        assert!(queued(&slots));
+    }
+}

@@ -1,0 +1,108 @@
+//! No call to a cloud without a lease: the database fences writes, the engine's own clock fences calls.
+//!
+//! A [`Fence`] is open until the lease can have ended, by the monotonic clock of the engine and counted from before the
+//! lease was asked for. A call waits at a closed fence until the lease is renewed; when the lease is lost, the actor is
+//! aborted, and the call with it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, Gate};
+use tokio::sync::watch;
+
+use crate::clock::Clock;
+
+/// The part of a lease that is left unused, for the way of a call to the cloud.
+const MARGIN: u32 = 10;
+
+/// Until when calls for a stack may be made. Clones are the same fence.
+#[derive(Clone, Debug)]
+pub(crate) struct Fence(Arc<watch::Sender<Duration>>);
+
+impl Fence {
+    /// A fence for a lease of `ttl` that was asked for at `asked`, by the monotonic clock.
+    pub(crate) fn new(asked: Duration, ttl: Duration) -> Self {
+        Self(Arc::new(watch::Sender::new(end(asked, ttl))))
+    }
+
+    /// The lease was renewed; that was asked for at `asked`.
+    pub(crate) fn extend(&self, asked: Duration, ttl: Duration) {
+        self.0.send_if_modified(|open_until| {
+            let later = end(asked, ttl).max(*open_until);
+            std::mem::replace(open_until, later) != later
+        });
+    }
+
+    /// Waits until a call may be made.
+    async fn pass(&self, clock: &dyn Clock) {
+        let mut open_until = self.0.subscribe();
+        // The sender lives as long as `self`: waiting cannot fail.
+        let _ = open_until.wait_for(|open_until| clock.monotonic() < *open_until).await;
+    }
+}
+
+fn end(asked: Duration, ttl: Duration) -> Duration {
+    asked + ttl - ttl / MARGIN
+}
+
+/// The fence as a request carries it, which may still wait for a token or for room before it is sent.
+struct FenceGate {
+    fence: Fence,
+    clock: Arc<dyn Clock>,
+}
+
+impl std::fmt::Debug for FenceGate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.fence.fmt(f)
+    }
+}
+
+impl Gate for FenceGate {
+    fn is_open(&self) -> bool {
+        self.clock.monotonic() < *self.fence.0.borrow()
+    }
+}
+
+/// A cloud behind a fence.
+pub(crate) struct FencedCloud {
+    cloud: Arc<dyn Cloud>,
+    fence: Fence,
+    clock: Arc<dyn Clock>,
+}
+
+impl FencedCloud {
+    pub(crate) fn new(cloud: Arc<dyn Cloud>, fence: Fence, clock: Arc<dyn Clock>) -> Self {
+        Self { cloud, fence, clock }
+    }
+}
+
+#[async_trait]
+impl Cloud for FencedCloud {
+    async fn call(&self, mut request: CloudRequest) -> Result<CloudResponse, Failure> {
+        self.fence.pass(&*self.clock).await;
+        request.gate = Some(Arc::new(FenceGate { fence: self.fence.clone(), clock: Arc::clone(&self.clock) }));
+        self.cloud.call(request).await
+    }
+
+    async fn find(&self, finder: &str, name_or_id: &str) -> Result<String, Failure> {
+        self.fence.pass(&*self.clock).await;
+        self.cloud.find(finder, name_or_id).await
+    }
+
+    async fn has_service(&self, service: &str) -> Result<bool, Failure> {
+        self.cloud.has_service(service).await
+    }
+
+    async fn has_extension(&self, service: &str, alias: &str) -> Result<bool, Failure> {
+        self.cloud.has_extension(service, alias).await
+    }
+
+    async fn endpoint(&self, service: &str) -> Result<Option<String>, Failure> {
+        self.cloud.endpoint(service).await
+    }
+
+    async fn project_id(&self) -> Result<String, Failure> {
+        self.cloud.project_id().await
+    }
+}

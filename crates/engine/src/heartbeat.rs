@@ -1,0 +1,133 @@
+//! Keeps the leases of an engine alive, apart from all other work.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use kiln_store::{EngineId, EngineInfo, Lease, StackId, Store};
+use tokio::task::AbortHandle;
+
+use crate::clock::Clock;
+use crate::fence::Fence;
+
+/// A lease with what hangs on it.
+#[derive(Debug)]
+struct Held {
+    lease: Lease,
+    fence: Fence,
+    actor: Option<AbortHandle>,
+}
+
+/// The leases that an engine works under. Clones are the same leases.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Leases(Arc<Mutex<BTreeMap<StackId, Held>>>);
+
+impl Leases {
+    fn held(&self) -> std::sync::MutexGuard<'_, BTreeMap<StackId, Held>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a lease in, with the fence that it opens.
+    pub(crate) fn add(&self, lease: Lease, fence: Fence) {
+        self.held().insert(lease.stack, Held { lease, fence, actor: None });
+    }
+
+    /// Notes whom to end when the lease is lost.
+    pub(crate) fn set_actor(&self, lease: Lease, actor: AbortHandle) {
+        if let Some(held) = self.held().get_mut(&lease.stack).filter(|held| held.lease.epoch == lease.epoch) {
+            held.actor = Some(actor);
+        }
+    }
+
+    /// Stops renewing a lease: nobody works under it any more.
+    pub(crate) fn remove(&self, lease: Lease) {
+        let mut held = self.held();
+        if held.get(&lease.stack).is_some_and(|held| held.lease.epoch == lease.epoch) {
+            held.remove(&lease.stack);
+        }
+    }
+
+    /// Whether there is one for a stack.
+    pub(crate) fn contains(&self, stack: StackId) -> bool {
+        self.held().contains_key(&stack)
+    }
+
+    fn all(&self) -> Vec<Lease> {
+        self.held().values().map(|held| held.lease).collect()
+    }
+
+    /// Of `asked`, those that were renewed stay; the others are lost, and their actors end.
+    fn renewed(&self, asked: &[Lease], renewed: &[Lease], at: Duration, ttl: Duration) {
+        let epochs: BTreeMap<StackId, i64> = renewed.iter().map(|lease| (lease.stack, lease.epoch)).collect();
+        let mut held = self.held();
+        for lease in asked {
+            let Some(one) = held.get(&lease.stack).filter(|held| held.lease.epoch == lease.epoch) else { continue };
+            if epochs.get(&lease.stack) == Some(&lease.epoch) {
+                one.fence.extend(at, ttl);
+                continue;
+            }
+            tracing::warn!(stack = %lease.stack, "the lease is lost: another engine works on the stack");
+            if let Some(actor) = &one.actor {
+                actor.abort();
+            }
+            held.remove(&lease.stack);
+        }
+    }
+}
+
+/// Renews the leases and reports that the engine lives.
+pub(crate) struct Heartbeat {
+    pub(crate) id: EngineId,
+    pub(crate) hostname: String,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) leases: Leases,
+    pub(crate) ttl: Duration,
+}
+
+impl Heartbeat {
+    /// Beats three times in the time of a lease, until it is dropped.
+    pub(crate) async fn run(self) {
+        let beat = self.ttl / 3;
+        let started = self.clock.now();
+        loop {
+            self.report(started, beat).await;
+            let pause = if self.renew().await { beat } else { beat / 4 };
+            self.clock.sleep(pause).await;
+        }
+    }
+
+    /// Whether all went well; if not, it is tried again soon.
+    async fn renew(&self) -> bool {
+        let leases = self.leases.all();
+        if leases.is_empty() {
+            return true;
+        }
+        // Counted from before the request: the database may have read its clock at once.
+        let asked = self.clock.monotonic();
+        match self.store.renew(self.id, self.ttl, &leases).await {
+            Ok(renewed) => {
+                self.leases.renewed(&leases, &renewed, asked, self.ttl);
+                true
+            }
+            Err(error) => {
+                tracing::warn!(%error, "leases could not be renewed");
+                false
+            }
+        }
+    }
+
+    async fn report(&self, started: jiff::Timestamp, beat: Duration) {
+        let info = EngineInfo {
+            id: self.id,
+            hostname: self.hostname.clone(),
+            pid: std::process::id(),
+            started,
+            seen: self.clock.now(),
+            interval: u32::try_from(beat.as_secs()).unwrap_or(u32::MAX).max(1),
+        };
+        if let Err(error) = self.store.report(&info).await {
+            tracing::warn!(%error, "the engine could not report that it lives");
+        }
+    }
+}

@@ -1,0 +1,457 @@
+//! One step of an operation on a resource: one call of its driver, and what follows from the answer.
+//!
+//! A step never sleeps: it answers with an event to store, or says after which time the same step is to be repeated. So
+//! everything that waits stands in the actor's slots, where it can be interrupted, and holds no room.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kiln_plan::{Blame, Event, Outcome};
+use kiln_resource::{
+    Cloud, Context, Driver, Facts, Failure, FailureKind, Found, Operation, Phase, Progress, ResourceId, Running, Step,
+};
+use kiln_store::Stack;
+use kiln_value::{Map, Value};
+
+use crate::clock::{Chance, Clock};
+use crate::clouds::{Clouds, NoCloud};
+use crate::fence::{Fence, FencedCloud};
+use crate::retry::{self, RetryLimits};
+
+/// The entry of a resource's data that holds the token of a create of which it is not known what it made. A later delete
+/// looks for that first.
+const LOST_CREATE: &str = "kiln_lost_create";
+
+/// A driver that asks to be polled at once, though nothing has changed, does not get its way.
+const SHORTEST_POLL: Duration = Duration::from_millis(100);
+
+/// What is known of an operation beside its row. It is not stored: a take-over begins with what it must assume.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Memory {
+    /// The create may have been called: it is looked for before it is called again, and not believed absent before this
+    /// moment of the monotonic clock.
+    pub(crate) lost: Option<Duration>,
+    /// Steps in a row that were not answered.
+    pub(crate) unanswered: u32,
+    /// Polls in a row that answered with the same state.
+    pub(crate) polls: u32,
+    /// Times that a delete was refused because of a conflict.
+    pub(crate) conflicts: u32,
+    /// The operation is to end as soon as that is safe.
+    pub(crate) interrupted: bool,
+}
+
+/// An operation whose next step is to be done.
+pub(crate) struct Job {
+    pub(crate) row: ResourceId,
+    pub(crate) name: String,
+    pub(crate) running: Running,
+    pub(crate) memory: Memory,
+    pub(crate) facts: Facts,
+    pub(crate) driver: Arc<dyn Driver>,
+    pub(crate) clouds: Arc<dyn Clouds>,
+    /// The root of the stack's tree, whose credentials count.
+    pub(crate) root: Arc<Stack>,
+    /// The attributes that other resources read.
+    pub(crate) wanted: Vec<String>,
+    /// The resource goes and its object stays (`deletion_policy: Retain`).
+    pub(crate) retain: bool,
+    pub(crate) fence: Fence,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) chance: Arc<Chance>,
+    pub(crate) limits: RetryLimits,
+    /// The longest time that a call, and what it makes, can stay unseen.
+    pub(crate) call_limit: Duration,
+    /// The longest time that what a call has made is not listed, once the call is over.
+    pub(crate) list_delay: Duration,
+}
+
+/// What came of a step.
+pub(crate) enum Advance {
+    /// Something to store; the next step, if there is one, comes after a time.
+    Event {
+        /// What happened.
+        event: Event,
+        /// How long to wait before the next step.
+        after: Duration,
+    },
+    /// Nothing to store: the same step again after a time.
+    Again {
+        /// How long to wait.
+        after: Duration,
+        /// What to remember until then.
+        memory: Memory,
+    },
+}
+
+impl From<Event> for Advance {
+    fn from(event: Event) -> Self {
+        Self::Event { event, after: Duration::ZERO }
+    }
+}
+
+impl Job {
+    /// Does the next step.
+    pub(crate) async fn advance(mut self) -> Advance {
+        if self.retain {
+            return self.ended(Step::done(), None).into();
+        }
+        let cloud = match self.cloud().await {
+            Ok(cloud) => cloud,
+            Err(failure) => return self.unanswered_or_failed(failure),
+        };
+        match (self.running.operation.clone(), self.running.phase.clone()) {
+            (Operation::Create, Phase::Intent) => self.create(&*cloud).await,
+            (Operation::Create, Phase::Undo(state)) => self.undo(&*cloud, state).await,
+            (Operation::Delete, _) => self.delete(&*cloud).await,
+            (_, Phase::Read) => self.read(&*cloud, Step::done()).await,
+            (_, Phase::Wait(state)) => self.poll(&*cloud, state).await,
+            (_, Phase::Intent | Phase::Undo(_)) => self.begin(&*cloud).await,
+        }
+    }
+
+    async fn cloud(&self) -> Result<Arc<dyn Cloud>, Failure> {
+        if self.driver.is_pure() {
+            return Ok(Arc::new(NoCloud));
+        }
+        let cloud = self.clouds.cloud(&self.root).await?;
+        Ok(Arc::new(FencedCloud::new(cloud, self.fence.clone(), Arc::clone(&self.clock))))
+    }
+
+    fn context<'a>(&'a self, cloud: &'a dyn Cloud) -> Context<'a> {
+        #[expect(clippy::cast_precision_loss, reason = "microseconds of this century fit 53 bits")]
+        let now = self.clock.now().as_microsecond() as f64 / 1e6;
+        Context { cloud, facts: &self.facts, now, seed: self.chance.seed(), polls: self.memory.polls }
+    }
+
+    /// A create whose call may or may not have been made.
+    async fn create(&mut self, cloud: &dyn Cloud) -> Advance {
+        if let Some(believed_from) = self.memory.lost {
+            match self.look_for_lost(cloud, believed_from).await {
+                Some(advance) => return advance,
+                None => self.memory.lost = None,
+            }
+        }
+        if self.memory.interrupted {
+            return self.aborted();
+        }
+        let called = self.clock.monotonic();
+        let failure = match self.driver.start(&self.context(cloud), &Operation::Create).await {
+            Ok(step) => return self.report(cloud, step).await,
+            Err(failure) => failure,
+        };
+        match failure.kind {
+            FailureKind::Unavailable => self.memory.lost = Some(called + self.call_limit),
+            FailureKind::ServerError => self.memory.lost = Some(self.clock.monotonic() + self.list_delay),
+            FailureKind::NotSent | FailureKind::OverLimit => {}
+            _ => return self.retry_create(&failure),
+        }
+        if self.memory.lost.is_none() && self.memory.unanswered >= self.limits.calls {
+            return self.failed(&failure).into();
+        }
+        tracing::info!(resource = self.name, %failure, "create not answered");
+        self.again(Some(&failure))
+    }
+
+    /// Looks for what a lost call made; `None`: it is certain that it made nothing.
+    async fn look_for_lost(&mut self, cloud: &dyn Cloud, believed_from: Duration) -> Option<Advance> {
+        match self.driver.find(&self.context(cloud)).await {
+            Ok(Found::Made(step)) => {
+                tracing::info!(resource = self.name, "found what a lost call created");
+                Some(self.report(cloud, step).await)
+            }
+            Ok(Found::NotMade) => {
+                let now = self.clock.monotonic();
+                if now < believed_from {
+                    let wait = retry::wait(self.memory.polls, None, &self.chance).min(believed_from - now);
+                    self.memory.polls += 1;
+                    return Some(Advance::Again { after: wait, memory: self.memory.clone() });
+                }
+                self.memory.polls = 0;
+                if !self.memory.interrupted && self.memory.unanswered > self.limits.calls {
+                    let failure = Failure::new(
+                        FailureKind::Unavailable,
+                        "ServiceUnavailable",
+                        "The service did not answer, and has created nothing.",
+                    );
+                    return Some(self.failed(&failure).into());
+                }
+                None
+            }
+            Ok(Found::CannotTell(why)) => {
+                let text = format!("It is not known whether the service has created the object: {why}.");
+                Some(self.lost(&Failure::other("CreateLost", text)))
+            }
+            // Not to look is to create it twice: so long as the stack has time, it is looked for.
+            Err(failure) if failure.is_passing() => {
+                let patience = if self.memory.interrupted { self.limits.calls } else { u32::MAX };
+                if self.memory.unanswered >= patience {
+                    return Some(self.lost(&failure));
+                }
+                Some(self.again(Some(&failure)))
+            }
+            Err(failure) => Some(self.lost(&failure)),
+        }
+    }
+
+    /// Fails with an open question: a delete looks for the object once more.
+    fn lost(&self, failure: &Failure) -> Advance {
+        let mut step = Step { physical_id: self.facts.physical_id.clone(), ..Step::done() };
+        step = step.data(LOST_CREATE, self.running.token.as_str());
+        self.finished(step, None, Outcome::Failed(Blame::of(&self.name, failure))).into()
+    }
+
+    /// A create that failed: is what it left to be deleted and all tried again?
+    fn retry_create(&self, failure: &Failure) -> Advance {
+        let worth = matches!(failure.kind, FailureKind::Conflict | FailureKind::InError);
+        if !worth || self.running.attempt >= self.limits.actions || self.memory.interrupted {
+            return self.failed(failure).into();
+        }
+        tracing::info!(resource = self.name, attempt = self.running.attempt, %failure, "create failed, trying again");
+        // The first failure is the one reported in the end (semantics.md §7.1).
+        let undo = Phase::Undo(Value::Null);
+        self.stepped(Step::done(), undo, self.running.attempt + 1, self.running.token.clone()).into()
+    }
+
+    /// Deletes what a failed attempt left; then the next attempt begins.
+    async fn undo(&mut self, cloud: &dyn Cloud, state: Value) -> Advance {
+        if self.facts.physical_id.is_some() {
+            if self.memory.interrupted {
+                return self.aborted();
+            }
+            let cx = self.context(cloud);
+            let step = if state.is_null() {
+                self.driver.start(&cx, &Operation::Delete).await
+            } else {
+                self.driver.poll(&cx, &Operation::Delete, &state).await
+            };
+            match step {
+                Ok(step) if is_the_same(&step, &state) => return self.poll_again(&step),
+                Ok(Step { progress: Progress::Wait { state: next, after }, data, .. }) => {
+                    let (attempt, token) = (self.running.attempt, self.running.token.clone());
+                    let step = Step { data, ..Step::done() };
+                    return Advance::Event { event: self.stepped(step, Phase::Undo(next), attempt, token), after };
+                }
+                Err(failure) if failure.is_not_found() => {}
+                Err(failure) => return self.conflict_or_failed(failure),
+                Ok(_) => {}
+            }
+        }
+        let token = self.chance.uuid().to_string();
+        let mut step = Step::done();
+        step.physical_id = Some(String::new());
+        let after = retry::wait(self.running.attempt, None, &self.chance);
+        Advance::Event { event: self.stepped(step, Phase::Intent, self.running.attempt, token), after }
+    }
+
+    /// The first call of an operation that may be repeated.
+    async fn begin(&mut self, cloud: &dyn Cloud) -> Advance {
+        if self.memory.interrupted {
+            return self.aborted();
+        }
+        match self.driver.start(&self.context(cloud), &self.running.operation).await {
+            Ok(step) => self.report(cloud, step).await,
+            Err(failure) => self.unanswered_or_failed(failure),
+        }
+    }
+
+    async fn delete(&mut self, cloud: &dyn Cloud) -> Advance {
+        if self.memory.interrupted {
+            return self.aborted();
+        }
+        if let Some(advance) = self.find_before_delete(cloud).await {
+            return advance;
+        }
+        let cx = self.context(cloud);
+        let (step, state) = match &self.running.phase {
+            Phase::Wait(state) => (self.driver.poll(&cx, &Operation::Delete, state).await, Some(state.clone())),
+            _ => (self.driver.start(&cx, &Operation::Delete).await, None),
+        };
+        match step {
+            Ok(step) if state.is_some_and(|state| is_the_same(&step, &state)) => self.poll_again(&step),
+            Ok(step) => self.report(cloud, step).await,
+            Err(failure) if failure.is_not_found() => self.ended(Step::done(), None).into(),
+            Err(failure) if failure.kind == FailureKind::Conflict && matches!(self.running.phase, Phase::Wait(_)) => {
+                // What was asked for was undone by somebody: it is asked for again.
+                let attempt = self.running.attempt;
+                if attempt >= self.limits.actions {
+                    return self.failed(&failure).into();
+                }
+                let event = self.stepped(Step::done(), Phase::Intent, attempt + 1, self.running.token.clone());
+                Advance::Event { event, after: retry::wait(attempt, Some(&failure), &self.chance) }
+            }
+            Err(failure) => self.conflict_or_failed(failure),
+        }
+    }
+
+    /// Before the delete of a resource whose create was lost: its object is looked for.
+    async fn find_before_delete(&mut self, cloud: &dyn Cloud) -> Option<Advance> {
+        let lost = self.facts.data.get(LOST_CREATE).and_then(Value::as_str)?.to_owned();
+        if self.facts.physical_id.is_some() || self.driver.is_pure() {
+            return None;
+        }
+        let token = std::mem::replace(&mut self.facts.token, lost);
+        let found = self.driver.find(&self.context(cloud)).await;
+        self.facts.token = token;
+        match found {
+            Ok(Found::Made(step)) => {
+                let id = step.physical_id.unwrap_or_default();
+                let step = Step { physical_id: Some(id), data: step.data, progress: Progress::Done };
+                let step = step.data(LOST_CREATE, Value::Null);
+                let (attempt, token) = (self.running.attempt, self.running.token.clone());
+                Some(self.stepped(step, Phase::Intent, attempt, token).into())
+            }
+            Ok(Found::NotMade | Found::CannotTell(_)) => None,
+            Err(failure) => Some(self.unanswered_or_failed(failure)),
+        }
+    }
+
+    async fn poll(&mut self, cloud: &dyn Cloud, state: Value) -> Advance {
+        if self.memory.interrupted {
+            return self.aborted();
+        }
+        match self.driver.poll(&self.context(cloud), &self.running.operation, &state).await {
+            Ok(step) if is_the_same(&step, &state) => self.poll_again(&step),
+            Ok(step) => self.report(cloud, step).await,
+            Err(failure) if failure.is_passing() => self.unanswered_or_failed(failure),
+            Err(failure) if self.running.operation == Operation::Create => self.retry_create(&failure),
+            Err(failure) => self.failed(&failure).into(),
+        }
+    }
+
+    /// What is to be stored of a driver's step.
+    async fn report(&mut self, cloud: &dyn Cloud, step: Step) -> Advance {
+        match &step.progress {
+            Progress::Wait { .. } if self.memory.interrupted => {
+                let step = Step { physical_id: step.physical_id, data: step.data, progress: Progress::Done };
+                self.finished(step, None, Outcome::Failed(Blame::of(&self.name, &self.abort_failure()))).into()
+            }
+            Progress::Wait { state, after } => {
+                let (phase, after) = (Phase::Wait(state.clone()), *after);
+                let (attempt, token) = (self.running.attempt, self.running.token.clone());
+                Advance::Event { event: self.stepped(step, phase, attempt, token), after }
+            }
+            Progress::Replace => {
+                let text = format!("The Resource {} requires replacement.", self.name);
+                self.finished(step, None, Outcome::Replace(text)).into()
+            }
+            Progress::Done if self.changes_attributes() => self.read(cloud, step).await,
+            Progress::Done => self.ended(step, None).into(),
+        }
+    }
+
+    /// Whether the attributes that others read may be others now; an adopted object is looked at for the first time.
+    fn changes_attributes(&self) -> bool {
+        match self.running.operation {
+            Operation::Create | Operation::Update { .. } => true,
+            Operation::Check => !self.wanted.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// The end of a create or update: the attributes that others read, with what the last step has found.
+    async fn read(&mut self, cloud: &dyn Cloud, step: Step) -> Advance {
+        if let Some(id) = &step.physical_id {
+            self.facts.physical_id = Some(id.clone());
+        }
+        for (key, value) in &step.data {
+            if value.is_null() {
+                self.facts.data.shift_remove(key);
+            } else {
+                self.facts.data.insert(key.clone(), value.clone());
+            }
+        }
+        let names: Vec<&str> = self.wanted.iter().map(String::as_str).collect();
+        if names.is_empty() {
+            return self.ended(step, Some(Map::new())).into();
+        }
+        match self.driver.attributes(&self.context(cloud), &names).await {
+            Ok(attributes) => self.ended(step, Some(attributes)).into(),
+            // The operation is done: that is stored before the attributes are asked for again.
+            Err(failure) if failure.is_passing() && self.running.phase != Phase::Read && !self.memory.interrupted => {
+                let (attempt, token) = (self.running.attempt, self.running.token.clone());
+                let after = retry::wait(0, Some(&failure), &self.chance);
+                Advance::Event { event: self.stepped(step, Phase::Read, attempt, token), after }
+            }
+            Err(failure) => self.unanswered_or_failed(failure),
+        }
+    }
+
+    /// The same state again: nothing is stored.
+    fn poll_again(&mut self, step: &Step) -> Advance {
+        let after = match step.progress {
+            Progress::Wait { after, .. } => after.max(SHORTEST_POLL),
+            _ => SHORTEST_POLL,
+        };
+        self.memory.polls = self.memory.polls.saturating_add(1);
+        self.memory.unanswered = 0;
+        Advance::Again { after, memory: self.memory.clone() }
+    }
+
+    /// The same step again later.
+    fn again(&mut self, failure: Option<&Failure>) -> Advance {
+        let after = retry::wait(self.memory.unanswered, failure, &self.chance);
+        self.memory.unanswered = self.memory.unanswered.saturating_add(1);
+        Advance::Again { after, memory: self.memory.clone() }
+    }
+
+    /// A step that does no harm when it is repeated.
+    fn unanswered_or_failed(&mut self, failure: Failure) -> Advance {
+        let patient = self.memory.unanswered < self.limits.calls && !self.memory.interrupted;
+        if failure.is_passing() && patient {
+            tracing::info!(resource = self.name, %failure, "a step was not answered, trying again");
+            return self.again(Some(&failure));
+        }
+        // What may have been created is looked for before the row is deleted.
+        if self.memory.lost.is_some() { self.lost(&failure) } else { self.failed(&failure).into() }
+    }
+
+    fn conflict_or_failed(&mut self, failure: Failure) -> Advance {
+        if failure.kind != FailureKind::Conflict {
+            return self.unanswered_or_failed(failure);
+        }
+        if self.memory.conflicts >= self.limits.actions || self.memory.interrupted {
+            return self.failed(&failure).into();
+        }
+        let after = retry::wait(self.memory.conflicts, Some(&failure), &self.chance);
+        self.memory.conflicts += 1;
+        Advance::Again { after, memory: self.memory.clone() }
+    }
+
+    fn stepped(&self, step: Step, phase: Phase, attempt: u32, token: String) -> Event {
+        Event::Stepped { row: self.row, physical_id: step.physical_id, data: step.data, phase, attempt, token }
+    }
+
+    fn ended(&self, step: Step, attributes: Option<Map>) -> Event {
+        self.finished(step, attributes, Outcome::Done(None))
+    }
+
+    fn failed(&self, failure: &Failure) -> Event {
+        let step = Step { physical_id: self.facts.physical_id.clone(), ..Step::done() };
+        self.finished(step, None, Outcome::Failed(Blame::of(&self.name, failure)))
+    }
+
+    fn aborted(&self) -> Advance {
+        self.failed(&self.abort_failure()).into()
+    }
+
+    fn abort_failure(&self) -> Failure {
+        abort_failure(&self.running.operation)
+    }
+
+    fn finished(&self, step: Step, attributes: Option<Map>, outcome: Outcome) -> Event {
+        Event::Finished { row: self.row, physical_id: step.physical_id, data: step.data, attributes, outcome }
+    }
+}
+
+/// Ended from outside, with the text that Heat gives a cancelled resource.
+pub(crate) fn abort_failure(operation: &Operation) -> Failure {
+    Failure::other("ResourceFailure", format!("{} aborted (user triggered cancel)", operation.action()))
+}
+
+/// Whether a poll has found nothing new.
+fn is_the_same(step: &Step, state: &Value) -> bool {
+    step.physical_id.is_none()
+        && step.data.is_empty()
+        && matches!(&step.progress, Progress::Wait { state: next, .. } if next == state)
+}

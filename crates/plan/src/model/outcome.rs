@@ -1,0 +1,223 @@
+//! What follows from a decision and from the end of an operation.
+
+use std::sync::Arc;
+
+use kiln_resource::{
+    Action, Failure, Operation, OperationState, Phase, ResourceId, Running, State, Status, StoredDefinition,
+};
+use kiln_value::{Map, Value};
+
+use super::{Model, STATE_CHANGED, Stage};
+use crate::event::{Command, Goal, Note, Outcome};
+use crate::graph::Index;
+use crate::{Blame, Decision};
+
+impl Model {
+    pub(super) fn decided(
+        &mut self,
+        node: Index,
+        name: &str,
+        decision: Decision,
+        fresh: ResourceId,
+        kind: (String, String),
+        out: &mut Vec<Command>,
+    ) {
+        if self.stage != Stage::Going {
+            return;
+        }
+        let row = self.current.get(name).copied();
+        match (decision, row) {
+            (Decision::Create { definition }, Some(id)) if self.is_unmade(id) => {
+                if let Some(row) = self.rows.get_mut(&id) {
+                    (row.resource_type, row.implementation) = kind;
+                }
+                self.create(id, node, definition, out);
+            }
+            (Decision::Create { definition }, old) => self.make(node, name, old, fresh, kind, definition, out),
+            (Decision::Replace { definition, announce, .. }, old) => {
+                if let (Some(text), Some(old)) = (announce, old) {
+                    let update = |status| State::new(Action::Update, status);
+                    self.set_state(old, update(Status::InProgress), STATE_CHANGED.to_owned(), out);
+                    self.set_state(old, update(Status::Complete), text, out);
+                }
+                self.make(node, name, old, fresh, kind, definition, out);
+            }
+            (Decision::Update { definition, before, changed }, Some(id)) => {
+                self.start(id, node, Operation::Update { before, changed }, Some(definition), out);
+            }
+            (Decision::Keep { definition }, Some(id)) => {
+                self.keep(id, definition, out);
+                let next = self.traversal.graph.done(node);
+                self.visit_all(next, out);
+            }
+            (Decision::Refuse { failure }, row) => self.refuse(name, row, fresh, kind, &failure, out),
+            (Decision::Restrict { failure }, Some(id)) => {
+                let blame = Blame::of(name, &failure);
+                if let Some(row) = self.rows.get(&id) {
+                    let state = State::new(Action::Update, Status::Failed);
+                    let reason = failure.message.clone();
+                    out.push(Command::Note(Box::new(Note::of(row, state, reason))));
+                }
+                self.fail(blame.stack_reason(Action::Update), out);
+            }
+            (Decision::Update { .. } | Decision::Keep { .. } | Decision::Restrict { .. }, None) => {
+                let failure = Failure::other("Error", "the resource is not there any more");
+                self.fail(Blame::of(name, &failure).stack_reason(self.request.action), out);
+            }
+        }
+    }
+
+    /// Nothing to do, but what was stored may have to follow.
+    fn keep(&mut self, id: ResourceId, definition: Option<Arc<StoredDefinition>>, out: &mut Vec<Command>) {
+        let requires = self.required_rows(id);
+        let Some(row) = self.rows.get_mut(&id) else { return };
+        let mut changed = false;
+        if let Some(definition) = definition {
+            row.metadata = Value::Map(definition.metadata.clone());
+            row.definition = Some(definition);
+            changed = true;
+        }
+        if row.requires != requires {
+            row.requires = requires;
+            changed = true;
+        }
+        if self.request.action == Action::Rollback && (row.replaced_by.is_some() || row.replaces.is_some()) {
+            (row.replaced_by, row.replaces) = (None, None);
+            changed = true;
+        }
+        if row.state.failed() {
+            let state = State::new(row.state.action, Status::Complete);
+            let reason = "Update status to COMPLETE for FAILED resource neither update nor replace.".to_owned();
+            self.set_state(id, state, reason, out);
+        } else if changed {
+            out.push(Command::Save(id));
+        }
+    }
+
+    /// A new row, in the place of an old one if there is one.
+    #[expect(clippy::too_many_arguments, reason = "the parts of a row, used once")]
+    fn make(
+        &mut self,
+        node: Index,
+        name: &str,
+        old: Option<ResourceId>,
+        id: ResourceId,
+        kind: (String, String),
+        definition: Arc<StoredDefinition>,
+        out: &mut Vec<Command>,
+    ) {
+        self.insert(name, old, id, kind, out);
+        self.create(id, node, definition, out);
+    }
+
+    /// The definition of a resource cannot be resolved: a new one fails before anything is made.
+    fn refuse(
+        &mut self,
+        name: &str,
+        row: Option<ResourceId>,
+        fresh: ResourceId,
+        kind: (String, String),
+        failure: &Failure,
+        out: &mut Vec<Command>,
+    ) {
+        let blame = Blame::of(name, failure);
+        let (id, action) = match row {
+            Some(id) if self.is_unmade(id) => (id, Action::Create),
+            Some(id) => (id, Action::Update),
+            None => {
+                self.insert(name, None, fresh, kind, out);
+                (fresh, Action::Create)
+            }
+        };
+        self.set_state(id, State::new(action, Status::InProgress), STATE_CHANGED.to_owned(), out);
+        self.set_state(id, State::new(action, Status::Failed), blame.to_string(), out);
+        self.fail(blame.stack_reason(action), out);
+    }
+
+    /// Begins to make what a row stands for: an existing object is taken over as it is, and looked at.
+    fn create(&mut self, id: ResourceId, node: Index, definition: Arc<StoredDefinition>, out: &mut Vec<Command>) {
+        let external = definition.external_id.clone();
+        let Some(row) = self.rows.get_mut(&id) else { return };
+        row.metadata = Value::Map(definition.metadata.clone());
+        row.definition = Some(definition);
+        let Some(external) = external else { return self.start(id, node, Operation::Create, None, out) };
+        row.generation = self.request.generation;
+        let adopt = |status| State::new(Action::Adopt, status);
+        self.set_state(id, adopt(Status::InProgress), STATE_CHANGED.to_owned(), out);
+        self.learn(id, Some(external), Map::new());
+        self.set_state(id, adopt(Status::Complete), STATE_CHANGED.to_owned(), out);
+        self.start(id, node, Operation::Check, None, out);
+    }
+
+    /// Begins an operation on a row; `definition` is the one that holds once an update is done.
+    pub(super) fn start(
+        &mut self,
+        id: ResourceId,
+        node: Index,
+        operation: Operation,
+        definition: Option<Arc<StoredDefinition>>,
+        out: &mut Vec<Command>,
+    ) {
+        let action = operation.action();
+        let requires = match operation {
+            Operation::Create | Operation::Update { .. } => Some(self.required_rows(id)),
+            _ => None,
+        };
+        let Some(row) = self.rows.get_mut(&id) else { return };
+        if let Some(requires) = requires {
+            row.requires = requires;
+            row.generation = self.request.generation;
+        }
+        let token = id.to_string();
+        row.operation = Running { operation, definition, phase: Phase::Intent, token, attempt: 0 }.into();
+        self.busy.insert(id, Some(node));
+        self.set_state(id, State::new(action, Status::InProgress), STATE_CHANGED.to_owned(), out);
+        out.push(Command::Start(id));
+    }
+
+    pub(super) fn finished(&mut self, id: ResourceId, outcome: Outcome, out: &mut Vec<Command>) {
+        let Some(node) = self.busy.remove(&id) else { return };
+        let Some(row) = self.rows.get_mut(&id) else { return };
+        let OperationState::Running(running) = std::mem::take(&mut row.operation) else { return };
+        let Running { operation, definition, .. } = *running;
+        let action = operation.action();
+        let mut next = self.parked.remove(&id).unwrap_or_default();
+        match outcome {
+            Outcome::Done(text) => {
+                if let (Operation::Update { .. }, Some(definition)) = (&operation, definition) {
+                    row.metadata = Value::Map(definition.metadata.clone());
+                    row.definition = Some(definition);
+                }
+                let reason = text.unwrap_or_else(|| STATE_CHANGED.to_owned());
+                self.set_state(id, State::new(action, Status::Complete), reason, out);
+                if operation == Operation::Delete {
+                    self.forget(id, out);
+                }
+                if let Some(node) = node {
+                    next.extend(self.traversal.graph.done(node));
+                }
+            }
+            Outcome::Replace(text) => {
+                self.set_state(id, State::new(action, Status::Complete), text, out);
+                // The node decides anew; the row asks for its replacement by being marked so.
+                if let Some(row) = self.rows.get_mut(&id) {
+                    row.operation = OperationState::MustReplace;
+                }
+                next.extend(node);
+            }
+            Outcome::Failed(blame) => {
+                self.set_state(id, State::new(action, Status::Failed), blame.to_string(), out);
+                // A failure of what an earlier request began is not this request's: its node will judge the row.
+                match node {
+                    Some(node) if self.request.goal == Goal::Check => {
+                        self.found.push(format!("{}: {blame}", blame.path.concat()));
+                        next.extend(self.traversal.graph.done(node));
+                    }
+                    Some(_) => self.fail(blame.stack_reason(action), out),
+                    None => {}
+                }
+            }
+        }
+        self.visit_all(next, out);
+    }
+}

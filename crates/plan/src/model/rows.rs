@@ -1,0 +1,150 @@
+//! The rows of a stack: which of them counts for a name, and what is noted in them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kiln_resource::{Action, OperationState, Resource, ResourceId, State};
+use kiln_value::Map;
+
+use super::Model;
+use crate::event::{Command, Note};
+
+impl Model {
+    /// The row that users are shown for a name: of several the one of the newest request, in a rollback of the oldest.
+    pub fn shown(&self, back: bool) -> BTreeMap<&str, &Resource> {
+        let mut shown: BTreeMap<&str, &Resource> = BTreeMap::new();
+        let age = |row: &Resource| {
+            let age = if back { -row.generation } else { row.generation };
+            (!(back && self.replaces_another(row)), age, row.created, row.id)
+        };
+        for row in self.rows.values() {
+            let newer = shown.get(row.name.as_str()).is_none_or(|other| age(row) > age(other));
+            if newer {
+                shown.insert(&row.name, row);
+            }
+        }
+        shown
+    }
+
+    /// Notes on a row that it belongs to a stack and is being changed now.
+    pub fn stamp(&mut self, id: ResourceId, stack: kiln_resource::StackId, now: jiff::Timestamp) {
+        if let Some(row) = self.rows.get_mut(&id) {
+            row.stack = stack;
+            row.updated = now;
+            if row.created == jiff::Timestamp::UNIX_EPOCH {
+                row.created = now;
+            }
+        }
+    }
+
+    /// Notes the nested stack that a row stands for.
+    pub fn set_child(&mut self, id: ResourceId, child: kiln_resource::StackId) {
+        if let Some(row) = self.rows.get_mut(&id) {
+            row.child = Some(child);
+        }
+    }
+
+    /// Whether a row was made in the place of one that is still there: what a rollback does not return to, even after
+    /// it has brought the other to the same generation.
+    fn replaces_another(&self, row: &Resource) -> bool {
+        row.replaces.is_some_and(|other| self.rows.contains_key(&other))
+    }
+
+    /// Among rows of one name, the one that counts: failed, replaced and half deleted ones last; then, in a
+    /// rollback the oldest, else the newest (Heat scores alike, semantics.md §2).
+    pub(super) fn choose_current(&mut self) {
+        let back = self.request.action == Action::Rollback;
+        let score = |row: &Resource| {
+            let failed = if row.state.failed() { -30 } else { 0 };
+            let deleting = if row.state.action == Action::Delete { -50 } else { 0 };
+            let age = if back { -row.generation } else { row.generation };
+            let later = if back { self.replaces_another(row) } else { row.replaced_by.is_some() };
+            (failed + deleting - i32::from(later), age, row.updated, row.id)
+        };
+        let mut current: BTreeMap<String, ResourceId> = BTreeMap::new();
+        for row in self.rows.values() {
+            let better = match current.get(&row.name).and_then(|id| self.rows.get(id)) {
+                Some(other) => score(row) > score(other),
+                None => true,
+            };
+            if better {
+                current.insert(row.name.clone(), row.id);
+            }
+        }
+        self.current = current;
+    }
+
+    /// Whether a row only waits for its turn.
+    pub(super) fn is_unmade(&self, id: ResourceId) -> bool {
+        self.rows.get(&id).is_some_and(|row| row.state == State::INIT)
+    }
+
+    pub(super) fn insert(
+        &mut self,
+        name: &str,
+        old: Option<ResourceId>,
+        id: ResourceId,
+        (resource_type, implementation): (String, String),
+        out: &mut Vec<Command>,
+    ) {
+        // Stack and times are the engine's to fill in.
+        let (stack, created) = (kiln_resource::StackId(uuid::Uuid::nil()), jiff::Timestamp::UNIX_EPOCH);
+        let mut row = Resource::new(stack, id, name, &resource_type, created);
+        row.implementation = implementation;
+        row.replaces = old;
+        row.generation = self.request.generation;
+        self.rows.insert(id, row);
+        self.current.insert(name.to_owned(), id);
+        if let Some(old) = old.and_then(|old| self.rows.get_mut(&old)) {
+            old.replaced_by = Some(id);
+            old.operation = OperationState::Idle;
+            out.push(Command::Save(old.id));
+        }
+    }
+
+    pub(super) fn required_rows(&self, id: ResourceId) -> Vec<ResourceId> {
+        let names = self.rows.get(&id).and_then(|row| self.wanted.get(&row.name));
+        let rows: BTreeSet<ResourceId> =
+            names.into_iter().flatten().filter_map(|name| self.current.get(name)).copied().collect();
+        rows.into_iter().collect()
+    }
+
+    pub(super) fn learn(&mut self, id: ResourceId, physical_id: Option<String>, data: Map) {
+        let Some(row) = self.rows.get_mut(&id) else { return };
+        if physical_id.is_some() {
+            // An empty one says that there is none any more.
+            row.physical_id = physical_id.filter(|id| !id.is_empty());
+        }
+        for (key, value) in data {
+            if value.is_null() {
+                row.data.shift_remove(&key);
+            } else {
+                row.data.insert(key, value);
+            }
+        }
+    }
+
+    /// Notes attributes that were read of a resource as it is.
+    pub(super) fn know(&mut self, name: &str, attributes: Map, out: &mut Vec<Command>) {
+        let Some(row) = self.current.get(name).and_then(|id| self.rows.get_mut(id)) else { return };
+        if !attributes.is_empty() {
+            row.attributes.extend(attributes);
+            out.push(Command::Save(row.id));
+        }
+    }
+
+    pub(super) fn set_state(&mut self, id: ResourceId, state: State, reason: String, out: &mut Vec<Command>) {
+        let Some(row) = self.rows.get_mut(&id) else { return };
+        row.state = state;
+        row.reason.clone_from(&reason);
+        out.push(Command::Save(id));
+        out.push(Command::Note(Box::new(Note::of(row, state, reason))));
+    }
+
+    pub(super) fn forget(&mut self, id: ResourceId, out: &mut Vec<Command>) {
+        let Some(row) = self.rows.remove(&id) else { return };
+        if self.current.get(&row.name) == Some(&id) {
+            self.current.remove(&row.name);
+        }
+        out.push(Command::Remove(id));
+    }
+}

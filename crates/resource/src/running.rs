@@ -1,0 +1,256 @@
+//! How far an operation on a resource is, as stored in its row: enough for any engine to go on with it.
+
+use std::sync::Arc;
+
+use kiln_value::{Map, Value};
+use serde::{Deserialize, Serialize};
+
+use crate::{Operation, StoredDefinition};
+
+/// The format that this version writes. A higher one is kept as it is ([`OperationState::Unknown`]).
+const FORMAT: u32 = 1;
+
+/// What is stored in a row of the operation on it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum OperationState {
+    /// Nothing is under way.
+    #[default]
+    Idle,
+    /// An operation is under way.
+    Running(Box<Running>),
+    /// The update could not be done in place: the next decision replaces the resource.
+    MustReplace,
+    /// Another version of Kiln wrote it. This version must not touch the row.
+    Unknown(Value),
+}
+
+/// An operation under way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Running {
+    /// What is being done.
+    pub operation: Operation,
+    /// The definition that holds once an update is done; `None` for anything else.
+    pub definition: Option<Arc<StoredDefinition>>,
+    /// Where it stands.
+    pub phase: Phase,
+    /// Marks this attempt, so that what a lost call made is found again. A UUID.
+    pub token: String,
+    /// Attempts that failed before.
+    pub attempt: u32,
+}
+
+/// Where an operation stands.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Phase {
+    /// About to call, or calling: whether the call was made is not known.
+    Intent,
+    /// The call was made; the value is what the driver needs to go on.
+    Wait(Value),
+    /// A create failed; what it left is being deleted before the next attempt. Null: the delete has not begun.
+    Undo(Value),
+    /// All is done but to read the attributes that other resources need.
+    Read,
+}
+
+impl OperationState {
+    /// The operation under way, if there is one that this version knows.
+    pub fn running(&self) -> Option<&Running> {
+        match self {
+            Self::Running(running) => Some(running),
+            _ => None,
+        }
+    }
+
+    /// Whether nothing is under way and nothing is noted.
+    pub fn is_idle(&self) -> bool {
+        *self == Self::Idle
+    }
+}
+
+impl From<Running> for OperationState {
+    fn from(running: Running) -> Self {
+        Self::Running(Box::new(running))
+    }
+}
+
+/// The stored shape. Every name in it is part of the format.
+#[derive(Serialize, Deserialize)]
+struct Record {
+    format: u32,
+    operation: Name,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    phase: Option<PhaseName>,
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    state: Value,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    token: String,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    attempt: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    definition: Option<Arc<StoredDefinition>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<Map>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    changed: Option<Map>,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Name {
+    Create,
+    Update,
+    Delete,
+    Check,
+    Suspend,
+    Resume,
+    /// Not an operation: [`OperationState::MustReplace`].
+    Replace,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum PhaseName {
+    Intent,
+    Wait,
+    Undo,
+    Read,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives references")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+impl Record {
+    fn of(running: &Running) -> Self {
+        let (operation, before, changed) = match &running.operation {
+            Operation::Create => (Name::Create, None, None),
+            Operation::Update { before, changed } => (Name::Update, Some(before.clone()), Some(changed.clone())),
+            Operation::Delete => (Name::Delete, None, None),
+            Operation::Check => (Name::Check, None, None),
+            Operation::Suspend => (Name::Suspend, None, None),
+            Operation::Resume => (Name::Resume, None, None),
+        };
+        let (phase, state) = match &running.phase {
+            Phase::Intent => (PhaseName::Intent, Value::Null),
+            Phase::Wait(state) => (PhaseName::Wait, state.clone()),
+            Phase::Undo(state) => (PhaseName::Undo, state.clone()),
+            Phase::Read => (PhaseName::Read, Value::Null),
+        };
+        Self {
+            format: FORMAT,
+            operation,
+            phase: Some(phase),
+            state,
+            token: running.token.clone(),
+            attempt: running.attempt,
+            definition: running.definition.clone(),
+            before,
+            changed,
+        }
+    }
+
+    fn must_replace() -> Self {
+        Self {
+            format: FORMAT,
+            operation: Name::Replace,
+            phase: None,
+            state: Value::Null,
+            token: String::new(),
+            attempt: 0,
+            definition: None,
+            before: None,
+            changed: None,
+        }
+    }
+
+    fn read(self) -> Option<OperationState> {
+        let operation = match self.operation {
+            Name::Replace => return Some(OperationState::MustReplace),
+            Name::Create => Operation::Create,
+            Name::Update => Operation::Update { before: self.before?, changed: self.changed? },
+            Name::Delete => Operation::Delete,
+            Name::Check => Operation::Check,
+            Name::Suspend => Operation::Suspend,
+            Name::Resume => Operation::Resume,
+        };
+        let phase = match self.phase? {
+            PhaseName::Intent => Phase::Intent,
+            PhaseName::Wait => Phase::Wait(self.state),
+            PhaseName::Undo => Phase::Undo(self.state),
+            PhaseName::Read => Phase::Read,
+        };
+        let Self { definition, token, attempt, .. } = self;
+        Some(Running { operation, definition, phase, token, attempt }.into())
+    }
+}
+
+impl Serialize for OperationState {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Idle => serializer.serialize_none(),
+            Self::Running(running) => Record::of(running).serialize(serializer),
+            Self::MustReplace => Record::must_replace().serialize(serializer),
+            Self::Unknown(value) => value.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for OperationState {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        if value.is_null() {
+            return Ok(Self::Idle);
+        }
+        // What cannot be read is another version's: it stands as it is.
+        let record = serde_json::to_value(&value).and_then(serde_json::from_value::<Record>).ok();
+        let record = record.filter(|record| record.format == FORMAT);
+        Ok(record.and_then(Record::read).unwrap_or(Self::Unknown(value)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kiln_value::value;
+
+    fn survives(state: &OperationState) {
+        let text = serde_json::to_string(state).unwrap();
+        assert_eq!(&serde_json::from_str::<OperationState>(&text).unwrap(), state, "{text}");
+    }
+
+    #[test]
+    fn survives_storing() {
+        let changed: Map = [("size".to_owned(), Value::Int(2))].into_iter().collect();
+        let update = Operation::Update { before: Map::new(), changed };
+        for operation in [Operation::Create, update, Operation::Delete, Operation::Check, Operation::Suspend] {
+            for phase in
+                [Phase::Intent, Phase::Wait(value!({"n": 1})), Phase::Wait(Value::Null), Phase::Undo(Value::Null)]
+            {
+                let definition = match operation {
+                    Operation::Update { .. } => Some(Arc::new(StoredDefinition::of_type("T"))),
+                    _ => None,
+                };
+                let (token, attempt) = ("t".to_owned(), 2);
+                survives(&Running { operation: operation.clone(), definition, phase, token, attempt }.into());
+            }
+        }
+        survives(&OperationState::Idle);
+        survives(&OperationState::MustReplace);
+    }
+
+    #[test]
+    fn what_another_version_wrote_is_kept_and_is_not_idle() {
+        for text in [
+            r#"{"format":1,"operation":"resize","phase":"intent","token":"t"}"#,
+            r#"{"format":1,"operation":"create","phase":"paused","token":"t"}"#,
+            r#"{"format":2,"operation":"create","phase":"intent","token":"t"}"#,
+            r#"{"operation":"create"}"#,
+            r#"[1]"#,
+        ] {
+            let state: OperationState = serde_json::from_str(text).unwrap();
+            assert!(matches!(state, OperationState::Unknown(_)), "{text}");
+            assert_eq!(serde_json::to_string(&state).unwrap(), text);
+        }
+    }
+}

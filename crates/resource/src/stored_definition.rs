@@ -1,0 +1,117 @@
+//! The definition of a resource as its row keeps it: what the template said, resolved.
+
+use kiln_value::{Map, Value};
+use serde::{Deserialize, Serialize};
+
+/// The format that this version writes.
+const FORMAT: u32 = 1;
+
+/// The resolved definition of a resource.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoredDefinition {
+    /// The version of this format.
+    format: u32,
+    /// Type as the template names it.
+    #[serde(rename = "type")]
+    pub resource_type: String,
+    /// The properties as the template gives them; `None` where they are the same as [`StoredDefinition::properties`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    given: Option<Map>,
+    /// The properties after defaults, coercion and translation, without those that have no value.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub properties: Map,
+    /// The metadata section.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map,
+    /// `Delete`, `Retain` or `Snapshot`.
+    #[serde(default = "delete", skip_serializing_if = "is_delete")]
+    pub deletion_policy: String,
+    /// The update policy; null if there is none.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub update_policy: Value,
+    /// The names in `depends_on`, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<String>,
+    /// The description.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// The id of an existing object that the resource adopts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_id: Option<String>,
+}
+
+fn delete() -> String {
+    "Delete".to_owned()
+}
+
+fn is_delete(policy: &str) -> bool {
+    policy == "Delete"
+}
+
+impl StoredDefinition {
+    /// A definition of nothing but a type.
+    pub fn of_type(resource_type: impl Into<String>) -> Self {
+        Self {
+            format: FORMAT,
+            resource_type: resource_type.into(),
+            given: None,
+            properties: Map::new(),
+            metadata: Map::new(),
+            deletion_policy: delete(),
+            update_policy: Value::Null,
+            depends_on: Vec::new(),
+            description: String::new(),
+            external_id: None,
+        }
+    }
+
+    /// The properties as the template gives them, functions resolved.
+    pub fn given(&self) -> &Map {
+        self.given.as_ref().unwrap_or(&self.properties)
+    }
+
+    /// The same with both forms of the properties. What is the same in both is kept once.
+    #[must_use]
+    pub fn with_properties(mut self, given: Map, properties: Map) -> Self {
+        self.given = (given != properties).then_some(given);
+        self.properties = properties;
+        self
+    }
+
+    /// Whether the object stays when the resource goes.
+    pub fn is_retained(&self) -> bool {
+        self.deletion_policy == "Retain"
+    }
+
+    /// Whether two definitions say the same but for the forms of property values.
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        self.resource_type == other.resource_type
+            && self.metadata == other.metadata
+            && self.deletion_policy == other.deletion_policy
+            && self.update_policy == other.update_policy
+            && self.depends_on == other.depends_on
+            && self.description == other.description
+            && self.given() == other.given()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn survives_storing_and_keeps_what_is_the_same_once() {
+        let map = |n| Map::from_iter([("size".to_owned(), Value::Int(n))]);
+        for (given, properties) in [(map(1), map(1)), (map(1), map(2)), (Map::new(), Map::new())] {
+            let mut definition = StoredDefinition::of_type("T").with_properties(given.clone(), properties);
+            definition.metadata = map(3);
+            definition.external_id = Some("id".to_owned());
+            let text = serde_json::to_string(&definition).unwrap();
+            let read: StoredDefinition = serde_json::from_str(&text).unwrap();
+            assert_eq!(read, definition);
+            assert_eq!(read.given(), &given);
+        }
+        let plain = serde_json::to_string(&StoredDefinition::of_type("T")).unwrap();
+        assert_eq!(plain, r#"{"format":1,"type":"T"}"#);
+    }
+}

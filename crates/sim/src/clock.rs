@@ -1,0 +1,121 @@
+//! Virtual time, and clocks that run apart.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::{SignedDuration, Timestamp};
+use kiln_engine::Clock;
+use tokio::time::Instant;
+
+use crate::gate::Gate;
+
+/// The moment at which every run begins, in seconds since 1970.
+const BEGINNING: i64 = 1_800_000_000;
+
+/// Time as it is, whatever clocks say.
+#[derive(Clone, Copy, Debug)]
+pub struct TrueTime {
+    start: Instant,
+}
+
+impl TrueTime {
+    /// Begins now.
+    pub fn start() -> Self {
+        Self { start: Instant::now() }
+    }
+
+    /// Since the beginning of the run.
+    pub fn elapsed(self) -> Duration {
+        self.start.elapsed()
+    }
+
+    /// The same in milliseconds.
+    pub fn ms(self) -> u64 {
+        u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// The wall clock of one that is always right.
+    pub fn now(self) -> Timestamp {
+        Timestamp::from_second(BEGINNING).unwrap_or_default() + self.elapsed()
+    }
+}
+
+/// The time of day in a place, which may be wrong.
+#[derive(Debug)]
+pub struct WallClock {
+    time: TrueTime,
+    /// Millionths by which it is faster than true time.
+    drift_ppm: i64,
+    ahead_ms: i64,
+    /// By how much it is set back now.
+    back_ms: AtomicI64,
+}
+
+impl WallClock {
+    /// A clock.
+    pub fn new(time: TrueTime, ahead_ms: i64, drift_ppm: i64) -> Self {
+        Self { time, drift_ppm, ahead_ms, back_ms: AtomicI64::new(0) }
+    }
+
+    /// Sets it back by so much of where it should be; 0 puts it right.
+    pub fn set_back(&self, ms: i64) {
+        self.back_ms.store(ms, Ordering::SeqCst);
+    }
+
+    /// Time since the beginning of the run, as it counts it.
+    pub fn elapsed(&self) -> Duration {
+        self.scaled(self.time.elapsed(), 1_000_000 + self.drift_ppm, 1_000_000)
+    }
+
+    /// What it shows.
+    pub fn now(&self) -> Timestamp {
+        let away = SignedDuration::from_millis(self.ahead_ms - self.back_ms.load(Ordering::SeqCst));
+        Timestamp::from_second(BEGINNING).unwrap_or_default() + self.elapsed() + away
+    }
+
+    /// How long a time of this clock truly is.
+    fn true_length(&self, time: Duration) -> Duration {
+        self.scaled(time, 1_000_000, 1_000_000 + self.drift_ppm)
+    }
+
+    fn scaled(&self, time: Duration, by: i64, of: i64) -> Duration {
+        if self.drift_ppm == 0 {
+            return time;
+        }
+        let (by, of) = (u128::from(by.unsigned_abs()), u128::from(of.unsigned_abs().max(1)));
+        let nanos = time.as_nanos().saturating_mul(by) / of;
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+}
+
+/// An engine's clock. It goes on while the engine stands still.
+#[derive(Debug)]
+pub struct EngineClock {
+    wall: Arc<WallClock>,
+    gate: Arc<Gate>,
+}
+
+impl EngineClock {
+    /// The clock of a process on a machine.
+    pub fn new(wall: Arc<WallClock>, gate: Arc<Gate>) -> Self {
+        Self { wall, gate }
+    }
+}
+
+#[async_trait]
+impl Clock for EngineClock {
+    fn now(&self) -> Timestamp {
+        self.wall.now()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.wall.elapsed()
+    }
+
+    async fn sleep(&self, time: Duration) {
+        tokio::time::sleep(self.wall.true_length(time)).await;
+        self.gate.pass().await;
+    }
+}

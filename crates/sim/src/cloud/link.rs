@@ -1,0 +1,273 @@
+//! The way between one engine and the cloud: latency, errors, lost replies, cuts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kiln_engine::Clouds;
+use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, FailureKind, Method};
+use kiln_store::Stack;
+use kiln_value::{Map, Value};
+use tokio::sync::oneshot;
+
+use super::Answer;
+use super::serve::{CloudCall, Pace, Refusal};
+use crate::gate::Gate;
+use crate::rule::Rule;
+use crate::world::{Label, World};
+
+/// When a caller gives up waiting for a reply.
+pub(super) const CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The most that the effect of a call comes after the call was sent.
+pub(super) const LATEST_EFFECT_MS: u64 = 12_000;
+
+/// The clouds of an engine's process.
+pub(crate) struct SimClouds {
+    world: Arc<World>,
+    label: Label,
+    gate: Arc<Gate>,
+}
+
+impl SimClouds {
+    /// The way from an engine.
+    pub(crate) fn new(world: Arc<World>, label: Label, gate: Arc<Gate>) -> Self {
+        Self { world, label, gate }
+    }
+}
+
+#[async_trait]
+impl Clouds for SimClouds {
+    async fn cloud(&self, _: &Stack) -> Result<Arc<dyn Cloud>, Failure> {
+        let world = &self.world;
+        let refused =
+            world.noise().is_some_and(|noise| world.dice.chance(("identity", self.label.slot), noise.refused));
+        if refused || world.switches().services_out.contains("identity") {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            self.gate.pass().await;
+            return Err(Failure::new(FailureKind::Unavailable, "ServiceUnavailable", "identity is not there"));
+        }
+        Ok(Arc::new(Link { world: Arc::clone(world), label: self.label, gate: Arc::clone(&self.gate) }))
+    }
+}
+
+/// A session.
+struct Link {
+    world: Arc<World>,
+    label: Label,
+    gate: Arc<Gate>,
+}
+
+/// What becomes of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Served,
+    NotSent,
+    Refused(u16),
+    /// It has its effect, and the reply is this.
+    Broken(u16),
+    /// It has its effect, and no reply comes.
+    Lost,
+    /// It is answered by 504 and has its effect later.
+    Late,
+}
+
+impl Link {
+    fn fate(&self, call: &CloudCall) -> Fate {
+        let world = &self.world;
+        let key = (call.kind.service(), &call.resource, call.is_write());
+        // A change that comes late could undo a newer one, which no client can prevent.
+        let may_be_late = call.part.is_none() && matches!(call.method, Method::Post | Method::Delete);
+        if world.switches().services_out.contains(call.kind.service()) {
+            return Fate::Refused(503);
+        }
+        let Some(noise) = world.noise() else { return Fate::Served };
+        let hit = |what: &str, of: u64| world.dice.chance((what, key), of);
+        let pick = |what: &str, of: &[u16]| {
+            let at = world.dice.up_to((what, key), of.len().saturating_sub(1) as u64);
+            usize::try_from(at).ok().and_then(|at| of.get(at)).copied().unwrap_or(500)
+        };
+        let conflicts = matches!(call.method, Method::Post | Method::Delete);
+        if hit("not sent", noise.not_sent) {
+            Fate::NotSent
+        } else if hit("refused", noise.refused) {
+            let codes: &[u16] = if conflicts { &[409, 429, 500, 503, 504] } else { &[429, 500, 503, 504] };
+            Fate::Refused(pick("which", codes))
+        } else if hit("lost", noise.lost_reply) {
+            match pick("how", &[0, 0, 500, 502, 504]) {
+                0 => Fate::Lost,
+                status => Fate::Broken(status),
+            }
+        } else if may_be_late && hit("late", noise.late) {
+            Fate::Late
+        } else {
+            Fate::Served
+        }
+    }
+
+    /// How long a request is on its way there and back.
+    fn ways(&self, call: &CloudCall) -> (u64, u64) {
+        let (world, key) = (&self.world, (call.kind.service(), &call.resource, call.is_write()));
+        let latency = world.scenario.noise.latency_ms.max(1);
+        let way = |what: &str| 1 + world.dice.up_to((what, key), latency);
+        let slow = world.noise().is_some_and(|noise| world.dice.chance(("slow", key), noise.slow));
+        let (there, back) = (way("there"), way("back"));
+        if slow { (there + 1_000 + world.dice.up_to(("slow by", key), 4_000), back) } else { (there, back) }
+    }
+
+    async fn exchange(&self, call: CloudCall) -> Result<Value, Failure> {
+        let world = &self.world;
+        let shown = || {
+            format!("{:?} {}/{}", call.method, call.kind.service(), call.id.as_deref().unwrap_or(""))
+                + " for "
+                + &call.resource
+        };
+        self.world.before_call(self.label, &self.gate).await;
+        if call.is_write() {
+            world.ledger.call_sent(world, self.label, &call);
+        }
+        let cut = world.switches().cloud_cut.contains(&self.label.slot);
+        let fate = if cut { Fate::NotSent } else { self.fate(&call) };
+        world.trace.note(&self.label.to_string(), || format!("{} [{fate:?}]", shown()));
+        let (there, back) = self.ways(&call);
+        if fate == Fate::NotSent {
+            tokio::time::sleep(Duration::from_millis(there)).await;
+            return Err(Failure::new(FailureKind::NotSent, "ConnectFailure", "connection refused"));
+        }
+        let deadline = tokio::time::Instant::now() + CLIENT_TIMEOUT;
+        let (reply, answer) = oneshot::channel();
+        tokio::spawn(travel(Arc::clone(world), self.label, call.clone(), fate, (there, back), reply));
+        self.world.after_send(self.label, &self.gate).await;
+        let failed = || Failure::new(FailureKind::Unavailable, "RequestTimeout", "no reply");
+        match tokio::time::timeout_at(deadline, answer).await {
+            Ok(Ok(Ok(value))) => Ok(value),
+            Ok(Ok(Err(refusal))) => Err(failure_of(&refusal)),
+            Ok(Err(_)) => {
+                tokio::time::sleep_until(deadline).await;
+                Err(failed())
+            }
+            Err(_) => Err(failed()),
+        }
+    }
+}
+
+/// A request on its way: it has its effect whatever becomes of the engine that sent it.
+async fn travel(
+    world: Arc<World>,
+    label: Label,
+    call: CloudCall,
+    fate: Fate,
+    (there, back): (u64, u64),
+    reply: oneshot::Sender<Result<Value, Refusal>>,
+) {
+    let sleep = |ms: u64| tokio::time::sleep(Duration::from_millis(ms));
+    let status_text = |status: u16| Refusal::new(status, format!("the service says {status}"));
+    sleep(there).await;
+    match fate {
+        Fate::NotSent => {}
+        Fate::Refused(status) => {
+            sleep(back).await;
+            let _ = reply.send(Err(status_text(status)));
+        }
+        Fate::Late => {
+            let delay = world.dice.up_to(("late by", &call.resource), LATEST_EFFECT_MS.saturating_sub(there + back));
+            sleep(back).await;
+            let _ = reply.send(Err(status_text(504)));
+            sleep(delay).await;
+            world.trace.note("cloud", || format!("late: {:?} for {} of {label}", call.method, call.resource));
+            // Nobody waits for the answer any more.
+            let _ = effect(&world, &call).await;
+        }
+        Fate::Served | Fate::Broken(_) | Fate::Lost => {
+            let answer = effect(&world, &call).await;
+            sleep(back).await;
+            let cut = world.switches().cloud_cut.contains(&label.slot);
+            match fate {
+                Fate::Lost => {}
+                _ if cut => {}
+                Fate::Broken(status) => drop(reply.send(Err(status_text(status)))),
+                _ => drop(reply.send(answer)),
+            }
+        }
+    }
+}
+
+/// Serves a call, and checks what it did.
+async fn effect(world: &Arc<World>, call: &CloudCall) -> Result<Value, Refusal> {
+    let key = (call.kind.service(), &call.resource);
+    let lag = world.noise().map_or(0, |noise| world.dice.up_to(("lag", key), noise.list_lag_ms));
+    let pace = Pace { build_ms: 500 + world.dice.up_to(("build", key), 9_500), lag_ms: lag };
+    let now = world.time.ms();
+    let Answer { result, twin, dependants, hammered } = world.cloud().serve(call, pace, now);
+    world.trace.note("cloud", || {
+        let shown = match &result {
+            Ok(value) => value.str_at("id").unwrap_or("done").to_owned(),
+            Err(refusal) => format!("{} {}", refusal.status, refusal.text),
+        };
+        format!(
+            "{:?} {}/{} for {}: {shown}",
+            call.method,
+            call.kind.service(),
+            call.id.as_deref().unwrap_or(""),
+            call.resource
+        )
+    });
+    if let Some(twin) = twin {
+        world.accuse(Rule::MadeTwice, format!("{} of stack {} has {twin} already", call.resource, call.stack));
+    }
+    if hammered {
+        world.accuse(Rule::UnpacedPolls, format!("{:?} {:?} {:?} again and again", call.method, call.id, call.mark));
+    }
+    for dependant in dependants {
+        if world.ledger.stands_for(world, &dependant).await {
+            let (id, other) = (call.id.as_deref().unwrap_or_default(), &dependant.id);
+            world.accuse(
+                Rule::EarlyDelete,
+                format!("{id} ({}) while {other} ({}) needs it", call.resource, dependant.resource),
+            );
+        }
+    }
+    result
+}
+
+fn failure_of(refusal: &Refusal) -> Failure {
+    let (kind, class) = match refusal.status {
+        404 => (FailureKind::NotFound, "NotFound"),
+        409 => (FailureKind::Conflict, "Conflict"),
+        413 | 429 => (FailureKind::OverLimit, "OverLimit"),
+        500..=599 => (FailureKind::Unavailable, "ServiceUnavailable"),
+        _ => (FailureKind::Refused, "BadRequest"),
+    };
+    let mut failure = Failure::new(kind, class, refusal.text.clone());
+    if refusal.status == 429 {
+        failure.retry_after = Some(Duration::from_secs(2));
+    }
+    failure
+}
+
+#[async_trait]
+impl Cloud for Link {
+    async fn call(&self, request: CloudRequest) -> Result<CloudResponse, Failure> {
+        let Some(call) = CloudCall::read(&request) else {
+            return Err(Failure::new(FailureKind::Refused, "BadRequest", format!("no such path: {}", request.path)));
+        };
+        let result = self.exchange(call).await;
+        self.gate.pass().await;
+        result.map(|body| CloudResponse { status: 200, headers: Map::new(), body })
+    }
+
+    async fn find(&self, _: &str, name_or_id: &str) -> Result<String, Failure> {
+        Ok(name_or_id.to_owned())
+    }
+
+    async fn has_service(&self, _: &str) -> Result<bool, Failure> {
+        Ok(true)
+    }
+
+    async fn has_extension(&self, _: &str, _: &str) -> Result<bool, Failure> {
+        Ok(true)
+    }
+
+    async fn project_id(&self) -> Result<String, Failure> {
+        Ok("sim".to_owned())
+    }
+}

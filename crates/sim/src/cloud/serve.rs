@@ -1,0 +1,246 @@
+//! What the services answer, and what it does to their objects.
+
+use kiln_resource::{CloudRequest, Method};
+use kiln_value::{Map, Value, value};
+
+use super::{Object, Phase, SimCloud};
+use crate::template_model::{Build, Plain};
+
+/// A request, taken apart.
+#[derive(Clone, Debug)]
+pub(crate) struct CloudCall {
+    /// The service.
+    pub kind: Plain,
+    /// The method.
+    pub method: Method,
+    /// The object.
+    pub id: Option<String>,
+    /// A part of it.
+    pub part: Option<String>,
+    /// The mark that is looked for.
+    pub mark: Option<String>,
+    /// The body.
+    pub body: Map,
+    /// The stack on whose behalf it is sent; only the checks know.
+    pub stack: String,
+    /// The row likewise.
+    pub row: String,
+    /// The resource likewise.
+    pub resource: String,
+    /// The token likewise.
+    pub token: String,
+}
+
+/// An answer that is no success.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// HTTP status.
+    pub status: u16,
+    /// What is wrong.
+    pub text: String,
+}
+
+impl Refusal {
+    /// A refusal.
+    pub(crate) fn new(status: u16, text: impl Into<String>) -> Self {
+        Self { status, text: text.into() }
+    }
+}
+
+/// What came of a request, for the caller and for the checks.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// For the caller.
+    pub result: Result<Value, Refusal>,
+    /// Another live object of the same token, if one was made twice.
+    pub twin: Option<String>,
+    /// Live objects that need one that was to be deleted.
+    pub dependants: Vec<Object>,
+    /// Whether the object was asked about too often.
+    pub hammered: bool,
+}
+
+/// How slow the services are for one request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// How long making, changing or deleting takes where it takes time.
+    pub build_ms: u64,
+    /// How long until a new object is listed.
+    pub lag_ms: u64,
+}
+
+impl CloudCall {
+    /// Reads a request; `None` if no service knows it.
+    pub(crate) fn read(request: &CloudRequest) -> Option<Self> {
+        let kind = Plain::of_service(&request.service)?;
+        let mut parts = request.path.split('/').filter(|part| !part.is_empty());
+        if parts.next() != Some(kind.service()) {
+            return None;
+        }
+        let header = |name: &str| {
+            let found = request.headers.iter().find(|(key, _)| key == name);
+            found.map(|(_, value)| value.clone()).unwrap_or_default()
+        };
+        Some(Self {
+            kind,
+            method: request.method,
+            id: parts.next().map(str::to_owned),
+            part: parts.next().map(str::to_owned),
+            mark: request.query.iter().find(|(key, _)| key == "token").map(|(_, value)| value.clone()),
+            body: request.body.as_ref().and_then(Value::as_map).cloned().unwrap_or_default(),
+            stack: header("x-stack"),
+            row: header("x-row"),
+            resource: header("x-resource"),
+            token: header("x-token"),
+        })
+    }
+
+    /// Whether it changes something.
+    pub(crate) fn is_write(&self) -> bool {
+        !matches!(self.method, Method::Get | Method::Head)
+    }
+}
+
+impl SimCloud {
+    /// Serves a request.
+    pub(crate) fn serve(&mut self, call: &CloudCall, pace: Pace, now_ms: u64) -> Answer {
+        self.pass_time(now_ms);
+        self.served += 1;
+        let mut answer = Answer { result: Ok(Value::Null), twin: None, dependants: Vec::new(), hammered: false };
+        if let Some(what) = call.id.as_ref().or(call.mark.as_ref()) {
+            answer.hammered = !self.paced(what, now_ms);
+        }
+        answer.result = match (call.method, &call.id, &call.part) {
+            (Method::Post, None, None) => self.make(call, pace, now_ms, &mut answer),
+            (Method::Get, None, None) => Ok(self.list(call, now_ms)),
+            (Method::Delete, Some(id), None) => self.delete(call, id, pace, now_ms, &mut answer),
+            (method, Some(id), part) => self.touch(method, id, part.as_deref(), call, pace, now_ms),
+            _ => Err(Refusal::new(405, "no such method")),
+        };
+        answer
+    }
+
+    fn make(&mut self, call: &CloudCall, pace: Pace, now_ms: u64, answer: &mut Answer) -> Result<Value, Refusal> {
+        let text = |key: &str| call.body.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let holds = Some(text("holds")).filter(|name| !name.is_empty());
+        if let Some(name) = &holds
+            && self.objects.values().any(|other| other.holds.as_ref() == Some(name) && !other.keep)
+        {
+            return Err(Refusal::new(409, format!("{name} is taken")));
+        }
+        answer.twin = self.objects.values().find(|other| other.token == call.token).map(|other| other.id.clone());
+        self.count += 1;
+        let made = self.made.entry((call.stack.clone(), call.resource.clone())).or_default();
+        *made += 1;
+        let takes = if call.kind == Plain::Slow { pace.build_ms } else { 0 };
+        let phase = match Build::from_word(&text("build")) {
+            Build::Never => Phase::Building { until: None, fails: false },
+            Build::Fails(count) => Phase::Building { until: Some(now_ms + takes), fails: *made <= count },
+            Build::Takes(ms) => Phase::Building { until: Some(now_ms + ms), fails: false },
+            Build::Sound => Phase::Building { until: Some(now_ms + takes), fails: false },
+        };
+        let mut object = Object {
+            id: format!("{}-{}", call.kind.service(), self.count),
+            kind: call.kind,
+            token: call.token.clone(),
+            stack: call.stack.clone(),
+            resource: call.resource.clone(),
+            row: call.row.clone(),
+            word: text("word"),
+            size: call.body.get("size").and_then(Value::as_i64).unwrap_or_default(),
+            needs: needs_of(&call.body),
+            holds,
+            keep: call.body.get("keep").is_some_and(Value::is_truthy),
+            asleep: false,
+            whole: false,
+            phase,
+            listed_ms: now_ms + pace.lag_ms,
+        };
+        // What is not polled is ready with the answer.
+        if call.kind != Plain::Slow {
+            object.phase = Phase::Active;
+        }
+        let view = object.view();
+        self.objects.insert(object.id.clone(), object);
+        Ok(view)
+    }
+
+    fn list(&self, call: &CloudCall, now_ms: u64) -> Value {
+        let marked = |object: &&Object| {
+            let seen = object.kind == call.kind && object.listed_ms <= now_ms;
+            seen && call.mark.as_ref().is_none_or(|mark| *mark == object.token)
+        };
+        let list: Value = self.objects.values().filter(marked).map(Object::view).collect();
+        value!({"objects": list})
+    }
+
+    fn delete(
+        &mut self,
+        call: &CloudCall,
+        id: &str,
+        pace: Pace,
+        now_ms: u64,
+        answer: &mut Answer,
+    ) -> Result<Value, Refusal> {
+        let gone = || Refusal::new(404, format!("{id} does not exist"));
+        let object = self.objects.get(id).filter(|object| object.kind == call.kind).ok_or_else(gone)?;
+        if object.whole && object.kind == Plain::Pair {
+            return Err(Refusal::new(409, format!("{id} has a part")));
+        }
+        // What is retained and what nobody can know of holds nothing.
+        let needs = |other: &&Object| other.needs.iter().any(|need| need == id) && !other.keep;
+        answer.dependants = self.objects.values().filter(needs).cloned().collect();
+        if answer.dependants.iter().any(|other| other.kind != Plain::Blind) {
+            return Err(Refusal::new(409, format!("{id} is in use")));
+        }
+        let takes = if call.kind == Plain::Slow { pace.build_ms } else { 0 };
+        if let Some(object) = self.objects.get_mut(id)
+            && !matches!(object.phase, Phase::Deleting { .. })
+        {
+            object.phase = Phase::Deleting { until: now_ms + takes };
+        }
+        self.pass_time(now_ms);
+        Ok(Value::Null)
+    }
+
+    fn touch(
+        &mut self,
+        method: Method,
+        id: &str,
+        part: Option<&str>,
+        call: &CloudCall,
+        pace: Pace,
+        now_ms: u64,
+    ) -> Result<Value, Refusal> {
+        let gone = || Refusal::new(404, format!("{id} does not exist"));
+        let object = self.objects.get_mut(id).filter(|object| object.kind == call.kind).ok_or_else(gone)?;
+        if method != Method::Get && matches!(object.phase, Phase::Deleting { .. }) {
+            return Err(gone());
+        }
+        match (method, part) {
+            (Method::Get, None) => {}
+            (Method::Put, None) => {
+                if let Some(word) = call.body.get("word").and_then(Value::as_str) {
+                    word.clone_into(&mut object.word);
+                }
+                if call.body.contains_key("needs") {
+                    object.needs = needs_of(&call.body);
+                }
+                if call.kind == Plain::Slow && object.phase == Phase::Active {
+                    object.phase = Phase::Building { until: Some(now_ms + pace.build_ms), fails: false };
+                }
+            }
+            (Method::Put, Some("part")) => object.whole = true,
+            (Method::Delete, Some("part")) => object.whole = false,
+            (Method::Post, Some("sleep")) => object.asleep = true,
+            (Method::Post, Some("wake")) => object.asleep = false,
+            _ => return Err(Refusal::new(405, "no such method")),
+        }
+        Ok(object.view())
+    }
+}
+
+fn needs_of(body: &Map) -> Vec<String> {
+    let needs = body.get("needs").and_then(Value::as_list).unwrap_or_default();
+    needs.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}

@@ -1,0 +1,152 @@
+//! The engines: started, killed, paused, stopped.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use kiln_engine::{Backends, Chance, Engine, Options};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::clock::{EngineClock, WallClock};
+use crate::cloud::SimClouds;
+use crate::dice;
+use crate::drivers;
+use crate::gate::Gate;
+use crate::rule::Rule;
+use crate::store_link::StoreLink;
+use crate::world::{Label, World};
+
+/// The longest that a stop in good order may take.
+const LONGEST_STOP: Duration = Duration::from_secs(90);
+
+/// The engines of a run.
+pub(crate) struct Cluster {
+    world: Arc<World>,
+    slots: Vec<Mutex<Slot>>,
+}
+
+/// A machine with an engine, or none at the moment.
+struct Slot {
+    wall: Arc<WallClock>,
+    life: u32,
+    process: Option<Process>,
+}
+
+struct Process {
+    label: Label,
+    gate: Arc<Gate>,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl Cluster {
+    /// The machines, without engines yet.
+    pub(crate) fn new(world: &Arc<World>) -> Arc<Self> {
+        let slot = |plan: &crate::scenario::EnginePlan| {
+            let wall = Arc::new(WallClock::new(world.time, plan.ahead_ms, plan.drift_ppm));
+            Mutex::new(Slot { wall, life: 0, process: None })
+        };
+        let slots = world.scenario.engines.iter().map(slot).collect();
+        Arc::new(Self { world: Arc::clone(world), slots })
+    }
+
+    fn slot(&self, engine: usize) -> Option<MutexGuard<'_, Slot>> {
+        self.slots.get(engine).map(|slot| slot.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// How many machines there are.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// What an engine is set to.
+    pub(crate) fn options(world: &World) -> Options {
+        Options {
+            lease: Duration::from_secs(15),
+            poll: Duration::from_secs(1),
+            action_timeout: Duration::from_mins(20),
+            batch: world.scenario.batch,
+            ..Options::default()
+        }
+    }
+
+    /// Starts an engine where none runs.
+    pub(crate) fn start(&self, engine: usize) {
+        let Some(mut slot) = self.slot(engine) else { return };
+        if slot.process.is_some() {
+            return;
+        }
+        let world = &self.world;
+        let label = Label { slot: Some(engine), life: slot.life };
+        slot.life += 1;
+        let gate = Arc::new(Gate::default());
+        let backends = backends(world, label, &gate, &slot.wall);
+        let (stop, stopped) = watch::channel(false);
+        world.trace.note(&label.to_string(), || "starts".to_owned());
+        let running = Engine::new(Self::options(world), backends);
+        let watcher = Arc::clone(world);
+        let task = tokio::spawn(async move {
+            if let Err(error) = running.run(stopped).await {
+                watcher.trace.note(&label.to_string(), || format!("ended with {error}"));
+            }
+        });
+        slot.process = Some(Process { label, gate, stop, task });
+    }
+
+    /// As kill -9: nothing is finished, nothing given back.
+    pub(crate) fn kill(&self, engine: usize) {
+        let Some(process) = self.slot(engine).and_then(|mut slot| slot.process.take()) else { return };
+        self.world.trace.note(&process.label.to_string(), || "is killed".to_owned());
+        process.gate.kill();
+        process.task.abort();
+    }
+
+    /// Stands still.
+    pub(crate) fn pause(&self, engine: usize) {
+        let Some(slot) = self.slot(engine) else { return };
+        if let Some(process) = &slot.process {
+            self.world.trace.note(&process.label.to_string(), || "stands still".to_owned());
+            process.gate.shut();
+        }
+    }
+
+    /// Goes on.
+    pub(crate) fn go_on(&self, engine: usize) {
+        let Some(slot) = self.slot(engine) else { return };
+        if let Some(process) = &slot.process {
+            self.world.trace.note(&process.label.to_string(), || "goes on".to_owned());
+            process.gate.open();
+        }
+    }
+
+    /// Stops in good order.
+    pub(crate) async fn stop(&self, engine: usize) {
+        let Some(process) = self.slot(engine).and_then(|mut slot| slot.process.take()) else { return };
+        self.world.trace.note(&process.label.to_string(), || "is stopped".to_owned());
+        process.gate.open();
+        process.stop.send_replace(true);
+        if tokio::time::timeout(LONGEST_STOP, process.task).await.is_err() {
+            self.world.accuse(Rule::SlowStop, format!("{} still runs {LONGEST_STOP:?} after its stop", process.label));
+        }
+        // What it left to run belongs to a process that is gone.
+        process.gate.kill();
+    }
+
+    /// Sets an engine's wall clock back, or right.
+    pub(crate) fn set_back(&self, engine: usize, ms: i64) {
+        if let Some(slot) = self.slot(engine) {
+            slot.wall.set_back(ms);
+        }
+    }
+}
+
+/// What a process works with.
+pub(crate) fn backends(world: &Arc<World>, label: Label, gate: &Arc<Gate>, wall: &Arc<WallClock>) -> Backends {
+    Backends {
+        store: Arc::new(StoreLink::new(Arc::clone(world), label, Arc::clone(gate))),
+        resource_types: drivers::resource_types(),
+        clouds: Arc::new(SimClouds::new(Arc::clone(world), label, Arc::clone(gate))),
+        clock: Arc::new(EngineClock::new(Arc::clone(wall), Arc::clone(gate))),
+        chance: Arc::new(Chance::seeded(dice::hash((world.scenario.seed, label)))),
+    }
+}

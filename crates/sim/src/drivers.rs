@@ -1,0 +1,239 @@
+//! The resource types of the simulated cloud, and their code.
+
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kiln_plan::ResourceTypes;
+use kiln_resource::{
+    AttributeSchema, CloudRequest, Context, Driver, Failure, FailureKind, Found, Method, Operation, PropertySchema,
+    Registry, ResourceType, Step, shipped,
+};
+use kiln_template::constraint::DataType;
+use kiln_value::{Map, Value};
+
+use crate::template_model::Plain;
+
+/// Between two looks at what takes time.
+const EVERY: Duration = Duration::from_secs(2);
+
+/// The text of a create that cannot be looked for.
+pub(crate) const CANNOT_TELL: &str = "nothing tells which create made it";
+
+/// All types of the simulation, made once.
+pub(crate) fn resource_types() -> Arc<ResourceTypes> {
+    static TYPES: LazyLock<Arc<ResourceTypes>> = LazyLock::new(|| Arc::new(ResourceTypes::new(registry())));
+    Arc::clone(&TYPES)
+}
+
+fn registry() -> Registry {
+    let mut registry = Registry::new();
+    for kind in Plain::ALL {
+        registry.insert(object_type(kind), Arc::new(ObjectDriver { kind }));
+    }
+    let mut value = ResourceType::new("Sim::Value");
+    value.properties.insert("word".to_owned(), changing(DataType::String));
+    value.attributes.insert("word".to_owned(), AttributeSchema::default());
+    registry.insert(value, Arc::new(ValueDriver));
+    let group = shipped::types().into_iter().flatten().find(|one| one.name == "OS::Heat::ResourceGroup");
+    if let Some((group, driver)) = group.and_then(|group| kiln_drivers::driver_for(&group).map(|d| (group, d))) {
+        registry.insert(group, driver);
+    }
+    registry
+}
+
+fn changing(kind: DataType) -> PropertySchema {
+    PropertySchema { update_allowed: true, ..PropertySchema::new(kind) }
+}
+
+fn object_type(kind: Plain) -> ResourceType {
+    let mut made = ResourceType::new(kind.resource_type());
+    made.signals = kind == Plain::Inbox;
+    let properties = [
+        ("word", changing(DataType::String)),
+        ("size", PropertySchema::new(DataType::Integer)),
+        ("needs", changing(DataType::List)),
+        ("build", changing(DataType::String)),
+        ("keep", changing(DataType::Boolean)),
+        ("holds", PropertySchema::new(DataType::String)),
+    ];
+    made.properties.extend(properties.map(|(name, schema)| (name.to_owned(), schema)));
+    made.attributes.insert("word".to_owned(), AttributeSchema::default());
+    made
+}
+
+/// Acts for the types that have an object.
+struct ObjectDriver {
+    kind: Plain,
+}
+
+impl ObjectDriver {
+    /// A request with what the checks want to know of its sender.
+    fn request(&self, cx: &Context<'_>, method: Method, path: &str) -> CloudRequest {
+        let service = self.kind.service();
+        let mut request = CloudRequest::new(service, method, format!("/{service}{path}"));
+        let facts = cx.facts;
+        let headers = [
+            ("x-stack", &facts.stack.id),
+            ("x-row", &facts.id),
+            ("x-resource", &facts.name),
+            ("x-token", &facts.token),
+        ];
+        request.headers = headers.map(|(key, value)| (key.to_owned(), value.clone())).to_vec();
+        request
+    }
+
+    fn of_object(&self, cx: &Context<'_>, method: Method, part: &str) -> Result<CloudRequest, Failure> {
+        let id = cx.facts.require_id()?;
+        Ok(self.request(cx, method, &format!("/{id}{part}")))
+    }
+
+    async fn send(&self, cx: &Context<'_>, method: Method, part: &str) -> Result<Value, Failure> {
+        Ok(cx.cloud.call(self.of_object(cx, method, part)?).await?.body)
+    }
+
+    /// What follows the call that made the object.
+    fn made(&self, object: &Value) -> Result<Step, Failure> {
+        let id = object
+            .str_at("id")
+            .ok_or_else(|| Failure::new(FailureKind::Unavailable, "MalformedResponse", "the answer has no id"))?;
+        let step = match self.kind {
+            Plain::Slow => Step::wait("build", EVERY),
+            Plain::Pair => Step::wait("part", Duration::ZERO),
+            _ => Step::done(),
+        };
+        Ok(step.id(id))
+    }
+
+    async fn look(&self, cx: &Context<'_>, state: &Value) -> Result<Step, Failure> {
+        let object = self.send(cx, Method::Get, "").await?;
+        match object.str_at("state") {
+            Some("ACTIVE") => Ok(Step::done()),
+            Some("ERROR") => Err(Failure::in_error("ERROR", "it was told so")),
+            _ => Ok(Step::wait(state.clone(), EVERY)),
+        }
+    }
+
+    fn body(cx: &Context<'_>, names: &[&str]) -> Value {
+        names.iter().map(|name| ((*name).to_owned(), cx.facts.property(name).clone())).collect()
+    }
+}
+
+#[async_trait]
+impl Driver for ObjectDriver {
+    async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
+        match operation {
+            Operation::Create => {
+                let body = Self::body(cx, &["word", "size", "needs", "build", "keep", "holds"]);
+                let response = cx.cloud.call(self.request(cx, Method::Post, "").body(body)).await?;
+                self.made(&response.body)
+            }
+            Operation::Update { .. } => {
+                let body = Self::body(cx, &["word", "needs"]);
+                cx.cloud.call(self.of_object(cx, Method::Put, "")?.body(body)).await?;
+                Ok(if self.kind == Plain::Slow { Step::wait("settle", EVERY) } else { Step::done() })
+            }
+            Operation::Delete if cx.facts.physical_id.is_none() => Ok(Step::done()),
+            Operation::Delete if self.kind == Plain::Pair => {
+                self.send(cx, Method::Delete, "/part").await?;
+                Ok(Step::wait("rest", Duration::ZERO))
+            }
+            Operation::Delete => {
+                self.send(cx, Method::Delete, "").await?;
+                Ok(if self.kind == Plain::Slow { Step::wait("gone", EVERY) } else { Step::done() })
+            }
+            Operation::Check => {
+                self.send(cx, Method::Get, "").await?;
+                Ok(Step::done())
+            }
+            Operation::Suspend => {
+                self.send(cx, Method::Post, "/sleep").await?;
+                Ok(Step::done())
+            }
+            Operation::Resume => {
+                self.send(cx, Method::Post, "/wake").await?;
+                Ok(Step::done())
+            }
+        }
+    }
+
+    async fn poll(&self, cx: &Context<'_>, _: &Operation, state: &Value) -> Result<Step, Failure> {
+        match state.as_str() {
+            Some("part") => {
+                self.send(cx, Method::Put, "/part").await?;
+                Ok(Step::done())
+            }
+            Some("rest") => {
+                self.send(cx, Method::Delete, "").await?;
+                Ok(Step::done())
+            }
+            Some("gone") => {
+                self.send(cx, Method::Get, "").await?;
+                Ok(Step::wait(state.clone(), EVERY))
+            }
+            _ => self.look(cx, state).await,
+        }
+    }
+
+    async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
+        if self.kind == Plain::Blind {
+            return Ok(Found::CannotTell(CANNOT_TELL.to_owned()));
+        }
+        let request = self.request(cx, Method::Get, "").query("token", cx.facts.token.as_str());
+        let body = cx.cloud.call(request).await?.body;
+        let found = body.get("objects").and_then(Value::as_list).unwrap_or_default().first();
+        found.map_or(Ok(Found::NotMade), |object| self.made(object).map(Found::Made))
+    }
+
+    async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
+        let object = self.send(cx, Method::Get, "").await?;
+        let word = || object.get("word").cloned().unwrap_or_default();
+        Ok(names.iter().filter(|name| **name == "word").map(|name| ((*name).to_owned(), word())).collect())
+    }
+
+    async fn receive(&self, cx: &Context<'_>, message: &Value) -> Result<Step, Failure> {
+        if self.kind != Plain::Inbox {
+            return Err(Failure::other("NotSupported", "it takes no signals"));
+        }
+        let mut received = cx.facts.data.get("received").and_then(Value::as_list).unwrap_or_default().to_vec();
+        received.push(message.clone());
+        Ok(Step::done().data("received", received))
+    }
+
+    async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {
+        if self.kind != Plain::Slow || cx.facts.physical_id.is_none() {
+            return Ok(true);
+        }
+        match self.send(cx, Method::Get, "").await {
+            Ok(object) => Ok(object.str_at("state") != Some("ACTIVE")),
+            Err(failure) if failure.is_not_found() => Ok(true),
+            Err(failure) => Err(failure),
+        }
+    }
+}
+
+/// Acts for `Sim::Value`, which has no object.
+struct ValueDriver;
+
+#[async_trait]
+impl Driver for ValueDriver {
+    async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
+        Ok(match operation {
+            Operation::Create => Step::done().id(&cx.facts.physical_name),
+            _ => Step::done(),
+        })
+    }
+
+    fn is_pure(&self) -> bool {
+        true
+    }
+
+    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
+        Ok(Found::NotMade)
+    }
+
+    async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
+        let word = || cx.facts.property("word").clone();
+        Ok(names.iter().filter(|name| **name == "word").map(|name| ((*name).to_owned(), word())).collect())
+    }
+}

@@ -1,0 +1,263 @@
+//! Scenarios from seeds.
+
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom as _;
+use rand::{Rng, SeedableRng};
+
+use crate::scenario::{Ask, EnginePlan, Fault, FaultKind, Noise, Scenario, UserAction, When, Wish};
+use crate::template_model::{Build, KindModel, Plain, ResourceModel, TemplateModel};
+
+/// The longest that a seed's users go on asking.
+const BUSY_MS: u64 = 90_000;
+
+/// The scenario of a seed.
+pub fn scenario(seed: u64) -> Scenario {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let rng = &mut rng;
+    let engines = (0..rng.random_range(1..=3)).map(|_| engine(rng)).collect::<Vec<_>>();
+    let mut actions: Vec<UserAction> = Vec::new();
+    for stack in 0..rng.random_range(1..=2) {
+        actions.extend(life_of(rng, stack));
+    }
+    actions.sort_by_key(|action| (action.at_ms, action.stack));
+    let last = actions.iter().map(|action| action.at_ms).max().unwrap_or_default();
+    let calm_ms = last + rng.random_range(5_000..60_000);
+    let mut faults: Vec<Fault> = Vec::new();
+    if rng.random_bool(0.85) {
+        faults = (0..rng.random_range(1..=5)).map(|_| fault(rng, engines.len(), calm_ms)).collect();
+    }
+    let batch = if rng.random_bool(0.15) { rng.random_range(1..=4) } else { 1_000 };
+    Scenario { seed, engines, actions, faults, noise: noise(rng), batch, calm_ms }
+}
+
+fn engine(rng: &mut StdRng) -> EnginePlan {
+    if rng.random_bool(0.3) {
+        return EnginePlan::default();
+    }
+    EnginePlan { ahead_ms: rng.random_range(-2_000..=2_000), drift_ppm: rng.random_range(-500..=500) }
+}
+
+/// What is asked of one stack.
+fn life_of(rng: &mut StdRng, stack: usize) -> Vec<UserAction> {
+    let mut template = template(rng, 0);
+    let mut at_ms = rng.random_range(0..5_000);
+    let wish = wish(rng, &template);
+    let mut actions = vec![UserAction { at_ms, stack, ask: Ask::Create(wish) }];
+    let mut serial = 100;
+    for _ in 0..rng.random_range(0..=5) {
+        // Some come one upon the other, some when all is done.
+        at_ms += if rng.random_bool(0.5) { rng.random_range(0..3_000) } else { rng.random_range(0..40_000) };
+        if at_ms > BUSY_MS {
+            break;
+        }
+        let ask = match rng.random_range(0..100) {
+            0..46 => {
+                change(rng, &mut template, &mut serial);
+                Ask::Update(self::wish(rng, &template))
+            }
+            46..58 => Ask::Delete,
+            58..68 => Ask::Cancel,
+            68..76 => Ask::Suspend,
+            76..84 => Ask::Resume,
+            84..91 => Ask::Check,
+            91..94 => Ask::Create(self::wish(rng, &template)),
+            _ => match signalled(rng, &template) {
+                Some(resource) => Ask::Signal { resource, count: rng.random_range(1..=4) },
+                None => Ask::Check,
+            },
+        };
+        actions.push(UserAction { at_ms, stack, ask });
+    }
+    actions
+}
+
+fn signalled(rng: &mut StdRng, template: &TemplateModel) -> Option<String> {
+    let takes = |resource: &&ResourceModel| resource.kind == KindModel::Plain(Plain::Inbox);
+    let names: Vec<&str> = template.resources.iter().filter(takes).map(|resource| resource.name.as_str()).collect();
+    names.choose(rng).map(|name| (*name).to_owned())
+}
+
+fn wish(rng: &mut StdRng, template: &TemplateModel) -> Wish {
+    let endless = template.all().iter().any(|resource| resource.build == Build::Never);
+    let timeout_mins = if endless || rng.random_bool(0.15) { Some(rng.random_range(1..=3)) } else { None };
+    Wish { template: template.clone(), rollback: rng.random_bool(0.4), timeout_mins }
+}
+
+fn template(rng: &mut StdRng, depth: u32) -> TemplateModel {
+    let mut template = TemplateModel::default();
+    let size = if depth == 0 { rng.random_range(1..=6) } else { rng.random_range(1..=3) };
+    for number in 0..size {
+        let name = format!("r{number}");
+        let resource = resource(rng, name, &template, depth);
+        template.resources.push(resource);
+    }
+    template.mend();
+    template
+}
+
+fn resource(rng: &mut StdRng, name: String, before: &TemplateModel, depth: u32) -> ResourceModel {
+    let kind = kind(rng, depth);
+    let names: Vec<String> = before.resources.iter().map(|resource| resource.name.clone()).collect();
+    let some = |rng: &mut StdRng, of: f64| names.iter().filter(|_| rng.random_bool(of)).take(3).cloned().collect();
+    let has_object = kind != KindModel::Value;
+    let needs = if has_object { some(rng, 0.3) } else { Vec::new() };
+    let reads = if rng.random_bool(0.2) { names.choose(rng).cloned() } else { None };
+    let reads = if matches!(kind, KindModel::Nested(_)) { None } else { reads };
+    let after = some(rng, 0.08);
+    let retain = matches!(kind, KindModel::Plain(Plain::Thing | Plain::Slow)) && rng.random_bool(0.06);
+    let build = if kind == KindModel::Plain(Plain::Slow) { build(rng) } else { Build::Sound };
+    ResourceModel {
+        name,
+        kind,
+        word: rng.random_range(0..3),
+        size: rng.random_range(0..3),
+        needs,
+        reads,
+        after,
+        retain,
+        build,
+    }
+}
+
+fn kind(rng: &mut StdRng, depth: u32) -> KindModel {
+    match rng.random_range(0..100) {
+        0..34 => KindModel::Plain(Plain::Thing),
+        34..54 => KindModel::Plain(Plain::Slow),
+        54..65 => KindModel::Plain(Plain::Pair),
+        65..70 => KindModel::Plain(Plain::Blind),
+        70..76 => KindModel::Plain(Plain::Holder),
+        76..82 => KindModel::Plain(Plain::Inbox),
+        82..90 => KindModel::Value,
+        90..95 if depth < 2 => KindModel::Nested(template(rng, depth + 1)),
+        _ if depth < 2 => {
+            let member = [Plain::Thing, Plain::Slow, Plain::Pair].choose(rng).copied().unwrap_or(Plain::Thing);
+            KindModel::Group { count: rng.random_range(0..=3), member }
+        }
+        _ => KindModel::Plain(Plain::Thing),
+    }
+}
+
+fn build(rng: &mut StdRng) -> Build {
+    match rng.random_range(0..100) {
+        0..70 => Build::Sound,
+        70..82 => Build::Takes(rng.random_range(1_000..60_000)),
+        82..91 => Build::Fails(rng.random_range(1..=2)),
+        91..95 => Build::Fails(99),
+        _ => Build::Never,
+    }
+}
+
+/// Changes a template as its author may.
+fn change(rng: &mut StdRng, template: &mut TemplateModel, serial: &mut u32) {
+    for _ in 0..rng.random_range(1..=3) {
+        let at = rng.random_range(0..template.resources.len().max(1));
+        match rng.random_range(0..100) {
+            0..35 => {
+                if let Some(resource) = template.resources.get_mut(at) {
+                    resource.word += 1;
+                }
+            }
+            35..55 => {
+                if let Some(resource) = template.resources.get_mut(at) {
+                    let rarely = resource.kind == KindModel::Plain(Plain::Holder);
+                    resource.size += u32::from(!rarely || rng.random_bool(0.1));
+                }
+            }
+            55..67 => {
+                *serial += 1;
+                let new = resource(rng, format!("r{serial}"), template, 0);
+                template.resources.push(new);
+            }
+            67..77 => {
+                if template.resources.len() > 1 {
+                    template.resources.remove(at);
+                }
+            }
+            77..84 => {
+                *serial += 1;
+                rename(template, at, &format!("r{serial}"));
+            }
+            84..92 => {
+                let names: Vec<String> = template.resources.iter().take(at).map(|r| r.name.clone()).collect();
+                if let Some(resource) = template.resources.get_mut(at).filter(|r| r.kind != KindModel::Value) {
+                    resource.needs = names.into_iter().filter(|_| rng.random_bool(0.4)).take(3).collect();
+                }
+            }
+            _ => change_inside(rng, template, at, serial),
+        }
+        template.mend();
+    }
+}
+
+fn change_inside(rng: &mut StdRng, template: &mut TemplateModel, at: usize, serial: &mut u32) {
+    let Some(resource) = template.resources.get_mut(at) else { return };
+    match &mut resource.kind {
+        KindModel::Nested(inner) => change(rng, inner, serial),
+        KindModel::Group { count, .. } => *count = rng.random_range(0..=3),
+        _ => resource.build = build(rng),
+    }
+    if !matches!(resource.kind, KindModel::Plain(Plain::Slow)) {
+        resource.build = Build::Sound;
+    }
+}
+
+fn rename(template: &mut TemplateModel, at: usize, new: &str) {
+    let Some(old) = template.resources.get(at).map(|resource| resource.name.clone()) else { return };
+    for resource in &mut template.resources {
+        let names = resource.needs.iter_mut().chain(&mut resource.after).chain(&mut resource.reads);
+        for name in names.chain(std::iter::once(&mut resource.name)) {
+            if *name == old {
+                new.clone_into(name);
+            }
+        }
+    }
+}
+
+fn fault(rng: &mut StdRng, engines: usize, calm_ms: u64) -> Fault {
+    let engine = rng.random_range(0..engines);
+    let services = ["thing", "slow", "pair", "holder", "inbox", "identity"];
+    let (what, longest) = match rng.random_range(0..100) {
+        0..30 => (FaultKind::Kill(engine), 30_000),
+        30..46 => (FaultKind::Pause(engine), 60_000),
+        46..56 => (FaultKind::Stop(engine), 10_000),
+        56..64 => (FaultKind::CutCloud(engine), 40_000),
+        64..72 => (FaultKind::CutStore(engine), 40_000),
+        72..78 => (FaultKind::StoreOutage, 40_000),
+        78..88 => {
+            let service = services.choose(rng).copied().unwrap_or("thing");
+            (FaultKind::ServiceOutage(service.to_owned()), 60_000)
+        }
+        88..93 => (FaultKind::ClockBack(engine, rng.random_range(1_000..3_600_000)), 120_000),
+        93..96 => (FaultKind::StoreClockBack(rng.random_range(1_000..600_000)), 120_000),
+        _ => (FaultKind::Deaf, 60_000),
+    };
+    let when = match (what.engine(), rng.random_range(0..3)) {
+        (Some(_), 0) => When::Call(rng.random_range(1..60)),
+        (Some(_), 1) => When::Sent(rng.random_range(1..60)),
+        _ => When::Time(rng.random_range(0..calm_ms)),
+    };
+    Fault { when, for_ms: rng.random_range(500..longest), what }
+}
+
+fn noise(rng: &mut StdRng) -> Noise {
+    let mut noise = Noise {
+        latency_ms: *[5, 50, 400].choose(rng).unwrap_or(&5),
+        store_latency_ms: *[1, 5, 30].choose(rng).unwrap_or(&1),
+        list_lag_ms: *[0, 500, 8_000].choose(rng).unwrap_or(&0),
+        ..Noise::default()
+    };
+    if rng.random_bool(0.25) {
+        return noise;
+    }
+    let mut rate = |most: u64| if rng.random_bool(0.5) { rng.random_range(0..=most) } else { 0 };
+    noise.refused = rate(60);
+    noise.lost_reply = rate(50);
+    noise.late = rate(50);
+    noise.slow = rate(50);
+    noise.not_sent = rate(40);
+    noise.store_refused = rate(15);
+    noise.store_lost_reply = rate(8);
+    noise.ring_lost = rate(300);
+    noise.ring_doubled = rate(100);
+    noise
+}

@@ -1,0 +1,326 @@
+//! What the checks remember, and the checks made at every write.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kiln_resource::{Action, Resource, ResourceId, State, Status};
+use kiln_store::{Batch, Desired, EventQuery, Lease, Message, NewStack, Stack, StackId, Store as _};
+
+use crate::cloud::{CloudCall, Object};
+use crate::drivers::CANNOT_TELL;
+use crate::rule::Rule;
+use crate::sabotage::Sabotage;
+use crate::states;
+use crate::template_model::{Plain, TemplateModel};
+use crate::wanted;
+use crate::world::{Label, World};
+
+/// Commits of one stack within [`COMMIT_WINDOW_MS`] that are still a decent pace.
+const MOST_COMMITS: usize = 200;
+/// The time in which they are counted.
+const COMMIT_WINDOW_MS: u64 = 20_000;
+
+/// What the checks remember.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// Who claimed each stack last.
+    claims: BTreeMap<StackId, (Label, Lease)>,
+    ever_claimed: BTreeMap<Label, Vec<Lease>>,
+    /// The root of each stack.
+    roots: BTreeMap<StackId, StackId>,
+    stacks: BTreeMap<StackId, StackRecord>,
+    /// What templates mean.
+    wishes: BTreeMap<(String, String), Arc<TemplateModel>>,
+    queries: BTreeMap<&'static str, u64>,
+    messages: Vec<Message>,
+}
+
+/// A stack as it was last seen.
+#[derive(Clone, Debug)]
+pub(crate) struct StackRecord {
+    /// The stack.
+    pub stack: Stack,
+    /// Since when its action runs, in milliseconds.
+    pub since_ms: u64,
+    commits: VecDeque<u64>,
+    /// The generation that an engine knows to be there.
+    known: i64,
+}
+
+impl Ledger {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what a template means.
+    pub(crate) fn learn(&self, desired: &Desired, template: Arc<TemplateModel>) {
+        self.inner().wishes.insert(key_of(desired), template);
+    }
+
+    /// What a stack's template means.
+    pub(crate) fn meaning(&self, desired: &Desired) -> Option<Arc<TemplateModel>> {
+        self.inner().wishes.get(&key_of(desired)).cloned()
+    }
+
+    /// The stacks as they were last seen.
+    pub(crate) fn stacks(&self) -> Vec<StackRecord> {
+        self.inner().stacks.values().cloned().collect()
+    }
+
+    /// The root of a stack.
+    pub(crate) fn root_of(&self, stack: StackId) -> StackId {
+        self.inner().roots.get(&stack).copied().unwrap_or(stack)
+    }
+
+    /// Counts a query.
+    pub(crate) fn count_query(&self, name: &'static str) {
+        *self.inner().queries.entry(name).or_default() += 1;
+    }
+
+    /// The queries so far; counting begins anew.
+    pub(crate) fn take_queries(&self) -> BTreeMap<&'static str, u64> {
+        std::mem::take(&mut self.inner().queries)
+    }
+
+    /// The messages that were sent.
+    pub(crate) fn messages(&self) -> Vec<Message> {
+        self.inner().messages.clone()
+    }
+
+    /// A stack was made.
+    pub(crate) fn created(&self, world: &World, label: Label, stack: &NewStack) {
+        let (id, root) = (stack.id, if stack.parent.is_some() { stack.root } else { stack.id });
+        world.trace.note(&label.to_string(), || format!("stack {} ({id}) made", stack.name));
+        self.inner().roots.insert(id, root);
+    }
+
+    /// Something was asked of a stack.
+    pub(crate) fn asked(&self, world: &World, label: Label, stack: &Stack) {
+        world.trace.note(&label.to_string(), || format!("{} asked: {} #{}", stack.name, stack.state, stack.generation));
+        self.see(world, stack, true);
+    }
+
+    /// A message was sent.
+    pub(crate) fn sent(&self, world: &World, message: &Message) {
+        world.trace.note("api", || format!("{} sent to {:?}: {:?}", message.kind, message.resource, message.body));
+        let mut inner = self.inner();
+        if !inner.messages.iter().any(|other| other.id == message.id) {
+            inner.messages.push(message.clone());
+        }
+    }
+
+    /// A stack was claimed.
+    pub(crate) fn claimed(&self, world: &World, label: Label, lease: Lease) {
+        world.trace.note(&label.to_string(), || format!("claimed {} epoch {}", lease.stack, lease.epoch));
+        let mut inner = self.inner();
+        inner.claims.insert(lease.stack, (label, lease));
+        inner.ever_claimed.entry(label).or_default().push(lease);
+    }
+
+    /// All that an engine ever claimed.
+    pub(crate) fn ever_claimed(&self, label: Label) -> Vec<Lease> {
+        self.inner().ever_claimed.get(&label).cloned().unwrap_or_default()
+    }
+
+    /// The lease that counts now for the stack of another one.
+    pub(crate) fn current(&self, lease: Lease) -> Lease {
+        self.inner().claims.get(&lease.stack).map_or(lease, |(_, current)| *current)
+    }
+
+    /// An engine sends a call that changes something: the stack must be its own. Clocks that are set back can hide
+    /// that from it.
+    pub(crate) fn call_sent(&self, world: &World, label: Label, call: &CloudCall) {
+        let Ok(stack) = call.stack.parse::<StackId>() else { return };
+        let owner = self.inner().claims.get(&stack).map(|(owner, _)| *owner);
+        if owner.is_some_and(|owner| owner != label) && !world.scenario.sets_store_clock_back() {
+            let by = owner.map(|owner| owner.to_string()).unwrap_or_default();
+            world.accuse(
+                Rule::UnfencedCall,
+                format!("{:?} for {} by {label}, claimed by {by}", call.method, call.resource),
+            );
+        }
+    }
+
+    /// Whether an object is one that engines know of: they cannot know of what nothing tells apart.
+    pub(crate) async fn stands_for(&self, world: &World, object: &Object) -> bool {
+        let Ok(stack) = object.stack.parse::<StackId>() else { return false };
+        let rows = world.store.resources(stack).await.unwrap_or_default();
+        let row = rows.iter().find(|row| row.id.to_string() == object.row);
+        row.is_some_and(|row| object.kind != Plain::Blind || row.physical_id.as_ref() == Some(&object.id))
+    }
+
+    /// The rows before a commit.
+    pub(crate) async fn before_commit(&self, world: &World, stack: StackId) -> BTreeMap<ResourceId, Resource> {
+        let rows = world.store.resources(stack).await.unwrap_or_default();
+        rows.into_iter().map(|row| (row.id, row)).collect()
+    }
+
+    /// A commit was accepted.
+    pub(crate) async fn committed(
+        &self,
+        world: &Arc<World>,
+        label: Label,
+        lease: Lease,
+        batch: &Batch,
+        before: &BTreeMap<ResourceId, Resource>,
+        stack: &Stack,
+    ) {
+        trace_commit(world, label, batch, stack);
+        let current = self.current(lease);
+        if current.epoch != lease.epoch {
+            let text = format!("{label} wrote under epoch {}, the last is {}", lease.epoch, current.epoch);
+            world.accuse(Rule::OldEpoch, text);
+        }
+        for child in &batch.children {
+            self.created(world, label, child);
+            if let Ok(Some(child)) = world.store.stack(child.id).await {
+                self.see(world, &child, true);
+            }
+        }
+        for (child, _) in &batch.requests {
+            if let Ok(Some(child)) = world.store.stack(*child).await {
+                self.asked(world, label, &child);
+            }
+        }
+        check_rows(world, batch, before);
+        self.see(world, stack, false);
+        self.count_commit(world, stack);
+        let settled = batch
+            .settle
+            .as_ref()
+            .filter(|settle| stack.settled == settle.generation && stack.generation == settle.generation);
+        if settled.is_some() {
+            wanted::check_settled(world, stack).await;
+        }
+    }
+
+    fn count_commit(&self, world: &World, stack: &Stack) {
+        let now = world.time.ms();
+        let mut inner = self.inner();
+        let Some(record) = inner.stacks.get_mut(&stack.id) else { return };
+        while record.commits.front().is_some_and(|at| at + COMMIT_WINDOW_MS <= now) {
+            record.commits.pop_front();
+        }
+        record.commits.push_back(now);
+        if record.commits.len() > MOST_COMMITS {
+            let text = format!("{} commits on {} in {COMMIT_WINDOW_MS} ms", record.commits.len(), stack.name);
+            drop(inner);
+            world.accuse(Rule::UnpacedCommits, text);
+        }
+    }
+
+    /// Notes the state of a stack, which may have changed by a request or by an engine.
+    pub(crate) fn see(&self, world: &World, stack: &Stack, asked: bool) {
+        let mut inner = self.inner();
+        let now = world.time.ms();
+        let rollback = !stack.disable_rollback;
+        let record = inner.stacks.entry(stack.id).or_insert_with(|| StackRecord {
+            stack: stack.clone(),
+            since_ms: now,
+            commits: VecDeque::new(),
+            known: stack.generation,
+        });
+        let (old, newer) = (record.stack.state, stack.generation > record.stack.generation);
+        let fine = asked || newer || states::stack_may(old, stack.state, rollback);
+        let begins = stack.state.status == Status::InProgress && (newer || old != stack.state);
+        if begins {
+            record.since_ms = now;
+        }
+        record.stack = stack.clone();
+        drop(inner);
+        if !fine {
+            world.accuse(Rule::BadTransition, format!("stack {} from {old} to {}", stack.name, stack.state));
+        }
+    }
+
+    /// With the defect that hides newer requests from engines, a stack as it was when it was claimed.
+    pub(crate) fn hide(&self, world: &World, label: Label, mut stack: Stack) -> Stack {
+        if !world.has(Sabotage::HideRequest) || label.slot.is_none() {
+            return stack;
+        }
+        let mut inner = self.inner();
+        if let Some(record) = inner.stacks.get_mut(&stack.id) {
+            if stack.settled >= record.known {
+                record.known = stack.generation;
+            }
+            stack.generation = record.known;
+        }
+        stack
+    }
+
+    /// Whether a live object without a resource is on record: its create ended with the word that it cannot be told.
+    pub(crate) async fn is_recorded_orphan(&self, world: &World, object: &Object) -> bool {
+        let Ok(stack) = object.stack.parse::<StackId>() else { return false };
+        if object.kind != Plain::Blind {
+            return false;
+        }
+        let query =
+            EventQuery { stacks: vec![stack], resource: Some(object.resource.clone()), ..EventQuery::default() };
+        let events = world.store.events(&query).await.unwrap_or_default();
+        events.iter().any(|event| event.status == Status::Failed && event.reason.contains(CANNOT_TELL))
+    }
+}
+
+fn key_of(desired: &Desired) -> (String, String) {
+    (desired.template.0.clone(), desired.files.0.clone())
+}
+
+fn trace_commit(world: &World, label: Label, batch: &Batch, stack: &Stack) {
+    world.trace.note(&label.to_string(), || {
+        let mut parts: Vec<String> = batch
+            .save
+            .iter()
+            .map(|row| {
+                let id = row.physical_id.as_deref().unwrap_or("-");
+                let short: String = row.id.to_string().chars().take(4).collect();
+                format!("{}#{short} {} {id}", row.name, row.state)
+            })
+            .collect();
+        parts.extend(batch.remove.iter().map(|id| format!("-{}", id.to_string().chars().take(4).collect::<String>())));
+        parts.extend(batch.requests.iter().map(|(child, request)| format!("ask {child} {}", request.action)));
+        parts.extend(batch.turn.as_ref().map(|turn| format!("turn {}", turn.state)));
+        parts.extend(
+            batch
+                .settle
+                .as_ref()
+                .map(|settle| format!("settle {} #{}: {}", settle.state, settle.generation, settle.reason)),
+        );
+        format!("commit {}: {}", stack.name, parts.join(", "))
+    });
+}
+
+/// States move as the reference allows, and no row takes another's object.
+fn check_rows(world: &World, batch: &Batch, before: &BTreeMap<ResourceId, Resource>) {
+    for row in &batch.save {
+        let from = before.get(&row.id).map_or(State::INIT, |old| old.state);
+        // A commit in pieces may tell of a change before it stores it.
+        let whole = world.scenario.batch >= 100;
+        let alone =
+            whole && before.values().chain(&batch.save).all(|other| other.name != row.name || other.id == row.id);
+        let mut at = from;
+        let events = batch.events.iter().filter(|event| event.resource_name == row.name && !event.is_of_stack());
+        for event in events {
+            let Ok(action) = event.action.parse::<Action>() else { continue };
+            let to = State::new(action, event.status);
+            if alone && !states::resource_may(at, to) {
+                world.accuse(Rule::BadTransition, format!("{} from {at} to {to} by events", row.name));
+            }
+            at = to;
+        }
+        if !states::resource_may_reach(from, row.state) {
+            world.accuse(Rule::BadTransition, format!("{} from {from} to {}", row.name, row.state));
+        }
+        if let Some(id) = &row.physical_id
+            && let Some(object) = world.cloud().get(id, world.time.ms())
+            && object.row != row.id.to_string()
+        {
+            let text = format!("{} took {id}, which was made for row {} of {}", row.name, object.row, object.resource);
+            world.accuse(Rule::Shared, text);
+        }
+    }
+}

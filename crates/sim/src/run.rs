@@ -1,0 +1,327 @@
+//! One run: a scenario played from the beginning to the end, and judged.
+
+use std::cell::RefCell;
+use std::sync::{Arc, Once};
+use std::time::Duration;
+
+use kiln_resource::{Action, State, Status};
+use kiln_store::{Stack, StackQuery, Store as _};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::cluster::Cluster;
+use crate::rule::{Rule, Violation};
+use crate::sabotage::Sabotage;
+use crate::scenario::{Ask, Fault, FaultKind, Scenario, UserAction, When};
+use crate::template_model::Build;
+use crate::users::Users;
+use crate::world::World;
+use crate::{inbox, logs, wanted};
+
+/// How long a stack may take to its end once nothing fails any more, in milliseconds.
+const BOUND_MS: u64 = 300_000;
+/// How long an action may go on behind its time limit.
+const SLACK_MS: u64 = 120_000;
+/// How long nothing happens before the cluster must be quiet.
+const REST: Duration = Duration::from_secs(90);
+/// How long it is watched then.
+const QUIET: Duration = Duration::from_secs(60);
+
+/// What came of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The first rule that was broken.
+    pub violation: Option<Violation>,
+    /// What happened, if it was to be traced.
+    pub trace: String,
+    /// How much virtual time passed.
+    pub virtual_ms: u64,
+    /// Requests that the cloud served.
+    pub served: u64,
+}
+
+thread_local! {
+    static PANICS: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+}
+
+/// Notes panics of runs instead of printing them.
+fn catch_panics() {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let former = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let noted = PANICS
+                .with(|panics| panics.borrow_mut().as_mut().map(|panics| panics.push(info.to_string())).is_some());
+            if !noted {
+                former(info);
+            }
+        }));
+    });
+}
+
+/// Plays a scenario.
+pub fn run(scenario: &Scenario, traced: bool, sabotage: Option<Sabotage>) -> Outcome {
+    catch_panics();
+    PANICS.with(|panics| *panics.borrow_mut() = Some(Vec::new()));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    let outcome = match runtime {
+        Ok(runtime) => runtime.block_on(play(Arc::new(scenario.clone()), traced, sabotage)),
+        Err(error) => Outcome {
+            violation: Some(Violation { rule: Rule::Panic, text: error.to_string(), at_ms: 0 }),
+            trace: String::new(),
+            virtual_ms: 0,
+            served: 0,
+        },
+    };
+    PANICS.with(|panics| *panics.borrow_mut() = None);
+    outcome
+}
+
+fn report_panics(world: &World) {
+    let panic = PANICS.with(|panics| panics.borrow_mut().as_mut().and_then(Vec::pop));
+    if let Some(text) = panic {
+        world.accuse(Rule::Panic, text.replace('\n', " "));
+    }
+}
+
+async fn play(scenario: Arc<Scenario>, traced: bool, sabotage: Option<Sabotage>) -> Outcome {
+    let (world, triggers) = World::new(scenario, traced, sabotage);
+    let logs = traced.then(|| logs::collect(&world));
+    let cluster = Cluster::new(&world);
+    tokio::select! {
+        biased;
+        () = world.accused() => {}
+        () = story(&world, &cluster, triggers) => {}
+    }
+    report_panics(&world);
+    drop(logs);
+    Outcome {
+        violation: world.violation(),
+        trace: world.trace.take(),
+        virtual_ms: world.time.ms(),
+        served: world.cloud().served(),
+    }
+}
+
+async fn story(world: &Arc<World>, cluster: &Arc<Cluster>, triggers: UnboundedReceiver<usize>) {
+    for engine in 0..cluster.len() {
+        cluster.start(engine);
+    }
+    let users = Users::new(world);
+    for (number, action) in world.scenario.actions.iter().cloned().enumerate() {
+        let users = Arc::clone(&users);
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(action.at_ms)).await;
+            users.act(number, &action).await;
+        });
+    }
+    for fault in world.scenario.faults.clone() {
+        if let When::Time(at) = fault.when {
+            let (world, cluster) = (Arc::clone(world), Arc::clone(cluster));
+            tokio::spawn(async move {
+                tokio::time::sleep(Duration::from_millis(at)).await;
+                inject(&world, &cluster, &fault).await;
+            });
+        }
+    }
+    tokio::spawn(set_off(Arc::clone(world), Arc::clone(cluster), triggers));
+    tokio::spawn(watch(Arc::clone(world)));
+    tokio::time::sleep(Duration::from_millis(world.scenario.calm_ms)).await;
+    calm_down(world, cluster);
+    all_end(world).await;
+    tokio::time::sleep(REST).await;
+    judge_rest(world).await;
+    for (number, stack) in roots(world).await.into_iter().enumerate() {
+        if stack.deleted.is_none() {
+            let place = stack.name.trim_start_matches('s').parse().unwrap_or_default();
+            let action = UserAction { at_ms: 0, stack: place, ask: Ask::Delete };
+            users.act(1_000 + number, &action).await;
+        }
+    }
+    all_end(world).await;
+    for stack in roots(world).await {
+        if stack.deleted.is_none() {
+            world.accuse(Rule::DeleteFailed, format!("{} is {}: {}", stack.name, stack.state, stack.reason));
+        }
+    }
+    tokio::time::sleep(REST).await;
+    for stack in roots(world).await {
+        wanted::check_gone(world, &stack).await;
+    }
+    for engine in 0..cluster.len() {
+        cluster.stop(engine).await;
+    }
+}
+
+/// Faults that wait for a call.
+async fn set_off(world: Arc<World>, cluster: Arc<Cluster>, mut triggers: UnboundedReceiver<usize>) {
+    while let Some(at) = triggers.recv().await {
+        let Some(fault) = world.scenario.faults.get(at).cloned() else { continue };
+        let (world, cluster) = (Arc::clone(&world), Arc::clone(&cluster));
+        tokio::spawn(async move { inject(&world, &cluster, &fault).await });
+    }
+}
+
+/// A fault from its beginning to its end, which comes when it is calm at the latest.
+async fn inject(world: &Arc<World>, cluster: &Arc<Cluster>, fault: &Fault) {
+    let left = world.scenario.calm_ms.saturating_sub(world.time.ms());
+    let lasts = Duration::from_millis(fault.for_ms.min(left));
+    world.trace.note("fault", || format!("{:?} for {lasts:?}", fault.what));
+    match &fault.what {
+        FaultKind::Kill(engine) => {
+            cluster.kill(*engine);
+            tokio::time::sleep(lasts).await;
+            cluster.start(*engine);
+        }
+        FaultKind::Stop(engine) => {
+            cluster.stop(*engine).await;
+            tokio::time::sleep(lasts).await;
+            cluster.start(*engine);
+        }
+        FaultKind::Pause(engine) => {
+            cluster.pause(*engine);
+            tokio::time::sleep(lasts).await;
+            cluster.go_on(*engine);
+        }
+        FaultKind::ClockBack(engine, ms) => {
+            cluster.set_back(*engine, *ms);
+            tokio::time::sleep(lasts).await;
+            cluster.set_back(*engine, 0);
+        }
+        FaultKind::StoreClockBack(ms) => {
+            world.store_clock.set_back(*ms);
+            tokio::time::sleep(lasts).await;
+            world.store_clock.set_back(0);
+        }
+        FaultKind::CutCloud(engine) => {
+            world.switches().cloud_cut.insert(Some(*engine));
+            tokio::time::sleep(lasts).await;
+            world.switches().cloud_cut.remove(&Some(*engine));
+        }
+        FaultKind::CutStore(engine) => {
+            world.switches().store_cut.insert(Some(*engine));
+            tokio::time::sleep(lasts).await;
+            world.switches().store_cut.remove(&Some(*engine));
+        }
+        FaultKind::StoreOutage => {
+            world.switches().store_out = true;
+            tokio::time::sleep(lasts).await;
+            world.switches().store_out = false;
+        }
+        FaultKind::ServiceOutage(service) => {
+            world.switches().services_out.insert(service.clone());
+            tokio::time::sleep(lasts).await;
+            world.switches().services_out.remove(service);
+        }
+        FaultKind::Deaf => {
+            world.switches().deaf = true;
+            tokio::time::sleep(lasts).await;
+            world.switches().deaf = false;
+        }
+    }
+}
+
+/// From now on nothing fails.
+fn calm_down(world: &World, cluster: &Cluster) {
+    world.trace.note("fault", || "no more".to_owned());
+    *world.switches() = crate::world::Switches::default();
+    world.store_clock.set_back(0);
+    for engine in 0..cluster.len() {
+        cluster.set_back(engine, 0);
+        cluster.go_on(engine);
+        cluster.start(engine);
+    }
+}
+
+async fn roots(world: &World) -> Vec<Stack> {
+    let query = StackQuery { deleted: true, ..StackQuery::default() };
+    world.store.stacks(&query).await.unwrap_or_default()
+}
+
+/// Waits until every stack has come to its end, which must be so within a bound.
+async fn all_end(world: &World) {
+    let start = world.time.ms();
+    loop {
+        let query = StackQuery { deleted: true, nested: true, ..StackQuery::default() };
+        let stacks = world.store.stacks(&query).await.unwrap_or_default();
+        let mut pending = stacks.iter().filter(|stack| stack.is_pending()).peekable();
+        if pending.peek().is_none() {
+            return;
+        }
+        let now = world.time.ms();
+        for stack in pending {
+            // A rollback has a time of its own.
+            let more = if may_be_endless(world) { 2 * limit_ms(world, stack) } else { 0 };
+            if now > start + BOUND_MS + more {
+                world.accuse(Rule::Stuck, format!("{} is {} since {start} ms", stack.name, stack.state));
+            }
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+}
+
+fn may_be_endless(world: &World) -> bool {
+    world.scenario.actions.iter().any(|action| match &action.ask {
+        Ask::Create(wish) | Ask::Update(wish) => wish.template.all().iter().any(|r| r.build == Build::Never),
+        _ => false,
+    })
+}
+
+fn limit_ms(world: &World, stack: &Stack) -> u64 {
+    let minutes = stack.timeout_mins.filter(|minutes| *minutes > 0).and_then(|minutes| u64::try_from(minutes).ok());
+    let default = Cluster::options(world).action_timeout;
+    minutes.map_or(u64::try_from(default.as_millis()).unwrap_or(u64::MAX), |minutes| minutes * 60_000)
+}
+
+/// Looks again and again for actions that go on behind their time limit.
+async fn watch(world: Arc<World>) {
+    loop {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        report_panics(&world);
+        let now = world.time.ms();
+        for record in world.ledger.stacks() {
+            let stack = &record.stack;
+            let timed = stack.state.status == Status::InProgress && stack.state.action != Action::Delete;
+            if !timed || stack.parent.is_some() {
+                continue;
+            }
+            let mut limit = record.since_ms + limit_ms(&world, stack);
+            if world.scenario.disturbs_engines() {
+                limit = limit.max(world.scenario.calm_ms);
+            }
+            if now > limit + SLACK_MS {
+                let text = format!("{} is {} since {} ms", stack.name, stack.state, record.since_ms);
+                world.accuse(Rule::PastTimeout, text);
+            }
+        }
+    }
+}
+
+/// Everything has come to its end a while ago: is it as it should be, and is the cluster quiet?
+async fn judge_rest(world: &Arc<World>) {
+    for stack in roots(world).await {
+        let reached = [Action::Create, Action::Update, Action::Rollback];
+        if reached.iter().any(|action| stack.state == State::new(*action, Status::Complete)) {
+            wanted::check_wanted(world, &stack).await;
+        }
+        if stack.deleted.is_some() {
+            wanted::check_gone(world, &stack).await;
+        } else {
+            inbox::check(world, &stack).await;
+        }
+    }
+    world.ledger.take_queries();
+    tokio::time::sleep(QUIET).await;
+    let engines = world.scenario.engines.len() as u64;
+    for (query, count) in world.ledger.take_queries() {
+        let most = match query {
+            // Each engine looks for work and tells that it lives.
+            "claim" => 65 * engines,
+            "renew" | "report" => 15 * engines,
+            "forget" | "unused_credentials" => 5 * engines,
+            _ => 0,
+        };
+        if count > most {
+            world.accuse(Rule::NotQuiet, format!("{count} of {query} in {QUIET:?} although nothing is to do"));
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! The way between a process and the database: latency, outages, lost replies, cuts; and where all writes are checked.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use kiln_store::{
+    Batch, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo, Error, Event, EventId,
+    EventQuery, Lease, MemoryStore, Message, NewStack, Resource, Retention, Stack, StackId, StackQuery, StackRequest,
+    Store, Summary, UnusedCredentials,
+};
+use kiln_value::Secret;
+use tokio::sync::oneshot;
+
+use crate::bell::SimBell;
+use crate::gate::Gate;
+use crate::sabotage::Sabotage;
+use crate::world::{Label, World};
+
+/// When a caller of the database gives up waiting.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The database as one process sees it.
+pub(crate) struct StoreLink {
+    world: Arc<World>,
+    label: Label,
+    gate: Arc<Gate>,
+}
+
+/// What becomes of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Done,
+    Refused,
+    LostReply,
+    Cut,
+}
+
+fn lost() -> Error {
+    Error::Database("connection lost".to_owned())
+}
+
+impl StoreLink {
+    /// The way from a process.
+    pub(crate) fn new(world: Arc<World>, label: Label, gate: Arc<Gate>) -> Self {
+        Self { world, label, gate }
+    }
+
+    fn fate(&self, name: &'static str, write: bool) -> Fate {
+        let world = &self.world;
+        {
+            let switches = world.switches();
+            if switches.store_cut.contains(&self.label.slot) {
+                return Fate::Cut;
+            }
+            if switches.store_out {
+                return Fate::Refused;
+            }
+        }
+        let Some(noise) = world.noise() else { return Fate::Done };
+        let key = (name, self.label.slot);
+        if world.dice.chance(("store refused", key), noise.store_refused) {
+            Fate::Refused
+        } else if write && world.dice.chance(("store lost", key), noise.store_lost_reply) {
+            Fate::LostReply
+        } else {
+            Fate::Done
+        }
+    }
+
+    async fn read<T, F>(&self, name: &'static str, effect: F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Error>> + Send,
+    {
+        self.world.ledger.count_query(name);
+        let (there, back) = self.ways(name);
+        let fate = self.fate(name, false);
+        tokio::time::sleep(there).await;
+        let result = match fate {
+            Fate::Cut => {
+                tokio::time::sleep(CLIENT_TIMEOUT).await;
+                Err(lost())
+            }
+            Fate::Refused | Fate::LostReply => Err(lost()),
+            Fate::Done => effect.await,
+        };
+        tokio::time::sleep(back).await;
+        self.gate.pass().await;
+        result
+    }
+
+    /// A write is carried out whatever becomes of the process that sent it.
+    async fn write<T, F>(&self, name: &'static str, effect: F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+        T: Send + 'static,
+    {
+        self.world.ledger.count_query(name);
+        let triggers = matches!(name, "commit" | "release" | "claim some");
+        if triggers {
+            self.world.before_call(self.label, &self.gate).await;
+        }
+        let (there, back) = self.ways(name);
+        let fate = self.fate(name, true);
+        if fate != Fate::Done {
+            self.world.trace.note(&self.label.to_string(), || format!("store {name} [{fate:?}]"));
+        }
+        let (reply, answer) = oneshot::channel();
+        tokio::spawn(async move {
+            tokio::time::sleep(there).await;
+            let result = match fate {
+                Fate::Refused => Err(lost()),
+                Fate::Cut => {
+                    tokio::time::sleep(CLIENT_TIMEOUT).await;
+                    Err(lost())
+                }
+                Fate::Done => effect.await,
+                Fate::LostReply => effect.await.and_then(|_| Err(lost())),
+            };
+            tokio::time::sleep(back).await;
+            drop(reply.send(result));
+        });
+        if triggers {
+            self.world.after_send(self.label, &self.gate).await;
+        }
+        let result = answer.await.unwrap_or_else(|_| Err(lost()));
+        self.gate.pass().await;
+        result
+    }
+
+    fn ways(&self, name: &'static str) -> (Duration, Duration) {
+        let world = &self.world;
+        let way = |what: &'static str| {
+            let most = world.scenario.noise.store_latency_ms;
+            Duration::from_millis(1 + world.dice.up_to((what, name, self.label.slot), most))
+        };
+        (way("there"), way("back"))
+    }
+
+    fn inner(&self) -> MemoryStore {
+        self.world.store.clone()
+    }
+}
+
+#[async_trait]
+impl Store for StoreLink {
+    async fn migrate(&self) -> Result<(), Error> {
+        self.inner().migrate().await
+    }
+
+    async fn create_stack(&self, stack: NewStack) -> Result<Stack, Error> {
+        let (world, label) = (Arc::clone(&self.world), self.label);
+        self.write("create_stack", async move {
+            let made = world.store.create_stack(stack.clone()).await?;
+            world.ledger.created(&world, label, &stack);
+            Ok(made)
+        })
+        .await
+    }
+
+    async fn request(&self, stack: StackId, request: StackRequest) -> Result<Stack, Error> {
+        let (world, label) = (Arc::clone(&self.world), self.label);
+        self.write("request", async move {
+            let asked = world.store.request(stack, request).await?;
+            world.ledger.asked(&world, label, &asked);
+            Ok(asked)
+        })
+        .await
+    }
+
+    async fn send(&self, message: &Message) -> Result<(), Error> {
+        let (world, message) = (Arc::clone(&self.world), message.clone());
+        self.write("send", async move {
+            world.store.send(&message).await?;
+            world.ledger.sent(&world, &message);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn stack(&self, id: StackId) -> Result<Option<Stack>, Error> {
+        let stack = self.read("stack", self.inner().stack(id)).await?;
+        Ok(stack.map(|stack| self.world.ledger.hide(&self.world, self.label, stack)))
+    }
+
+    async fn stack_by_name(&self, project: &str, name: &str) -> Result<Option<Stack>, Error> {
+        self.read("stack_by_name", self.inner().stack_by_name(project, name)).await
+    }
+
+    async fn stacks(&self, query: &StackQuery) -> Result<Vec<Stack>, Error> {
+        self.read("stacks", self.inner().stacks(query)).await
+    }
+
+    async fn count_stacks(&self, query: &StackQuery) -> Result<u64, Error> {
+        self.read("count_stacks", self.inner().count_stacks(query)).await
+    }
+
+    async fn desired(&self, desired: &Desired) -> Result<DesiredText, Error> {
+        self.read("desired", self.inner().desired(desired)).await
+    }
+
+    async fn content(&self, digest: &Digest) -> Result<String, Error> {
+        self.read("content", self.inner().content(digest)).await
+    }
+
+    async fn resources(&self, stack: StackId) -> Result<Vec<Resource>, Error> {
+        self.read("resources", self.inner().resources(stack)).await
+    }
+
+    async fn resources_of(&self, stacks: &[StackId]) -> Result<Vec<Resource>, Error> {
+        self.read("resources_of", self.inner().resources_of(stacks)).await
+    }
+
+    async fn count_resources(&self, root: StackId) -> Result<u64, Error> {
+        self.read("count_resources", self.inner().count_resources(root)).await
+    }
+
+    async fn children(&self, parent: StackId) -> Result<Vec<Summary>, Error> {
+        self.read("children", self.inner().children(parent)).await
+    }
+
+    async fn events(&self, query: &EventQuery) -> Result<Vec<Event>, Error> {
+        self.read("events", self.inner().events(query)).await
+    }
+
+    async fn event(&self, stack: StackId, id: EventId) -> Result<Option<Event>, Error> {
+        self.read("event", self.inner().event(stack, id)).await
+    }
+
+    async fn claim(&self, owner: EngineId, ttl: Duration, only: &[StackId], limit: usize) -> Result<Vec<Lease>, Error> {
+        let (world, label, only) = (Arc::clone(&self.world), self.label, only.to_vec());
+        let name = if only.is_empty() { "claim" } else { "claim some" };
+        self.write(name, async move {
+            let mut leases = world.store.claim(owner, ttl, &only, limit).await?;
+            for lease in &mut leases {
+                world.ledger.claimed(&world, label, *lease);
+                if world.has(Sabotage::CrashIsClean) {
+                    lease.clean = true;
+                    lease.idle = Duration::from_hours(1);
+                }
+            }
+            Ok(leases)
+        })
+        .await
+    }
+
+    async fn renew(&self, owner: EngineId, ttl: Duration, leases: &[Lease]) -> Result<Vec<Lease>, Error> {
+        let (world, label, leases) = (Arc::clone(&self.world), self.label, leases.to_vec());
+        self.write("renew", async move {
+            if world.has(Sabotage::LeaseForEver) {
+                let all = world.ledger.ever_claimed(label);
+                world.store.renew(owner, ttl, &all).await?;
+            }
+            let held = world.store.renew(owner, ttl, &leases).await?;
+            Ok(if world.has(Sabotage::RenewLies) { leases } else { held })
+        })
+        .await
+    }
+
+    async fn release(&self, leases: &[Lease]) -> Result<(), Error> {
+        let (world, label, leases) = (Arc::clone(&self.world), self.label, leases.to_vec());
+        self.write("release", async move {
+            if world.has(Sabotage::LeaseForEver) {
+                return Ok(());
+            }
+            world.store.release(&leases).await?;
+            world.trace.note(&label.to_string(), || format!("gave back {} leases", leases.len()));
+            Ok(())
+        })
+        .await
+    }
+
+    async fn commit(&self, lease: Lease, batch: Batch) -> Result<Stack, Error> {
+        let (world, label) = (Arc::clone(&self.world), self.label);
+        let stack = self
+            .write("commit", async move {
+                let batch = crate::tamper::spoil(&world, batch);
+                let before = world.ledger.before_commit(&world, lease.stack).await;
+                let result = match world.store.commit(lease, batch.clone()).await {
+                    Err(Error::Stale(_)) if world.has(Sabotage::SkipFence) => {
+                        let current = world.ledger.current(lease);
+                        world.store.commit(current, batch.clone()).await
+                    }
+                    other => other,
+                };
+                match &result {
+                    Ok(stack) => world.ledger.committed(&world, label, lease, &batch, &before, stack).await,
+                    Err(error) => {
+                        world.trace.note(&label.to_string(), || format!("commit on {}: {error}", lease.stack));
+                    }
+                }
+                result
+            })
+            .await?;
+        Ok(self.world.ledger.hide(&self.world, self.label, stack))
+    }
+
+    async fn inbox(&self, stack: StackId, now: Timestamp) -> Result<Vec<Message>, Error> {
+        let mut messages = self.read("inbox", self.inner().inbox(stack, now)).await?;
+        if self.world.has(Sabotage::InboxBackwards) {
+            messages.reverse();
+        }
+        if self.world.has(Sabotage::LoseMessage) {
+            messages.truncate(1);
+        }
+        Ok(messages)
+    }
+
+    async fn plan_credentials(&self, plan: &Secret<String>) -> Result<CredentialsId, Error> {
+        self.inner().plan_credentials(plan).await
+    }
+
+    async fn keep_credentials(&self, id: CredentialsId, credentials: &Secret<String>) -> Result<(), Error> {
+        self.inner().keep_credentials(id, credentials).await
+    }
+
+    async fn credentials(&self, id: CredentialsId) -> Result<Secret<String>, Error> {
+        self.read("credentials", self.inner().credentials(id)).await
+    }
+
+    async fn unused_credentials(&self, older_than: Duration, limit: usize) -> Result<Vec<UnusedCredentials>, Error> {
+        self.read("unused_credentials", self.inner().unused_credentials(older_than, limit)).await
+    }
+
+    async fn delete_credentials(&self, id: CredentialsId) -> Result<(), Error> {
+        self.inner().delete_credentials(id).await
+    }
+
+    async fn report(&self, engine: &EngineInfo) -> Result<(), Error> {
+        let (world, engine) = (Arc::clone(&self.world), engine.clone());
+        self.write("report", async move { world.store.report(&engine).await }).await
+    }
+
+    async fn engines(&self) -> Result<Vec<EngineInfo>, Error> {
+        self.read("engines", self.inner().engines()).await
+    }
+
+    async fn forget(&self, retention: &Retention) -> Result<u64, Error> {
+        let (world, retention) = (Arc::clone(&self.world), retention.clone());
+        self.write("forget", async move { world.store.forget(&retention).await }).await
+    }
+
+    fn doorbell(&self) -> Arc<dyn Doorbell> {
+        Arc::new(SimBell::new(Arc::clone(&self.world), self.label, Arc::clone(&self.gate), self.inner().doorbell()))
+    }
+}

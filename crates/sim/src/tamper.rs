@@ -1,0 +1,26 @@
+//! Defects of what is stored.
+
+use kiln_store::Batch;
+
+use crate::sabotage::Sabotage;
+use crate::world::World;
+
+/// A batch as a defective engine would write it.
+pub(crate) fn spoil(world: &World, mut batch: Batch) -> Batch {
+    match world.sabotage {
+        Some(Sabotage::ForgetIntent) => {
+            for row in &mut batch.save {
+                if row.physical_id.is_none() {
+                    row.operation = kiln_resource::OperationState::Idle;
+                }
+            }
+        }
+        Some(Sabotage::DropRequires) => batch.save.iter_mut().for_each(|row| row.requires.clear()),
+        Some(Sabotage::ForgetId) => batch.save.iter_mut().for_each(|row| row.physical_id = None),
+        Some(Sabotage::KeepRow) => batch.remove.clear(),
+        Some(Sabotage::HandleTwice) => batch.handled.clear(),
+        Some(Sabotage::LoseEnd) => batch.settle = None,
+        _ => {}
+    }
+    batch
+}

@@ -1,0 +1,162 @@
+//! Users: they ask the service, which asks the store as the API does.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kiln_engine::load;
+use kiln_plan::Sources;
+use kiln_resource::{Action, MessageId, StackId};
+use kiln_store::{Error, Message, MessageKind, NewStack, Stack, StackRequest, Store};
+use kiln_template::Files;
+use kiln_template::environment::Environment;
+use kiln_value::value;
+use uuid::Uuid;
+
+use crate::dice;
+use crate::gate::Gate;
+use crate::scenario::{Ask, UserAction, Wish};
+use crate::states;
+use crate::store_link::StoreLink;
+use crate::world::{Label, World};
+
+/// How often a user tries again.
+const TRIES: u32 = 40;
+
+/// The service that users ask.
+pub(crate) struct Users {
+    world: Arc<World>,
+    store: StoreLink,
+}
+
+impl Users {
+    /// A service on the store.
+    pub(crate) fn new(world: &Arc<World>) -> Arc<Self> {
+        let label = Label { slot: None, life: 0 };
+        let store = StoreLink::new(Arc::clone(world), label, Arc::new(Gate::default()));
+        Arc::new(Self { world: Arc::clone(world), store })
+    }
+
+    /// Asks for something, as often as it takes to be heard.
+    pub(crate) async fn act(&self, number: usize, action: &UserAction) {
+        for attempt in 0..TRIES {
+            match self.attempt(number, action).await {
+                Ok(()) => return,
+                Err(error) => {
+                    self.world.trace.note("user", || format!("{:?} of {}: {error}", action.ask, action.stack));
+                    if !matches!(error, Error::Database(_) | Error::Changed(_)) {
+                        return;
+                    }
+                    tokio::time::sleep(Duration::from_millis(200 * u64::from(attempt + 1))).await;
+                }
+            }
+        }
+    }
+
+    async fn attempt(&self, number: usize, action: &UserAction) -> Result<(), Error> {
+        let name = stack_name(action.stack);
+        let stack = self.store.stack_by_name("sim", &name).await?;
+        match (&action.ask, stack) {
+            (Ask::Create(wish), None) => self.create(number, &name, wish).await,
+            (Ask::Create(_), Some(_)) | (_, None) => Ok(()),
+            (Ask::Signal { resource, count }, Some(stack)) => self.signal(number, &stack, resource, *count).await,
+            (ask, Some(stack)) => self.ask(ask, &stack).await,
+        }
+    }
+
+    async fn create(&self, number: usize, name: &str, wish: &Wish) -> Result<(), Error> {
+        let id = StackId(self.uuid(("stack", number)));
+        if self.store.stack(id).await?.is_some() {
+            // The answer to the first try was lost.
+            return Ok(());
+        }
+        let sources = sources(wish);
+        let stack = NewStack {
+            id,
+            name: name.to_owned(),
+            project: "sim".to_owned(),
+            parent: None,
+            root: id,
+            depth: 0,
+            action: Action::Create,
+            desired: load::texts(&sources),
+            disable_rollback: !wish.rollback,
+            timeout_mins: wish.timeout_mins,
+            tags: Vec::new(),
+            username: "user".to_owned(),
+            user_id: "user".to_owned(),
+            credentials: None,
+            user_project: None,
+            now: self.world.time.now(),
+        };
+        self.world.ledger.learn(&stack.desired.digests(), Arc::new(wish.template.clone()));
+        let made = self.store.create_stack(stack).await?;
+        self.world.ledger.see(&self.world, &made, true);
+        Ok(())
+    }
+
+    async fn ask(&self, ask: &Ask, stack: &Stack) -> Result<(), Error> {
+        let (action, wish) = match ask {
+            Ask::Update(wish) => (Action::Update, Some(wish)),
+            Ask::Cancel => (Action::Rollback, None),
+            Ask::Delete => (Action::Delete, None),
+            Ask::Suspend => (Action::Suspend, None),
+            Ask::Resume => (Action::Resume, None),
+            Ask::Check => (Action::Check, None),
+            Ask::Create(_) | Ask::Signal { .. } => return Ok(()),
+        };
+        if !states::user_may_ask(stack.state, stack.is_pending(), action) {
+            return Ok(());
+        }
+        let mut request = StackRequest::new(action, self.world.time.now());
+        if let Some(wish) = wish {
+            let texts = load::texts(&sources(wish));
+            self.world.ledger.learn(&texts.digests(), Arc::new(wish.template.clone()));
+            request.desired = Some(texts);
+            request.disable_rollback = Some(!wish.rollback);
+            request.timeout_mins = wish.timeout_mins;
+        }
+        if action != Action::Delete {
+            request.if_generation = Some(stack.generation);
+        }
+        self.store.request(stack.id, request).await.map(drop)
+    }
+
+    async fn signal(&self, number: usize, stack: &Stack, resource: &str, count: u32) -> Result<(), Error> {
+        for nth in 0..count {
+            let now = self.world.time.now();
+            let message = Message {
+                id: MessageId(self.uuid(("message", number, nth))),
+                stack: stack.id,
+                resource: Some(resource.to_owned()),
+                kind: MessageKind::Signal,
+                body: value!({"message": (format!("{number}.{nth}"))}),
+                due: now,
+                sent: now,
+            };
+            self.store.send(&message).await?;
+        }
+        Ok(())
+    }
+
+    /// The same in every run and at every try.
+    fn uuid(&self, of: impl std::hash::Hash) -> Uuid {
+        let (high, low) = (dice::hash((self.world.scenario.seed, &of)), dice::hash((&of, self.world.scenario.seed)));
+        uuid::Builder::from_random_bytes((u128::from(high) << 64 | u128::from(low)).to_be_bytes()).into_uuid()
+    }
+}
+
+/// The name of a stack.
+pub(crate) fn stack_name(stack: usize) -> String {
+    format!("s{stack}")
+}
+
+fn sources(wish: &Wish) -> Sources {
+    let (template, files) = wish.template.hot();
+    let files: BTreeMap<String, String> = files;
+    Sources {
+        template: Arc::new(template),
+        environment: Arc::new(Environment::default()),
+        files: Arc::new(Files(files)),
+    }
+}

@@ -1,0 +1,202 @@
+//! What must be there when a request has come to its end.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures::future::{BoxFuture, FutureExt as _};
+use kiln_resource::{Action, Resource, Status};
+use kiln_store::{Stack, StackId, Store as _};
+
+use crate::cloud::{Object, Phase};
+use crate::rule::Rule;
+use crate::template_model::{KindModel, Plain, ResourceModel, TemplateModel, word};
+use crate::world::World;
+
+/// A request of a stack came to its end.
+pub(crate) async fn check_settled(world: &Arc<World>, stack: &Stack) {
+    let rows = world.store.resources(stack.id).await.unwrap_or_default();
+    if let Some(row) = rows.iter().find(|row| row.state.status == Status::InProgress) {
+        let text = format!("{} is {} and {} is {}", stack.name, stack.state, row.name, row.state);
+        world.accuse(Rule::StillBusy, text);
+    }
+    if stack.parent.is_some() || stack.state.status != Status::Complete {
+        return;
+    }
+    match stack.state.action {
+        Action::Delete => check_gone(world, stack).await,
+        Action::Create | Action::Update | Action::Rollback => check_wanted(world, stack).await,
+        Action::Suspend => check_asleep(world, stack, true).await,
+        Action::Resume => check_asleep(world, stack, false).await,
+        _ => {}
+    }
+}
+
+/// Nothing of a deleted tree is left but what policy retains, and what is on record.
+pub(crate) async fn check_gone(world: &World, stack: &Stack) {
+    for object in objects_of(world, stack.id) {
+        if !object.keep && !world.ledger.is_recorded_orphan(world, &object).await {
+            let text = format!("{} of {} after {} is {}", object.id, object.resource, stack.name, stack.state);
+            world.accuse(Rule::LeftBehind, text);
+        }
+    }
+}
+
+/// Each resource of the template has one live object with the wanted properties, and there are no others.
+pub(crate) async fn check_wanted(world: &World, stack: &Stack) {
+    let rolled_back_to_nothing = stack.state.action == Action::Rollback && stack.previous.is_none();
+    let template = if rolled_back_to_nothing {
+        Some(Arc::new(TemplateModel::default()))
+    } else {
+        world.ledger.meaning(&stack.desired)
+    };
+    let Some(template) = template else { return };
+    let mut found = Found::default();
+    let result = compare(world, &template, stack.id, Vec::new(), &mut found).await;
+    if let Err(text) = result {
+        world.accuse(Rule::NotAsWanted, format!("{} is {}, but {text}", stack.name, stack.state));
+        return;
+    }
+    for object in objects_of(world, stack.id) {
+        if !found.objects.contains(&object.id) && !object.keep && !world.ledger.is_recorded_orphan(world, &object).await
+        {
+            let text = format!("{} is {}, but {} of {} is left", stack.name, stack.state, object.id, object.resource);
+            world.accuse(Rule::LeftBehind, text);
+        }
+    }
+}
+
+/// All objects of a tree sleep, or none.
+async fn check_asleep(world: &World, stack: &Stack, asleep: bool) {
+    let rows = world.store.resources(stack.id).await.unwrap_or_default();
+    for row in rows {
+        let Some(id) = &row.physical_id else { continue };
+        let wrong = world.cloud().get(id, world.time.ms()).is_some_and(|object| object.asleep != asleep);
+        if wrong {
+            let text = format!("{} is {}, but {id} is not", stack.name, stack.state);
+            world.accuse(Rule::NotAsWanted, text);
+        }
+    }
+}
+
+/// The live objects that were made for the stacks of a tree.
+fn objects_of(world: &World, root: StackId) -> Vec<Object> {
+    let now = world.time.ms();
+    let mut cloud = world.cloud();
+    let of_tree = |object: &&Object| object.stack.parse().is_ok_and(|stack| world.ledger.root_of(stack) == root);
+    cloud.live(now).filter(of_tree).cloned().collect()
+}
+
+/// The objects that belong where they are.
+#[derive(Default)]
+struct Found {
+    objects: BTreeSet<String>,
+}
+
+/// Compares a stack with what it should be; gives the ids of its objects.
+fn compare<'a>(
+    world: &'a World,
+    template: &'a TemplateModel,
+    stack: StackId,
+    outer: Vec<String>,
+    found: &'a mut Found,
+) -> BoxFuture<'a, Result<Vec<String>, String>> {
+    async move {
+        let rows = world.store.resources(stack).await.map_err(|error| error.to_string())?;
+        if let Some(row) = rows.iter().find(|row| template.get(&row.name).is_none()) {
+            return Err(format!("{} is still there ({})", row.name, row.state));
+        }
+        let mut ids: Vec<(String, Vec<String>)> = Vec::new();
+        for resource in &template.resources {
+            let name = &resource.name;
+            let of_name: Vec<&Resource> = rows.iter().filter(|row| row.name == *name).collect();
+            let [row] = of_name.as_slice() else {
+                return Err(format!("{name} has {} rows", of_name.len()));
+            };
+            if row.state.status != Status::Complete || matches!(row.state.action, Action::Delete | Action::Init) {
+                return Err(format!("{name} is {}", row.state));
+            }
+            let mut needs = outer.clone();
+            needs.extend(
+                ids.iter().filter(|(other, _)| resource.needs.contains(other)).flat_map(|(_, ids)| ids.clone()),
+            );
+            let made = match &resource.kind {
+                KindModel::Value => Vec::new(),
+                KindModel::Plain(_) => vec![check_object(world, template, resource, row, &needs, found)?],
+                KindModel::Nested(inner) => compare(world, inner, child_of(row)?, needs, found).await?,
+                KindModel::Group { count, member } => {
+                    let members = members_of(resource, *count, *member);
+                    // A member is told by its group what it needs and reads.
+                    let mut made = Vec::new();
+                    let child = child_of(row)?;
+                    let rows = world.store.resources(child).await.map_err(|error| error.to_string())?;
+                    if rows.len() != members.len() {
+                        return Err(format!("{name} has {} members of {}", rows.len(), members.len()));
+                    }
+                    for row in &rows {
+                        let Some(member) = members.iter().find(|member| member.name == row.name) else {
+                            return Err(format!("{name} has a member {}", row.name));
+                        };
+                        let told = ResourceModel { reads: resource.reads.clone(), ..member.clone() };
+                        made.push(check_object(world, template, &told, row, &needs, found)?);
+                    }
+                    made
+                }
+            };
+            ids.push((name.clone(), made));
+        }
+        Ok(ids.into_iter().flat_map(|(_, ids)| ids).collect())
+    }
+    .boxed()
+}
+
+fn members_of(group: &ResourceModel, count: u32, member: Plain) -> Vec<ResourceModel> {
+    let member =
+        |number: u32| ResourceModel { name: number.to_string(), kind: KindModel::Plain(member), ..group.clone() };
+    (0..count).map(member).collect()
+}
+
+fn child_of(row: &Resource) -> Result<StackId, String> {
+    let id = row.physical_id.as_deref().and_then(|id| id.parse().ok());
+    id.ok_or_else(|| format!("{} has no nested stack", row.name))
+}
+
+/// The word that a resource has by the template.
+fn word_of(template: &TemplateModel, resource: &ResourceModel) -> String {
+    match resource.reads.as_ref().and_then(|name| template.get(name)) {
+        Some(other) => word_of(template, other),
+        None => word(resource.word),
+    }
+}
+
+fn check_object(
+    world: &World,
+    template: &TemplateModel,
+    resource: &ResourceModel,
+    row: &Resource,
+    needs: &[String],
+    found: &mut Found,
+) -> Result<String, String> {
+    let name = &resource.name;
+    let id = row.physical_id.as_deref().ok_or_else(|| format!("{name} has no object"))?;
+    let mut cloud = world.cloud();
+    let object = cloud.get(id, world.time.ms()).ok_or_else(|| format!("{id} of {name} is gone"))?;
+    if object.phase != Phase::Active && !matches!(object.phase, Phase::Building { .. }) {
+        return Err(format!("{id} of {name} is {:?}", object.phase));
+    }
+    let word = word_of(template, resource);
+    if object.word != word {
+        return Err(format!("{id} of {name} has the word {} and not {word}", object.word));
+    }
+    if object.size != i64::from(resource.size) {
+        return Err(format!("{id} of {name} has the size {} and not {}", object.size, resource.size));
+    }
+    let (has, wants): (BTreeSet<&String>, BTreeSet<&String>) = (object.needs.iter().collect(), needs.iter().collect());
+    if has != wants {
+        return Err(format!("{id} of {name} needs {has:?} and not {wants:?}"));
+    }
+    if object.kind == Plain::Pair && !object.whole {
+        return Err(format!("{id} of {name} is half made"));
+    }
+    found.objects.insert(id.to_owned());
+    Ok(id.to_owned())
+}
