@@ -29,7 +29,7 @@ ALLOWED = {
     "kiln-api": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-resource", "kiln-plan", "kiln-store",
                  "kiln-engine", "kiln-identity", "kiln-service"},
     "kiln-client": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-cloud"},
-    "kiln-testcloud": set(),
+    "kiln-testcloud": {"kiln-cloud"},
 }
 
 metadata = json.loads(subprocess.check_output(

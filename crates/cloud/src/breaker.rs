@@ -155,7 +155,9 @@ mod tests {
     async fn calls_under_way_do_not_open_it_again() {
         let breaker = Arc::new(Breaker::default());
         let late: Vec<Pass> = (0..20).map(|_| breaker.admit().unwrap()).collect();
-        late.into_iter().for_each(|pass| pass.report(FAILED, 0.0));
+        for pass in late {
+            pass.report(FAILED, 0.0);
+        }
         assert_eq!(breaker.admit().unwrap_err(), FIRST);
     }
 

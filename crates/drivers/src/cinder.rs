@@ -105,13 +105,18 @@ async fn is_attached(cx: &Context<'_>, server: &str, volume: &str) -> Result<boo
     }
 }
 
-/// Whether a volume is free of a server by now, for Cinder and for Nova.
+/// Whether a volume is free of a server by now, for Cinder and for Nova. Where it is attached and nobody detaches it, as
+/// after a detach that came before the end of the attach, that is asked for again.
 async fn is_detached(cx: &Context<'_>, server: &str, volume: &str, attachment: &str) -> Result<bool, Failure> {
     if let Some(volume) = CINDER.seek(cx, volume_path(volume), "volume").await? {
         let attachments = volume.get("attachments").and_then(Value::as_list).unwrap_or_default();
         let is_there = attachments.iter().any(|attachment| attachment.str_at("server_id") == Some(server));
         match status(&volume) {
-            "in-use" | "detaching" | "reserved" if is_there => return Ok(false),
+            "in-use" if is_there => {
+                detach(cx, server, attachment).await?;
+                return Ok(false);
+            }
+            "detaching" | "reserved" if is_there => return Ok(false),
             "detaching" => return Ok(false),
             "available" | "deleting" | "in-use" | "reserved" => {}
             status if is_there => {

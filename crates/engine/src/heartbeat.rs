@@ -27,9 +27,12 @@ impl Leases {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a lease in, with the fence that it opens.
+    /// Takes a lease in, with the fence that it opens. Work under an older lease on the stack, which has run out, ends.
     pub(crate) fn add(&self, lease: Lease, fence: Fence) {
-        self.held().insert(lease.stack, Held { lease, fence, actor: None });
+        let older = self.held().insert(lease.stack, Held { lease, fence, actor: None });
+        if let Some(actor) = older.and_then(|held| held.actor) {
+            actor.abort();
+        }
     }
 
     /// Notes whom to end when the lease is lost.

@@ -1,6 +1,6 @@
 //! Housekeeping: forgets what is old, and takes back credentials that no live stack uses.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ async fn news(bell: &dyn Doorbell) {
 pub struct CredentialsSweep {
     backends: Backends,
     /// What could not be taken back.
-    failed: HashMap<CredentialsId, Retry>,
+    failed: BTreeMap<CredentialsId, Retry>,
     /// How often in a row the store did not answer.
     outage: u32,
 }
@@ -91,7 +91,7 @@ struct Retry {
 impl CredentialsSweep {
     /// A sweep that has done nothing yet.
     pub fn new(backends: Backends) -> Self {
-        Self { backends, failed: HashMap::new(), outage: 0 }
+        Self { backends, failed: BTreeMap::new(), outage: 0 }
     }
 
     /// Takes back what is unused now; gives how long to wait until the next round.

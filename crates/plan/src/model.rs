@@ -3,7 +3,7 @@
 mod outcome;
 mod rows;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kiln_resource::{Action, Failure, Operation, OperationState, Resource, ResourceId, State, Status};
 
@@ -25,6 +25,10 @@ pub struct Model {
     busy: BTreeMap<ResourceId, Option<Index>>,
     /// Nodes that wait for an earlier traversal's operation on their row.
     parked: BTreeMap<ResourceId, Vec<Index>>,
+    /// Operations of this very request that an engine which is gone had begun, with their nodes.
+    continued: BTreeMap<ResourceId, Index>,
+    /// Nodes whose operation ended before their turn came.
+    done_early: BTreeSet<Index>,
     /// Verdicts asked for, by serial.
     asked: BTreeMap<u64, Index>,
     serial: u64,
@@ -63,6 +67,8 @@ impl Model {
             current: BTreeMap::new(),
             busy: BTreeMap::new(),
             parked: BTreeMap::new(),
+            continued: BTreeMap::new(),
+            done_early: BTreeSet::new(),
             asked: BTreeMap::new(),
             serial: 0,
             request,
@@ -159,6 +165,8 @@ impl Model {
         self.stage = Stage::Going;
         self.asked.clear();
         self.parked.clear();
+        self.continued.clear();
+        self.done_early.clear();
         self.found.clear();
         for node in self.busy.values_mut() {
             *node = None;
@@ -177,6 +185,13 @@ impl Model {
             if row.running().is_some() && !self.busy.contains_key(&row.id) {
                 self.busy.insert(row.id, None);
                 out.push(Command::Resume(row.id));
+                // A rollback has the number of the update before it: whose operation this is cannot be told.
+                let same = row.generation == self.request.generation
+                    && self.request.action != Action::Rollback
+                    && row.running().is_some_and(|running| running.operation != Operation::Delete);
+                if same && let Some(node) = self.traversal.update_of(&row.name, row.id, &self.current) {
+                    self.continued.insert(row.id, node);
+                }
             }
         }
         if self.request.action == Action::Delete {
@@ -206,6 +221,9 @@ impl Model {
             Node::Update(name) => self.current.get(name).copied(),
             Node::Cleanup(id) | Node::Act(id) => Some(*id),
         };
+        if self.done_early.contains(&index) {
+            return true;
+        }
         if let Some(id) = row
             && self.busy.contains_key(&id)
         {

@@ -26,6 +26,7 @@ pub(crate) enum Node {
 pub(crate) struct Traversal {
     pub(crate) nodes: Vec<Node>,
     pub(crate) graph: Graph,
+    updates: BTreeMap<String, Index>,
 }
 
 impl Traversal {
@@ -43,6 +44,16 @@ impl Traversal {
         this
     }
 
+    /// The node that brings a row to what it should be, if the row stands for its name.
+    pub(crate) fn update_of(
+        &self,
+        name: &str,
+        row: ResourceId,
+        current: &BTreeMap<String, ResourceId>,
+    ) -> Option<Index> {
+        if current.get(name) == Some(&row) { self.updates.get(name).copied() } else { None }
+    }
+
     fn add(&mut self, node: Node) -> Index {
         self.nodes.push(node);
         self.graph.add()
@@ -53,6 +64,7 @@ impl Traversal {
         let cleanups: BTreeMap<ResourceId, Index> = rows.keys().map(|id| (*id, self.add(Node::Cleanup(*id)))).collect();
         let updates: BTreeMap<&str, Index> =
             targets.iter().map(|t| (t.name.as_str(), self.add(Node::Update(t.name.clone())))).collect();
+        self.updates = updates.iter().map(|(name, index)| ((*name).to_owned(), *index)).collect();
         for target in targets {
             for required in &target.requires {
                 if let (Some(earlier), Some(later)) =

@@ -10,6 +10,7 @@ use kiln_engine::Clock;
 use tokio::time::Instant;
 
 use crate::gate::Gate;
+use crate::sabotage::Sabotage;
 
 /// The moment at which every run begins, in seconds since 1970.
 const BEGINNING: i64 = 1_800_000_000;
@@ -64,6 +65,11 @@ impl WallClock {
         self.back_ms.store(ms, Ordering::SeqCst);
     }
 
+    /// Whether it is set back now.
+    pub fn is_back(&self) -> bool {
+        self.back_ms.load(Ordering::SeqCst) != 0
+    }
+
     /// Time since the beginning of the run, as it counts it.
     pub fn elapsed(&self) -> Duration {
         self.scaled(self.time.elapsed(), 1_000_000 + self.drift_ppm, 1_000_000)
@@ -95,12 +101,13 @@ impl WallClock {
 pub struct EngineClock {
     wall: Arc<WallClock>,
     gate: Arc<Gate>,
+    sabotage: Option<Sabotage>,
 }
 
 impl EngineClock {
     /// The clock of a process on a machine.
-    pub fn new(wall: Arc<WallClock>, gate: Arc<Gate>) -> Self {
-        Self { wall, gate }
+    pub fn new(wall: Arc<WallClock>, gate: Arc<Gate>, sabotage: Option<Sabotage>) -> Self {
+        Self { wall, gate, sabotage }
     }
 }
 
@@ -111,10 +118,19 @@ impl Clock for EngineClock {
     }
 
     fn monotonic(&self) -> Duration {
-        self.wall.elapsed()
+        match self.sabotage {
+            Some(Sabotage::StoppedClock) => Duration::ZERO,
+            Some(Sabotage::WallForMonotonic) => {
+                let since = self.wall.now().duration_since(Timestamp::from_second(BEGINNING).unwrap_or_default());
+                Duration::try_from(since + SignedDuration::from_hours(2)).unwrap_or_default()
+            }
+            _ => self.wall.elapsed(),
+        }
     }
 
     async fn sleep(&self, time: Duration) {
+        let paced = self.sabotage != Some(Sabotage::NoPace);
+        let time = if paced { time } else { time.min(Duration::from_millis(20)) };
         tokio::time::sleep(self.wall.true_length(time)).await;
         self.gate.pass().await;
     }

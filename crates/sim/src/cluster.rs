@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kiln_engine::{Backends, Chance, Engine, Options};
+use kiln_store::Store as _;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -13,11 +14,17 @@ use crate::dice;
 use crate::drivers;
 use crate::gate::Gate;
 use crate::rule::Rule;
+use crate::sabotage::Sabotage;
 use crate::store_link::StoreLink;
 use crate::world::{Label, World};
 
 /// The longest that a stop in good order may take.
 const LONGEST_STOP: Duration = Duration::from_secs(90);
+
+/// The longest that a call is under way, and what it made unseen: the cloud's latest effect and the longest lag.
+const CALL_LIMIT: Duration = Duration::from_secs(25);
+/// The longest that what was made is not listed.
+const LIST_DELAY: Duration = Duration::from_secs(10);
 
 /// The engines of a run.
 pub(crate) struct Cluster {
@@ -66,6 +73,9 @@ impl Cluster {
             poll: Duration::from_secs(1),
             action_timeout: Duration::from_mins(20),
             batch: world.scenario.batch,
+            call_limit: if world.has(Sabotage::NoCallLimit) { Duration::ZERO } else { CALL_LIMIT },
+            list_delay: if world.has(Sabotage::NoCallLimit) { Duration::ZERO } else { LIST_DELAY },
+            drain: CALL_LIMIT,
             ..Options::default()
         }
     }
@@ -124,9 +134,23 @@ impl Cluster {
         let Some(process) = self.slot(engine).and_then(|mut slot| slot.process.take()) else { return };
         self.world.trace.note(&process.label.to_string(), || "is stopped".to_owned());
         process.gate.open();
+        if self.world.has(Sabotage::StopDropsCalls) {
+            process.gate.kill();
+            process.task.abort();
+            let leases = self.world.ledger.ever_claimed(process.label);
+            if let Err(error) = self.world.store.release(&leases).await {
+                self.world.trace.note("fault", || error.to_string());
+            }
+            return;
+        }
         process.stop.send_replace(true);
-        if tokio::time::timeout(LONGEST_STOP, process.task).await.is_err() {
-            self.world.accuse(Rule::SlowStop, format!("{} still runs {LONGEST_STOP:?} after its stop", process.label));
+        let mut task = process.task;
+        if tokio::time::timeout(LONGEST_STOP, &mut task).await.is_err() {
+            task.abort();
+            if !process.gate.is_dead() {
+                let text = format!("{} still runs {LONGEST_STOP:?} after its stop", process.label);
+                self.world.accuse(Rule::SlowStop, text);
+            }
         }
         // What it left to run belongs to a process that is gone.
         process.gate.kill();
@@ -146,7 +170,7 @@ pub(crate) fn backends(world: &Arc<World>, label: Label, gate: &Arc<Gate>, wall:
         store: Arc::new(StoreLink::new(Arc::clone(world), label, Arc::clone(gate))),
         resource_types: drivers::resource_types(),
         clouds: Arc::new(SimClouds::new(Arc::clone(world), label, Arc::clone(gate))),
-        clock: Arc::new(EngineClock::new(Arc::clone(wall), Arc::clone(gate))),
+        clock: Arc::new(EngineClock::new(Arc::clone(wall), Arc::clone(gate), world.sabotage)),
         chance: Arc::new(Chance::seeded(dice::hash((world.scenario.seed, label)))),
     }
 }

@@ -12,6 +12,8 @@ use kiln_resource::{
 use kiln_template::constraint::DataType;
 use kiln_value::{Map, Value};
 
+use crate::cloud::SABOTAGE;
+use crate::sabotage::Sabotage;
 use crate::template_model::Plain;
 
 /// Between two looks at what takes time.
@@ -19,6 +21,9 @@ const EVERY: Duration = Duration::from_secs(2);
 
 /// The text of a create that cannot be looked for.
 pub(crate) const CANNOT_TELL: &str = "nothing tells which create made it";
+
+/// The text of a panic that is part of the scenario.
+pub(crate) const ON_PURPOSE: &str = "on purpose: a defect of a resource type";
 
 /// All types of the simulation, made once.
 pub(crate) fn resource_types() -> Arc<ResourceTypes> {
@@ -62,6 +67,11 @@ fn object_type(kind: Plain) -> ResourceType {
     made
 }
 
+/// Whether the drivers are to have a defect.
+async fn has_defect(cx: &Context<'_>, sabotage: Sabotage) -> bool {
+    cx.cloud.has_extension(SABOTAGE, sabotage.name()).await.unwrap_or_default()
+}
+
 /// Acts for the types that have an object.
 struct ObjectDriver {
     kind: Plain,
@@ -93,9 +103,10 @@ impl ObjectDriver {
     }
 
     /// What follows the call that made the object.
-    fn made(&self, object: &Value) -> Result<Step, Failure> {
+    fn made(&self, object: &Value, careless: bool) -> Result<Step, Failure> {
         let id = object
             .str_at("id")
+            .or(careless.then_some("none"))
             .ok_or_else(|| Failure::new(FailureKind::Unavailable, "MalformedResponse", "the answer has no id"))?;
         let step = match self.kind {
             Plain::Slow => Step::wait("build", EVERY),
@@ -106,6 +117,7 @@ impl ObjectDriver {
     }
 
     async fn look(&self, cx: &Context<'_>, state: &Value) -> Result<Step, Failure> {
+        assert!(cx.facts.property("build").as_str() != Some("panics"), "{ON_PURPOSE}");
         let object = self.send(cx, Method::Get, "").await?;
         match object.str_at("state") {
             Some("ACTIVE") => Ok(Step::done()),
@@ -126,7 +138,7 @@ impl Driver for ObjectDriver {
             Operation::Create => {
                 let body = Self::body(cx, &["word", "size", "needs", "build", "keep", "holds"]);
                 let response = cx.cloud.call(self.request(cx, Method::Post, "").body(body)).await?;
-                self.made(&response.body)
+                self.made(&response.body, has_defect(cx, Sabotage::EmptyId).await)
             }
             Operation::Update { .. } => {
                 let body = Self::body(cx, &["word", "needs"]);
@@ -143,8 +155,14 @@ impl Driver for ObjectDriver {
                 Ok(if self.kind == Plain::Slow { Step::wait("gone", EVERY) } else { Step::done() })
             }
             Operation::Check => {
-                self.send(cx, Method::Get, "").await?;
-                Ok(Step::done())
+                // A check that did not look so close would hide what a failed operation has left.
+                let object = self.send(cx, Method::Get, "").await?;
+                let same = ["word", "size"].iter().all(|name| object.get(name) == Some(cx.facts.property(name)));
+                let whole = self.kind != Plain::Pair || object.get("whole") == Some(&true.into());
+                if same && whole && object.str_at("state") == Some("ACTIVE") {
+                    return Ok(Step::done());
+                }
+                Err(Failure::other("Error", "it is not what it should be"))
             }
             Operation::Suspend => {
                 self.send(cx, Method::Post, "/sleep").await?;
@@ -179,10 +197,13 @@ impl Driver for ObjectDriver {
         if self.kind == Plain::Blind {
             return Ok(Found::CannotTell(CANNOT_TELL.to_owned()));
         }
+        if self.kind == Plain::Blind {
+            return Ok(Found::NotMade);
+        }
         let request = self.request(cx, Method::Get, "").query("token", cx.facts.token.as_str());
         let body = cx.cloud.call(request).await?.body;
         let found = body.get("objects").and_then(Value::as_list).unwrap_or_default().first();
-        found.map_or(Ok(Found::NotMade), |object| self.made(object).map(Found::Made))
+        found.map_or(Ok(Found::NotMade), |object| self.made(object, false).map(Found::Made))
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

@@ -20,6 +20,7 @@ pub fn scenario(seed: u64) -> Scenario {
         actions.extend(life_of(rng, stack));
     }
     actions.sort_by_key(|action| (action.at_ms, action.stack));
+    bound_endless(&mut actions);
     let last = actions.iter().map(|action| action.at_ms).max().unwrap_or_default();
     let calm_ms = last + rng.random_range(5_000..60_000);
     let mut faults: Vec<Fault> = Vec::new();
@@ -28,6 +29,19 @@ pub fn scenario(seed: u64) -> Scenario {
     }
     let batch = if rng.random_bool(0.15) { rng.random_range(1..=4) } else { 1_000 };
     Scenario { seed, engines, actions, faults, noise: noise(rng), batch, calm_ms }
+}
+
+/// What is never built needs a time limit that ends.
+fn bound_endless(actions: &mut [UserAction]) {
+    let endless = |wish: &Wish| wish.template.all().iter().any(|resource| resource.build == Build::Never);
+    let wishes = |action: &UserAction| matches!(&action.ask, Ask::Create(wish) | Ask::Update(wish) if endless(wish));
+    if actions.iter().any(wishes) {
+        for action in actions {
+            if let Ask::Create(wish) | Ask::Update(wish) = &mut action.ask {
+                wish.timeout_mins = wish.timeout_mins.map(|minutes| minutes.min(3));
+            }
+        }
+    }
 }
 
 fn engine(rng: &mut StdRng) -> EnginePlan {
@@ -55,12 +69,12 @@ fn life_of(rng: &mut StdRng, stack: usize) -> Vec<UserAction> {
                 change(rng, &mut template, &mut serial);
                 Ask::Update(self::wish(rng, &template))
             }
-            46..58 => Ask::Delete,
-            58..68 => Ask::Cancel,
-            68..76 => Ask::Suspend,
-            76..84 => Ask::Resume,
-            84..91 => Ask::Check,
-            91..94 => Ask::Create(self::wish(rng, &template)),
+            46..57 => Ask::Delete,
+            57..66 => Ask::Cancel,
+            66..73 => Ask::Suspend,
+            73..80 => Ask::Resume,
+            80..87 => Ask::Check,
+            87..90 => Ask::Create(self::wish(rng, &template)),
             _ => match signalled(rng, &template) {
                 Some(resource) => Ask::Signal { resource, count: rng.random_range(1..=4) },
                 None => Ask::Check,
@@ -79,7 +93,14 @@ fn signalled(rng: &mut StdRng, template: &TemplateModel) -> Option<String> {
 
 fn wish(rng: &mut StdRng, template: &TemplateModel) -> Wish {
     let endless = template.all().iter().any(|resource| resource.build == Build::Never);
-    let timeout_mins = if endless || rng.random_bool(0.15) { Some(rng.random_range(1..=3)) } else { None };
+    let timeout_mins = if endless || rng.random_bool(0.15) {
+        Some(rng.random_range(1..=3))
+    } else if rng.random_bool(0.02) {
+        // As old rows may have it.
+        Some(1_000_000_000_000)
+    } else {
+        None
+    };
     Wish { template: template.clone(), rollback: rng.random_bool(0.4), timeout_mins }
 }
 
@@ -126,8 +147,8 @@ fn kind(rng: &mut StdRng, depth: u32) -> KindModel {
         54..65 => KindModel::Plain(Plain::Pair),
         65..70 => KindModel::Plain(Plain::Blind),
         70..76 => KindModel::Plain(Plain::Holder),
-        76..82 => KindModel::Plain(Plain::Inbox),
-        82..90 => KindModel::Value,
+        76..84 => KindModel::Plain(Plain::Inbox),
+        84..90 => KindModel::Value,
         90..95 if depth < 2 => KindModel::Nested(template(rng, depth + 1)),
         _ if depth < 2 => {
             let member = [Plain::Thing, Plain::Slow, Plain::Pair].choose(rng).copied().unwrap_or(Plain::Thing);
@@ -142,7 +163,8 @@ fn build(rng: &mut StdRng) -> Build {
         0..70 => Build::Sound,
         70..82 => Build::Takes(rng.random_range(1_000..60_000)),
         82..91 => Build::Fails(rng.random_range(1..=2)),
-        91..95 => Build::Fails(99),
+        91..94 => Build::Fails(99),
+        94..96 => Build::Panics,
         _ => Build::Never,
     }
 }

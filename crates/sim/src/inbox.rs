@@ -5,6 +5,8 @@ use kiln_store::{Stack, Store as _};
 use kiln_value::Value;
 
 use crate::rule::Rule;
+use crate::scenario::Ask;
+use crate::template_model::Plain;
 use crate::world::World;
 
 /// What the resources of a stack received is what was sent to them, in order; none twice.
@@ -20,6 +22,19 @@ fn check_row(world: &World, stack: &Stack, row: &Resource) {
     let mut sent = world.ledger.messages();
     sent.retain(|message| message.stack == stack.id && message.resource.as_ref() == Some(&row.name));
     sent.sort_by_key(|message| (message.due, message.sent, message.id));
+    // What was sent while the resource was there must have arrived; one that sleeps takes none.
+    let (place, since) = (stack.name.trim_start_matches('s'), world.ledger.born(row.id));
+    let sleeps =
+        world.scenario.actions.iter().any(|action| action.ask == Ask::Suspend && action.stack.to_string() == place);
+    if !sleeps && row.resource_type == Plain::Inbox.resource_type() {
+        let missed = sent
+            .iter()
+            .find(|message| since.is_some_and(|since| message.sent > since) && !received.contains(&message.body));
+        if let Some(message) = missed {
+            world.accuse(Rule::Inbox, format!("{} never received {:?}: {received:?}", row.name, message.body));
+            return;
+        }
+    }
     let mut left = sent.iter();
     for body in received {
         if !left.any(|message| message.body == *body) {

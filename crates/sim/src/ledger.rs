@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use jiff::Timestamp;
 use kiln_resource::{Action, Resource, ResourceId, State, Status};
 use kiln_store::{Batch, Desired, EventQuery, Lease, Message, NewStack, Stack, StackId, Store as _};
 
@@ -20,6 +21,11 @@ const MOST_COMMITS: usize = 200;
 /// The time in which they are counted.
 const COMMIT_WINDOW_MS: u64 = 20_000;
 
+/// Reads of one stack's row by engines within [`READ_WINDOW_MS`], without any news, that are still a decent pace.
+const MOST_READS: usize = 50;
+/// The time in which they are counted.
+const READ_WINDOW_MS: u64 = 60_000;
+
 /// What the checks remember.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
@@ -33,11 +39,15 @@ struct Inner {
     ever_claimed: BTreeMap<Label, Vec<Lease>>,
     /// The root of each stack.
     roots: BTreeMap<StackId, StackId>,
+    /// The stack around each nested one.
+    parents: BTreeMap<StackId, StackId>,
     stacks: BTreeMap<StackId, StackRecord>,
     /// What templates mean.
     wishes: BTreeMap<(String, String), Arc<TemplateModel>>,
     queries: BTreeMap<&'static str, u64>,
     messages: Vec<Message>,
+    /// When each row was first stored.
+    born: BTreeMap<ResourceId, Timestamp>,
 }
 
 /// A stack as it was last seen.
@@ -48,6 +58,14 @@ pub(crate) struct StackRecord {
     /// Since when its action runs, in milliseconds.
     pub since_ms: u64,
     commits: VecDeque<u64>,
+    /// When engines read the stack's row lately although nothing had happened.
+    idle_reads: VecDeque<u64>,
+    /// Changes of the stack and of those nested in it.
+    changes: u64,
+    /// Changes when it was last read.
+    read_at: Option<u64>,
+    /// What a rollback has to return to: what was last reached, or what was asked for before the first update.
+    target: Option<Desired>,
     /// The generation that an engine knows to be there.
     known: i64,
 }
@@ -92,11 +110,20 @@ impl Ledger {
         self.inner().messages.clone()
     }
 
+    /// When a row was first stored.
+    pub(crate) fn born(&self, row: ResourceId) -> Option<Timestamp> {
+        self.inner().born.get(&row).copied()
+    }
+
     /// A stack was made.
     pub(crate) fn created(&self, world: &World, label: Label, stack: &NewStack) {
         let (id, root) = (stack.id, if stack.parent.is_some() { stack.root } else { stack.id });
         world.trace.note(&label.to_string(), || format!("stack {} ({id}) made", stack.name));
-        self.inner().roots.insert(id, root);
+        let mut inner = self.inner();
+        inner.roots.insert(id, root);
+        if let Some(parent) = &stack.parent {
+            inner.parents.insert(id, parent.stack);
+        }
     }
 
     /// Something was asked of a stack.
@@ -154,6 +181,19 @@ impl Ledger {
         row.is_some_and(|row| object.kind != Plain::Blind || row.physical_id.as_ref() == Some(&object.id))
     }
 
+    /// Whether an object of a nested stack may go although one of a stack around it needs it: an update of the nested
+    /// stack deletes what it has replaced before the resources around it are updated, as in Heat.
+    pub(crate) fn may_leave(&self, stack: &str, dependant: &str) -> bool {
+        let (Ok(stack), Ok(dependant)) = (stack.parse::<StackId>(), dependant.parse::<StackId>()) else { return false };
+        let inner = self.inner();
+        let deletes = inner.stacks.get(&stack).is_some_and(|record| record.stack.state.action == Action::Delete);
+        let mut around = inner.parents.get(&stack);
+        while let Some(parent) = around.filter(|parent| **parent != dependant) {
+            around = inner.parents.get(parent);
+        }
+        around.is_some() && !deletes
+    }
+
     /// The rows before a commit.
     pub(crate) async fn before_commit(&self, world: &World, stack: StackId) -> BTreeMap<ResourceId, Resource> {
         let rows = world.store.resources(stack).await.unwrap_or_default();
@@ -187,6 +227,9 @@ impl Ledger {
                 self.asked(world, label, &child);
             }
         }
+        for row in batch.save.iter().filter(|row| !before.contains_key(&row.id)) {
+            self.inner().born.entry(row.id).or_insert_with(|| world.time.now());
+        }
         check_rows(world, batch, before);
         self.see(world, stack, false);
         self.count_commit(world, stack);
@@ -196,6 +239,26 @@ impl Ledger {
             .filter(|settle| stack.settled == settle.generation && stack.generation == settle.generation);
         if settled.is_some() {
             wanted::check_settled(world, stack).await;
+        }
+    }
+
+    /// An engine reads a stack's row.
+    pub(crate) fn count_read(&self, world: &World, label: Label, stack: StackId) {
+        let now = world.time.ms();
+        let mut inner = self.inner();
+        let Some(record) = inner.stacks.get_mut(&stack).filter(|_| label.slot.is_some()) else { return };
+        if record.read_at.replace(record.changes) != Some(record.changes) {
+            return;
+        }
+        while record.idle_reads.front().is_some_and(|at| at + READ_WINDOW_MS <= now) {
+            record.idle_reads.pop_front();
+        }
+        record.idle_reads.push_back(now);
+        let count = record.idle_reads.len();
+        if count > MOST_READS {
+            let text = format!("{count} reads of {} in {READ_WINDOW_MS} ms for nothing", record.stack.name);
+            drop(inner);
+            world.accuse(Rule::UnpacedReads, text);
         }
     }
 
@@ -223,6 +286,10 @@ impl Ledger {
             stack: stack.clone(),
             since_ms: now,
             commits: VecDeque::new(),
+            idle_reads: VecDeque::new(),
+            changes: 0,
+            read_at: None,
+            target: None,
             known: stack.generation,
         });
         let (old, newer) = (record.stack.state, stack.generation > record.stack.generation);
@@ -231,8 +298,25 @@ impl Ledger {
         if begins {
             record.since_ms = now;
         }
+        if newer && stack.state.action == Action::Update && record.target.is_none() {
+            record.target = Some(record.stack.desired.clone());
+        }
+        let reached = [Action::Create, Action::Update].iter().any(|action| stack.state.is_complete(*action));
+        if reached && !newer && old != stack.state {
+            record.target = Some(stack.desired.clone());
+        }
+        record.changes += 1;
+        let target = record.target.clone();
         record.stack = stack.clone();
+        if let Some(around) = &stack.parent
+            && let Some(record) = inner.stacks.get_mut(&around.stack)
+        {
+            record.changes += 1;
+        }
         drop(inner);
+        if stack.state.is_complete(Action::Rollback) && target.as_ref().is_some_and(|target| *target != stack.desired) {
+            world.accuse(Rule::WrongTarget, format!("{} rolled back to another template than its last", stack.name));
+        }
         if !fine {
             world.accuse(Rule::BadTransition, format!("stack {} from {old} to {}", stack.name, stack.state));
         }
@@ -240,6 +324,9 @@ impl Ledger {
 
     /// With the defect that hides newer requests from engines, a stack as it was when it was claimed.
     pub(crate) fn hide(&self, world: &World, label: Label, mut stack: Stack) -> Stack {
+        if world.has(Sabotage::ForgetPrevious) && label.slot.is_some() {
+            stack.previous = None;
+        }
         if !world.has(Sabotage::HideRequest) || label.slot.is_none() {
             return stack;
         }

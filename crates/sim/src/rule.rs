@@ -48,6 +48,10 @@ rules! {
     UnpacedPolls = "unpaced-polls",
     /// Commits are paced.
     UnpacedCommits = "unpaced-commits",
+    /// An actor hears of news by doorbells; it reads its stack's row rarely.
+    UnpacedReads = "unpaced-reads",
+    /// A rollback returns to what was last reached, or to what was there before the update.
+    WrongTarget = "wrong-rollback-target",
     /// A quiet stack costs no query.
     NotQuiet = "not-quiet",
     /// The inbox is handled once and in order.

@@ -41,8 +41,6 @@ sabotages! {
     CrashIsClean = "crash-is-clean",
     /// A row's requirements are not stored.
     DropRequires = "drop-requires",
-    /// A template's dependencies are dropped.
-    DropDependency = "drop-dependency",
     /// The id of a made object is not stored.
     ForgetId = "forget-id",
     /// The removal of a row is not stored.
@@ -57,8 +55,22 @@ sabotages! {
     InboxBackwards = "inbox-backwards",
     /// Polls do not wait.
     NoPace = "no-pace",
-    /// The engine's monotonic clock stands still.
+    /// The engine's monotonic clock stands still: nothing fences its calls.
     StoppedClock = "stopped-clock",
+    /// The engine measures by the wall clock.
+    WallForMonotonic = "wall-for-monotonic",
+    /// A stop in good order drops calls under way and gives the leases back at once.
+    StopDropsCalls = "stop-drops-calls",
+    /// What a lost create made is believed absent at once.
+    NoCallLimit = "no-call-limit",
+    /// An answer without an id passes for an object with an empty one.
+    EmptyId = "empty-id",
+    /// A commit is acknowledged and not carried out.
+    LoseCommit = "lose-commit",
+    /// With its clock set back the database lets no lease be claimed.
+    StuckLeases = "stuck-leases",
+    /// The template before the first update is not kept.
+    ForgetPrevious = "forget-previous",
     /// A renewal is answered as held although it is lost.
     RenewLies = "renew-lies",
     /// A release is not carried out and the lease goes on.

@@ -126,7 +126,7 @@ pub enum FaultKind {
     ServiceOutage(String),
     /// The engine's wall clock is behind by so many milliseconds.
     ClockBack(usize, i64),
-    /// The database's clock is behind by so many milliseconds.
+    /// The database's clock is behind by so many milliseconds, and stays so.
     StoreClockBack(i64),
     /// No ring is heard.
     Deaf,

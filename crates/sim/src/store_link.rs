@@ -181,6 +181,7 @@ impl Store for StoreLink {
     }
 
     async fn stack(&self, id: StackId) -> Result<Option<Stack>, Error> {
+        self.world.ledger.count_read(&self.world, self.label, id);
         let stack = self.read("stack", self.inner().stack(id)).await?;
         Ok(stack.map(|stack| self.world.ledger.hide(&self.world, self.label, stack)))
     }
@@ -233,6 +234,9 @@ impl Store for StoreLink {
         let (world, label, only) = (Arc::clone(&self.world), self.label, only.to_vec());
         let name = if only.is_empty() { "claim" } else { "claim some" };
         self.write(name, async move {
+            if world.has(Sabotage::StuckLeases) && world.store_clock.is_back() {
+                return Ok(Vec::new());
+            }
             let mut leases = world.store.claim(owner, ttl, &only, limit).await?;
             for lease in &mut leases {
                 world.ledger.claimed(&world, label, *lease);
@@ -277,6 +281,10 @@ impl Store for StoreLink {
         let stack = self
             .write("commit", async move {
                 let batch = crate::tamper::spoil(&world, batch);
+                if world.has(Sabotage::LoseCommit) && world.dice.chance("lost commit", 50) {
+                    let stack = world.store.stack(lease.stack).await?;
+                    return stack.ok_or_else(|| Error::NotFound(lease.stack.to_string()));
+                }
                 let before = world.ledger.before_commit(&world, lease.stack).await;
                 let result = match world.store.commit(lease, batch.clone()).await {
                     Err(Error::Stale(_)) if world.has(Sabotage::SkipFence) => {

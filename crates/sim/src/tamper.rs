@@ -1,5 +1,6 @@
 //! Defects of what is stored.
 
+use kiln_resource::OperationState;
 use kiln_store::Batch;
 
 use crate::sabotage::Sabotage;
@@ -11,7 +12,7 @@ pub(crate) fn spoil(world: &World, mut batch: Batch) -> Batch {
         Some(Sabotage::ForgetIntent) => {
             for row in &mut batch.save {
                 if row.physical_id.is_none() {
-                    row.operation = kiln_resource::OperationState::Idle;
+                    row.operation = OperationState::Idle;
                 }
             }
         }

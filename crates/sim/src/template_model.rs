@@ -131,6 +131,8 @@ pub enum Build {
     Fails(u32),
     /// Never.
     Never,
+    /// The resource type's code panics when it looks whether the object is ready.
+    Panics,
 }
 
 impl Build {
@@ -141,6 +143,7 @@ impl Build {
             Self::Takes(ms) => format!("takes {ms}"),
             Self::Fails(count) => format!("fails {count}"),
             Self::Never => "never".to_owned(),
+            Self::Panics => "panics".to_owned(),
         }
     }
 
@@ -150,6 +153,7 @@ impl Build {
             Some(("takes", ms)) => Self::Takes(ms.parse().unwrap_or_default()),
             Some(("fails", count)) => Self::Fails(count.parse().unwrap_or_default()),
             _ if word == "never" => Self::Never,
+            _ if word == "panics" => Self::Panics,
             _ => Self::Sound,
         }
     }

@@ -51,6 +51,11 @@ impl Hub {
         bell
     }
 
+    /// Whether nobody else writes.
+    pub(crate) fn is_alone(&self) -> bool {
+        matches!(self.reach, Reach::Alone)
+    }
+
     /// Rings here and elsewhere.
     pub(crate) fn ring(&self, stack: StackId) {
         self.ring_here(Some(stack));

@@ -75,6 +75,9 @@ impl Store for MemoryStore {
 
     async fn create_stack(&self, stack: NewStack) -> Result<Stack, Error> {
         let (mut state, now) = self.open();
+        if let Some(made) = state.stacks.get(&stack.id) {
+            return Ok(made.stack.clone());
+        }
         state.check_new(&stack)?;
         let made = state.create(&stack, now);
         drop(state);

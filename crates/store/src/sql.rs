@@ -34,7 +34,7 @@ use sea_orm::{
 };
 
 use self::dialect::Dialect;
-use self::retry::Fault;
+use self::retry::{Fault, Losses};
 use self::rows::Columns;
 use self::secrets::Vault;
 use self::wires::Wires;
@@ -56,6 +56,7 @@ pub struct SqlStore {
     dialect: Dialect,
     vault: Arc<Vault>,
     hub: Arc<Hub>,
+    losses: Losses,
     /// Held, not used: they end with the last clone.
     _wires: Arc<Wires>,
 }
@@ -64,14 +65,15 @@ impl SqlStore {
     /// Connects to the database; does not touch its schema ([`Store::migrate`] does).
     pub async fn open(options: Options) -> Result<Self, Error> {
         let vault = Arc::new(Vault::new(&options.key, &options.older_keys)?);
-        let (writer, reader) = options.connect().await?;
+        let losses = Losses::default();
+        let (writer, reader) = options.connect(&losses).await?;
         let dialect = dialect_of(&writer).await?;
         let (hub, wires) = match dialect {
             Dialect::Postgres => wires::carried(writer.get_postgres_connection_pool(), options.native_url()),
             _ if options.is_private() => (Hub::new(Reach::Alone), Wires::default()),
             _ => (Hub::new(Reach::Shared), Wires::default()),
         };
-        Ok(Self { writer, reader, dialect, vault, hub, _wires: Arc::new(wires) })
+        Ok(Self { writer, reader, dialect, vault, hub, losses, _wires: Arc::new(wires) })
     }
 
     /// Begins to write. SQLite is told at once, because a transaction that begins to write later may find that it
@@ -82,6 +84,22 @@ impl SqlStore {
             ..TransactionOptions::default()
         };
         Ok(self.writer.begin_with_options(options).await?)
+    }
+
+    /// Commits. With SQLite, a connection on which that failed is not used again: what became of the transaction is
+    /// between it and the file. (One whose rollback failed is not either: see [`Options::connect`].) A server ends the
+    /// transaction whatever it answers, and a connection without an answer is none.
+    async fn finish(&self, tx: DatabaseTransaction) -> Result<(), Fault> {
+        let done = tx.commit().await;
+        if done.is_err()
+            && self.dialect == Dialect::Sqlite
+            && !self.hub.is_alone()
+            && let Ok(mut connection) = self.writer.get_sqlite_connection_pool().acquire().await
+        {
+            // There is one only.
+            connection.close_on_drop();
+        }
+        Ok(done?)
     }
 }
 

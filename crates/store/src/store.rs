@@ -192,7 +192,7 @@ pub trait Store: Send + Sync {
 
     // --- requests: who calls the API writes what should be
 
-    /// Makes a stack.
+    /// Makes a stack; once for each id: if it was made before, gives it as it is.
     async fn create_stack(&self, stack: NewStack) -> Result<Stack, Error>;
     /// Asks something of a stack; gives it as it is then.
     async fn request(&self, stack: StackId, request: StackRequest) -> Result<Stack, Error>;

@@ -4,6 +4,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::net::TcpListener;
 
 use crate::cloud::Testcloud;
@@ -40,6 +41,7 @@ pub(crate) struct Options {
     pub(crate) token_life: Duration,
     pub(crate) seed: u64,
     pub(crate) quota: Quota,
+    pub(crate) epoch: Option<Timestamp>,
 }
 
 /// Sets up and starts a [`Testcloud`].
@@ -55,6 +57,7 @@ impl Default for Builder {
             token_life: Duration::from_hours(4),
             seed: 0,
             quota: Quota::default(),
+            epoch: None,
         })
     }
 }
@@ -100,6 +103,19 @@ impl Builder {
     pub fn quota(mut self, quota: Quota) -> Self {
         self.0.quota = quota;
         self
+    }
+
+    /// The time at which the cloud's clock starts; the machine's by default. It then follows tokio's.
+    #[must_use]
+    pub fn epoch(mut self, epoch: Timestamp) -> Self {
+        self.0.epoch = Some(epoch);
+        self
+    }
+
+    /// A cloud without a port, which is reached by [`Testcloud::transport`] alone. On a current-thread runtime with
+    /// paused time, and with an [epoch](Self::epoch), a seed replays all that it does.
+    pub fn in_process(self) -> Testcloud {
+        Testcloud::unserved(self.0)
     }
 
     /// Binds the port and serves until [`Testcloud::stop`] or until the handle is dropped.

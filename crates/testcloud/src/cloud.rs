@@ -1,15 +1,17 @@
 //! The handle of a running cloud.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use kiln_cloud::Transport;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::builder::{Builder, Options};
 use crate::fault::Faults;
+use crate::in_process::InProcess;
 use crate::journal::Journal;
 use crate::server;
 use crate::snapshot::Snapshot;
@@ -19,8 +21,15 @@ use crate::wire::Cuttable;
 /// A running simulated OpenStack. Dropping it ends it.
 #[derive(Debug)]
 pub struct Testcloud {
-    address: SocketAddr,
+    base: String,
     shared: Arc<Shared>,
+    served: Option<Served>,
+}
+
+/// A cloud's port.
+#[derive(Debug)]
+struct Served {
+    address: SocketAddr,
     end: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
@@ -35,6 +44,15 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    fn new(options: Options, base: &str) -> Self {
+        Shared {
+            faults: Faults::new(options.seed),
+            journal: Journal::default(),
+            latency: options.latency,
+            world: Mutex::new(CloudState::new(options, base.to_owned())),
+        }
+    }
+
     /// The world, with everything done that was due.
     pub(crate) fn world(&self) -> MutexGuard<'_, CloudState> {
         let mut world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,12 +93,8 @@ impl Testcloud {
 
     pub(crate) fn serve(options: Options, listener: TcpListener) -> io::Result<Self> {
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared {
-            faults: Faults::new(options.seed),
-            journal: Journal::default(),
-            latency: options.latency,
-            world: Mutex::new(CloudState::new(options, format!("http://{address}"))),
-        });
+        let base = format!("http://{address}");
+        let shared = Arc::new(Shared::new(options, &base));
         let (end, mut ended) = watch::channel(false);
         let router = server::router(Arc::clone(&shared));
         let task = tokio::spawn(async move {
@@ -91,17 +105,28 @@ impl Testcloud {
                 _ = ended.wait_for(|ended| *ended) => {}
             }
         });
-        Ok(Testcloud { address, shared, end, task })
+        Ok(Testcloud { base, shared, served: Some(Served { address, end, task }) })
     }
 
-    /// The port it listens on.
+    pub(crate) fn unserved(options: Options) -> Self {
+        let base = "http://testcloud".to_owned();
+        Testcloud { shared: Arc::new(Shared::new(options, &base)), base, served: None }
+    }
+
+    /// The port it listens on; an unspecified one if it has none.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        let unspecified = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        self.served.as_ref().map_or(unspecified, |served| served.address)
+    }
+
+    /// The wire to the cloud within this process: no connection, no thread, and no time but tokio's.
+    pub fn transport(&self) -> Arc<dyn Transport> {
+        Arc::new(InProcess::new(Arc::clone(&self.shared)))
     }
 
     /// Keystone's address, as `OS_AUTH_URL` wants it.
     pub fn auth_url(&self) -> String {
-        format!("http://{}/identity/v3", self.address)
+        format!("{}/identity/v3", self.base)
     }
 
     /// The region of every endpoint.
@@ -137,14 +162,15 @@ impl Testcloud {
 
     /// Stops serving; the port is free afterwards.
     pub async fn stop(mut self) {
-        self.end.send_replace(true);
-        if let Err(error) = (&mut self.task).await {
+        let Some(served) = &mut self.served else { return };
+        served.end.send_replace(true);
+        if let Err(error) = (&mut served.task).await {
             tracing::debug!(%error, "testcloud task");
         }
     }
 }
 
-impl Drop for Testcloud {
+impl Drop for Served {
     fn drop(&mut self) {
         self.task.abort();
     }

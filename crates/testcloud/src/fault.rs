@@ -54,14 +54,24 @@ pub enum When {
 pub enum Action {
     /// Refuse with this status and do nothing.
     Status(u16),
+    /// Do what is asked, then refuse with this status, as a gateway does that has waited too long.
+    StatusAfter(u16),
     /// Do what is asked, then drop the connection without a byte of answer.
     LostReply,
-    /// Answer this much later.
+    /// Do nothing and never answer.
+    Hang,
+    /// Do what is asked and never answer.
+    Stall,
+    /// Do what is asked this much later, whether or not the caller still waits for the answer.
     Delay(#[serde(with = "seconds")] Duration),
     /// Accept the server, volume or image, whose build then ends in an error.
     FailBuild,
     /// Accept the server, volume or image, whose build takes this much longer.
     SlowBuild(#[serde(with = "seconds")] Duration),
+    /// Accept the server, volume or image, whose build does not end.
+    EndlessBuild,
+    /// Make what is asked, and leave it out of lists for this long: reads that lag behind writes.
+    Lag(#[serde(with = "seconds")] Duration),
 }
 
 /// Durations in JSON are seconds, with a fraction.
@@ -109,11 +119,18 @@ impl Fault {
     }
 }
 
+/// Longer than any test waits.
+const ENDLESS: Duration = Duration::from_hours(100_000);
+
 /// What all faults together do to one call.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FaultEffect {
     pub(crate) status: Option<u16>,
+    pub(crate) status_after: Option<u16>,
     pub(crate) lost: bool,
+    pub(crate) hangs: bool,
+    pub(crate) stalls: bool,
+    pub(crate) lag: Duration,
     pub(crate) delay: Duration,
     pub(crate) build: BuildFault,
 }
@@ -170,10 +187,15 @@ impl Faults {
             if hits {
                 match fault.action {
                     Action::Status(status) => verdict.status = Some(status),
+                    Action::StatusAfter(status) => verdict.status_after = Some(status),
                     Action::LostReply => verdict.lost = true,
+                    Action::Hang => verdict.hangs = true,
+                    Action::Stall => verdict.stalls = true,
                     Action::Delay(delay) => verdict.delay += delay,
                     Action::FailBuild => verdict.build.fails = true,
                     Action::SlowBuild(slower) => verdict.build.slower += slower,
+                    Action::EndlessBuild => verdict.build.slower += ENDLESS,
+                    Action::Lag(lag) => verdict.lag = verdict.lag.max(lag),
                 }
             }
         }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::cloud::Shared;
-use crate::fault::{BuildFault, Fault};
+use crate::fault::{BuildFault, Fault, FaultEffect};
 use crate::journal::RecordedCall;
 use crate::reply::{Body, Outcome, Refusal, Reply};
 use crate::request::{Service, ServiceCall};
@@ -45,32 +45,67 @@ async fn serve(
         return http_response(Reply::empty(404));
     };
 
-    let verdict = shared.faults.judge(&request);
-    let wait = shared.latency + verdict.delay;
-    if !wait.is_zero() {
-        sleep(wait).await;
+    match exchange(shared, request).await {
+        Some(reply) => http_response(reply),
+        None => {
+            wire.cut();
+            http_response(Reply::empty(502))
+        }
     }
-    let reply = if let Some(status) = verdict.status {
-        render(request.service, &Refusal::new(status, "InjectedFault", "Injected fault."))
+}
+
+/// Serves a request as its faults have it; `None` if the reply is lost. What is asked is done by a task of its own: a
+/// caller that gives up does not call his request back.
+pub(crate) async fn exchange(shared: Arc<Shared>, request: ServiceCall) -> Option<Reply> {
+    let effect = shared.faults.judge(&request);
+    if effect.hangs {
+        std::future::pending::<()>().await;
+    }
+    let done = tokio::spawn(async move {
+        let wait = shared.latency + effect.delay;
+        if !wait.is_zero() {
+            sleep(wait).await;
+        }
+        perform(&shared, &request, effect)
+    });
+    let reply = done.await.ok()?;
+    if effect.stalls {
+        std::future::pending::<()>().await;
+    }
+    Some(reply).filter(|_| !effect.lost)
+}
+
+/// Does what is asked, and records it.
+fn perform(shared: &Shared, request: &ServiceCall, effect: FaultEffect) -> Reply {
+    let injected = |status| render(request.service, &Refusal::new(status, "InjectedFault", "Injected fault."));
+    let mut reply = if let Some(status) = effect.status {
+        injected(status)
     } else {
         let mut world = shared.world();
-        world.build_fault = verdict.build;
-        let outcome = dispatch(&mut world, &request);
+        world.build_fault = effect.build;
+        let outcome = dispatch(&mut world, request);
         world.build_fault = BuildFault::default();
-        outcome.unwrap_or_else(|refusal| render(request.service, &refusal))
+        let mut reply = outcome.unwrap_or_else(|refusal| render(request.service, &refusal));
+        if let Body::Json(body) = &mut reply.body {
+            if request.method == "GET" {
+                world.lags.hide(body);
+            } else if !effect.lag.is_zero() {
+                world.lags.add(body, effect.lag);
+            }
+        }
+        reply
     };
+    if let Some(status) = effect.status_after {
+        reply = injected(status);
+    }
     shared.journal.record(RecordedCall {
         service: request.service,
         method: request.method.clone(),
         path: request.local_path(),
         status: reply.status,
-        lost: verdict.lost,
+        lost: effect.lost || effect.stalls,
     });
-    if verdict.lost {
-        wire.cut();
-    }
-    let reply = if request.method == "HEAD" { Reply { body: Body::Empty, ..reply } } else { reply };
-    http_response(reply)
+    if request.method == "HEAD" { Reply { body: Body::Empty, ..reply } } else { reply }
 }
 
 fn dispatch(world: &mut CloudState, request: &ServiceCall) -> Outcome {

@@ -31,11 +31,14 @@ pub struct Snapshot {
 impl Snapshot {
     pub(crate) fn of(world: &CloudState) -> Self {
         let CloudState { keystone, nova, neutron, cinder, glance, .. } = world;
-        let tables: [(&'static str, &Table); 23] = [
+        let tables: [(&'static str, &Table); 26] = [
             ("projects", &keystone.projects),
             ("users", &keystone.users),
             ("roles", &keystone.roles),
             ("domains", &keystone.domains),
+            ("regions", &keystone.regions),
+            ("services", &keystone.services),
+            ("endpoints", &keystone.endpoints),
             ("trusts", &keystone.trusts),
             ("application_credentials", &keystone.credentials),
             ("servers", &nova.servers),

@@ -15,6 +15,7 @@ use crate::cinder::Cinder;
 use crate::fault::BuildFault;
 use crate::glance::Glance;
 use crate::keystone::Keystone;
+use crate::lag::Lags;
 use crate::neutron::Neutron;
 use crate::nova::Nova;
 
@@ -29,6 +30,8 @@ pub(crate) struct CloudState {
     pub(crate) neutron: Neutron,
     pub(crate) cinder: Cinder,
     pub(crate) glance: Glance,
+    /// What lists do not show yet.
+    pub(crate) lags: Lags,
     /// How a build started by the current request is disturbed.
     pub(crate) build_fault: BuildFault,
     clock: Clock,
@@ -45,8 +48,8 @@ struct Clock {
 
 impl Clock {
     #[expect(clippy::disallowed_methods, reason = "a cloud's time begins with the machine's and then follows tokio's")]
-    fn start() -> Self {
-        Clock { epoch: Timestamp::now(), start: Instant::now() }
+    fn start(epoch: Option<Timestamp>) -> Self {
+        Clock { epoch: epoch.unwrap_or_else(Timestamp::now), start: Instant::now() }
     }
 }
 
@@ -76,8 +79,9 @@ impl CloudState {
             neutron: Neutron::new(),
             cinder: Cinder::new(),
             glance: Glance::new(),
+            lags: Lags::default(),
             build_fault: BuildFault::default(),
-            clock: Clock::start(),
+            clock: Clock::start(options.epoch),
             chance: StdRng::seed_from_u64(options.seed),
             agenda: Agenda::default(),
             options,

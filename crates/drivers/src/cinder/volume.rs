@@ -4,7 +4,9 @@ mod update;
 mod validation;
 
 use async_trait::async_trait;
-use kiln_resource::{CloudRequest, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation, Step};
+use kiln_resource::{
+    CloudRequest, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation, Progress, Step,
+};
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use super::{CINDER, show, status, volume_path};
@@ -139,6 +141,11 @@ async fn set_read_only(cx: &Context<'_>, id: &str, flag: &Value) -> Result<(), F
     act(cx, id, value!({"os-update_readonly_flag": {"readonly": flag}})).await
 }
 
+/// States that end on their own, and in which Cinder deletes nothing.
+const ON_ITS_WAY: [&str; 7] =
+    ["creating", "downloading", "restoring-backup", "extending", "retyping", "uploading", "backing-up"];
+
+/// Begins to delete, or waits until that can be done.
 async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
     let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(Step::done()) };
     let Some(volume) = CINDER.seek(cx, volume_path(id), "volume").await? else { return Ok(Step::done()) };
@@ -148,9 +155,20 @@ async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
         "in-use" | "detaching" | "attaching" | "reserved" => {
             return Err(Failure::new(FailureKind::Conflict, "Error", "Volume in use"));
         }
+        status if ON_ITS_WAY.contains(&status) => return Ok(wait(BUSY)),
         _ => CINDER.delete(cx, volume_path(id)).await?,
     }
     Ok(wait("gone"))
+}
+
+/// Stage of a delete that waits for the volume to be still.
+const BUSY: &str = "busy";
+
+/// Deletes as soon as that can be done.
+async fn delete_when_still(cx: &Context<'_>, state: &Value) -> Result<Step, Failure> {
+    let step = delete(cx).await?;
+    let is_busy = matches!(&step.progress, Progress::Wait { state: next, .. } if next == state);
+    Ok(if is_busy { again(cx, state) } else { step })
 }
 
 async fn look_after_delete(cx: &Context<'_>, id: &str, state: &Value) -> Result<Step, Failure> {
@@ -185,6 +203,7 @@ impl Driver for Volume {
         let id = cx.facts.require_id()?;
         match state.str_at("stage") {
             Some(queue::STAGE) => queue::poll(&update::VolumeTasks, cx, state).await,
+            Some(BUSY) => delete_when_still(cx, state).await,
             Some("gone") => look_after_delete(cx, id, state).await,
             _ => look_after_create(cx, id, state).await,
         }

@@ -52,9 +52,13 @@ impl Driver for FloatingIpAssociation {
         }
     }
 
-    /// Tying twice is tying once.
-    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
-        Ok(Found::NotMade)
+    /// Address and port are a natural key. What is not tied may be tied again.
+    async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
+        let id = cx.facts.property("floatingip_id").as_str().unwrap_or_default();
+        let address = NEUTRON.seek(cx, format!("/v2.0/floatingips/{}", path::segment(id)), "floatingip").await?;
+        let port = cx.facts.property("port_id").as_str();
+        let is_tied = address.is_some_and(|address| port.is_some() && address.str_at("port_id") == port);
+        Ok(if is_tied { Found::Made(Step::done().id(cx.facts.id.as_str())) } else { Found::NotMade })
     }
 
     async fn attributes(&self, _cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

@@ -34,9 +34,13 @@ impl Driver for RouterGateway {
         }
     }
 
-    /// To set the same gateway again changes nothing.
-    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
-        Ok(Found::NotMade)
+    /// A router has one gateway, and to set the same again changes nothing.
+    async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
+        let (id, network) = (text(cx, "router_id"), text(cx, "network"));
+        let router = NEUTRON.seek(cx, format!("/v2.0/routers/{}", path::segment(id)), "router").await?;
+        let present = router.as_ref().and_then(|router| router.get("external_gateway_info")?.str_at("network_id"));
+        let is_set = present == Some(network);
+        Ok(if is_set { Found::Made(Step::done().id(format!("{id}:{network}"))) } else { Found::NotMade })
     }
 
     async fn attributes(&self, _cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

@@ -182,6 +182,7 @@ impl Model {
         let Running { operation, definition, .. } = *running;
         let action = operation.action();
         let mut next = self.parked.remove(&id).unwrap_or_default();
+        let continued = self.continued.remove(&id);
         match outcome {
             Outcome::Done(text) => {
                 if let (Operation::Update { .. }, Some(definition)) = (&operation, definition) {
@@ -193,6 +194,7 @@ impl Model {
                 if operation == Operation::Delete {
                     self.forget(id, out);
                 }
+                self.done_early.extend(continued);
                 if let Some(node) = node {
                     next.extend(self.traversal.graph.done(node));
                 }
@@ -207,8 +209,8 @@ impl Model {
             }
             Outcome::Failed(blame) => {
                 self.set_state(id, State::new(action, Status::Failed), blame.to_string(), out);
-                // A failure of what an earlier request began is not this request's: its node will judge the row.
-                match node {
+                // A failure of what an earlier request began is not this request's: its node decides about the row.
+                match node.or(continued) {
                     Some(node) if self.request.goal == Goal::Check => {
                         self.found.push(format!("{}: {blame}", blame.path.concat()));
                         next.extend(self.traversal.graph.done(node));

@@ -7,17 +7,20 @@ use async_trait::async_trait;
 use kiln_engine::Clouds;
 use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, FailureKind, Method};
 use kiln_store::Stack;
-use kiln_value::{Map, Value};
+use kiln_value::{Map, Value, value};
 use tokio::sync::oneshot;
 
 use super::Answer;
 use super::serve::{CloudCall, Pace, Refusal};
 use crate::gate::Gate;
 use crate::rule::Rule;
+use crate::sabotage::Sabotage;
 use crate::world::{Label, World};
 
 /// When a caller gives up waiting for a reply.
 pub(super) const CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Not a service: see [`Link::has_extension`].
+pub(crate) const SABOTAGE: &str = "sabotage";
 /// The most that the effect of a call comes after the call was sent.
 pub(super) const LATEST_EFFECT_MS: u64 = 12_000;
 
@@ -69,6 +72,8 @@ enum Fate {
     Lost,
     /// It is answered by 504 and has its effect later.
     Late,
+    /// It has its effect, and the reply makes no sense.
+    Garbled,
 }
 
 impl Link {
@@ -93,8 +98,10 @@ impl Link {
             let codes: &[u16] = if conflicts { &[409, 429, 500, 503, 504] } else { &[429, 500, 503, 504] };
             Fate::Refused(pick("which", codes))
         } else if hit("lost", noise.lost_reply) {
-            match pick("how", &[0, 0, 500, 502, 504]) {
+            match pick("how", &[0, 0, 1, 500, 502, 504]) {
                 0 => Fate::Lost,
+                1 if call.method == Method::Post => Fate::Garbled,
+                1 => Fate::Lost,
                 status => Fate::Broken(status),
             }
         } else if may_be_late && hit("late", noise.late) {
@@ -177,13 +184,14 @@ async fn travel(
             // Nobody waits for the answer any more.
             let _ = effect(&world, &call).await;
         }
-        Fate::Served | Fate::Broken(_) | Fate::Lost => {
+        Fate::Served | Fate::Broken(_) | Fate::Lost | Fate::Garbled => {
             let answer = effect(&world, &call).await;
             sleep(back).await;
             let cut = world.switches().cloud_cut.contains(&label.slot);
             match fate {
                 Fate::Lost => {}
                 _ if cut => {}
+                Fate::Garbled => drop(reply.send(answer.map(|_| Value::Null))),
                 Fate::Broken(status) => drop(reply.send(Err(status_text(status)))),
                 _ => drop(reply.send(answer)),
             }
@@ -218,7 +226,7 @@ async fn effect(world: &Arc<World>, call: &CloudCall) -> Result<Value, Refusal> 
         world.accuse(Rule::UnpacedPolls, format!("{:?} {:?} {:?} again and again", call.method, call.id, call.mark));
     }
     for dependant in dependants {
-        if world.ledger.stands_for(world, &dependant).await {
+        if world.ledger.stands_for(world, &dependant).await && !world.ledger.may_leave(&call.stack, &dependant.stack) {
             let (id, other) = (call.id.as_deref().unwrap_or_default(), &dependant.id);
             world.accuse(
                 Rule::EarlyDelete,
@@ -234,7 +242,8 @@ fn failure_of(refusal: &Refusal) -> Failure {
         404 => (FailureKind::NotFound, "NotFound"),
         409 => (FailureKind::Conflict, "Conflict"),
         413 | 429 => (FailureKind::OverLimit, "OverLimit"),
-        500..=599 => (FailureKind::Unavailable, "ServiceUnavailable"),
+        500 => (FailureKind::ServerError, "InternalServerError"),
+        501..=599 => (FailureKind::Unavailable, "ServiceUnavailable"),
         _ => (FailureKind::Refused, "BadRequest"),
     };
     let mut failure = Failure::new(kind, class, refusal.text.clone());
@@ -250,7 +259,21 @@ impl Cloud for Link {
         let Some(call) = CloudCall::read(&request) else {
             return Err(Failure::new(FailureKind::Refused, "BadRequest", format!("no such path: {}", request.path)));
         };
-        let result = self.exchange(call).await;
+        // It may wait for a token or for room; then the lease may have ended.
+        let key = ("room", call.kind.service(), &call.resource);
+        if self.world.noise().is_some() && self.world.dice.chance(key, 100) {
+            tokio::time::sleep(Duration::from_millis(self.world.dice.up_to(key, 3_000))).await;
+        }
+        self.gate.pass().await;
+        if request.gate.as_ref().is_some_and(|gate| !gate.is_open()) {
+            return Err(Failure::new(FailureKind::NotSent, "ConnectFailure", "the lease may have ended"));
+        }
+        let result = match self.world.sabotage {
+            Some(Sabotage::FindLies) if call.mark.is_some() => Ok(value!({"objects": []})),
+            Some(Sabotage::SkipDelete) if call.method == Method::Delete => Ok(Value::Null),
+            Some(Sabotage::StaleUpdate) if call.method == Method::Put && call.part.is_none() => Ok(Value::Null),
+            _ => self.exchange(call).await,
+        };
         self.gate.pass().await;
         result.map(|body| CloudResponse { status: 200, headers: Map::new(), body })
     }
@@ -263,8 +286,9 @@ impl Cloud for Link {
         Ok(true)
     }
 
-    async fn has_extension(&self, _: &str, _: &str) -> Result<bool, Failure> {
-        Ok(true)
+    /// The drivers of the simulation ask so for defects that they are to have.
+    async fn has_extension(&self, service: &str, alias: &str) -> Result<bool, Failure> {
+        Ok(service == SABOTAGE && self.world.sabotage.is_some_and(|sabotage| sabotage.name() == alias))
     }
 
     async fn project_id(&self) -> Result<String, Failure> {

@@ -137,7 +137,7 @@ impl SimCloud {
             Build::Never => Phase::Building { until: None, fails: false },
             Build::Fails(count) => Phase::Building { until: Some(now_ms + takes), fails: *made <= count },
             Build::Takes(ms) => Phase::Building { until: Some(now_ms + ms), fails: false },
-            Build::Sound => Phase::Building { until: Some(now_ms + takes), fails: false },
+            Build::Sound | Build::Panics => Phase::Building { until: Some(now_ms + takes), fails: false },
         };
         let mut object = Object {
             id: format!("{}-{}", call.kind.service(), self.count),
@@ -190,7 +190,7 @@ impl SimCloud {
         // What is retained and what nobody can know of holds nothing.
         let needs = |other: &&Object| other.needs.iter().any(|need| need == id) && !other.keep;
         answer.dependants = self.objects.values().filter(needs).cloned().collect();
-        if answer.dependants.iter().any(|other| other.kind != Plain::Blind) {
+        if answer.dependants.iter().any(|other| other.kind != Plain::Blind && other.stack == call.stack) {
             return Err(Refusal::new(409, format!("{id} is in use")));
         }
         let takes = if call.kind == Plain::Slow { pace.build_ms } else { 0 };

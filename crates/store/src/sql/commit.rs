@@ -1,14 +1,15 @@
 //! What is: the batches of the engine that holds a lease.
 
 use kiln_resource::{Action, State, Status};
-use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
+use sea_orm::sea_query::{Cond, Expr, ExprTrait, OnConflict, Query};
 use sea_orm::{ConnectionTrait, DatabaseTransaction};
+use uuid::Uuid;
 
 use super::inbox::{insert_messages, remove_messages};
-use super::leases::is_current;
+use super::leases::{is_current, is_marked};
 use super::reading::find_stack;
 use super::requests::previous_desired;
-use super::retry::{Fault, retry};
+use super::retry::Fault;
 use super::rows::{self, micros, plain};
 use super::writing::{insert, insert_events};
 use super::{SqlStore, schema};
@@ -19,7 +20,9 @@ const CHUNK: usize = 1_000;
 
 impl SqlStore {
     pub(super) async fn commit_batch(&self, lease: Lease, batch: &Batch) -> Result<Stack, Error> {
-        let stack = retry(|| async { self.commit_once(lease, batch).await }).await?;
+        #[expect(clippy::disallowed_methods, reason = "tells this batch from others; nothing depends on what it is")]
+        let mark = Uuid::new_v4().to_string();
+        let stack = self.retry(|| self.commit_once(lease, batch, &mark)).await?;
         for other in batch.rings() {
             self.hub.ring(other);
         }
@@ -34,9 +37,11 @@ impl SqlStore {
 
     /// The fence comes first and locks the lease: no other engine can claim it until this is done. The rows of nested
     /// stacks come before the stack's own, always from the leaves to the root, so that no two wait in a circle.
-    async fn commit_once(&self, lease: Lease, batch: &Batch) -> Result<Stack, Fault> {
+    async fn commit_once(&self, lease: Lease, batch: &Batch, mark: &str) -> Result<Stack, Fault> {
         let tx = self.begin().await?;
-        fence(&tx, lease).await?;
+        if fence(&tx, lease, mark).await? == Fence::Done {
+            return Ok(find_stack(&tx, lease.stack).await?.ok_or(Error::Stale(lease.stack))?);
+        }
         self.save(&tx, batch).await?;
         remove(&tx, lease.stack, &batch.remove).await?;
         insert_events(&tx, &batch.events).await?;
@@ -64,7 +69,7 @@ impl SqlStore {
         for message in &batch.send {
             self.send_in(&tx, message).await?;
         }
-        tx.commit().await?;
+        self.finish(tx).await?;
         Ok(stack)
     }
 
@@ -75,18 +80,29 @@ impl SqlStore {
     }
 }
 
+/// What the lease says of a batch.
+#[derive(PartialEq)]
+enum Fence {
+    /// It may be written.
+    Open,
+    /// It was written before, by an attempt whose connection was lost.
+    Done,
+}
+
 /// Refuses unless the lease is current. A write, not a look: so it holds the row until the transaction ends, and on
 /// a cluster of equal nodes, where locks are local, a claim elsewhere collides with it.
-async fn fence(tx: &DatabaseTransaction, lease: Lease) -> Result<(), Fault> {
+async fn fence(tx: &DatabaseTransaction, lease: Lease, mark: &str) -> Result<Fence, Fault> {
     let update = Query::update()
         .table(schema::LEASE)
         .value("writes", Expr::col("writes").add(1))
+        .value("mark", mark)
         .cond_where(is_current(lease))
+        .cond_where(Cond::any().add(Expr::col("mark").is_null()).add(Expr::col("mark").ne(mark)))
         .to_owned();
-    match tx.execute(&update).await?.rows_affected() {
-        0 => Err(Error::Stale(lease.stack).into()),
-        _ => Ok(()),
+    if tx.execute(&update).await?.rows_affected() > 0 {
+        return Ok(Fence::Open);
     }
+    if is_marked(tx, lease.stack, mark).await? { Ok(Fence::Done) } else { Err(Error::Stale(lease.stack).into()) }
 }
 
 async fn remove(tx: &DatabaseTransaction, stack: StackId, ids: &[ResourceId]) -> Result<(), Fault> {

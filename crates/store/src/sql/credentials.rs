@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use kiln_value::Secret;
-use sea_orm::sea_query::{Cond, Expr, ExprTrait, Order, Query, SelectStatement};
+use sea_orm::sea_query::{Cond, Expr, ExprTrait, OnConflict, Order, Query, SelectStatement};
 use sea_orm::{ConnectionTrait, DatabaseTransaction};
 use uuid::Uuid;
 
 use super::reading::find_stack;
-use super::retry::{Fault, retry};
+use super::retry::Fault;
 use super::rows::{Columns, micros_of};
 use super::{SqlStore, schema};
 use crate::{CredentialsId, Error, StackId, UnusedCredentials};
@@ -22,11 +22,12 @@ impl SqlStore {
         let id = CredentialsId(Uuid::new_v4());
         let envelope = self.vault.seal(&plan_row(id), plan.expose())?;
         let now = || self.dialect.now();
-        retry(|| async {
+        self.retry(|| async {
             let insert = Query::insert()
                 .into_table(schema::CREDENTIALS)
                 .columns(["id", "envelope", "plan", "created", "touched"])
                 .values([id.to_string().into(), UNKNOWN.into(), envelope.as_str().into(), now(), now()])?
+                .on_conflict(OnConflict::column("id").do_nothing_on(["id"]).to_owned())
                 .to_owned();
             self.writer.execute(&insert).await?;
             Ok(id)
@@ -42,7 +43,7 @@ impl SqlStore {
             .value("touched", self.dialect.now())
             .and_where(Expr::col("id").eq(id.to_string()))
             .to_owned();
-        retry(|| async { found(id, self.writer.execute(&update).await?.rows_affected()) }).await
+        self.retry(|| async { found(id, self.writer.execute(&update).await?.rows_affected()) }).await
     }
 
     pub(super) async fn get_credentials(&self, id: CredentialsId) -> Result<Secret<String>, Error> {
@@ -53,7 +54,7 @@ impl SqlStore {
             .and_where(Expr::col("id").eq(row.as_str()))
             .and_where(Expr::col("envelope").ne(UNKNOWN))
             .to_owned();
-        retry(|| async {
+        self.retry(|| async {
             match self.reader.query_one(&select).await? {
                 Some(found) => Ok(self.vault.open(&row, &Columns::of(&found).text()?)?),
                 None => Err(not_found(id)),
@@ -65,7 +66,7 @@ impl SqlStore {
     pub(super) async fn drop_credentials(&self, id: CredentialsId) -> Result<(), Error> {
         let delete =
             Query::delete().from_table(schema::CREDENTIALS).and_where(Expr::col("id").eq(id.to_string())).to_owned();
-        retry(|| async {
+        self.retry(|| async {
             self.writer.execute(&delete).await?;
             Ok(())
         })
@@ -87,7 +88,7 @@ impl SqlStore {
             .order_by("id", Order::Asc)
             .limit(limit as u64)
             .to_owned();
-        retry(|| async {
+        self.retry(|| async {
             let rows = self.reader.query_all(&select).await?;
             rows.iter().map(|row| self.unused(&mut Columns::of(row))).collect()
         })

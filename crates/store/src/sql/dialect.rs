@@ -36,7 +36,7 @@ impl Dialect {
     pub(super) fn now(self) -> Expr {
         Expr::cust(match self {
             Self::Sqlite => "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
-            Self::Postgres => "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
+            Self::Postgres => "CAST(EXTRACT(EPOCH FROM statement_timestamp()) * 1000000 AS BIGINT)",
             Self::MariaDb | Self::MySql => "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)",
         })
     }

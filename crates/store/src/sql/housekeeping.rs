@@ -3,7 +3,7 @@
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Order, Query, SelectStatement, UnionType};
 
-use super::retry::{Fault, retry};
+use super::retry::Fault;
 use super::rows::{Columns, micros, micros_of, plain};
 use super::{SqlStore, schema};
 use crate::limits::{CONTENT_KEPT, CONTENTS, EVENTS, HANDLED_KEPT, SILENT_INTERVALS, STACKS};
@@ -12,7 +12,7 @@ use crate::{EngineInfo, Error, Retention};
 impl SqlStore {
     pub(super) async fn put_engine(&self, engine: &EngineInfo) -> Result<(), Error> {
         let interval = i64::from(engine.interval);
-        retry(|| async {
+        self.retry(|| async {
             let insert = Query::insert()
                 .into_table(schema::ENGINE)
                 .columns(["id", "hostname", "pid", "started", "seen", "report_interval"])
@@ -43,7 +43,7 @@ impl SqlStore {
             .order_by("started", Order::Asc)
             .order_by("id", Order::Asc)
             .to_owned();
-        retry(|| async {
+        self.retry(|| async {
             let rows = self.reader.query_all(&select).await?;
             rows.iter().map(|row| engine(&mut Columns::of(row))).collect()
         })
@@ -67,7 +67,7 @@ impl SqlStore {
             .order_by("deleted", Order::Asc)
             .limit(STACKS as u64)
             .to_owned();
-        retry(|| async {
+        self.retry(|| async {
             let ids = texts(&self.reader, &select).await?;
             if ids.is_empty() {
                 return Ok(0);
@@ -87,7 +87,7 @@ impl SqlStore {
                     .to_owned();
                 gone += tx.execute(&delete).await?.rows_affected();
             }
-            tx.commit().await?;
+            self.finish(tx).await?;
             Ok(gone)
         })
         .await
@@ -102,16 +102,17 @@ impl SqlStore {
             .and_having(Func::count(Expr::col("seq")).gt(i64::try_from(keep).unwrap_or(i64::MAX)))
             .limit(STACKS as u64)
             .to_owned();
-        let counts = retry(|| async {
-            let rows = self.reader.query_all(&many).await?;
-            rows.iter()
-                .map(|row| {
-                    let mut columns = Columns::of(row);
-                    Ok((columns.text()?, columns.count()?))
-                })
-                .collect::<Result<Vec<_>, Fault>>()
-        })
-        .await?;
+        let counts = self
+            .retry(|| async {
+                let rows = self.reader.query_all(&many).await?;
+                rows.iter()
+                    .map(|row| {
+                        let mut columns = Columns::of(row);
+                        Ok((columns.text()?, columns.count()?))
+                    })
+                    .collect::<Result<Vec<_>, Fault>>()
+            })
+            .await?;
         let mut gone = 0;
         for (stack, count) in counts {
             let of_stack = || Expr::col("stack").eq(stack.as_str());
@@ -123,17 +124,18 @@ impl SqlStore {
                 .offset(Ord::min(count.saturating_sub(keep), EVENTS as u64))
                 .limit(1)
                 .to_owned();
-            gone += retry(|| async {
-                let Some(row) = self.reader.query_one(&first_kept).await? else { return Ok(0) };
-                let seq = Columns::of(&row).int()?;
-                let delete = Query::delete()
-                    .from_table(schema::EVENT)
-                    .and_where(of_stack())
-                    .and_where(Expr::col("seq").lt(seq))
-                    .to_owned();
-                Ok(self.writer.execute(&delete).await?.rows_affected())
-            })
-            .await?;
+            gone += self
+                .retry(|| async {
+                    let Some(row) = self.reader.query_one(&first_kept).await? else { return Ok(0) };
+                    let seq = Columns::of(&row).int()?;
+                    let delete = Query::delete()
+                        .from_table(schema::EVENT)
+                        .and_where(of_stack())
+                        .and_where(Expr::col("seq").lt(seq))
+                        .to_owned();
+                    Ok(self.writer.execute(&delete).await?.rows_affected())
+                })
+                .await?;
         }
         Ok(gone)
     }
@@ -146,7 +148,7 @@ impl SqlStore {
             .and_where(Expr::col("handled").lt(self.dialect.now().sub(micros_of(HANDLED_KEPT))))
             .limit(EVENTS as u64)
             .to_owned();
-        retry(|| async {
+        self.retry(|| async {
             let ids = texts(&self.reader, &select).await?;
             if ids.is_empty() {
                 return Ok(0);
@@ -167,7 +169,7 @@ impl SqlStore {
             .and_where(Expr::col("digest").not_in_subquery(named_digests()))
             .limit(CONTENTS as u64)
             .to_owned();
-        retry(|| async {
+        self.retry(|| async {
             let digests = texts(&self.reader, &select).await?;
             if digests.is_empty() {
                 return Ok(0);

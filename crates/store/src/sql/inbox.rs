@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, OnConflict, Order, Query, SelectStatement};
 use sea_orm::{ConnectionTrait, DatabaseTransaction};
 
-use super::retry::{Fault, retry};
+use super::retry::Fault;
 use super::rows::{self, Columns, micros};
 use super::writing::insert;
 use super::{SqlStore, schema};
@@ -18,12 +18,12 @@ const CHUNK: usize = 1_000;
 
 impl SqlStore {
     pub(super) async fn put_message(&self, message: &Message) -> Result<(), Error> {
-        retry(|| async {
+        self.retry(|| async {
             let tx = self.begin().await?;
             if !self.send_in(&tx, message).await? {
                 return Err(Error::NotFound(format!("stack {}", message.stack)).into());
             }
-            Ok(tx.commit().await?)
+            self.finish(tx).await
         })
         .await?;
         if message.is_due_at_once() {
@@ -59,7 +59,7 @@ impl SqlStore {
             .order_by("sent", Order::Asc)
             .order_by("id", Order::Asc)
             .to_owned();
-        retry(|| async {
+        self.retry(|| async {
             let rows = self.reader.query_all(&select).await?;
             rows.iter().map(|row| Columns::of(row).message()).collect()
         })

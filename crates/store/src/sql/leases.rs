@@ -103,13 +103,15 @@ impl SqlStore {
             Query::select().column(sea_orm::sea_query::Asterisk).from_subquery(select, alias).to_owned()
         };
         let requests = part(schema::STACK, "id", Expr::col((schema::STACK, "due")).is_not_null());
-        let messages = part(schema::MESSAGE, "stack", Expr::col((schema::MESSAGE, "due")).lte(self.dialect.now()));
+        let due = Expr::col((schema::MESSAGE, "due")).lte(self.dialect.now()).and(is_first_message());
+        let messages = part(schema::MESSAGE, "stack", due);
         let select: SelectStatement = requests.clone().union(UnionType::All, messages).to_owned();
-        let mut found: Vec<Candidate> = retry(|| async {
-            let rows = self.reader.query_all(&select).await?;
-            rows.iter().map(|row| candidate(&mut Columns::of(row))).collect::<Result<_, Fault>>()
-        })
-        .await?;
+        let mut found: Vec<Candidate> = self
+            .retry(|| async {
+                let rows = self.reader.query_all(&select).await?;
+                rows.iter().map(|row| candidate(&mut Columns::of(row))).collect::<Result<_, Fault>>()
+            })
+            .await?;
         found.sort_by_key(|candidate| (candidate.due, candidate.stack));
         let mut seen = HashSet::new();
         found.retain(|candidate| seen.insert(candidate.stack));
@@ -141,12 +143,20 @@ impl SqlStore {
         update
             .value("owner", owner.to_string())
             .value("epoch", Expr::col("epoch").add(1))
-            .value("mark", mark)
+            .value("mark", mark.as_str())
             .value("expires", self.dialect.now().add(micros_of(ttl)))
             .value("ttl", micros_of(ttl))
             .and_where(Expr::col("expires").lte(self.dialect.now()))
             .cond_where(Cond::any().add(Expr::exists(requested)).add(Expr::exists(messages)));
-        retry(|| async { Ok(self.writer.execute(&update).await?.rows_affected() > 0) }).await
+        retry(&self.losses, |attempt| {
+            let (update, mark) = (&update, mark.as_str());
+            async move {
+                let swapped = self.writer.execute(update).await?.rows_affected() > 0;
+                // An attempt before may have done it, and lost its connection.
+                Ok(swapped || attempt > 1 && is_marked(&self.writer, seen.stack, mark).await?)
+            }
+        })
+        .await
     }
 
     /// A lease that a clock gave which was set back since ends after the time to live from now: its owner may still
@@ -154,7 +164,7 @@ impl SqlStore {
     async fn shorten(&self, ttl: Duration, seen: &Candidate) -> Result<(), Error> {
         let mut update = unchanged(seen);
         update.value("expires", self.dialect.now().add(micros_of(ttl))).value("ttl", micros_of(ttl));
-        retry(|| async {
+        self.retry(|| async {
             self.writer.execute(&update).await?;
             Ok(())
         })
@@ -176,19 +186,20 @@ impl SqlStore {
                 .from(schema::LEASE)
                 .cond_where(any_current(leases))
                 .to_owned();
-            let held: HashSet<(StackId, i64)> = retry(|| async {
-                if self.writer.execute(&update).await?.rows_affected() == leases.len() as u64 {
-                    return Ok(leases.iter().map(|lease| (lease.stack, lease.epoch)).collect());
-                }
-                let rows = self.writer.query_all(&select).await?;
-                rows.iter()
-                    .map(|row| {
-                        let mut columns = Columns::of(row);
-                        Ok((columns.parsed()?, columns.int()?))
-                    })
-                    .collect()
-            })
-            .await?;
+            let held: HashSet<(StackId, i64)> = self
+                .retry(|| async {
+                    if self.writer.execute(&update).await?.rows_affected() == leases.len() as u64 {
+                        return Ok(leases.iter().map(|lease| (lease.stack, lease.epoch)).collect());
+                    }
+                    let rows = self.writer.query_all(&select).await?;
+                    rows.iter()
+                        .map(|row| {
+                            let mut columns = Columns::of(row);
+                            Ok((columns.parsed()?, columns.int()?))
+                        })
+                        .collect()
+                })
+                .await?;
             kept.extend(leases.iter().filter(|lease| held.contains(&(lease.stack, lease.epoch))));
         }
         Ok(kept)
@@ -212,12 +223,13 @@ impl SqlStore {
                     Cond::any().add(Expr::col((schema::STACK, "due")).is_not_null()).add(Expr::exists(messages)),
                 )
                 .to_owned();
-            let due: Vec<StackId> = retry(|| async {
-                self.writer.execute(&update).await?;
-                let rows = self.writer.query_all(&select).await?;
-                rows.iter().map(|row| Columns::of(row).parsed()).collect()
-            })
-            .await?;
+            let due: Vec<StackId> = self
+                .retry(|| async {
+                    self.writer.execute(&update).await?;
+                    let rows = self.writer.query_all(&select).await?;
+                    rows.iter().map(|row| Columns::of(row).parsed()).collect()
+                })
+                .await?;
             for stack in due {
                 self.hub.ring(stack);
             }
@@ -247,8 +259,34 @@ fn unchanged(seen: &Candidate) -> UpdateStatement {
         .to_owned()
 }
 
+/// Of the messages of a stack, only the oldest: a stack with many must not crowd others out.
+fn is_first_message() -> Expr {
+    let (older, this) = ("older", schema::MESSAGE);
+    let same_time = Expr::col((older, "due")).equals((this, "due"));
+    let before = Expr::col((older, "due")).lt(Expr::col((this, "due")));
+    let smaller = Expr::col((older, "id")).lt(Expr::col((this, "id")));
+    let select = Query::select()
+        .expr(Expr::val(1))
+        .from_as(this, older)
+        .and_where(Expr::col((older, "stack")).equals((this, "stack")))
+        .cond_where(Cond::any().add(before).add(same_time.and(smaller)))
+        .to_owned();
+    Expr::exists(select).not()
+}
+
 fn any_current(leases: &[Lease]) -> Cond {
     leases.iter().fold(Cond::any(), |any, lease| any.add(is_current(*lease)))
+}
+
+/// Whether the last claim or batch of the stack's lease has this mark.
+pub(super) async fn is_marked(db: &impl ConnectionTrait, stack: StackId, mark: &str) -> Result<bool, Fault> {
+    let select = Query::select()
+        .expr(Expr::val(1))
+        .from(schema::LEASE)
+        .and_where(Expr::col("stack").eq(stack.to_string()))
+        .and_where(Expr::col("mark").eq(mark))
+        .to_owned();
+    Ok(db.query_one(&select).await?.is_some())
 }
 
 /// The condition on a lease's row under which its engine may write.

@@ -5,14 +5,14 @@ use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, Order, Query, SelectStatement, Value};
 
 use super::reading::select_stacks;
-use super::retry::{Fault, retry};
+use super::retry::Fault;
 use super::rows::Columns;
 use super::{SqlStore, schema};
 use crate::{Error, Event, EventQuery, Sort, SortKey, Stack, StackId, StackQuery};
 
 impl SqlStore {
     pub(super) async fn list_stacks(&self, query: &StackQuery) -> Result<Vec<Stack>, Error> {
-        retry(|| async {
+        self.retry(|| async {
             let mut select = select_stacks();
             select.cond_where(stacks_of(query));
             let (keys, order) = order_of(query.sort.as_ref());
@@ -37,7 +37,7 @@ impl SqlStore {
             .from(schema::STACK)
             .cond_where(stacks_of(query))
             .to_owned();
-        retry(|| async {
+        self.retry(|| async {
             match self.reader.query_one(&select).await? {
                 Some(row) => Columns::of(&row).count(),
                 None => Ok(0),
@@ -62,7 +62,7 @@ impl SqlStore {
     }
 
     pub(super) async fn list_events(&self, query: &EventQuery) -> Result<Vec<Event>, Error> {
-        retry(|| async {
+        self.retry(|| async {
             let mut select = Query::select();
             select.columns(schema::EVENT_COLUMNS).from(schema::EVENT);
             select.cond_where(events_of(query));

@@ -11,7 +11,7 @@ use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
 
 use super::dialect::Dialect;
-use super::retry::{Fault, retry};
+use super::retry::Fault;
 use super::rows::Columns;
 use super::{SqlStore, schema};
 use crate::Error;
@@ -47,17 +47,17 @@ const POSTGRES_LOCK: &str = "SELECT pg_advisory_xact_lock(7236119543)";
 impl SqlStore {
     pub(super) async fn bring_up_to_date(&self) -> Result<(), Error> {
         if self.dialect.has_transactional_ddl() {
-            retry(|| async {
+            self.retry(|| async {
                 let tx = self.begin().await?;
                 if self.dialect == Dialect::Postgres {
                     tx.execute_unprepared(POSTGRES_LOCK).await?;
                 }
                 migrate(&tx, self.dialect).await?;
-                Ok(tx.commit().await?)
+                self.finish(tx).await
             })
             .await
         } else {
-            retry(|| async { migrate(&self.writer, self.dialect).await }).await
+            self.retry(|| async { migrate(&self.writer, self.dialect).await }).await
         }
     }
 }

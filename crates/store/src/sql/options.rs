@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use kiln_value::Secret;
-use sea_orm::sqlx::Executor as _;
-use sea_orm::sqlx::sqlite::{SqliteJournalMode, SqliteSynchronous};
+use sea_orm::sqlx::sqlite::{SqliteConnection, SqliteJournalMode, SqliteSynchronous};
+use sea_orm::sqlx::{self, Connection as _, Executor as _};
 use sea_orm::{ConnectOptions, Database, DatabaseConnection};
 
-use super::retry::retry;
+use super::retry::{Losses, retry};
 use crate::Error;
 
 /// How to open a [`super::SqlStore`].
@@ -45,13 +45,13 @@ impl Options {
     }
 
     /// The connections: one to write, one to read; but for SQLite in a file they are the same pool.
-    pub(super) async fn connect(&self) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
+    pub(super) async fn connect(&self, losses: &Losses) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
         let url = self.native_url();
         let connect = |connections: u32, read_only: bool| {
-            let options = self.pool(&url, connections, read_only);
+            let options = self.pool(&url, connections, read_only, losses);
             // Two processes that open a new file at the same time both want to make it a WAL: SQLite does not let the
             // second wait for that, as it does for anything else.
-            retry(move || {
+            retry(losses, move |_| {
                 let options = options.clone();
                 async { Ok(Database::connect(options).await?) }
             })
@@ -95,7 +95,7 @@ impl Options {
         }
     }
 
-    fn pool(&self, url: &str, connections: u32, read_only: bool) -> ConnectOptions {
+    fn pool(&self, url: &str, connections: u32, read_only: bool, losses: &Losses) -> ConnectOptions {
         let synchronous = match self.durability {
             Durability::Process => SqliteSynchronous::Normal,
             Durability::Power => SqliteSynchronous::Full,
@@ -123,6 +123,14 @@ impl Options {
                     if read_only { sqlite.pragma("query_only", "ON") } else { sqlite }
                 }
             })
+            .map_sqlx_sqlite_pool_opts(move |pool| {
+                if private {
+                    // The connection is the database; and nobody else waits for its transactions, or misses them.
+                    pool
+                } else {
+                    pool.after_release(|connection, _| Box::pin(is_free(connection)))
+                }
+            })
             .map_sqlx_mysql_pool_opts(|pool| {
                 pool.after_connect(|connection, _| {
                     Box::pin(async move {
@@ -132,12 +140,32 @@ impl Options {
                     })
                 })
             });
+        let (postgres, mysql) = (losses.clone(), losses.clone());
+        options
+            .map_sqlx_postgres_before_acquire(move |connection, about| {
+                let doubt = postgres.doubt(about.idle_for);
+                Box::pin(async move { Ok(!doubt || connection.ping().await.is_ok()) })
+            })
+            .map_sqlx_mysql_before_acquire(move |connection, about| {
+                let doubt = mysql.doubt(about.idle_for);
+                Box::pin(async move { Ok(!doubt || connection.ping().await.is_ok()) })
+            });
         if private {
             // The database lives as long as its one connection.
             options.idle_timeout(None::<Duration>).max_lifetime(None::<Duration>);
         }
         options
     }
+}
+
+/// Whether a connection to SQLite that comes back is in no transaction any more, and may be used again.
+///
+/// SQLite ends a transaction of its own accord when the disk is full. The rollback that follows fails, and for sqlx the
+/// connection stays in the transaction: what it then takes for commits would be parts of one that never ends.
+async fn is_free(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    // Behind the rollback that may be queued.
+    connection.ping().await?;
+    Ok(!connection.is_in_transaction())
 }
 
 fn is_in_memory(url: &str) -> bool {
@@ -162,5 +190,33 @@ mod tests {
             let options = Options::new(given, Secret::new(String::new()));
             assert_eq!(options.native_url(), native);
         }
+    }
+
+    /// A file that may not grow stands for a disk that is full. The limit is the connection's: a new one has space.
+    #[tokio::test]
+    async fn a_connection_in_which_a_rollback_failed_is_not_used_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}", folder.path().join("kiln.db").display());
+        let options = Options::new(url, Secret::new("0123456789abcdef".into()));
+        let pool = options.connect(&Losses::default()).await.unwrap().0;
+        let pool = pool.get_sqlite_connection_pool();
+        pool.execute("CREATE TABLE t (x TEXT); PRAGMA max_page_count = 10").await.unwrap();
+        let mut filling = pool.begin().await.unwrap();
+        let large = "INSERT INTO t VALUES (HEX(RANDOMBLOB(20000)))";
+        let full = loop {
+            if let Err(full) = filling.execute(large).await {
+                break full;
+            }
+        };
+        assert!(full.to_string().contains("full"), "{full}");
+        drop(filling);
+
+        let mut next = pool.begin().await.unwrap();
+        next.execute(large).await.unwrap();
+        next.commit().await.unwrap();
+        pool.execute("ROLLBACK").await.expect_err("no transaction is open");
+        let other = options.connect(&Losses::default()).await.unwrap().1;
+        let count = sqlx::query_scalar::<_, i64>("SELECT COUNT(*) FROM t");
+        assert_eq!(count.fetch_one(other.get_sqlite_connection_pool()).await.unwrap(), 1, "committed");
     }
 }

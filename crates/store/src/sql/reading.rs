@@ -3,7 +3,7 @@
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, Order, Query, SelectStatement};
 
-use super::retry::{Fault, retry};
+use super::retry::Fault;
 use super::rows::Columns;
 use super::{SqlStore, schema};
 use crate::{Desired, DesiredText, Digest, Error, Event, EventId, Resource, Stack, StackId, Summary};
@@ -24,7 +24,7 @@ pub(super) async fn find_stack(db: &impl ConnectionTrait, id: StackId) -> Result
 
 impl SqlStore {
     pub(super) async fn read_stack(&self, id: StackId) -> Result<Option<Stack>, Error> {
-        retry(|| async { find_stack(&self.reader, id).await }).await
+        self.retry(|| async { find_stack(&self.reader, id).await }).await
     }
 
     pub(super) async fn read_stack_by_name(&self, project: &str, name: &str) -> Result<Option<Stack>, Error> {
@@ -32,7 +32,8 @@ impl SqlStore {
             .and_where(Expr::col("project").eq(project))
             .and_where(Expr::col(schema::LIVE_NAME).eq(name))
             .to_owned();
-        retry(|| async { self.reader.query_one(&select).await?.map(|row| Columns::of(&row).stack()).transpose() }).await
+        self.retry(|| async { self.reader.query_one(&select).await?.map(|row| Columns::of(&row).stack()).transpose() })
+            .await
     }
 
     pub(super) async fn read_desired(&self, desired: &Desired) -> Result<DesiredText, Error> {
@@ -45,16 +46,17 @@ impl SqlStore {
                 desired.files.0.as_str(),
             ]))
             .to_owned();
-        let texts = retry(|| async {
-            let rows = self.reader.query_all(&select).await?;
-            rows.iter()
-                .map(|row| {
-                    let mut columns = Columns::of(row);
-                    Ok((columns.text()?, columns.text()?))
-                })
-                .collect::<Result<Vec<_>, Fault>>()
-        })
-        .await?;
+        let texts = self
+            .retry(|| async {
+                let rows = self.reader.query_all(&select).await?;
+                rows.iter()
+                    .map(|row| {
+                        let mut columns = Columns::of(row);
+                        Ok((columns.text()?, columns.text()?))
+                    })
+                    .collect::<Result<Vec<_>, Fault>>()
+            })
+            .await?;
         let text = |digest: &Digest| {
             let found = texts.iter().find(|(found, _)| *found == digest.0);
             found.map(|(_, text)| text.clone()).ok_or_else(|| Error::NotFound(format!("content {digest}")))
@@ -72,7 +74,7 @@ impl SqlStore {
             .from(schema::CONTENT)
             .and_where(Expr::col("digest").eq(digest.0.as_str()))
             .to_owned();
-        retry(|| async {
+        self.retry(|| async {
             match self.reader.query_one(&select).await? {
                 Some(row) => Columns::of(&row).text(),
                 None => Err(Error::NotFound(format!("content {digest}")).into()),
@@ -90,11 +92,12 @@ impl SqlStore {
                 .and_where(Expr::col("stack").is_in(stacks.iter().map(ToString::to_string)))
                 .order_by("seq", Order::Asc)
                 .to_owned();
-            let rows = retry(|| async {
-                let rows = self.reader.query_all(&select).await?;
-                rows.iter().map(|row| Columns::of(row).resource(&self.vault)).collect::<Result<Vec<_>, Fault>>()
-            })
-            .await?;
+            let rows = self
+                .retry(|| async {
+                    let rows = self.reader.query_all(&select).await?;
+                    rows.iter().map(|row| Columns::of(row).resource(&self.vault)).collect::<Result<Vec<_>, Fault>>()
+                })
+                .await?;
             resources.extend(rows);
         }
         Ok(resources)
@@ -111,7 +114,7 @@ impl SqlStore {
             .from(schema::RESOURCE)
             .and_where(Expr::col("stack").in_subquery(stacks))
             .to_owned();
-        retry(|| async {
+        self.retry(|| async {
             match self.reader.query_one(&select).await? {
                 Some(row) => Columns::of(&row).count(),
                 None => Ok(0),
@@ -151,7 +154,7 @@ impl SqlStore {
             .order_by((child, "created"), Order::Asc)
             .order_by((child, "id"), Order::Asc)
             .to_owned();
-        retry(|| async {
+        self.retry(|| async {
             let rows = self.reader.query_all(&select).await?;
             rows.iter().map(|row| summary(&mut Columns::of(row))).collect()
         })
@@ -165,7 +168,8 @@ impl SqlStore {
             .and_where(Expr::col("id").eq(id.to_string()))
             .and_where(Expr::col("stack").eq(stack.to_string()))
             .to_owned();
-        retry(|| async { self.reader.query_one(&select).await?.map(|row| Columns::of(&row).event()).transpose() }).await
+        self.retry(|| async { self.reader.query_one(&select).await?.map(|row| Columns::of(&row).event()).transpose() })
+            .await
     }
 }
 

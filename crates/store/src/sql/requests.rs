@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use kiln_resource::{Action, State, Status};
 use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Query};
 use sea_orm::{ConnectionTrait, DatabaseTransaction};
+use uuid::Uuid;
 
 use super::reading::find_stack;
 use super::retry::{Fault, retry};
@@ -14,33 +15,56 @@ use super::rows::{Columns, json, micros, micros_of, optional_id, pack, plain};
 use super::writing::{insert, insert_events};
 use super::{SqlStore, schema};
 use crate::limits::CONTENT_FRESH;
-use crate::{DesiredText, Digest, Error, Event, NewStack, Stack, StackId, StackRequest, stack};
+use crate::{DesiredText, Digest, Error, Event, EventId, NewStack, Stack, StackId, StackRequest, stack};
 
 impl SqlStore {
     pub(super) async fn make_stack(&self, stack: &NewStack) -> Result<Stack, Error> {
-        let made = retry(|| async {
-            let tx = self.begin().await?;
-            let mut made = self.create_in(&tx, std::slice::from_ref(stack)).await?;
-            tx.commit().await?;
-            made.pop().ok_or_else(|| Error::NotFound(format!("stack {}", stack.id)).into())
-        })
-        .await?;
+        let made = self
+            .retry(|| async {
+                match self.make_once(stack).await {
+                    // The same stack was made before, by an attempt whose connection was lost.
+                    Err(fault) if fault.is_duplicate() || fault.is_name_taken() => {
+                        find_stack(&self.reader, stack.id).await?.ok_or(fault)
+                    }
+                    done => done,
+                }
+            })
+            .await?;
         self.hub.ring(made.id);
         Ok(made)
     }
 
+    async fn make_once(&self, stack: &NewStack) -> Result<Stack, Fault> {
+        let tx = self.begin().await?;
+        let mut made = self.create_in(&tx, std::slice::from_ref(stack)).await?;
+        self.finish(tx).await?;
+        made.pop().ok_or_else(|| Error::NotFound(format!("stack {}", stack.id)).into())
+    }
+
     pub(super) async fn ask(&self, stack: StackId, request: &StackRequest) -> Result<Stack, Error> {
-        let asked = retry(|| async {
-            let tx = self.begin().await?;
-            let Some((asked, event)) = self.request_in(&tx, stack, request).await? else {
-                return Err(Error::NotFound(format!("stack {stack}")).into());
-            };
-            insert_events(&tx, &[event]).await?;
-            tx.commit().await?;
-            Ok(asked)
+        #[expect(clippy::disallowed_methods, reason = "tells this request from others; nothing depends on what it is")]
+        let id = EventId(Uuid::new_v4());
+        let asked = retry(&self.losses, |attempt| async move {
+            match self.ask_once(stack, request, id).await {
+                // The request was written before, by an attempt whose connection was lost: its event tells.
+                Err(fault) if attempt > 1 && !fault.is_lost() && has_event(&self.reader, id).await? => {
+                    find_stack(&self.reader, stack).await?.ok_or(fault)
+                }
+                done => done,
+            }
         })
         .await?;
         self.hub.ring(stack);
+        Ok(asked)
+    }
+
+    async fn ask_once(&self, stack: StackId, request: &StackRequest, id: EventId) -> Result<Stack, Fault> {
+        let tx = self.begin().await?;
+        let Some((asked, event)) = self.request_in(&tx, stack, request).await? else {
+            return Err(Error::NotFound(format!("stack {stack}")).into());
+        };
+        insert_events(&tx, &[Event { id, ..event }]).await?;
+        self.finish(tx).await?;
         Ok(asked)
     }
 
@@ -209,6 +233,12 @@ fn row_of(stack: &Stack) -> Result<Vec<Expr>, Fault> {
 /// What it was before, or what it is if it was nothing.
 pub(super) fn previous_desired() -> Expr {
     Func::coalesce([Expr::col("previous"), Expr::col("desired")]).into()
+}
+
+async fn has_event(db: &impl ConnectionTrait, id: EventId) -> Result<bool, Fault> {
+    let select =
+        Query::select().expr(Expr::val(1)).from(schema::EVENT).and_where(Expr::col("id").eq(id.to_string())).to_owned();
+    Ok(db.query_one(&select).await?.is_some())
 }
 
 async fn insert_tags<'t>(

@@ -1,16 +1,20 @@
 //! Which failures are worth another try, and how often.
 
 use std::fmt;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use sea_orm::sqlx::mysql::MySqlDatabaseError;
 use sea_orm::sqlx::{self, postgres::PgDatabaseError, sqlite::SqliteError};
 use sea_orm::{DbErr, RuntimeErr, SqlErr};
 
+use super::SqlStore;
 use crate::Error;
 
-/// How often a transaction is tried.
+/// How often a transaction is tried that gave way to another.
 const ATTEMPTS: u32 = 12;
+/// For how long a transaction is tried again whose connection was lost. (To connect takes as long at most, once more.)
+const LOST_PATIENCE: Duration = Duration::from_secs(30);
 /// The longest wait before the second try; it doubles with each.
 const FIRST_DELAY: Duration = Duration::from_millis(4);
 /// No wait is longer.
@@ -75,8 +79,6 @@ impl Fault {
     }
 
     /// Whether the database undid the whole transaction and says that it may well succeed another time.
-    ///
-    /// A lost connection is not among them: a commit may have been done before it was lost.
     pub(super) fn is_transient(&self) -> bool {
         let Some(sqlx::Error::Database(error)) = self.sqlx() else { return false };
         if let Some(error) = error.try_downcast_ref::<MySqlDatabaseError>() {
@@ -93,6 +95,31 @@ impl Fault {
             return code.is_some_and(|code| matches!(code & 0xff, 5 | 6));
         }
         false
+    }
+
+    /// Whether the connection was lost. The transaction may have been committed before, or may still be.
+    pub(super) fn is_lost(&self) -> bool {
+        let error = match self.sqlx() {
+            Some(sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed) => return true,
+            Some(sqlx::Error::Database(error)) => error,
+            _ => return false,
+        };
+        if let Some(error) = error.try_downcast_ref::<MySqlDatabaseError>() {
+            // Shutdown in progress; node not ready (Galera); network errors; interrupted, as one hears who is killed in
+            // the middle of a statement; killed; disconnected as idle.
+            return matches!(error.number(), 1053 | 1047 | 1158..=1161 | 1317 | 1927 | 4031);
+        }
+        if let Some(error) = error.try_downcast_ref::<PgDatabaseError>() {
+            // Terminated by an administrator; crash; starting or stopping; idle for too long; connection exceptions.
+            return matches!(error.code(), "57P01" | "57P02" | "57P03" | "57P05" | "25P03")
+                || error.code().starts_with("08");
+        }
+        false
+    }
+
+    /// Whether a unique index refused a row.
+    pub(super) fn is_duplicate(&self) -> bool {
+        matches!(self, Self::Database(error) if matches!(error.sql_err(), Some(SqlErr::UniqueConstraintViolation(_))))
     }
 
     /// Whether the database can never hold the data: too long, out of range, not representable.
@@ -117,6 +144,11 @@ impl Fault {
         error.try_downcast_ref::<MySqlDatabaseError>().is_some_and(|error| matches!(error.number(), 1050 | 1060 | 1061))
     }
 
+    /// Whether the store refused a name that is taken.
+    pub(super) fn is_name_taken(&self) -> bool {
+        matches!(self, Self::Refused(Error::NameTaken(_)))
+    }
+
     /// Whether a unique index whose name (or column) contains the word refused a row.
     pub(super) fn is_duplicate_of(&self, word: &str) -> bool {
         let Self::Database(error) = self else { return false };
@@ -124,21 +156,57 @@ impl Fault {
     }
 }
 
+/// When a connection was last lost: what has been idle since then is tried before it is used.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Losses(Arc<Mutex<Option<Instant>>>);
+
+impl Losses {
+    fn note(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// Whether a connection that was idle for so long has been since before the last loss.
+    pub(super) fn doubt(&self, idle_for: Duration) -> bool {
+        let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        last.is_some_and(|last| idle_for >= last.elapsed())
+    }
+}
+
 /// Does the work, a whole transaction, until it succeeds or fails for good.
-pub(super) async fn retry<T, F>(work: impl Fn() -> F) -> Result<T, Error>
+///
+/// When the connection is lost, nobody knows whether the database has committed: so all work that comes here gives the
+/// same when it is done once more. It is told the number of the attempt, from 1 on.
+pub(super) async fn retry<T, F>(losses: &Losses, work: impl Fn(u32) -> F) -> Result<T, Error>
 where
     F: Future<Output = Result<T, Fault>>,
 {
+    let started = Instant::now();
     let mut attempt = 1;
     loop {
-        match work().await {
-            Err(fault) if fault.is_transient() && attempt < ATTEMPTS => {
-                tracing::debug!(attempt, ?fault, "transaction is tried again");
-                tokio::time::sleep(delay(attempt)).await;
-                attempt += 1;
-            }
-            done => return done.map_err(Error::from),
+        let fault = match work(attempt).await {
+            Ok(done) => return Ok(done),
+            Err(fault) => fault,
+        };
+        if fault.is_lost() && started.elapsed() < LOST_PATIENCE {
+            losses.note();
+            tracing::warn!(attempt, %fault, "the connection to the database was lost: tried again on a new one");
+        } else if fault.is_transient() && attempt < ATTEMPTS {
+            tracing::debug!(attempt, ?fault, "transaction is tried again");
+        } else {
+            return Err(fault.into());
         }
+        tokio::time::sleep(delay(attempt)).await;
+        attempt += 1;
+    }
+}
+
+impl SqlStore {
+    /// [`retry`] for work that needs no number.
+    pub(super) async fn retry<T, F>(&self, work: impl Fn() -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Fault>>,
+    {
+        retry(&self.losses, |_| work()).await
     }
 }
 
@@ -163,5 +231,20 @@ mod tests {
     fn refusals_are_final() {
         assert!(!Fault::Refused(Error::NotFound("x".into())).is_transient());
         assert!(!Fault::Database(DbErr::Custom("x".into())).is_transient());
+    }
+
+    fn lost() -> Fault {
+        let error = sqlx::Error::Io(std::io::ErrorKind::ConnectionReset.into());
+        Fault::Database(DbErr::Query(RuntimeErr::SqlxError(error.into())))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_lost_is_done_again() {
+        let losses = Losses::default();
+        assert!(!losses.doubt(Duration::MAX));
+        let done = retry(&losses, |attempt| async move { if attempt < 30 { Err(lost()) } else { Ok(attempt) } }).await;
+        assert_eq!(done.unwrap(), 30);
+        assert!(losses.doubt(Duration::from_secs(1)), "idle since before the loss");
+        assert!(!losses.doubt(Duration::ZERO), "used since");
     }
 }

@@ -46,8 +46,8 @@ impl Bed {
         self.url.starts_with("postgres")
     }
 
-    /// Whether names that are in an index have a longest length.
-    pub(crate) fn has_longest_name(&self) -> bool {
+    /// Whether it is a server, which gives names that are in an index a longest length, and whose connections can be lost.
+    pub(crate) fn is_server(&self) -> bool {
         matches!(self.end, End::Server { .. })
     }
 

@@ -135,6 +135,7 @@ async fn renewed_leases_do_not_run_out() {
     }
 }
 
+/// So a claim whose answer was lost, or a release that failed, blocks a stack for the time to live and no longer.
 #[tokio::test]
 async fn only_the_named_leases_are_renewed() {
     let mut beds = beds();

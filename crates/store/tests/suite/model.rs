@@ -1,6 +1,7 @@
 //! The model in memory and SQLite side by side: the same generated calls, the same answers.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::{SignedDuration, Timestamp};
 use kiln_resource::{Action, State, Status};
@@ -63,13 +64,13 @@ impl World {
     fn stack(&mut self) -> StackId {
         let known = self.stacks.clone();
         match self.pick(&known) {
-            Some(id) if !self.chance(5) => id,
+            Some(id) if !self.chance(10) => id,
             _ => StackId(self.uuid()),
         }
     }
 
     fn new_stack(&mut self, parent: Option<StackId>) -> NewStack {
-        let id = StackId(self.uuid());
+        let id = if parent.is_none() { self.stack() } else { StackId(self.uuid()) };
         self.stacks.push(id);
         let name = format!("s{}", self.rng.random_range(0..6));
         let resource = ResourceId(self.uuid());
@@ -267,7 +268,8 @@ impl World {
             seen.push(format!("{:?}", store.count_resources(id).await.unwrap()));
             seen.push(format!("{:?}", store.inbox(id, at(0)).await.unwrap()));
             let query = EventQuery { stacks: vec![id], descending: true, ..EventQuery::default() };
-            seen.push(format!("{:?}", store.events(&query).await.unwrap()));
+            let events: Vec<Event> = store.events(&query).await.unwrap();
+            seen.push(format!("{:?}", events.into_iter().map(nameless).collect::<Vec<_>>()));
         }
         seen
     }
@@ -276,6 +278,12 @@ impl World {
 /// The two give credentials different ids.
 fn plain(stack: kiln_store::Stack) -> kiln_store::Stack {
     kiln_store::Stack { credentials: stack.credentials.map(|_| CredentialsId(Uuid::nil())), ..stack }
+}
+
+/// And requests' events.
+fn nameless(event: Event) -> Event {
+    let id = if event.is_of_stack() { EventId(Uuid::nil()) } else { event.id };
+    Event { id, ..event }
 }
 
 #[tokio::test]
@@ -299,4 +307,53 @@ async fn the_model_answers_as_a_database_does() {
             }
         }
     }
+}
+
+/// No time passes but that of the given clock.
+#[tokio::test]
+async fn the_model_lives_by_the_clock_it_is_given() {
+    let seconds = Arc::new(AtomicI64::new(0));
+    let given = Arc::clone(&seconds);
+    let store = MemoryStore::new(Arc::new(move || at(given.load(Ordering::Relaxed))));
+    let set = |second| seconds.store(second, Ordering::Relaxed);
+    let made = store.create_stack(stack("web")).await.unwrap();
+    let claim = async || store.claim(engine(), TTL, &[], 1).await.unwrap().pop();
+    let first = claim().await.unwrap();
+    set(14);
+    assert_eq!(claim().await, None);
+    set(17);
+    let second = claim().await.unwrap();
+    assert_eq!((second.epoch, second.clean, second.idle.as_secs()), (first.epoch + 1, false, 2));
+
+    // An hour back: the owner may live for as long as a lease does.
+    set(-3_600);
+    assert_eq!(claim().await, None);
+    set(-3_600 + 14);
+    assert_eq!(claim().await, None);
+    set(-3_600 + 15);
+    let third = claim().await.unwrap();
+    assert!(matches!(store.commit(second, Batch::default()).await, Err(Error::Stale(_))));
+
+    let message = MessageId(Uuid::from_u128(1));
+    let timer = Message {
+        id: message,
+        stack: made.id,
+        resource: None,
+        kind: MessageKind::Timer,
+        body: Value::Null,
+        due: at(100),
+        sent: at(0),
+    };
+    let state = State::new(Action::Create, Status::Complete);
+    let (reason, now) = (String::new(), at(0));
+    let settle = Settle { generation: 1, state, reason, deleted: false, reached: true, now };
+    let batch = Batch { timers: vec![timer.clone()], settle: Some(settle), ..Batch::default() };
+    store.commit(third, batch).await.unwrap();
+    store.release(&[third]).await.unwrap();
+    set(99);
+    assert_eq!(claim().await, None);
+    assert!(store.inbox(made.id, at(99)).await.unwrap().is_empty());
+    set(100);
+    assert!(claim().await.unwrap().clean);
+    assert_eq!(store.inbox(made.id, at(0)).await.unwrap(), [timer]);
 }

@@ -4,6 +4,7 @@ mod cinder;
 mod client;
 mod faults;
 mod glance;
+mod in_process;
 mod keystone;
 mod neutron;
 mod nova;

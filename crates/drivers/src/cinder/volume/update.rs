@@ -23,9 +23,6 @@ pub(super) async fn start(cx: &Context<'_>, changed: &Map) -> Result<Step, Failu
         let path = format!("{}/metadata", volume_path(id));
         CINDER.put(cx, path, value!({"metadata": metadata(cx.facts)})).await?;
     }
-    if let Some(volume_type) = changed.get("volume_type") {
-        act(cx, id, value!({"os-retype": {"new_type": volume_type, "migration_policy": "never"}})).await?;
-    }
     let volume = show(cx, id).await?;
     let mut tasks = Vec::new();
     if let Some(backup) = changed.get("backup_id").filter(|backup| !backup.is_null()) {
@@ -58,6 +55,9 @@ pub(super) async fn start(cx: &Context<'_>, changed: &Map) -> Result<Step, Failu
         tasks.push(value!({"do": "attach", "server": server, "device": device}));
     }
     tasks.splice(0..0, extended);
+    if let Some(volume_type) = changed.get("volume_type") {
+        tasks.insert(0, value!({"do": "retype", "type": volume_type}));
+    }
     Ok(queue::start(tasks))
 }
 
@@ -72,7 +72,7 @@ async fn extend_in_use(cx: &Context<'_>, id: &str, size: i64) -> Result<bool, Fa
     }
 }
 
-/// The tasks of a volume: `detach`, `restore`, `extend`, `read_only`, `attach`.
+/// The tasks of a volume: `retype`, `detach`, `restore`, `extend`, `read_only`, `attach`.
 pub(super) struct VolumeTasks;
 
 #[async_trait]
@@ -87,6 +87,7 @@ impl Tasks for VolumeTasks {
                     attach(cx, text("server"), id, task.str_at("device")).await?;
                 }
             }
+            "retype" => retype(cx, id, task).await?,
             "restore" => restore(cx, id, text("backup")).await?,
             "extend" => extend(cx, id, task).await?,
             "read_only" => set_read_only(cx, id, task.get("flag").unwrap_or(&Value::Null)).await?,
@@ -101,6 +102,7 @@ impl Tasks for VolumeTasks {
         match text("do") {
             "detach" => is_detached(cx, text("server"), id, text("attachment")).await,
             "attach" => is_attached(cx, text("server"), id).await,
+            "retype" => is_settled(cx, id, "retyping", "Volume retype failed").await,
             "restore" => is_settled(cx, id, "restoring-backup", "Volume backup restore failed").await,
             "extend" => is_settled(cx, id, "extending", "Volume resize failed").await,
             _ => Ok(true),
@@ -108,7 +110,20 @@ impl Tasks for VolumeTasks {
     }
 }
 
+async fn retype(cx: &Context<'_>, id: &str, task: &Value) -> Result<(), Failure> {
+    let wanted = task.get("type").cloned().unwrap_or_default();
+    let volume = show(cx, id).await?;
+    // A crash may have come between the call and the memory of it.
+    if status(&volume) == "retyping" || volume.get("volume_type") == Some(&wanted) {
+        return Ok(());
+    }
+    act(cx, id, value!({"os-retype": {"new_type": wanted, "migration_policy": "never"}})).await
+}
+
 async fn restore(cx: &Context<'_>, id: &str, backup: &str) -> Result<(), Failure> {
+    if status(&show(cx, id).await?) == "restoring-backup" {
+        return Ok(());
+    }
     let path = format!("/v3/backups/{}/restore", path::segment(backup));
     match CINDER.post(cx, path, value!({"restore": {"volume_id": id}})).await {
         Err(failure) if is_refusal(&failure) => {
@@ -121,8 +136,8 @@ async fn restore(cx: &Context<'_>, id: &str, backup: &str) -> Result<(), Failure
 
 async fn extend(cx: &Context<'_>, id: &str, task: &Value) -> Result<(), Failure> {
     let size = task.get("size").cloned().unwrap_or_default();
-    // A crash may have come between the call and the memory of it.
-    if show(cx, id).await?.get("size") == Some(&size) {
+    let volume = show(cx, id).await?;
+    if status(&volume) == "extending" || volume.get("size") == Some(&size) {
         return Ok(());
     }
     match act(cx, id, value!({"os-extend": {"new_size": size}})).await {

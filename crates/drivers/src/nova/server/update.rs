@@ -110,7 +110,9 @@ impl Tasks for ServerTasks {
 
 async fn resize(cx: &Context<'_>, id: &str, wanted: &str) -> Result<(), Failure> {
     let server = show(cx, id).await?;
-    if status(&server) != "VERIFY_RESIZE" && flavor(&server) != Some(wanted) {
+    // A crash may have come between the call and the memory of it.
+    let is_asked = task_state(&server).is_some_and(|task| task.starts_with("resize_"));
+    if !is_asked && !matches!(status(&server), "RESIZE" | "VERIFY_RESIZE") && flavor(&server) != Some(wanted) {
         act(cx, id, value!({"resize": {"flavorRef": wanted}})).await?;
     }
     Ok(())
@@ -171,11 +173,17 @@ async fn set_metadata(cx: &Context<'_>, id: &str) -> Result<(), Failure> {
 }
 
 async fn rebuild(cx: &Context<'_>, id: &str, task: &Value) -> Result<(), Failure> {
+    let server = show(cx, id).await?;
+    let present = server.get("image").and_then(|image| image.str_at("id")).unwrap_or_default();
+    let image = cx.facts.property("image").as_str().unwrap_or(present);
+    let with_user_data = task.get("user_data").is_some_and(Value::is_truthy);
+    // A crash may have come between the call and the memory of it. Nova shows the new image from the call on; of new
+    // user data it shows nothing, and to rebuild once more does no harm.
+    let is_asked = status(&server) == "REBUILD" || task_state(&server).is_some_and(|task| task.starts_with("rebuild"));
+    if is_asked || (!with_user_data && image == present) {
+        return Ok(());
+    }
     let mut request = Map::new();
-    let image = match cx.facts.property("image").as_str() {
-        Some(image) => image.to_owned(),
-        None => show(cx, id).await?.get("image").and_then(|i| i.str_at("id")).unwrap_or_default().to_owned(),
-    };
     request.insert("imageRef".into(), image.into());
     let mut version = "2.1";
     if cx.facts.property("image_update_policy").as_str() == Some("REBUILD_PRESERVE_EPHEMERAL") {
@@ -187,7 +195,7 @@ async fn rebuild(cx: &Context<'_>, id: &str, task: &Value) -> Result<(), Failure
     if let Some(metadata) = cx.facts.property("metadata").as_map().filter(|m| !m.is_empty()) {
         request.insert("metadata".into(), create::metadata_texts(metadata));
     }
-    if task.get("user_data").is_some_and(Value::is_truthy) {
+    if with_user_data {
         let text = create::user_data(cx).await?;
         request.insert("user_data".into(), user_data::encode(&text).into());
         version = "2.57";

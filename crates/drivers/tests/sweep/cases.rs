@@ -1,0 +1,381 @@
+//! The types, with properties and what they need. A text `{name}` in a value is the physical id of what is needed.
+
+use kiln_testcloud::Service;
+use kiln_value::{Value, value};
+
+/// A type with properties, as one resource of a template.
+pub(crate) struct Case {
+    pub(crate) type_name: &'static str,
+    /// What must be there first: name, type, properties.
+    pub(crate) needs: Vec<(&'static str, &'static str, Value)>,
+    /// The properties.
+    pub(crate) create: Value,
+    /// The properties after an update in place, if there is one.
+    pub(crate) update: Option<Value>,
+    /// Whether it takes an administrator.
+    pub(crate) is_admin: bool,
+    /// Whether nothing tells a lost create: it must then say so, and make nothing twice.
+    pub(crate) is_untold: bool,
+    /// The call whose build can fail, so that the engine undoes it and tries again.
+    pub(crate) build: Option<(Service, &'static str)>,
+    /// Data that must be kept after a create, whatever was lost.
+    pub(crate) keeps: Option<&'static str>,
+    /// Objects that were needed and that the delete takes along.
+    pub(crate) takes_along: Option<&'static str>,
+}
+
+fn case(type_name: &'static str, create: Value) -> Case {
+    Case {
+        type_name,
+        needs: Vec::new(),
+        create,
+        update: None,
+        is_admin: false,
+        is_untold: false,
+        build: None,
+        keeps: None,
+        takes_along: None,
+    }
+}
+
+impl Case {
+    fn needs(mut self, name: &'static str, type_name: &'static str, given: Value) -> Self {
+        self.needs.push((name, type_name, given));
+        self
+    }
+
+    /// A network called `{net}` with a subnet called `{subnet}`.
+    fn on_network(self) -> Self {
+        let subnet = value!({"network": "{net}", "cidr": "10.71.0.0/24"});
+        self.needs("net", "OS::Neutron::Net", value!({})).needs("subnet", "OS::Neutron::Subnet", subnet)
+    }
+
+    /// A network with a router to the outside called `{router}`, and its interface.
+    fn behind_router(self) -> Self {
+        let gateway = value!({"external_gateway_info": {"network": "public"}});
+        let ends = value!({"router": "{router}", "subnet": "{subnet}"});
+        self.on_network().needs("router", "OS::Neutron::Router", gateway).needs(
+            "interface",
+            "OS::Neutron::RouterInterface",
+            ends,
+        )
+    }
+
+    /// A server called `{server}` on a network.
+    fn beside_server(self) -> Self {
+        self.on_network().needs("server", "OS::Nova::Server", plain_server())
+    }
+
+    fn updated(mut self, update: Value) -> Self {
+        self.update = Some(update);
+        self
+    }
+
+    fn by_admin(mut self) -> Self {
+        self.is_admin = true;
+        self
+    }
+
+    fn untold(mut self) -> Self {
+        self.is_untold = true;
+        self
+    }
+
+    fn built_by(mut self, service: Service, path: &'static str) -> Self {
+        self.build = Some((service, path));
+        self
+    }
+
+    fn taking_along(mut self, kind: &'static str) -> Self {
+        self.takes_along = Some(kind);
+        self
+    }
+
+    fn keeping(mut self, data: &'static str) -> Self {
+        self.keeps = Some(data);
+        self
+    }
+}
+
+pub(crate) fn net() -> Case {
+    let update = value!({"tags": ["b"], "admin_state_up": false});
+    case("OS::Neutron::Net", value!({"tags": ["a"]})).updated(update)
+}
+
+pub(crate) fn net_named() -> Case {
+    case("OS::Neutron::Net", value!({"name": "given"})).updated(value!({"name": "other"}))
+}
+
+pub(crate) fn net_described() -> Case {
+    let given = |text: &str| value!({"name": "given", "value_specs": {"description": text}});
+    case("OS::Neutron::Net", given("a")).updated(given("b"))
+}
+
+pub(crate) fn subnet() -> Case {
+    let given = |tags: Value| value!({"network": "{net}", "cidr": "10.72.0.0/24", "name": "given", "tags": tags});
+    case("OS::Neutron::Subnet", given(value!(["a"])))
+        .needs("net", "OS::Neutron::Net", value!({}))
+        .updated(given(value!([])))
+}
+
+pub(crate) fn port() -> Case {
+    let create = value!({"network": "{net}", "security_groups": ["default"], "fixed_ips": [{"subnet": "{subnet}"}]});
+    let update = value!({"network": "{net}", "security_groups": [], "tags": ["t"]});
+    case("OS::Neutron::Port", create).on_network().updated(update)
+}
+
+pub(crate) fn port_named() -> Case {
+    let given = |text: &str| value!({"network": "{net}", "name": "given", "value_specs": {"description": text}});
+    case("OS::Neutron::Port", given("a")).on_network().updated(given("b"))
+}
+
+pub(crate) fn router() -> Case {
+    let create = value!({"external_gateway_info": {"network": "public"}, "name": "given", "tags": ["a"]});
+    case("OS::Neutron::Router", create).updated(value!({"name": "given", "admin_state_up": false}))
+}
+
+pub(crate) fn router_interface() -> Case {
+    let ends = value!({"router": "{router}", "subnet": "{subnet}"});
+    case("OS::Neutron::RouterInterface", ends).on_network().needs("router", "OS::Neutron::Router", value!({}))
+}
+
+pub(crate) fn router_interface_by_port() -> Case {
+    case("OS::Neutron::RouterInterface", value!({"router": "{router}", "port": "{port}"}))
+        .on_network()
+        .needs("router", "OS::Neutron::Router", value!({}))
+        .needs("port", "OS::Neutron::Port", value!({"network": "{net}"}))
+        .taking_along("ports")
+}
+
+pub(crate) fn router_gateway() -> Case {
+    let ends = value!({"router_id": "{router}", "network": "public"});
+    case("OS::Neutron::RouterGateway", ends).needs("router", "OS::Neutron::Router", value!({}))
+}
+
+pub(crate) fn floating_ip() -> Case {
+    let create = value!({"floating_network": "public"});
+    let update = value!({"floating_network": "public", "port_id": "{port}"});
+    case("OS::Neutron::FloatingIP", create)
+        .behind_router()
+        .needs("port", "OS::Neutron::Port", value!({"network": "{net}"}))
+        .updated(update)
+}
+
+pub(crate) fn floating_ip_association() -> Case {
+    let ends = |port: &str| value!({"floatingip_id": "{address}", "port_id": port});
+    case("OS::Neutron::FloatingIPAssociation", ends("{one}"))
+        .behind_router()
+        .needs("address", "OS::Neutron::FloatingIP", value!({"floating_network": "public"}))
+        .needs("one", "OS::Neutron::Port", value!({"network": "{net}"}))
+        .needs("two", "OS::Neutron::Port", value!({"network": "{net}"}))
+        .updated(ends("{two}"))
+}
+
+pub(crate) fn security_group() -> Case {
+    let create = value!({"name": "given", "description": "d", "rules": [
+        {"protocol": "tcp", "port_range_min": 22, "port_range_max": 22},
+        {"protocol": "tcp", "port_range_min": 80, "port_range_max": 80, "remote_mode": "remote_group_id"},
+    ]});
+    let update = value!({"name": "given", "description": "e", "rules": [
+        {"protocol": "tcp", "port_range_min": 22, "port_range_max": 22},
+        {"direction": "egress", "protocol": "udp"},
+    ]});
+    case("OS::Neutron::SecurityGroup", create).updated(update)
+}
+
+pub(crate) fn security_group_rule() -> Case {
+    let given = value!({"security_group": "{group}", "protocol": "udp", "port_range_min": 53, "port_range_max": 53});
+    case("OS::Neutron::SecurityGroupRule", given).needs("group", "OS::Neutron::SecurityGroup", value!({}))
+}
+
+pub(crate) fn security_group_rule_described() -> Case {
+    let given = value!({"security_group": "{group}", "protocol": "udp", "description": "d"});
+    case("OS::Neutron::SecurityGroupRule", given).needs("group", "OS::Neutron::SecurityGroup", value!({}))
+}
+
+pub(crate) fn provider_net() -> Case {
+    let given =
+        |up: bool| value!({"name": "given", "network_type": "vxlan", "segmentation_id": "77", "admin_state_up": up});
+    case("OS::Neutron::ProviderNet", given(true)).updated(given(false)).by_admin()
+}
+
+pub(crate) fn qos_policy() -> Case {
+    case("OS::Neutron::QoSPolicy", value!({"name": "given"})).by_admin()
+}
+
+fn plain_server() -> Value {
+    value!({"image": "cirros", "flavor": "m1.nano", "networks": [{"network": "{net}"}]})
+}
+
+pub(crate) fn server() -> Case {
+    let update = value!({
+        "image": "cirros", "flavor": "m1.micro", "networks": [{"network": "{net}"}], "metadata": {"a": "b"},
+    });
+    case("OS::Nova::Server", plain_server()).on_network().updated(update).built_by(Service::Compute, "/servers$")
+}
+
+pub(crate) fn server_named() -> Case {
+    let given = |image: &str, tags: Value| {
+        value!({
+            "name": "given", "image": image, "flavor": "m1.nano", "networks": [{"port": "{port}"}], "tags": tags,
+        })
+    };
+    case("OS::Nova::Server", given("cirros", value!(["a"])))
+        .on_network()
+        .needs("port", "OS::Neutron::Port", value!({"network": "{net}"}))
+        .updated(given("fedora-coreos", value!(["b"])))
+        .built_by(Service::Compute, "/servers$")
+}
+
+pub(crate) fn server_on_subnet() -> Case {
+    let given = |networks: Value| value!({"name": "given", "image": "cirros", "flavor": "m1.nano", "networks": networks, "security_groups": ["default"]});
+    let other = value!({"network": "{other}", "cidr": "10.73.0.0/24"});
+    case("OS::Nova::Server", given(value!([{"subnet": "{subnet}"}])))
+        .on_network()
+        .needs("other", "OS::Neutron::Net", value!({}))
+        .needs("other_subnet", "OS::Neutron::Subnet", other)
+        .updated(given(value!([{"subnet": "{other_subnet}"}, {"network": "{other}"}])))
+        .built_by(Service::Compute, "/servers$")
+}
+
+pub(crate) fn server_port_described() -> Case {
+    let networks = value!([
+        {"subnet": "{subnet}", "port_extra_properties": {"value_specs": {"description": "mine"}}},
+        {"subnet": "{subnet}"},
+    ]);
+    case("OS::Nova::Server", value!({"image": "cirros", "flavor": "m1.nano", "networks": networks})).on_network()
+}
+
+pub(crate) fn server_from_volume() -> Case {
+    let given = value!({
+        "flavor": "m1.nano", "networks": [{"network": "{net}"}],
+        "block_device_mapping_v2": [{"volume_id": "{volume}", "delete_on_termination": false}],
+    });
+    case("OS::Nova::Server", given).on_network().needs(
+        "volume",
+        "OS::Cinder::Volume",
+        value!({"size": 1, "image": "cirros"}),
+    )
+}
+
+pub(crate) fn key_pair() -> Case {
+    case("OS::Nova::KeyPair", value!({"name": "given"}))
+}
+
+pub(crate) fn key_pair_imported() -> Case {
+    let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJQ4xYpOrBzN3bYO2pW4WkJ8dTRl6v1bqGJ0uVY5hX0K me@here";
+    case("OS::Nova::KeyPair", value!({"name": "given", "public_key": key}))
+}
+
+pub(crate) fn key_pair_saved() -> Case {
+    case("OS::Nova::KeyPair", value!({"name": "given", "save_private_key": true})).keeping("private_key")
+}
+
+pub(crate) fn server_group() -> Case {
+    case("OS::Nova::ServerGroup", value!({"policies": ["soft-affinity"]}))
+}
+
+pub(crate) fn server_group_named() -> Case {
+    case("OS::Nova::ServerGroup", value!({"name": "given"})).untold()
+}
+
+pub(crate) fn flavor() -> Case {
+    let given = |specs: Value, tenants: Value| {
+        value!({
+            "name": "given", "ram": 64, "vcpus": 1, "is_public": false, "extra_specs": specs, "tenants": tenants,
+        })
+    };
+    case("OS::Nova::Flavor", given(value!({"hw:a": 1}), value!(["demo"])))
+        .updated(given(value!({"hw:b": 2}), value!(["demo", "alt_demo"])))
+        .by_admin()
+}
+
+pub(crate) fn flavor_with_id() -> Case {
+    case("OS::Nova::Flavor", value!({"name": "given", "flavorid": "77", "ram": 64, "vcpus": 1})).by_admin()
+}
+
+pub(crate) fn volume() -> Case {
+    case("OS::Cinder::Volume", value!({"size": 1, "read_only": true}))
+        .updated(value!({"size": 2, "name": "other", "metadata": {"a": "b"}}))
+        .built_by(Service::Volume, "/volumes$")
+}
+
+pub(crate) fn volume_named() -> Case {
+    case("OS::Cinder::Volume", value!({"size": 1, "name": "given"}))
+        .updated(value!({"size": 3, "name": "given", "read_only": true}))
+        .built_by(Service::Volume, "/volumes$")
+}
+
+pub(crate) fn volume_described() -> Case {
+    let given = |text: &str| value!({"size": 1, "name": "given", "description": text, "metadata": {"a": 1}});
+    case("OS::Cinder::Volume", given("d")).updated(given("e")).built_by(Service::Volume, "/volumes$")
+}
+
+pub(crate) fn volume_in_use() -> Case {
+    // Attached by a resource of its own, and changed while it is.
+    let ends = value!({"instance_uuid": "{server}", "volume_id": "{one}"});
+    case("OS::Cinder::VolumeAttachment", ends).beside_server().needs("one", "OS::Cinder::Volume", value!({"size": 1}))
+}
+
+pub(crate) fn volume_attachment() -> Case {
+    let ends = |volume: &str| value!({"instance_uuid": "{server}", "volume_id": volume});
+    case("OS::Cinder::VolumeAttachment", ends("{one}"))
+        .beside_server()
+        .needs("one", "OS::Cinder::Volume", value!({"size": 1}))
+        .needs("two", "OS::Cinder::Volume", value!({"size": 1}))
+        .updated(ends("{two}"))
+}
+
+fn image(id: Value, tags: Value) -> Value {
+    value!({
+        "name": "given", "id": id, "location": "http://images/one", "disk_format": "raw", "container_format": "bare",
+        "visibility": "shared", "tags": tags, "extra_properties": {"x": "1"},
+    })
+}
+
+pub(crate) fn web_image() -> Case {
+    case("OS::Glance::WebImage", image(Value::Null, value!(["a"]))).updated(image(Value::Null, value!(["b"])))
+}
+
+pub(crate) fn web_image_with_id() -> Case {
+    let id = || Value::from("5c1e42a5-9c22-4c4a-8a8f-6fbb5e0c8a11");
+    case("OS::Glance::WebImage", image(id(), value!(["a"]))).updated(image(id(), value!([])))
+}
+
+pub(crate) fn project() -> Case {
+    case("OS::Keystone::Project", value!({})).updated(value!({"enabled": false})).by_admin()
+}
+
+pub(crate) fn project_described() -> Case {
+    let given = |text: &str| value!({"name": "given", "description": text});
+    case("OS::Keystone::Project", given("d")).updated(given("e")).by_admin()
+}
+
+pub(crate) fn role() -> Case {
+    case("OS::Keystone::Role", value!({})).by_admin()
+}
+
+pub(crate) fn role_named() -> Case {
+    case("OS::Keystone::Role", value!({"name": "given"})).updated(value!({"name": "other"})).by_admin()
+}
+
+pub(crate) fn region() -> Case {
+    case("OS::Keystone::Region", value!({"description": "d"})).updated(value!({"description": "e"})).by_admin()
+}
+
+pub(crate) fn region_with_id() -> Case {
+    case("OS::Keystone::Region", value!({"id": "given"})).by_admin()
+}
+
+pub(crate) fn service() -> Case {
+    let given = |text: &str| value!({"name": "given", "type": "thing", "description": text});
+    case("OS::Keystone::Service", given("d")).updated(given("e")).by_admin()
+}
+
+pub(crate) fn endpoint() -> Case {
+    let given = |url: &str| value!({"service": "{service}", "interface": "public", "url": url, "region": "RegionOne"});
+    case("OS::Keystone::Endpoint", given("http://one"))
+        .needs("service", "OS::Keystone::Service", value!({"type": "thing"}))
+        .updated(given("http://two"))
+        .by_admin()
+}

@@ -1,0 +1,340 @@
+//! Engines on a store in memory and on paused time, with a resource type whose code a test writes.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use kiln_engine::{Backends, Chance, Clock, Engine, Options, load};
+use kiln_plan::{ResourceTypes, Sources};
+use kiln_resource::{
+    Action, Cloud, CloudRequest, CloudResponse, Context, Driver, Facts, Failure, Found, Method, Nested, Operation,
+    PropertySchema, Registry, Resource, ResourceType, StackId, Step,
+};
+use kiln_store::{MemoryStore, NewStack, Stack, StackRequest};
+use kiln_template::Files;
+use kiln_template::constraint::DataType;
+use kiln_template::environment::Environment;
+use kiln_value::{Diagnostic, Map, Value, value};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+/// Paused time, counted from the start of the test.
+#[derive(Clone, Copy)]
+pub(crate) struct PausedClock(pub(crate) Instant);
+
+#[async_trait]
+impl Clock for PausedClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_second(1_800_000_000).expect("a time") + self.0.elapsed()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.0.elapsed()
+    }
+
+    async fn sleep(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+}
+
+/// A call of the driver.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Call {
+    Start(Action),
+    Poll(Action),
+    Find,
+    Receive(Value),
+}
+
+/// What the driver answers to one call, by the test's script.
+type Script = dyn Fn(usize, &Call, &Facts) -> Result<Answer, Failure> + Send + Sync;
+
+/// An answer of the driver.
+pub(crate) enum Answer {
+    Step(Step),
+    /// The call goes through the cloud, and takes so long.
+    After(Duration, Step),
+    Found(Found),
+}
+
+/// A driver that notes its calls and answers by a script.
+pub(crate) struct Scripted {
+    start: Instant,
+    calls: Mutex<Vec<(Duration, Call)>>,
+    script: Box<Script>,
+}
+
+impl Scripted {
+    fn calls(&self) -> MutexGuard<'_, Vec<(Duration, Call)>> {
+        self.calls.lock().expect("whole")
+    }
+
+    /// The calls so far, with the seconds at which they came.
+    pub(crate) fn seen(&self) -> Vec<(f64, Call)> {
+        self.calls().iter().map(|(at, call)| (at.as_secs_f64(), call.clone())).collect()
+    }
+
+    /// How often it was called so.
+    pub(crate) fn count(&self, wanted: &Call) -> usize {
+        self.calls().iter().filter(|(_, call)| call == wanted).count()
+    }
+
+    async fn answer(&self, cx: &Context<'_>, call: Call) -> Result<Answer, Failure> {
+        // What reaches the driver is what reaches the cloud: through the fence.
+        cx.cloud.call(CloudRequest::new("test", Method::Get, "/")).await?;
+        let number = {
+            let mut calls = self.calls();
+            calls.push((self.start.elapsed(), call.clone()));
+            calls.len() - 1
+        };
+        let answer = (self.script)(number, &call, cx.facts)?;
+        if let Answer::After(time, _) = &answer {
+            tokio::time::sleep(*time).await;
+        }
+        Ok(answer)
+    }
+}
+
+fn step_of(answer: Answer) -> Step {
+    match answer {
+        Answer::Step(step) | Answer::After(_, step) => step,
+        Answer::Found(found) => panic!("{found:?} where a step is asked for"),
+    }
+}
+
+pub(crate) struct Handle(pub(crate) Arc<Scripted>);
+
+#[async_trait]
+impl Driver for Handle {
+    async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
+        self.0.answer(cx, Call::Start(operation.action())).await.map(step_of)
+    }
+
+    async fn poll(&self, cx: &Context<'_>, operation: &Operation, _: &Value) -> Result<Step, Failure> {
+        self.0.answer(cx, Call::Poll(operation.action())).await.map(step_of)
+    }
+
+    async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
+        match self.0.answer(cx, Call::Find).await? {
+            Answer::Found(found) => Ok(found),
+            Answer::Step(_) | Answer::After(..) => panic!("a step where something found is asked for"),
+        }
+    }
+
+    async fn receive(&self, cx: &Context<'_>, message: &Value) -> Result<Step, Failure> {
+        self.0.answer(cx, Call::Receive(message.clone())).await.map(step_of)
+    }
+
+    async fn attributes(&self, _: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
+        Ok(names.iter().map(|name| ((*name).to_owned(), "read".into())).collect())
+    }
+}
+
+/// A group that brings its member to `word` in three steps, a minute apart.
+struct InSteps;
+
+#[async_trait]
+impl Driver for InSteps {
+    async fn start(&self, _: &Context<'_>, _: &Operation) -> Result<Step, Failure> {
+        unreachable!("a nested stack stands for it")
+    }
+
+    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
+        unreachable!("a nested stack stands for it")
+    }
+
+    async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {
+        Ok(Map::new())
+    }
+
+    fn nested(&self, facts: &Facts, _: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
+        let number = facts.nested_step.as_i64().unwrap_or(0);
+        let word = format!("{}{number}", facts.property("word").as_str().unwrap_or_default());
+        Some(Ok(Nested {
+            template: value!({"heat_template_version": "2018-08-31",
+                "resources": {"member": {"type": "Test::Thing", "properties": {"word": word}}}}),
+            then: (number < 2).then(|| Value::Int(number + 1)),
+            pause: Duration::from_mins(1),
+            ..Nested::default()
+        }))
+    }
+}
+
+/// A cloud that answers at once.
+struct Sky;
+
+#[async_trait]
+impl Cloud for Sky {
+    async fn call(&self, request: CloudRequest) -> Result<CloudResponse, Failure> {
+        assert!(request.gate.is_some_and(|gate| gate.is_open()), "a call past the fence");
+        Ok(CloudResponse::default())
+    }
+
+    async fn find(&self, _: &str, name: &str) -> Result<String, Failure> {
+        Ok(name.to_owned())
+    }
+
+    async fn has_service(&self, _: &str) -> Result<bool, Failure> {
+        Ok(true)
+    }
+
+    async fn has_extension(&self, _: &str, _: &str) -> Result<bool, Failure> {
+        Ok(true)
+    }
+
+    async fn project_id(&self) -> Result<String, Failure> {
+        Ok("demo".to_owned())
+    }
+}
+
+#[async_trait]
+impl kiln_engine::Clouds for Sky {
+    async fn cloud(&self, _: &Stack) -> Result<Arc<dyn Cloud>, Failure> {
+        Ok(Arc::new(Sky))
+    }
+}
+
+/// A running engine.
+pub(crate) struct Running {
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl Running {
+    /// As kill -9.
+    pub(crate) fn kill(self) {
+        self.task.abort();
+    }
+
+    /// As SIGTERM: gives the time that it took.
+    pub(crate) async fn stop(self) -> Duration {
+        let start = Instant::now();
+        self.stop.send_replace(true);
+        self.task.await.expect("no panic");
+        start.elapsed()
+    }
+}
+
+/// Store, driver and time of a test.
+pub(crate) struct Cluster {
+    pub(crate) backends: Backends,
+    pub(crate) driver: Arc<Scripted>,
+    pub(crate) start: Instant,
+}
+
+impl Cluster {
+    pub(crate) fn new(
+        script: impl Fn(usize, &Call, &Facts) -> Result<Answer, Failure> + Send + Sync + 'static,
+    ) -> Self {
+        let start = Instant::now();
+        let clock = PausedClock(start);
+        let driver = Arc::new(Scripted { start, calls: Mutex::default(), script: Box::new(script) });
+        let mut thing = ResourceType::new("Test::Thing");
+        let word = || PropertySchema { update_allowed: true, ..PropertySchema::new(DataType::String) };
+        thing.properties.insert("word".to_owned(), word());
+        let mut group = ResourceType::new("Test::InSteps");
+        group.nested = true;
+        group.properties.insert("word".to_owned(), word());
+        let of = Arc::clone(&driver);
+        let registry = Registry::build([thing, group], move |resource_type| match resource_type.name.as_str() {
+            "Test::InSteps" => Some(Arc::new(InSteps) as Arc<dyn Driver>),
+            _ => Some(Arc::new(Handle(Arc::clone(&of))) as Arc<dyn Driver>),
+        });
+        let backends = Backends {
+            store: Arc::new(MemoryStore::new(Arc::new(move || clock.now()))),
+            resource_types: Arc::new(ResourceTypes::new(registry)),
+            clouds: Arc::new(Sky),
+            clock: Arc::new(clock),
+            chance: Arc::new(Chance::seeded(7)),
+        };
+        Self { backends, driver, start }
+    }
+
+    pub(crate) fn engine(&self) -> Running {
+        Self::run(Engine::new(Options::default(), self.backends.clone()))
+    }
+
+    /// An engine whose leases are kept alive on another runtime.
+    pub(crate) fn engine_with_heartbeat_on(&self, runtime: tokio::runtime::Handle) -> Running {
+        let engine = Engine::new(Options::default(), self.backends.clone());
+        Self::run(engine.with_heartbeat_on(runtime, Arc::clone(&self.backends.store)))
+    }
+
+    fn run(engine: Engine) -> Running {
+        let (stop, stopped) = watch::channel(false);
+        let task = tokio::spawn(async move { engine.run(stopped).await.expect("the engine runs") });
+        Running { stop, task }
+    }
+
+    /// Asks for a stack of one resource.
+    pub(crate) async fn create(&self, timeout_mins: Option<i64>) -> StackId {
+        self.create_of("Test::Thing", timeout_mins).await
+    }
+
+    pub(crate) async fn create_of(&self, resource_type: &str, timeout_mins: Option<i64>) -> StackId {
+        let id = StackId(self.backends.chance.uuid());
+        let stack = NewStack {
+            id,
+            name: "s".to_owned(),
+            project: "demo".to_owned(),
+            parent: None,
+            root: id,
+            depth: 0,
+            action: Action::Create,
+            desired: load::texts(&sources(resource_type, "first")),
+            disable_rollback: true,
+            timeout_mins,
+            tags: Vec::new(),
+            username: "demo".to_owned(),
+            user_id: "demo".to_owned(),
+            credentials: None,
+            user_project: None,
+            now: self.backends.clock.now(),
+        };
+        self.backends.store.create_stack(stack).await.expect("stored");
+        id
+    }
+
+    pub(crate) async fn ask(&self, id: StackId, action: Action) {
+        let request = StackRequest::new(action, self.backends.clock.now());
+        self.backends.store.request(id, request).await.expect("stored");
+    }
+
+    /// The stack at rest, and the seconds since the start at which it came to rest.
+    pub(crate) async fn settled(&self, id: StackId) -> (Stack, f64) {
+        loop {
+            let stack = self.backends.store.stack(id).await.expect("read").expect("there");
+            if !stack.is_pending() {
+                return (stack, self.start.elapsed().as_secs_f64());
+            }
+            assert!(self.start.elapsed() < Duration::from_hours(5), "stuck: {stack:?}, {:?}", self.driver.seen());
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// The rows of a stack.
+    pub(crate) async fn rows(&self, id: StackId) -> Vec<Resource> {
+        self.backends.store.resources(id).await.expect("read")
+    }
+}
+
+/// A template of one resource.
+pub(crate) fn sources(resource_type: &str, word: &str) -> Sources {
+    let one = value!({"type": resource_type, "properties": {"word": word}});
+    Sources {
+        template: Arc::new(value!({"heat_template_version": "2018-08-31", "resources": {"one": one}})),
+        environment: Arc::new(Environment::default()),
+        files: Arc::new(Files::default()),
+    }
+}
+
+/// To be polled again after some seconds, in the same state.
+pub(crate) fn waiting(seconds: u64) -> Result<Answer, Failure> {
+    Ok(Answer::Step(Step::wait("building", Duration::from_secs(seconds))))
+}
+
+pub(crate) fn done() -> Result<Answer, Failure> {
+    Ok(Answer::Step(Step::done().id("object")))
+}

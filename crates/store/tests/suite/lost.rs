@@ -1,0 +1,293 @@
+//! Connections that are lost: cut by a proxy, or killed by the server's administrator. Every call comes to its end as
+//! if nothing had happened, and does once what it does.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use kiln_resource::{Action, Status};
+use kiln_store::{Batch, EventQuery, Message, MessageId, MessageKind, SqlStore, StackRequest, Store};
+use kiln_value::{Secret, Value};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use sea_orm::{ConnectionTrait, Database, DbBackend, Statement};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use crate::bed::{Bed, beds, options};
+use crate::make::{TTL, at, child, engine, event, resource, settle, stack, text};
+
+/// When the proxy cuts a connection.
+enum Cut {
+    Never,
+    /// So many times at a COMMIT, before or after the server has got it.
+    AtCommit {
+        after: bool,
+        left: usize,
+    },
+    /// Once in so many packets of the client, before or after the server has got it.
+    Often {
+        rng: Box<StdRng>,
+        packets: u32,
+    },
+}
+
+enum Fate {
+    Forward,
+    CutBefore,
+    CutAfter,
+}
+
+impl Cut {
+    fn fate(&mut self, packet: &[u8]) -> Fate {
+        let after = match self {
+            Self::AtCommit { after, left: left @ 1.. } if packet.windows(6).any(|word| word == b"COMMIT") => {
+                *left -= 1;
+                Some(*after)
+            }
+            Self::Often { rng, packets } => rng.random_ratio(1, *packets).then(|| rng.random()),
+            Self::Never | Self::AtCommit { .. } => None,
+        };
+        match after {
+            None => Fate::Forward,
+            Some(false) => Fate::CutBefore,
+            Some(true) => Fate::CutAfter,
+        }
+    }
+}
+
+/// Between the store and its server.
+struct Proxy {
+    url: String,
+    cut: Arc<Mutex<Cut>>,
+    cuts: Arc<Mutex<usize>>,
+    /// Ends with it.
+    _tasks: JoinSet<()>,
+}
+
+impl Proxy {
+    async fn start(bed: &Bed) -> Self {
+        let (scheme, rest) = bed.url().split_once('@').unwrap();
+        let (server, database) = rest.split_once('/').unwrap();
+        let server = server.to_owned();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("{scheme}@{}/{database}", listener.local_addr().unwrap());
+        let (cut, cuts) = (Arc::new(Mutex::new(Cut::Never)), Arc::new(Mutex::new(0)));
+        let mut tasks = JoinSet::new();
+        let shared = (Arc::clone(&cut), Arc::clone(&cuts));
+        tasks.spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((client, _)) = listener.accept().await {
+                client.set_nodelay(true).unwrap();
+                let (cut, cuts) = shared.clone();
+                let server = server.clone();
+                connections.spawn(async move {
+                    let server = TcpStream::connect(&server).await.unwrap();
+                    server.set_nodelay(true).unwrap();
+                    pass(client, server, &cut, &cuts).await;
+                });
+            }
+        });
+        Self { url, cut, cuts, _tasks: tasks }
+    }
+
+    fn cut(&self, cut: Cut) {
+        *self.cut.lock().unwrap() = cut;
+    }
+
+    fn cuts(&self) -> usize {
+        *self.cuts.lock().unwrap()
+    }
+
+    async fn store(&self) -> Arc<SqlStore> {
+        let options = kiln_store::Options { max_connections: 5, ..options(&self.url) };
+        Arc::new(SqlStore::open(options).await.unwrap())
+    }
+}
+
+/// Passes on what both say, until one has nothing to say or the connection is cut.
+async fn pass(client: TcpStream, server: TcpStream, cut: &Mutex<Cut>, cuts: &Mutex<usize>) {
+    let (mut from_client, mut to_client) = client.into_split();
+    let (mut from_server, mut to_server) = server.into_split();
+    let up = async {
+        let mut packet = vec![0; 1 << 16];
+        while let Ok(length @ 1..) = from_client.read(&mut packet).await {
+            let packet = &packet[..length];
+            let fate = cut.lock().unwrap().fate(packet);
+            if !matches!(fate, Fate::CutBefore) && to_server.write_all(packet).await.is_err() {
+                return;
+            }
+            if !matches!(fate, Fate::Forward) {
+                *cuts.lock().unwrap() += 1;
+                return;
+            }
+        }
+    };
+    let down = async {
+        let _ = tokio::io::copy(&mut from_server, &mut to_client).await;
+    };
+    tokio::select! {
+        () = up => {}
+        () = down => {}
+    }
+}
+
+fn signal(stack: kiln_store::StackId) -> Message {
+    let (id, kind, body) = (MessageId(Uuid::new_v4()), MessageKind::Signal, Value::Null);
+    Message { id, stack, resource: None, kind, body, due: at(-900_000_000), sent: at(-900_000_000) }
+}
+
+const COMMITS: usize = 4;
+const REQUESTS: i64 = 3;
+
+/// A stack's life: everything that changes something.
+async fn live(store: &dyn Store, name: &str) -> kiln_store::StackId {
+    let plan = Secret::new("{}".to_owned());
+    let credentials = store.plan_credentials(&plan).await.unwrap();
+    store.keep_credentials(credentials, &plan).await.unwrap();
+    let new = kiln_store::NewStack { credentials: Some(credentials), ..stack(name) };
+    let made = store.create_stack(new).await.unwrap();
+    for number in 0..REQUESTS {
+        let before = made.generation + number;
+        let desired = Some(text(&format!("{name} {number}")));
+        let request = StackRequest { desired, if_generation: Some(before), ..StackRequest::new(Action::Update, at(1)) };
+        let asked = store.request(made.id, request).await.unwrap();
+        assert_eq!(asked.generation, before + 1);
+        store.send(&signal(made.id)).await.unwrap();
+    }
+    let owner = engine();
+    let leases = store.claim(owner, TTL, &[made.id], 1).await.unwrap();
+    assert_eq!(leases.len(), 1, "nobody else wants it");
+    let inbox = store.inbox(made.id, at(0)).await.unwrap();
+    assert_eq!(i64::try_from(inbox.len()), Ok(REQUESTS));
+    for number in 0..COMMITS {
+        let row = resource(made.id, &format!("r{number}"));
+        let batch = Batch {
+            children: vec![child(&made, &row)],
+            events: vec![event(&made, &row.name, 1)],
+            save: vec![row],
+            handled: inbox.get(number).map(|message| message.id).into_iter().collect(),
+            ..Batch::default()
+        };
+        store.commit(leases[0], batch).await.unwrap();
+    }
+    assert_eq!(store.renew(owner, TTL, &leases).await.unwrap(), leases);
+    let settle = settle(made.generation + REQUESTS, Action::Update, Status::Complete);
+    store.commit(leases[0], Batch { settle: Some(settle), ..Batch::default() }).await.unwrap();
+    store.release(&leases).await.unwrap();
+    made.id
+}
+
+/// Everything was done, and once.
+async fn check(bed: &Bed, id: kiln_store::StackId) {
+    let found = bed.store.stack(id).await.unwrap().unwrap();
+    assert_eq!((found.generation, found.settled), (1 + REQUESTS, 1 + REQUESTS));
+    assert_eq!(bed.store.count_resources(id).await.unwrap(), COMMITS as u64);
+    assert_eq!(bed.store.children(id).await.unwrap().len(), COMMITS);
+    let query = EventQuery { stacks: vec![id], ..EventQuery::default() };
+    let events = bed.store.events(&query).await.unwrap();
+    assert_eq!(events.len(), 1 + COMMITS + usize::try_from(REQUESTS).unwrap());
+    assert!(bed.store.inbox(id, at(0)).await.unwrap().is_empty());
+    let lease = bed.store.claim(engine(), TTL, &[id], 1).await.unwrap();
+    assert!(lease.is_empty(), "nothing is left to do");
+}
+
+async fn live_at_once(store: &Arc<SqlStore>, count: usize) -> Vec<kiln_store::StackId> {
+    let mut lives = JoinSet::new();
+    for number in 0..count {
+        let store = Arc::clone(store);
+        lives.spawn(async move { live(&*store, &format!("s{number}-{}", Uuid::new_v4())).await });
+    }
+    tokio::time::timeout(Duration::from_mins(2), lives.join_all()).await.expect("an end")
+}
+
+#[tokio::test]
+async fn a_connection_cut_at_a_commit_is_no_error() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        if bed.is_server() {
+            let proxy = Proxy::start(&bed).await;
+            let store = proxy.store().await;
+            for after in [false, true] {
+                for number in 0..8 {
+                    proxy.cut(Cut::AtCommit { after, left: 1 + number % 2 });
+                    let id = live(&*store, &format!("s{number}-{after}")).await;
+                    check(&bed, id).await;
+                }
+            }
+            assert!(proxy.cuts() >= 16, "{}", proxy.cuts());
+            drop(store);
+        }
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn connections_cut_anywhere_are_no_errors() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        if bed.is_server() {
+            let proxy = Proxy::start(&bed).await;
+            let store = proxy.store().await;
+            proxy.cut(Cut::Often { rng: Box::new(StdRng::seed_from_u64(7)), packets: 25 });
+            for id in live_at_once(&store, 12).await {
+                check(&bed, id).await;
+            }
+            assert!(proxy.cuts() > 20, "{}", proxy.cuts());
+            drop(store);
+        }
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn connections_that_an_administrator_kills_are_no_errors() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        if bed.is_server() {
+            let store = Arc::new(SqlStore::open(options(bed.url())).await.unwrap());
+            let (url, victims) = (bed.url().to_owned(), Arc::new(Mutex::new(0)));
+            let mut killer = JoinSet::new();
+            let kills = Arc::clone(&victims);
+            killer.spawn(async move {
+                loop {
+                    let victims = kill_all(&url).await;
+                    *kills.lock().unwrap() += victims;
+                    tokio::time::sleep(Duration::from_millis(40)).await;
+                }
+            });
+            let lives = live_at_once(&store, 12).await;
+            killer.shutdown().await;
+            assert!(*victims.lock().unwrap() > 20);
+            for id in lives {
+                check(&bed, id).await;
+            }
+            drop(store);
+        }
+        bed.end().await;
+    }
+}
+
+/// Kills all other connections to the database; gives how many there were.
+async fn kill_all(url: &str) -> usize {
+    let db = Database::connect(url).await.unwrap();
+    let backend = db.get_database_backend();
+    let killed = if backend == DbBackend::Postgres {
+        let query = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                     WHERE datname = current_database() AND pid <> pg_backend_pid()";
+        db.query_all_raw(Statement::from_string(backend, query)).await.unwrap().len()
+    } else {
+        let query = "SELECT CAST(id AS SIGNED) FROM information_schema.processlist \
+                     WHERE db = DATABASE() AND id <> CONNECTION_ID()";
+        let rows = db.query_all_raw(Statement::from_string(backend, query)).await.unwrap();
+        for row in &rows {
+            let id: i64 = row.try_get_by_index(0).unwrap();
+            // It may be gone.
+            let _ = db.execute_unprepared(&format!("KILL {id}")).await;
+        }
+        rows.len()
+    };
+    db.close().await.unwrap();
+    killed
+}
