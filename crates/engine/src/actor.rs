@@ -159,6 +159,8 @@ impl Work {
             if std::mem::take(&mut self.again) {
                 self.begin().await?;
             }
+            self.decide_all().await?;
+            // Each message is for a resource as the one before has left it.
             self.take_messages();
             self.decide_all().await?;
             self.flush().await?;

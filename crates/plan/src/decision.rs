@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use kiln_resource::translation::{self, Answers, Lookup};
 use kiln_resource::{
-    Action, Comparison, Failure, PropertyChange, Resource, StackFacts, State, StoredDefinition, change, properties,
+    Action, Comparison, Failure, OperationState, PropertyChange, Resource, StackFacts, State, StoredDefinition, change,
+    properties,
 };
 use kiln_value::{Diagnostic, Map, Path, Value};
 
@@ -118,7 +119,7 @@ impl Subject {
         if row.implementation != now && self.becomes.as_deref() != Some(now) {
             return Some(format!("its type was {} and is {now}", row.implementation));
         }
-        if row.operation == kiln_resource::OperationState::MustReplace {
+        if row.operation == OperationState::MustReplace {
             return Some("the update could not be made in place".to_owned());
         }
         if row.state.action == Action::Delete {
@@ -145,6 +146,11 @@ impl Subject {
             return Ok(Decision::Update { definition, before: stored.clone(), changed });
         }
         let held = row.definition.as_deref();
+        if let OperationState::HalfUpdated(tried) = &row.operation
+            && let Some(decision) = self.finish_half_update(row, &tried.properties, &definition, &after)
+        {
+            return Ok(decision);
+        }
         if held == Some(&*definition) && !row.state.failed() {
             return Ok(Decision::Keep { definition: None });
         }
@@ -176,6 +182,36 @@ impl Subject {
                 Ok(Decision::Update { definition, before, changed })
             }
         }
+    }
+
+    /// What was changed half-way is set again, where that can be done in place; `None`: it is like any other comparison.
+    fn finish_half_update(
+        &self,
+        row: &Resource,
+        tried: &Map,
+        definition: &Arc<StoredDefinition>,
+        after: &Map,
+    ) -> Option<Decision> {
+        let (resource_type, stored) = (self.kind.resource_type(), row.properties());
+        let differs = |held: &Map, name: &str, value: &Value| held.get(name).unwrap_or(&Value::Null) != value;
+        let changed: Map = after
+            .iter()
+            .filter(|(name, value)| differs(stored, name, value) || differs(tried, name, value))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let in_place =
+            |name: &String| resource_type.properties.get(name).is_some_and(|p| p.update_allowed && !p.immutable);
+        if changed.is_empty() || resource_type.open_properties || !changed.keys().all(in_place) {
+            return None;
+        }
+        let before: Map =
+            after.keys().map(|name| (name.clone(), tried.get(name).cloned().unwrap_or_default())).collect();
+        let names: Vec<String> = changed.keys().cloned().collect();
+        let change = PropertyChange { before: before.clone(), after: after.clone(), changed: names };
+        if self.kind.entry().is_some_and(|entry| entry.driver.needs_replace(&change)) {
+            return None;
+        }
+        Some(Decision::Update { definition: Arc::clone(definition), before, changed })
     }
 
     /// With restricted actions Heat compares before it begins the update, so that no event shows it.

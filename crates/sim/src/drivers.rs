@@ -195,10 +195,8 @@ impl Driver for ObjectDriver {
 
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         if self.kind == Plain::Blind {
-            return Ok(Found::CannotTell(CANNOT_TELL.to_owned()));
-        }
-        if self.kind == Plain::Blind {
-            return Ok(Found::NotMade);
+            let lies = has_defect(cx, Sabotage::CannotTellIsNotMade).await;
+            return Ok(if lies { Found::NotMade } else { Found::CannotTell(CANNOT_TELL.to_owned()) });
         }
         let request = self.request(cx, Method::Get, "").query("token", cx.facts.token.as_str());
         let body = cx.cloud.call(request).await?.body;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use kiln_resource::{Action, Resource, ResourceId, State, Status};
+use kiln_resource::{Action, MessageId, Resource, ResourceId, State, Status};
 use kiln_store::{Batch, Desired, EventQuery, Lease, Message, NewStack, Stack, StackId, Store as _};
 
 use crate::cloud::{CloudCall, Object};
@@ -46,6 +46,7 @@ struct Inner {
     wishes: BTreeMap<(String, String), Arc<TemplateModel>>,
     queries: BTreeMap<&'static str, u64>,
     messages: Vec<Message>,
+    lost: Vec<MessageId>,
     /// When each row was first stored.
     born: BTreeMap<ResourceId, Timestamp>,
 }
@@ -103,6 +104,16 @@ impl Ledger {
     /// The queries so far; counting begins anew.
     pub(crate) fn take_queries(&self) -> BTreeMap<&'static str, u64> {
         std::mem::take(&mut self.inner().queries)
+    }
+
+    /// Messages that a defect takes out of the inbox unhandled.
+    pub(crate) fn lose(&self, messages: impl Iterator<Item = Message>) {
+        self.inner().lost.extend(messages.map(|message| message.id));
+    }
+
+    /// The messages that are to be taken out unhandled.
+    pub(crate) fn take_lost(&self) -> Vec<MessageId> {
+        std::mem::take(&mut self.inner().lost)
     }
 
     /// The messages that were sent.
@@ -181,17 +192,18 @@ impl Ledger {
         row.is_some_and(|row| object.kind != Plain::Blind || row.physical_id.as_ref() == Some(&object.id))
     }
 
-    /// Whether an object of a nested stack may go although one of a stack around it needs it: an update of the nested
-    /// stack deletes what it has replaced before the resources around it are updated, as in Heat.
+    /// Whether an object of a stack may go although one of another stack needs it: an update of a nested stack deletes
+    /// what it has replaced before the resources around it are updated, as in Heat. Only where every stack between the
+    /// object's and the one around both is being deleted, the order is known.
     pub(crate) fn may_leave(&self, stack: &str, dependant: &str) -> bool {
         let (Ok(stack), Ok(dependant)) = (stack.parse::<StackId>(), dependant.parse::<StackId>()) else { return false };
         let inner = self.inner();
-        let deletes = inner.stacks.get(&stack).is_some_and(|record| record.stack.state.action == Action::Delete);
-        let mut around = inner.parents.get(&stack);
-        while let Some(parent) = around.filter(|parent| **parent != dependant) {
-            around = inner.parents.get(parent);
-        }
-        around.is_some() && !deletes
+        let around = |stack: StackId| std::iter::successors(Some(stack), |stack| inner.parents.get(stack).copied());
+        let deleted = |stack: &StackId| {
+            inner.stacks.get(stack).is_some_and(|record| record.stack.state.action == Action::Delete)
+        };
+        let of_dependant: Vec<StackId> = around(dependant).collect();
+        around(stack).take_while(|stack| !of_dependant.contains(stack)).any(|stack| !deleted(&stack))
     }
 
     /// The rows before a commit.

@@ -68,13 +68,11 @@ fn main() -> anyhow::Result<ExitCode> {
 }
 
 fn seeds(text: &str) -> anyhow::Result<Range<u64>> {
-    Ok(match text.split_once("..") {
-        Some((from, to)) => from.parse()?..to.parse()?,
-        None => {
-            let seed: u64 = text.parse()?;
-            seed..seed + 1
-        }
-    })
+    if let Some((from, to)) = text.split_once("..") {
+        return Ok(from.parse()?..to.parse()?);
+    }
+    let seed: u64 = text.parse()?;
+    Ok(seed..seed + 1)
 }
 
 /// One scenario, in detail.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use kiln_resource::{Action, State, Status};
 use kiln_store::{Stack, StackQuery, Store as _};
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinSet;
 
 use crate::cluster::Cluster;
 use crate::drivers::ON_PURPOSE;
@@ -25,7 +26,7 @@ const SLACK_MS: u64 = 120_000;
 /// How long nothing happens before the cluster must be quiet.
 const REST: Duration = Duration::from_secs(90);
 /// How long it is watched then.
-const QUIET: Duration = Duration::from_secs(60);
+const QUIET: Duration = Duration::from_mins(1);
 
 /// What came of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,9 +110,10 @@ async fn story(world: &Arc<World>, cluster: &Arc<Cluster>, triggers: UnboundedRe
         cluster.start(engine);
     }
     let users = Users::new(world);
+    let mut asking = JoinSet::new();
     for (number, action) in world.scenario.actions.iter().cloned().enumerate() {
         let users = Arc::clone(&users);
-        tokio::spawn(async move {
+        asking.spawn(async move {
             tokio::time::sleep(Duration::from_millis(action.at_ms)).await;
             users.act(number, &action).await;
         });
@@ -129,6 +131,8 @@ async fn story(world: &Arc<World>, cluster: &Arc<Cluster>, triggers: UnboundedRe
     tokio::spawn(watch(Arc::clone(world)));
     tokio::time::sleep(Duration::from_millis(world.scenario.calm_ms)).await;
     calm_down(world, cluster);
+    // Those who were not heard try again.
+    while asking.join_next().await.is_some() {}
     all_end(world).await;
     tokio::time::sleep(REST).await;
     judge_rest(world).await;

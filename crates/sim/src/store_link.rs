@@ -310,8 +310,8 @@ impl Store for StoreLink {
         if self.world.has(Sabotage::InboxBackwards) {
             messages.reverse();
         }
-        if self.world.has(Sabotage::LoseMessage) {
-            messages.truncate(1);
+        if self.world.has(Sabotage::LoseMessage) && messages.len() > 1 {
+            self.world.ledger.lose(messages.drain(1..));
         }
         Ok(messages)
     }

@@ -183,9 +183,9 @@ fn check_object(
     if object.phase != Phase::Active && !matches!(object.phase, Phase::Building { .. }) {
         return Err(format!("{id} of {name} is {:?}", object.phase));
     }
-    let word = word_of(template, resource);
-    if object.word != word {
-        return Err(format!("{id} of {name} has the word {} and not {word}", object.word));
+    let wanted = word_of(template, resource);
+    if object.word != wanted {
+        return Err(format!("{id} of {name} has the word {} and not {wanted}", object.word));
     }
     if object.size != i64::from(resource.size) {
         return Err(format!("{id} of {name} has the size {} and not {}", object.size, resource.size));

@@ -99,9 +99,8 @@ impl Link {
             Fate::Refused(pick("which", codes))
         } else if hit("lost", noise.lost_reply) {
             match pick("how", &[0, 0, 1, 500, 502, 504]) {
-                0 => Fate::Lost,
                 1 if call.method == Method::Post => Fate::Garbled,
-                1 => Fate::Lost,
+                0 | 1 => Fate::Lost,
                 status => Fate::Broken(status),
             }
         } else if may_be_late && hit("late", noise.late) {
