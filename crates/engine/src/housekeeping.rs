@@ -55,6 +55,7 @@ async fn sweep(backends: &Backends) {
     loop {
         let next = sweep.round().await;
         tokio::select! {
+            biased;
             () = backends.clock.sleep(next) => {}
             // Not at once: much happens together, and other engines hear it too.
             () = news(&*bell) => backends.clock.sleep(backends.chance.jitter(SOON)).await,
