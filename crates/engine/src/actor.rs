@@ -275,7 +275,8 @@ impl Work {
         }
     }
 
-    /// When the action has used its time. A rollback has a time of its own: the action before it may have used all of its.
+    /// When the action has used its time. A rollback has a time of its own: the action before it may have used all of
+    /// its.
     fn end_of_time(&self, action: Action) -> Duration {
         let timeout = match self.stack.timeout_mins {
             Some(minutes) if minutes > 0 => {

@@ -53,7 +53,8 @@ impl Service {
         self.request(stack, Action::Rollback).await
     }
 
-    /// What is under way comes to its end, nothing new begins, and the stack fails. It ends this request and no later one.
+    /// What is under way comes to its end, nothing new begins, and the stack fails. It ends this request and no later
+    /// one.
     async fn cancel_without_rollback(&self, stack: &Stack) -> Result<(), Error> {
         refuse_cancel(stack, &[Action::Create, Action::Update])?;
         let now = self.backends.clock.now();

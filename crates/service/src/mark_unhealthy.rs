@@ -20,7 +20,8 @@ pub struct MarkUnhealthy {
 }
 
 impl Service {
-    /// Marks a resource, which the next update then replaces (semantics.md §11). The stack's engine does it, at once if
+    /// Marks a resource, which the next update then replaces (docs/heat-behaviour.md §11). The stack's engine does
+    /// it, at once if
     /// nothing else is done with the resource.
     pub async fn mark_unhealthy(&self, caller: &Caller, stack: Stack, mark: &MarkUnhealthy) -> Result<(), Error> {
         self.refuse_stack_user(caller)?;

@@ -43,7 +43,7 @@ impl Inbox {
     }
 }
 
-/// The reason that Heat gives a mark without one (semantics.md §11).
+/// The reason that Heat gives a mark without one (docs/heat-behaviour.md §11).
 const MARKED: &str = "state changed by resource_mark_unhealthy api";
 
 impl Work {

@@ -50,7 +50,7 @@ impl Model {
     }
 
     /// Among rows of one name, the one that counts: failed, replaced and half deleted ones last; then, in a
-    /// rollback the oldest, else the newest (Heat scores alike, semantics.md §2).
+    /// rollback the oldest, else the newest (Heat scores alike, docs/heat-behaviour.md §2).
     pub(super) fn choose_current(&mut self) {
         let back = self.request.action == Action::Rollback;
         let score = |row: &Resource| {
