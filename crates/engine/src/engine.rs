@@ -97,7 +97,7 @@ impl Engine {
                         self.actors.values().for_each(|actor| actor.wake.notify_one());
                     }
                 }
-                () = clock.sleep(next_poll - now) => {}
+                () = clock.sleep(next_poll.saturating_sub(now)) => {}
             }
             // Everything else that ended meanwhile, in one go.
             while let Some(ended) = self.tasks.try_join_next() {

@@ -54,7 +54,7 @@ mod tests {
         let mut busy = Failure::new(FailureKind::OverLimit, "OverLimit", "");
         busy.retry_after = Some(Duration::from_secs(20));
         assert_eq!(wait(0, Some(&busy), &chance), Duration::from_secs(20));
-        busy.retry_after = Some(Duration::from_secs(86_400));
+        busy.retry_after = Some(Duration::from_hours(24));
         assert_eq!(wait(0, Some(&busy), &chance), LONGEST_ASKED);
     }
 }

@@ -75,8 +75,9 @@ impl Work {
     fn ask(&mut self, id: ResourceId, running: &Running, child: Option<StackId>, kind: Option<Kind>, step: Value) {
         let Some(row) = self.model.row(id) else { return };
         match (&running.operation, child) {
-            (Operation::Delete, None) => self.finish(id, Outcome::Done(None)),
-            (Operation::Delete, Some(_)) if row.is_retained() => self.finish(id, Outcome::Done(None)),
+            (Operation::Delete, child) if child.is_none() || row.is_retained() => {
+                self.finish(id, Outcome::Done(None));
+            }
             (Operation::Create | Operation::Update { .. }, child) => {
                 match self.nested_sources(id, running, kind, step) {
                     Ok(asked) => self.ask_for(id, child, asked, running),
@@ -113,35 +114,32 @@ impl Work {
         let Some(row) = self.model.row(id) else { return };
         let backends = &self.actor.backends;
         let desired = load::texts(&asked.sources);
-        let made = match child {
-            Some(child) => {
-                let mut request = StackRequest::new(Action::Update, backends.clock.now());
-                request.desired = Some(desired);
-                self.writes.request(child, request);
-                None
-            }
-            None => {
-                let child = StackId(backends.chance.uuid());
-                self.writes.child(NewStack {
-                    id: child,
-                    name: kiln_resource::physical_name::physical_name(&self.stack.name, &row.name, row.id.0, 255),
-                    project: self.stack.project.clone(),
-                    parent: Some(Parent { stack: self.stack.id, resource: id, resource_name: row.name.clone() }),
-                    root: self.stack.root,
-                    depth: self.stack.depth + 1,
-                    action: Action::Create,
-                    desired,
-                    disable_rollback: true,
-                    timeout_mins: self.stack.timeout_mins,
-                    tags: Vec::new(),
-                    username: self.stack.username.clone(),
-                    user_id: self.stack.user_id.clone(),
-                    credentials: None,
-                    user_project: self.stack.user_project.clone(),
-                    now: backends.clock.now(),
-                });
-                Some(child)
-            }
+        let made = if let Some(child) = child {
+            let mut request = StackRequest::new(Action::Update, backends.clock.now());
+            request.desired = Some(desired);
+            self.writes.request(child, request);
+            None
+        } else {
+            let child = StackId(backends.chance.uuid());
+            self.writes.child(NewStack {
+                id: child,
+                name: kiln_resource::physical_name::physical_name(&self.stack.name, &row.name, row.id.0, 255),
+                project: self.stack.project.clone(),
+                parent: Some(Parent { stack: self.stack.id, resource: id, resource_name: row.name.clone() }),
+                root: self.stack.root,
+                depth: self.stack.depth + 1,
+                action: Action::Create,
+                desired,
+                disable_rollback: true,
+                timeout_mins: self.stack.timeout_mins,
+                tags: Vec::new(),
+                username: self.stack.username.clone(),
+                user_id: self.stack.user_id.clone(),
+                credentials: None,
+                user_project: self.stack.user_project.clone(),
+                now: backends.clock.now(),
+            });
+            Some(child)
         };
         self.step_to_wait(id, made, asked.data, &asked.state, running, None);
     }
