@@ -18,7 +18,8 @@ use crate::clouds::{Clouds, NoCloud};
 use crate::fence::{Fence, FencedCloud};
 use crate::retry::{self, RetryLimits};
 
-/// The entry of a resource's data that holds the token of a create of which it is not known what it made. A later delete
+/// The entry of a resource's data that holds the token of a create of which it is not known what it made. A later
+/// delete
 /// looks for that first.
 const LOST_CREATE: &str = "kiln_lost_create";
 
@@ -208,7 +209,7 @@ impl Job {
             return self.failed(failure).into();
         }
         tracing::info!(resource = self.name, attempt = self.running.attempt, %failure, "create failed, trying again");
-        // The first failure is the one reported in the end (semantics.md §7.1).
+        // The first failure is the one reported in the end (docs/heat-behaviour.md §7.1).
         let undo = Phase::Undo(Value::Null);
         self.stepped(Step::done(), undo, self.running.attempt + 1, self.running.token.clone()).into()
     }

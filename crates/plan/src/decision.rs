@@ -1,6 +1,7 @@
 //! What becomes of one resource of the template: create, keep, update, replace, refuse or restrict.
 //!
-//! [`decide`] is a pure function. The engine only gathers what it goes by: the ids of names, and what the cloud shows of
+//! [`decide`] is a pure function. The engine only gathers what it goes by: the ids of names, and what the cloud shows
+//! of
 //! a failed object. Updates, previews and the simulation use this one function.
 
 use std::sync::Arc;
@@ -113,7 +114,8 @@ impl Subject {
             && self.kind.entry().is_some()
     }
 
-    /// Reasons to replace that are neither in the properties nor in the cloud (semantics.md §7, steps 1 to 4).
+    /// Reasons to replace that are neither in the properties nor in the cloud (docs/heat-behaviour.md §7, steps 1 to
+    /// 4).
     fn reason_to_replace(&self, row: &Resource) -> Option<String> {
         let now = self.kind.implementation();
         if row.implementation != now && self.becomes.as_deref() != Some(now) {
@@ -184,7 +186,8 @@ impl Subject {
         }
     }
 
-    /// What was changed half-way is set again, where that can be done in place; `None`: it is like any other comparison.
+    /// What was changed half-way is set again, where that can be done in place; `None`: it is like any other
+    /// comparison.
     fn finish_half_update(
         &self,
         row: &Resource,
@@ -243,7 +246,7 @@ impl Subject {
     }
 }
 
-/// Decides what becomes of a resource (semantics.md §7).
+/// Decides what becomes of a resource (docs/heat-behaviour.md §7).
 pub fn decide(subject: &Subject, gathered: &Gathered) -> Decision {
     match decided(subject, gathered) {
         Ok(decision) => subject.restrict(decision),

@@ -262,7 +262,7 @@ mod tests {
             r#"{"format":1,"operation":"create","phase":"paused","token":"t"}"#,
             r#"{"format":2,"operation":"create","phase":"intent","token":"t"}"#,
             r#"{"operation":"create"}"#,
-            r#"[1]"#,
+            "[1]",
         ] {
             let state: OperationState = serde_json::from_str(text).unwrap();
             assert!(matches!(state, OperationState::Unknown(_)), "{text}");

@@ -1,4 +1,4 @@
-//! How states may move (semantics.md §1).
+//! How states may move (docs/heat-behaviour.md §1).
 
 use std::collections::HashSet;
 use std::sync::LazyLock;

@@ -96,13 +96,8 @@ impl Work {
                 };
                 let request = StackRequest::new(action, self.actor.backends.clock.now());
                 self.writes.request(child, request);
-                self.step_to_wait(
-                    id,
-                    None,
-                    Map::new(),
-                    &NestedState { asked: true, ..NestedState::default() },
-                    running,
-                );
+                let state = NestedState { asked: true, ..NestedState::default() };
+                self.step_to_wait(id, None, Map::new(), &state, running, None);
             }
             (_, None) => self.finish(id, Outcome::Done(None)),
         }
@@ -148,7 +143,7 @@ impl Work {
                 Some(child)
             }
         };
-        self.step_to_wait(id, made, asked.data, &asked.state, running);
+        self.step_to_wait(id, made, asked.data, &asked.state, running, None);
     }
 
     fn step_to_wait(
@@ -158,13 +153,14 @@ impl Work {
         data: Map,
         state: &NestedState,
         running: &Running,
+        after: Option<Duration>,
     ) {
         if let Some(child) = child {
             self.model.set_child(id, child);
         }
-        self.slots.answered(id, None);
-        // The row is stored right behind the request.
-        self.events.push_front(Event::Stepped {
+        self.slots.answered(id, after);
+        // At once: the row is stored in one commit with the request.
+        self.decide(Event::Stepped {
             row: id,
             physical_id: child.map(|child| child.to_string()),
             data,
@@ -238,9 +234,8 @@ impl Work {
         if let Some(state @ NestedState { then: Some(_), .. }) = NestedState::of(&running) {
             let pause = Duration::from_millis(state.pause);
             let next = NestedState { asked: false, ..state };
-            self.step_to_wait(id, None, Map::new(), &next, &running);
             let until = later(self.now(), pause);
-            self.slots.answered(id, until);
+            self.step_to_wait(id, None, Map::new(), &next, &running, until);
             return;
         }
         if !matches!(running.operation, Operation::Create | Operation::Update { .. }) {

@@ -130,7 +130,8 @@ impl WriteQueue {
         (limit.max(1)..self.writes.len()).find(free).unwrap_or(self.writes.len())
     }
 
-    /// Gives up the place of a row that gets a later one. The row stays behind what must be stored together with it: there
+    /// Gives up the place of a row that gets a later one. The row stays behind what must be stored together with it:
+    /// there
     /// it is written as it is then.
     fn forget(&mut self, id: ResourceId) {
         let Some(place) = self.places.remove(&id).and_then(|place| place.checked_sub(self.taken)) else { return };

@@ -382,6 +382,7 @@ async fn a_message_wakes_a_settled_stack_and_is_handled_once() {
     let store = &cluster.backends.store;
     for n in 0..3 {
         store.send(&message(&cluster, id, MessageKind::Signal, value!({"n": n}))).await.expect("sent");
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
     tokio::time::sleep(Duration::from_secs(5)).await;
     let heard = |n: i64| (0..n).map(|n| Call::Receive(value!({"n": n}))).collect::<Vec<_>>();
