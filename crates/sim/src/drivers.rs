@@ -122,6 +122,10 @@ impl ObjectDriver {
         match object.str_at("state") {
             Some("ACTIVE") => Ok(Step::done()),
             Some("ERROR") => Err(Failure::in_error("ERROR", "it was told so")),
+            _ if has_defect(cx, Sabotage::CountingPolls).await => {
+                let count = state.as_i64().unwrap_or_default() + 1;
+                Ok(Step::wait(count, Duration::ZERO))
+            }
             _ => Ok(Step::wait(state.clone(), EVERY)),
         }
     }

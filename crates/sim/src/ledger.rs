@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use kiln_resource::{Action, MessageId, Resource, ResourceId, State, Status};
+use kiln_resource::{Action, CredentialsId, MessageId, Resource, ResourceId, State, Status};
 use kiln_store::{Batch, Desired, EventQuery, Lease, Message, NewStack, Stack, StackId, Store as _};
 
 use crate::cloud::{CloudCall, Object};
@@ -47,6 +47,8 @@ struct Inner {
     queries: BTreeMap<&'static str, u64>,
     messages: Vec<Message>,
     lost: Vec<MessageId>,
+    /// The marks of the trusts that were planned.
+    marks: BTreeMap<CredentialsId, String>,
     /// When each row was first stored.
     born: BTreeMap<ResourceId, Timestamp>,
 }
@@ -119,6 +121,16 @@ impl Ledger {
     /// The messages that were sent.
     pub(crate) fn messages(&self) -> Vec<Message> {
         self.inner().messages.clone()
+    }
+
+    /// A trust is about to be given.
+    pub(crate) fn planned(&self, id: CredentialsId, mark: &str) {
+        self.inner().marks.insert(id, mark.to_owned());
+    }
+
+    /// The mark of a trust.
+    pub(crate) fn mark_of(&self, id: CredentialsId) -> Option<String> {
+        self.inner().marks.get(&id).cloned()
     }
 
     /// When a row was first stored.
@@ -360,7 +372,7 @@ impl Ledger {
         let query =
             EventQuery { stacks: vec![stack], resource: Some(object.resource.clone()), ..EventQuery::default() };
         let events = world.store.events(&query).await.unwrap_or_default();
-        events.iter().any(|event| event.status == Status::Failed && event.reason.contains(CANNOT_TELL))
+        events.iter().any(|event| event.reason.contains(CANNOT_TELL))
     }
 }
 

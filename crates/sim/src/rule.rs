@@ -56,6 +56,8 @@ rules! {
     NotQuiet = "not-quiet",
     /// The inbox is handled once and in order.
     Inbox = "inbox",
+    /// A trust is on record before it is given, holds while its stack lives, and goes when the stack is gone.
+    Credentials = "credentials",
     /// A stop in good order takes a bounded time.
     SlowStop = "slow-stop",
     /// Nothing panics.

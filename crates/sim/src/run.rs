@@ -17,7 +17,7 @@ use crate::scenario::{Ask, Fault, FaultKind, Scenario, UserAction, When};
 use crate::template_model::Build;
 use crate::users::Users;
 use crate::world::World;
-use crate::{inbox, logs, wanted};
+use crate::{inbox, logs, trusts, wanted};
 
 /// How long a stack may take to its end once nothing fails any more, in milliseconds.
 const BOUND_MS: u64 = 900_000;
@@ -153,6 +153,7 @@ async fn story(world: &Arc<World>, cluster: &Arc<Cluster>, triggers: UnboundedRe
     for stack in roots(world).await {
         wanted::check_gone(world, &stack).await;
     }
+    trusts::check(world, &roots(world).await).await;
     for engine in 0..cluster.len() {
         cluster.stop(engine).await;
     }
@@ -321,7 +322,7 @@ async fn judge_rest(world: &Arc<World>) {
             // Each engine looks for work and tells that it lives.
             "claim" => 65 * engines,
             "renew" | "report" => 15 * engines,
-            "forget" | "unused_credentials" => 5 * engines,
+            "forget" | "unused_credentials" | "delete_credentials" => 5 * engines,
             _ => 0,
         };
         if count > most {
