@@ -20,7 +20,7 @@ impl HeartbeatThread {
         let runtime = Builder::new_current_thread().enable_all().build().context("no runtime for the heartbeat")?;
         let handle = runtime.handle().clone();
         let (opened, store) = oneshot::channel();
-        let (_end, ended) = oneshot::channel::<()>();
+        let (end, ended) = oneshot::channel::<()>();
         let thread = std::thread::Builder::new().name("heartbeat".to_owned());
         let run = move || {
             runtime.block_on(async {
@@ -32,7 +32,7 @@ impl HeartbeatThread {
         };
         thread.spawn(run).context("no thread for the heartbeat")?;
         let store = store.await.context("the thread of the heartbeat ended")?.context("[database] connection")?;
-        Ok(Self { runtime: handle, store: Arc::new(store), _end })
+        Ok(Self { runtime: handle, store: Arc::new(store), _end: end })
     }
 
     /// Where the heartbeat is to run.
