@@ -6,6 +6,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use kiln_template::YaqlLimits;
@@ -104,6 +105,12 @@ impl Config {
                 Err(_) => bail!("[{group}] {option}: {text:?} is not a number in its range"),
             },
         }
+    }
+
+    /// A time in seconds, also with a fraction.
+    pub(crate) fn seconds(&self, group: &str, option: &str, default: Duration) -> Result<Duration> {
+        let seconds = self.number(group, option, default.as_secs_f64())?;
+        Duration::try_from_secs_f64(seconds).with_context(|| format!("[{group}] {option}"))
     }
 
     /// A number, of which negative ones mean none.
@@ -232,6 +239,15 @@ mod tests {
         assert_eq!(config.limit(DEFAULT, "max", 5).unwrap(), None);
         assert_eq!(config.limit(DEFAULT, "none", 5).unwrap(), Some(5));
         assert!(config.flag("heat_api", "flag", false).unwrap());
+    }
+
+    #[test]
+    fn times_are_seconds() {
+        let config = Config::of("[kiln]\nlease = 0.5\ndrain = -1\n");
+        let second = Duration::from_secs(1);
+        assert_eq!(config.seconds("kiln", "lease", second).unwrap(), Duration::from_millis(500));
+        assert_eq!(config.seconds("kiln", "call_limit", second).unwrap(), second);
+        assert!(config.seconds("kiln", "drain", second).is_err());
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod commands;
 mod config;
 mod connect;
 mod failure;
+mod heartbeat_thread;
 mod in_process;
 mod ini;
 mod logging;

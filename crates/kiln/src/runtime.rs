@@ -20,6 +20,7 @@ use url::Url;
 
 use crate::clouds::StoredClouds;
 use crate::config::{Account, Config};
+use crate::heartbeat_thread::HeartbeatThread;
 use crate::ini::DEFAULT;
 use crate::resource_types;
 use crate::shutdown::Stop;
@@ -27,11 +28,18 @@ use crate::shutdown::Stop;
 /// Heat's default of `auth_encryption_key`: known to everyone, good for a trial only.
 const PUBLIC_KEY: &str = "notgood but just long enough i t";
 
+/// How long a call to a service of the cloud may take, as long as nothing else is set.
+const CALL_TIMEOUT: Duration = Duration::from_mins(1);
+/// How long a call may go on in the cloud when nobody waits for it any more.
+const CALL_AFTERMATH: Duration = Duration::from_secs(15);
+
 /// Everything that a service is made of.
 pub(crate) struct Runtime {
     service: Service,
     api: kiln_api::Options,
     engine: kiln_engine::Options,
+    /// The database of an engine's heartbeat, which then has a thread of its own.
+    heartbeat: Option<kiln_store::Options>,
 }
 
 /// The user's own cloud, for [`Runtime::of_user`].
@@ -80,6 +88,7 @@ impl Runtime {
             service: Service { options: service_options(config)?, backends, identity, policy },
             api: api_options(config)?,
             engine: engine_options(config)?,
+            heartbeat: Some(store_options(config)?).filter(|options| !options.is_private()),
         })
     }
 
@@ -111,6 +120,7 @@ impl Runtime {
             api: kiln_api::Options::default(),
             // The process ends with its work: another may start right behind it and must not wait for a dead one's leases.
             engine: kiln_engine::Options { lease: Duration::from_secs(5), ..kiln_engine::Options::default() },
+            heartbeat: None,
         })
     }
 
@@ -121,7 +131,15 @@ impl Runtime {
 
     /// Runs an engine until it is told to stop; then its leases are given back.
     pub(crate) async fn engine(&self, stop: Stop) -> Result<()> {
-        Ok(Engine::new(self.engine.clone(), self.service.backends.clone()).run(stop).await?)
+        let mut engine = Engine::new(self.engine.clone(), self.service.backends.clone());
+        let heartbeat = match &self.heartbeat {
+            Some(options) => Some(HeartbeatThread::start(options.clone()).await?),
+            None => None,
+        };
+        if let Some(thread) = &heartbeat {
+            engine = engine.with_heartbeat_on(thread.runtime(), thread.store());
+        }
+        Ok(engine.run(stop).await?)
     }
 }
 
@@ -140,23 +158,28 @@ pub(crate) fn now() -> jiff::Timestamp {
 
 /// The store that a configuration names, with its schema up to date.
 pub(crate) async fn open(config: &Config) -> Result<Arc<dyn Store>> {
-    let url = config.text("database", "connection").ok_or_else(|| {
-        anyhow!("[database] connection is not set: for example sqlite:///var/lib/kiln/kiln.db or postgresql://…")
-    })?;
-    let key = config.secret(DEFAULT, "auth_encryption_key").unwrap_or_else(|| Secret::new(PUBLIC_KEY.to_owned()));
-    if key.expose() == PUBLIC_KEY {
+    let options = store_options(config)?;
+    if options.key.expose() == PUBLIC_KEY {
         tracing::warn!(
             "[DEFAULT] auth_encryption_key is not set: stored credentials are sealed with a key that everyone knows"
         );
     }
+    let store = SqlStore::open(options).await.context("[database] connection")?;
+    store.migrate().await.context("the database's schema cannot be brought up to date")?;
+    Ok(Arc::new(store))
+}
+
+fn store_options(config: &Config) -> Result<kiln_store::Options> {
+    let url = config.text("database", "connection").ok_or_else(|| {
+        anyhow!("[database] connection is not set: for example sqlite:///var/lib/kiln/kiln.db or postgresql://…")
+    })?;
+    let key = config.secret(DEFAULT, "auth_encryption_key").unwrap_or_else(|| Secret::new(PUBLIC_KEY.to_owned()));
     let mut options = kiln_store::Options::new(url, key);
     options.max_connections = config.number("database", "max_pool_size", options.max_connections)?;
     if config.flag("database", "sqlite_synchronous", false)? {
         options.durability = Durability::Power;
     }
-    let store = SqlStore::open(options).await.context("[database] connection")?;
-    store.migrate().await.context("the database's schema cannot be brought up to date")?;
-    Ok(Arc::new(store))
+    Ok(options)
 }
 
 fn policy(config: &Config) -> Result<Policy> {
@@ -194,6 +217,7 @@ fn connector(config: &Config, service: &Account) -> Result<Connector> {
     let interface = config.text("clients", "endpoint_type").unwrap_or_else(|| "public".to_owned());
     options.interface =
         Interface::parse(&interface).ok_or_else(|| anyhow!("[clients] endpoint_type: {interface:?}"))?;
+    options.timeout = call_timeout(config)?;
     let ca_file = config.text("clients", "ca_file").map(Into::into).or_else(|| service.cafile.clone());
     let tls = TlsOptions {
         authorities: match &ca_file {
@@ -238,17 +262,25 @@ fn api_options(config: &Config) -> Result<kiln_api::Options> {
     Ok(options)
 }
 
+/// The longest time that a call to a service of the cloud may take: Kiln's own option, in seconds.
+fn call_timeout(config: &Config) -> Result<Duration> {
+    config.seconds("kiln", "call_timeout", CALL_TIMEOUT)
+}
+
 fn engine_options(config: &Config) -> Result<kiln_engine::Options> {
     let usual = kiln_engine::Options::default();
     let seconds = config.number(DEFAULT, "stack_action_timeout", usual.action_timeout.as_secs())?;
+    let calls = call_timeout(config)? + CALL_AFTERMATH;
     Ok(kiln_engine::Options {
         hostname: config.default("host").unwrap_or_else(hostname),
         action_timeout: Duration::from_secs(seconds),
         action_retries: config.number(DEFAULT, "action_retry_limit", usual.action_retries)?,
         max_events: config.number(DEFAULT, "max_events_per_stack", usual.max_events)?,
-        // Kiln's own: seconds until a dead engine's stacks are taken over.
-        lease: Duration::try_from_secs_f64(config.number("kiln", "lease", usual.lease.as_secs_f64())?)
-            .context("[kiln] lease")?,
+        // Kiln's own; what they mean is said by 'kiln engine --help'.
+        lease: config.seconds("kiln", "lease", usual.lease)?,
+        call_limit: config.seconds("kiln", "call_limit", calls)?,
+        list_delay: config.seconds("kiln", "list_delay", usual.list_delay)?,
+        drain: config.seconds("kiln", "drain", calls)?,
         ..usual
     })
 }
@@ -257,4 +289,22 @@ fn engine_options(config: &Config) -> Result<kiln_engine::Options> {
 fn hostname() -> String {
     let named = std::fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned());
     named.ok().filter(|name| !name.is_empty()).unwrap_or_else(|| "localhost".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_lost_is_not_believed_absent_while_the_call_may_go_on() {
+        let limits = |options: &[(&str, &str, String)]| {
+            let options = engine_options(&Config::of_options(options)).unwrap();
+            (options.call_limit.as_secs(), options.drain.as_secs())
+        };
+        let usual = kiln_engine::Options::default();
+        assert_eq!(limits(&[]), (usual.call_limit.as_secs(), usual.drain.as_secs()));
+        let timeout = ("kiln", "call_timeout", "300".to_owned());
+        assert_eq!(limits(std::slice::from_ref(&timeout)), (315, 315));
+        assert_eq!(limits(&[timeout, ("kiln", "drain", "20".to_owned())]), (315, 20));
+    }
 }

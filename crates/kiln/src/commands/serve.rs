@@ -103,8 +103,17 @@ pub(crate) async fn serve(runtime: &Runtime, listener: TcpListener, role: Role, 
 /// `engine`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Engines are equal: any number of them, on any hosts, share the work of one database. Those that stop hand their
-work over at once; that of one that dies is taken over within seconds.
+Engines are equal: any number of them, on any hosts, share the work of one database. Those that
+stop hand their work over at once; that of one that dies is taken over within seconds.
+
+Options of Kiln's own in section kiln, in seconds:
+  lease = 15         how long an engine may be silent until its stacks are taken over
+  call_timeout = 60  the longest time that a call to a service of the cloud may take
+  call_limit = 75    the longest time that what a lost call creates may stay unseen: it is not
+                     created again before; call_timeout + 15 if not set
+  list_delay = 10    the longest time that a service may not list what it has created
+  drain = 75         how long an engine that stops waits for calls under way; call_timeout + 15
+                     if not set
 
 Example:
   kiln engine --config-file /etc/kiln/kiln.conf")]

@@ -10,6 +10,7 @@ fn help_teaches() {
         ("stack", &["stack", "-h"]),
         ("stack-create", &["stack", "create", "-h"]),
         ("serve", &["serve", "-h"]),
+        ("engine", &["engine", "-h"]),
         ("demo", &["demo", "-h"]),
     ] {
         insta::assert_snapshot!(name, folder.run(args).ok());

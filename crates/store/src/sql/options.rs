@@ -70,7 +70,7 @@ impl Options {
     }
 
     /// Whether the database ends with this process and nobody else sees it.
-    pub(super) fn is_private(&self) -> bool {
+    pub fn is_private(&self) -> bool {
         is_in_memory(&self.native_url())
     }
 

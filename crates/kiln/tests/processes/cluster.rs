@@ -1,0 +1,159 @@
+//! An API and engines on a database of their own, and the simulated cloud that they use.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use kiln_client::{Access, Client, Error};
+use kiln_cloud::{Connector, Credentials, Options, Session, SharedClient, TlsOptions};
+use kiln_engine::Chance;
+use kiln_testcloud::{Account, Testcloud};
+use kiln_value::Secret;
+use sea_orm::{ConnectionTrait as _, Database};
+use url::Url;
+
+use crate::process::Process;
+
+/// Times that suit a simulated cloud.
+pub(crate) struct Limits {
+    pub(crate) lease: Duration,
+    pub(crate) call_timeout: Duration,
+    pub(crate) call_limit: Duration,
+    pub(crate) list_delay: Duration,
+}
+
+/// A running service.
+pub(crate) struct Cluster {
+    pub(crate) cloud: Testcloud,
+    pub(crate) engines: Vec<Process>,
+    pub(crate) limits: Limits,
+    api: Process,
+    port: u16,
+    folder: PathBuf,
+    /// The server's URL and the name of the database on it.
+    database: Option<(String, String)>,
+}
+
+impl Cluster {
+    /// Starts an API and engines. `database`: `sqlite`, or the URL of a server.
+    pub(crate) async fn start(cloud: Testcloud, database: &str, engines: usize, limits: Limits) -> Self {
+        let folder = tempfile::tempdir().expect("a folder").keep();
+        let (url, database) = match database {
+            "sqlite" => (format!("sqlite://{}", folder.join("kiln.db").display()), None),
+            server => {
+                let name = create_database(server).await;
+                let (place, _) = server.rsplit_once('/').expect("a URL with a database");
+                (format!("{place}/{name}"), Some((server.to_owned(), name)))
+            }
+        };
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a free port").port();
+        let heat = cloud.users().heat;
+        let config = folder.join("kiln.conf");
+        let seconds = |time: Duration| time.as_secs_f64();
+        let text = format!(
+            "[DEFAULT]\nauth_encryption_key = 0123456789abcdef0123456789abcdef\nmax_stacks_per_tenant = -1\n\
+             [database]\nconnection = {url}\n\
+             [heat_api]\nbind_host = 127.0.0.1\nbind_port = {port}\n\
+             [kiln]\nlease = {}\ncall_timeout = {}\ncall_limit = {}\nlist_delay = {}\n\
+             [keystone_authtoken]\nauth_url = {}\nusername = {}\npassword = {}\nproject_name = {}\n\
+             user_domain_name = Default\nproject_domain_name = Default\n",
+            seconds(limits.lease),
+            seconds(limits.call_timeout),
+            seconds(limits.call_limit),
+            seconds(limits.list_delay),
+            cloud.auth_url(),
+            heat.user,
+            heat.password,
+            heat.project,
+        );
+        std::fs::write(&config, text).expect("written");
+        let api = Process::start("api", &config, "api.log");
+        let engines = (0..engines).map(|n| Process::start("engine", &config, &log_of(n))).collect();
+        let mut cluster = Self { cloud, engines, limits, api, port, folder, database };
+        cluster.await_api().await;
+        cluster
+    }
+
+    async fn await_api(&mut self) {
+        let start = Instant::now();
+        while std::net::TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+            assert!(!self.api.is_gone(), "the API ended: {}", self.folder.display());
+            assert!(start.elapsed() < Duration::from_secs(30), "the API does not answer");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Starts an engine in the place of one that is gone.
+    pub(crate) fn restart(&mut self, engine: usize) {
+        self.engines[engine].start_again(&log_of(engine));
+    }
+
+    /// A client of a user's own.
+    pub(crate) fn client(&self, user: Account) -> Client {
+        let transport = Arc::new(SharedClient::new(&TlsOptions::default()).expect("a client"));
+        let options = Options::new(self.cloud.auth_url().parse().expect("a URL"));
+        let credentials = Credentials::password(user.user, user.password, user.project, "Default");
+        let session = Connector::new(transport.clone(), options).session(credentials);
+        Client::new(transport, Arc::new(User { session, port: self.port }))
+    }
+
+    /// The configuration's folder, with the logs.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Ends all, and takes away what it left, but for the logs of a test that failed.
+    pub(crate) async fn end(mut self) {
+        self.engines.clear();
+        self.api.kill();
+        if let Some((server, name)) = &self.database {
+            let db = Database::connect(server).await.expect("the server");
+            let force = if server.starts_with("postgres") { " WITH (FORCE)" } else { "" };
+            db.execute_unprepared(&format!("DROP DATABASE {name}{force}")).await.expect("dropped");
+        }
+        std::fs::remove_dir_all(&self.folder).expect("removed");
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("logs: {}", self.folder.display());
+        }
+    }
+}
+
+fn log_of(engine: usize) -> String {
+    format!("engine-{engine}.log")
+}
+
+async fn create_database(server: &str) -> String {
+    let name = format!("kiln_{}", Chance::from_os().uuid().simple());
+    let db = Database::connect(server).await.expect("the server");
+    db.execute_unprepared(&format!("CREATE DATABASE {name}")).await.expect("a database");
+    db.close().await.expect("closed");
+    name
+}
+
+/// A user of the API, who knows where it is.
+struct User {
+    session: Session,
+    port: u16,
+}
+
+#[async_trait]
+impl Access for User {
+    async fn endpoint(&self) -> Result<Url, Error> {
+        let token = self.session.token().await.map_err(|error| Error::Access(error.to_string()))?;
+        let project = token.info.project.as_ref().map(|project| project.id.clone()).unwrap_or_default();
+        let url = format!("http://127.0.0.1:{}/v1/{project}", self.port);
+        Url::parse(&url).map_err(|error| Error::Access(error.to_string()))
+    }
+
+    async fn token(&self, _renew: bool) -> Result<Option<Secret<String>>, Error> {
+        let token = self.session.token().await.map_err(|error| Error::Access(error.to_string()))?;
+        Ok(Some(token.secret.clone()))
+    }
+}

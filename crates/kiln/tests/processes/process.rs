@@ -1,0 +1,83 @@
+//! A `kiln` process that a test starts, freezes and kills.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// A process that does not outlive the test.
+pub(crate) struct Process {
+    child: Child,
+    role: &'static str,
+    config: PathBuf,
+}
+
+impl Process {
+    /// Starts `kiln ROLE`; what it logs is appended to a file beside the configuration.
+    pub(crate) fn start(role: &'static str, config: &Path, log: &str) -> Self {
+        let log = config.with_file_name(log);
+        let log = File::options().create(true).append(true).open(log).expect("a log file");
+        let child = Command::new(env!("CARGO_BIN_EXE_kiln"))
+            .args([role, "--config-file"])
+            .arg(config)
+            .env("RUST_LOG", std::env::var("KILN_TEST_LOG").unwrap_or_else(|_| "info".to_owned()))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("kiln starts");
+        Self { child, role, config: config.to_owned() }
+    }
+
+    /// Starts another in its place.
+    pub(crate) fn start_again(&mut self, log: &str) {
+        *self = Self::start(self.role, &self.config, log);
+    }
+
+    /// SIGKILL: nothing is finished, nothing given back.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("killed");
+        self.child.wait().expect("gone");
+    }
+
+    /// SIGSTOP: it stands still, wherever it is.
+    pub(crate) fn freeze(&self) {
+        self.signal("STOP");
+    }
+
+    /// SIGCONT: it goes on as if nothing had been.
+    pub(crate) fn thaw(&self) {
+        self.signal("CONT");
+    }
+
+    /// SIGTERM: it ends in good order, within a time.
+    pub(crate) async fn stop(&mut self, within: Duration) -> ExitStatus {
+        self.signal("TERM");
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().expect("its state") {
+                return status;
+            }
+            assert!(start.elapsed() < within, "kiln {} does not end", self.role);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Whether it ended by itself.
+    pub(crate) fn is_gone(&mut self) -> bool {
+        self.child.try_wait().expect("its state").is_some()
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &pid]).status().expect("kill runs");
+        assert!(sent.success(), "SIG{name} to kiln {}", self.role);
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
