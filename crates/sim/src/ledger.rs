@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use kiln_resource::{Action, CredentialsId, MessageId, Resource, ResourceId, State, Status};
 use kiln_store::{Batch, Desired, EventQuery, Lease, Message, NewStack, Stack, StackId, Store as _};
+use kiln_value::Value;
 
 use crate::cloud::{CloudCall, Object};
 use crate::drivers::CANNOT_TELL;
+use crate::inbox;
 use crate::rule::Rule;
 use crate::sabotage::Sabotage;
 use crate::states;
@@ -47,6 +49,8 @@ struct Inner {
     queries: BTreeMap<&'static str, u64>,
     messages: Vec<Message>,
     lost: Vec<MessageId>,
+    /// The row that received each message, by stack and body.
+    received: BTreeMap<(StackId, String), ResourceId>,
     /// The marks of the trusts that were planned.
     marks: BTreeMap<CredentialsId, String>,
     /// When each row was first stored.
@@ -71,6 +75,13 @@ pub(crate) struct StackRecord {
     target: Option<Desired>,
     /// The generation that an engine knows to be there.
     known: i64,
+}
+
+impl StackRecord {
+    /// Whether an engine wrote anything since the action began.
+    pub(crate) fn was_written(&self) -> bool {
+        self.commits.back().is_some_and(|at| *at >= self.since_ms)
+    }
 }
 
 impl Ledger {
@@ -106,6 +117,16 @@ impl Ledger {
     /// The queries so far; counting begins anew.
     pub(crate) fn take_queries(&self) -> BTreeMap<&'static str, u64> {
         std::mem::take(&mut self.inner().queries)
+    }
+
+    /// A row holds a message; the row that received it first.
+    pub(crate) fn received(&self, stack: StackId, body: &Value, row: ResourceId) -> ResourceId {
+        *self.inner().received.entry((stack, format!("{body:?}"))).or_insert(row)
+    }
+
+    /// Whether any row ever received a message.
+    pub(crate) fn was_received(&self, message: &Message) -> bool {
+        self.inner().received.contains_key(&(message.stack, format!("{:?}", message.body)))
     }
 
     /// Messages that a defect takes out of the inbox unhandled.
@@ -254,6 +275,7 @@ impl Ledger {
             self.inner().born.entry(row.id).or_insert_with(|| world.time.now());
         }
         check_rows(world, batch, before);
+        batch.save.iter().for_each(|row| inbox::note(world, row));
         self.see(world, stack, false);
         self.count_commit(world, stack);
         let settled = batch

@@ -40,6 +40,8 @@ rules! {
     StillBusy = "settled-but-busy",
     /// Every stack ends within a bound once faults cease.
     Stuck = "stuck",
+    /// A delete is noticed soon, whatever was under way and whether a doorbell was heard.
+    Unnoticed = "unnoticed-delete",
     /// Every action ends within its time limit.
     PastTimeout = "past-its-timeout",
     /// Without faults every delete ends well.

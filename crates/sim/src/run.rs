@@ -23,6 +23,8 @@ use crate::{inbox, logs, trusts, wanted};
 const BOUND_MS: u64 = 900_000;
 /// How long an action may go on behind its time limit.
 const SLACK_MS: u64 = 120_000;
+/// How long it may take until a delete shows any effect: a lost call is waited for, and looked for.
+const NOTICE_MS: u64 = 90_000;
 /// How long nothing happens before the cluster must be quiet.
 const REST: Duration = Duration::from_secs(90);
 /// How long it is watched then.
@@ -285,14 +287,19 @@ async fn watch(world: Arc<World>) {
         let now = world.time.ms();
         for record in world.ledger.stacks() {
             let stack = &record.stack;
+            let calm = if world.scenario.disturbs_engines() { world.scenario.calm_ms } else { 0 };
+            let asked = stack.is_pending() && stack.state.action == Action::Delete;
+            if asked && !record.was_written() && now > record.since_ms.max(calm) + NOTICE_MS {
+                let text =
+                    format!("{} is {} since {} ms, and nothing happens", stack.name, stack.state, record.since_ms);
+                world.accuse(Rule::Unnoticed, text);
+            }
             let timed = stack.state.status == Status::InProgress && stack.state.action != Action::Delete;
             if !timed || stack.parent.is_some() {
                 continue;
             }
             let mut limit = record.since_ms.saturating_add(limit_ms(&world, stack));
-            if world.scenario.disturbs_engines() {
-                limit = limit.max(world.scenario.calm_ms);
-            }
+            limit = limit.max(calm);
             if now > limit.saturating_add(SLACK_MS) {
                 let text = format!("{} is {} since {} ms", stack.name, stack.state, record.since_ms);
                 world.accuse(Rule::PastTimeout, text);

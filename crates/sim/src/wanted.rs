@@ -65,10 +65,12 @@ pub(crate) async fn check_wanted(world: &World, stack: &Stack) {
     }
 }
 
-/// All objects of a tree sleep, or none.
+/// The objects of the resources that were suspended sleep, and those of the resumed ones do not. What an earlier request
+/// left beside them is not suspended.
 async fn check_asleep(world: &World, stack: &Stack, asleep: bool) {
     let rows = world.store.resources(stack.id).await.unwrap_or_default();
-    for row in rows {
+    let acted = if asleep { Action::Suspend } else { Action::Resume };
+    for row in rows.into_iter().filter(|row| row.state.action == acted) {
         let Some(id) = &row.physical_id else { continue };
         let wrong = world.cloud().get(id, world.time.ms()).is_some_and(|object| object.asleep != asleep);
         if wrong {
