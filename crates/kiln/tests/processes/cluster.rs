@@ -22,6 +22,7 @@ pub(crate) struct Limits {
     pub(crate) call_timeout: Duration,
     pub(crate) call_limit: Duration,
     pub(crate) list_delay: Duration,
+    pub(crate) drain: Duration,
 }
 
 /// A running service.
@@ -56,13 +57,14 @@ impl Cluster {
             "[DEFAULT]\nauth_encryption_key = 0123456789abcdef0123456789abcdef\nmax_stacks_per_tenant = -1\n\
              [database]\nconnection = {url}\n\
              [heat_api]\nbind_host = 127.0.0.1\nbind_port = {port}\n\
-             [kiln]\nlease = {}\ncall_timeout = {}\ncall_limit = {}\nlist_delay = {}\n\
+             [kiln]\nlease = {}\ncall_timeout = {}\ncall_limit = {}\nlist_delay = {}\ndrain = {}\n\
              [keystone_authtoken]\nauth_url = {}\nusername = {}\npassword = {}\nproject_name = {}\n\
              user_domain_name = Default\nproject_domain_name = Default\n",
             seconds(limits.lease),
             seconds(limits.call_timeout),
             seconds(limits.call_limit),
             seconds(limits.list_delay),
+            seconds(limits.drain),
             cloud.auth_url(),
             heat.user,
             heat.password,
@@ -125,7 +127,7 @@ impl Drop for Cluster {
     }
 }
 
-fn log_of(engine: usize) -> String {
+pub(crate) fn log_of(engine: usize) -> String {
     format!("engine-{engine}.log")
 }
 

@@ -40,6 +40,7 @@ impl Crash {
             call_timeout: Duration::from_secs(5),
             call_limit: Duration::from_millis(1500),
             list_delay: Duration::from_millis(100),
+            drain: Duration::from_secs(5),
         };
         let cluster = Cluster::start(cloud, database, 1, limits).await;
         let client = cluster.client(cluster.cloud.users().demo);

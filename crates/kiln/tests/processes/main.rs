@@ -12,4 +12,5 @@
 mod cluster;
 mod crash;
 mod process;
+mod storm;
 mod wanted;
