@@ -18,6 +18,7 @@ use kiln_sim::shrink::shrink;
 
 /// Simulates whole clusters, one from each seed.
 #[derive(Parser)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
 struct Arguments {
     /// A seed, or a range of them: FROM..TO
     seeds: Option<String>,

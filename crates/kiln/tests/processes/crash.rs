@@ -56,7 +56,7 @@ impl Crash {
     async fn disturbed(&mut self, action: &str, most: usize) {
         for _ in 0..self.chance.random_range(1..=2) {
             let (from, wait) = (self.calls(), self.chance.random_range(1..=most));
-            self.place += &format!(", {action} killed after {wait}");
+            self.place.push_str(&[", ", action, " killed after ", &wait.to_string()].concat());
             let start = Instant::now();
             while self.calls() < from + wait && start.elapsed() < Duration::from_secs(2) {
                 tokio::time::sleep(Duration::from_millis(1)).await;

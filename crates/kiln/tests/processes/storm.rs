@@ -34,9 +34,9 @@ struct Size {
 }
 
 /// How long stacks may take to end when the faults have ceased.
-const CALM: Duration = Duration::from_secs(180);
+const CALM: Duration = Duration::from_mins(3);
 /// How long the sweep may take to give trusts back.
-const SWEPT: Duration = Duration::from_secs(60);
+const SWEPT: Duration = Duration::from_mins(1);
 /// The part of the writes whose replies are lost.
 const LOST: f64 = 0.02;
 

@@ -166,8 +166,9 @@ impl Wanted {
                 say(format!("{kind} {id} is not in the cloud"));
                 continue;
             };
+            let label = self.label.to_string();
             let is_right = match kind {
-                "servers" => row["metadata"]["label"] == self.label.to_string() && row["status"] == "ACTIVE",
+                "servers" => row["metadata"]["label"] == label.as_str() && row["status"] == "ACTIVE",
                 "ports" => row["network_id"] == network && row["device_id"] != "",
                 "volumes" => row["status"] == "in-use",
                 _ => true,
