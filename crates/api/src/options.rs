@@ -1,4 +1,4 @@
-//! How the API behaves; names and defaults are those of Heat's options (semantics.md §23).
+//! How the API behaves; names and defaults are those of Heat's options (docs/heat-behaviour.md §23).
 
 /// How the API behaves.
 #[derive(Clone, Debug)]

@@ -77,8 +77,8 @@ fn kind(status: StatusCode, class: &str) -> FailureKind {
         409 => FailureKind::Conflict,
         429 => FailureKind::OverLimit,
         500 => FailureKind::ServerError,
-        501 => FailureKind::Refused,
         502.. => FailureKind::Unavailable,
+        // 501 among them: it is an answer, not an accident.
         _ => FailureKind::Refused,
     }
 }

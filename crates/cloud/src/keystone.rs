@@ -106,8 +106,8 @@ pub async fn has_trust(session: &Session, trust_id: &str) -> Result<bool, CloudE
     }
 }
 
-/// Ends a trust; done if there is none, of which Keystone also tells when it is asked for the trust's token. Only the user that gave it may end it, so the session is a trust session of
-/// that user or their own.
+/// Ends a trust; done if there is none, of which Keystone also tells when it is asked for the trust's token. Only the
+/// user that gave it may end it, so the session is a trust session of that user or their own.
 pub async fn delete_trust(session: &Session, trust_id: &str) -> Result<(), CloudError> {
     let request = CloudRequest::new("identity", Method::Delete, format!("{TRUSTS}/{trust_id}"));
     match session.call(&request).await {

@@ -81,15 +81,6 @@ pub(crate) fn made_id<'a>(id: Option<&'a str>, what: &str) -> Result<&'a str, Fa
     id.filter(|id| !id.is_empty()).ok_or_else(|| unreadable(format!("{what} was made without an id")))
 }
 
-/// Whether the engine repeats the call soon, so that what was prepared for it should stay. A limit without a time to come
-/// again is a quota, which no repetition mends.
-pub(crate) fn will_be_repeated(failure: &Failure) -> bool {
-    match failure.kind {
-        FailureKind::OverLimit => failure.retry_after.is_some(),
-        _ => failure.is_passing(),
-    }
-}
-
 /// Takes NotFound as success.
 pub(crate) fn absent_is_fine<T>(outcome: Result<T, Failure>) -> Result<(), Failure> {
     match outcome {

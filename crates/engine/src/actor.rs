@@ -117,6 +117,7 @@ impl Actor {
             deadline: None,
             believed_from,
             again: pending,
+            turning: false,
             active: pending,
             actor: self,
         };
@@ -149,6 +150,8 @@ struct Work {
     believed_from: Option<Duration>,
     /// A request is to be begun.
     again: bool,
+    /// The turn to a rollback is to be stored; then the rollback begins.
+    turning: bool,
     /// A request is being worked on; false once its end is to be stored.
     active: bool,
 }
@@ -159,6 +162,8 @@ impl Work {
             if std::mem::take(&mut self.again) {
                 self.begin().await?;
             }
+            self.decide_all().await?;
+            // Each message is for a resource as the one before has left it.
             self.take_messages();
             self.decide_all().await?;
             self.flush().await?;
@@ -258,9 +263,7 @@ impl Work {
         let commands = self.model.decide(Event::Begin { action, goal, generation, targets, rollback });
         // Which row stands for a name is known only now: in a rollback it is another one.
         self.fill_scope();
-        for command in commands {
-            self.carry_out(command).await?;
-        }
+        self.carry_out_all(commands);
         Ok(())
     }
 
@@ -272,7 +275,8 @@ impl Work {
         }
     }
 
-    /// When the action has used its time. A rollback has a time of its own: the action before it may have used all of its.
+    /// When the action has used its time. A rollback has a time of its own: the action before it may have used all of
+    /// its.
     fn end_of_time(&self, action: Action) -> Duration {
         let timeout = match self.stack.timeout_mins {
             Some(minutes) if minutes > 0 => {
@@ -294,9 +298,7 @@ impl Work {
             if let Event::Finished { row, .. } = &event {
                 self.slots.remove(*row);
             }
-            for command in self.model.decide(event) {
-                self.carry_out(command).await?;
-            }
+            self.decide(event);
             if self.writes.len() >= self.actor.options.batch {
                 self.flush().await?;
                 if self.again {
@@ -310,7 +312,19 @@ impl Work {
         Ok(())
     }
 
-    async fn carry_out(&mut self, command: Command) -> Result<(), Error> {
+    /// Tells the planner one thing, and carries out its answers: nothing is stored in between.
+    fn decide(&mut self, event: Event) {
+        let commands = self.model.decide(event);
+        self.carry_out_all(commands);
+    }
+
+    fn carry_out_all(&mut self, commands: Vec<Command>) {
+        for command in commands {
+            self.carry_out(command);
+        }
+    }
+
+    fn carry_out(&mut self, command: Command) {
         match command {
             Command::Save(id) => {
                 self.model.stamp(id, self.stack.id, self.actor.backends.clock.now());
@@ -339,12 +353,10 @@ impl Work {
                 self.writes.event(self.stack_event(failed, reason));
                 self.writes.event(self.stack_event(state, started.clone()));
                 self.writes.turn = Some(Turn { generation: self.generation, state, reason: started });
-                self.flush().await?;
-                self.again = true;
+                self.turning = true;
             }
             Command::End { state, reason } => self.end(state, reason),
         }
-        Ok(())
     }
 
     fn end(&mut self, state: State, reason: String) {
@@ -364,6 +376,7 @@ impl Work {
         });
         self.active = false;
         self.deadline = None;
+        self.cancels_are_handled();
     }
 
     /// Asks what becomes of a resource; most answers need nothing from outside and come at once.
@@ -416,7 +429,7 @@ impl Work {
         if self.stack.id == self.root.id {
             self.root = Arc::new(self.stack.clone());
         }
-        self.again |= self.stack.generation > self.generation;
+        self.again |= self.stack.generation > self.generation || std::mem::take(&mut self.turning);
         self.look_for_new_messages().await
     }
 

@@ -97,7 +97,7 @@ impl Engine {
                         self.actors.values().for_each(|actor| actor.wake.notify_one());
                     }
                 }
-                () = clock.sleep(next_poll - now) => {}
+                () = clock.sleep(next_poll.saturating_sub(now)) => {}
             }
             // Everything else that ended meanwhile, in one go.
             while let Some(ended) = self.tasks.try_join_next() {
@@ -153,7 +153,8 @@ impl Engine {
         Ok(())
     }
 
-    /// An actor ended: its lease goes back, or runs out where nobody knows what is still under way. True if there may be
+    /// An actor ended: its lease goes back, or runs out where nobody knows what is still under way. True if there may
+    /// be
     /// more to claim.
     async fn ended(&mut self, ended: Result<(Lease, Exit), JoinError>) -> bool {
         let Ok((lease, exit)) = ended else {
@@ -209,7 +210,8 @@ impl Engine {
         }
     }
 
-    /// Lets calls under way end, within a bound, and gives the leases back. What is still under way then is aborted, and
+    /// Lets calls under way end, within a bound, and gives the leases back. What is still under way then is aborted,
+    /// and
     /// its lease runs out.
     async fn drain(mut self) -> Result<(), Error> {
         self.drain.send_replace(true);

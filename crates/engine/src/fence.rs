@@ -43,7 +43,7 @@ impl Fence {
 }
 
 fn end(asked: Duration, ttl: Duration) -> Duration {
-    asked + ttl - ttl / MARGIN
+    asked + ttl.saturating_sub(ttl / MARGIN)
 }
 
 /// The fence as a request carries it, which may still wait for a token or for room before it is sent.

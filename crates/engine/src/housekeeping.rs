@@ -55,6 +55,8 @@ async fn sweep(backends: &Backends) {
     loop {
         let next = sweep.round().await;
         tokio::select! {
+            // In a fixed order, so that a seed of the simulation replays.
+            biased;
             () = backends.clock.sleep(next) => {}
             // Not at once: much happens together, and other engines hear it too.
             () = news(&*bell) => backends.clock.sleep(backends.chance.jitter(SOON)).await,

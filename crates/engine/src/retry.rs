@@ -1,7 +1,8 @@
 //! How often and how fast an engine repeats what a cloud did not answer.
 //!
 //! This is the one place for calls of stacks: sessions with a cloud do not repeat them. A step of an operation that was
-//! not answered is repeated whole, and the operation sleeps until then, so that it can be interrupted and holds no room.
+//! not answered is repeated whole, and the operation sleeps until then, so that it can be interrupted and holds no
+//! room.
 //! A create is repeated only when it is certain that nothing was made (`step.rs`).
 
 use std::time::Duration;
@@ -26,7 +27,8 @@ pub(crate) struct RetryLimits {
     pub(crate) calls: u32,
 }
 
-/// The wait before repetition number `attempt` (from 0): 1 s, 2 s, 4 s … up to half a minute, less a random part, and at
+/// The wait before repetition number `attempt` (from 0): 1 s, 2 s, 4 s … up to half a minute, less a random part, and
+/// at
 /// least what the service asked for.
 pub(crate) fn wait(attempt: u32, failure: Option<&Failure>, chance: &Chance) -> Duration {
     let own = chance.jitter(FIRST.saturating_mul(1 << attempt.min(5)).min(LONGEST));
@@ -52,7 +54,7 @@ mod tests {
         let mut busy = Failure::new(FailureKind::OverLimit, "OverLimit", "");
         busy.retry_after = Some(Duration::from_secs(20));
         assert_eq!(wait(0, Some(&busy), &chance), Duration::from_secs(20));
-        busy.retry_after = Some(Duration::from_secs(86_400));
+        busy.retry_after = Some(Duration::from_hours(24));
         assert_eq!(wait(0, Some(&busy), &chance), LONGEST_ASKED);
     }
 }

@@ -11,15 +11,15 @@ use kiln_resource::{
     Cloud, Context, Driver, Facts, Failure, FailureKind, Found, Operation, Phase, Progress, ResourceId, Running, Step,
 };
 use kiln_store::Stack;
-use kiln_value::{Map, Value};
+use kiln_value::{Map, Value, value};
 
 use crate::clock::{Chance, Clock};
 use crate::clouds::{Clouds, NoCloud};
 use crate::fence::{Fence, FencedCloud};
 use crate::retry::{self, RetryLimits};
 
-/// The entry of a resource's data that holds the token of a create of which it is not known what it made. A later delete
-/// looks for that first.
+/// The entry of a resource's data that holds the token of a create of which it is not known what it made, and until when
+/// (microseconds since 1970) its call may be under way. A later delete looks for the object first.
 const LOST_CREATE: &str = "kiln_lost_create";
 
 /// A driver that asks to be polled at once, though nothing has changed, does not get its way.
@@ -98,7 +98,8 @@ impl Job {
         }
         let cloud = match self.cloud().await {
             Ok(cloud) => cloud,
-            Err(failure) => return self.unanswered_or_failed(failure),
+            Err(failure) if self.memory.lost.is_some() => return self.still_lost(&failure),
+            Err(failure) => return self.unanswered_or_failed(&failure),
         };
         match (self.running.operation.clone(), self.running.phase.clone()) {
             (Operation::Create, Phase::Intent) => self.create(&*cloud).await,
@@ -163,7 +164,8 @@ impl Job {
             Ok(Found::NotMade) => {
                 let now = self.clock.monotonic();
                 if now < believed_from {
-                    let wait = retry::wait(self.memory.polls, None, &self.chance).min(believed_from - now);
+                    let wait =
+                        retry::wait(self.memory.polls, None, &self.chance).min(believed_from.saturating_sub(now));
                     self.memory.polls += 1;
                     return Some(Advance::Again { after: wait, memory: self.memory.clone() });
                 }
@@ -182,22 +184,27 @@ impl Job {
                 let text = format!("It is not known whether the service has created the object: {why}.");
                 Some(self.lost(&Failure::other("CreateLost", text)))
             }
-            // Not to look is to create it twice: so long as the stack has time, it is looked for.
-            Err(failure) if failure.is_passing() => {
-                let patience = if self.memory.interrupted { self.limits.calls } else { u32::MAX };
-                if self.memory.unanswered >= patience {
-                    return Some(self.lost(&failure));
-                }
-                Some(self.again(Some(&failure)))
-            }
-            Err(failure) => Some(self.lost(&failure)),
+            Err(failure) => Some(self.still_lost(&failure)),
         }
+    }
+
+    /// It could not be looked for. Not to look is to create it twice: so long as the stack has time, it is tried again.
+    fn still_lost(&mut self, failure: &Failure) -> Advance {
+        let patience = if self.memory.interrupted { self.limits.calls } else { u32::MAX };
+        if failure.is_passing() && self.memory.unanswered < patience {
+            return self.again(Some(failure));
+        }
+        self.lost(failure)
     }
 
     /// Fails with an open question: a delete looks for the object once more.
     fn lost(&self, failure: &Failure) -> Advance {
         let mut step = Step { physical_id: self.facts.physical_id.clone(), ..Step::done() };
-        step = step.data(LOST_CREATE, self.running.token.as_str());
+        if self.running.operation == Operation::Create {
+            let left = self.memory.lost.unwrap_or_default().saturating_sub(self.clock.monotonic());
+            let until = (self.clock.now() + left).as_microsecond();
+            step = step.data(LOST_CREATE, value!({"token": (self.running.token.as_str()), "until": until}));
+        }
         self.finished(step, None, Outcome::Failed(Blame::of(&self.name, failure))).into()
     }
 
@@ -208,7 +215,7 @@ impl Job {
             return self.failed(failure).into();
         }
         tracing::info!(resource = self.name, attempt = self.running.attempt, %failure, "create failed, trying again");
-        // The first failure is the one reported in the end (semantics.md §7.1).
+        // The first failure is the one reported in the end (docs/heat-behaviour.md §7.1).
         let undo = Phase::Undo(Value::Null);
         self.stepped(Step::done(), undo, self.running.attempt + 1, self.running.token.clone()).into()
     }
@@ -233,7 +240,7 @@ impl Job {
                     return Advance::Event { event: self.stepped(step, Phase::Undo(next), attempt, token), after };
                 }
                 Err(failure) if failure.is_not_found() => {}
-                Err(failure) => return self.conflict_or_failed(failure),
+                Err(failure) => return self.conflict_or_failed(&failure),
                 Ok(_) => {}
             }
         }
@@ -251,7 +258,7 @@ impl Job {
         }
         match self.driver.start(&self.context(cloud), &self.running.operation).await {
             Ok(step) => self.report(cloud, step).await,
-            Err(failure) => self.unanswered_or_failed(failure),
+            Err(failure) => self.unanswered_or_failed(&failure),
         }
     }
 
@@ -280,16 +287,22 @@ impl Job {
                 let event = self.stepped(Step::done(), Phase::Intent, attempt + 1, self.running.token.clone());
                 Advance::Event { event, after: retry::wait(attempt, Some(&failure), &self.chance) }
             }
-            Err(failure) => self.conflict_or_failed(failure),
+            Err(failure) => self.conflict_or_failed(&failure),
         }
     }
 
     /// Before the delete of a resource whose create was lost: its object is looked for.
     async fn find_before_delete(&mut self, cloud: &dyn Cloud) -> Option<Advance> {
-        let lost = self.facts.data.get(LOST_CREATE).and_then(Value::as_str)?.to_owned();
+        let lost = self.facts.data.get(LOST_CREATE)?;
+        let (lost, until) = (lost.str_at("token")?.to_owned(), lost.get("until").and_then(Value::as_i64)?);
         if self.facts.physical_id.is_some() || self.driver.is_pure() {
             return None;
         }
+        // By the wall clock, which may be another engine's: never longer than a call can last.
+        let left = until.saturating_sub(self.clock.now().as_microsecond());
+        let left = Duration::from_micros(u64::try_from(left).unwrap_or(0)).min(self.call_limit);
+        let now = self.clock.monotonic();
+        let believed_from = *self.memory.lost.get_or_insert(now + left);
         let token = std::mem::replace(&mut self.facts.token, lost);
         let found = self.driver.find(&self.context(cloud)).await;
         self.facts.token = token;
@@ -301,8 +314,18 @@ impl Job {
                 let (attempt, token) = (self.running.attempt, self.running.token.clone());
                 Some(self.stepped(step, Phase::Intent, attempt, token).into())
             }
-            Ok(Found::NotMade | Found::CannotTell(_)) => None,
-            Err(failure) => Some(self.unanswered_or_failed(failure)),
+            Ok(Found::NotMade) if now < believed_from => {
+                let after = retry::wait(self.memory.polls, None, &self.chance).min(believed_from.saturating_sub(now));
+                self.memory.polls += 1;
+                Some(Advance::Again { after, memory: self.memory.clone() })
+            }
+            Ok(Found::NotMade) => None,
+            Ok(Found::CannotTell(why)) => {
+                let text = format!("It is not known whether the create has left an object behind: {why}.");
+                tracing::warn!(resource = self.name, text, "an object may be left behind");
+                Some(self.finished(Step::done(), None, Outcome::Done(Some(text))).into())
+            }
+            Err(failure) => Some(self.unanswered_or_failed(&failure)),
         }
     }
 
@@ -313,7 +336,7 @@ impl Job {
         match self.driver.poll(&self.context(cloud), &self.running.operation, &state).await {
             Ok(step) if is_the_same(&step, &state) => self.poll_again(&step),
             Ok(step) => self.report(cloud, step).await,
-            Err(failure) if failure.is_passing() => self.unanswered_or_failed(failure),
+            Err(failure) if failure.is_passing() => self.unanswered_or_failed(&failure),
             Err(failure) if self.running.operation == Operation::Create => self.retry_create(&failure),
             Err(failure) => self.failed(&failure).into(),
         }
@@ -373,7 +396,7 @@ impl Job {
                 let after = retry::wait(0, Some(&failure), &self.chance);
                 Advance::Event { event: self.stepped(step, Phase::Read, attempt, token), after }
             }
-            Err(failure) => self.unanswered_or_failed(failure),
+            Err(failure) => self.unanswered_or_failed(&failure),
         }
     }
 
@@ -396,24 +419,24 @@ impl Job {
     }
 
     /// A step that does no harm when it is repeated.
-    fn unanswered_or_failed(&mut self, failure: Failure) -> Advance {
+    fn unanswered_or_failed(&mut self, failure: &Failure) -> Advance {
         let patient = self.memory.unanswered < self.limits.calls && !self.memory.interrupted;
         if failure.is_passing() && patient {
             tracing::info!(resource = self.name, %failure, "a step was not answered, trying again");
-            return self.again(Some(&failure));
+            return self.again(Some(failure));
         }
         // What may have been created is looked for before the row is deleted.
-        if self.memory.lost.is_some() { self.lost(&failure) } else { self.failed(&failure).into() }
+        if self.memory.lost.is_some() { self.lost(failure) } else { self.failed(failure).into() }
     }
 
-    fn conflict_or_failed(&mut self, failure: Failure) -> Advance {
+    fn conflict_or_failed(&mut self, failure: &Failure) -> Advance {
         if failure.kind != FailureKind::Conflict {
             return self.unanswered_or_failed(failure);
         }
         if self.memory.conflicts >= self.limits.actions || self.memory.interrupted {
-            return self.failed(&failure).into();
+            return self.failed(failure).into();
         }
-        let after = retry::wait(self.memory.conflicts, Some(&failure), &self.chance);
+        let after = retry::wait(self.memory.conflicts, Some(failure), &self.chance);
         self.memory.conflicts += 1;
         Advance::Again { after, memory: self.memory.clone() }
     }

@@ -147,7 +147,7 @@ async fn credentials_of_a_deleted_stack_go_soon() {
     tokio::time::sleep(Duration::from_secs(11)).await;
     let asked = world.asked(unused);
     let [at] = asked.as_slice() else { panic!("once: {asked:?}") };
-    assert!(*at - before >= Duration::from_secs(5), "much is deleted together");
+    assert!(*at >= before + Duration::from_secs(5), "much is deleted together");
     assert!(matches!(world.store.credentials(unused).await, Err(kiln_store::Error::NotFound(_))));
     tokio::time::sleep(UNUSED_AFTER).await;
     assert_eq!((world.asked(own), world.asked(unused).len()), (Vec::new(), 1));
@@ -160,7 +160,7 @@ async fn credentials_of_a_deleted_stack_go_soon() {
 async fn credentials_that_no_stack_came_to_use_go_after_an_hour() {
     let world = World::new();
     let id = world.credentials().await;
-    tokio::time::sleep(UNUSED_AFTER - Duration::from_secs(1)).await;
+    tokio::time::sleep(Duration::from_mins(59)).await;
     assert_eq!(world.asked(id), []);
     tokio::time::sleep(Duration::from_mins(11)).await;
     assert_eq!(world.asked(id).len(), 1);
@@ -175,7 +175,7 @@ async fn refusals_are_tried_again_with_pauses_that_double() {
         world.delete(stack).await;
         tokio::time::sleep(Duration::from_hours(12)).await;
         let asked = world.asked(id);
-        let pauses: Vec<f64> = asked.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
+        let pauses: Vec<f64> = asked.windows(2).map(|pair| pair[1].as_secs_f64() - pair[0].as_secs_f64()).collect();
         for (times, pause) in pauses.iter().enumerate() {
             let whole = (10.0 * f64::from(2_u32.pow(u32::try_from(times).unwrap().min(20)))).min(3_600.0);
             // A round may come a little later than its time: with the next look.

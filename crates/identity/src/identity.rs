@@ -29,7 +29,8 @@ pub enum DelegateError {
     /// The caller lacks roles that a stack needs (Heat's `MissingCredentialError`).
     #[error("Missing required credential: {0}")]
     Missing(String),
-    /// The plan's mark is that of another trust; nothing was made. Another plan will do.
+    /// The plan's mark is that of another trust, which may be deleted: Keystone keeps its row. Nothing was made; another
+    /// plan will do.
     #[error("Authorization failed. There is such a trust already.")]
     Taken,
     /// Keystone refused (Heat's `AuthorizationFailure`).

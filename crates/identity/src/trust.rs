@@ -122,9 +122,13 @@ fn read(credentials: &Secret<String>) -> Result<Credentials, DelegateError> {
     read.ok_or_else(|| DelegateError::Refused("The stored credentials are damaged.".to_owned()))
 }
 
-/// Whether what was asked for may have happened, or may happen later.
+/// Whether what was asked for may have happened, or may be answered later.
 fn is_passing(error: &CloudError) -> bool {
-    error.status().is_none_or(|status| status >= 500 || status == 429)
+    match error {
+        CloudError::NoToken { cause, .. } => is_passing(cause),
+        CloudError::Invalid { .. } => false,
+        _ => error.status().is_none_or(|status| status >= 500 || status == 429),
+    }
 }
 
 fn failed(error: CloudError) -> DelegateError {

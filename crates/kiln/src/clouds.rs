@@ -1,62 +1,160 @@
 //! The cloud of each stack, by the credentials that are stored for its tree.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use kiln_cloud::{Connector, Credentials};
+use kiln_cloud::{Connector, Credentials, StackCloud};
 use kiln_engine::Clouds;
 use kiln_identity::{DelegateError, DelegationPlan, Identity};
-use kiln_resource::{Cloud, CredentialsId, Failure, FailureKind};
+use kiln_resource::{Cloud, CloudRequest, CloudResponse, CredentialsId, Failure, FailureKind, StackId};
 use kiln_store::{Stack, Store, UnusedCredentials};
-use kiln_value::{Secret, Value};
+use kiln_value::Value;
 
 #[cfg(test)]
 mod tests;
 
+/// Class of a failure for which the credentials are to blame: the request was not sent.
+const UNAUTHORIZED: &str = "AuthorizationFailure";
+
 /// Clouds by stored credentials. Sessions are shared by all stacks with the same ones, as long as they are in use.
 pub(crate) struct StoredClouds {
-    store: Arc<dyn Store>,
-    connector: Connector,
+    stored: Arc<StoredCredentials>,
     identity: Arc<dyn Identity>,
 }
 
 impl StoredClouds {
     /// Clouds behind `connector`; `identity` made the credentials and takes them back.
     pub(crate) fn new(store: Arc<dyn Store>, connector: Connector, identity: Arc<dyn Identity>) -> Self {
-        Self { store, connector, identity }
-    }
-
-    async fn stored(&self, id: CredentialsId) -> Result<Secret<String>, Failure> {
-        let unreadable =
-            |error: kiln_store::Error| Failure::new(FailureKind::Unavailable, "InternalError", error.to_string());
-        self.store.credentials(id).await.map_err(unreadable)
+        Self { stored: Arc::new(StoredCredentials { store, connector }), identity }
     }
 }
 
 #[async_trait]
 impl Clouds for StoredClouds {
     async fn cloud(&self, stack: &Stack) -> Result<Arc<dyn Cloud>, Failure> {
-        let Some(id) = stack.credentials else {
-            return Err(Failure::other("AuthorizationFailure", "The stack has no stored credentials."));
+        let missing = || Failure::other(UNAUTHORIZED, "The stack has no stored credentials.");
+        let id = stack.credentials.ok_or_else(missing)?;
+        let (id, cloud) = match self.stored.cloud(id).await? {
+            Some(cloud) => (id, cloud),
+            // The row is older than an update that replaced them.
+            None => self.stored.newer(stack.id, id).await?.ok_or_else(missing)?,
         };
-        let stored = self.stored(id).await?;
-        let exposed: Option<Value> = serde_json::from_str(stored.expose()).ok();
-        let credentials = exposed.as_ref().and_then(Credentials::from_exposed);
-        let credentials = credentials
-            .ok_or_else(|| Failure::other("AuthorizationFailure", "The stack's stored credentials are damaged."))?;
-        Ok(self.connector.cloud(&credentials).await)
+        let (stored, root) = (Arc::clone(&self.stored), stack.id);
+        Ok(Arc::new(FollowingCloud { stored, root, current: Mutex::new((id, cloud)) }))
     }
 
     async fn revoke(&self, unused: &UnusedCredentials) -> Result<(), Failure> {
         let plan = DelegationPlan::from_stored(unused.plan.expose());
-        let plan = plan.map_err(|error| Failure::other("AuthorizationFailure", error.to_string()))?;
+        let plan = plan.map_err(|error| Failure::other(UNAUTHORIZED, error.to_string()))?;
         let revoked = self.identity.revoke(plan.as_ref(), unused.credentials.as_ref()).await;
         revoked.map_err(|error| {
             let kind = match error {
                 DelegateError::Unavailable(_) => FailureKind::Unavailable,
                 _ => FailureKind::Refused,
             };
-            Failure::new(kind, "AuthorizationFailure", error.to_string())
+            Failure::new(kind, UNAUTHORIZED, error.to_string())
         })
+    }
+}
+
+/// Credentials in the store, and the clouds that they open.
+struct StoredCredentials {
+    store: Arc<dyn Store>,
+    connector: Connector,
+}
+
+impl StoredCredentials {
+    /// The cloud by these credentials; `None` if they are gone.
+    async fn cloud(&self, id: CredentialsId) -> Result<Option<Arc<StackCloud>>, Failure> {
+        let stored = match self.store.credentials(id).await {
+            Ok(stored) => stored,
+            Err(kiln_store::Error::NotFound(_)) => return Ok(None),
+            Err(error) => return Err(unreadable(&error)),
+        };
+        let exposed: Option<Value> = serde_json::from_str(stored.expose()).ok();
+        let credentials = exposed.as_ref().and_then(Credentials::from_exposed);
+        let credentials =
+            credentials.ok_or_else(|| Failure::other(UNAUTHORIZED, "The stack's stored credentials are damaged."))?;
+        Ok(Some(self.connector.cloud(&credentials).await))
+    }
+
+    /// The cloud by the credentials that a root stack has now, if they are others than these.
+    async fn newer(
+        &self,
+        root: StackId,
+        old: CredentialsId,
+    ) -> Result<Option<(CredentialsId, Arc<StackCloud>)>, Failure> {
+        let stack = self.store.stack(root).await.map_err(|error| unreadable(&error))?;
+        let Some(id) = stack.and_then(|stack| stack.credentials).filter(|id| *id != old) else { return Ok(None) };
+        Ok(self.cloud(id).await?.map(|cloud| (id, cloud)))
+    }
+}
+
+fn unreadable(error: &kiln_store::Error) -> Failure {
+    Failure::new(FailureKind::Unavailable, "InternalError", error.to_string())
+}
+
+/// The cloud of a stack, which an update may give other credentials while somebody works with it: when the old ones are
+/// refused, the new ones take their place.
+struct FollowingCloud {
+    stored: Arc<StoredCredentials>,
+    root: StackId,
+    current: Mutex<(CredentialsId, Arc<StackCloud>)>,
+}
+
+impl FollowingCloud {
+    fn current(&self) -> (CredentialsId, Arc<StackCloud>) {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The cloud by newer credentials than these, if they were what failed and there are newer ones; else the failure.
+    async fn newer(&self, old: CredentialsId, failure: Failure) -> Result<Arc<StackCloud>, Failure> {
+        if failure.class != UNAUTHORIZED {
+            return Err(failure);
+        }
+        let Ok(Some((id, cloud))) = self.stored.newer(self.root, old).await else { return Err(failure) };
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = (id, Arc::clone(&cloud));
+        Ok(cloud)
+    }
+}
+
+/// Asks a [`FollowingCloud`], again if only the credentials were refused and there are newer ones.
+macro_rules! ask {
+    ($this:ident, $cloud:ident => $question:expr) => {{
+        let (id, $cloud) = $this.current();
+        match $question.await {
+            Err(failure) => {
+                let $cloud = $this.newer(id, failure).await?;
+                $question.await
+            }
+            answer => answer,
+        }
+    }};
+}
+
+#[async_trait]
+impl Cloud for FollowingCloud {
+    async fn call(&self, request: CloudRequest) -> Result<CloudResponse, Failure> {
+        ask!(self, cloud => cloud.call(request.clone()))
+    }
+
+    async fn find(&self, finder: &str, name_or_id: &str) -> Result<String, Failure> {
+        ask!(self, cloud => cloud.find(finder, name_or_id))
+    }
+
+    async fn has_service(&self, service: &str) -> Result<bool, Failure> {
+        ask!(self, cloud => cloud.has_service(service))
+    }
+
+    async fn has_extension(&self, service: &str, alias: &str) -> Result<bool, Failure> {
+        ask!(self, cloud => cloud.has_extension(service, alias))
+    }
+
+    async fn endpoint(&self, service: &str) -> Result<Option<String>, Failure> {
+        ask!(self, cloud => cloud.endpoint(service))
+    }
+
+    async fn project_id(&self) -> Result<String, Failure> {
+        ask!(self, cloud => cloud.project_id())
     }
 }

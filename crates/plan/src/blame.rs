@@ -5,7 +5,7 @@ use std::fmt;
 use kiln_resource::{Action, Failure};
 
 /// Why a resource failed: Heat's `<class>: <path>: <message>`, where the path leads through nested stacks to the
-/// root cause (semantics.md §1 and §14).
+/// root cause (docs/heat-behaviour.md §1 and §14).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blame {
     /// Error class of the root cause; empty if it is not known.

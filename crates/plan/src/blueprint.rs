@@ -59,7 +59,7 @@ impl Blueprint {
     /// error here; values are judged by [`Blueprint::validate`].
     ///
     /// # Errors
-    /// Heat's class and text of the first error, in the order of semantics.md §4.
+    /// Heat's class and text of the first error, in the order of docs/heat-behaviour.md §4.
     pub fn build(
         mut sources: Sources,
         catalog: &ResourceTypes,
@@ -75,7 +75,7 @@ impl Blueprint {
         let definitions = bound.definitions()?;
         let outputs = bound.outputs()?;
         let mut kinds = BTreeMap::new();
-        // The types' lookups leave their marks in the environment (semantics.md §12).
+        // The types' lookups leave their marks in the environment (docs/heat-behaviour.md §12).
         let mut environment = Environment::clone(environment);
         for definition in definitions.values() {
             let kind = Kind::of(definition, &mut environment, &sources.files, catalog)?;
@@ -119,7 +119,7 @@ impl Blueprint {
         self.refuse_circles()
     }
 
-    /// What types know of each other: a floating IP waits for the router's interface (semantics.md §3).
+    /// What types know of each other: a floating IP waits for the router's interface (docs/heat-behaviour.md §3).
     fn add_implicit(&self, requires: &mut BTreeMap<String, Vec<String>>) {
         let references = References::new(&self.bound, &self.kinds);
         let cloudy: Vec<(&str, &Kind, Map, Vec<String>)> = self

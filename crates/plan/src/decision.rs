@@ -1,13 +1,15 @@
 //! What becomes of one resource of the template: create, keep, update, replace, refuse or restrict.
 //!
-//! [`decide`] is a pure function. The engine only gathers what it goes by: the ids of names, and what the cloud shows of
+//! [`decide`] is a pure function. The engine only gathers what it goes by: the ids of names, and what the cloud shows
+//! of
 //! a failed object. Updates, previews and the simulation use this one function.
 
 use std::sync::Arc;
 
 use kiln_resource::translation::{self, Answers, Lookup};
 use kiln_resource::{
-    Action, Comparison, Failure, PropertyChange, Resource, StackFacts, State, StoredDefinition, change, properties,
+    Action, Comparison, Failure, OperationState, PropertyChange, Resource, StackFacts, State, StoredDefinition, change,
+    properties,
 };
 use kiln_value::{Diagnostic, Map, Path, Value};
 
@@ -112,13 +114,14 @@ impl Subject {
             && self.kind.entry().is_some()
     }
 
-    /// Reasons to replace that are neither in the properties nor in the cloud (semantics.md §7, steps 1 to 4).
+    /// Reasons to replace that are neither in the properties nor in the cloud (docs/heat-behaviour.md §7, steps 1 to
+    /// 4).
     fn reason_to_replace(&self, row: &Resource) -> Option<String> {
         let now = self.kind.implementation();
         if row.implementation != now && self.becomes.as_deref() != Some(now) {
             return Some(format!("its type was {} and is {now}", row.implementation));
         }
-        if row.operation == kiln_resource::OperationState::MustReplace {
+        if row.operation == OperationState::MustReplace {
             return Some("the update could not be made in place".to_owned());
         }
         if row.state.action == Action::Delete {
@@ -145,6 +148,11 @@ impl Subject {
             return Ok(Decision::Update { definition, before: stored.clone(), changed });
         }
         let held = row.definition.as_deref();
+        if let OperationState::HalfUpdated(tried) = &row.operation
+            && let Some(decision) = self.finish_half_update(row, &tried.properties, &definition, &after)
+        {
+            return Ok(decision);
+        }
         if held == Some(&*definition) && !row.state.failed() {
             return Ok(Decision::Keep { definition: None });
         }
@@ -178,6 +186,37 @@ impl Subject {
         }
     }
 
+    /// What was changed half-way is set again, where that can be done in place; `None`: it is like any other
+    /// comparison.
+    fn finish_half_update(
+        &self,
+        row: &Resource,
+        tried: &Map,
+        definition: &Arc<StoredDefinition>,
+        after: &Map,
+    ) -> Option<Decision> {
+        let (resource_type, stored) = (self.kind.resource_type(), row.properties());
+        let differs = |held: &Map, name: &str, value: &Value| held.get(name).unwrap_or(&Value::Null) != value;
+        let changed: Map = after
+            .iter()
+            .filter(|(name, value)| differs(stored, name, value) || differs(tried, name, value))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let in_place =
+            |name: &String| resource_type.properties.get(name).is_some_and(|p| p.update_allowed && !p.immutable);
+        if changed.is_empty() || resource_type.open_properties || !changed.keys().all(in_place) {
+            return None;
+        }
+        let before: Map =
+            after.keys().map(|name| (name.clone(), tried.get(name).cloned().unwrap_or_default())).collect();
+        let names: Vec<String> = changed.keys().cloned().collect();
+        let change = PropertyChange { before: before.clone(), after: after.clone(), changed: names };
+        if self.kind.entry().is_some_and(|entry| entry.driver.needs_replace(&change)) {
+            return None;
+        }
+        Some(Decision::Update { definition: Arc::clone(definition), before, changed })
+    }
+
     /// With restricted actions Heat compares before it begins the update, so that no event shows it.
     fn announce(&self, resource: &str) -> Option<String> {
         self.restricted.is_empty().then(|| format!("The Resource {resource} requires replacement."))
@@ -207,7 +246,7 @@ impl Subject {
     }
 }
 
-/// Decides what becomes of a resource (semantics.md §7).
+/// Decides what becomes of a resource (docs/heat-behaviour.md §7).
 pub fn decide(subject: &Subject, gathered: &Gathered) -> Decision {
     match decided(subject, gathered) {
         Ok(decision) => subject.restrict(decision),

@@ -108,7 +108,7 @@ pub enum Event {
         /// The reason of the event that shows it.
         reason: String,
     },
-    /// A user says whether a resource is healthy (semantics.md §11).
+    /// A user says whether a resource is healthy (docs/heat-behaviour.md §11).
     Marked {
         /// The row.
         row: ResourceId,

@@ -24,7 +24,7 @@ pub enum Kind {
     Template(Arc<Provider>),
 }
 
-/// A template used as a type (semantics.md §14).
+/// A template used as a type (docs/heat-behaviour.md §14).
 #[derive(Clone, Debug)]
 pub struct Provider {
     /// The template's name in the files.

@@ -1,4 +1,4 @@
-//! What a nested stack is made of, from the resource that stands for it (semantics.md §14, §15).
+//! What a nested stack is made of, from the resource that stands for it (docs/heat-behaviour.md §14, §15).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

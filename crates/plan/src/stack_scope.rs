@@ -250,7 +250,7 @@ impl ResourceView for View {
     }
 }
 
-/// An attribute of a resource that stands for a nested stack (semantics.md §14, §15).
+/// An attribute of a resource that stands for a nested stack (docs/heat-behaviour.md §14, §15).
 fn nested_attribute(kind: &Kind, facts: &Facts, inside: &Inside, name: &str, path: &[Value]) -> Option<Value> {
     if let Kind::Type(entry) = kind {
         return entry.driver.nested_attribute(facts, &inside.outputs, &inside.refs, name, path);

@@ -1,7 +1,7 @@
 //! One request's way through the resources: which node follows which.
 //!
 //! Update nodes follow the template's order; cleanup nodes, one for every row there is, the reverse of the stored
-//! order, each behind the update of its own name (semantics.md §2).
+//! order, each behind the update of its own name (docs/heat-behaviour.md §2).
 
 use std::collections::BTreeMap;
 

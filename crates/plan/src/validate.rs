@@ -1,4 +1,4 @@
-//! Everything that is wrong with a stack that is to be, before anything is made (semantics.md §4).
+//! Everything that is wrong with a stack that is to be, before anything is made (docs/heat-behaviour.md §4).
 
 use std::collections::HashSet;
 
@@ -27,7 +27,7 @@ pub struct Rules<'a> {
     /// Whether missing parameter values are wrong (a create), or not (a validate call).
     pub strict: bool,
     /// Whether values of properties are judged, and what types and nested stacks say of them. Heat's validate call
-    /// looks at the properties' names alone (semantics.md §4), since parameters may have no values yet.
+    /// looks at the properties' names alone (docs/heat-behaviour.md §4), since parameters may have no values yet.
     pub values: bool,
     /// How deep stacks may be nested (`max_nested_stack_depth`).
     pub max_depth: u32,
@@ -323,7 +323,7 @@ fn property_error(at: &Path, error: &Diagnostic) -> Diagnostic {
     Diagnostic::new("StackValidationFailed", text).at(path)
 }
 
-/// A template that takes the place of a type must be like it (semantics.md §14).
+/// A template that takes the place of a type must be like it (docs/heat-behaviour.md §14).
 fn facade_error(definition: &Definition, provider: &Provider, catalog: &ResourceTypes) -> Option<Diagnostic> {
     let facade = &catalog.types.get(&definition.resource_type)?.resource_type;
     let fail = |text: String| Some(Diagnostic::new("StackValidationFailed", text));

@@ -1,4 +1,4 @@
-//! Properties against their schema: validation and coercion with Heat's rules and texts (semantics.md §6).
+//! Properties against their schema: validation and coercion with Heat's rules and texts (docs/heat-behaviour.md §6).
 //!
 //! The data are a template's properties with functions resolved and translation applied.
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kiln_value::{Map, Value};
 use serde::{Deserialize, Serialize};
 
-use crate::{Operation, StoredDefinition};
+use crate::{Operation, ResourceId, StoredDefinition};
 
 /// The format that this version writes. A higher one is kept as it is ([`OperationState::Unknown`]).
 const FORMAT: u32 = 1;
@@ -20,6 +20,8 @@ pub enum OperationState {
     Running(Box<Running>),
     /// The update could not be done in place: the next decision replaces the resource.
     MustReplace,
+    /// An update to this definition failed: which of its properties the object has is not known.
+    HalfUpdated(Arc<StoredDefinition>),
     /// Another version of Kiln wrote it. This version must not touch the row.
     Unknown(Value),
 }
@@ -37,6 +39,8 @@ pub struct Running {
     pub token: String,
     /// Attempts that failed before.
     pub attempt: u32,
+    /// The rows that the resource requires once an update is done. Until then it may require those from before as well.
+    pub requires: Vec<ResourceId>,
 }
 
 /// Where an operation stands.
@@ -88,6 +92,8 @@ struct Record {
     attempt: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     definition: Option<Arc<StoredDefinition>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    requires: Vec<ResourceId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<Map>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,6 +111,8 @@ enum Name {
     Resume,
     /// Not an operation: [`OperationState::MustReplace`].
     Replace,
+    /// Not an operation: [`OperationState::HalfUpdated`].
+    HalfUpdated,
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -145,20 +153,23 @@ impl Record {
             token: running.token.clone(),
             attempt: running.attempt,
             definition: running.definition.clone(),
+            requires: running.requires.clone(),
             before,
             changed,
         }
     }
 
-    fn must_replace() -> Self {
+    /// What is noted of an operation that has ended.
+    fn note(operation: Name, definition: Option<Arc<StoredDefinition>>) -> Self {
         Self {
             format: FORMAT,
-            operation: Name::Replace,
+            operation,
             phase: None,
             state: Value::Null,
             token: String::new(),
             attempt: 0,
-            definition: None,
+            definition,
+            requires: Vec::new(),
             before: None,
             changed: None,
         }
@@ -167,6 +178,7 @@ impl Record {
     fn read(self) -> Option<OperationState> {
         let operation = match self.operation {
             Name::Replace => return Some(OperationState::MustReplace),
+            Name::HalfUpdated => return self.definition.map(OperationState::HalfUpdated),
             Name::Create => Operation::Create,
             Name::Update => Operation::Update { before: self.before?, changed: self.changed? },
             Name::Delete => Operation::Delete,
@@ -180,8 +192,8 @@ impl Record {
             PhaseName::Undo => Phase::Undo(self.state),
             PhaseName::Read => Phase::Read,
         };
-        let Self { definition, token, attempt, .. } = self;
-        Some(Running { operation, definition, phase, token, attempt }.into())
+        let Self { definition, token, attempt, requires, .. } = self;
+        Some(Running { operation, definition, phase, token, attempt, requires }.into())
     }
 }
 
@@ -190,7 +202,10 @@ impl Serialize for OperationState {
         match self {
             Self::Idle => serializer.serialize_none(),
             Self::Running(running) => Record::of(running).serialize(serializer),
-            Self::MustReplace => Record::must_replace().serialize(serializer),
+            Self::MustReplace => Record::note(Name::Replace, None).serialize(serializer),
+            Self::HalfUpdated(definition) => {
+                Record::note(Name::HalfUpdated, Some(Arc::clone(definition))).serialize(serializer)
+            }
             Self::Unknown(value) => value.serialize(serializer),
         }
     }
@@ -231,12 +246,13 @@ mod tests {
                     Operation::Update { .. } => Some(Arc::new(StoredDefinition::of_type("T"))),
                     _ => None,
                 };
-                let (token, attempt) = ("t".to_owned(), 2);
-                survives(&Running { operation: operation.clone(), definition, phase, token, attempt }.into());
+                let (token, attempt, requires) = ("t".to_owned(), 2, vec![ResourceId(uuid::Uuid::nil())]);
+                survives(&Running { operation: operation.clone(), definition, phase, token, attempt, requires }.into());
             }
         }
         survives(&OperationState::Idle);
         survives(&OperationState::MustReplace);
+        survives(&OperationState::HalfUpdated(Arc::new(StoredDefinition::of_type("T"))));
     }
 
     #[test]
@@ -246,7 +262,7 @@ mod tests {
             r#"{"format":1,"operation":"create","phase":"paused","token":"t"}"#,
             r#"{"format":2,"operation":"create","phase":"intent","token":"t"}"#,
             r#"{"operation":"create"}"#,
-            r#"[1]"#,
+            "[1]",
         ] {
             let state: OperationState = serde_json::from_str(text).unwrap();
             assert!(matches!(state, OperationState::Unknown(_)), "{text}");

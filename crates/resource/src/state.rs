@@ -45,7 +45,7 @@ impl fmt::Display for UnknownWord {
 impl std::error::Error for UnknownWord {}
 
 words! {
-    /// What is or was done last (semantics.md §1). `Init` is for resources only: nothing was done yet.
+    /// What is or was done last (docs/heat-behaviour.md §1). `Init` is for resources only: nothing was done yet.
     Action {
         /// A resource that waits for its turn.
         Init = "INIT",

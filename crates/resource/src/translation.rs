@@ -1,7 +1,7 @@
 //! From the properties that a template gives to those that a driver gets: former names, names to ids.
 //!
 //! Two halves, so that asking the cloud stays outside: [`lookups`] says what must be found, [`apply`] puts the
-//! answers in. Rules and their order: semantics.md §6.
+//! answers in. Rules and their order: docs/heat-behaviour.md §6.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! A resource type as the API shows it (semantics.md §20: `resource_schema`, `generate_template`).
+//! A resource type as the API shows it (docs/heat-behaviour.md §20: `resource_schema`, `generate_template`).
 
 use kiln_template::constraint::{DataType, Rule};
 use kiln_value::{Map, Value, value};

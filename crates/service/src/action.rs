@@ -1,8 +1,9 @@
 //! Suspends, resumes and checks a stack; cancels an update.
 
 use kiln_identity::Caller;
-use kiln_resource::{Action, State, Status};
-use kiln_store::{Stack, StackRequest};
+use kiln_resource::{Action, MessageId, Status};
+use kiln_store::{Message, MessageKind, Stack, StackRequest};
+use kiln_value::value;
 
 use crate::{Error, Service};
 
@@ -17,6 +18,8 @@ pub enum StackAction {
     Check,
     /// Ends a running update by a rollback.
     CancelUpdate,
+    /// Ends a running create or update where it is.
+    CancelWithoutRollback,
 }
 
 impl Service {
@@ -27,6 +30,7 @@ impl Service {
             StackAction::Resume => self.settle(caller, stack, Action::Resume).await,
             StackAction::Check => self.settle(caller, stack, Action::Check).await,
             StackAction::CancelUpdate => self.cancel_update(stack).await,
+            StackAction::CancelWithoutRollback => self.cancel_without_rollback(stack).await,
         }
     }
 
@@ -45,10 +49,25 @@ impl Service {
     }
 
     async fn cancel_update(&self, stack: &Stack) -> Result<(), Error> {
-        if stack.state != State::new(Action::Update, Status::InProgress) {
-            return Err(Error::NotSupported(format!("Cancelling update when stack is {}", stack.state)));
-        }
+        refuse_cancel(stack, &[Action::Update])?;
         self.request(stack, Action::Rollback).await
+    }
+
+    /// What is under way comes to its end, nothing new begins, and the stack fails. It ends this request and no later
+    /// one.
+    async fn cancel_without_rollback(&self, stack: &Stack) -> Result<(), Error> {
+        refuse_cancel(stack, &[Action::Create, Action::Update])?;
+        let now = self.backends.clock.now();
+        let message = Message {
+            id: MessageId(self.backends.chance.uuid()),
+            stack: stack.id,
+            resource: None,
+            kind: MessageKind::Cancel,
+            body: value!({ "generation": (stack.generation), "interrupt": false }),
+            due: now,
+            sent: now,
+        };
+        Ok(self.backends.store.send(&message).await?)
     }
 
     async fn request(&self, stack: &Stack, action: Action) -> Result<(), Error> {
@@ -59,4 +78,13 @@ impl Service {
         self.backends.store.request(stack.id, request).await?;
         Ok(())
     }
+}
+
+/// Refuses to cancel what does none of these actions now.
+fn refuse_cancel(stack: &Stack, actions: &[Action]) -> Result<(), Error> {
+    let is_under_way = stack.state.status == Status::InProgress && actions.contains(&stack.state.action);
+    if is_under_way {
+        return Ok(());
+    }
+    Err(Error::NotSupported(format!("Cancelling update when stack is {}", stack.state)))
 }

@@ -42,7 +42,8 @@ impl Service {
         Err(DelegateError::Taken.into())
     }
 
-    /// Credentials that replace those of a stack, if another user than the one for whom it acts changes it (semantics.md
+    /// Credentials that replace those of a stack, if another user than the one for whom it acts changes it
+    /// (docs/heat-behaviour.md
     /// §19), or if those that it has cannot be read.
     pub(crate) async fn renewed_credentials(
         &self,

@@ -61,6 +61,9 @@ pub enum Error {
         /// Name of the stack.
         stack: String,
     },
+    /// Several resources of the stack have an object with this id.
+    #[error("Multiple resources were found with the physical ID ({0}).")]
+    AmbiguousPhysicalId(String),
     /// There is no such resource type.
     #[error("The Resource Type ({0}) could not be found.")]
     NoResourceType(String),
@@ -110,6 +113,7 @@ impl Error {
             Self::StackExists(_) => "StackExists",
             Self::NoStack(_) | Self::NoResourceType(_) => "EntityNotFound",
             Self::NoResource { .. } => "ResourceNotFound",
+            Self::AmbiguousPhysicalId(_) => "PhysicalResourceIDAmbiguity",
             Self::NotFound(_) => "NotFound",
             Self::NotSupported(_) => "NotSupported",
             Self::Limit(_) => "RequestLimitExceeded",

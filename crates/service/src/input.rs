@@ -1,4 +1,4 @@
-//! What a request says of a stack, and what the stack is made of by it (semantics.md §12, §13).
+//! What a request says of a stack, and what the stack is made of by it (docs/heat-behaviour.md §12, §13).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -87,7 +87,8 @@ impl StackContent {
         Ok(Sources { template: Arc::clone(template), environment: Arc::new(environment), files: Arc::new(self.files) })
     }
 
-    /// The same on top of what a stack is made of now (semantics.md §20.1). Parameters of the names in `clear` do not
+    /// The same on top of what a stack is made of now (docs/heat-behaviour.md §20.1). Parameters of the names in
+    /// `clear` do not
     /// stay as they are.
     pub(crate) fn sources_over(
         mut self,

@@ -2,14 +2,16 @@
 
 use kiln_engine::View;
 use kiln_identity::Caller;
-use kiln_store::Stack;
+use kiln_resource::{MessageId, Resource, Status};
+use kiln_store::{Message, MessageKind, Stack};
+use kiln_value::value;
 
 use crate::{Error, Service};
 
 /// A mark on a resource.
 #[derive(Clone, Debug)]
 pub struct MarkUnhealthy {
-    /// Logical name of the resource.
+    /// Logical name of the resource or, if there is no such name, the id of its object.
     pub resource: String,
     /// Whether it is unhealthy; else it is well again.
     pub unhealthy: bool,
@@ -18,14 +20,42 @@ pub struct MarkUnhealthy {
 }
 
 impl Service {
-    /// Marks a resource. The request is checked in full; the mark itself comes with a later issue.
+    /// Marks a resource, which the next update then replaces (docs/heat-behaviour.md §11). The stack's engine does
+    /// it, at once if
+    /// nothing else is done with the resource.
     pub async fn mark_unhealthy(&self, caller: &Caller, stack: Stack, mark: &MarkUnhealthy) -> Result<(), Error> {
         self.refuse_stack_user(caller)?;
         let view = View::of(&self.backends, stack).await?;
-        let waits = || view.blueprint.definitions().contains_key(&mark.resource);
-        if view.resource(&mark.resource).is_none() && !waits() {
-            return Err(Error::NoResource { resource: mark.resource.clone(), stack: view.stack.name.clone() });
+        let (row, stack) = (find(&view, &mark.resource)?, &view.stack);
+        if row.is_some_and(|row| row.state.status == Status::InProgress) {
+            return Err(Error::Busy { stack: stack.name.clone(), action: stack.state.action });
         }
-        Err(Error::NotImplemented("Marking a resource unhealthy"))
+        let now = self.backends.clock.now();
+        let message = Message {
+            id: MessageId(self.backends.chance.uuid()),
+            stack: stack.id,
+            resource: Some(row.map_or(&mark.resource, |row| &row.name).clone()),
+            kind: MessageKind::MarkUnhealthy,
+            body: value!({ "mark_unhealthy": (mark.unhealthy), "reason": (mark.reason.clone()) }),
+            due: now,
+            sent: now,
+        };
+        Ok(self.backends.store.send(&message).await?)
+    }
+}
+
+/// The row that a text names; `None` for a resource that has not had its turn.
+fn find<'a>(view: &'a View, named: &str) -> Result<Option<&'a Resource>, Error> {
+    if let Some(row) = view.resource(named) {
+        return Ok(Some(row));
+    }
+    if view.blueprint.definitions().contains_key(named) {
+        return Ok(None);
+    }
+    let mut rows = view.resources().filter(|row| row.physical_id.as_deref() == Some(named));
+    match (rows.next(), rows.next()) {
+        (Some(_), Some(_)) => Err(Error::AmbiguousPhysicalId(named.to_owned())),
+        (Some(row), None) => Ok(Some(row)),
+        _ => Err(Error::NoResource { resource: named.to_owned(), stack: view.stack.name.clone() }),
     }
 }

@@ -1,4 +1,4 @@
-//! How the use cases behave; names and defaults are those of Heat's options (semantics.md §23).
+//! How the use cases behave; names and defaults are those of Heat's options (docs/heat-behaviour.md §23).
 
 /// Limits. `None` is no limit (Heat's −1).
 #[derive(Clone, Debug)]

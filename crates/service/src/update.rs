@@ -20,7 +20,7 @@ pub struct UpdateStack {
     pub content: StackContent,
     /// How the stack is to be treated from now on.
     pub settings: Settings,
-    /// Whether what is not given stays as it is (semantics.md §20.1).
+    /// Whether what is not given stays as it is (docs/heat-behaviour.md §20.1).
     pub existing: bool,
     /// Parameters that do not stay as they are.
     pub clear_parameters: BTreeSet<String>,

@@ -73,6 +73,7 @@ impl Cluster {
             poll: Duration::from_secs(1),
             action_timeout: Duration::from_mins(20),
             batch: world.scenario.batch,
+            look: Duration::from_millis(if world.has(Sabotage::ImpatientLook) { 500 } else { 15_000 }),
             call_limit: if world.has(Sabotage::NoCallLimit) { Duration::ZERO } else { CALL_LIMIT },
             list_delay: if world.has(Sabotage::NoCallLimit) { Duration::ZERO } else { LIST_DELAY },
             drain: CALL_LIMIT,

@@ -122,6 +122,10 @@ impl ObjectDriver {
         match object.str_at("state") {
             Some("ACTIVE") => Ok(Step::done()),
             Some("ERROR") => Err(Failure::in_error("ERROR", "it was told so")),
+            _ if has_defect(cx, Sabotage::CountingPolls).await => {
+                let count = state.as_i64().unwrap_or_default() + 1;
+                Ok(Step::wait(count, Duration::ZERO))
+            }
             _ => Ok(Step::wait(state.clone(), EVERY)),
         }
     }
@@ -195,10 +199,8 @@ impl Driver for ObjectDriver {
 
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         if self.kind == Plain::Blind {
-            return Ok(Found::CannotTell(CANNOT_TELL.to_owned()));
-        }
-        if self.kind == Plain::Blind {
-            return Ok(Found::NotMade);
+            let lies = has_defect(cx, Sabotage::CannotTellIsNotMade).await;
+            return Ok(if lies { Found::NotMade } else { Found::CannotTell(CANNOT_TELL.to_owned()) });
         }
         let request = self.request(cx, Method::Get, "").query("token", cx.facts.token.as_str());
         let body = cx.cloud.call(request).await?.body;

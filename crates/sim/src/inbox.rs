@@ -9,6 +9,15 @@ use crate::scenario::Ask;
 use crate::template_model::Plain;
 use crate::world::World;
 
+/// Notes what a row has received: no other row may receive the same.
+pub(crate) fn note(world: &World, row: &Resource) {
+    for body in row.data.get("received").and_then(Value::as_list).unwrap_or_default() {
+        if world.ledger.received(row.stack, body, row.id) != row.id {
+            world.accuse(Rule::Inbox, format!("{} received {body:?}, which another row has received", row.name));
+        }
+    }
+}
+
 /// What the resources of a stack received is what was sent to them, in order; none twice.
 pub(crate) async fn check(world: &World, stack: &Stack) {
     let rows = world.store.resources(stack.id).await.unwrap_or_default();
@@ -29,7 +38,7 @@ fn check_row(world: &World, stack: &Stack, row: &Resource) {
     if !sleeps && row.resource_type == Plain::Inbox.resource_type() {
         let missed = sent
             .iter()
-            .find(|message| since.is_some_and(|since| message.sent > since) && !received.contains(&message.body));
+            .find(|message| since.is_some_and(|since| message.sent > since) && !world.ledger.was_received(message));
         if let Some(message) = missed {
             world.accuse(Rule::Inbox, format!("{} never received {:?}: {received:?}", row.name, message.body));
             return;

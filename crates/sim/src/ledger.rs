@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use kiln_resource::{Action, Resource, ResourceId, State, Status};
+use kiln_resource::{Action, CredentialsId, MessageId, Resource, ResourceId, State, Status};
 use kiln_store::{Batch, Desired, EventQuery, Lease, Message, NewStack, Stack, StackId, Store as _};
+use kiln_value::Value;
 
 use crate::cloud::{CloudCall, Object};
 use crate::drivers::CANNOT_TELL;
+use crate::inbox;
 use crate::rule::Rule;
 use crate::sabotage::Sabotage;
 use crate::states;
@@ -46,6 +48,11 @@ struct Inner {
     wishes: BTreeMap<(String, String), Arc<TemplateModel>>,
     queries: BTreeMap<&'static str, u64>,
     messages: Vec<Message>,
+    lost: Vec<MessageId>,
+    /// The row that received each message, by stack and body.
+    received: BTreeMap<(StackId, String), ResourceId>,
+    /// The marks of the trusts that were planned.
+    marks: BTreeMap<CredentialsId, String>,
     /// When each row was first stored.
     born: BTreeMap<ResourceId, Timestamp>,
 }
@@ -68,6 +75,13 @@ pub(crate) struct StackRecord {
     target: Option<Desired>,
     /// The generation that an engine knows to be there.
     known: i64,
+}
+
+impl StackRecord {
+    /// Whether an engine wrote anything since the action began.
+    pub(crate) fn was_written(&self) -> bool {
+        self.commits.back().is_some_and(|at| *at >= self.since_ms)
+    }
 }
 
 impl Ledger {
@@ -105,9 +119,39 @@ impl Ledger {
         std::mem::take(&mut self.inner().queries)
     }
 
+    /// A row holds a message; the row that received it first.
+    pub(crate) fn received(&self, stack: StackId, body: &Value, row: ResourceId) -> ResourceId {
+        *self.inner().received.entry((stack, format!("{body:?}"))).or_insert(row)
+    }
+
+    /// Whether any row ever received a message.
+    pub(crate) fn was_received(&self, message: &Message) -> bool {
+        self.inner().received.contains_key(&(message.stack, format!("{:?}", message.body)))
+    }
+
+    /// Messages that a defect takes out of the inbox unhandled.
+    pub(crate) fn lose(&self, messages: impl Iterator<Item = Message>) {
+        self.inner().lost.extend(messages.map(|message| message.id));
+    }
+
+    /// The messages that are to be taken out unhandled.
+    pub(crate) fn take_lost(&self) -> Vec<MessageId> {
+        std::mem::take(&mut self.inner().lost)
+    }
+
     /// The messages that were sent.
     pub(crate) fn messages(&self) -> Vec<Message> {
         self.inner().messages.clone()
+    }
+
+    /// A trust is about to be given.
+    pub(crate) fn planned(&self, id: CredentialsId, mark: &str) {
+        self.inner().marks.insert(id, mark.to_owned());
+    }
+
+    /// The mark of a trust.
+    pub(crate) fn mark_of(&self, id: CredentialsId) -> Option<String> {
+        self.inner().marks.get(&id).cloned()
     }
 
     /// When a row was first stored.
@@ -181,17 +225,17 @@ impl Ledger {
         row.is_some_and(|row| object.kind != Plain::Blind || row.physical_id.as_ref() == Some(&object.id))
     }
 
-    /// Whether an object of a nested stack may go although one of a stack around it needs it: an update of the nested
-    /// stack deletes what it has replaced before the resources around it are updated, as in Heat.
+    /// Whether an object of a stack may go although one of another stack needs it: an update of a nested stack deletes
+    /// what it has replaced before the resources around it are updated, as in Heat. Only where every stack between the
+    /// object's and the one around both is being deleted, the order is known.
     pub(crate) fn may_leave(&self, stack: &str, dependant: &str) -> bool {
         let (Ok(stack), Ok(dependant)) = (stack.parse::<StackId>(), dependant.parse::<StackId>()) else { return false };
         let inner = self.inner();
-        let deletes = inner.stacks.get(&stack).is_some_and(|record| record.stack.state.action == Action::Delete);
-        let mut around = inner.parents.get(&stack);
-        while let Some(parent) = around.filter(|parent| **parent != dependant) {
-            around = inner.parents.get(parent);
-        }
-        around.is_some() && !deletes
+        let around = |stack: StackId| std::iter::successors(Some(stack), |stack| inner.parents.get(stack).copied());
+        let deleted =
+            |stack: &StackId| inner.stacks.get(stack).is_some_and(|record| record.stack.state.action == Action::Delete);
+        let of_dependant: Vec<StackId> = around(dependant).collect();
+        around(stack).take_while(|stack| !of_dependant.contains(stack)).any(|stack| !deleted(&stack))
     }
 
     /// The rows before a commit.
@@ -231,6 +275,7 @@ impl Ledger {
             self.inner().born.entry(row.id).or_insert_with(|| world.time.now());
         }
         check_rows(world, batch, before);
+        batch.save.iter().for_each(|row| inbox::note(world, row));
         self.see(world, stack, false);
         self.count_commit(world, stack);
         let settled = batch
@@ -349,7 +394,7 @@ impl Ledger {
         let query =
             EventQuery { stacks: vec![stack], resource: Some(object.resource.clone()), ..EventQuery::default() };
         let events = world.store.events(&query).await.unwrap_or_default();
-        events.iter().any(|event| event.status == Status::Failed && event.reason.contains(CANNOT_TELL))
+        events.iter().any(|event| event.reason.contains(CANNOT_TELL))
     }
 }
 

@@ -25,6 +25,7 @@ mod store_link;
 mod tamper;
 pub mod template_model;
 mod trace;
+mod trusts;
 mod users;
 mod wanted;
 mod world;

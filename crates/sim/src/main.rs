@@ -36,6 +36,9 @@ struct Arguments {
     /// Print the scenario of a seed as JSON
     #[arg(long)]
     show: bool,
+    /// Stop at the first failing seed
+    #[arg(long)]
+    first: bool,
     /// How many threads
     #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, usize::from))]
     threads: usize,
@@ -64,17 +67,15 @@ fn main() -> anyhow::Result<ExitCode> {
         }
         return one(scenario, &arguments, sabotage);
     }
-    Ok(many(seeds, arguments.threads, sabotage))
+    Ok(many(seeds, arguments.threads, sabotage, arguments.first))
 }
 
 fn seeds(text: &str) -> anyhow::Result<Range<u64>> {
-    Ok(match text.split_once("..") {
-        Some((from, to)) => from.parse()?..to.parse()?,
-        None => {
-            let seed: u64 = text.parse()?;
-            seed..seed + 1
-        }
-    })
+    if let Some((from, to)) = text.split_once("..") {
+        return Ok(from.parse()?..to.parse()?);
+    }
+    let seed: u64 = text.parse()?;
+    Ok(seed..seed + 1)
 }
 
 /// One scenario, in detail.
@@ -130,7 +131,7 @@ fn sweep(
     passed.into_inner()
 }
 
-fn many(seeds: Range<u64>, threads: usize, sabotage: Option<Sabotage>) -> ExitCode {
+fn many(seeds: Range<u64>, threads: usize, sabotage: Option<Sabotage>, only_first: bool) -> ExitCode {
     let rules: Mutex<BTreeMap<&'static str, Vec<u64>>> = Mutex::default();
     let passed = sweep(seeds, threads, sabotage, |seed, outcome| {
         if let Some(violation) = &outcome.violation {
@@ -138,7 +139,7 @@ fn many(seeds: Range<u64>, threads: usize, sabotage: Option<Sabotage>) -> ExitCo
             let mut rules = rules.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             rules.entry(violation.rule.name()).or_default().push(seed);
         }
-        true
+        !only_first
     });
     let rules = rules.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let failed: usize = rules.values().map(Vec::len).sum();

@@ -40,6 +40,8 @@ rules! {
     StillBusy = "settled-but-busy",
     /// Every stack ends within a bound once faults cease.
     Stuck = "stuck",
+    /// A delete is noticed soon, whatever was under way and whether a doorbell was heard.
+    Unnoticed = "unnoticed-delete",
     /// Every action ends within its time limit.
     PastTimeout = "past-its-timeout",
     /// Without faults every delete ends well.
@@ -56,6 +58,8 @@ rules! {
     NotQuiet = "not-quiet",
     /// The inbox is handled once and in order.
     Inbox = "inbox",
+    /// A trust is on record before it is given, holds while its stack lives, and goes when the stack is gone.
+    Credentials = "credentials",
     /// A stop in good order takes a bounded time.
     SlowStop = "slow-stop",
     /// Nothing panics.

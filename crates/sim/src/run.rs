@@ -7,6 +7,7 @@ use std::time::Duration;
 use kiln_resource::{Action, State, Status};
 use kiln_store::{Stack, StackQuery, Store as _};
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinSet;
 
 use crate::cluster::Cluster;
 use crate::drivers::ON_PURPOSE;
@@ -16,16 +17,18 @@ use crate::scenario::{Ask, Fault, FaultKind, Scenario, UserAction, When};
 use crate::template_model::Build;
 use crate::users::Users;
 use crate::world::World;
-use crate::{inbox, logs, wanted};
+use crate::{inbox, logs, trusts, wanted};
 
 /// How long a stack may take to its end once nothing fails any more, in milliseconds.
 const BOUND_MS: u64 = 900_000;
 /// How long an action may go on behind its time limit.
 const SLACK_MS: u64 = 120_000;
+/// How long it may take until a delete shows any effect: a lost call is waited for, and looked for.
+const NOTICE_MS: u64 = 90_000;
 /// How long nothing happens before the cluster must be quiet.
 const REST: Duration = Duration::from_secs(90);
 /// How long it is watched then.
-const QUIET: Duration = Duration::from_secs(60);
+const QUIET: Duration = Duration::from_mins(1);
 
 /// What came of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,9 +112,10 @@ async fn story(world: &Arc<World>, cluster: &Arc<Cluster>, triggers: UnboundedRe
         cluster.start(engine);
     }
     let users = Users::new(world);
+    let mut asking = JoinSet::new();
     for (number, action) in world.scenario.actions.iter().cloned().enumerate() {
         let users = Arc::clone(&users);
-        tokio::spawn(async move {
+        asking.spawn(async move {
             tokio::time::sleep(Duration::from_millis(action.at_ms)).await;
             users.act(number, &action).await;
         });
@@ -129,6 +133,8 @@ async fn story(world: &Arc<World>, cluster: &Arc<Cluster>, triggers: UnboundedRe
     tokio::spawn(watch(Arc::clone(world)));
     tokio::time::sleep(Duration::from_millis(world.scenario.calm_ms)).await;
     calm_down(world, cluster);
+    // Those who were not heard try again.
+    while asking.join_next().await.is_some() {}
     all_end(world).await;
     tokio::time::sleep(REST).await;
     judge_rest(world).await;
@@ -149,6 +155,7 @@ async fn story(world: &Arc<World>, cluster: &Arc<Cluster>, triggers: UnboundedRe
     for stack in roots(world).await {
         wanted::check_gone(world, &stack).await;
     }
+    trusts::check(world, &roots(world).await).await;
     for engine in 0..cluster.len() {
         cluster.stop(engine).await;
     }
@@ -280,14 +287,19 @@ async fn watch(world: Arc<World>) {
         let now = world.time.ms();
         for record in world.ledger.stacks() {
             let stack = &record.stack;
+            let calm = if world.scenario.disturbs_engines() { world.scenario.calm_ms } else { 0 };
+            let asked = stack.is_pending() && stack.state.action == Action::Delete;
+            if asked && !record.was_written() && now > record.since_ms.max(calm) + NOTICE_MS {
+                let text =
+                    format!("{} is {} since {} ms, and nothing happens", stack.name, stack.state, record.since_ms);
+                world.accuse(Rule::Unnoticed, text);
+            }
             let timed = stack.state.status == Status::InProgress && stack.state.action != Action::Delete;
             if !timed || stack.parent.is_some() {
                 continue;
             }
             let mut limit = record.since_ms.saturating_add(limit_ms(&world, stack));
-            if world.scenario.disturbs_engines() {
-                limit = limit.max(world.scenario.calm_ms);
-            }
+            limit = limit.max(calm);
             if now > limit.saturating_add(SLACK_MS) {
                 let text = format!("{} is {} since {} ms", stack.name, stack.state, record.since_ms);
                 world.accuse(Rule::PastTimeout, text);
@@ -317,7 +329,7 @@ async fn judge_rest(world: &Arc<World>) {
             // Each engine looks for work and tells that it lives.
             "claim" => 65 * engines,
             "renew" | "report" => 15 * engines,
-            "forget" | "unused_credentials" => 5 * engines,
+            "forget" | "unused_credentials" | "delete_credentials" => 5 * engines,
             _ => 0,
         };
         if count > most {

@@ -69,6 +69,14 @@ sabotages! {
     LoseCommit = "lose-commit",
     /// With its clock set back the database lets no lease be claimed.
     StuckLeases = "stuck-leases",
+    /// Trusts are not taken back.
+    RevokeLies = "revoke-lies",
+    /// A trust that could not be taken back is forgotten.
+    SweepForgets = "sweep-forgets",
+    /// Drivers count their polls in what is stored, and do not wait.
+    CountingPolls = "counting-polls",
+    /// Actors look at their stack's row every half second.
+    ImpatientLook = "impatient-look",
     /// The template before the first update is not kept.
     ForgetPrevious = "forget-previous",
     /// A renewal is answered as held although it is lost.

@@ -1,4 +1,4 @@
-//! How states may move (semantics.md §1).
+//! How states may move (docs/heat-behaviour.md §1).
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -17,10 +17,9 @@ pub fn resource_may(from: State, to: State) -> bool {
     match (from.status, to.status) {
         // What runs ends, and nothing else begins before.
         (Status::InProgress, Status::Complete | Status::Failed) => from.action == to.action,
-        (Status::InProgress, Status::InProgress) => false,
         // `Update status to COMPLETE for FAILED resource neither update nor replace.`
         (Status::Failed, Status::Complete) => from.action == to.action && from.action != Delete,
-        (Status::Complete | Status::Failed, Status::Complete | Status::Failed) => false,
+        (Status::InProgress, Status::InProgress) | (_, Status::Complete | Status::Failed) => false,
         (status, Status::InProgress) => match to.action {
             Create => from.action == Init,
             // An existing object is taken over; then looked at.

@@ -310,18 +310,20 @@ impl Store for StoreLink {
         if self.world.has(Sabotage::InboxBackwards) {
             messages.reverse();
         }
-        if self.world.has(Sabotage::LoseMessage) {
-            messages.truncate(1);
+        if self.world.has(Sabotage::LoseMessage) && messages.len() > 1 {
+            self.world.ledger.lose(messages.drain(1..));
         }
         Ok(messages)
     }
 
     async fn plan_credentials(&self, plan: &Secret<String>) -> Result<CredentialsId, Error> {
-        self.inner().plan_credentials(plan).await
+        let (world, plan) = (Arc::clone(&self.world), plan.clone());
+        self.write("plan_credentials", async move { world.store.plan_credentials(&plan).await }).await
     }
 
     async fn keep_credentials(&self, id: CredentialsId, credentials: &Secret<String>) -> Result<(), Error> {
-        self.inner().keep_credentials(id, credentials).await
+        let (world, credentials) = (Arc::clone(&self.world), credentials.clone());
+        self.write("keep_credentials", async move { world.store.keep_credentials(id, &credentials).await }).await
     }
 
     async fn credentials(&self, id: CredentialsId) -> Result<Secret<String>, Error> {
@@ -333,7 +335,8 @@ impl Store for StoreLink {
     }
 
     async fn delete_credentials(&self, id: CredentialsId) -> Result<(), Error> {
-        self.inner().delete_credentials(id).await
+        let world = Arc::clone(&self.world);
+        self.write("delete_credentials", async move { world.store.delete_credentials(id).await }).await
     }
 
     async fn report(&self, engine: &EngineInfo) -> Result<(), Error> {

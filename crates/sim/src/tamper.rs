@@ -20,6 +20,7 @@ pub(crate) fn spoil(world: &World, mut batch: Batch) -> Batch {
         Some(Sabotage::ForgetId) => batch.save.iter_mut().for_each(|row| row.physical_id = None),
         Some(Sabotage::KeepRow) => batch.remove.clear(),
         Some(Sabotage::HandleTwice) => batch.handled.clear(),
+        Some(Sabotage::LoseMessage) => batch.handled.extend(world.ledger.take_lost()),
         Some(Sabotage::LoseEnd) => batch.settle = None,
         _ => {}
     }

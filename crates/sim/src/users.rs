@@ -18,6 +18,7 @@ use crate::gate::Gate;
 use crate::scenario::{Ask, UserAction, Wish};
 use crate::states;
 use crate::store_link::StoreLink;
+use crate::trusts;
 use crate::world::{Label, World};
 
 /// How often a user tries again.
@@ -40,7 +41,7 @@ impl Users {
     /// Asks for something, as often as it takes to be heard.
     pub(crate) async fn act(&self, number: usize, action: &UserAction) {
         for attempt in 0..TRIES {
-            match self.attempt(number, action).await {
+            match self.attempt((number, attempt), action).await {
                 Ok(()) => return,
                 Err(error) => {
                     self.world.trace.note("user", || format!("{:?} of {}: {error}", action.ask, action.stack));
@@ -53,23 +54,25 @@ impl Users {
         }
     }
 
-    async fn attempt(&self, number: usize, action: &UserAction) -> Result<(), Error> {
+    async fn attempt(&self, (number, attempt): (usize, u32), action: &UserAction) -> Result<(), Error> {
         let name = stack_name(action.stack);
         let stack = self.store.stack_by_name("sim", &name).await?;
         match (&action.ask, stack) {
-            (Ask::Create(wish), None) => self.create(number, &name, wish).await,
+            (Ask::Create(wish), None) => self.create((number, attempt), &name, wish).await,
             (Ask::Create(_), Some(_)) | (_, None) => Ok(()),
             (Ask::Signal { resource, count }, Some(stack)) => self.signal(number, &stack, resource, *count).await,
             (ask, Some(stack)) => self.ask(ask, &stack).await,
         }
     }
 
-    async fn create(&self, number: usize, name: &str, wish: &Wish) -> Result<(), Error> {
+    async fn create(&self, (number, attempt): (usize, u32), name: &str, wish: &Wish) -> Result<(), Error> {
         let id = StackId(self.uuid(("stack", number)));
         if self.store.stack(id).await?.is_some() {
             // The answer to the first try was lost.
             return Ok(());
         }
+        let mark = self.uuid(("trust", number, attempt)).to_string();
+        let credentials = trusts::make(&self.world, &self.store, &mark).await?;
         let sources = sources(wish);
         let stack = NewStack {
             id,
@@ -85,7 +88,7 @@ impl Users {
             tags: Vec::new(),
             username: "user".to_owned(),
             user_id: "user".to_owned(),
-            credentials: None,
+            credentials: Some(credentials),
             user_project: None,
             now: self.world.time.now(),
         };

@@ -65,10 +65,12 @@ pub(crate) async fn check_wanted(world: &World, stack: &Stack) {
     }
 }
 
-/// All objects of a tree sleep, or none.
+/// The objects of the resources that were suspended sleep, and those of the resumed ones do not. What an earlier request
+/// left beside them is not suspended.
 async fn check_asleep(world: &World, stack: &Stack, asleep: bool) {
     let rows = world.store.resources(stack.id).await.unwrap_or_default();
-    for row in rows {
+    let acted = if asleep { Action::Suspend } else { Action::Resume };
+    for row in rows.into_iter().filter(|row| row.state.action == acted) {
         let Some(id) = &row.physical_id else { continue };
         let wrong = world.cloud().get(id, world.time.ms()).is_some_and(|object| object.asleep != asleep);
         if wrong {
@@ -183,9 +185,9 @@ fn check_object(
     if object.phase != Phase::Active && !matches!(object.phase, Phase::Building { .. }) {
         return Err(format!("{id} of {name} is {:?}", object.phase));
     }
-    let word = word_of(template, resource);
-    if object.word != word {
-        return Err(format!("{id} of {name} has the word {} and not {word}", object.word));
+    let wanted = word_of(template, resource);
+    if object.word != wanted {
+        return Err(format!("{id} of {name} has the word {} and not {wanted}", object.word));
     }
     if object.size != i64::from(resource.size) {
         return Err(format!("{id} of {name} has the size {} and not {}", object.size, resource.size));

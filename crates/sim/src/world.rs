@@ -194,7 +194,7 @@ impl World {
             }
         }
         if gate.is_dead() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

@@ -1,7 +1,10 @@
 //! Seeds of the simulation.
 
 use kiln_sim::generate;
+use kiln_sim::rule::Rule;
 use kiln_sim::run::run;
+use kiln_sim::sabotage::Sabotage;
+use kiln_sim::shrink::shrink;
 
 /// A failing seed must fail again, in the same way and at the same time.
 #[test]
@@ -23,4 +26,34 @@ fn a_scenario_survives_json() {
         let text = serde_json::to_string(&scenario).expect("a scenario is JSON");
         assert_eq!(serde_json::from_str::<kiln_sim::scenario::Scenario>(&text).expect("it is read"), scenario);
     }
+}
+
+/// The first seeds of `cargo sim`, in the unoptimized build. `KILN_SEEDS=from..to` runs others.
+#[test]
+fn some_hundred_seeds_pass() {
+    let range = std::env::var("KILN_SEEDS").ok();
+    let parsed = range
+        .as_deref()
+        .and_then(|range| range.split_once(".."))
+        .and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
+    let failed: Vec<String> = parsed
+        .unwrap_or(0..300)
+        .filter_map(|seed| Some(format!("seed {seed}: {}", run(&generate::scenario(seed), false, None).violation?)))
+        .collect();
+    assert_eq!(failed, Vec::<String>::new());
+}
+
+/// A defect that is put back must be found, and a smaller scenario must show it too.
+#[test]
+fn a_defect_is_found_and_made_smaller() {
+    let seeds = (0..200).map(generate::scenario);
+    let found = seeds
+        .filter(|scenario| run(scenario, false, None).violation.is_none())
+        .find_map(|scenario| Some((run(&scenario, false, Some(Sabotage::SkipDelete)).violation?, scenario)));
+    let (violation, scenario) = found.expect("a delete that is left out is found");
+    assert_eq!(violation.rule, Rule::LeftBehind);
+    let smaller = shrink(scenario.clone(), violation.rule, Some(Sabotage::SkipDelete));
+    assert!(smaller.actions.len() <= scenario.actions.len() && smaller.faults.is_empty());
+    let again = run(&smaller, false, Some(Sabotage::SkipDelete)).violation;
+    assert_eq!(again.map(|violation| violation.rule), Some(Rule::LeftBehind));
 }

@@ -197,6 +197,7 @@ fn resource(stack: &Stack, number: usize) -> Resource {
             phase: Phase::Intent,
             token: id.to_string(),
             attempt: 0,
+            requires: Vec::new(),
         }
         .into(),
         definition: Some(Arc::new(definition)),

@@ -98,8 +98,8 @@ impl Store for MemoryStore {
     }
 
     async fn send(&self, message: &Message) -> Result<(), Error> {
-        let (mut state, _) = self.open();
-        if !state.send(message) {
+        let (mut state, now) = self.open();
+        if !state.send(message, now) {
             return Err(Error::NotFound(format!("stack {}", message.stack)));
         }
         drop(state);

@@ -2,7 +2,7 @@
 
 use crate::StackId;
 
-/// Sort keys of a stack list (semantics.md §20).
+/// Sort keys of a stack list (docs/heat-behaviour.md §20).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SortKey {
     /// `stack_name`.

@@ -1,4 +1,4 @@
-//! The conditions of a template (`reference/semantics.md` §4.1).
+//! The conditions of a template (`docs/heat-behaviour.md` §4.1).
 
 use std::sync::OnceLock;
 

@@ -1,7 +1,7 @@
 //! What a template runs with besides itself: parameter values, what its resource types stand for, hooks, event sinks.
 //!
 //! Behaviour and texts of Heat's `engine/environment.py`, `common/environment_format.py` and
-//! `common/environment_util.py`; semantics §12.
+//! `common/environment_util.py`; docs/heat-behaviour.md §12.
 
 mod child;
 mod glob;

@@ -22,7 +22,7 @@ impl Template {
     /// The groups of parameters; CFN has none.
     ///
     /// Every group must have parameters, and every parameter exist and be in one group only; else
-    /// `StackValidationFailed` (`reference/semantics.md` §4).
+    /// `StackValidationFailed` (`docs/heat-behaviour.md` §4).
     pub fn parameter_groups(&self) -> Result<Vec<ParameterGroup>, Diagnostic> {
         let groups = match self.as_value().get(SECTION) {
             Some(groups) if groups.is_truthy() && self.release().dialect() == Dialect::Hot => groups,

@@ -25,7 +25,7 @@ pub trait Scope {
 
 /// What functions may know of a resource.
 ///
-/// The words for actions and statuses are Heat's: `CREATE`, `COMPLETE`; see `reference/semantics.md` §1.
+/// The words for actions and statuses are Heat's: `CREATE`, `COMPLETE`; see `docs/heat-behaviour.md` §1.
 pub trait ResourceView {
     /// What `get_resource` gives: usually the physical id; the logical name before there is one.
     fn reference_id(&self) -> Value;
@@ -59,7 +59,7 @@ pub struct Facade {
     pub update_policy: Value,
 }
 
-/// Follows a path into an attribute's value; any step that fails gives null (`reference/semantics.md` §25, get_attr).
+/// Follows a path into an attribute's value; any step that fails gives null (`docs/heat-behaviour.md` §25, get_attr).
 ///
 /// Maps take text keys. Lists and texts take integers, negative ones from the end, and truth values as 0 and 1.
 pub fn select(mut value: Value, path: &[Value]) -> Value {

@@ -9,9 +9,11 @@ pub const MAX_TEMPLATE_SIZE: usize = 524_288;
 /// How the root template is called in messages; nested ones go by their URL.
 pub const ROOT: &str = "[root stack]";
 
-/// Reads the text of a template, JSON first, then YAML, as semantics §4 says, and checks that it has a version key.
+/// Reads the text of a template, JSON first, then YAML, as docs/heat-behaviour.md §4 says, and checks that it has a
+/// version key.
 ///
-/// `limit` is in characters. Errors: `RequestLimitExceeded` for a longer text; `ValueError` naming `template` (a URL, or
+/// `limit` is in characters. Errors: `RequestLimitExceeded` for a longer text; `ValueError` naming `template` (a URL,
+/// or
 /// [`ROOT`]) with the YAML reader's text, or for what is no map with a version.
 pub fn parse(text: &str, template: &str, limit: usize) -> Result<Document, Diagnostic> {
     let size = text.chars().count();

@@ -29,7 +29,7 @@ pub struct Template {
 }
 
 /// HOT's resource keys as the section check takes them: Heat shares one table between all versions, and outputs'
-/// `value` is in it (`reference/semantics.md` §4).
+/// `value` is in it (`docs/heat-behaviour.md` §4).
 const HOT_RESOURCE_KEYS: [&str; 10] = [
     "type",
     "properties",
@@ -150,7 +150,7 @@ impl Template {
 
     /// Checks the sections' names and that every resource has a type.
     ///
-    /// Fails with `InvalidTemplateSection` or `StackValidationFailed` (`reference/semantics.md` §4).
+    /// Fails with `InvalidTemplateSection` or `StackValidationFailed` (`docs/heat-behaviour.md` §4).
     pub fn validate_sections(&self) -> Result<(), Diagnostic> {
         if let Some(unknown) = self.value.as_map().and_then(|map| map.keys().find(|key| !self.has_section(key))) {
             let message = format!("The template section is invalid: {unknown}");

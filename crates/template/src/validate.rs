@@ -7,7 +7,7 @@ use crate::constraint::CustomConstraints;
 
 impl Bound {
     /// Every error of the template and its parameters, in the order in which Heat looks for them: the first is the one
-    /// that Heat gives (`reference/semantics.md` §4).
+    /// that Heat gives (`docs/heat-behaviour.md` §4).
     ///
     /// `custom` judges custom constraints, `strict` asks for values of all parameters. What follows, with the resource
     /// types at hand, are each resource ([`crate::Definition::validate`] and its properties) and each output

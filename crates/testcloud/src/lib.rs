@@ -2,6 +2,8 @@
 //! Neutron v2.0, Cinder v3 and Glance v2 on one port, under `/identity`, `/compute`, `/network`, `/volume` and
 //! `/image`.
 //!
+//! Without a port it is a wire within the process ([`Testcloud::transport`]): on paused time a seed replays all of it.
+//!
 //! It keeps its state in memory, builds servers and volumes in the background, has latency, quotas and
 //! injectable [`Fault`]s, and refuses what the real services refuse, in their words. Behaviour was learnt from
 //! OpenStack Zed by asking it. `GET` and `POST /faults`, `GET /requests` and `GET /snapshot` give the same

@@ -45,13 +45,11 @@ async fn serve(
         return http_response(Reply::empty(404));
     };
 
-    match exchange(shared, request).await {
-        Some(reply) => http_response(reply),
-        None => {
-            wire.cut();
-            http_response(Reply::empty(502))
-        }
-    }
+    let Some(reply) = exchange(shared, request).await else {
+        wire.cut();
+        return http_response(Reply::empty(502));
+    };
+    http_response(reply)
 }
 
 /// Serves a request as its faults have it; `None` if the reply is lost. What is asked is done by a task of its own: a

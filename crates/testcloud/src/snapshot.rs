@@ -31,7 +31,7 @@ pub struct Snapshot {
 impl Snapshot {
     pub(crate) fn of(world: &CloudState) -> Self {
         let CloudState { keystone, nova, neutron, cinder, glance, .. } = world;
-        let tables: [(&'static str, &Table); 26] = [
+        let tables: [(&'static str, &Table); 27] = [
             ("projects", &keystone.projects),
             ("users", &keystone.users),
             ("roles", &keystone.roles),
@@ -53,6 +53,7 @@ impl Snapshot {
             ("security_groups", &neutron.groups),
             ("security_group_rules", &neutron.rules),
             ("qos_policies", &neutron.qos_policies),
+            ("plain_nouns", &neutron.plain),
             ("volumes", &cinder.volumes),
             ("snapshots", &cinder.snapshots),
             ("volume_types", &cinder.types),

@@ -21,10 +21,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
         "resume" => StackAction::Resume,
         "check" => StackAction::Check,
         "cancel_update" => StackAction::CancelUpdate,
-        "cancel_without_rollback" => {
-            call.allow("actions:cancel_without_rollback")?;
-            return Err(ApiError::not_implemented("Cancelling without rollback"));
-        }
+        "cancel_without_rollback" => StackAction::CancelWithoutRollback,
         _ => return Err(ApiError::bad_request(format!("Invalid action {name} specified"))),
     };
     call.allow(&format!("actions:{name}"))?;

@@ -1,4 +1,4 @@
-//! Bodies of requests: when they are read at all, and how much of them (semantics.md §20).
+//! Bodies of requests: when they are read at all, and how much of them (docs/heat-behaviour.md §20).
 
 use axum::body::Body;
 use futures::StreamExt;

@@ -2,6 +2,8 @@
 
 use http::{Method, StatusCode};
 use kiln_service::Limits;
+use kiln_store::MessageKind;
+use kiln_value::text;
 use serde_json::{Value, json};
 
 use crate::support::{App, user};
@@ -314,12 +316,41 @@ async fn actions_ask_the_engine() {
     let busy = act("suspend").await;
     assert_eq!(busy.json()["error"]["message"], "Stack s already has an action (CREATE) in progress.");
     assert_eq!(busy.status, StatusCode::CONFLICT);
+    let stopped = act("cancel_without_rollback").await;
+    assert_eq!((stopped.status, stopped.text.as_str()), (StatusCode::OK, "null"));
+    let id = path.rsplit('/').next().unwrap_or_default().parse().unwrap();
+    let messages = app.store.inbox(id, "2026-11-20T06:52:46Z".parse().unwrap()).await.unwrap();
+    let [message] = messages.as_slice() else { panic!("{messages:?}") };
+    assert_eq!((message.kind, &message.resource), (MessageKind::Cancel, &None));
+    assert_eq!(text::json(&message.body), r#"{"generation": 1, "interrupt": false}"#);
     let early = act("cancel_update").await.json();
     assert_eq!(early["error"]["message"], "Cancelling update when stack is CREATE_IN_PROGRESS is not supported.");
     app.json(Method::PATCH, &path, &json!({})).await;
     let cancelled = act("cancel_update").await;
     assert_eq!((cancelled.status, cancelled.text.as_str()), (StatusCode::OK, "null"));
     assert_eq!(app.get(&path).await.json()["stack"]["stack_status"], "ROLLBACK_IN_PROGRESS");
+    let late = act("cancel_without_rollback").await.json();
+    assert_eq!(late["error"]["message"], "Cancelling update when stack is ROLLBACK_IN_PROGRESS is not supported.");
+}
+
+#[tokio::test]
+async fn marks_are_sent_to_the_engine() {
+    let app = App::new().await;
+    let path = app.create("s", template()).await;
+    let mark = async |resource: &str, body: Value| {
+        app.json(Method::PATCH, &format!("{path}/resources/{resource}"), &body).await
+    };
+    let bad = mark("first", json!({ "mark_unhealthy": "perhaps" })).await;
+    assert_eq!(bad.status, StatusCode::BAD_REQUEST);
+    let missing = mark("third", json!({ "mark_unhealthy": true })).await;
+    assert_eq!(missing.json()["error"]["message"], "The Resource (third) could not be found in Stack s.");
+    let marked = mark("first", json!({ "mark_unhealthy": true, "resource_status_reason": "it smells" })).await;
+    assert_eq!((marked.status, marked.text.as_str()), (StatusCode::OK, "null"));
+    let id = path.rsplit('/').next().unwrap_or_default().parse().unwrap();
+    let messages = app.store.inbox(id, "2026-11-20T06:52:46Z".parse().unwrap()).await.unwrap();
+    let [message] = messages.as_slice() else { panic!("{messages:?}") };
+    assert_eq!((message.kind, message.resource.as_deref()), (MessageKind::MarkUnhealthy, Some("first")));
+    assert_eq!(text::json(&message.body), r#"{"mark_unhealthy": true, "reason": "it smells"}"#);
 }
 
 #[tokio::test]

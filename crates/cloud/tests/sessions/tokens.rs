@@ -139,7 +139,7 @@ async fn all_wait_for_one_request_and_each_for_its_own_time() {
         assert_eq!((failure.kind, failure.class.as_str()), (FailureKind::NotSent, "ConnectTimeout"));
     }
     assert_eq!((wire.asked(), wire.called()), (1, 0));
-    assert!(began.elapsed() <= Duration::from_secs(60), "{:?}", began.elapsed());
+    assert!(began.elapsed() <= Duration::from_mins(1), "{:?}", began.elapsed());
 }
 
 /// A request for a token that its first caller gave up goes on for the others.
@@ -170,10 +170,12 @@ async fn a_credential_that_is_gone_is_no_object_that_is_gone() {
         assert!(failure.message.starts_with(text), "{failure}");
         assert_eq!(wire.called(), 0);
     }
-    let (wire, connector) = wire(|_, _| Ok(answer(204, "")));
-    wire.refuses.store(503, Ordering::SeqCst);
-    let failure = connector.cloud(&credentials()).await.call(post()).await.expect_err("no token");
-    assert_eq!(failure.kind, FailureKind::NotSent, "the network was not asked for");
+    for status in [429, 500, 503] {
+        let (wire, connector) = wire(|_, _| Ok(answer(204, "")));
+        wire.refuses.store(status, Ordering::SeqCst);
+        let failure = connector.cloud(&credentials()).await.call(post()).await.expect_err("no token");
+        assert_eq!(failure.kind, FailureKind::NotSent, "the network was not asked for");
+    }
 }
 
 /// The end of a trust is what Keystone says of it, not of the user behind it.

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use kiln_resource::{CloudRequest, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation, Step};
 use kiln_value::{Diagnostic, Map, Value, value};
 
-use crate::call::{Service, made_id, will_be_repeated};
+use crate::call::{Service, made_id};
 use crate::path;
 use crate::queue::{again, give_up, given_up, now, wait};
 use crate::validation::failed;
@@ -51,7 +51,7 @@ async fn create(cx: &Context<'_>) -> Result<Step, Failure> {
 async fn create_claimed(cx: &Context<'_>, id: &str) -> Result<Step, Failure> {
     match post(cx).await {
         Err(failure) if failure.kind == FailureKind::Conflict && seek(cx, id).await?.is_some() => Ok(now("import")),
-        Err(failure) if !will_be_repeated(&failure) => Ok(give_up(&failure)),
+        Err(failure) if !failure.is_passing() => Ok(give_up(&failure)),
         outcome => outcome,
     }
 }

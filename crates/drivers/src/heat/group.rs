@@ -1,4 +1,5 @@
-//! `OS::Heat::ResourceGroup`: any number of members from one definition, as a nested stack (semantics.md §15.1).
+//! `OS::Heat::ResourceGroup`: any number of members from one definition, as a nested stack (docs/heat-behaviour.md
+//! §15.1).
 
 use std::collections::BTreeSet;
 

@@ -120,12 +120,7 @@ impl RestDriver {
     }
 
     fn unknown(&self, facts: &Facts) -> String {
-        format!(
-            "It is not known whether the {} service has made {}: the reply to the create was lost, and nothing tells its \
-             object from others.",
-            self.service(),
-            facts.name
-        )
+        format!("nothing tells an object made for {} from others of the {} service", facts.name, self.service())
     }
 
     /// The first step of a create whose id the template chose: notes that nothing has that id now. What has it after
@@ -143,7 +138,7 @@ impl RestDriver {
         let body = self.create_body(cx).await?;
         let failure = match self.post(cx, body).await {
             Ok(step) => return Ok(step),
-            Err(failure) if call::will_be_repeated(&failure) => return Err(failure),
+            Err(failure) if failure.is_passing() => return Err(failure),
             Err(failure) => failure,
         };
         let id = cx.facts.physical_id.as_deref().unwrap_or_default();

@@ -124,7 +124,7 @@ fn token() -> String {
 }
 
 impl Resource {
-    fn new(cloud: Arc<StackCloud>, is_simulated: bool, type_name: &str, name: &str) -> Self {
+    pub(crate) fn new(cloud: Arc<StackCloud>, is_simulated: bool, type_name: &str, name: &str) -> Self {
         let kind = types().iter().find(|t| t.name == type_name).unwrap().clone();
         let driver = kiln_drivers::driver_for(&kind).unwrap();
         let id = token();

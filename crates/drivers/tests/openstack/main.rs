@@ -5,6 +5,7 @@
 
 mod adoption;
 mod cinder;
+mod credentials;
 mod glance;
 mod ground;
 mod keystone;

@@ -200,7 +200,80 @@ pub(crate) fn provider_net() -> Case {
 }
 
 pub(crate) fn qos_policy() -> Case {
-    case("OS::Neutron::QoSPolicy", value!({"name": "given"})).by_admin()
+    let given = |text: &str| value!({"name": "given", "description": text});
+    case("OS::Neutron::QoSPolicy", given("d")).updated(given("e")).by_admin()
+}
+
+impl Case {
+    fn of_policy(self) -> Self {
+        self.needs("policy", "OS::Neutron::QoSPolicy", value!({})).by_admin()
+    }
+}
+
+pub(crate) fn qos_bandwidth_limit_rule() -> Case {
+    let given = |rate: i64| value!({"policy": "{policy}", "max_kbps": rate});
+    case("OS::Neutron::QoSBandwidthLimitRule", given(100)).of_policy().updated(given(200))
+}
+
+pub(crate) fn qos_dscp_marking_rule() -> Case {
+    let given = |mark: i64| value!({"policy": "{policy}", "dscp_mark": mark});
+    case("OS::Neutron::QoSDscpMarkingRule", given(8)).of_policy().updated(given(10))
+}
+
+pub(crate) fn qos_minimum_bandwidth_rule() -> Case {
+    let given = |rate: i64| value!({"policy": "{policy}", "min_kbps": rate});
+    case("OS::Neutron::QoSMinimumBandwidthRule", given(100)).of_policy().updated(given(200))
+}
+
+pub(crate) fn qos_minimum_packet_rate_rule() -> Case {
+    let given = |rate: i64| value!({"policy": "{policy}", "min_kpps": rate});
+    case("OS::Neutron::QoSMinimumPacketRateRule", given(100)).of_policy().updated(given(200))
+}
+
+pub(crate) fn address_scope() -> Case {
+    case("OS::Neutron::AddressScope", value!({})).updated(value!({"name": "given"}))
+}
+
+pub(crate) fn address_scope_named() -> Case {
+    let given = |shared: bool| value!({"name": "given", "shared": shared});
+    case("OS::Neutron::AddressScope", given(false)).updated(given(true)).by_admin()
+}
+
+pub(crate) fn subnet_pool() -> Case {
+    let given =
+        |tags: Value| value!({"name": "given", "prefixes": ["10.8.0.0/16"], "address_scope": "{scope}", "tags": tags});
+    case("OS::Neutron::SubnetPool", given(value!(["a"])))
+        .needs("scope", "OS::Neutron::AddressScope", value!({}))
+        .updated(given(value!(["b"])))
+}
+
+pub(crate) fn segment() -> Case {
+    let given =
+        |text: &str| value!({"network": "{net}", "network_type": "vxlan", "name": "given", "description": text});
+    case("OS::Neutron::Segment", given("d")).needs("net", "OS::Neutron::Net", value!({})).updated(given("e")).by_admin()
+}
+
+pub(crate) fn metering_label() -> Case {
+    case("OS::Neutron::MeteringLabel", value!({"name": "given"})).by_admin()
+}
+
+pub(crate) fn metering_label_described() -> Case {
+    // It cannot be changed: a mark in the description would stay.
+    case("OS::Neutron::MeteringLabel", value!({"name": "given", "description": "d"})).by_admin().untold()
+}
+
+pub(crate) fn metering_rule() -> Case {
+    let given = value!({"metering_label_id": "{label}", "remote_ip_prefix": "10.0.0.0/24", "direction": "egress"});
+    case("OS::Neutron::MeteringRule", given).needs("label", "OS::Neutron::MeteringLabel", value!({})).by_admin()
+}
+
+pub(crate) fn rbac_policy() -> Case {
+    let given = |project: &str| {
+        value!({
+            "object_type": "network", "object_id": "{net}", "action": "access_as_shared", "target_tenant": project,
+        })
+    };
+    case("OS::Neutron::RBACPolicy", given("one")).needs("net", "OS::Neutron::Net", value!({})).updated(given("two"))
 }
 
 fn plain_server() -> Value {

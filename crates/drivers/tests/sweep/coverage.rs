@@ -1,21 +1,11 @@
 //! No driver escapes the sweep unnoticed.
 
+use kiln_resource::DriverKind;
+
 use crate::player::types;
 
 /// Types with a driver that are not swept, and why.
-const NOT_SWEPT: [(&str, &str); 11] = [
-    ("OS::Heat::Stack", "the simulated cloud has no orchestration service"),
-    ("OS::Neutron::AddressScope", "the simulated Neutron has no address scopes"),
-    ("OS::Neutron::MeteringLabel", "the simulated Neutron has no metering"),
-    ("OS::Neutron::MeteringRule", "the simulated Neutron has no metering"),
-    ("OS::Neutron::QoSBandwidthLimitRule", "the simulated Neutron has no rules of policies"),
-    ("OS::Neutron::QoSDscpMarkingRule", "the simulated Neutron has no rules of policies"),
-    ("OS::Neutron::QoSMinimumBandwidthRule", "the simulated Neutron has no rules of policies"),
-    ("OS::Neutron::QoSMinimumPacketRateRule", "the simulated Neutron has no rules of policies"),
-    ("OS::Neutron::RBACPolicy", "the simulated Neutron has no sharing policies"),
-    ("OS::Neutron::Segment", "the simulated Neutron has no segments"),
-    ("OS::Neutron::SubnetPool", "the simulated Neutron has no subnet pools"),
-];
+const NOT_SWEPT: [(&str, &str); 1] = [("OS::Heat::Stack", "the simulated cloud has no orchestration service")];
 
 #[test]
 fn every_driver_is_swept_or_named() {
@@ -26,5 +16,14 @@ fn every_driver_is_swept_or_named() {
         let is_named = NOT_SWEPT.iter().any(|(name, _)| *name == kind.name);
         let must_be = !driver.is_pure();
         assert_eq!(must_be, is_swept(&kind.name) != is_named && must_be, "{}", kind.name);
+    }
+}
+
+/// The engine gives a pure driver no cloud.
+#[test]
+fn what_needs_a_service_is_not_pure() {
+    for kind in types().iter().filter(|kind| kind.driver != DriverKind::Placeholder && !kind.service.is_empty()) {
+        let is_pure = kiln_drivers::driver_for(kind).is_some_and(|driver| driver.is_pure());
+        assert!(!is_pure, "{} needs {:?}", kind.name, kind.service);
     }
 }

@@ -143,6 +143,10 @@ impl Player {
     /// Carries an operation to its end.
     pub(crate) async fn carry(&mut self, stage: &Stage, operation: &Operation) -> Result<Ending, Failure> {
         (self.stored, self.steps) = (0, 0);
+        self.carry_on(stage, operation).await
+    }
+
+    async fn carry_on(&mut self, stage: &Stage, operation: &Operation) -> Result<Ending, Failure> {
         let (mut phase, mut is_resumed, mut polls, mut unanswered, mut conflicts) = (Phase::Intent, false, 0, 0, 0);
         for _ in 0..TOO_MANY {
             let step = match self.call(stage, operation, &phase, is_resumed, polls).await {
@@ -155,7 +159,7 @@ impl Player {
                 Called::Step(Ok(step)) => step,
                 Called::Step(Err(failure)) if failure.is_passing() && unanswered < 8 => {
                     unanswered += 1;
-                    is_resumed |= failure.kind == FailureKind::Unavailable;
+                    is_resumed |= !matches!(failure.kind, FailureKind::NotSent | FailureKind::OverLimit);
                     tokio::time::sleep(Duration::from_secs(1)).await;
                     continue;
                 }
@@ -213,10 +217,7 @@ impl Player {
     /// Deletes what a failed attempt has left, and begins another.
     async fn undo(&mut self, stage: &Stage) -> Result<(), Failure> {
         if self.facts.physical_id.is_some() {
-            let (stored, steps) = (self.stored, self.steps);
-            Box::pin(self.carry(stage, &Operation::Delete)).await?;
-            self.stored += stored;
-            self.steps += steps;
+            Box::pin(self.carry_on(stage, &Operation::Delete)).await?;
         }
         self.attempt += 1;
         self.facts.physical_id = None;
@@ -237,7 +238,7 @@ impl Player {
         let driver = self.driver();
         let cx = Context { cloud: &*stage.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls };
         match phase {
-            Phase::Wait(state) => Called::Step(driver.poll(&cx, operation, state).await),
+            Phase::Wait(told) => Called::Step(driver.poll(&cx, operation, told).await),
             Phase::Intent if *operation == Operation::Create && is_resumed && !driver.is_pure() => {
                 match driver.find(&cx).await {
                     Ok(Found::Made(step)) => Called::Step(Ok(step)),

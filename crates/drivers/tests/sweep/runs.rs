@@ -28,8 +28,10 @@ enum Harm {
     Call(usize, Disturbance),
     /// The step of this number is not stored.
     Repeat(usize),
-    /// The first build fails.
+    /// The first build fails, and a call of the undo or of what is around it is disturbed.
     Build(Option<(usize, Disturbance)>),
+    /// The first build fails, and the step of this number is not stored.
+    BuildRepeat(usize),
 }
 
 /// What an undisturbed operation takes and leaves.
@@ -53,6 +55,7 @@ pub(crate) async fn sweep(case: Case) {
         if let (Part::Create, Some(_)) = (part, case.build) {
             let built = run(&case, *part, Harm::Build(None)).await.unwrap_or_else(|problem| panic!("{problem}"));
             harms.extend(disturbances(&built).map(|disturbed| Harm::Build(Some(disturbed))));
+            harms.extend((1..=built.steps).map(Harm::BuildRepeat));
         }
         for harm in harms {
             runs += 1;
@@ -139,8 +142,10 @@ async fn run(case: &Case, harmed: Part, harm: Harm) -> Result<Measure, String> {
         player.carry(&stage, &operation).await.map_err(|failure| format!("{part:?} before it: {failure}"))?;
         settle().await;
     }
-    player.discards = if let Harm::Repeat(step) = harm { Some(step) } else { None };
-    if let (Harm::Build(_), Some((service, path))) = (harm, case.build) {
+    if let Harm::Repeat(step) | Harm::BuildRepeat(step) = harm {
+        player.discards = Some(step);
+    }
+    if let (Harm::Build(_) | Harm::BuildRepeat(_), Some((service, path))) = (harm, case.build) {
         stage.testcloud.faults().add(Fault::new(service, "POST", path, Action::FailBuild).when(When::Nth(1)));
     }
     let operation = case.operation(&mut player, &stage, harmed).await;
@@ -166,21 +171,17 @@ async fn run(case: &Case, harmed: Part, harm: Harm) -> Result<Measure, String> {
         return Err(problem(format!("lost its data: {:?}", player.data())));
     }
     player.discards = None;
-    if harmed != Part::Delete {
-        player.delete(&stage).await.map_err(|failure| problem(format!("delete after it: {failure}")))?;
-        settle().await;
+    let is_clean = || {
         let left = case.left(&stage);
-        if !left.is_empty() {
-            return Err(problem(format!("left after the delete: {}", left.join("; "))));
-        }
-    } else {
-        let left = case.left(&stage);
-        if !left.is_empty() {
-            return Err(problem(format!("left after the delete: {}", left.join("; "))));
-        }
-        // To delete what is gone is no failure.
-        player.delete(&stage).await.map_err(|failure| problem(format!("a second delete: {failure}")))?;
+        if left.is_empty() { Ok(()) } else { Err(problem(format!("left after the delete: {}", left.join("; ")))) }
+    };
+    if harmed == Part::Delete {
+        is_clean()?;
     }
+    // To delete what is gone already is no failure.
+    player.delete(&stage).await.map_err(|failure| problem(format!("delete after it: {failure}")))?;
+    settle().await;
+    is_clean()?;
     Ok(measure)
 }
 

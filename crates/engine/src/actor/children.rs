@@ -75,8 +75,9 @@ impl Work {
     fn ask(&mut self, id: ResourceId, running: &Running, child: Option<StackId>, kind: Option<Kind>, step: Value) {
         let Some(row) = self.model.row(id) else { return };
         match (&running.operation, child) {
-            (Operation::Delete, None) => self.finish(id, Outcome::Done(None)),
-            (Operation::Delete, Some(_)) if row.is_retained() => self.finish(id, Outcome::Done(None)),
+            (Operation::Delete, child) if child.is_none() || row.is_retained() => {
+                self.finish(id, Outcome::Done(None));
+            }
             (Operation::Create | Operation::Update { .. }, child) => {
                 match self.nested_sources(id, running, kind, step) {
                     Ok(asked) => self.ask_for(id, child, asked, running),
@@ -96,13 +97,8 @@ impl Work {
                 };
                 let request = StackRequest::new(action, self.actor.backends.clock.now());
                 self.writes.request(child, request);
-                self.step_to_wait(
-                    id,
-                    None,
-                    Map::new(),
-                    &NestedState { asked: true, ..NestedState::default() },
-                    running,
-                );
+                let state = NestedState { asked: true, ..NestedState::default() };
+                self.step_to_wait(id, None, Map::new(), &state, running, None);
             }
             (_, None) => self.finish(id, Outcome::Done(None)),
         }
@@ -118,37 +114,34 @@ impl Work {
         let Some(row) = self.model.row(id) else { return };
         let backends = &self.actor.backends;
         let desired = load::texts(&asked.sources);
-        let made = match child {
-            Some(child) => {
-                let mut request = StackRequest::new(Action::Update, backends.clock.now());
-                request.desired = Some(desired);
-                self.writes.request(child, request);
-                None
-            }
-            None => {
-                let child = StackId(backends.chance.uuid());
-                self.writes.child(NewStack {
-                    id: child,
-                    name: kiln_resource::physical_name::physical_name(&self.stack.name, &row.name, row.id.0, 255),
-                    project: self.stack.project.clone(),
-                    parent: Some(Parent { stack: self.stack.id, resource: id, resource_name: row.name.clone() }),
-                    root: self.stack.root,
-                    depth: self.stack.depth + 1,
-                    action: Action::Create,
-                    desired,
-                    disable_rollback: true,
-                    timeout_mins: self.stack.timeout_mins,
-                    tags: Vec::new(),
-                    username: self.stack.username.clone(),
-                    user_id: self.stack.user_id.clone(),
-                    credentials: None,
-                    user_project: self.stack.user_project.clone(),
-                    now: backends.clock.now(),
-                });
-                Some(child)
-            }
+        let made = if let Some(child) = child {
+            let mut request = StackRequest::new(Action::Update, backends.clock.now());
+            request.desired = Some(desired);
+            self.writes.request(child, request);
+            None
+        } else {
+            let child = StackId(backends.chance.uuid());
+            self.writes.child(NewStack {
+                id: child,
+                name: kiln_resource::physical_name::physical_name(&self.stack.name, &row.name, row.id.0, 255),
+                project: self.stack.project.clone(),
+                parent: Some(Parent { stack: self.stack.id, resource: id, resource_name: row.name.clone() }),
+                root: self.stack.root,
+                depth: self.stack.depth + 1,
+                action: Action::Create,
+                desired,
+                disable_rollback: true,
+                timeout_mins: self.stack.timeout_mins,
+                tags: Vec::new(),
+                username: self.stack.username.clone(),
+                user_id: self.stack.user_id.clone(),
+                credentials: None,
+                user_project: self.stack.user_project.clone(),
+                now: backends.clock.now(),
+            });
+            Some(child)
         };
-        self.step_to_wait(id, made, asked.data, &asked.state, running);
+        self.step_to_wait(id, made, asked.data, &asked.state, running, None);
     }
 
     fn step_to_wait(
@@ -158,13 +151,14 @@ impl Work {
         data: Map,
         state: &NestedState,
         running: &Running,
+        after: Option<Duration>,
     ) {
         if let Some(child) = child {
             self.model.set_child(id, child);
         }
-        self.slots.answered(id, None);
-        // The row is stored right behind the request.
-        self.events.push_front(Event::Stepped {
+        self.slots.answered(id, after);
+        // At once: the row is stored in one commit with the request.
+        self.decide(Event::Stepped {
             row: id,
             physical_id: child.map(|child| child.to_string()),
             data,
@@ -238,9 +232,8 @@ impl Work {
         if let Some(state @ NestedState { then: Some(_), .. }) = NestedState::of(&running) {
             let pause = Duration::from_millis(state.pause);
             let next = NestedState { asked: false, ..state };
-            self.step_to_wait(id, None, Map::new(), &next, &running);
             let until = later(self.now(), pause);
-            self.slots.answered(id, until);
+            self.step_to_wait(id, None, Map::new(), &next, &running, until);
             return;
         }
         if !matches!(running.operation, Operation::Create | Operation::Update { .. }) {

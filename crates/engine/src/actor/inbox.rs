@@ -15,6 +15,7 @@ use super::{Work, stack_facts};
 use crate::backends::Backends;
 use crate::clouds::NoCloud;
 use crate::fence::{Fence, FencedCloud};
+use crate::retry;
 
 /// The messages of a stack that are not handled yet.
 #[derive(Default)]
@@ -24,6 +25,8 @@ pub(super) struct Inbox {
     seen: BTreeSet<MessageId>,
     /// How many messages had ever been sent when the inbox was last read.
     read_at: i64,
+    /// Cancels of the running request: handled when it has ended, since another engine must carry them out as well.
+    cancels: Vec<MessageId>,
     /// Resources that are taking in a message now.
     receiving: BTreeSet<ResourceId>,
 }
@@ -40,7 +43,7 @@ impl Inbox {
     }
 }
 
-/// The reason that Heat gives a mark without one (semantics.md §11).
+/// The reason that Heat gives a mark without one (docs/heat-behaviour.md §11).
 const MARKED: &str = "state changed by resource_mark_unhealthy api";
 
 impl Work {
@@ -90,19 +93,28 @@ impl Work {
 
     /// A cancel ends the request that it was sent for, and no later one.
     fn cancel(&mut self, message: &Message) {
-        self.writes.handled(message.id);
         let meant = message.body.get("generation").and_then(Value::as_i64);
         if self.active && meant.is_none_or(|generation| generation == self.generation) {
             let interrupt = message.body.get("interrupt").is_some_and(Value::is_truthy);
-            self.events.push_back(Event::Cancelled { interrupt });
+            self.inbox.cancels.push(message.id);
+            self.decide(Event::Cancelled { interrupt });
+        } else {
+            self.writes.handled(message.id);
+        }
+    }
+
+    /// The request has ended, and with it what was to cancel it.
+    pub(super) fn cancels_are_handled(&mut self) {
+        for message in std::mem::take(&mut self.inbox.cancels) {
+            self.writes.handled(message);
         }
     }
 
     fn mark(&mut self, message: &Message, row: ResourceId) {
-        self.writes.handled(message.id);
         let healthy = !message.body.get("mark_unhealthy").is_some_and(Value::is_truthy);
         let reason = message.body.str_at("reason").filter(|reason| !reason.is_empty()).unwrap_or(MARKED).to_owned();
-        self.events.push_back(Event::Marked { row, healthy, reason });
+        self.decide(Event::Marked { row, healthy, reason });
+        self.writes.handled(message.id);
     }
 
     fn receive(&mut self, message: Message, id: ResourceId) {
@@ -114,8 +126,8 @@ impl Work {
         };
         if matches!(row.state.action, Action::Suspend | Action::Delete) && message.kind == MessageKind::Signal {
             let reason = format!("Cannot signal resource during {}", row.state.action);
+            self.decide(received(id, Step::done(), reason));
             self.writes.handled(message.id);
-            self.events.push_back(received(id, Step::done(), reason));
             return;
         }
         let delivery = Delivery {
@@ -125,6 +137,7 @@ impl Work {
             fence: self.actor.fence.clone(),
             root: Arc::clone(&self.root),
             body: message.body,
+            call_retries: self.actor.options.call_retries,
         };
         self.inbox.receiving.insert(id);
         let (message, work) = (message.id, AssertUnwindSafe(delivery.run()).catch_unwind());
@@ -137,7 +150,6 @@ impl Work {
     /// A driver has taken in a message: what came of it and the end of the message are stored together.
     pub(super) fn received(&mut self, message: MessageId, row: ResourceId, result: Result<Step, Failure>) {
         self.inbox.receiving.remove(&row);
-        self.writes.handled(message);
         let (step, reason) = match result {
             Ok(step) => {
                 let reason = match &step.progress {
@@ -148,7 +160,9 @@ impl Work {
             }
             Err(failure) => (Step::done(), failure.message),
         };
-        self.events.push_back(received(row, step, reason));
+        // In one go: what came of the message and its end are stored together.
+        self.decide(received(row, step, reason));
+        self.writes.handled(message);
     }
 }
 
@@ -164,10 +178,26 @@ struct Delivery {
     fence: Fence,
     root: Arc<Stack>,
     body: Value,
+    call_retries: u32,
 }
 
 impl Delivery {
+    /// Delivers the message, again while the cloud does not answer.
     async fn run(self) -> Result<Step, Failure> {
+        let mut attempt = 0;
+        loop {
+            match self.deliver().await {
+                Err(failure) if failure.is_passing() && attempt < self.call_retries => {
+                    let wait = retry::wait(attempt, Some(&failure), &self.backends.chance);
+                    self.backends.clock.sleep(wait).await;
+                    attempt += 1;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    async fn deliver(&self) -> Result<Step, Failure> {
         let clock = &self.backends.clock;
         let cloud: Arc<dyn Cloud> = if self.driver.is_pure() {
             Arc::new(NoCloud)

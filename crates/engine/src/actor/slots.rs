@@ -52,7 +52,7 @@ pub(crate) enum Interrupted {
 /// All operations of one actor.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
-    slots: BTreeMap<ResourceId, Slot>,
+    by_row: BTreeMap<ResourceId, Slot>,
     queue: BTreeMap<u64, ResourceId>,
     next_number: u64,
     timers: BTreeSet<(Duration, ResourceId)>,
@@ -64,7 +64,7 @@ impl Slots {
     /// Puts the next step of an operation into the queue, or lets it sleep first if its last step has asked for that.
     pub(crate) fn add(&mut self, id: ResourceId) {
         self.leave(id);
-        let slot = self.slots.remove(&id);
+        let slot = self.by_row.remove(&id);
         let interrupted = slot.as_ref().is_some_and(|slot| slot.memory.interrupted);
         let until = match slot {
             Some(Slot { place: Place::Answered(until), .. }) if !interrupted => until,
@@ -76,7 +76,7 @@ impl Slots {
     /// The answer of an operation is on the way to the planner.
     pub(crate) fn answered(&mut self, id: ResourceId, until: Option<Duration>) {
         self.leave(id);
-        if let Some(slot) = self.slots.get_mut(&id) {
+        if let Some(slot) = self.by_row.get_mut(&id) {
             slot.place = Place::Answered(until);
         }
     }
@@ -88,10 +88,10 @@ impl Slots {
     }
 
     /// The step has changed nothing: it is repeated at a moment.
-    pub(crate) fn sleep(&mut self, id: ResourceId, memory: Memory, until: Duration) {
-        let interrupted = self.slots.get(&id).is_some_and(|slot| slot.memory.interrupted);
+    pub(crate) fn sleep(&mut self, id: ResourceId, mut memory: Memory, until: Duration) {
+        let interrupted = self.by_row.get(&id).is_some_and(|slot| slot.memory.interrupted);
         self.leave(id);
-        let memory = Memory { interrupted: interrupted || memory.interrupted, ..memory };
+        memory.interrupted |= interrupted;
         // What is to end does not sleep, unless it waits for certainty about a lost call.
         let until = if memory.interrupted && memory.lost.is_none() { None } else { Some(until) };
         self.insert(id, memory, until);
@@ -101,8 +101,8 @@ impl Slots {
     pub(crate) fn wait_for(&mut self, id: ResourceId, child: StackId) {
         self.leave(id);
         self.children.insert(child, id);
-        let memory = self.slots.remove(&id).map(|slot| slot.memory).unwrap_or_default();
-        self.slots.insert(id, Slot { place: Place::Nested(child), memory });
+        let memory = self.by_row.remove(&id).map(|slot| slot.memory).unwrap_or_default();
+        self.by_row.insert(id, Slot { place: Place::Nested(child), memory });
     }
 
     fn insert(&mut self, id: ResourceId, memory: Memory, until: Option<Duration>) {
@@ -113,7 +113,7 @@ impl Slots {
             }
             None => self.enqueue(id),
         };
-        self.slots.insert(id, Slot { place, memory });
+        self.by_row.insert(id, Slot { place, memory });
     }
 
     fn enqueue(&mut self, id: ResourceId) -> Place {
@@ -125,12 +125,12 @@ impl Slots {
     /// The operation has ended.
     pub(crate) fn remove(&mut self, id: ResourceId) {
         self.leave(id);
-        self.slots.remove(&id);
+        self.by_row.remove(&id);
     }
 
     /// Forgets where an operation stands.
     fn leave(&mut self, id: ResourceId) {
-        match self.slots.get(&id).map(|slot| slot.place) {
+        match self.by_row.get(&id).map(|slot| slot.place) {
             Some(Place::Queued(number)) => drop(self.queue.remove(&number)),
             Some(Place::Calling) => self.calling = self.calling.saturating_sub(1),
             Some(Place::Sleeping(until)) => drop(self.timers.remove(&(until, id))),
@@ -145,7 +145,7 @@ impl Slots {
             return None;
         }
         let (_, id) = self.queue.pop_first()?;
-        let slot = self.slots.get_mut(&id)?;
+        let slot = self.by_row.get_mut(&id)?;
         slot.place = Place::Calling;
         self.calling += 1;
         Some((id, slot.memory.clone()))
@@ -154,7 +154,7 @@ impl Slots {
     /// Takes one operation out of the queue, whose turn it is whatever room there is; it is calling then.
     pub(crate) fn call_now(&mut self, id: ResourceId) -> Option<Memory> {
         self.leave(id);
-        let slot = self.slots.get_mut(&id)?;
+        let slot = self.by_row.get_mut(&id)?;
         slot.place = Place::Calling;
         self.calling += 1;
         Some(slot.memory.clone())
@@ -162,22 +162,22 @@ impl Slots {
 
     /// Whether an operation sleeps.
     pub(crate) fn is_asleep(&self, id: ResourceId) -> bool {
-        self.slots.get(&id).is_some_and(|slot| matches!(slot.place, Place::Sleeping(_)))
+        self.by_row.get(&id).is_some_and(|slot| matches!(slot.place, Place::Sleeping(_)))
     }
 
     /// Whether an operation is to end as soon as that is safe.
     pub(crate) fn is_interrupted(&self, id: ResourceId) -> bool {
-        self.slots.get(&id).is_some_and(|slot| slot.memory.interrupted)
+        self.by_row.get(&id).is_some_and(|slot| slot.memory.interrupted)
     }
 
     /// Whether an operation on this row is under way.
     pub(crate) fn is_busy(&self, id: ResourceId) -> bool {
-        self.slots.contains_key(&id)
+        self.by_row.contains_key(&id)
     }
 
     #[cfg(test)]
     fn get(&self, id: ResourceId) -> Option<&Slot> {
-        self.slots.get(&id)
+        self.by_row.get(&id)
     }
 
     /// Queues those whose time has come.
@@ -187,7 +187,7 @@ impl Slots {
         {
             self.timers.pop_first();
             let place = self.enqueue(id);
-            if let Some(slot) = self.slots.get_mut(&id) {
+            if let Some(slot) = self.by_row.get_mut(&id) {
                 slot.place = place;
             }
         }
@@ -200,15 +200,13 @@ impl Slots {
 
     /// Marks an operation to end as soon as that is safe.
     pub(crate) fn interrupt(&mut self, id: ResourceId) -> Interrupted {
-        let Some(slot) = self.slots.get_mut(&id) else { return Interrupted::Later };
+        let Some(slot) = self.by_row.get_mut(&id) else { return Interrupted::Later };
         let first = !std::mem::replace(&mut slot.memory.interrupted, true);
         match slot.place {
-            Place::Calling | Place::Answered(_) => Interrupted::Later,
             Place::Nested(child) if first => Interrupted::Nested(child),
-            Place::Nested(_) => Interrupted::Later,
             // What may have been created has to be found first.
-            Place::Queued(_) | Place::Sleeping(_) if slot.memory.lost.is_some() => Interrupted::Later,
-            Place::Queued(_) | Place::Sleeping(_) => Interrupted::AtOnce,
+            Place::Queued(_) | Place::Sleeping(_) if slot.memory.lost.is_none() => Interrupted::AtOnce,
+            _ => Interrupted::Later,
         }
     }
 
@@ -229,7 +227,7 @@ impl Slots {
 
     /// Whether a call may still have an effect that nobody knows of.
     pub(crate) fn any_lost(&self) -> bool {
-        self.slots.values().any(|slot| slot.memory.lost.is_some())
+        self.by_row.values().any(|slot| slot.memory.lost.is_some())
     }
 }
 

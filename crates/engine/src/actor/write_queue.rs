@@ -79,9 +79,19 @@ impl WriteQueue {
         self.writes.len()
     }
 
-    /// Takes off the desk what one commit of about `limit` writes may hold, with the rows as they are now; `None` if
+    /// Takes off the queue what one commit of about `limit` writes may hold, with the rows as they are now; `None` if
     /// there is nothing left.
     pub(crate) fn take(&mut self, model: &Model, limit: usize) -> Option<Batch> {
+        loop {
+            let batch = self.take_some(model, limit);
+            // A piece may hold nothing but places that were given up: what is behind it must not be forgotten.
+            if !batch.is_empty() || self.writes.is_empty() {
+                return (!batch.is_empty()).then_some(batch);
+            }
+        }
+    }
+
+    fn take_some(&mut self, model: &Model, limit: usize) -> Batch {
         let count = if self.handled.is_empty() { self.cut(limit) } else { self.writes.len() };
         let mut batch = Batch {
             handled: std::mem::take(&mut self.handled),
@@ -106,7 +116,7 @@ impl WriteQueue {
             batch.turn = self.turn.take();
             batch.settle = self.settle.take();
         }
-        (!batch.is_empty()).then_some(batch)
+        batch
     }
 
     /// The first place at or behind `limit` where the writes may be cut: not between what goes with a row and the row.
@@ -117,13 +127,65 @@ impl WriteQueue {
                 Some(Write::Child(_) | Write::StackRequest(..))
             )
         };
-        (limit..self.writes.len()).find(free).unwrap_or(self.writes.len())
+        (limit.max(1)..self.writes.len()).find(free).unwrap_or(self.writes.len())
     }
 
+    /// Gives up the place of a row that gets a later one. The row stays behind what must be stored together with it:
+    /// there
+    /// it is written as it is then.
     fn forget(&mut self, id: ResourceId) {
-        let place = self.places.remove(&id).and_then(|place| place.checked_sub(self.taken));
-        if let Some(write) = place.and_then(|place| self.writes.get_mut(place)) {
+        let Some(place) = self.places.remove(&id).and_then(|place| place.checked_sub(self.taken)) else { return };
+        let before = place.checked_sub(1).and_then(|before| self.writes.get(before));
+        if matches!(before, Some(Write::Child(_) | Write::StackRequest(..))) {
+            return;
+        }
+        if let Some(write) = self.writes.get_mut(place) {
             *write = Write::Nothing;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kiln_resource::{Resource, StackId};
+    use kiln_store::StackRequest;
+
+    use super::*;
+
+    fn rows(count: u128) -> (Model, Vec<ResourceId>) {
+        let ids: Vec<ResourceId> = (1..=count).map(|n| ResourceId(uuid::Uuid::from_u128(n))).collect();
+        let row = |id: &ResourceId| {
+            let stack = StackId(uuid::Uuid::nil());
+            Resource::new(stack, *id, &id.to_string(), "T", jiff::Timestamp::UNIX_EPOCH)
+        };
+        (Model::new(ids.iter().map(row)), ids)
+    }
+
+    #[test]
+    fn a_piece_of_places_that_were_given_up_ends_nothing() {
+        let (model, ids) = rows(3);
+        let mut queue = WriteQueue::default();
+        queue.save(ids[0]);
+        queue.save(ids[1]);
+        queue.save(ids[0]);
+        queue.save(ids[2]);
+        let mut saved = Vec::new();
+        while let Some(batch) = queue.take(&model, 1) {
+            saved.extend(batch.save.into_iter().map(|row| row.id));
+        }
+        assert_eq!(saved, [ids[1], ids[0], ids[2]]);
+    }
+
+    #[test]
+    fn a_request_is_stored_in_one_commit_with_its_row_though_the_row_changes_again() {
+        let (model, ids) = rows(2);
+        let (child, mut queue) = (StackId(uuid::Uuid::from_u128(9)), WriteQueue::default());
+        queue.request(child, StackRequest::new(kiln_resource::Action::Update, jiff::Timestamp::UNIX_EPOCH));
+        queue.save(ids[0]);
+        queue.save(ids[1]);
+        queue.save(ids[0]);
+        let first = queue.take(&model, 1).expect("something to write");
+        assert_eq!((first.requests.len(), first.save.len()), (1, 1));
+        assert_eq!(first.save[0].id, ids[0]);
     }
 }

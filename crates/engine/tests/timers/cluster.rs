@@ -331,10 +331,13 @@ pub(crate) fn sources(resource_type: &str, word: &str) -> Sources {
 }
 
 /// To be polled again after some seconds, in the same state.
+#[expect(clippy::unnecessary_wraps, reason = "scripts answer so")]
 pub(crate) fn waiting(seconds: u64) -> Result<Answer, Failure> {
     Ok(Answer::Step(Step::wait("building", Duration::from_secs(seconds))))
 }
 
+/// Made at once.
+#[expect(clippy::unnecessary_wraps, reason = "scripts answer so")]
 pub(crate) fn done() -> Result<Answer, Failure> {
     Ok(Answer::Step(Step::done().id("object")))
 }

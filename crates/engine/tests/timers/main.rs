@@ -224,7 +224,7 @@ async fn what_cannot_be_told_is_not_created_again_and_a_delete_looks_once_more()
     let text = "It is not known whether the service has created the object: it has no mark.";
     assert_eq!(stack.reason, format!("Resource CREATE failed: CreateLost: resources.one: {text}"));
     assert!(at < 2.0 && cluster.driver.count(&CREATE) == 1, "{at}");
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
     // The script answers by the number of the call: one more look, then the delete.
     cluster.ask(id, Action::Delete).await;
     let (stack, _) = cluster.settled(id).await;
@@ -382,6 +382,7 @@ async fn a_message_wakes_a_settled_stack_and_is_handled_once() {
     let store = &cluster.backends.store;
     for n in 0..3 {
         store.send(&message(&cluster, id, MessageKind::Signal, value!({"n": n}))).await.expect("sent");
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
     tokio::time::sleep(Duration::from_secs(5)).await;
     let heard = |n: i64| (0..n).map(|n| Call::Receive(value!({"n": n}))).collect::<Vec<_>>();
@@ -396,7 +397,7 @@ async fn a_message_wakes_a_settled_stack_and_is_handled_once() {
     assert_eq!(cluster.rows(id).await[0].data.get("heard"), Some(&value!({"n": 2})));
     first.kill();
     let second = cluster.engine();
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
     assert_eq!(cluster.driver.seen().iter().filter(|(_, call)| matches!(call, Call::Receive(_))).count(), 3);
     let events = store.events(&EventQuery { stacks: vec![id], ..EventQuery::default() }).await.expect("read");
     assert_eq!(events.iter().filter(|event| event.action == "SIGNAL").count(), 3);

@@ -1,4 +1,4 @@
-//! What a caller may do: oslo.policy's rules (semantics.md §22).
+//! What a caller may do: oslo.policy's rules (docs/heat-behaviour.md §22).
 
 mod check;
 mod defaults;
@@ -40,7 +40,8 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Heat's defaults. `enforce_new_defaults` is the option of that name of `[oslo_policy]`: if it is off, the rules of
+    /// Heat's defaults. `enforce_new_defaults` is the option of that name of `[oslo_policy]`: if it is off, the rules
+    /// of
     /// older releases suffice too.
     pub fn new(enforce_new_defaults: bool) -> Self {
         let mut rules = HashMap::new();

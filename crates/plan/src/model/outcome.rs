@@ -1,5 +1,6 @@
 //! What follows from a decision and from the end of an operation.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kiln_resource::{
@@ -164,12 +165,21 @@ impl Model {
             _ => None,
         };
         let Some(row) = self.rows.get_mut(&id) else { return };
+        let mut next_requires = Vec::new();
         if let Some(requires) = requires {
-            row.requires = requires;
+            if operation == Operation::Create {
+                row.requires = requires;
+            } else {
+                // Until the update is done the object may need what it needed before.
+                let both: BTreeSet<ResourceId> = row.requires.iter().chain(&requires).copied().collect();
+                row.requires = both.into_iter().collect();
+                next_requires = requires;
+            }
             row.generation = self.request.generation;
         }
         let token = id.to_string();
-        row.operation = Running { operation, definition, phase: Phase::Intent, token, attempt: 0 }.into();
+        let (phase, attempt, requires) = (Phase::Intent, 0, next_requires);
+        row.operation = Running { operation, definition, phase, token, attempt, requires }.into();
         self.busy.insert(id, Some(node));
         self.set_state(id, State::new(action, Status::InProgress), STATE_CHANGED.to_owned(), out);
         out.push(Command::Start(id));
@@ -179,7 +189,7 @@ impl Model {
         let Some(node) = self.busy.remove(&id) else { return };
         let Some(row) = self.rows.get_mut(&id) else { return };
         let OperationState::Running(running) = std::mem::take(&mut row.operation) else { return };
-        let Running { operation, definition, .. } = *running;
+        let Running { operation, definition, requires, .. } = *running;
         let action = operation.action();
         let mut next = self.parked.remove(&id).unwrap_or_default();
         let continued = self.continued.remove(&id);
@@ -188,6 +198,7 @@ impl Model {
                 if let (Operation::Update { .. }, Some(definition)) = (&operation, definition) {
                     row.metadata = Value::Map(definition.metadata.clone());
                     row.definition = Some(definition);
+                    row.requires = requires;
                 }
                 let reason = text.unwrap_or_else(|| STATE_CHANGED.to_owned());
                 self.set_state(id, State::new(action, Status::Complete), reason, out);
@@ -208,6 +219,9 @@ impl Model {
                 next.extend(node);
             }
             Outcome::Failed(blame) => {
+                if let (Operation::Update { .. }, Some(definition)) = (&operation, definition) {
+                    row.operation = OperationState::HalfUpdated(definition);
+                }
                 self.set_state(id, State::new(action, Status::Failed), blame.to_string(), out);
                 // A failure of what an earlier request began is not this request's: its node decides about the row.
                 match node.or(continued) {

@@ -50,7 +50,7 @@ impl Model {
     }
 
     /// Among rows of one name, the one that counts: failed, replaced and half deleted ones last; then, in a
-    /// rollback the oldest, else the newest (Heat scores alike, semantics.md §2).
+    /// rollback the oldest, else the newest (Heat scores alike, docs/heat-behaviour.md §2).
     pub(super) fn choose_current(&mut self) {
         let back = self.request.action == Action::Rollback;
         let score = |row: &Resource| {
@@ -96,7 +96,9 @@ impl Model {
         self.current.insert(name.to_owned(), id);
         if let Some(old) = old.and_then(|old| self.rows.get_mut(&old)) {
             old.replaced_by = Some(id);
-            old.operation = OperationState::Idle;
+            if old.operation == OperationState::MustReplace {
+                old.operation = OperationState::Idle;
+            }
             out.push(Command::Save(old.id));
         }
     }

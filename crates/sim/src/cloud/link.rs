@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use kiln_engine::Clouds;
 use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, FailureKind, Method};
-use kiln_store::Stack;
+use kiln_store::{Stack, UnusedCredentials};
 use kiln_value::{Map, Value, value};
 use tokio::sync::oneshot;
 
@@ -15,6 +15,7 @@ use super::serve::{CloudCall, Pace, Refusal};
 use crate::gate::Gate;
 use crate::rule::Rule;
 use crate::sabotage::Sabotage;
+use crate::trusts;
 use crate::world::{Label, World};
 
 /// When a caller gives up waiting for a reply.
@@ -40,7 +41,7 @@ impl SimClouds {
 
 #[async_trait]
 impl Clouds for SimClouds {
-    async fn cloud(&self, _: &Stack) -> Result<Arc<dyn Cloud>, Failure> {
+    async fn cloud(&self, stack: &Stack) -> Result<Arc<dyn Cloud>, Failure> {
         let world = &self.world;
         let refused =
             world.noise().is_some_and(|noise| world.dice.chance(("identity", self.label.slot), noise.refused));
@@ -49,7 +50,16 @@ impl Clouds for SimClouds {
             self.gate.pass().await;
             return Err(Failure::new(FailureKind::Unavailable, "ServiceUnavailable", "identity is not there"));
         }
+        if !trusts::holds(world, stack).await {
+            return Err(Failure::new(FailureKind::Refused, "AuthorizationFailure", "the trust is gone"));
+        }
         Ok(Arc::new(Link { world: Arc::clone(world), label: self.label, gate: Arc::clone(&self.gate) }))
+    }
+
+    async fn revoke(&self, unused: &UnusedCredentials) -> Result<(), Failure> {
+        let result = trusts::revoke(&self.world, self.label, unused).await;
+        self.gate.pass().await;
+        result
     }
 }
 
@@ -99,9 +109,8 @@ impl Link {
             Fate::Refused(pick("which", codes))
         } else if hit("lost", noise.lost_reply) {
             match pick("how", &[0, 0, 1, 500, 502, 504]) {
-                0 => Fate::Lost,
                 1 if call.method == Method::Post => Fate::Garbled,
-                1 => Fate::Lost,
+                0 | 1 => Fate::Lost,
                 status => Fate::Broken(status),
             }
         } else if may_be_late && hit("late", noise.late) {

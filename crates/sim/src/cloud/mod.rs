@@ -4,7 +4,7 @@ mod link;
 mod object;
 mod serve;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub(crate) use link::{SABOTAGE, SimClouds};
 pub(crate) use object::{Object, Phase};
@@ -21,6 +21,8 @@ pub(crate) struct SimCloud {
     asked: BTreeMap<String, VecDeque<u64>>,
     /// Requests served.
     served: u64,
+    /// The trusts that were given and not taken back, by their marks.
+    pub(crate) trusts: BTreeSet<String>,
 }
 
 /// Requests for one object within [`PACE_WINDOW_MS`] that are still a decent pace.

@@ -71,7 +71,7 @@ impl State {
             }
         }
         for message in &batch.send {
-            self.send(message);
+            self.send(message, now);
         }
         Ok(stack)
     }

@@ -5,12 +5,15 @@ use crate::{Message, MessageId, StackId};
 
 impl State {
     /// Stores a message of another; false if the stack is gone.
-    pub(super) fn send(&mut self, message: &Message) -> bool {
+    pub(super) fn send(&mut self, message: &Message, now: i64) -> bool {
         let Some(row) = self.stacks.get_mut(&message.stack).filter(|row| row.stack.deleted.is_none()) else {
             return false;
         };
         row.stack.messages += 1;
-        self.store_message(message);
+        // Whatever the sender's clock says: what is due at once can be claimed at once.
+        let now = jiff::Timestamp::from_microsecond(now).unwrap_or(message.due);
+        let due = if message.is_due_at_once() { message.due.min(now) } else { message.due };
+        self.store_message(&Message { due, ..message.clone() });
         true
     }
 

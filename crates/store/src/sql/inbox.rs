@@ -4,7 +4,7 @@
 //! due. A message that was handled keeps its row without its content for a while, so that a repeated send finds it.
 
 use jiff::Timestamp;
-use sea_orm::sea_query::{Cond, Expr, ExprTrait, OnConflict, Order, Query, SelectStatement};
+use sea_orm::sea_query::{CaseStatement, Cond, Expr, ExprTrait, OnConflict, Order, Query, SelectStatement};
 use sea_orm::{ConnectionTrait, DatabaseTransaction};
 
 use super::retry::Fault;
@@ -15,6 +15,8 @@ use crate::{Error, Message, MessageId, StackId};
 
 /// Ids in one statement.
 const CHUNK: usize = 1_000;
+/// Where in a message's columns its time stands.
+const DUE: usize = 5;
 
 impl SqlStore {
     pub(super) async fn put_message(&self, message: &Message) -> Result<(), Error> {
@@ -44,7 +46,17 @@ impl SqlStore {
         if tx.execute(&count).await?.rows_affected() == 0 {
             return Ok(false);
         }
-        insert_messages(tx, std::slice::from_ref(message)).await?;
+        let mut row = rows::of_message(message)?;
+        if message.is_due_at_once() {
+            // Whatever the sender's clock says: the stack can be claimed at once.
+            let due = Expr::val(micros(message.due));
+            let earlier =
+                CaseStatement::new().case(due.clone().lte(self.dialect.now()), due).finally(self.dialect.now());
+            if let Some(column) = row.get_mut(DUE) {
+                *column = earlier.into();
+            }
+        }
+        insert_rows(tx, vec![row]).await?;
         Ok(true)
     }
 
@@ -99,7 +111,10 @@ impl SqlStore {
 
 /// Stores messages that are not there yet.
 pub(super) async fn insert_messages(tx: &DatabaseTransaction, messages: &[Message]) -> Result<(), Fault> {
-    let rows = messages.iter().map(rows::of_message).collect::<Result<_, _>>()?;
+    insert_rows(tx, messages.iter().map(rows::of_message).collect::<Result<_, _>>()?).await
+}
+
+async fn insert_rows(tx: &DatabaseTransaction, rows: Vec<Vec<Expr>>) -> Result<(), Fault> {
     let absent = OnConflict::column("id").do_nothing_on(["id"]).to_owned();
     insert(tx, schema::MESSAGE, &schema::MESSAGE_COLUMNS, rows, Some(absent)).await
 }

@@ -33,7 +33,7 @@ impl fmt::Debug for Vault {
 
 impl Vault {
     /// Seals with `key`, opens with any. A key has 32 bytes, or 16 that are doubled, as Heat takes them
-    /// (semantics.md §19).
+    /// (docs/heat-behaviour.md §19).
     pub(super) fn new(key: &Secret<String>, older: &[Secret<String>]) -> Result<Self, Error> {
         let keys = std::iter::once(key).chain(older).map(cipher).collect::<Result<_, _>>()?;
         Ok(Self { keys })

@@ -34,6 +34,7 @@ fn full(of: &kiln_store::Stack) -> Resource {
             phase: Phase::Wait(value!({"polling": {"count": 3}})),
             token: "t".to_owned(),
             attempt: 1,
+            requires: Vec::new(),
         }
         .into(),
         definition: Some(Arc::new(definition())),

@@ -7,7 +7,7 @@ use kiln_value::{Diagnostic, Map};
 use super::registry::{EntryKind, Node};
 use super::{Registry, parse};
 
-/// The aliases that Heat ships (semantics §12.1).
+/// The aliases that Heat ships (docs/heat-behaviour.md §12.1).
 const DEFAULT_ALIASES: [(&str, &str); 7] = [
     ("OS::Quantum*", "OS::Neutron*"),
     ("OS::Metering::Alarm", "OS::Aodh::Alarm"),

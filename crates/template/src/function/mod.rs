@@ -1,7 +1,7 @@
 //! The functions that templates may call.
 //!
 //! Which version has which function, and in which form, is the table [`ROWS`]; its source is
-//! `reference/functions.json`. What each one does is in `reference/semantics.md` §25 and the vectors.
+//! `reference/functions.json`. What each one does is in `docs/heat-behaviour.md` §25 and the vectors.
 
 pub(crate) mod condition;
 mod digest;
@@ -232,7 +232,8 @@ static ROWS: &[Row] = &[
 
 /// The function of that name in a release and a mode; `None` if the name means nothing there.
 ///
-/// In conditions a function of values is [`Callable::Invalid`]; a removed one is that only in versions without conditions.
+/// In conditions a function of values is [`Callable::Invalid`]; a removed one is that only in versions without
+/// conditions.
 pub(crate) fn lookup(release: Release, mode: Mode, name: &str) -> Option<(&'static str, Callable)> {
     let rows = NAMES.get(name)?;
     let find = |wanted: AllowedIn| {

@@ -114,7 +114,7 @@ impl Parameter {
         self.user_default.as_ref().or(self.schema.default.as_ref())
     }
 
-    /// The parameter's entry in the answer of the validate call (semantics §20).
+    /// The parameter's entry in the answer of the validate call (docs/heat-behaviour.md §20).
     pub fn validate_view(&self) -> Value {
         let schema = &self.schema;
         let mut view = Map::new();

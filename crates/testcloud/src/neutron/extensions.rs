@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::attributes::{Attribute, Kind, Noun, Post};
-use super::{create_all, list, refusal, stamp_new};
+use super::{body, create_all, list, object, owned, refusal, stamp_new};
 use crate::keystone::Caller;
 use crate::reply::{Outcome, Refusal, Reply};
 use crate::request::ServiceCall;
@@ -11,7 +11,7 @@ use crate::state::CloudState;
 use crate::table::{Fields, Row, public};
 
 /// Alias and name of each extension that is simulated.
-const EXTENSIONS: [(&str, &str); 34] = [
+const EXTENSIONS: [(&str, &str); 38] = [
     ("address-scope", "Address scope"),
     ("agent", "agent"),
     ("allowed-address-pairs", "Allowed Address Pairs"),
@@ -28,6 +28,7 @@ const EXTENSIONS: [(&str, &str); 34] = [
     ("fip-port-details", "Floating IP Port Details Extension"),
     ("ip_allocation", "IP Allocation"),
     ("l2_adjacency", "L2 Adjacency"),
+    ("metering", "Neutron Metering"),
     ("net-mtu", "Network MTU"),
     ("net-mtu-writable", "Network MTU (writable)"),
     ("pagination", "Pagination support"),
@@ -37,15 +38,18 @@ const EXTENSIONS: [(&str, &str); 34] = [
     ("qos", "Quality of Service"),
     ("quota_details", "Quota details management support"),
     ("quotas", "Quota management support"),
+    ("rbac-policies", "RBAC Policies"),
     ("revision-if-match", "If-Match constraints based on revision_number"),
     ("router", "Neutron L3 Router"),
     ("security-group", "security-group"),
     ("security-groups-normalized-cidr", "Normalized CIDR field for security group rules"),
+    ("segment", "Segment"),
     ("sorting", "Sorting support"),
     ("standard-attr-description", "standard-attr-description"),
     ("standard-attr-revisions", "Resource revision numbers"),
     ("standard-attr-tag", "Tag support for resources with standard attribute: port, subnet, router, network"),
     ("standard-attr-timestamp", "Resource timestamps"),
+    ("subnet_allocation", "Subnet Allocation"),
 ];
 
 /// The API's root: its main nouns.
@@ -74,17 +78,7 @@ pub(super) fn route(request: &ServiceCall, rest: &[&str]) -> Outcome {
 
 /// Lists of nouns that this cloud never has.
 pub(super) fn empty_list(many: &str) -> Outcome {
-    const NOUNS: [&str; 9] = [
-        "agents",
-        "subnetpools",
-        "address-scopes",
-        "availability_zones",
-        "network-ip-availabilities",
-        "trunks",
-        "rbac-policies",
-        "segments",
-        "flavors",
-    ];
+    const NOUNS: [&str; 5] = ["agents", "availability_zones", "network-ip-availabilities", "trunks", "flavors"];
     if NOUNS.contains(&many) {
         return Ok(Reply::ok(json!({many.replace('-', "_"): []})));
     }
@@ -114,8 +108,12 @@ pub(super) fn qos_policies(world: &mut CloudState, request: &ServiceCall, caller
             let row = world.neutron.qos_policies.get(id).filter(|row| sees(row)).ok_or_else(|| no_policy(id))?;
             Ok(Reply::ok(json!({"policy": public(row)})))
         }
-        ("POST" | "DELETE", _) if !caller.admin => {
-            let verb = if request.method == "POST" { "create" } else { "delete" };
+        ("POST" | "PUT" | "DELETE", _) if !caller.admin => {
+            let verb = match request.method.as_str() {
+                "POST" => "create",
+                "PUT" => "update",
+                _ => "delete",
+            };
             Err(refusal(403, "PolicyNotAuthorized", format!("rule:{verb}_policy is disallowed by policy")))
         }
         ("POST", []) => create_all(world, request, &QOS_POLICY, |world, body| {
@@ -125,6 +123,14 @@ pub(super) fn qos_policies(world: &mut CloudState, request: &ServiceCall, caller
             world.neutron.qos_policies.insert(row.clone());
             Ok(public(&row))
         }),
+        ("PUT", [id]) => {
+            let row = world.neutron.qos_policies.get(id).filter(|row| sees(row)).ok_or_else(|| no_policy(id))?;
+            owned(caller, row, "update_policy")?;
+            let change = QOS_POLICY.change(&object(body(request, &QOS_POLICY)?), caller)?;
+            world.neutron.qos_policies.edit(id, |row| row.extend(change));
+            let row = world.neutron.qos_policies.get(id).ok_or_else(|| no_policy(id))?;
+            Ok(Reply::ok(json!({"policy": public(row)})))
+        }
         ("DELETE", [id]) => {
             let users = world.neutron.ports.iter().chain(world.neutron.networks.iter());
             let used = users.into_iter().any(|row| row.text("qos_policy_id") == *id);
@@ -133,6 +139,16 @@ pub(super) fn qos_policies(world: &mut CloudState, request: &ServiceCall, caller
                 return Err(refusal(409, "QosPolicyInUse", message));
             }
             world.neutron.qos_policies.remove(id).ok_or_else(|| no_policy(id))?;
+            let rules: Vec<String> = world
+                .neutron
+                .plain
+                .iter()
+                .filter(|row| row.text("_policy") == *id)
+                .map(|row| row.text("id").to_owned())
+                .collect();
+            for rule in rules {
+                world.neutron.plain.remove(&rule);
+            }
             Ok(Reply::empty(204))
         }
         _ => Err(Refusal::no_method()),

@@ -7,6 +7,7 @@ mod floating_ips;
 mod furnish;
 mod list;
 mod networks;
+mod plain;
 mod ports;
 mod quotas;
 mod routers;
@@ -42,6 +43,8 @@ pub(crate) struct Neutron {
     pub(crate) groups: Table,
     pub(crate) rules: Table,
     pub(crate) qos_policies: Table,
+    /// All nouns of which only what is told is kept.
+    pub(crate) plain: Table,
     /// By subnet.
     pools: HashMap<String, addresses::Pool>,
     /// Limits set through the API, by project and then by resource.
@@ -67,6 +70,7 @@ impl Neutron {
             groups: Table::new(&["name", "project_id"]),
             rules: Table::new(&["security_group_id", "remote_group_id", "project_id"]),
             qos_policies: Table::new(&["name", "project_id"]),
+            plain: Table::new(&["name", "project_id", "_noun"]),
             pools: HashMap::new(),
             quotas: HashMap::new(),
         }
@@ -81,6 +85,9 @@ pub(crate) fn serve(world: &mut CloudState, request: &ServiceCall) -> Outcome {
     }
     let caller = &authenticate(world, request)?;
     let segments = request.segments();
+    if let Some(outcome) = plain::route(world, request, caller, &segments) {
+        return outcome;
+    }
     match segments.as_slice() {
         [] => Ok(Reply::ok(extensions::root(world))),
         ["extensions", rest @ ..] => extensions::route(request, rest),

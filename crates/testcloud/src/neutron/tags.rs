@@ -75,6 +75,7 @@ fn table<'a>(world: &'a mut CloudState, many: &str) -> Option<&'a mut Table> {
         "routers" => &mut neutron.routers,
         "floatingips" => &mut neutron.floating_ips,
         "security-groups" => &mut neutron.groups,
+        "subnetpools" => &mut neutron.plain,
         _ => return None,
     })
 }

@@ -10,14 +10,14 @@ use kiln_value::{Value, value};
 use tokio::time::Instant;
 
 async fn cloud(testcloud: &Testcloud) -> Arc<StackCloud> {
-    let options = Options::new(testcloud.auth_url().parse().unwrap());
+    let options = Options::new(testcloud.auth_url().parse().expect("a URL"));
     let demo = testcloud.users().demo;
     let credentials = Credentials::password(demo.user, demo.password, demo.project, "Default");
     Connector::new(testcloud.transport(), options).cloud(&credentials).await
 }
 
 fn start() -> Testcloud {
-    let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
+    let epoch = "2026-01-01T00:00:00Z".parse().expect("a time");
     Testcloud::builder().seed(3).epoch(epoch).latency(Duration::from_millis(20)).in_process()
 }
 
@@ -28,8 +28,8 @@ fn network(name: &str) -> CloudRequest {
 
 async fn networks(cloud: &StackCloud, name: &str) -> usize {
     let request = CloudRequest::new("network", Method::Get, "/v2.0/networks").query("name", name);
-    let body = cloud.call(request).await.unwrap().body;
-    body.get("networks").and_then(Value::as_list).unwrap().len()
+    let body = cloud.call(request).await.expect("a list").body;
+    body.get("networks").and_then(Value::as_list).map_or(0, <[Value]>::len)
 }
 
 fn hit(testcloud: &Testcloud, service: Service, path: &str, action: Action) {

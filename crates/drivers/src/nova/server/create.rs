@@ -8,7 +8,7 @@ use kiln_value::{Map, Value, value};
 use super::networks::{self, INTERNAL_PORTS};
 use super::user_data::{self, Format};
 use super::{COMPUTE, block_devices, building};
-use crate::call::{items, made_id, will_be_repeated};
+use crate::call::{items, made_id};
 
 /// The server's name: given or physical.
 pub(super) fn name(facts: &Facts) -> &str {
@@ -35,7 +35,7 @@ pub(super) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
     let (body, version) = match request(cx, allocation, &interfaces.request).await {
         Ok(request) => request,
         Err(failure) => {
-            if !will_be_repeated(&failure) {
+            if !failure.is_passing() {
                 networks::discard(cx, &interfaces.made).await;
             }
             return Err(failure);
@@ -49,7 +49,7 @@ pub(super) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
         }
         Err(failure) => {
             // Where the server may be there after all it still needs its ports, and a repeated call takes them.
-            if !will_be_repeated(&failure) {
+            if !failure.is_passing() {
                 networks::discard(cx, &interfaces.made).await;
             }
             Err(failure)

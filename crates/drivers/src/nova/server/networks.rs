@@ -3,7 +3,7 @@
 use kiln_resource::{Context, Failure};
 use kiln_value::{Map, Value, value};
 
-use crate::call::{Service, is_uuid_like, made_id, will_be_repeated, without_nulls};
+use crate::call::{Service, is_uuid_like, made_id, without_nulls};
 use crate::path;
 
 const NEUTRON: Service = Service("network");
@@ -71,7 +71,7 @@ pub(super) async fn prepare(cx: &Context<'_>, networks: &[Value]) -> Result<Inte
     match interfaces(cx, networks, &mut made).await {
         Ok(request) => Ok(Interfaces { request, made }),
         Err(failure) => {
-            if !will_be_repeated(&failure) {
+            if !failure.is_passing() {
                 discard(cx, &made).await;
             }
             Err(failure)

@@ -1,4 +1,4 @@
-//! What a server's cloud-init is given: semantics.md §17.
+//! What a server's cloud-init is given: docs/heat-behaviour.md §17.
 
 use std::fmt::Write as _;
 
