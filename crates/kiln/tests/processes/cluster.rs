@@ -115,7 +115,10 @@ impl Cluster {
             let force = if server.starts_with("postgres") { " WITH (FORCE)" } else { "" };
             db.execute_unprepared(&format!("DROP DATABASE {name}{force}")).await.expect("dropped");
         }
-        std::fs::remove_dir_all(&self.folder).expect("removed");
+        match std::env::var_os("KILN_TEST_LOG") {
+            Some(_) => println!("logs: {}", self.folder.display()),
+            None => std::fs::remove_dir_all(&self.folder).expect("removed"),
+        }
     }
 }
 
