@@ -97,7 +97,7 @@ impl Bench {
 
 /// Limits of a cloud that answers within milliseconds.
 fn quick() -> Options {
-    let (call_limit, list_delay) = (Duration::from_millis(400), Duration::from_millis(50));
+    let (call_limit, list_delay) = (Duration::from_millis(1_500), Duration::from_millis(200));
     Options { call_limit, list_delay, ..Options::default() }
 }
 

@@ -119,7 +119,11 @@ impl Runtime {
             service: Service { options, backends, identity, policy },
             api: kiln_api::Options::default(),
             // The process ends with its work: another may start right behind it and must not wait for a dead one's leases.
-            engine: kiln_engine::Options { lease: Duration::from_secs(5), ..kiln_engine::Options::default() },
+            engine: kiln_engine::Options {
+                lease: Duration::from_secs(5),
+                drain: Duration::from_secs(10),
+                ..kiln_engine::Options::default()
+            },
             heartbeat: None,
         })
     }

@@ -1,41 +1,54 @@
 //! The engines' own log, as lines of the trace.
 
+use std::cell::RefCell;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
-use tracing::subscriber::DefaultGuard;
-use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::filter::dynamic_filter_fn;
+use tracing_subscriber::prelude::*;
 
 use crate::world::World;
 
-/// Takes the log of this thread into the trace while the guard lives.
-pub(crate) fn collect(world: &Arc<World>) -> DefaultGuard {
-    let subscriber = tracing_subscriber::fmt()
-        .without_time()
-        .with_ansi(false)
-        .with_max_level(tracing::Level::DEBUG)
-        .with_writer(Lines(Arc::clone(world)))
-        .finish();
-    tracing::subscriber::set_default(subscriber)
+thread_local! {
+    /// The run of this thread whose log is wanted.
+    static TRACED: RefCell<Option<Arc<World>>> = const { RefCell::new(None) };
 }
 
-#[derive(Clone)]
-struct Lines(Arc<World>);
+/// Takes the log of this thread into the trace while it lives.
+pub(crate) struct Collecting;
 
-impl<'a> MakeWriter<'a> for Lines {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
+impl Drop for Collecting {
+    fn drop(&mut self) {
+        TRACED.set(None);
     }
 }
+
+/// Takes the log of this thread into the trace while the guard lives. One subscriber serves all threads: with one for each,
+/// what is logged would depend on which other runs there are.
+pub(crate) fn collect(world: &Arc<World>) -> Collecting {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        let wanted = dynamic_filter_fn(|event, _| {
+            *event.level() <= tracing::Level::DEBUG && TRACED.with_borrow(Option::is_some)
+        });
+        let lines = tracing_subscriber::fmt::layer().without_time().with_ansi(false).with_writer(|| Lines);
+        // It fails only where somebody else takes the log.
+        let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(lines.with_filter(wanted)));
+    });
+    TRACED.set(Some(Arc::clone(world)));
+    Collecting
+}
+
+struct Lines;
 
 impl io::Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
-        for line in text.lines() {
-            self.0.trace.note("log", || line.trim().to_owned());
-        }
+        TRACED.with_borrow(|world| {
+            for (world, line) in text.lines().filter_map(|line| Some((world.as_ref()?, line))) {
+                world.trace.note("log", || line.trim().to_owned());
+            }
+        });
         Ok(bytes.len())
     }
 

@@ -1,11 +1,11 @@
 //! Who should look, and at what.
 //!
-//! In a process, every [`Doorbell`] that was given out hears every ring. PostgreSQL carries rings to other processes
-//! (`sql/wires.rs`); elsewhere those who wait look again after a while.
+//! In a process, every [`Doorbell`] that was given out hears every ring. The database carries rings to other processes
+//! (`sql/wires.rs`); while it does not, those who wait look again after a while.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,10 +14,8 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::{Doorbell, StackId};
 
-/// How long a wait lasts at most where other processes may write unheard.
+/// How long a wait lasts at most while other processes may write unheard.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// And where they are heard: a ring may still be lost.
-const LONG_PATIENCE: Duration = Duration::from_secs(2);
 /// Rings kept for one who does not come for them; beyond it is told to look at everything.
 const MAX_RINGS: usize = 10_000;
 
@@ -26,9 +24,7 @@ const MAX_RINGS: usize = 10_000;
 pub(crate) enum Reach {
     /// No one: it lives in this process.
     Alone,
-    /// Others, unheard.
-    Shared,
-    /// Others, whose rings PostgreSQL carries while `listening` holds.
+    /// Others, whose rings are heard while `listening` holds.
     Carried { listening: AtomicBool, outbound: UnboundedSender<StackId> },
 }
 
@@ -37,18 +33,37 @@ pub(crate) enum Reach {
 pub(crate) struct Hub {
     listeners: Mutex<Vec<Weak<Bell>>>,
     reach: Reach,
+    /// There is a listener.
+    listened: Notify,
 }
 
 impl Hub {
     pub(crate) fn new(reach: Reach) -> Arc<Self> {
-        Arc::new(Self { listeners: Mutex::default(), reach })
+        Arc::new(Self { listeners: Mutex::default(), reach, listened: Notify::new() })
     }
 
     /// A bell of its own for one who waits.
     pub(crate) fn bell(self: &Arc<Self>) -> Arc<Bell> {
         let bell = Arc::new(Bell { hub: Arc::clone(self), rings: Mutex::default(), notify: Notify::new() });
-        self.listeners.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&bell));
+        self.listeners().push(Arc::downgrade(&bell));
+        self.listened.notify_one();
         bell
+    }
+
+    fn listeners(&self) -> MutexGuard<'_, Vec<Weak<Bell>>> {
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether anybody listens here.
+    pub(crate) fn is_listened(&self) -> bool {
+        self.listeners().iter().any(|listener| listener.strong_count() > 0)
+    }
+
+    /// Waits until somebody listens here. One task waits.
+    pub(crate) async fn listened(&self) {
+        while !self.is_listened() {
+            self.listened.notified().await;
+        }
     }
 
     /// Whether nobody else writes.
@@ -67,7 +82,7 @@ impl Hub {
 
     /// Rings in this process; `None`: for everything.
     pub(crate) fn ring_here(&self, stack: Option<StackId>) {
-        self.listeners.lock().unwrap_or_else(PoisonError::into_inner).retain(|listener| {
+        self.listeners().retain(|listener| {
             let Some(bell) = listener.upgrade() else { return false };
             bell.hear(stack);
             true
@@ -76,9 +91,9 @@ impl Hub {
 
     fn patience(&self) -> Option<Duration> {
         match &self.reach {
-            Reach::Alone => None,
-            Reach::Carried { listening, .. } if listening.load(Ordering::Relaxed) => Some(LONG_PATIENCE),
-            Reach::Shared | Reach::Carried { .. } => Some(PATIENCE),
+            Reach::Carried { listening, .. } if !listening.load(Ordering::Relaxed) => Some(PATIENCE),
+            // A ring may still be lost: engines look for work and for news from time to time.
+            Reach::Alone | Reach::Carried { .. } => None,
         }
     }
 
@@ -177,11 +192,15 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_shared_database_is_looked_at_from_time_to_time() {
-        let bell = Hub::new(Reach::Shared).bell();
+    async fn a_shared_database_is_looked_at_while_others_are_not_heard() {
+        let outbound = tokio::sync::mpsc::unbounded_channel().0;
+        let hub = Hub::new(Reach::Carried { listening: AtomicBool::new(false), outbound });
+        let bell = hub.bell();
         let before = tokio::time::Instant::now();
         assert!(bell.wait().await.is_empty());
         assert_eq!(before.elapsed(), PATIENCE);
+        hub.set_listening(true);
+        assert!(tokio::time::timeout(Duration::from_hours(1), bell.wait()).await.is_err(), "nobody rang");
     }
 
     #[tokio::test]

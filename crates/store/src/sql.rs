@@ -69,9 +69,9 @@ impl SqlStore {
         let (writer, reader) = options.connect(&losses).await?;
         let dialect = dialect_of(&writer).await?;
         let (hub, wires) = match dialect {
-            Dialect::Postgres => wires::carried(writer.get_postgres_connection_pool(), options.native_url()),
+            Dialect::Postgres => wires::by_notifications(writer.get_postgres_connection_pool(), options.native_url()),
             _ if options.is_private() => (Hub::new(Reach::Alone), Wires::default()),
-            _ => (Hub::new(Reach::Shared), Wires::default()),
+            _ => wires::by_table(&writer, &reader, dialect),
         };
         Ok(Self { writer, reader, dialect, vault, hub, losses, _wires: Arc::new(wires) })
     }

@@ -6,6 +6,7 @@
 
 mod m0001_first;
 mod m0002_inbox;
+mod m0003_rings;
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
@@ -39,7 +40,7 @@ impl Change {
 }
 
 /// The changes of each migration; the first has number 1. Only ever append.
-const MIGRATIONS: &[&[Change]] = &[m0001_first::CHANGES, m0002_inbox::CHANGES];
+const MIGRATIONS: &[&[Change]] = &[m0001_first::CHANGES, m0002_inbox::CHANGES, m0003_rings::CHANGES];
 
 /// Any number, known to no one else who shares the database.
 const POSTGRES_LOCK: &str = "SELECT pg_advisory_xact_lock(7236119543)";

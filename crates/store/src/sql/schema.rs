@@ -22,6 +22,8 @@ pub(super) const MESSAGE: &str = "kiln_message";
 pub(super) const CREDENTIALS: &str = "kiln_credentials";
 /// Engines that reported.
 pub(super) const ENGINE: &str = "kiln_engine";
+/// Rings of the doorbell, for other processes.
+pub(super) const RING: &str = "kiln_ring";
 
 /// The index that keeps names unique; databases name it (or its column) when they refuse a row.
 pub(super) const LIVE_NAME: &str = "live_name";

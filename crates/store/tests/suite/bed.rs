@@ -41,11 +41,6 @@ impl Bed {
         !matches!(self.end, End::Memory)
     }
 
-    /// Whether rings reach other processes.
-    pub(crate) fn carries_rings(&self) -> bool {
-        self.url.starts_with("postgres")
-    }
-
     /// Whether it is a server, which gives names that are in an index a longest length, and whose connections can be lost.
     pub(crate) fn is_server(&self) -> bool {
         matches!(self.end, End::Server { .. })

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_resource::{Action, Status};
-use kiln_store::{Batch, Doorbell, StackId, StackRequest};
+use kiln_store::{Batch, Doorbell, StackId, StackRequest, Store};
 
 use crate::bed::beds;
-use crate::make::{at, child, claim, claimed, engine, resource, settle, settling, stack};
+use crate::make::{at, child, claim, claimed, engine, quiet_bell, resource, settle, settling, stack};
 
 /// What was rung until the given stack was; fails after a while.
 async fn until(bell: &Arc<dyn Doorbell>, stack: StackId) {
@@ -19,6 +19,7 @@ async fn until(bell: &Arc<dyn Doorbell>, stack: StackId) {
 async fn requests_and_ends_ring() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
+        let first = quiet_bell(&*bed.store).await;
         let bell = bed.store.doorbell();
         let (made, lease) = claimed(&*bed.store, "web").await;
         until(&bell, made.id).await;
@@ -40,6 +41,7 @@ async fn requests_and_ends_ring() {
         let requests = vec![(nested.id, StackRequest::new(Action::Delete, at(2)))];
         bed.store.commit(lease, Batch { requests, ..Batch::default() }).await.unwrap();
         until(&bell, nested.id).await;
+        drop(first);
         bed.end().await;
     }
 }
@@ -49,7 +51,7 @@ async fn a_lease_given_back_with_work_to_do_rings() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
         let (made, lease) = claimed(&*bed.store, "web").await;
-        let bell = bed.store.doorbell();
+        let bell = quiet_bell(&*bed.store).await;
         bed.store.release(&[lease]).await.unwrap();
         until(&bell, made.id).await;
         bed.end().await;
@@ -71,33 +73,52 @@ async fn a_refused_write_does_not_ring() {
     }
 }
 
+/// Waits until a bell hears the rings of another process.
+async fn heard(bell: &Arc<dyn Doorbell>, other: &Arc<dyn Store>, name: &str) {
+    let heard = async {
+        let mut number = 0;
+        loop {
+            number += 1;
+            let made = other.create_stack(stack(&format!("{name}{number}"))).await.unwrap();
+            let rung = async { while !bell.wait().await.contains(&made.id) {} };
+            if tokio::time::timeout(Duration::from_millis(700), rung).await.is_ok() {
+                break;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), heard).await.expect("a ring of another process");
+}
+
 #[tokio::test]
-async fn another_process_hears_or_looks_again() {
+async fn another_process_is_heard() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
         if bed.is_shared() {
             let other = bed.another().await;
-            let bell = other.doorbell();
-            if bed.carries_rings() {
-                // It begins to listen in its own time; from then on it hears.
-                let heard = async {
-                    let mut number = 0;
-                    loop {
-                        number += 1;
-                        let made = bed.store.create_stack(stack(&format!("s{number}"))).await.unwrap();
-                        let heard = tokio::time::timeout(Duration::from_millis(500), async {
-                            while !bell.wait().await.contains(&made.id) {}
-                        });
-                        if heard.await.is_ok() {
-                            break;
-                        }
-                    }
-                };
-                tokio::time::timeout(Duration::from_secs(10), heard).await.expect("a ring of another process");
-            } else {
-                bed.store.create_stack(stack("web")).await.unwrap();
-                let looked = tokio::time::timeout(Duration::from_secs(2), bell.wait()).await.expect("a look");
-                assert!(looked.is_empty());
+            // It begins to listen in its own time; from then on it hears.
+            heard(&other.doorbell(), &bed.store, "here").await;
+            heard(&bed.store.doorbell(), &other, "there").await;
+        }
+        bed.end().await;
+    }
+}
+
+/// Nobody is woken, neither by time nor by what is written without a ring, as leases are.
+#[tokio::test]
+async fn a_quiet_database_rings_nobody() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        if bed.is_shared() {
+            let other = bed.another().await;
+            let bell = bed.store.doorbell();
+            heard(&bell, &other, "there").await;
+            let (_, lease) = claimed(&*bed.store, "mine").await;
+            let quiet = tokio::time::timeout(Duration::from_secs(20), quiet_bell(&*bed.store));
+            let bell = quiet.await.expect("quiet");
+            for _ in 0..3 {
+                other.renew(lease.owner, Duration::from_secs(9), &[lease]).await.unwrap();
+                let woken = tokio::time::timeout(Duration::from_millis(700), bell.wait()).await;
+                assert!(woken.is_err(), "{woken:?}");
             }
         }
         bed.end().await;

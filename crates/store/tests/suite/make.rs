@@ -1,12 +1,13 @@
 //! Things to store.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use kiln_resource::{Action, State, Status};
 use kiln_store::{
-    Batch, DesiredText, EngineId, Event, EventId, Lease, NewStack, Parent, Resource, ResourceId, Settle, Stack,
-    StackId, Store,
+    Batch, DesiredText, Doorbell, EngineId, Event, EventId, Lease, NewStack, Parent, Resource, ResourceId, Settle,
+    Stack, StackId, Store,
 };
 use kiln_value::value;
 use uuid::Uuid;
@@ -88,6 +89,13 @@ pub(crate) async fn claimed(store: &dyn Store, name: &str) -> (Stack, Lease) {
     let made = store.create_stack(stack(name)).await.unwrap();
     let lease = claim(store, engine(), made.id).await;
     (made, lease)
+}
+
+/// A bell that is quiet: the store hears other processes, and no ring for everything comes in between any more.
+pub(crate) async fn quiet_bell(store: &dyn Store) -> Arc<dyn Doorbell> {
+    let bell = store.doorbell();
+    while tokio::time::timeout(Duration::from_millis(700), bell.wait()).await.is_ok() {}
+    bell
 }
 
 pub(crate) async fn claim(store: &dyn Store, owner: EngineId, stack: StackId) -> Lease {

@@ -29,7 +29,7 @@ impl Chaos {
     /// Goes on until it is calm; then all engines run.
     pub(super) async fn run(&mut self, engines: &mut [Process], limits: &Limits, mut calm: watch::Receiver<bool>) {
         loop {
-            let pause = Duration::from_millis(self.chance.random_range(1500..5000));
+            let pause = Duration::from_millis(self.chance.random_range(1000..4000));
             tokio::select! {
                 _ = calm.wait_for(|calm| *calm) => return,
                 () = tokio::time::sleep(pause) => {}

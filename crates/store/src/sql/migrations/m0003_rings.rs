@@ -1,0 +1,14 @@
+//! Rings of the doorbell, for databases that carry none of their own accord.
+
+use super::Change::{self, All};
+
+/// See [`super::MIGRATIONS`].
+pub(super) const CHANGES: &[Change] = &[
+    // `origin` is the process that rang. Rows are kept for a minute; the newest one stays, so that numbers only grow.
+    All("CREATE TABLE IF NOT EXISTS kiln_ring (
+        number {serial},
+        stack {id} NOT NULL,
+        origin {id} NOT NULL,
+        rung {int} NOT NULL
+    ) {table}"),
+];

@@ -1,0 +1,188 @@
+//! Rings as rows of a table.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sea_orm::sea_query::{Expr, ExprTrait, Query};
+use sea_orm::{ConnectionTrait, DatabaseConnection};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::Instant;
+
+use super::{LISTEN_AGAIN, RINGS_AT_ONCE};
+use crate::StackId;
+use crate::doorbell::Hub;
+use crate::sql::dialect::Dialect;
+use crate::sql::retry::Fault;
+use crate::sql::rows::{Columns, micros_of};
+use crate::sql::schema;
+
+/// Between two looks at the table.
+const LOOK: Duration = Duration::from_millis(500);
+/// How long rings are kept, and between two times that old ones are removed.
+const KEPT: Duration = Duration::from_mins(1);
+
+/// Writes rings down, as many at once as have come meanwhile; not in the transactions that ring, which would be longer.
+pub(super) async fn carry(
+    writer: DatabaseConnection,
+    dialect: Dialect,
+    mut rings: UnboundedReceiver<StackId>,
+    origin: String,
+) {
+    let mut stacks = Vec::new();
+    while rings.recv_many(&mut stacks, RINGS_AT_ONCE).await > 0 {
+        let rung: BTreeSet<StackId> = stacks.drain(..).collect();
+        if let Err(fault) = write_down(&writer, dialect, &rung, &origin).await {
+            tracing::debug!(%fault, "rings were lost");
+        }
+    }
+}
+
+async fn write_down(
+    writer: &DatabaseConnection,
+    dialect: Dialect,
+    rung: &BTreeSet<StackId>,
+    origin: &str,
+) -> Result<(), Fault> {
+    let mut insert = Query::insert();
+    insert.into_table(schema::RING).columns(["stack", "origin", "rung"]);
+    for stack in rung {
+        insert.values([stack.to_string().into(), origin.into(), dialect.now()])?;
+    }
+    writer.execute(&insert).await?;
+    Ok(())
+}
+
+/// The table as one process reads it.
+pub(super) struct Rings {
+    pub(super) reader: DatabaseConnection,
+    pub(super) writer: DatabaseConnection,
+    pub(super) dialect: Dialect,
+    /// What this process calls itself.
+    pub(super) origin: String,
+}
+
+impl Rings {
+    /// Hears the rings of other processes, for as long as anybody here listens.
+    pub(super) async fn listen(self, hub: Arc<Hub>) {
+        loop {
+            hub.listened().await;
+            if let Err(fault) = self.hear(&hub).await {
+                tracing::debug!(%fault, "rings of other processes are not heard");
+            }
+            hub.set_listening(false);
+            hub.ring_here(None);
+            tokio::time::sleep(LISTEN_AGAIN).await;
+        }
+    }
+
+    async fn hear(&self, hub: &Hub) -> Result<(), Fault> {
+        let mut heard = Heard::from(self.newest().await?);
+        hub.set_listening(true);
+        hub.ring_here(None);
+        let mut removed = Instant::now();
+        while hub.is_listened() {
+            tokio::time::sleep(LOOK).await;
+            for (number, stack, origin) in self.read(heard.floor()).await? {
+                if heard.is_new(number) && origin != self.origin {
+                    hub.ring_here(Some(stack));
+                }
+            }
+            heard.next_look();
+            if removed.elapsed() >= KEPT {
+                removed = Instant::now();
+                self.remove_old(heard.newest()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn newest(&self) -> Result<i64, Fault> {
+        let query = Query::select().expr(Expr::col("number").max()).from(schema::RING).to_owned();
+        let row = self.reader.query_one(&query).await?;
+        let newest = row.map(|row| Columns::of(&row).optional_int()).transpose()?;
+        Ok(newest.flatten().unwrap_or(0))
+    }
+
+    async fn read(&self, above: i64) -> Result<Vec<(i64, StackId, String)>, Fault> {
+        let query = Query::select()
+            .columns(["number", "stack", "origin"])
+            .from(schema::RING)
+            .and_where(Expr::col("number").gt(above))
+            .to_owned();
+        let rows = self.reader.query_all(&query).await?;
+        let read = rows.iter().map(|row| {
+            let mut columns = Columns::of(row);
+            Ok((columns.int()?, columns.parsed()?, columns.text()?))
+        });
+        read.collect()
+    }
+
+    async fn remove_old(&self, newest: i64) -> Result<(), Fault> {
+        let delete = Query::delete()
+            .from_table(schema::RING)
+            .and_where(Expr::col("number").lt(newest))
+            .and_where(Expr::col("rung").lt(self.dialect.now().sub(micros_of(KEPT))))
+            .to_owned();
+        self.writer.execute(&delete).await?;
+        Ok(())
+    }
+}
+
+/// Which rings were heard. Numbers are given before the rows are committed: a lower one may appear after a higher one,
+/// so that each look begins where the table ended two looks ago.
+#[derive(Debug)]
+struct Heard {
+    /// The highest numbers of the last looks, the oldest first.
+    highest: [i64; 3],
+    /// The numbers above the oldest of them.
+    numbers: BTreeSet<i64>,
+}
+
+impl Heard {
+    fn from(newest: i64) -> Self {
+        Self { highest: [newest; 3], numbers: BTreeSet::new() }
+    }
+
+    /// Up to this nothing new is expected.
+    fn floor(&self) -> i64 {
+        let [floor, ..] = self.highest;
+        floor
+    }
+
+    fn newest(&self) -> i64 {
+        let [.., newest] = self.highest;
+        newest
+    }
+
+    fn is_new(&mut self, number: i64) -> bool {
+        self.numbers.insert(number)
+    }
+
+    fn next_look(&mut self) {
+        let [_, older, old] = self.highest;
+        let newest = self.numbers.last().copied().unwrap_or(old);
+        self.highest = [older, old, std::cmp::max(newest, old)];
+        let floor = self.floor();
+        self.numbers.retain(|number| *number > floor);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_committed_late_is_heard_once() {
+        let mut heard = Heard::from(5);
+        assert!(heard.is_new(8));
+        heard.next_look();
+        assert_eq!(heard.floor(), 5);
+        assert!(!heard.is_new(8) && heard.is_new(7));
+        heard.next_look();
+        assert!(!heard.is_new(7) && heard.is_new(6));
+        heard.next_look();
+        assert_eq!((heard.floor(), heard.newest()), (8, 8));
+        assert!(heard.numbers.is_empty());
+    }
+}
