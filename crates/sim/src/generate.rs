@@ -74,7 +74,12 @@ fn life_of(rng: &mut StdRng, stack: usize) -> Vec<UserAction> {
             66..73 => Ask::Suspend,
             73..80 => Ask::Resume,
             80..87 => Ask::Check,
-            87..90 => Ask::Create(self::wish(rng, &template)),
+            87..89 => Ask::Create(self::wish(rng, &template)),
+            89..92 => Ask::Stay,
+            92..95 => {
+                let names: Vec<&ResourceModel> = template.resources.iter().collect();
+                Ask::Mark(names.choose(rng).map(|resource| resource.name.clone()).unwrap_or_default())
+            }
             _ => match signalled(rng, &template) {
                 Some(resource) => Ask::Signal { resource, count: rng.random_range(1..=4) },
                 None => Ask::Check,

@@ -1,7 +1,7 @@
 //! Messages are handled once and in order.
 
 use kiln_resource::Resource;
-use kiln_store::{Stack, Store as _};
+use kiln_store::{MessageKind, Stack, Store as _};
 use kiln_value::Value;
 
 use crate::rule::Rule;
@@ -29,7 +29,9 @@ pub(crate) async fn check(world: &World, stack: &Stack) {
 fn check_row(world: &World, stack: &Stack, row: &Resource) {
     let received = row.data.get("received").and_then(Value::as_list).unwrap_or_default();
     let mut sent = world.ledger.messages();
-    sent.retain(|message| message.stack == stack.id && message.resource.as_ref() == Some(&row.name));
+    sent.retain(|message| {
+        message.kind == MessageKind::Signal && message.stack == stack.id && message.resource.as_ref() == Some(&row.name)
+    });
     sent.sort_by_key(|message| (message.due, message.sent, message.id));
     // What was sent while the resource was there must have arrived; one that sleeps takes none.
     let (place, since) = (stack.name.trim_start_matches('s'), world.ledger.born(row.id));

@@ -53,6 +53,10 @@ pub enum Ask {
     Update(Wish),
     /// The running update ended by a rollback.
     Cancel,
+    /// The running request ended, and all left as it is.
+    Stay,
+    /// A resource declared unhealthy.
+    Mark(String),
     /// The stack gone.
     Delete,
     /// All asleep.

@@ -19,6 +19,8 @@ pub fn resource_may(from: State, to: State) -> bool {
         (Status::InProgress, Status::Complete | Status::Failed) => from.action == to.action,
         // `Update status to COMPLETE for FAILED resource neither update nor replace.`
         (Status::Failed, Status::Complete) => from.action == to.action && from.action != Delete,
+        // A user declares it unhealthy.
+        (_, Status::Failed) if to.action == Check && from.action != Delete => true,
         (Status::InProgress, Status::InProgress) | (_, Status::Complete | Status::Failed) => false,
         (status, Status::InProgress) => match to.action {
             Create => from.action == Init,

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use kiln_engine::load;
 use kiln_plan::Sources;
-use kiln_resource::{Action, MessageId, StackId};
+use kiln_resource::{Action, MessageId, Resource, StackId, State, Status};
 use kiln_store::{Error, Message, MessageKind, NewStack, Stack, StackRequest, Store};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
-use kiln_value::value;
+use kiln_value::{Value, value};
 use uuid::Uuid;
 
 use crate::dice;
@@ -61,6 +61,8 @@ impl Users {
             (Ask::Create(wish), None) => self.create((number, attempt), &name, wish).await,
             (Ask::Create(_), Some(_)) | (_, None) => Ok(()),
             (Ask::Signal { resource, count }, Some(stack)) => self.signal(number, &stack, resource, *count).await,
+            (Ask::Mark(resource), Some(stack)) => self.mark(number, &stack, resource).await,
+            (Ask::Stay, Some(stack)) => self.stay(number, &stack).await,
             (ask, Some(stack)) => self.ask(ask, &stack).await,
         }
     }
@@ -106,7 +108,7 @@ impl Users {
             Ask::Suspend => (Action::Suspend, None),
             Ask::Resume => (Action::Resume, None),
             Ask::Check => (Action::Check, None),
-            Ask::Create(_) | Ask::Signal { .. } => return Ok(()),
+            Ask::Create(_) | Ask::Signal { .. } | Ask::Mark(_) | Ask::Stay => return Ok(()),
         };
         if !states::user_may_ask(stack.state, stack.is_pending(), action) {
             return Ok(());
@@ -127,19 +129,43 @@ impl Users {
 
     async fn signal(&self, number: usize, stack: &Stack, resource: &str, count: u32) -> Result<(), Error> {
         for nth in 0..count {
-            let now = self.world.time.now();
-            let message = Message {
-                id: MessageId(self.uuid(("message", number, nth))),
-                stack: stack.id,
-                resource: Some(resource.to_owned()),
-                kind: MessageKind::Signal,
-                body: value!({"message": (format!("{number}.{nth}"))}),
-                due: now,
-                sent: now,
-            };
-            self.store.send(&message).await?;
+            let body = value!({"message": (format!("{number}.{nth}"))});
+            self.send((number, nth), stack, Some(resource), MessageKind::Signal, body).await?;
         }
         Ok(())
+    }
+
+    async fn mark(&self, number: usize, stack: &Stack, resource: &str) -> Result<(), Error> {
+        let rows = self.store.resources(stack.id).await?;
+        let of_name = |row: &&Resource| row.name == resource;
+        if rows.iter().filter(of_name).any(|row| row.state.status == Status::InProgress) {
+            return Ok(());
+        }
+        let body = value!({"mark_unhealthy": true, "reason": "it looks bad"});
+        self.send((number, 0), stack, Some(resource), MessageKind::MarkUnhealthy, body).await
+    }
+
+    async fn stay(&self, number: usize, stack: &Stack) -> Result<(), Error> {
+        let begun = [Action::Create, Action::Update].map(|action| State::new(action, Status::InProgress));
+        if !begun.contains(&stack.state) {
+            return Ok(());
+        }
+        let body = value!({"generation": (stack.generation), "interrupt": false});
+        self.send((number, 0), stack, None, MessageKind::Cancel, body).await
+    }
+
+    async fn send(
+        &self,
+        number: (usize, u32),
+        stack: &Stack,
+        resource: Option<&str>,
+        kind: MessageKind,
+        body: Value,
+    ) -> Result<(), Error> {
+        let now = self.world.time.now();
+        let id = MessageId(self.uuid(("message", number)));
+        let resource = resource.map(str::to_owned);
+        self.store.send(&Message { id, stack: stack.id, resource, kind, body, due: now, sent: now }).await
     }
 
     /// The same in every run and at every try.
