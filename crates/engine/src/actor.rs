@@ -180,7 +180,8 @@ impl Work {
                 }
                 self.call_queued();
             }
-            if self.events.is_empty() {
+            // A request to a nested stack is stored before its end is looked for.
+            if self.events.is_empty() && self.writes.is_empty() {
                 self.wait().await?;
             }
         }
@@ -418,6 +419,9 @@ impl Work {
 
     /// Stores what there is to store, then sees whether something newer is asked for.
     async fn flush(&mut self) -> Result<(), Error> {
+        for (child, requests) in self.writes.take_cancels() {
+            self.cancel_child(child, requests).await?;
+        }
         let mut stored = false;
         while let Some(batch) = self.writes.take(&self.model, self.actor.options.batch) {
             self.stack = self.actor.backends.store.commit(self.actor.lease, batch).await?;

@@ -149,12 +149,13 @@ impl Model {
         out
     }
 
+    /// A user says how healthy a resource is. One that was never created has no health.
     fn mark(&mut self, id: ResourceId, healthy: bool, reason: String, out: &mut Vec<Command>) {
         let Some(row) = self.rows.get(&id) else { return };
         let failed = row.state == State::new(Action::Check, Status::Failed);
         let status = match healthy {
             true if failed => Status::Complete,
-            false if row.state.action != Action::Delete => Status::Failed,
+            false if !matches!(row.state.action, Action::Delete | Action::Init) => Status::Failed,
             _ => return,
         };
         self.set_state(id, State::new(Action::Check, status), reason, out);

@@ -55,6 +55,8 @@ struct Inner {
     marks: BTreeMap<CredentialsId, String>,
     /// When each row was first stored.
     born: BTreeMap<ResourceId, Timestamp>,
+    /// The request during or after which a user marked each row unhealthy.
+    marked: BTreeMap<ResourceId, i64>,
 }
 
 /// A stack as it was last seen.
@@ -244,6 +246,13 @@ impl Ledger {
         rows.into_iter().map(|row| (row.id, row)).collect()
     }
 
+    /// Whether a user marked a row unhealthy since the last request began: nothing had to replace it yet.
+    pub(crate) fn is_marked(&self, row: ResourceId, stack: StackId) -> bool {
+        let inner = self.inner();
+        let request = inner.stacks.get(&stack).map(|record| record.stack.generation);
+        request.is_some() && inner.marked.get(&row).copied() == request
+    }
+
     /// A commit was accepted.
     pub(crate) async fn committed(
         &self,
@@ -275,6 +284,12 @@ impl Ledger {
             self.inner().born.entry(row.id).or_insert_with(|| world.time.now());
         }
         check_rows(world, batch, before);
+        let failed = State::new(Action::Check, Status::Failed);
+        for row in batch.save.iter().filter(|row| row.state == failed && stack.state.action != Action::Check) {
+            if before.get(&row.id).is_none_or(|before| before.state != failed) {
+                self.inner().marked.insert(row.id, stack.generation);
+            }
+        }
         batch.save.iter().for_each(|row| inbox::note(world, row));
         self.see(world, stack, false);
         self.count_commit(world, stack);

@@ -114,7 +114,8 @@ fn compare<'a>(
             let [row] = of_name.as_slice() else {
                 return Err(format!("{name} has {} rows", of_name.len()));
             };
-            if row.state.status != Status::Complete || matches!(row.state.action, Action::Delete | Action::Init) {
+            let marked = row.state.action == Action::Check && world.ledger.is_marked(row.id, stack);
+            if (row.state.status != Status::Complete && !marked) || matches!(row.state.action, Action::Delete | Action::Init) {
                 return Err(format!("{name} is {}", row.state));
             }
             let mut needs = outer.clone();

@@ -178,7 +178,7 @@ impl Work {
                 self.slots.answered(id, None);
                 self.events.push_back(event);
             }
-            Interrupted::Nested(child) => self.cancel_child(child),
+            Interrupted::Nested(child) => self.writes.cancel(child),
             Interrupted::Later => {}
         }
     }

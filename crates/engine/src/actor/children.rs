@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kiln_plan::{Blame, Event, Inside, Kind, Outcome, Sources, facts, failure_of};
 use kiln_resource::{Action, Failure, MessageId, Operation, Phase, ResourceId, Running, Status};
-use kiln_store::{Message, MessageKind, NewStack, Parent, StackId, StackRequest, Summary};
+use kiln_store::{Error, Message, MessageKind, NewStack, Parent, StackId, StackRequest, Summary};
 use kiln_value::{Map, Value, value};
 use serde::{Deserialize, Serialize};
 
@@ -262,18 +262,22 @@ impl Work {
         });
     }
 
-    /// Asks a nested stack to end what it does; it is awaited until then.
-    pub(super) fn cancel_child(&mut self, child: StackId) {
-        let (backends, now) = (&self.actor.backends, self.actor.backends.clock.now());
+    /// Asks a nested stack to end the last request made of it; `requests` are not stored yet. The message names that
+    /// request, so that a late one ends no later request.
+    pub(super) async fn cancel_child(&mut self, child: StackId, requests: i64) -> Result<(), Error> {
+        let backends = &self.actor.backends;
+        let stored = backends.store.stack(child).await?.map_or(0, |child| child.generation);
+        let now = backends.clock.now();
         self.writes.send(Message {
             id: MessageId(backends.chance.uuid()),
             stack: child,
             resource: None,
             kind: MessageKind::Cancel,
-            body: value!({"interrupt": true}),
+            body: value!({"interrupt": true, "generation": stored + requests}),
             due: now,
             sent: now,
         });
+        Ok(())
     }
 }
 

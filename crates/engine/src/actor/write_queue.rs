@@ -24,6 +24,8 @@ pub(crate) struct WriteQueue {
     handled: Vec<MessageId>,
     /// Messages to other stacks.
     messages: Vec<Message>,
+    /// Messages that are not written yet.
+    cancels: Vec<(StackId, i64)>,
 }
 
 enum Write {
@@ -72,6 +74,32 @@ impl WriteQueue {
     /// A message to another stack.
     pub(crate) fn send(&mut self, message: Message) {
         self.messages.push(message);
+    }
+
+    /// A message is to end what is asked of a nested stack now; it has to be written before the next commit.
+    pub(crate) fn cancel(&mut self, stack: StackId) {
+        let is_request = |write: &&Write| match write {
+            Write::Child(child) => child.id == stack,
+            Write::StackRequest(asked, _) => *asked == stack,
+            _ => false,
+        };
+        let requests = self.writes.iter().filter(is_request).count();
+        self.cancels.push((stack, i64::try_from(requests).unwrap_or(i64::MAX)));
+    }
+
+    /// The nested stacks of which something is to be ended, with how many requests to them are not stored yet.
+    pub(crate) fn take_cancels(&mut self) -> Vec<(StackId, i64)> {
+        std::mem::take(&mut self.cancels)
+    }
+
+    /// Whether nothing is waiting.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+            && self.handled.is_empty()
+            && self.messages.is_empty()
+            && self.cancels.is_empty()
+            && self.turn.is_none()
+            && self.settle.is_none()
     }
 
     /// How many writes are waiting.

@@ -433,3 +433,32 @@ async fn a_mark_of_health_changes_the_state_and_a_cancel_ends_a_request() {
     assert_eq!((stack.state.to_string().as_str(), stack.reason.as_str()), ("CREATE_FAILED", "Stack CREATE cancelled"));
     engine.kill();
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_that_comes_late_ends_no_later_request_to_a_nested_stack() {
+    let cluster = Cluster::new(|_, call, _| match call {
+        Call::Start(Action::Create) | Call::Poll(Action::Delete) => done(),
+        _ => waiting(5),
+    });
+    let first = cluster.engine_of_one_stack();
+    let id = cluster.create_of("Test::InSteps", None).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let second = cluster.engine();
+    // The engine of the nested stack dies in the second step, an update.
+    tokio::time::sleep(Duration::from_secs(80)).await;
+    second.kill();
+    let store = &cluster.backends.store;
+    let child = store.children(id).await.expect("read").remove(0).id;
+    cluster.ask(id, Action::Delete).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let inbox = store.inbox(child, cluster.backends.clock.now()).await.expect("read");
+    assert_eq!(inbox.iter().map(|message| message.kind).collect::<Vec<_>>(), [MessageKind::Cancel]);
+    cluster.ask(child, Action::Delete).await;
+    let second = cluster.engine();
+    let (nested, _) = cluster.settled(child).await;
+    assert_eq!(nested.state, State::new(Action::Delete, Status::Complete), "{}", nested.reason);
+    let (stack, _) = cluster.settled(id).await;
+    assert_eq!(stack.state, State::new(Action::Delete, Status::Complete), "{}", stack.reason);
+    first.kill();
+    second.kill();
+}
