@@ -115,6 +115,7 @@ impl Actor {
             inbox: Inbox::default(),
             events: VecDeque::new(),
             deadline: None,
+            next_look: self.backends.clock.monotonic() + self.options.look,
             believed_from,
             again: pending,
             turning: false,
@@ -146,6 +147,8 @@ struct Work {
     events: VecDeque<Event>,
     /// When the time for the action is over, by the monotonic clock.
     deadline: Option<Duration>,
+    /// When the stack is read although no doorbell rang: a ring may be lost.
+    next_look: Duration,
     /// After a take-over from an engine that did not end its calls: from when on a create is believed absent.
     believed_from: Option<Duration>,
     /// A request is to be begun.
@@ -195,8 +198,7 @@ impl Work {
     async fn wait(&mut self) -> Result<(), Error> {
         let clock = Arc::clone(&self.actor.backends.clock);
         let now = clock.monotonic();
-        let look = now + self.actor.options.look;
-        let next = [self.slots.next_timer(), self.deadline].into_iter().flatten().fold(look, Duration::min);
+        let next = [self.slots.next_timer(), self.deadline].into_iter().flatten().fold(self.next_look, Duration::min);
         let mut drain = self.actor.drain.clone();
         let draining = *drain.borrow_and_update();
         tokio::select! {
@@ -215,7 +217,8 @@ impl Work {
                 if self.deadline.is_some_and(|deadline| now >= deadline) {
                     self.deadline = None;
                     self.events.push_back(Event::TimedOut);
-                } else if now >= look {
+                } else if now >= self.next_look {
+                    self.next_look = now + self.actor.options.look;
                     self.look().await?;
                     self.read_messages().await?;
                 }
@@ -394,6 +397,7 @@ impl Work {
             root: Arc::clone(&self.root),
             fence: Some(self.actor.fence.clone()),
             call_retries: self.actor.options.call_retries,
+            request: (self.stack.state.action != Action::Rollback).then_some(self.generation),
         };
         let row = row.and_then(|row| self.model.row(row)).cloned();
         let question = match gatherer.question(&name, row) {

@@ -28,6 +28,8 @@ pub(crate) struct Gatherer<'a> {
     pub(crate) fence: Option<Fence>,
     /// How often what was not answered is asked again.
     pub(crate) call_retries: u32,
+    /// The request that is worked on; none for a preview, and for a rollback, which shares the number of an update.
+    pub(crate) request: Option<i64>,
 }
 
 impl Gatherer<'_> {
@@ -55,6 +57,7 @@ impl Gatherer<'_> {
         };
         Some(Ok(Question {
             subject: Subject {
+                reached: row.as_ref().is_some_and(|row| Some(row.generation) == self.request),
                 row,
                 definition,
                 kind: kind.clone(),

@@ -171,6 +171,7 @@ impl Rehearsal<'_> {
             root: Arc::new(self.view.root().clone()),
             fence: None,
             call_retries: 0,
+            request: None,
         };
         let row = row.and_then(|row| self.model.row(row)).filter(|row| row.state != State::INIT).cloned();
         let Answer { decision, attributes } = match gatherer.question(&name, row.clone())? {

@@ -156,16 +156,17 @@ impl Job {
 
     /// Looks for what a lost call made; `None`: it is certain that it made nothing.
     async fn look_for_lost(&mut self, cloud: &dyn Cloud, believed_from: Duration) -> Option<Advance> {
+        // The answer says what was there when it was asked for, however late it comes.
+        let asked = self.clock.monotonic();
         match self.driver.find(&self.context(cloud)).await {
             Ok(Found::Made(step)) => {
                 tracing::info!(resource = self.name, "found what a lost call created");
                 Some(self.report(cloud, step).await)
             }
             Ok(Found::NotMade) => {
-                let now = self.clock.monotonic();
-                if now < believed_from {
-                    let wait =
-                        retry::wait(self.memory.polls, None, &self.chance).min(believed_from.saturating_sub(now));
+                if asked < believed_from {
+                    let left = believed_from.saturating_sub(self.clock.monotonic());
+                    let wait = retry::wait(self.memory.polls, None, &self.chance).min(left);
                     self.memory.polls += 1;
                     return Some(Advance::Again { after: wait, memory: self.memory.clone() });
                 }

@@ -54,13 +54,13 @@ impl Clouds for Keystone {
     }
 }
 
-struct World {
+struct Fixture {
     store: MemoryStore,
     keystone: Arc<Keystone>,
     clock: Paused,
 }
 
-impl World {
+impl Fixture {
     /// Housekeeping under way.
     fn new() -> Self {
         let start = Instant::now();
@@ -137,44 +137,44 @@ impl World {
 
 #[tokio::test(start_paused = true)]
 async fn credentials_of_a_deleted_stack_go_soon() {
-    let world = World::new();
-    let (kept, own) = world.stack(1).await;
-    let (gone, unused) = world.stack(2).await;
+    let fixture = Fixture::new();
+    let (kept, own) = fixture.stack(1).await;
+    let (gone, unused) = fixture.stack(2).await;
     // Between two of the looks that come without news.
     tokio::time::sleep(UNUSED_AFTER * 2 + Duration::from_mins(1)).await;
-    let before = world.clock.monotonic();
-    world.delete(gone).await;
+    let before = fixture.clock.monotonic();
+    fixture.delete(gone).await;
     tokio::time::sleep(Duration::from_secs(11)).await;
-    let asked = world.asked(unused);
+    let asked = fixture.asked(unused);
     let [at] = asked.as_slice() else { panic!("once: {asked:?}") };
     assert!(*at >= before + Duration::from_secs(5), "much is deleted together");
-    assert!(matches!(world.store.credentials(unused).await, Err(kiln_store::Error::NotFound(_))));
+    assert!(matches!(fixture.store.credentials(unused).await, Err(kiln_store::Error::NotFound(_))));
     tokio::time::sleep(UNUSED_AFTER).await;
-    assert_eq!((world.asked(own), world.asked(unused).len()), (Vec::new(), 1));
-    world.delete(kept).await;
+    assert_eq!((fixture.asked(own), fixture.asked(unused).len()), (Vec::new(), 1));
+    fixture.delete(kept).await;
     tokio::time::sleep(Duration::from_secs(11)).await;
-    assert_eq!(world.asked(own).len(), 1);
+    assert_eq!(fixture.asked(own).len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn credentials_that_no_stack_came_to_use_go_after_an_hour() {
-    let world = World::new();
-    let id = world.credentials().await;
+    let fixture = Fixture::new();
+    let id = fixture.credentials().await;
     tokio::time::sleep(Duration::from_mins(59)).await;
-    assert_eq!(world.asked(id), []);
+    assert_eq!(fixture.asked(id), []);
     tokio::time::sleep(Duration::from_mins(11)).await;
-    assert_eq!(world.asked(id).len(), 1);
+    assert_eq!(fixture.asked(id).len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn refusals_are_tried_again_with_pauses_that_double() {
     for kind in [FailureKind::Refused, FailureKind::Unavailable] {
-        let world = World::new();
-        world.refuse(Some(kind));
-        let (stack, id) = world.stack(1).await;
-        world.delete(stack).await;
+        let fixture = Fixture::new();
+        fixture.refuse(Some(kind));
+        let (stack, id) = fixture.stack(1).await;
+        fixture.delete(stack).await;
         tokio::time::sleep(Duration::from_hours(12)).await;
-        let asked = world.asked(id);
+        let asked = fixture.asked(id);
         let pauses: Vec<f64> = asked.windows(2).map(|pair| pair[1].as_secs_f64() - pair[0].as_secs_f64()).collect();
         for (times, pause) in pauses.iter().enumerate() {
             let whole = (10.0 * f64::from(2_u32.pow(u32::try_from(times).unwrap().min(20)))).min(3_600.0);
@@ -182,29 +182,29 @@ async fn refusals_are_tried_again_with_pauses_that_double() {
             assert!(*pause >= whole / 2.0 && *pause <= whole + 600.0, "{kind:?}: pause {times} in {pauses:?}");
         }
         assert!(pauses.len() > 15, "{pauses:?}");
-        world.refuse(None);
+        fixture.refuse(None);
         tokio::time::sleep(Duration::from_hours(2)).await;
-        assert!(world.store.unused_credentials(Duration::ZERO, 9).await.unwrap().is_empty());
+        assert!(fixture.store.unused_credentials(Duration::ZERO, 9).await.unwrap().is_empty());
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn refusals_do_not_hide_others() {
-    let world = World::new();
-    world.refuse(Some(FailureKind::Refused));
+    let fixture = Fixture::new();
+    fixture.refuse(Some(FailureKind::Refused));
     for name in 0..300 {
-        let (stack, _) = world.stack(name).await;
-        world.delete(stack).await;
+        let (stack, _) = fixture.stack(name).await;
+        fixture.delete(stack).await;
     }
     tokio::time::sleep(Duration::from_hours(1)).await;
-    let left = world.store.unused_credentials(Duration::ZERO, 1_000).await.unwrap();
-    let never = left.iter().filter(|one| world.asked(one.id).is_empty()).count();
+    let left = fixture.store.unused_credentials(Duration::ZERO, 1_000).await.unwrap();
+    let never = left.iter().filter(|one| fixture.asked(one.id).is_empty()).count();
     assert_eq!((left.len(), never), (300, 0), "each is tried, none forgotten");
-    world.refuse(None);
-    let (stack, id) = world.stack(1_000).await;
-    world.delete(stack).await;
+    fixture.refuse(None);
+    let (stack, id) = fixture.stack(1_000).await;
+    fixture.delete(stack).await;
     tokio::time::sleep(Duration::from_secs(11)).await;
-    assert_eq!(world.asked(id).len(), 1);
+    assert_eq!(fixture.asked(id).len(), 1);
     tokio::time::sleep(Duration::from_hours(2)).await;
-    assert!(world.store.unused_credentials(Duration::ZERO, 9).await.unwrap().is_empty());
+    assert!(fixture.store.unused_credentials(Duration::ZERO, 9).await.unwrap().is_empty());
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use kiln_resource::translation::{self, Answers, Lookup};
 use kiln_resource::{
-    Action, Comparison, Failure, OperationState, PropertyChange, Resource, StackFacts, State, StoredDefinition, change,
-    properties,
+    Action, Comparison, Failure, OperationState, PropertyChange, Resource, StackFacts, State, Status, StoredDefinition,
+    change, properties,
 };
 use kiln_value::{Diagnostic, Map, Path, Value};
 
@@ -63,6 +63,9 @@ pub enum Decision {
 pub struct Subject {
     /// The row that stands for the name now; `None` if there is none.
     pub row: Option<Resource>,
+    /// Whether an operation of this very request was the last on the row: an engine that died may have reached already
+    /// what this one decides about.
+    pub reached: bool,
     /// The definition as [`crate::Blueprint::resolve`] gives it.
     pub definition: StoredDefinition,
     /// What its type stands for.
@@ -143,6 +146,9 @@ impl Subject {
     fn compare(&self, row: &Resource, definition: Arc<StoredDefinition>, after: Map) -> Result<Decision, Failure> {
         let stored = row.properties();
         if self.kind.is_nested() {
+            if self.reached && row.state.status == Status::Complete && row.definition.as_ref() == Some(&definition) {
+                return Ok(Decision::Keep { definition: None });
+            }
             // What is inside may differ although nothing outside does.
             let changed = changed_entries(stored, &after);
             return Ok(Decision::Update { definition, before: stored.clone(), changed });

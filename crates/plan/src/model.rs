@@ -27,8 +27,6 @@ pub struct Model {
     parked: BTreeMap<ResourceId, Vec<Index>>,
     /// Operations of this very request that an engine which is gone had begun, with their nodes.
     continued: BTreeMap<ResourceId, Index>,
-    /// Nodes whose operation ended before their turn came.
-    done_early: BTreeSet<Index>,
     /// Verdicts asked for, by serial.
     asked: BTreeMap<u64, Index>,
     serial: u64,
@@ -68,7 +66,6 @@ impl Model {
             busy: BTreeMap::new(),
             parked: BTreeMap::new(),
             continued: BTreeMap::new(),
-            done_early: BTreeSet::new(),
             asked: BTreeMap::new(),
             serial: 0,
             request,
@@ -167,7 +164,6 @@ impl Model {
         self.asked.clear();
         self.parked.clear();
         self.continued.clear();
-        self.done_early.clear();
         self.found.clear();
         for node in self.busy.values_mut() {
             *node = None;
@@ -222,9 +218,6 @@ impl Model {
             Node::Update(name) => self.current.get(name).copied(),
             Node::Cleanup(id) | Node::Act(id) => Some(*id),
         };
-        if self.done_early.contains(&index) {
-            return true;
-        }
         if let Some(id) = row
             && self.busy.contains_key(&id)
         {

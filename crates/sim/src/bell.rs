@@ -6,11 +6,11 @@ use async_trait::async_trait;
 use kiln_store::{Doorbell, StackId};
 
 use crate::gate::Gate;
-use crate::world::{Label, World};
+use crate::simulation::{Label, Simulation};
 
 /// The doorbell of one process.
 pub(crate) struct SimBell {
-    world: Arc<World>,
+    sim: Arc<Simulation>,
     label: Label,
     gate: Arc<Gate>,
     inner: Arc<dyn Doorbell>,
@@ -18,8 +18,8 @@ pub(crate) struct SimBell {
 
 impl SimBell {
     /// A bell between the process and the database's.
-    pub(crate) fn new(world: Arc<World>, label: Label, gate: Arc<Gate>, inner: Arc<dyn Doorbell>) -> Self {
-        Self { world, label, gate, inner }
+    pub(crate) fn new(sim: Arc<Simulation>, label: Label, gate: Arc<Gate>, inner: Arc<dyn Doorbell>) -> Self {
+        Self { sim, label, gate, inner }
     }
 }
 
@@ -33,10 +33,10 @@ impl Doorbell for SimBell {
         loop {
             let rung = self.inner.wait().await;
             self.gate.pass().await;
-            if self.world.switches().deaf {
+            if self.sim.switches().deaf {
                 continue;
             }
-            let Some(noise) = self.world.noise() else { return rung };
+            let Some(noise) = self.sim.noise() else { return rung };
             if rung.is_empty() {
                 return rung;
             }
@@ -44,8 +44,8 @@ impl Doorbell for SimBell {
             let heard: Vec<StackId> = rung
                 .iter()
                 .flat_map(|stack| {
-                    let lost = self.world.dice.chance(("ring lost", key), noise.ring_lost);
-                    let doubled = self.world.dice.chance(("ring doubled", key), noise.ring_doubled);
+                    let lost = self.sim.dice.chance(("ring lost", key), noise.ring_lost);
+                    let doubled = self.sim.dice.chance(("ring doubled", key), noise.ring_doubled);
                     std::iter::repeat_n(*stack, if lost { 0 } else { 1 + usize::from(doubled) })
                 })
                 .collect();

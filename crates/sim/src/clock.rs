@@ -65,6 +65,11 @@ impl WallClock {
         self.back_ms.store(ms, Ordering::SeqCst);
     }
 
+    /// Sets it back by so much more.
+    pub fn set_further_back(&self, ms: i64) {
+        self.back_ms.fetch_add(ms, Ordering::SeqCst);
+    }
+
     /// Whether it is set back now.
     pub fn is_back(&self) -> bool {
         self.back_ms.load(Ordering::SeqCst) != 0

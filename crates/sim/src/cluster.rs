@@ -15,8 +15,8 @@ use crate::drivers;
 use crate::gate::Gate;
 use crate::rule::Rule;
 use crate::sabotage::Sabotage;
+use crate::simulation::{Label, Simulation};
 use crate::store_link::StoreLink;
-use crate::world::{Label, World};
 
 /// The longest that a stop in good order may take.
 const LONGEST_STOP: Duration = Duration::from_secs(90);
@@ -28,7 +28,7 @@ const LIST_DELAY: Duration = Duration::from_secs(10);
 
 /// The engines of a run.
 pub(crate) struct Cluster {
-    world: Arc<World>,
+    sim: Arc<Simulation>,
     slots: Vec<Mutex<Slot>>,
 }
 
@@ -48,13 +48,13 @@ struct Process {
 
 impl Cluster {
     /// The machines, without engines yet.
-    pub(crate) fn new(world: &Arc<World>) -> Arc<Self> {
+    pub(crate) fn new(sim: &Arc<Simulation>) -> Arc<Self> {
         let slot = |plan: &crate::scenario::EnginePlan| {
-            let wall = Arc::new(WallClock::new(world.time, plan.ahead_ms, plan.drift_ppm));
+            let wall = Arc::new(WallClock::new(sim.time, plan.ahead_ms, plan.drift_ppm));
             Mutex::new(Slot { wall, life: 0, process: None })
         };
-        let slots = world.scenario.engines.iter().map(slot).collect();
-        Arc::new(Self { world: Arc::clone(world), slots })
+        let slots = sim.scenario.engines.iter().map(slot).collect();
+        Arc::new(Self { sim: Arc::clone(sim), slots })
     }
 
     fn slot(&self, engine: usize) -> Option<MutexGuard<'_, Slot>> {
@@ -67,15 +67,15 @@ impl Cluster {
     }
 
     /// What an engine is set to.
-    pub(crate) fn options(world: &World) -> Options {
+    pub(crate) fn options(sim: &Simulation) -> Options {
         Options {
             lease: Duration::from_secs(15),
             poll: Duration::from_secs(1),
             action_timeout: Duration::from_mins(20),
-            batch: world.scenario.batch,
-            look: Duration::from_millis(if world.has(Sabotage::ImpatientLook) { 500 } else { 15_000 }),
-            call_limit: if world.has(Sabotage::NoCallLimit) { Duration::ZERO } else { CALL_LIMIT },
-            list_delay: if world.has(Sabotage::NoCallLimit) { Duration::ZERO } else { LIST_DELAY },
+            batch: sim.scenario.batch,
+            look: Duration::from_millis(if sim.has(Sabotage::ImpatientLook) { 500 } else { 15_000 }),
+            call_limit: if sim.has(Sabotage::NoCallLimit) { Duration::ZERO } else { CALL_LIMIT },
+            list_delay: if sim.has(Sabotage::NoCallLimit) { Duration::ZERO } else { LIST_DELAY },
             drain: CALL_LIMIT,
             ..Options::default()
         }
@@ -87,15 +87,15 @@ impl Cluster {
         if slot.process.is_some() {
             return;
         }
-        let world = &self.world;
+        let sim = &self.sim;
         let label = Label { slot: Some(engine), life: slot.life };
         slot.life += 1;
         let gate = Arc::new(Gate::default());
-        let backends = backends(world, label, &gate, &slot.wall);
+        let backends = backends(sim, label, &gate, &slot.wall);
         let (stop, stopped) = watch::channel(false);
-        world.trace.note(&label.to_string(), || "starts".to_owned());
-        let running = Engine::new(Self::options(world), backends);
-        let watcher = Arc::clone(world);
+        sim.trace.note(&label.to_string(), || "starts".to_owned());
+        let running = Engine::new(Self::options(sim), backends);
+        let watcher = Arc::clone(sim);
         let task = tokio::spawn(async move {
             if let Err(error) = running.run(stopped).await {
                 watcher.trace.note(&label.to_string(), || format!("ended with {error}"));
@@ -107,7 +107,7 @@ impl Cluster {
     /// As kill -9: nothing is finished, nothing given back.
     pub(crate) fn kill(&self, engine: usize) {
         let Some(process) = self.slot(engine).and_then(|mut slot| slot.process.take()) else { return };
-        self.world.trace.note(&process.label.to_string(), || "is killed".to_owned());
+        self.sim.trace.note(&process.label.to_string(), || "is killed".to_owned());
         process.gate.kill();
         process.task.abort();
     }
@@ -116,7 +116,7 @@ impl Cluster {
     pub(crate) fn pause(&self, engine: usize) {
         let Some(slot) = self.slot(engine) else { return };
         if let Some(process) = &slot.process {
-            self.world.trace.note(&process.label.to_string(), || "stands still".to_owned());
+            self.sim.trace.note(&process.label.to_string(), || "stands still".to_owned());
             process.gate.shut();
         }
     }
@@ -125,7 +125,7 @@ impl Cluster {
     pub(crate) fn go_on(&self, engine: usize) {
         let Some(slot) = self.slot(engine) else { return };
         if let Some(process) = &slot.process {
-            self.world.trace.note(&process.label.to_string(), || "goes on".to_owned());
+            self.sim.trace.note(&process.label.to_string(), || "goes on".to_owned());
             process.gate.open();
         }
     }
@@ -133,14 +133,14 @@ impl Cluster {
     /// Stops in good order.
     pub(crate) async fn stop(&self, engine: usize) {
         let Some(process) = self.slot(engine).and_then(|mut slot| slot.process.take()) else { return };
-        self.world.trace.note(&process.label.to_string(), || "is stopped".to_owned());
+        self.sim.trace.note(&process.label.to_string(), || "is stopped".to_owned());
         process.gate.open();
-        if self.world.has(Sabotage::StopDropsCalls) {
+        if self.sim.has(Sabotage::StopDropsCalls) {
             process.gate.kill();
             process.task.abort();
-            let leases = self.world.ledger.ever_claimed(process.label);
-            if let Err(error) = self.world.store.release(&leases).await {
-                self.world.trace.note("fault", || error.to_string());
+            let leases = self.sim.ledger.ever_claimed(process.label);
+            if let Err(error) = self.sim.store.release(&leases).await {
+                self.sim.trace.note("fault", || error.to_string());
             }
             return;
         }
@@ -150,7 +150,7 @@ impl Cluster {
             task.abort();
             if !process.gate.is_dead() {
                 let text = format!("{} still runs {LONGEST_STOP:?} after its stop", process.label);
-                self.world.accuse(Rule::SlowStop, text);
+                self.sim.accuse(Rule::SlowStop, text);
             }
         }
         // What it left to run belongs to a process that is gone.
@@ -166,12 +166,12 @@ impl Cluster {
 }
 
 /// What a process works with.
-pub(crate) fn backends(world: &Arc<World>, label: Label, gate: &Arc<Gate>, wall: &Arc<WallClock>) -> Backends {
+pub(crate) fn backends(sim: &Arc<Simulation>, label: Label, gate: &Arc<Gate>, wall: &Arc<WallClock>) -> Backends {
     Backends {
-        store: Arc::new(StoreLink::new(Arc::clone(world), label, Arc::clone(gate))),
+        store: Arc::new(StoreLink::new(Arc::clone(sim), label, Arc::clone(gate))),
         resource_types: drivers::resource_types(),
-        clouds: Arc::new(SimClouds::new(Arc::clone(world), label, Arc::clone(gate))),
-        clock: Arc::new(EngineClock::new(Arc::clone(wall), Arc::clone(gate), world.sabotage)),
-        chance: Arc::new(Chance::seeded(dice::hash((world.scenario.seed, label)))),
+        clouds: Arc::new(SimClouds::new(Arc::clone(sim), label, Arc::clone(gate))),
+        clock: Arc::new(EngineClock::new(Arc::clone(wall), Arc::clone(gate), sim.sabotage)),
+        chance: Arc::new(Chance::seeded(dice::hash((sim.scenario.seed, label)))),
     }
 }

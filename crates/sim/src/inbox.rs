@@ -1,48 +1,49 @@
 //! Messages are handled once and in order.
 
-use kiln_resource::Resource;
+use kiln_resource::{Action, Resource};
 use kiln_store::{MessageKind, Stack, Store as _};
 use kiln_value::Value;
 
 use crate::rule::Rule;
 use crate::scenario::Ask;
+use crate::simulation::Simulation;
 use crate::template_model::Plain;
-use crate::world::World;
 
 /// Notes what a row has received: no other row may receive the same.
-pub(crate) fn note(world: &World, row: &Resource) {
+pub(crate) fn note(sim: &Simulation, row: &Resource) {
     for body in row.data.get("received").and_then(Value::as_list).unwrap_or_default() {
-        if world.ledger.received(row.stack, body, row.id) != row.id {
-            world.accuse(Rule::Inbox, format!("{} received {body:?}, which another row has received", row.name));
+        if sim.ledger.received(row.stack, body, row.id) != row.id {
+            sim.accuse(Rule::Inbox, format!("{} received {body:?}, which another row has received", row.name));
         }
     }
 }
 
 /// What the resources of a stack received is what was sent to them, in order; none twice.
-pub(crate) async fn check(world: &World, stack: &Stack) {
-    let rows = world.store.resources(stack.id).await.unwrap_or_default();
+pub(crate) async fn check(sim: &Simulation, stack: &Stack) {
+    let rows = sim.store.resources(stack.id).await.unwrap_or_default();
     for row in &rows {
-        check_row(world, stack, row);
+        check_row(sim, stack, row);
     }
 }
 
-fn check_row(world: &World, stack: &Stack, row: &Resource) {
+fn check_row(sim: &Simulation, stack: &Stack, row: &Resource) {
     let received = row.data.get("received").and_then(Value::as_list).unwrap_or_default();
-    let mut sent = world.ledger.messages();
+    let mut sent = sim.ledger.messages();
     sent.retain(|message| {
         message.kind == MessageKind::Signal && message.stack == stack.id && message.resource.as_ref() == Some(&row.name)
     });
     sent.sort_by_key(|message| (message.due, message.sent, message.id));
-    // What was sent while the resource was there must have arrived; one that sleeps takes none.
-    let (place, since) = (stack.name.trim_start_matches('s'), world.ledger.born(row.id));
+    // What was sent while the resource was there must have arrived; one that sleeps or is
+    // being deleted takes none.
+    let (place, since) = (stack.name.trim_start_matches('s'), sim.ledger.born(row.id));
     let sleeps =
-        world.scenario.actions.iter().any(|action| action.ask == Ask::Suspend && action.stack.to_string() == place);
-    if !sleeps && row.resource_type == Plain::Inbox.resource_type() {
+        sim.scenario.actions.iter().any(|action| action.ask == Ask::Suspend && action.stack.to_string() == place);
+    if !sleeps && row.state.action != Action::Delete && row.resource_type == Plain::Inbox.resource_type() {
         let missed = sent
             .iter()
-            .find(|message| since.is_some_and(|since| message.sent > since) && !world.ledger.was_received(message));
+            .find(|message| since.is_some_and(|since| message.sent > since) && !sim.ledger.was_received(message));
         if let Some(message) = missed {
-            world.accuse(Rule::Inbox, format!("{} never received {:?}: {received:?}", row.name, message.body));
+            sim.accuse(Rule::Inbox, format!("{} never received {:?}: {received:?}", row.name, message.body));
             return;
         }
     }
@@ -50,7 +51,7 @@ fn check_row(world: &World, stack: &Stack, row: &Resource) {
     for body in received {
         if !left.any(|message| message.body == *body) {
             let text = format!("{} received {body:?} twice, or before an earlier one: {received:?}", row.name);
-            world.accuse(Rule::Inbox, text);
+            sim.accuse(Rule::Inbox, text);
             return;
         }
     }

@@ -13,10 +13,10 @@ use crate::drivers::CANNOT_TELL;
 use crate::inbox;
 use crate::rule::Rule;
 use crate::sabotage::Sabotage;
+use crate::simulation::{Label, Simulation};
 use crate::states;
 use crate::template_model::{Plain, TemplateModel};
 use crate::wanted;
-use crate::world::{Label, World};
 
 /// Commits of one stack within [`COMMIT_WINDOW_MS`] that are still a decent pace.
 const MOST_COMMITS: usize = 200;
@@ -162,9 +162,9 @@ impl Ledger {
     }
 
     /// A stack was made.
-    pub(crate) fn created(&self, world: &World, label: Label, stack: &NewStack) {
+    pub(crate) fn created(&self, sim: &Simulation, label: Label, stack: &NewStack) {
         let (id, root) = (stack.id, if stack.parent.is_some() { stack.root } else { stack.id });
-        world.trace.note(&label.to_string(), || format!("stack {} ({id}) made", stack.name));
+        sim.trace.note(&label.to_string(), || format!("stack {} ({id}) made", stack.name));
         let mut inner = self.inner();
         inner.roots.insert(id, root);
         if let Some(parent) = &stack.parent {
@@ -173,14 +173,14 @@ impl Ledger {
     }
 
     /// Something was asked of a stack.
-    pub(crate) fn asked(&self, world: &World, label: Label, stack: &Stack) {
-        world.trace.note(&label.to_string(), || format!("{} asked: {} #{}", stack.name, stack.state, stack.generation));
-        self.see(world, stack, true);
+    pub(crate) fn asked(&self, sim: &Simulation, label: Label, stack: &Stack) {
+        sim.trace.note(&label.to_string(), || format!("{} asked: {} #{}", stack.name, stack.state, stack.generation));
+        self.see(sim, stack, true);
     }
 
     /// A message was sent.
-    pub(crate) fn sent(&self, world: &World, message: &Message) {
-        world.trace.note("api", || format!("{} sent to {:?}: {:?}", message.kind, message.resource, message.body));
+    pub(crate) fn sent(&self, sim: &Simulation, message: &Message) {
+        sim.trace.note("api", || format!("{} sent to {:?}: {:?}", message.kind, message.resource, message.body));
         let mut inner = self.inner();
         if !inner.messages.iter().any(|other| other.id == message.id) {
             inner.messages.push(message.clone());
@@ -188,8 +188,8 @@ impl Ledger {
     }
 
     /// A stack was claimed.
-    pub(crate) fn claimed(&self, world: &World, label: Label, lease: Lease) {
-        world.trace.note(&label.to_string(), || format!("claimed {} epoch {}", lease.stack, lease.epoch));
+    pub(crate) fn claimed(&self, sim: &Simulation, label: Label, lease: Lease) {
+        sim.trace.note(&label.to_string(), || format!("claimed {} epoch {}", lease.stack, lease.epoch));
         let mut inner = self.inner();
         inner.claims.insert(lease.stack, (label, lease));
         inner.ever_claimed.entry(label).or_default().push(lease);
@@ -207,12 +207,12 @@ impl Ledger {
 
     /// An engine sends a call that changes something: the stack must be its own. Clocks that are set back can hide
     /// that from it.
-    pub(crate) fn call_sent(&self, world: &World, label: Label, call: &CloudCall) {
+    pub(crate) fn call_sent(&self, sim: &Simulation, label: Label, call: &CloudCall) {
         let Ok(stack) = call.stack.parse::<StackId>() else { return };
         let owner = self.inner().claims.get(&stack).map(|(owner, _)| *owner);
-        if owner.is_some_and(|owner| owner != label) && !world.scenario.sets_store_clock_back() {
+        if owner.is_some_and(|owner| owner != label) && !sim.scenario.sets_store_clock_back() {
             let by = owner.map(|owner| owner.to_string()).unwrap_or_default();
-            world.accuse(
+            sim.accuse(
                 Rule::UnfencedCall,
                 format!("{:?} for {} by {label}, claimed by {by}", call.method, call.resource),
             );
@@ -220,9 +220,9 @@ impl Ledger {
     }
 
     /// Whether an object is one that engines know of: they cannot know of what nothing tells apart.
-    pub(crate) async fn stands_for(&self, world: &World, object: &Object) -> bool {
+    pub(crate) async fn stands_for(&self, sim: &Simulation, object: &Object) -> bool {
         let Ok(stack) = object.stack.parse::<StackId>() else { return false };
-        let rows = world.store.resources(stack).await.unwrap_or_default();
+        let rows = sim.store.resources(stack).await.unwrap_or_default();
         let row = rows.iter().find(|row| row.id.to_string() == object.row);
         row.is_some_and(|row| object.kind != Plain::Blind || row.physical_id.as_ref() == Some(&object.id))
     }
@@ -241,8 +241,8 @@ impl Ledger {
     }
 
     /// The rows before a commit.
-    pub(crate) async fn before_commit(&self, world: &World, stack: StackId) -> BTreeMap<ResourceId, Resource> {
-        let rows = world.store.resources(stack).await.unwrap_or_default();
+    pub(crate) async fn before_commit(&self, sim: &Simulation, stack: StackId) -> BTreeMap<ResourceId, Resource> {
+        let rows = sim.store.resources(stack).await.unwrap_or_default();
         rows.into_iter().map(|row| (row.id, row)).collect()
     }
 
@@ -256,55 +256,55 @@ impl Ledger {
     /// A commit was accepted.
     pub(crate) async fn committed(
         &self,
-        world: &Arc<World>,
+        sim: &Arc<Simulation>,
         label: Label,
         lease: Lease,
         batch: &Batch,
         before: &BTreeMap<ResourceId, Resource>,
         stack: &Stack,
     ) {
-        trace_commit(world, label, batch, stack);
+        trace_commit(sim, label, batch, stack);
         let current = self.current(lease);
         if current.epoch != lease.epoch {
             let text = format!("{label} wrote under epoch {}, the last is {}", lease.epoch, current.epoch);
-            world.accuse(Rule::OldEpoch, text);
+            sim.accuse(Rule::OldEpoch, text);
         }
         for child in &batch.children {
-            self.created(world, label, child);
-            if let Ok(Some(child)) = world.store.stack(child.id).await {
-                self.see(world, &child, true);
+            self.created(sim, label, child);
+            if let Ok(Some(child)) = sim.store.stack(child.id).await {
+                self.see(sim, &child, true);
             }
         }
         for (child, _) in &batch.requests {
-            if let Ok(Some(child)) = world.store.stack(*child).await {
-                self.asked(world, label, &child);
+            if let Ok(Some(child)) = sim.store.stack(*child).await {
+                self.asked(sim, label, &child);
             }
         }
         for row in batch.save.iter().filter(|row| !before.contains_key(&row.id)) {
-            self.inner().born.entry(row.id).or_insert_with(|| world.time.now());
+            self.inner().born.entry(row.id).or_insert_with(|| sim.time.now());
         }
-        check_rows(world, batch, before);
+        check_rows(sim, batch, before);
         let failed = State::new(Action::Check, Status::Failed);
         for row in batch.save.iter().filter(|row| row.state == failed && stack.state.action != Action::Check) {
             if before.get(&row.id).is_none_or(|before| before.state != failed) {
                 self.inner().marked.insert(row.id, stack.generation);
             }
         }
-        batch.save.iter().for_each(|row| inbox::note(world, row));
-        self.see(world, stack, false);
-        self.count_commit(world, stack);
+        batch.save.iter().for_each(|row| inbox::note(sim, row));
+        self.see(sim, stack, false);
+        self.count_commit(sim, stack);
         let settled = batch
             .settle
             .as_ref()
             .filter(|settle| stack.settled == settle.generation && stack.generation == settle.generation);
         if settled.is_some() {
-            wanted::check_settled(world, stack).await;
+            wanted::check_settled(sim, stack).await;
         }
     }
 
     /// An engine reads a stack's row.
-    pub(crate) fn count_read(&self, world: &World, label: Label, stack: StackId) {
-        let now = world.time.ms();
+    pub(crate) fn count_read(&self, sim: &Simulation, label: Label, stack: StackId) {
+        let now = sim.time.ms();
         let mut inner = self.inner();
         let Some(record) = inner.stacks.get_mut(&stack).filter(|_| label.slot.is_some()) else { return };
         if record.read_at.replace(record.changes) != Some(record.changes) {
@@ -318,12 +318,12 @@ impl Ledger {
         if count > MOST_READS {
             let text = format!("{count} reads of {} in {READ_WINDOW_MS} ms for nothing", record.stack.name);
             drop(inner);
-            world.accuse(Rule::UnpacedReads, text);
+            sim.accuse(Rule::UnpacedReads, text);
         }
     }
 
-    fn count_commit(&self, world: &World, stack: &Stack) {
-        let now = world.time.ms();
+    fn count_commit(&self, sim: &Simulation, stack: &Stack) {
+        let now = sim.time.ms();
         let mut inner = self.inner();
         let Some(record) = inner.stacks.get_mut(&stack.id) else { return };
         while record.commits.front().is_some_and(|at| at + COMMIT_WINDOW_MS <= now) {
@@ -333,14 +333,14 @@ impl Ledger {
         if record.commits.len() > MOST_COMMITS {
             let text = format!("{} commits on {} in {COMMIT_WINDOW_MS} ms", record.commits.len(), stack.name);
             drop(inner);
-            world.accuse(Rule::UnpacedCommits, text);
+            sim.accuse(Rule::UnpacedCommits, text);
         }
     }
 
     /// Notes the state of a stack, which may have changed by a request or by an engine.
-    pub(crate) fn see(&self, world: &World, stack: &Stack, asked: bool) {
+    pub(crate) fn see(&self, sim: &Simulation, stack: &Stack, asked: bool) {
         let mut inner = self.inner();
-        let now = world.time.ms();
+        let now = sim.time.ms();
         let rollback = !stack.disable_rollback;
         let record = inner.stacks.entry(stack.id).or_insert_with(|| StackRecord {
             stack: stack.clone(),
@@ -375,19 +375,19 @@ impl Ledger {
         }
         drop(inner);
         if stack.state.is_complete(Action::Rollback) && target.as_ref().is_some_and(|target| *target != stack.desired) {
-            world.accuse(Rule::WrongTarget, format!("{} rolled back to another template than its last", stack.name));
+            sim.accuse(Rule::WrongTarget, format!("{} rolled back to another template than its last", stack.name));
         }
         if !fine {
-            world.accuse(Rule::BadTransition, format!("stack {} from {old} to {}", stack.name, stack.state));
+            sim.accuse(Rule::BadTransition, format!("stack {} from {old} to {}", stack.name, stack.state));
         }
     }
 
     /// With the defect that hides newer requests from engines, a stack as it was when it was claimed.
-    pub(crate) fn hide(&self, world: &World, label: Label, mut stack: Stack) -> Stack {
-        if world.has(Sabotage::ForgetPrevious) && label.slot.is_some() {
+    pub(crate) fn hide(&self, sim: &Simulation, label: Label, mut stack: Stack) -> Stack {
+        if sim.has(Sabotage::ForgetPrevious) && label.slot.is_some() {
             stack.previous = None;
         }
-        if !world.has(Sabotage::HideRequest) || label.slot.is_none() {
+        if !sim.has(Sabotage::HideRequest) || label.slot.is_none() {
             return stack;
         }
         let mut inner = self.inner();
@@ -401,14 +401,14 @@ impl Ledger {
     }
 
     /// Whether a live object without a resource is on record: its create ended with the word that it cannot be told.
-    pub(crate) async fn is_recorded_orphan(&self, world: &World, object: &Object) -> bool {
+    pub(crate) async fn is_recorded_orphan(&self, sim: &Simulation, object: &Object) -> bool {
         let Ok(stack) = object.stack.parse::<StackId>() else { return false };
         if object.kind != Plain::Blind {
             return false;
         }
         let query =
             EventQuery { stacks: vec![stack], resource: Some(object.resource.clone()), ..EventQuery::default() };
-        let events = world.store.events(&query).await.unwrap_or_default();
+        let events = sim.store.events(&query).await.unwrap_or_default();
         events.iter().any(|event| event.reason.contains(CANNOT_TELL))
     }
 }
@@ -417,8 +417,8 @@ fn key_of(desired: &Desired) -> (String, String) {
     (desired.template.0.clone(), desired.files.0.clone())
 }
 
-fn trace_commit(world: &World, label: Label, batch: &Batch, stack: &Stack) {
-    world.trace.note(&label.to_string(), || {
+fn trace_commit(sim: &Simulation, label: Label, batch: &Batch, stack: &Stack) {
+    sim.trace.note(&label.to_string(), || {
         let mut parts: Vec<String> = batch
             .save
             .iter()
@@ -442,11 +442,11 @@ fn trace_commit(world: &World, label: Label, batch: &Batch, stack: &Stack) {
 }
 
 /// States move as the reference allows, and no row takes another's object.
-fn check_rows(world: &World, batch: &Batch, before: &BTreeMap<ResourceId, Resource>) {
+fn check_rows(sim: &Simulation, batch: &Batch, before: &BTreeMap<ResourceId, Resource>) {
     for row in &batch.save {
         let from = before.get(&row.id).map_or(State::INIT, |old| old.state);
         // A commit in pieces may tell of a change before it stores it.
-        let whole = world.scenario.batch >= 100;
+        let whole = sim.scenario.batch >= 100;
         let alone =
             whole && before.values().chain(&batch.save).all(|other| other.name != row.name || other.id == row.id);
         let mut at = from;
@@ -455,19 +455,19 @@ fn check_rows(world: &World, batch: &Batch, before: &BTreeMap<ResourceId, Resour
             let Ok(action) = event.action.parse::<Action>() else { continue };
             let to = State::new(action, event.status);
             if alone && !states::resource_may(at, to) {
-                world.accuse(Rule::BadTransition, format!("{} from {at} to {to} by events", row.name));
+                sim.accuse(Rule::BadTransition, format!("{} from {at} to {to} by events", row.name));
             }
             at = to;
         }
         if !states::resource_may_reach(from, row.state) {
-            world.accuse(Rule::BadTransition, format!("{} from {from} to {}", row.name, row.state));
+            sim.accuse(Rule::BadTransition, format!("{} from {from} to {}", row.name, row.state));
         }
         if let Some(id) = &row.physical_id
-            && let Some(object) = world.cloud().get(id, world.time.ms())
+            && let Some(object) = sim.cloud().get(id, sim.time.ms())
             && object.row != row.id.to_string()
         {
             let text = format!("{} took {id}, which was made for row {} of {}", row.name, object.row, object.resource);
-            world.accuse(Rule::Shared, text);
+            sim.accuse(Rule::Shared, text);
         }
     }
 }

@@ -7,11 +7,11 @@ use std::sync::{Arc, Once};
 use tracing_subscriber::filter::dynamic_filter_fn;
 use tracing_subscriber::prelude::*;
 
-use crate::world::World;
+use crate::simulation::Simulation;
 
 thread_local! {
     /// The run of this thread whose log is wanted.
-    static TRACED: RefCell<Option<Arc<World>>> = const { RefCell::new(None) };
+    static TRACED: RefCell<Option<Arc<Simulation>>> = const { RefCell::new(None) };
 }
 
 /// Takes the log of this thread into the trace while it lives.
@@ -25,7 +25,7 @@ impl Drop for Collecting {
 
 /// Takes the log of this thread into the trace while the guard lives. One subscriber serves all threads: with one for each,
 /// what is logged would depend on which other runs there are.
-pub(crate) fn collect(world: &Arc<World>) -> Collecting {
+pub(crate) fn collect(sim: &Arc<Simulation>) -> Collecting {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         let wanted = dynamic_filter_fn(|event, _| {
@@ -35,7 +35,7 @@ pub(crate) fn collect(world: &Arc<World>) -> Collecting {
         // It fails only where somebody else takes the log.
         let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(lines.with_filter(wanted)));
     });
-    TRACED.set(Some(Arc::clone(world)));
+    TRACED.set(Some(Arc::clone(sim)));
     Collecting
 }
 
@@ -44,9 +44,9 @@ struct Lines;
 impl io::Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
-        TRACED.with_borrow(|world| {
-            for (world, line) in text.lines().filter_map(|line| Some((world.as_ref()?, line))) {
-                world.trace.note("log", || line.trim().to_owned());
+        TRACED.with_borrow(|sim| {
+            for (sim, line) in text.lines().filter_map(|line| Some((sim.as_ref()?, line))) {
+                sim.trace.note("log", || line.trim().to_owned());
             }
         });
         Ok(bytes.len())

@@ -14,9 +14,9 @@ use crate::drivers::ON_PURPOSE;
 use crate::rule::{Rule, Violation};
 use crate::sabotage::Sabotage;
 use crate::scenario::{Ask, Fault, FaultKind, Scenario, UserAction, When};
+use crate::simulation::Simulation;
 use crate::template_model::Build;
 use crate::users::Users;
-use crate::world::World;
 use crate::{inbox, logs, trusts, wanted};
 
 /// How long a stack may take to its end once nothing fails any more, in milliseconds.
@@ -80,101 +80,101 @@ pub fn run(scenario: &Scenario, traced: bool, sabotage: Option<Sabotage>) -> Out
     outcome
 }
 
-fn report_panics(world: &World) {
+fn report_panics(sim: &Simulation) {
     let panics = PANICS.with(|panics| panics.borrow_mut().as_mut().map(std::mem::take));
     let unwanted = |text: &String| !text.contains(ON_PURPOSE);
     if let Some(text) = panics.into_iter().flatten().find(unwanted) {
-        world.accuse(Rule::Panic, text.replace('\n', " "));
+        sim.accuse(Rule::Panic, text.replace('\n', " "));
     }
 }
 
 async fn play(scenario: Arc<Scenario>, traced: bool, sabotage: Option<Sabotage>) -> Outcome {
-    let (world, triggers) = World::new(scenario, traced, sabotage);
-    let logs = traced.then(|| logs::collect(&world));
-    let cluster = Cluster::new(&world);
+    let (sim, triggers) = Simulation::new(scenario, traced, sabotage);
+    let logs = traced.then(|| logs::collect(&sim));
+    let cluster = Cluster::new(&sim);
     tokio::select! {
         biased;
-        () = world.accused() => {}
-        () = story(&world, &cluster, triggers) => {}
+        () = sim.accused() => {}
+        () = story(&sim, &cluster, triggers) => {}
     }
-    report_panics(&world);
+    report_panics(&sim);
     drop(logs);
     Outcome {
-        violation: world.violation(),
-        trace: world.trace.take(),
-        virtual_ms: world.time.ms(),
-        served: world.cloud().served(),
+        violation: sim.violation(),
+        trace: sim.trace.take(),
+        virtual_ms: sim.time.ms(),
+        served: sim.cloud().served(),
     }
 }
 
-async fn story(world: &Arc<World>, cluster: &Arc<Cluster>, triggers: UnboundedReceiver<usize>) {
+async fn story(sim: &Arc<Simulation>, cluster: &Arc<Cluster>, triggers: UnboundedReceiver<usize>) {
     for engine in 0..cluster.len() {
         cluster.start(engine);
     }
-    let users = Users::new(world);
+    let users = Users::new(sim);
     let mut asking = JoinSet::new();
-    for (number, action) in world.scenario.actions.iter().cloned().enumerate() {
+    for (number, action) in sim.scenario.actions.iter().cloned().enumerate() {
         let users = Arc::clone(&users);
         asking.spawn(async move {
             tokio::time::sleep(Duration::from_millis(action.at_ms)).await;
             users.act(number, &action).await;
         });
     }
-    for fault in world.scenario.faults.clone() {
+    for fault in sim.scenario.faults.clone() {
         if let When::Time(at) = fault.when {
-            let (world, cluster) = (Arc::clone(world), Arc::clone(cluster));
+            let (sim, cluster) = (Arc::clone(sim), Arc::clone(cluster));
             tokio::spawn(async move {
                 tokio::time::sleep(Duration::from_millis(at)).await;
-                inject(&world, &cluster, &fault).await;
+                inject(&sim, &cluster, &fault).await;
             });
         }
     }
-    tokio::spawn(set_off(Arc::clone(world), Arc::clone(cluster), triggers));
-    tokio::spawn(watch(Arc::clone(world)));
-    tokio::time::sleep(Duration::from_millis(world.scenario.calm_ms)).await;
-    calm_down(world, cluster);
+    tokio::spawn(set_off(Arc::clone(sim), Arc::clone(cluster), triggers));
+    tokio::spawn(watch(Arc::clone(sim)));
+    tokio::time::sleep(Duration::from_millis(sim.scenario.calm_ms)).await;
+    calm_down(sim, cluster);
     // Those who were not heard try again.
     while asking.join_next().await.is_some() {}
-    all_end(world).await;
+    all_end(sim).await;
     tokio::time::sleep(REST).await;
-    judge_rest(world).await;
-    for (number, stack) in roots(world).await.into_iter().enumerate() {
+    judge_rest(sim).await;
+    for (number, stack) in roots(sim).await.into_iter().enumerate() {
         if stack.deleted.is_none() {
             let place = stack.name.trim_start_matches('s').parse().unwrap_or_default();
             let action = UserAction { at_ms: 0, stack: place, ask: Ask::Delete };
             users.act(1_000 + number, &action).await;
         }
     }
-    all_end(world).await;
-    for stack in roots(world).await {
+    all_end(sim).await;
+    for stack in roots(sim).await {
         if stack.deleted.is_none() {
-            world.accuse(Rule::DeleteFailed, format!("{} is {}: {}", stack.name, stack.state, stack.reason));
+            sim.accuse(Rule::DeleteFailed, format!("{} is {}: {}", stack.name, stack.state, stack.reason));
         }
     }
     tokio::time::sleep(REST).await;
-    for stack in roots(world).await {
-        wanted::check_gone(world, &stack).await;
+    for stack in roots(sim).await {
+        wanted::check_gone(sim, &stack).await;
     }
-    trusts::check(world, &roots(world).await).await;
+    trusts::check(sim, &roots(sim).await).await;
     for engine in 0..cluster.len() {
         cluster.stop(engine).await;
     }
 }
 
 /// Faults that wait for a call.
-async fn set_off(world: Arc<World>, cluster: Arc<Cluster>, mut triggers: UnboundedReceiver<usize>) {
+async fn set_off(sim: Arc<Simulation>, cluster: Arc<Cluster>, mut triggers: UnboundedReceiver<usize>) {
     while let Some(at) = triggers.recv().await {
-        let Some(fault) = world.scenario.faults.get(at).cloned() else { continue };
-        let (world, cluster) = (Arc::clone(&world), Arc::clone(&cluster));
-        tokio::spawn(async move { inject(&world, &cluster, &fault).await });
+        let Some(fault) = sim.scenario.faults.get(at).cloned() else { continue };
+        let (sim, cluster) = (Arc::clone(&sim), Arc::clone(&cluster));
+        tokio::spawn(async move { inject(&sim, &cluster, &fault).await });
     }
 }
 
 /// A fault from its beginning to its end, which comes when it is calm at the latest.
-async fn inject(world: &Arc<World>, cluster: &Arc<Cluster>, fault: &Fault) {
-    let left = world.scenario.calm_ms.saturating_sub(world.time.ms());
+async fn inject(sim: &Arc<Simulation>, cluster: &Arc<Cluster>, fault: &Fault) {
+    let left = sim.scenario.calm_ms.saturating_sub(sim.time.ms());
     let lasts = Duration::from_millis(fault.for_ms.min(left));
-    world.trace.note("fault", || format!("{:?} for {lasts:?}", fault.what));
+    sim.trace.note("fault", || format!("{:?} for {lasts:?}", fault.what));
     match &fault.what {
         FaultKind::Kill(engine) => {
             cluster.kill(*engine);
@@ -198,40 +198,40 @@ async fn inject(world: &Arc<World>, cluster: &Arc<Cluster>, fault: &Fault) {
         }
         FaultKind::StoreClockBack(ms) => {
             // Nobody puts it right: forwards it would end leases before their time.
-            world.store_clock.set_back(*ms);
+            sim.store_clock.set_further_back(*ms);
         }
         FaultKind::CutCloud(engine) => {
-            world.switches().cloud_cut.insert(Some(*engine));
+            sim.switches().cloud_cut.insert(Some(*engine));
             tokio::time::sleep(lasts).await;
-            world.switches().cloud_cut.remove(&Some(*engine));
+            sim.switches().cloud_cut.remove(&Some(*engine));
         }
         FaultKind::CutStore(engine) => {
-            world.switches().store_cut.insert(Some(*engine));
+            sim.switches().store_cut.insert(Some(*engine));
             tokio::time::sleep(lasts).await;
-            world.switches().store_cut.remove(&Some(*engine));
+            sim.switches().store_cut.remove(&Some(*engine));
         }
         FaultKind::StoreOutage => {
-            world.switches().store_out = true;
+            sim.switches().store_out = true;
             tokio::time::sleep(lasts).await;
-            world.switches().store_out = false;
+            sim.switches().store_out = false;
         }
         FaultKind::ServiceOutage(service) => {
-            world.switches().services_out.insert(service.clone());
+            sim.switches().services_out.insert(service.clone());
             tokio::time::sleep(lasts).await;
-            world.switches().services_out.remove(service);
+            sim.switches().services_out.remove(service);
         }
         FaultKind::Deaf => {
-            world.switches().deaf = true;
+            sim.switches().deaf = true;
             tokio::time::sleep(lasts).await;
-            world.switches().deaf = false;
+            sim.switches().deaf = false;
         }
     }
 }
 
 /// From now on nothing fails.
-fn calm_down(world: &World, cluster: &Cluster) {
-    world.trace.note("fault", || "no more".to_owned());
-    *world.switches() = crate::world::Switches::default();
+fn calm_down(sim: &Simulation, cluster: &Cluster) {
+    sim.trace.note("fault", || "no more".to_owned());
+    *sim.switches() = crate::simulation::Switches::default();
     for engine in 0..cluster.len() {
         cluster.set_back(engine, 0);
         cluster.go_on(engine);
@@ -239,92 +239,92 @@ fn calm_down(world: &World, cluster: &Cluster) {
     }
 }
 
-async fn roots(world: &World) -> Vec<Stack> {
+async fn roots(sim: &Simulation) -> Vec<Stack> {
     let query = StackQuery { deleted: true, ..StackQuery::default() };
-    world.store.stacks(&query).await.unwrap_or_default()
+    sim.store.stacks(&query).await.unwrap_or_default()
 }
 
 /// Waits until every stack has come to its end, which must be so within a bound.
-async fn all_end(world: &World) {
-    let start = world.time.ms();
+async fn all_end(sim: &Simulation) {
+    let start = sim.time.ms();
     loop {
         let query = StackQuery { deleted: true, nested: true, ..StackQuery::default() };
-        let stacks = world.store.stacks(&query).await.unwrap_or_default();
+        let stacks = sim.store.stacks(&query).await.unwrap_or_default();
         let mut pending = stacks.iter().filter(|stack| stack.is_pending()).peekable();
         if pending.peek().is_none() {
             return;
         }
-        let now = world.time.ms();
+        let now = sim.time.ms();
         for stack in pending {
             // A rollback has a time of its own.
-            let more = if may_be_endless(world) { limit_ms(world, stack).saturating_mul(2) } else { 0 };
+            let more = if may_be_endless(sim) { limit_ms(sim, stack).saturating_mul(2) } else { 0 };
             if now > (start + BOUND_MS).saturating_add(more) {
-                world.accuse(Rule::Stuck, format!("{} is {} since {start} ms", stack.name, stack.state));
+                sim.accuse(Rule::Stuck, format!("{} is {} since {start} ms", stack.name, stack.state));
             }
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }
 
-fn may_be_endless(world: &World) -> bool {
-    world.scenario.actions.iter().any(|action| match &action.ask {
+fn may_be_endless(sim: &Simulation) -> bool {
+    sim.scenario.actions.iter().any(|action| match &action.ask {
         Ask::Create(wish) | Ask::Update(wish) => wish.template.all().iter().any(|r| r.build == Build::Never),
         _ => false,
     })
 }
 
-fn limit_ms(world: &World, stack: &Stack) -> u64 {
+fn limit_ms(sim: &Simulation, stack: &Stack) -> u64 {
     let minutes = stack.timeout_mins.filter(|minutes| *minutes > 0).and_then(|minutes| u64::try_from(minutes).ok());
-    let default = Cluster::options(world).action_timeout;
+    let default = Cluster::options(sim).action_timeout;
     minutes.map_or(u64::try_from(default.as_millis()).unwrap_or(u64::MAX), |minutes| minutes.saturating_mul(60_000))
 }
 
 /// Looks again and again for actions that go on behind their time limit.
-async fn watch(world: Arc<World>) {
+async fn watch(sim: Arc<Simulation>) {
     loop {
         tokio::time::sleep(Duration::from_secs(5)).await;
-        report_panics(&world);
-        let now = world.time.ms();
-        for record in world.ledger.stacks() {
+        report_panics(&sim);
+        let now = sim.time.ms();
+        for record in sim.ledger.stacks() {
             let stack = &record.stack;
-            let calm = if world.scenario.disturbs_engines() { world.scenario.calm_ms } else { 0 };
+            let calm = if sim.scenario.disturbs_engines() { sim.scenario.calm_ms } else { 0 };
             let asked = stack.is_pending() && stack.state.action == Action::Delete;
             if asked && !record.was_written() && now > record.since_ms.max(calm) + NOTICE_MS {
                 let text =
                     format!("{} is {} since {} ms, and nothing happens", stack.name, stack.state, record.since_ms);
-                world.accuse(Rule::Unnoticed, text);
+                sim.accuse(Rule::Unnoticed, text);
             }
             let timed = stack.state.status == Status::InProgress && stack.state.action != Action::Delete;
             if !timed || stack.parent.is_some() {
                 continue;
             }
-            let mut limit = record.since_ms.saturating_add(limit_ms(&world, stack));
+            let mut limit = record.since_ms.saturating_add(limit_ms(&sim, stack));
             limit = limit.max(calm);
             if now > limit.saturating_add(SLACK_MS) {
                 let text = format!("{} is {} since {} ms", stack.name, stack.state, record.since_ms);
-                world.accuse(Rule::PastTimeout, text);
+                sim.accuse(Rule::PastTimeout, text);
             }
         }
     }
 }
 
 /// Everything has come to its end a while ago: is it as it should be, and is the cluster quiet?
-async fn judge_rest(world: &Arc<World>) {
-    for stack in roots(world).await {
+async fn judge_rest(sim: &Arc<Simulation>) {
+    for stack in roots(sim).await {
         let reached = [Action::Create, Action::Update, Action::Rollback];
         if reached.iter().any(|action| stack.state == State::new(*action, Status::Complete)) {
-            wanted::check_wanted(world, &stack).await;
+            wanted::check_wanted(sim, &stack).await;
         }
         if stack.deleted.is_some() {
-            wanted::check_gone(world, &stack).await;
+            wanted::check_gone(sim, &stack).await;
         } else {
-            inbox::check(world, &stack).await;
+            inbox::check(sim, &stack).await;
         }
     }
-    world.ledger.take_queries();
+    sim.ledger.take_queries();
     tokio::time::sleep(QUIET).await;
-    let engines = world.scenario.engines.len() as u64;
-    for (query, count) in world.ledger.take_queries() {
+    let engines = sim.scenario.engines.len() as u64;
+    for (query, count) in sim.ledger.take_queries() {
         let most = match query {
             // Each engine looks for work and tells that it lives.
             "claim" => 65 * engines,
@@ -333,7 +333,7 @@ async fn judge_rest(world: &Arc<World>) {
             _ => 0,
         };
         if count > most {
-            world.accuse(Rule::NotQuiet, format!("{count} of {query} in {QUIET:?} although nothing is to do"));
+            sim.accuse(Rule::NotQuiet, format!("{count} of {query} in {QUIET:?} although nothing is to do"));
         }
     }
 }

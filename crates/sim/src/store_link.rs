@@ -17,14 +17,14 @@ use tokio::sync::oneshot;
 use crate::bell::SimBell;
 use crate::gate::Gate;
 use crate::sabotage::Sabotage;
-use crate::world::{Label, World};
+use crate::simulation::{Label, Simulation};
 
 /// When a caller of the database gives up waiting.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The database as one process sees it.
 pub(crate) struct StoreLink {
-    world: Arc<World>,
+    sim: Arc<Simulation>,
     label: Label,
     gate: Arc<Gate>,
 }
@@ -44,14 +44,14 @@ fn lost() -> Error {
 
 impl StoreLink {
     /// The way from a process.
-    pub(crate) fn new(world: Arc<World>, label: Label, gate: Arc<Gate>) -> Self {
-        Self { world, label, gate }
+    pub(crate) fn new(sim: Arc<Simulation>, label: Label, gate: Arc<Gate>) -> Self {
+        Self { sim, label, gate }
     }
 
     fn fate(&self, name: &'static str, write: bool) -> Fate {
-        let world = &self.world;
+        let sim = &self.sim;
         {
-            let switches = world.switches();
+            let switches = sim.switches();
             if switches.store_cut.contains(&self.label.slot) {
                 return Fate::Cut;
             }
@@ -59,11 +59,11 @@ impl StoreLink {
                 return Fate::Refused;
             }
         }
-        let Some(noise) = world.noise() else { return Fate::Done };
+        let Some(noise) = sim.noise() else { return Fate::Done };
         let key = (name, self.label.slot);
-        if world.dice.chance(("store refused", key), noise.store_refused) {
+        if sim.dice.chance(("store refused", key), noise.store_refused) {
             Fate::Refused
-        } else if write && world.dice.chance(("store lost", key), noise.store_lost_reply) {
+        } else if write && sim.dice.chance(("store lost", key), noise.store_lost_reply) {
             Fate::LostReply
         } else {
             Fate::Done
@@ -74,7 +74,7 @@ impl StoreLink {
     where
         F: Future<Output = Result<T, Error>> + Send,
     {
-        self.world.ledger.count_query(name);
+        self.sim.ledger.count_query(name);
         let (there, back) = self.ways(name);
         let fate = self.fate(name, false);
         tokio::time::sleep(there).await;
@@ -97,15 +97,15 @@ impl StoreLink {
         F: Future<Output = Result<T, Error>> + Send + 'static,
         T: Send + 'static,
     {
-        self.world.ledger.count_query(name);
+        self.sim.ledger.count_query(name);
         let triggers = matches!(name, "commit" | "release" | "claim some");
         if triggers {
-            self.world.before_call(self.label, &self.gate).await;
+            self.sim.before_call(self.label, &self.gate).await;
         }
         let (there, back) = self.ways(name);
         let fate = self.fate(name, true);
         if fate != Fate::Done {
-            self.world.trace.note(&self.label.to_string(), || format!("store {name} [{fate:?}]"));
+            self.sim.trace.note(&self.label.to_string(), || format!("store {name} [{fate:?}]"));
         }
         let (reply, answer) = oneshot::channel();
         tokio::spawn(async move {
@@ -123,7 +123,7 @@ impl StoreLink {
             drop(reply.send(result));
         });
         if triggers {
-            self.world.after_send(self.label, &self.gate).await;
+            self.sim.after_send(self.label, &self.gate).await;
         }
         let result = answer.await.unwrap_or_else(|_| Err(lost()));
         self.gate.pass().await;
@@ -131,16 +131,16 @@ impl StoreLink {
     }
 
     fn ways(&self, name: &'static str) -> (Duration, Duration) {
-        let world = &self.world;
+        let sim = &self.sim;
         let way = |what: &'static str| {
-            let most = world.scenario.noise.store_latency_ms;
-            Duration::from_millis(1 + world.dice.up_to((what, name, self.label.slot), most))
+            let most = sim.scenario.noise.store_latency_ms;
+            Duration::from_millis(1 + sim.dice.up_to((what, name, self.label.slot), most))
         };
         (way("there"), way("back"))
     }
 
     fn inner(&self) -> MemoryStore {
-        self.world.store.clone()
+        self.sim.store.clone()
     }
 }
 
@@ -151,39 +151,39 @@ impl Store for StoreLink {
     }
 
     async fn create_stack(&self, stack: NewStack) -> Result<Stack, Error> {
-        let (world, label) = (Arc::clone(&self.world), self.label);
+        let (sim, label) = (Arc::clone(&self.sim), self.label);
         self.write("create_stack", async move {
-            let made = world.store.create_stack(stack.clone()).await?;
-            world.ledger.created(&world, label, &stack);
+            let made = sim.store.create_stack(stack.clone()).await?;
+            sim.ledger.created(&sim, label, &stack);
             Ok(made)
         })
         .await
     }
 
     async fn request(&self, stack: StackId, request: StackRequest) -> Result<Stack, Error> {
-        let (world, label) = (Arc::clone(&self.world), self.label);
+        let (sim, label) = (Arc::clone(&self.sim), self.label);
         self.write("request", async move {
-            let asked = world.store.request(stack, request).await?;
-            world.ledger.asked(&world, label, &asked);
+            let asked = sim.store.request(stack, request).await?;
+            sim.ledger.asked(&sim, label, &asked);
             Ok(asked)
         })
         .await
     }
 
     async fn send(&self, message: &Message) -> Result<(), Error> {
-        let (world, message) = (Arc::clone(&self.world), message.clone());
+        let (sim, message) = (Arc::clone(&self.sim), message.clone());
         self.write("send", async move {
-            world.store.send(&message).await?;
-            world.ledger.sent(&world, &message);
+            sim.store.send(&message).await?;
+            sim.ledger.sent(&sim, &message);
             Ok(())
         })
         .await
     }
 
     async fn stack(&self, id: StackId) -> Result<Option<Stack>, Error> {
-        self.world.ledger.count_read(&self.world, self.label, id);
+        self.sim.ledger.count_read(&self.sim, self.label, id);
         let stack = self.read("stack", self.inner().stack(id)).await?;
-        Ok(stack.map(|stack| self.world.ledger.hide(&self.world, self.label, stack)))
+        Ok(stack.map(|stack| self.sim.ledger.hide(&self.sim, self.label, stack)))
     }
 
     async fn stack_by_name(&self, project: &str, name: &str) -> Result<Option<Stack>, Error> {
@@ -231,16 +231,16 @@ impl Store for StoreLink {
     }
 
     async fn claim(&self, owner: EngineId, ttl: Duration, only: &[StackId], limit: usize) -> Result<Vec<Lease>, Error> {
-        let (world, label, only) = (Arc::clone(&self.world), self.label, only.to_vec());
+        let (sim, label, only) = (Arc::clone(&self.sim), self.label, only.to_vec());
         let name = if only.is_empty() { "claim" } else { "claim some" };
         self.write(name, async move {
-            if world.has(Sabotage::StuckLeases) && world.store_clock.is_back() {
+            if sim.has(Sabotage::StuckLeases) && sim.store_clock.is_back() {
                 return Ok(Vec::new());
             }
-            let mut leases = world.store.claim(owner, ttl, &only, limit).await?;
+            let mut leases = sim.store.claim(owner, ttl, &only, limit).await?;
             for lease in &mut leases {
-                world.ledger.claimed(&world, label, *lease);
-                if world.has(Sabotage::CrashIsClean) {
+                sim.ledger.claimed(&sim, label, *lease);
+                if sim.has(Sabotage::CrashIsClean) {
                     lease.clean = true;
                     lease.idle = Duration::from_hours(1);
                 }
@@ -251,79 +251,79 @@ impl Store for StoreLink {
     }
 
     async fn renew(&self, owner: EngineId, ttl: Duration, leases: &[Lease]) -> Result<Vec<Lease>, Error> {
-        let (world, label, leases) = (Arc::clone(&self.world), self.label, leases.to_vec());
+        let (sim, label, leases) = (Arc::clone(&self.sim), self.label, leases.to_vec());
         self.write("renew", async move {
-            if world.has(Sabotage::LeaseForEver) {
-                let all = world.ledger.ever_claimed(label);
-                world.store.renew(owner, ttl, &all).await?;
+            if sim.has(Sabotage::LeaseForEver) {
+                let all = sim.ledger.ever_claimed(label);
+                sim.store.renew(owner, ttl, &all).await?;
             }
-            let held = world.store.renew(owner, ttl, &leases).await?;
-            Ok(if world.has(Sabotage::RenewLies) { leases } else { held })
+            let held = sim.store.renew(owner, ttl, &leases).await?;
+            Ok(if sim.has(Sabotage::RenewLies) { leases } else { held })
         })
         .await
     }
 
     async fn release(&self, leases: &[Lease]) -> Result<(), Error> {
-        let (world, label, leases) = (Arc::clone(&self.world), self.label, leases.to_vec());
+        let (sim, label, leases) = (Arc::clone(&self.sim), self.label, leases.to_vec());
         self.write("release", async move {
-            if world.has(Sabotage::LeaseForEver) {
+            if sim.has(Sabotage::LeaseForEver) {
                 return Ok(());
             }
-            world.store.release(&leases).await?;
-            world.trace.note(&label.to_string(), || format!("gave back {} leases", leases.len()));
+            sim.store.release(&leases).await?;
+            sim.trace.note(&label.to_string(), || format!("gave back {} leases", leases.len()));
             Ok(())
         })
         .await
     }
 
     async fn commit(&self, lease: Lease, batch: Batch) -> Result<Stack, Error> {
-        let (world, label) = (Arc::clone(&self.world), self.label);
+        let (sim, label) = (Arc::clone(&self.sim), self.label);
         let stack = self
             .write("commit", async move {
-                let batch = crate::tamper::spoil(&world, batch);
-                if world.has(Sabotage::LoseCommit) && world.dice.chance("lost commit", 50) {
-                    let stack = world.store.stack(lease.stack).await?;
+                let batch = crate::tamper::spoil(&sim, batch);
+                if sim.has(Sabotage::LoseCommit) && sim.dice.chance("lost commit", 50) {
+                    let stack = sim.store.stack(lease.stack).await?;
                     return stack.ok_or_else(|| Error::NotFound(lease.stack.to_string()));
                 }
-                let before = world.ledger.before_commit(&world, lease.stack).await;
-                let result = match world.store.commit(lease, batch.clone()).await {
-                    Err(Error::Stale(_)) if world.has(Sabotage::SkipFence) => {
-                        let current = world.ledger.current(lease);
-                        world.store.commit(current, batch.clone()).await
+                let before = sim.ledger.before_commit(&sim, lease.stack).await;
+                let result = match sim.store.commit(lease, batch.clone()).await {
+                    Err(Error::Stale(_)) if sim.has(Sabotage::SkipFence) => {
+                        let current = sim.ledger.current(lease);
+                        sim.store.commit(current, batch.clone()).await
                     }
                     other => other,
                 };
                 match &result {
-                    Ok(stack) => world.ledger.committed(&world, label, lease, &batch, &before, stack).await,
+                    Ok(stack) => sim.ledger.committed(&sim, label, lease, &batch, &before, stack).await,
                     Err(error) => {
-                        world.trace.note(&label.to_string(), || format!("commit on {}: {error}", lease.stack));
+                        sim.trace.note(&label.to_string(), || format!("commit on {}: {error}", lease.stack));
                     }
                 }
                 result
             })
             .await?;
-        Ok(self.world.ledger.hide(&self.world, self.label, stack))
+        Ok(self.sim.ledger.hide(&self.sim, self.label, stack))
     }
 
     async fn inbox(&self, stack: StackId, now: Timestamp) -> Result<Vec<Message>, Error> {
         let mut messages = self.read("inbox", self.inner().inbox(stack, now)).await?;
-        if self.world.has(Sabotage::InboxBackwards) {
+        if self.sim.has(Sabotage::InboxBackwards) {
             messages.reverse();
         }
-        if self.world.has(Sabotage::LoseMessage) && messages.len() > 1 {
-            self.world.ledger.lose(messages.drain(1..));
+        if self.sim.has(Sabotage::LoseMessage) && messages.len() > 1 {
+            self.sim.ledger.lose(messages.drain(1..));
         }
         Ok(messages)
     }
 
     async fn plan_credentials(&self, plan: &Secret<String>) -> Result<CredentialsId, Error> {
-        let (world, plan) = (Arc::clone(&self.world), plan.clone());
-        self.write("plan_credentials", async move { world.store.plan_credentials(&plan).await }).await
+        let (sim, plan) = (Arc::clone(&self.sim), plan.clone());
+        self.write("plan_credentials", async move { sim.store.plan_credentials(&plan).await }).await
     }
 
     async fn keep_credentials(&self, id: CredentialsId, credentials: &Secret<String>) -> Result<(), Error> {
-        let (world, credentials) = (Arc::clone(&self.world), credentials.clone());
-        self.write("keep_credentials", async move { world.store.keep_credentials(id, &credentials).await }).await
+        let (sim, credentials) = (Arc::clone(&self.sim), credentials.clone());
+        self.write("keep_credentials", async move { sim.store.keep_credentials(id, &credentials).await }).await
     }
 
     async fn credentials(&self, id: CredentialsId) -> Result<Secret<String>, Error> {
@@ -335,13 +335,13 @@ impl Store for StoreLink {
     }
 
     async fn delete_credentials(&self, id: CredentialsId) -> Result<(), Error> {
-        let world = Arc::clone(&self.world);
-        self.write("delete_credentials", async move { world.store.delete_credentials(id).await }).await
+        let sim = Arc::clone(&self.sim);
+        self.write("delete_credentials", async move { sim.store.delete_credentials(id).await }).await
     }
 
     async fn report(&self, engine: &EngineInfo) -> Result<(), Error> {
-        let (world, engine) = (Arc::clone(&self.world), engine.clone());
-        self.write("report", async move { world.store.report(&engine).await }).await
+        let (sim, engine) = (Arc::clone(&self.sim), engine.clone());
+        self.write("report", async move { sim.store.report(&engine).await }).await
     }
 
     async fn engines(&self) -> Result<Vec<EngineInfo>, Error> {
@@ -349,11 +349,11 @@ impl Store for StoreLink {
     }
 
     async fn forget(&self, retention: &Retention) -> Result<u64, Error> {
-        let (world, retention) = (Arc::clone(&self.world), retention.clone());
-        self.write("forget", async move { world.store.forget(&retention).await }).await
+        let (sim, retention) = (Arc::clone(&self.sim), retention.clone());
+        self.write("forget", async move { sim.store.forget(&retention).await }).await
     }
 
     fn doorbell(&self) -> Arc<dyn Doorbell> {
-        Arc::new(SimBell::new(Arc::clone(&self.world), self.label, Arc::clone(&self.gate), self.inner().doorbell()))
+        Arc::new(SimBell::new(Arc::clone(&self.sim), self.label, Arc::clone(&self.gate), self.inner().doorbell()))
     }
 }

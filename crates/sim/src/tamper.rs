@@ -4,11 +4,11 @@ use kiln_resource::OperationState;
 use kiln_store::Batch;
 
 use crate::sabotage::Sabotage;
-use crate::world::World;
+use crate::simulation::Simulation;
 
 /// A batch as a defective engine would write it.
-pub(crate) fn spoil(world: &World, mut batch: Batch) -> Batch {
-    match world.sabotage {
+pub(crate) fn spoil(sim: &Simulation, mut batch: Batch) -> Batch {
+    match sim.sabotage {
         Some(Sabotage::ForgetIntent) => {
             for row in &mut batch.save {
                 if row.physical_id.is_none() {
@@ -20,7 +20,7 @@ pub(crate) fn spoil(world: &World, mut batch: Batch) -> Batch {
         Some(Sabotage::ForgetId) => batch.save.iter_mut().for_each(|row| row.physical_id = None),
         Some(Sabotage::KeepRow) => batch.remove.clear(),
         Some(Sabotage::HandleTwice) => batch.handled.clear(),
-        Some(Sabotage::LoseMessage) => batch.handled.extend(world.ledger.take_lost()),
+        Some(Sabotage::LoseMessage) => batch.handled.extend(sim.ledger.take_lost()),
         Some(Sabotage::LoseEnd) => batch.settle = None,
         _ => {}
     }

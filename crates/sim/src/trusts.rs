@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::rule::Rule;
 use crate::sabotage::Sabotage;
-use crate::world::{Label, World};
+use crate::simulation::{Label, Simulation};
 
 /// How long the sweep may take until the trusts of deleted stacks are gone, once nothing fails any more.
 const BOUND: Duration = Duration::from_mins(20);
@@ -25,13 +25,13 @@ fn mark_in(plan: &Secret<String>) -> Option<String> {
 }
 
 /// Makes the trust of a new stack, as the service does; it may break off anywhere.
-pub(crate) async fn make(world: &World, store: &dyn Store, mark: &str) -> Result<CredentialsId, Error> {
+pub(crate) async fn make(sim: &Simulation, store: &dyn Store, mark: &str) -> Result<CredentialsId, Error> {
     let id = store.plan_credentials(&plan_of(mark)).await?;
-    world.ledger.planned(id, mark);
-    tokio::time::sleep(Duration::from_millis(1 + world.dice.up_to("trust", 50))).await;
-    world.cloud().trusts.insert(mark.to_owned());
-    world.trace.note("cloud", || format!("trust {mark} given"));
-    if world.noise().is_some_and(|noise| world.dice.chance("trust lost", noise.lost_reply)) {
+    sim.ledger.planned(id, mark);
+    tokio::time::sleep(Duration::from_millis(1 + sim.dice.up_to("trust", 50))).await;
+    sim.cloud().trusts.insert(mark.to_owned());
+    sim.trace.note("cloud", || format!("trust {mark} given"));
+    if sim.noise().is_some_and(|noise| sim.dice.chance("trust lost", noise.lost_reply)) {
         return Err(Error::Database("no reply from identity".to_owned()));
     }
     store.keep_credentials(id, &plan_of(mark)).await?;
@@ -39,56 +39,56 @@ pub(crate) async fn make(world: &World, store: &dyn Store, mark: &str) -> Result
 }
 
 /// Whether the trust of a root stack still holds. It must, as long as the stack lives.
-pub(crate) async fn holds(world: &World, root: &Stack) -> bool {
+pub(crate) async fn holds(sim: &Simulation, root: &Stack) -> bool {
     let Some(id) = root.credentials else { return true };
-    let mark = world.ledger.mark_of(id);
-    let holds = mark.is_some_and(|mark| world.cloud().trusts.contains(&mark));
-    let lives = world.store.stack(root.id).await.is_ok_and(|stack| stack.is_some_and(|stack| stack.deleted.is_none()));
+    let mark = sim.ledger.mark_of(id);
+    let holds = mark.is_some_and(|mark| sim.cloud().trusts.contains(&mark));
+    let lives = sim.store.stack(root.id).await.is_ok_and(|stack| stack.is_some_and(|stack| stack.deleted.is_none()));
     if !holds && lives {
-        world.accuse(Rule::Credentials, format!("the trust of {} is gone, and it is {}", root.name, root.state));
+        sim.accuse(Rule::Credentials, format!("the trust of {} is gone, and it is {}", root.name, root.state));
     }
     holds
 }
 
 /// Takes a trust back.
-pub(crate) async fn revoke(world: &World, label: Label, unused: &UnusedCredentials) -> Result<(), Failure> {
+pub(crate) async fn revoke(sim: &Simulation, label: Label, unused: &UnusedCredentials) -> Result<(), Failure> {
     let passing = || Failure::new(FailureKind::Unavailable, "ServiceUnavailable", "identity is not there");
-    tokio::time::sleep(Duration::from_millis(1 + world.dice.up_to("revoke", 50))).await;
-    let cut = world.switches().cloud_cut.contains(&label.slot) || world.switches().services_out.contains("identity");
-    let hit = |what: &str, of: u64| world.dice.chance((what, "revoke"), of);
-    let refused = cut || world.noise().is_some_and(|noise| hit("refused", 4 * noise.refused));
+    tokio::time::sleep(Duration::from_millis(1 + sim.dice.up_to("revoke", 50))).await;
+    let cut = sim.switches().cloud_cut.contains(&label.slot) || sim.switches().services_out.contains("identity");
+    let hit = |what: &str, of: u64| sim.dice.chance((what, "revoke"), of);
+    let refused = cut || sim.noise().is_some_and(|noise| hit("refused", 4 * noise.refused));
     if refused {
-        return if world.has(Sabotage::SweepForgets) { Ok(()) } else { Err(passing()) };
+        return if sim.has(Sabotage::SweepForgets) { Ok(()) } else { Err(passing()) };
     }
     let Some(mark) = mark_in(&unused.plan) else { return Ok(()) };
-    if !world.has(Sabotage::RevokeLies) {
-        world.cloud().trusts.remove(&mark);
+    if !sim.has(Sabotage::RevokeLies) {
+        sim.cloud().trusts.remove(&mark);
     }
-    world.trace.note(&label.to_string(), || format!("trust {mark} taken back"));
-    if world.noise().is_some_and(|noise| hit("lost", noise.lost_reply)) { Err(passing()) } else { Ok(()) }
+    sim.trace.note(&label.to_string(), || format!("trust {mark} taken back"));
+    if sim.noise().is_some_and(|noise| hit("lost", noise.lost_reply)) { Err(passing()) } else { Ok(()) }
 }
 
 /// Every trust is on record, and those of deleted stacks go within a bound.
-pub(crate) async fn check(world: &World, roots: &[Stack]) {
+pub(crate) async fn check(sim: &Simulation, roots: &[Stack]) {
     let of_deleted = |stack: &&Stack| stack.deleted.is_some();
     let marks: Vec<String> =
-        roots.iter().filter(of_deleted).filter_map(|stack| world.ledger.mark_of(stack.credentials?)).collect();
-    let start = world.time.elapsed();
-    while let Some(mark) = marks.iter().find(|mark| world.cloud().trusts.contains(*mark)) {
-        if world.time.elapsed() > start + BOUND {
-            world.accuse(Rule::Credentials, format!("the trust {mark} of a deleted stack is not taken back"));
+        roots.iter().filter(of_deleted).filter_map(|stack| sim.ledger.mark_of(stack.credentials?)).collect();
+    let start = sim.time.elapsed();
+    while let Some(mark) = marks.iter().find(|mark| sim.cloud().trusts.contains(*mark)) {
+        if sim.time.elapsed() > start + BOUND {
+            sim.accuse(Rule::Credentials, format!("the trust {mark} of a deleted stack is not taken back"));
             return;
         }
         tokio::time::sleep(Duration::from_secs(5)).await;
     }
-    if world.scenario.sets_store_clock_back() {
+    if sim.scenario.sets_store_clock_back() {
         // What was recorded before that is not old enough to be listed for a long time.
         return;
     }
-    let unused = world.store.unused_credentials(Duration::ZERO, 1_000).await.unwrap_or_default();
+    let unused = sim.store.unused_credentials(Duration::ZERO, 1_000).await.unwrap_or_default();
     let recorded: Vec<String> = unused.iter().filter_map(|unused| mark_in(&unused.plan)).collect();
-    let lost = world.cloud().trusts.iter().find(|mark| !recorded.contains(mark)).cloned();
+    let lost = sim.cloud().trusts.iter().find(|mark| !recorded.contains(mark)).cloned();
     if let Some(mark) = lost {
-        world.accuse(Rule::Credentials, format!("nobody knows of the trust {mark}"));
+        sim.accuse(Rule::Credentials, format!("nobody knows of the trust {mark}"));
     }
 }

@@ -16,26 +16,26 @@ use uuid::Uuid;
 use crate::dice;
 use crate::gate::Gate;
 use crate::scenario::{Ask, UserAction, Wish};
+use crate::simulation::{Label, Simulation};
 use crate::states;
 use crate::store_link::StoreLink;
 use crate::trusts;
-use crate::world::{Label, World};
 
 /// How often a user tries again.
 const TRIES: u32 = 40;
 
 /// The service that users ask.
 pub(crate) struct Users {
-    world: Arc<World>,
+    sim: Arc<Simulation>,
     store: StoreLink,
 }
 
 impl Users {
     /// A service on the store.
-    pub(crate) fn new(world: &Arc<World>) -> Arc<Self> {
+    pub(crate) fn new(sim: &Arc<Simulation>) -> Arc<Self> {
         let label = Label { slot: None, life: 0 };
-        let store = StoreLink::new(Arc::clone(world), label, Arc::new(Gate::default()));
-        Arc::new(Self { world: Arc::clone(world), store })
+        let store = StoreLink::new(Arc::clone(sim), label, Arc::new(Gate::default()));
+        Arc::new(Self { sim: Arc::clone(sim), store })
     }
 
     /// Asks for something, as often as it takes to be heard.
@@ -44,7 +44,7 @@ impl Users {
             match self.attempt((number, attempt), action).await {
                 Ok(()) => return,
                 Err(error) => {
-                    self.world.trace.note("user", || format!("{:?} of {}: {error}", action.ask, action.stack));
+                    self.sim.trace.note("user", || format!("{:?} of {}: {error}", action.ask, action.stack));
                     if !matches!(error, Error::Database(_) | Error::Changed(_)) {
                         return;
                     }
@@ -74,7 +74,7 @@ impl Users {
             return Ok(());
         }
         let mark = self.uuid(("trust", number, attempt)).to_string();
-        let credentials = trusts::make(&self.world, &self.store, &mark).await?;
+        let credentials = trusts::make(&self.sim, &self.store, &mark).await?;
         let sources = sources(wish);
         let stack = NewStack {
             id,
@@ -92,11 +92,11 @@ impl Users {
             user_id: "user".to_owned(),
             credentials: Some(credentials),
             user_project: None,
-            now: self.world.time.now(),
+            now: self.sim.time.now(),
         };
-        self.world.ledger.learn(&stack.desired.digests(), Arc::new(wish.template.clone()));
+        self.sim.ledger.learn(&stack.desired.digests(), Arc::new(wish.template.clone()));
         let made = self.store.create_stack(stack).await?;
-        self.world.ledger.see(&self.world, &made, true);
+        self.sim.ledger.see(&self.sim, &made, true);
         Ok(())
     }
 
@@ -113,10 +113,10 @@ impl Users {
         if !states::user_may_ask(stack.state, stack.is_pending(), action) {
             return Ok(());
         }
-        let mut request = StackRequest::new(action, self.world.time.now());
+        let mut request = StackRequest::new(action, self.sim.time.now());
         if let Some(wish) = wish {
             let texts = load::texts(&sources(wish));
-            self.world.ledger.learn(&texts.digests(), Arc::new(wish.template.clone()));
+            self.sim.ledger.learn(&texts.digests(), Arc::new(wish.template.clone()));
             request.desired = Some(texts);
             request.disable_rollback = Some(!wish.rollback);
             request.timeout_mins = wish.timeout_mins;
@@ -162,7 +162,7 @@ impl Users {
         kind: MessageKind,
         body: Value,
     ) -> Result<(), Error> {
-        let now = self.world.time.now();
+        let now = self.sim.time.now();
         let id = MessageId(self.uuid(("message", number)));
         let resource = resource.map(str::to_owned);
         self.store.send(&Message { id, stack: stack.id, resource, kind, body, due: now, sent: now }).await
@@ -170,7 +170,7 @@ impl Users {
 
     /// The same in every run and at every try.
     fn uuid(&self, of: impl std::hash::Hash) -> Uuid {
-        let (high, low) = (dice::hash((self.world.scenario.seed, &of)), dice::hash((&of, self.world.scenario.seed)));
+        let (high, low) = (dice::hash((self.sim.scenario.seed, &of)), dice::hash((&of, self.sim.scenario.seed)));
         uuid::Builder::from_random_bytes((u128::from(high) << 64 | u128::from(low)).to_be_bytes()).into_uuid()
     }
 }

@@ -9,82 +9,81 @@ use kiln_store::{Stack, StackId, Store as _};
 
 use crate::cloud::{Object, Phase};
 use crate::rule::Rule;
+use crate::simulation::Simulation;
 use crate::template_model::{KindModel, Plain, ResourceModel, TemplateModel, word};
-use crate::world::World;
 
 /// A request of a stack came to its end.
-pub(crate) async fn check_settled(world: &Arc<World>, stack: &Stack) {
-    let rows = world.store.resources(stack.id).await.unwrap_or_default();
+pub(crate) async fn check_settled(sim: &Arc<Simulation>, stack: &Stack) {
+    let rows = sim.store.resources(stack.id).await.unwrap_or_default();
     if let Some(row) = rows.iter().find(|row| row.state.status == Status::InProgress) {
         let text = format!("{} is {} and {} is {}", stack.name, stack.state, row.name, row.state);
-        world.accuse(Rule::StillBusy, text);
+        sim.accuse(Rule::StillBusy, text);
     }
     if stack.parent.is_some() || stack.state.status != Status::Complete {
         return;
     }
     match stack.state.action {
-        Action::Delete => check_gone(world, stack).await,
-        Action::Create | Action::Update | Action::Rollback => check_wanted(world, stack).await,
-        Action::Suspend => check_asleep(world, stack, true).await,
-        Action::Resume => check_asleep(world, stack, false).await,
+        Action::Delete => check_gone(sim, stack).await,
+        Action::Create | Action::Update | Action::Rollback => check_wanted(sim, stack).await,
+        Action::Suspend => check_asleep(sim, stack, true).await,
+        Action::Resume => check_asleep(sim, stack, false).await,
         _ => {}
     }
 }
 
 /// Nothing of a deleted tree is left but what policy retains, and what is on record.
-pub(crate) async fn check_gone(world: &World, stack: &Stack) {
-    for object in objects_of(world, stack.id) {
-        if !object.keep && !world.ledger.is_recorded_orphan(world, &object).await {
+pub(crate) async fn check_gone(sim: &Simulation, stack: &Stack) {
+    for object in objects_of(sim, stack.id) {
+        if !object.keep && !sim.ledger.is_recorded_orphan(sim, &object).await {
             let text = format!("{} of {} after {} is {}", object.id, object.resource, stack.name, stack.state);
-            world.accuse(Rule::LeftBehind, text);
+            sim.accuse(Rule::LeftBehind, text);
         }
     }
 }
 
 /// Each resource of the template has one live object with the wanted properties, and there are no others.
-pub(crate) async fn check_wanted(world: &World, stack: &Stack) {
+pub(crate) async fn check_wanted(sim: &Simulation, stack: &Stack) {
     let rolled_back_to_nothing = stack.state.action == Action::Rollback && stack.previous.is_none();
     let template = if rolled_back_to_nothing {
         Some(Arc::new(TemplateModel::default()))
     } else {
-        world.ledger.meaning(&stack.desired)
+        sim.ledger.meaning(&stack.desired)
     };
     let Some(template) = template else { return };
     let mut found = Found::default();
-    let result = compare(world, &template, stack.id, Vec::new(), &mut found).await;
+    let result = compare(sim, &template, stack.id, Vec::new(), &mut found).await;
     if let Err(text) = result {
-        world.accuse(Rule::NotAsWanted, format!("{} is {}, but {text}", stack.name, stack.state));
+        sim.accuse(Rule::NotAsWanted, format!("{} is {}, but {text}", stack.name, stack.state));
         return;
     }
-    for object in objects_of(world, stack.id) {
-        if !found.objects.contains(&object.id) && !object.keep && !world.ledger.is_recorded_orphan(world, &object).await
-        {
+    for object in objects_of(sim, stack.id) {
+        if !found.objects.contains(&object.id) && !object.keep && !sim.ledger.is_recorded_orphan(sim, &object).await {
             let text = format!("{} is {}, but {} of {} is left", stack.name, stack.state, object.id, object.resource);
-            world.accuse(Rule::LeftBehind, text);
+            sim.accuse(Rule::LeftBehind, text);
         }
     }
 }
 
 /// The objects of the resources that were suspended sleep, and those of the resumed ones do not. What an earlier request
 /// left beside them is not suspended.
-async fn check_asleep(world: &World, stack: &Stack, asleep: bool) {
-    let rows = world.store.resources(stack.id).await.unwrap_or_default();
+async fn check_asleep(sim: &Simulation, stack: &Stack, asleep: bool) {
+    let rows = sim.store.resources(stack.id).await.unwrap_or_default();
     let acted = if asleep { Action::Suspend } else { Action::Resume };
     for row in rows.into_iter().filter(|row| row.state.action == acted) {
         let Some(id) = &row.physical_id else { continue };
-        let wrong = world.cloud().get(id, world.time.ms()).is_some_and(|object| object.asleep != asleep);
+        let wrong = sim.cloud().get(id, sim.time.ms()).is_some_and(|object| object.asleep != asleep);
         if wrong {
             let text = format!("{} is {}, but {id} is not", stack.name, stack.state);
-            world.accuse(Rule::NotAsWanted, text);
+            sim.accuse(Rule::NotAsWanted, text);
         }
     }
 }
 
 /// The live objects that were made for the stacks of a tree.
-fn objects_of(world: &World, root: StackId) -> Vec<Object> {
-    let now = world.time.ms();
-    let mut cloud = world.cloud();
-    let of_tree = |object: &&Object| object.stack.parse().is_ok_and(|stack| world.ledger.root_of(stack) == root);
+fn objects_of(sim: &Simulation, root: StackId) -> Vec<Object> {
+    let now = sim.time.ms();
+    let mut cloud = sim.cloud();
+    let of_tree = |object: &&Object| object.stack.parse().is_ok_and(|stack| sim.ledger.root_of(stack) == root);
     cloud.live(now).filter(of_tree).cloned().collect()
 }
 
@@ -96,14 +95,14 @@ struct Found {
 
 /// Compares a stack with what it should be; gives the ids of its objects.
 fn compare<'a>(
-    world: &'a World,
+    sim: &'a Simulation,
     template: &'a TemplateModel,
     stack: StackId,
     outer: Vec<String>,
     found: &'a mut Found,
 ) -> BoxFuture<'a, Result<Vec<String>, String>> {
     async move {
-        let rows = world.store.resources(stack).await.map_err(|error| error.to_string())?;
+        let rows = sim.store.resources(stack).await.map_err(|error| error.to_string())?;
         if let Some(row) = rows.iter().find(|row| template.get(&row.name).is_none()) {
             return Err(format!("{} is still there ({})", row.name, row.state));
         }
@@ -114,8 +113,10 @@ fn compare<'a>(
             let [row] = of_name.as_slice() else {
                 return Err(format!("{name} has {} rows", of_name.len()));
             };
-            let marked = row.state.action == Action::Check && world.ledger.is_marked(row.id, stack);
-            if (row.state.status != Status::Complete && !marked) || matches!(row.state.action, Action::Delete | Action::Init) {
+            let marked = row.state.action == Action::Check && sim.ledger.is_marked(row.id, stack);
+            if (row.state.status != Status::Complete && !marked)
+                || matches!(row.state.action, Action::Delete | Action::Init)
+            {
                 return Err(format!("{name} is {}", row.state));
             }
             let mut needs = outer.clone();
@@ -124,14 +125,14 @@ fn compare<'a>(
             );
             let made = match &resource.kind {
                 KindModel::Value => Vec::new(),
-                KindModel::Plain(_) => vec![check_object(world, template, resource, row, &needs, found)?],
-                KindModel::Nested(inner) => compare(world, inner, child_of(row)?, needs, found).await?,
+                KindModel::Plain(_) => vec![check_object(sim, template, resource, row, &needs, found)?],
+                KindModel::Nested(inner) => compare(sim, inner, child_of(row)?, needs, found).await?,
                 KindModel::Group { count, member } => {
                     let members = members_of(resource, *count, *member);
                     // A member is told by its group what it needs and reads.
                     let mut made = Vec::new();
                     let child = child_of(row)?;
-                    let rows = world.store.resources(child).await.map_err(|error| error.to_string())?;
+                    let rows = sim.store.resources(child).await.map_err(|error| error.to_string())?;
                     if rows.len() != members.len() {
                         return Err(format!("{name} has {} members of {}", rows.len(), members.len()));
                     }
@@ -140,7 +141,7 @@ fn compare<'a>(
                             return Err(format!("{name} has a member {}", row.name));
                         };
                         let told = ResourceModel { reads: resource.reads.clone(), ..member.clone() };
-                        made.push(check_object(world, template, &told, row, &needs, found)?);
+                        made.push(check_object(sim, template, &told, row, &needs, found)?);
                     }
                     made
                 }
@@ -172,7 +173,7 @@ fn word_of(template: &TemplateModel, resource: &ResourceModel) -> String {
 }
 
 fn check_object(
-    world: &World,
+    sim: &Simulation,
     template: &TemplateModel,
     resource: &ResourceModel,
     row: &Resource,
@@ -181,8 +182,8 @@ fn check_object(
 ) -> Result<String, String> {
     let name = &resource.name;
     let id = row.physical_id.as_deref().ok_or_else(|| format!("{name} has no object"))?;
-    let mut cloud = world.cloud();
-    let object = cloud.get(id, world.time.ms()).ok_or_else(|| format!("{id} of {name} is gone"))?;
+    let mut cloud = sim.cloud();
+    let object = cloud.get(id, sim.time.ms()).ok_or_else(|| format!("{id} of {name} is gone"))?;
     if object.phase != Phase::Active && !matches!(object.phase, Phase::Building { .. }) {
         return Err(format!("{id} of {name} is {:?}", object.phase));
     }

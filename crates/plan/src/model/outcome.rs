@@ -205,7 +205,6 @@ impl Model {
                 if operation == Operation::Delete {
                     self.forget(id, out);
                 }
-                self.done_early.extend(continued);
                 if let Some(node) = node {
                     next.extend(self.traversal.graph.done(node));
                 }

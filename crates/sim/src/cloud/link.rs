@@ -15,8 +15,8 @@ use super::serve::{CloudCall, Pace, Refusal};
 use crate::gate::Gate;
 use crate::rule::Rule;
 use crate::sabotage::Sabotage;
+use crate::simulation::{Label, Simulation};
 use crate::trusts;
-use crate::world::{Label, World};
 
 /// When a caller gives up waiting for a reply.
 pub(super) const CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -27,37 +27,36 @@ pub(super) const LATEST_EFFECT_MS: u64 = 12_000;
 
 /// The clouds of an engine's process.
 pub(crate) struct SimClouds {
-    world: Arc<World>,
+    sim: Arc<Simulation>,
     label: Label,
     gate: Arc<Gate>,
 }
 
 impl SimClouds {
     /// The way from an engine.
-    pub(crate) fn new(world: Arc<World>, label: Label, gate: Arc<Gate>) -> Self {
-        Self { world, label, gate }
+    pub(crate) fn new(sim: Arc<Simulation>, label: Label, gate: Arc<Gate>) -> Self {
+        Self { sim, label, gate }
     }
 }
 
 #[async_trait]
 impl Clouds for SimClouds {
     async fn cloud(&self, stack: &Stack) -> Result<Arc<dyn Cloud>, Failure> {
-        let world = &self.world;
-        let refused =
-            world.noise().is_some_and(|noise| world.dice.chance(("identity", self.label.slot), noise.refused));
-        if refused || world.switches().services_out.contains("identity") {
+        let sim = &self.sim;
+        let refused = sim.noise().is_some_and(|noise| sim.dice.chance(("identity", self.label.slot), noise.refused));
+        if refused || sim.switches().services_out.contains("identity") {
             tokio::time::sleep(Duration::from_millis(5)).await;
             self.gate.pass().await;
             return Err(Failure::new(FailureKind::Unavailable, "ServiceUnavailable", "identity is not there"));
         }
-        if !trusts::holds(world, stack).await {
+        if !trusts::holds(sim, stack).await {
             return Err(Failure::new(FailureKind::Refused, "AuthorizationFailure", "the trust is gone"));
         }
-        Ok(Arc::new(Link { world: Arc::clone(world), label: self.label, gate: Arc::clone(&self.gate) }))
+        Ok(Arc::new(Link { sim: Arc::clone(sim), label: self.label, gate: Arc::clone(&self.gate) }))
     }
 
     async fn revoke(&self, unused: &UnusedCredentials) -> Result<(), Failure> {
-        let result = trusts::revoke(&self.world, self.label, unused).await;
+        let result = trusts::revoke(&self.sim, self.label, unused).await;
         self.gate.pass().await;
         result
     }
@@ -65,7 +64,7 @@ impl Clouds for SimClouds {
 
 /// A session.
 struct Link {
-    world: Arc<World>,
+    sim: Arc<Simulation>,
     label: Label,
     gate: Arc<Gate>,
 }
@@ -88,17 +87,17 @@ enum Fate {
 
 impl Link {
     fn fate(&self, call: &CloudCall) -> Fate {
-        let world = &self.world;
+        let sim = &self.sim;
         let key = (call.kind.service(), &call.resource, call.is_write());
         // A change that comes late could undo a newer one, which no client can prevent.
         let may_be_late = call.part.is_none() && matches!(call.method, Method::Post | Method::Delete);
-        if world.switches().services_out.contains(call.kind.service()) {
+        if sim.switches().services_out.contains(call.kind.service()) {
             return Fate::Refused(503);
         }
-        let Some(noise) = world.noise() else { return Fate::Served };
-        let hit = |what: &str, of: u64| world.dice.chance((what, key), of);
+        let Some(noise) = sim.noise() else { return Fate::Served };
+        let hit = |what: &str, of: u64| sim.dice.chance((what, key), of);
         let pick = |what: &str, of: &[u16]| {
-            let at = world.dice.up_to((what, key), of.len().saturating_sub(1) as u64);
+            let at = sim.dice.up_to((what, key), of.len().saturating_sub(1) as u64);
             usize::try_from(at).ok().and_then(|at| of.get(at)).copied().unwrap_or(500)
         };
         let conflicts = matches!(call.method, Method::Post | Method::Delete);
@@ -122,28 +121,28 @@ impl Link {
 
     /// How long a request is on its way there and back.
     fn ways(&self, call: &CloudCall) -> (u64, u64) {
-        let (world, key) = (&self.world, (call.kind.service(), &call.resource, call.is_write()));
-        let latency = world.scenario.noise.latency_ms.max(1);
-        let way = |what: &str| 1 + world.dice.up_to((what, key), latency);
-        let slow = world.noise().is_some_and(|noise| world.dice.chance(("slow", key), noise.slow));
+        let (sim, key) = (&self.sim, (call.kind.service(), &call.resource, call.is_write()));
+        let latency = sim.scenario.noise.latency_ms.max(1);
+        let way = |what: &str| 1 + sim.dice.up_to((what, key), latency);
+        let slow = sim.noise().is_some_and(|noise| sim.dice.chance(("slow", key), noise.slow));
         let (there, back) = (way("there"), way("back"));
-        if slow { (there + 1_000 + world.dice.up_to(("slow by", key), 4_000), back) } else { (there, back) }
+        if slow { (there + 1_000 + sim.dice.up_to(("slow by", key), 4_000), back) } else { (there, back) }
     }
 
     async fn exchange(&self, call: CloudCall) -> Result<Value, Failure> {
-        let world = &self.world;
+        let sim = &self.sim;
         let shown = || {
             format!("{:?} {}/{}", call.method, call.kind.service(), call.id.as_deref().unwrap_or(""))
                 + " for "
                 + &call.resource
         };
-        self.world.before_call(self.label, &self.gate).await;
+        self.sim.before_call(self.label, &self.gate).await;
         if call.is_write() {
-            world.ledger.call_sent(world, self.label, &call);
+            sim.ledger.call_sent(sim, self.label, &call);
         }
-        let cut = world.switches().cloud_cut.contains(&self.label.slot);
+        let cut = sim.switches().cloud_cut.contains(&self.label.slot);
         let fate = if cut { Fate::NotSent } else { self.fate(&call) };
-        world.trace.note(&self.label.to_string(), || format!("{} [{fate:?}]", shown()));
+        sim.trace.note(&self.label.to_string(), || format!("{} [{fate:?}]", shown()));
         let (there, back) = self.ways(&call);
         if fate == Fate::NotSent {
             tokio::time::sleep(Duration::from_millis(there)).await;
@@ -151,8 +150,8 @@ impl Link {
         }
         let deadline = tokio::time::Instant::now() + CLIENT_TIMEOUT;
         let (reply, answer) = oneshot::channel();
-        tokio::spawn(travel(Arc::clone(world), self.label, call.clone(), fate, (there, back), reply));
-        self.world.after_send(self.label, &self.gate).await;
+        tokio::spawn(travel(Arc::clone(sim), self.label, call.clone(), fate, (there, back), reply));
+        self.sim.after_send(self.label, &self.gate).await;
         let failed = || Failure::new(FailureKind::Unavailable, "RequestTimeout", "no reply");
         match tokio::time::timeout_at(deadline, answer).await {
             Ok(Ok(Ok(value))) => Ok(value),
@@ -168,7 +167,7 @@ impl Link {
 
 /// A request on its way: it has its effect whatever becomes of the engine that sent it.
 async fn travel(
-    world: Arc<World>,
+    sim: Arc<Simulation>,
     label: Label,
     call: CloudCall,
     fate: Fate,
@@ -185,18 +184,18 @@ async fn travel(
             let _ = reply.send(Err(status_text(status)));
         }
         Fate::Late => {
-            let delay = world.dice.up_to(("late by", &call.resource), LATEST_EFFECT_MS.saturating_sub(there + back));
+            let delay = sim.dice.up_to(("late by", &call.resource), LATEST_EFFECT_MS.saturating_sub(there + back));
             sleep(back).await;
             let _ = reply.send(Err(status_text(504)));
             sleep(delay).await;
-            world.trace.note("cloud", || format!("late: {:?} for {} of {label}", call.method, call.resource));
+            sim.trace.note("cloud", || format!("late: {:?} for {} of {label}", call.method, call.resource));
             // Nobody waits for the answer any more.
-            let _ = effect(&world, &call).await;
+            let _ = effect(&sim, &call).await;
         }
         Fate::Served | Fate::Broken(_) | Fate::Lost | Fate::Garbled => {
-            let answer = effect(&world, &call).await;
+            let answer = effect(&sim, &call).await;
             sleep(back).await;
-            let cut = world.switches().cloud_cut.contains(&label.slot);
+            let cut = sim.switches().cloud_cut.contains(&label.slot);
             match fate {
                 Fate::Lost => {}
                 _ if cut => {}
@@ -209,13 +208,13 @@ async fn travel(
 }
 
 /// Serves a call, and checks what it did.
-async fn effect(world: &Arc<World>, call: &CloudCall) -> Result<Value, Refusal> {
+async fn effect(sim: &Arc<Simulation>, call: &CloudCall) -> Result<Value, Refusal> {
     let key = (call.kind.service(), &call.resource);
-    let lag = world.noise().map_or(0, |noise| world.dice.up_to(("lag", key), noise.list_lag_ms));
-    let pace = Pace { build_ms: 500 + world.dice.up_to(("build", key), 9_500), lag_ms: lag };
-    let now = world.time.ms();
-    let Answer { result, twin, dependants, hammered } = world.cloud().serve(call, pace, now);
-    world.trace.note("cloud", || {
+    let lag = sim.noise().map_or(0, |noise| sim.dice.up_to(("lag", key), noise.list_lag_ms));
+    let pace = Pace { build_ms: 500 + sim.dice.up_to(("build", key), 9_500), lag_ms: lag };
+    let now = sim.time.ms();
+    let Answer { result, twin, dependants, hammered } = sim.cloud().serve(call, pace, now);
+    sim.trace.note("cloud", || {
         let shown = match &result {
             Ok(value) => value.str_at("id").unwrap_or("done").to_owned(),
             Err(refusal) => format!("{} {}", refusal.status, refusal.text),
@@ -229,15 +228,15 @@ async fn effect(world: &Arc<World>, call: &CloudCall) -> Result<Value, Refusal> 
         )
     });
     if let Some(twin) = twin {
-        world.accuse(Rule::MadeTwice, format!("{} of stack {} has {twin} already", call.resource, call.stack));
+        sim.accuse(Rule::MadeTwice, format!("{} of stack {} has {twin} already", call.resource, call.stack));
     }
     if hammered {
-        world.accuse(Rule::UnpacedPolls, format!("{:?} {:?} {:?} again and again", call.method, call.id, call.mark));
+        sim.accuse(Rule::UnpacedPolls, format!("{:?} {:?} {:?} again and again", call.method, call.id, call.mark));
     }
     for dependant in dependants {
-        if world.ledger.stands_for(world, &dependant).await && !world.ledger.may_leave(&call.stack, &dependant.stack) {
+        if sim.ledger.stands_for(sim, &dependant).await && !sim.ledger.may_leave(&call.stack, &dependant.stack) {
             let (id, other) = (call.id.as_deref().unwrap_or_default(), &dependant.id);
-            world.accuse(
+            sim.accuse(
                 Rule::EarlyDelete,
                 format!("{id} ({}) while {other} ({}) needs it", call.resource, dependant.resource),
             );
@@ -270,14 +269,14 @@ impl Cloud for Link {
         };
         // It may wait for a token or for room; then the lease may have ended.
         let key = ("room", call.kind.service(), &call.resource);
-        if self.world.noise().is_some() && self.world.dice.chance(key, 100) {
-            tokio::time::sleep(Duration::from_millis(self.world.dice.up_to(key, 3_000))).await;
+        if self.sim.noise().is_some() && self.sim.dice.chance(key, 100) {
+            tokio::time::sleep(Duration::from_millis(self.sim.dice.up_to(key, 3_000))).await;
         }
         self.gate.pass().await;
         if request.gate.as_ref().is_some_and(|gate| !gate.is_open()) {
             return Err(Failure::new(FailureKind::NotSent, "ConnectFailure", "the lease may have ended"));
         }
-        let result = match self.world.sabotage {
+        let result = match self.sim.sabotage {
             Some(Sabotage::FindLies) if call.mark.is_some() => Ok(value!({"objects": []})),
             Some(Sabotage::SkipDelete) if call.method == Method::Delete => Ok(Value::Null),
             Some(Sabotage::StaleUpdate) if call.method == Method::Put && call.part.is_none() => Ok(Value::Null),
@@ -297,7 +296,7 @@ impl Cloud for Link {
 
     /// The drivers of the simulation ask so for defects that they are to have.
     async fn has_extension(&self, service: &str, alias: &str) -> Result<bool, Failure> {
-        Ok(service == SABOTAGE && self.world.sabotage.is_some_and(|sabotage| sabotage.name() == alias))
+        Ok(service == SABOTAGE && self.sim.sabotage.is_some_and(|sabotage| sabotage.name() == alias))
     }
 
     async fn project_id(&self) -> Result<String, Failure> {

@@ -54,7 +54,7 @@ pub(crate) struct Switches {
 }
 
 /// All that one run consists of.
-pub(crate) struct World {
+pub(crate) struct Simulation {
     /// What is to happen.
     pub scenario: Arc<Scenario>,
     /// The time.
@@ -87,8 +87,8 @@ struct Counts {
     all: u64,
 }
 
-impl World {
-    /// The world at the beginning of a run, and where calls that set off faults are told.
+impl Simulation {
+    /// The simulation at the beginning of a run, and where calls that set off faults are reported.
     pub(crate) fn new(
         scenario: Arc<Scenario>,
         traced: bool,
@@ -98,7 +98,7 @@ impl World {
         let store_clock = Arc::new(WallClock::new(time, 0, 0));
         let (triggers, told) = mpsc::unbounded_channel();
         let clock = Arc::clone(&store_clock);
-        let world = Self {
+        let sim = Self {
             dice: Dice::new(scenario.seed),
             scenario,
             time,
@@ -114,7 +114,7 @@ impl World {
             counts: Mutex::default(),
             triggers,
         };
-        (Arc::new(world), told)
+        (Arc::new(sim), told)
     }
 
     /// The cloud's objects.
