@@ -3,7 +3,7 @@
 mod outcome;
 mod rows;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use kiln_resource::{Action, Failure, Operation, OperationState, Resource, ResourceId, State, Status};
 
