@@ -75,6 +75,7 @@ impl Gatherer<'_> {
 }
 
 /// A resource to decide about. The definition is resolved; what is left may need the cloud.
+#[derive(Clone)]
 pub(crate) struct Question {
     pub(crate) subject: Subject,
     /// Attributes that other resources read for the first time.

@@ -133,7 +133,7 @@ impl View {
     }
 
     /// A row with its attributes as they are now; what cannot be read stays as it was.
-    async fn refreshed(&self, name: &str, wanted: &[Wanted]) -> Option<Resource> {
+    pub(crate) async fn refreshed(&self, name: &str, wanted: &[Wanted]) -> Option<Resource> {
         let mut row = self.resource(name)?.clone();
         let kind = self.kind(&row)?;
         if kind.is_nested() {
@@ -214,13 +214,7 @@ impl View {
             let mut more = Map::new();
             for path in wanted {
                 let Some(Value::Str(name)) = path.first() else { continue };
-                let Some(rest) = name.strip_prefix("resource.") else { continue };
-                // The longest name of a resource that fits, since names may have dots.
-                let found = (0..rest.len())
-                    .rev()
-                    .filter(|at| rest.as_bytes().get(*at) == Some(&b'.'))
-                    .filter_map(|at| Some((rest.get(..at)?, rest.get(at + 1..)?)))
-                    .find(|(resource, _)| self.resource(resource).is_some());
+                let found = resource_and_attribute(name, |resource| self.resource(resource).is_some());
                 if let Some((resource, attribute)) = found {
                     let wanted = [Wanted::One { name: attribute.into(), path: Vec::new() }];
                     let mut scene = self.scene();
@@ -236,6 +230,17 @@ impl View {
         }
         .boxed()
     }
+}
+
+/// The resource and the attribute that `resource.<name>.<attribute>` asks for: the longest name that there is, since
+/// names may have dots.
+pub(crate) fn resource_and_attribute(name: &str, is_there: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
+    let rest = name.strip_prefix("resource.")?;
+    (0..rest.len())
+        .rev()
+        .filter(|at| rest.as_bytes().get(*at) == Some(&b'.'))
+        .filter_map(|at| Some((rest.get(..at)?, rest.get(at + 1..)?)))
+        .find(|(resource, _)| is_there(resource))
 }
 
 fn path_of(wanted: &Wanted) -> Option<Vec<Value>> {

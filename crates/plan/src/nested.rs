@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kiln_resource::{Facts, Nested};
 use kiln_template::constraint::DataType;
@@ -11,6 +12,19 @@ use kiln_value::{Diagnostic, Map, Value, text};
 use crate::blueprint::{Blueprint, Sources};
 use crate::kind::{Kind, Provider};
 
+/// What a nested stack is made of, and what the resource that stands for it must remember.
+#[derive(Debug)]
+pub struct NestedSources {
+    /// What it is made of.
+    pub sources: Sources,
+    /// Entries to put into the resource's data.
+    pub data: Map,
+    /// The driver is asked again with this, once the nested stack has reached its sources ([`Nested::then`]).
+    pub then: Option<Value>,
+    /// How long to wait before that.
+    pub pause: Duration,
+}
+
 impl Blueprint {
     /// What the stack is made of that a resource stands for, before anything exists; `None` for one that stands for no
     /// stack. `properties` as in [`Blueprint::provider_sources`].
@@ -18,17 +32,37 @@ impl Blueprint {
     /// # Errors
     /// Those of the driver and of the child environment.
     pub fn draft_sources(&self, definition: &Definition, properties: &Map) -> Option<Result<Sources, Diagnostic>> {
+        let kind = self.kind(&definition.name)?;
+        let facts = Facts {
+            name: definition.name.clone(),
+            resource_type: kind.resource_type().name.clone(),
+            properties: properties.clone(),
+            ..Facts::default()
+        };
+        Some(self.nested_sources(definition, &facts)?.map(|nested| nested.sources))
+    }
+
+    /// What the stack is made of that a resource stands for; `None` for one that stands for no stack. The facts'
+    /// properties are resolved, null where they have no value.
+    ///
+    /// # Errors
+    /// Those of the driver and of the child environment.
+    pub fn nested_sources(
+        &self,
+        definition: &Definition,
+        facts: &Facts,
+    ) -> Option<Result<NestedSources, Diagnostic>> {
+        let last = |sources| NestedSources { sources, data: Map::new(), then: None, pause: Duration::ZERO };
         match self.kind(&definition.name)? {
-            Kind::Template(provider) => Some(self.provider_sources(definition, provider, properties)),
+            Kind::Template(provider) => {
+                Some(self.provider_sources(definition, provider, &facts.properties).map(last))
+            }
             Kind::Type(entry) => {
-                let facts = Facts {
-                    name: definition.name.clone(),
-                    resource_type: entry.resource_type.name.clone(),
-                    properties: properties.clone(),
-                    ..Facts::default()
-                };
-                let nested = entry.driver.nested(&facts, &self.wanted_paths(&definition.name))?;
-                Some(nested.and_then(|nested| self.group_sources(definition, nested)))
+                let nested = entry.driver.nested(facts, &self.wanted_paths(&definition.name))?;
+                Some(nested.and_then(|mut nested| {
+                    let (data, then, pause) = (std::mem::take(&mut nested.data), nested.then.take(), nested.pause);
+                    Ok(NestedSources { sources: self.group_sources(definition, nested)?, data, then, pause })
+                }))
             }
         }
     }
@@ -101,6 +135,7 @@ fn wrapped(parameters: Map) -> Map {
 /// lists texts joined by commas.
 fn parameter_value(value: &Value, kind: Option<DataType>) -> Value {
     match (value, kind) {
+        (Value::List(_), Some(DataType::List)) if let Some(unknown) = value.unknown() => Value::Unknown(unknown.clone()),
         (Value::List(items), Some(DataType::List)) => {
             let mut parts = Vec::with_capacity(items.len());
             for (n, item) in items.iter().enumerate() {

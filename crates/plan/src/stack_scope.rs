@@ -1,12 +1,12 @@
 //! What template functions see of a stack: as it is, or as it may be before anything exists.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use kiln_resource::{Facts, Resource, StackFacts};
 use kiln_template::{Bound, Facade, ResourceView, Scope, select};
-use kiln_value::{Map, Value};
+use kiln_value::{Map, Unknown, Value};
 
 use crate::Blueprint;
 use crate::kind::Kind;
@@ -100,12 +100,29 @@ impl Scope for References<'_> {
     }
 }
 
-/// A stack as it is: the rows that stand for its names, with the attributes read of them.
+/// A stack as it is: the rows that stand for its names, with the attributes read of them. In a plan also as it will be
+/// ([`StackScope::foresee`]).
 #[derive(Debug)]
 pub struct StackScope {
     blueprint: Arc<Blueprint>,
     stack: StackFacts,
     views: HashMap<String, View>,
+    has_unknown: bool,
+}
+
+/// What a plan knows of a resource whose turn is over.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Prospect {
+    /// A new object: what does not follow from its properties is not known.
+    New,
+    /// The object stays and these properties change: attributes that may follow from them are not known.
+    Changed(BTreeSet<String>),
+    /// A nested stack that stays, with this in it.
+    Nested(Inside),
+    /// A new nested stack, with this in it.
+    NewNested(Inside),
+    /// A nested stack of which it is not known what will be in it.
+    Opaque,
 }
 
 #[derive(Debug)]
@@ -115,6 +132,7 @@ struct View {
     action: &'static str,
     status: &'static str,
     attributes: Seen,
+    prospect: Option<(Prospect, Facts)>,
 }
 
 /// What is known of a resource's attributes.
@@ -158,7 +176,26 @@ impl StackScope {
     /// The scene of a stack whose resources are all still to be made.
     pub fn new(blueprint: Arc<Blueprint>, stack: StackFacts) -> Self {
         let views = blueprint.kinds().iter().map(|(name, kind)| (name.clone(), View::unmade(name, kind))).collect();
-        Self { blueprint, stack, views }
+        Self { blueprint, stack, views, has_unknown: false }
+    }
+
+    /// Takes in what a plan foresees of a resource; `row` has the properties that it will have.
+    pub fn foresee(&mut self, row: &Resource, mut prospect: Prospect) {
+        self.has_unknown = true;
+        self.see(row);
+        let Some(view) = self.views.get_mut(&row.name) else { return };
+        let facts = facts(row, &view.kind, &self.stack);
+        match &mut prospect {
+            Prospect::New | Prospect::NewNested(_) => view.reference = new_reference(&view.kind, &facts),
+            Prospect::Changed(_) | Prospect::Nested(_) | Prospect::Opaque => {}
+        }
+        if let Prospect::Nested(inside) | Prospect::NewNested(inside) = &mut prospect {
+            if let Some(given) = inside.outputs.get("OS::stack_id").filter(|given| !given.is_null()) {
+                view.reference = given.clone();
+            }
+            view.attributes = Seen::Nested { facts: Box::new(facts.clone()), inside: std::mem::take(inside) };
+        }
+        view.prospect = Some((prospect, facts));
     }
 
     /// The blueprint.
@@ -181,6 +218,7 @@ impl StackScope {
             action: row.state.action.as_str(),
             status: row.state.status.as_str(),
             attributes,
+            prospect: None,
         };
         self.views.insert(row.name.clone(), view);
     }
@@ -194,11 +232,34 @@ impl View {
             action: "INIT",
             status: "COMPLETE",
             attributes: Seen::Plain(Map::new()),
+            prospect: None,
+        }
+    }
+
+    /// The attribute that a plan foresees; `None` if it is as it was.
+    fn foreseen(&self, name: &str) -> Option<Value> {
+        let (prospect, facts) = self.prospect.as_ref()?;
+        let unknown = || Value::Unknown(Unknown::of(&format!("{}.{name}", facts.name)));
+        let follows = || self.kind.entry().and_then(|entry| entry.driver.foreseen(facts, name));
+        match prospect {
+            Prospect::Nested(_) | Prospect::NewNested(_) => None,
+            Prospect::Opaque => Some(unknown()),
+            Prospect::New => Some(follows().unwrap_or_else(unknown)),
+            Prospect::Changed(changed) => match follows() {
+                Some(value) => Some(value),
+                // What a property of the same name says, stays as long as that is not changed.
+                None if facts.properties.contains_key(name) && !changed.contains(name) => None,
+                None => Some(unknown()),
+            },
         }
     }
 }
 
 impl Scope for StackScope {
+    fn has_unknown(&self) -> bool {
+        self.has_unknown || self.bound().has_unknown()
+    }
+
     fn bound(&self) -> &Bound {
         self.blueprint.bound()
     }
@@ -230,6 +291,13 @@ impl ResourceView for View {
     }
 
     fn attribute(&self, name: &str, path: &[Value]) -> Option<Value> {
+        if self.prospect.is_some() && (self.kind.is_nested() || self.has_attribute(name)) {
+            match self.foreseen(name) {
+                Some(unknown @ Value::Unknown(_)) => return Some(unknown),
+                Some(value) => return Some(select(value, path)),
+                None => {}
+            }
+        }
         match &self.attributes {
             Seen::Plain(map) => {
                 let value = map.get(name).cloned();
@@ -279,6 +347,16 @@ fn reference(kind: &Kind, facts: &Facts, attributes: &Map, stack: &StackFacts) -
             identity.map_or_else(|_| id.as_str().into(), |identity| Value::from(identity.arn()))
         }
     }
+}
+
+/// What `get_resource` gives of an object that is not there yet: its id is not known, a name may be.
+fn new_reference(kind: &Kind, facts: &Facts) -> Value {
+    let unknown = Value::Unknown(Unknown::of(&facts.name));
+    let Some(entry) = kind.entry().filter(|_| !kind.is_nested()) else { return unknown };
+    // No id can look like this one: what comes out with another is not made of the id.
+    let with_id = |id: &str| entry.driver.reference(&Facts { physical_id: Some(id.to_owned()), ..facts.clone() });
+    let (one, other) = (with_id("\u{1}"), with_id("\u{2}"));
+    if one == other { one } else { unknown }
 }
 
 /// All that a driver is told of a row.

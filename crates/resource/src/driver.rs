@@ -285,6 +285,11 @@ pub trait Driver: Send + Sync {
         false
     }
 
+    /// An attribute as it will be, if it follows from these properties alone; for plans.
+    fn foreseen(&self, _facts: &Facts, _name: &str) -> Option<Value> {
+        None
+    }
+
     /// What `get_resource` gives: by default the physical id, before that the logical name.
     fn reference(&self, facts: &Facts) -> Value {
         facts.physical_id.as_deref().unwrap_or(&facts.name).into()

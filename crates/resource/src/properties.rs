@@ -174,6 +174,18 @@ impl Reader<'_> {
         if unknown && given.is_null() {
             return Value::Null;
         }
+        let awaited = given.unknown();
+        if let Some(awaited) = awaited {
+            let keeps_parts = match given {
+                Value::List(_) => matches!(property.kind, DataType::List | DataType::Any),
+                Value::Map(_) => matches!(property.kind, DataType::Map | DataType::Any),
+                _ => false,
+            };
+            if !keeps_parts {
+                return Value::Unknown(awaited.clone());
+            }
+        }
+        let unknown = unknown || awaited.is_some();
         let before = self.faults.len();
         let value = match self.coerce(property, given, path) {
             Ok(value) => value,

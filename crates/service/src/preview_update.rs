@@ -18,17 +18,16 @@ pub struct PreviewedUpdate {
 }
 
 impl Service {
-    /// What an update would do; the stack is not changed. With `nested` also in nested stacks.
+    /// What an update would do, in nested stacks too; nothing is changed.
     pub async fn preview_update(
         &self,
         caller: &Caller,
         stack: Stack,
         update: UpdateStack,
-        nested: bool,
     ) -> Result<PreviewedUpdate, Error> {
         let blueprint = self.updated_blueprint(caller, &stack, update).await?;
         let view = View::of(&self.backends, stack).await?;
-        let preview = preview(&self.backends, &view, Arc::new(blueprint), nested).await?;
+        let preview = preview(&self.backends, &view, Arc::new(blueprint)).await?;
         Ok(PreviewedUpdate { stack: view.stack, preview })
     }
 }

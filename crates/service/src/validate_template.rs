@@ -99,21 +99,15 @@ fn inside(blueprint: &Blueprint, definition: &Definition) -> Result<Option<Sourc
     let given = blueprint.draft_properties(definition, &Draft::of(blueprint));
     let (given, _) = given.map_err(|error| Diagnostic::new("ValueError", error.message.clone()))?;
     let mut properties = properties::resolve(&resource_type.properties, &given)?;
-    match kind {
-        Kind::Template(provider) => Ok(Some(blueprint.provider_sources(definition, provider, &properties)?)),
-        Kind::Type(entry) => {
-            if let Some(count) = properties.get_mut("count") {
-                *count = Value::Int(1);
-            }
-            let facts = Facts {
-                name: definition.name.clone(),
-                resource_type: resource_type.name.clone(),
-                properties,
-                given: given.keys().cloned().collect(),
-                ..Facts::default()
-            };
-            let nested = entry.driver.nested(&facts, &blueprint.wanted_paths(&definition.name)).transpose()?;
-            Ok(nested.map(|nested| blueprint.group_sources(definition, nested)).transpose()?)
-        }
+    if let (Kind::Type(_), Some(count)) = (kind, properties.get_mut("count")) {
+        *count = Value::Int(1);
     }
+    let facts = Facts {
+        name: definition.name.clone(),
+        resource_type: resource_type.name.clone(),
+        properties,
+        given: given.keys().cloned().collect(),
+        ..Facts::default()
+    };
+    Ok(blueprint.nested_sources(definition, &facts).transpose()?.map(|nested| nested.sources))
 }

@@ -22,6 +22,7 @@ struct Inner {
     parameters: Arc<Parameters>,
     files: Arc<Files>,
     yaql: Limits,
+    has_unknown: bool,
     conditions: OnceLock<Result<Conditions, Diagnostic>>,
 }
 
@@ -33,7 +34,8 @@ impl Bound {
 
     /// [`Bound::new`] with the operator's limits on YAQL expressions.
     pub fn within(template: Arc<Template>, parameters: Arc<Parameters>, files: Arc<Files>, yaql: Limits) -> Self {
-        Self(Arc::new(Inner { template, parameters, files, yaql, conditions: OnceLock::new() }))
+        let has_unknown = parameters.has_unknown();
+        Self(Arc::new(Inner { template, parameters, files, yaql, has_unknown, conditions: OnceLock::new() }))
     }
 
     /// The template.
@@ -70,6 +72,11 @@ impl Bound {
     /// A parameter's value; `None` if there is no such parameter.
     pub(crate) fn parameter(&self, name: &str) -> Result<Option<&Value>, Diagnostic> {
         self.0.parameters.get(name).map(Parameter::value).transpose()
+    }
+
+    /// Whether a parameter has a value that is not known yet, or known in part.
+    pub fn has_unknown(&self) -> bool {
+        self.0.has_unknown
     }
 
     pub(crate) fn mappings(&self) -> &Value {

@@ -100,6 +100,9 @@ impl Conditions {
 }
 
 fn truth(name: &str, value: &Value) -> Result<bool, Diagnostic> {
+    if let Some(unknown) = value.unknown() {
+        return Err(unknown.undecided(&format!("The condition \"{name}\"")));
+    }
     value.as_bool().ok_or_else(|| {
         invalid(name, &format!("The definition of condition \"{name}\" is invalid: {}", text::str(value)))
     })

@@ -17,6 +17,12 @@ pub trait Scope {
         None
     }
 
+    /// Whether some values of parameters, attributes or references are not known yet ([`Value::Unknown`]): then what
+    /// depends on one is not known either.
+    fn has_unknown(&self) -> bool {
+        self.bound().has_unknown()
+    }
+
     /// The names of Nova's availability zones.
     fn availability_zones(&self) -> Result<Vec<String>, Diagnostic> {
         Ok(vec!["nova".to_owned()])
@@ -65,6 +71,7 @@ pub struct Facade {
 pub fn select(mut value: Value, path: &[Value]) -> Value {
     for step in path {
         value = match (value, step) {
+            (unknown @ Value::Unknown(_), _) => unknown,
             (Value::Map(mut map), Value::Str(key)) => map.swap_remove(key).unwrap_or_default(),
             (Value::List(mut list), step) => match position(step, list.len()) {
                 Some(index) => list.swap_remove(index),

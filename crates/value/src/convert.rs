@@ -108,6 +108,7 @@ impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Null, Self::Null) => true,
+            (Self::Unknown(a), Self::Unknown(b)) => a == b,
             (Self::Str(a), Self::Str(b)) => a == b,
             (Self::List(a), Self::List(b)) => a == b,
             (Self::Map(a), Self::Map(b)) => a == b,

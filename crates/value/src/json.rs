@@ -12,7 +12,7 @@ impl Serialize for Value {
     /// NaN and infinities become null and integers beyond 64 bits floats: strict JSON has neither.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Null => serializer.serialize_unit(),
+            Self::Null | Self::Unknown(_) => serializer.serialize_unit(),
             Self::Bool(b) => serializer.serialize_bool(*b),
             Self::Int(i) => serializer.serialize_i64(*i),
             Self::BigInt(i) => match u64::try_from(&**i) {

@@ -17,6 +17,7 @@ pub mod regex;
 pub mod secret;
 pub mod span;
 pub mod text;
+mod unknown;
 mod value;
 
 pub use diagnostic::Diagnostic;
@@ -26,4 +27,5 @@ pub use path::{Path, Segment};
 pub use regex::Pattern;
 pub use secret::Secret;
 pub use span::{Position, Span, Spans};
+pub use unknown::Unknown;
 pub use value::{Kind, Value};

@@ -83,7 +83,7 @@ pub fn json_sorted(value: &Value) -> String {
 
 fn write_repr(out: &mut String, value: &Value) {
     match value {
-        Value::Null => out.push_str("None"),
+        Value::Null | Value::Unknown(_) => out.push_str("None"),
         Value::Bool(true) => out.push_str("True"),
         Value::Bool(false) => out.push_str("False"),
         Value::Int(i) => _ = write!(out, "{i}"),
@@ -134,7 +134,7 @@ fn is_printable(c: char) -> bool {
 
 fn write_json(out: &mut String, value: &Value, sorted: bool) {
     match value {
-        Value::Null => out.push_str("null"),
+        Value::Null | Value::Unknown(_) => out.push_str("null"),
         Value::Bool(true) => out.push_str("true"),
         Value::Bool(false) => out.push_str("false"),
         Value::Int(i) => _ = write!(out, "{i}"),

@@ -2,7 +2,7 @@
 
 use num_bigint::BigInt;
 
-use crate::Map;
+use crate::{Map, Unknown};
 
 /// A piece of data: what YAML and JSON texts hold and template functions take and give.
 ///
@@ -26,6 +26,8 @@ pub enum Value {
     List(Vec<Value>),
     /// A map with text keys.
     Map(Map),
+    /// What nobody can know yet; only in previews. As JSON, in Python's words and for its kind it is null.
+    Unknown(Unknown),
 }
 
 /// The kind of a [`Value`], for messages and tests.
@@ -66,7 +68,7 @@ impl Value {
     /// The kind of this value.
     pub fn kind(&self) -> Kind {
         match self {
-            Self::Null => Kind::Null,
+            Self::Null | Self::Unknown(_) => Kind::Null,
             Self::Bool(_) => Kind::Bool,
             Self::Int(_) | Self::BigInt(_) => Kind::Int,
             Self::Float(_) => Kind::Float,
@@ -84,7 +86,7 @@ impl Value {
     /// Python's truth: null, false, zero and empty things are false.
     pub fn is_truthy(&self) -> bool {
         match self {
-            Self::Null => false,
+            Self::Null | Self::Unknown(_) => false,
             Self::Bool(b) => *b,
             Self::Int(i) => *i != 0,
             Self::BigInt(_) => true,

@@ -67,7 +67,7 @@ fn convert(value: &Value, touched: &HashMap<usize, Object>, depth: u32) -> Resul
         return Err(Error::recursion());
     }
     match value {
-        Value::Null => Ok(Object::Null),
+        Value::Null | Value::Unknown(_) => Ok(Object::Null),
         Value::Bool(b) => Ok(Object::Bool(*b)),
         Value::Int(i) => Ok(Object::Int(*i)),
         Value::BigInt(i) => Ok(Object::BigInt(Arc::new((**i).clone()))),

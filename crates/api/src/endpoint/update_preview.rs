@@ -30,30 +30,35 @@ async fn run(call: &Call, patch: bool) -> Result<Response, ApiError> {
     let nested = call.query.boolean("show_nested")?.unwrap_or(false);
     let update = body.update(patch)?;
     let stack = call.stack().await?;
-    let previewed = call.service().preview_update(&call.caller, stack, update, nested).await?;
+    let previewed = call.service().preview_update(&call.caller, stack, update).await?;
     let mut changes: Map = LISTS.iter().map(|list| ((*list).to_owned(), Value::List(Vec::new()))).collect();
-    sort(&previewed.preview, &previewed.stack, &mut changes);
+    sort(&previewed.preview, nested, &mut changes);
     Ok(reply::json(&value!({ "resource_changes": changes })))
 }
 
-/// Puts every resource into its list, those of nested stacks too.
-fn sort(preview: &Preview, root: &Stack, changes: &mut Map) {
-    let stack = preview.stack.as_ref().unwrap_or(root);
+/// Puts every resource into its list; with `nested` those of nested stacks too.
+fn sort(preview: &Preview, nested: bool, changes: &mut Map) {
     for entry in &preview.entries {
-        let list = match entry.change {
-            PlannedChange::Unchanged => "unchanged",
-            // A refused change is one that was asked for; its reason is shown with it.
-            PlannedChange::Updated(_) | PlannedChange::Refused(_) => "updated",
-            PlannedChange::Replaced(_) => "replaced",
-            PlannedChange::Added => "added",
-            PlannedChange::Deleted => "deleted",
-        };
-        if let Some(Value::List(list)) = changes.get_mut(list) {
-            list.push(shown(entry, stack));
+        if let Some(Value::List(list)) = changes.get_mut(list_of(entry)) {
+            list.push(shown(entry, &preview.stack));
         }
-        if let Some(nested) = &entry.nested {
-            sort(nested, root, changes);
+        if let Some(inside) = entry.nested.as_ref().filter(|_| nested) {
+            sort(inside, nested, changes);
         }
+    }
+}
+
+/// The list that a resource goes into: by what may happen to it at most.
+fn list_of(entry: &PlannedResource) -> &'static str {
+    match entry.change.at_most() {
+        // Heat updates every nested stack, and leaves it to what is inside whether anything is done.
+        PlannedChange::Unchanged if entry.nested.is_some() => "updated",
+        PlannedChange::Unchanged => "unchanged",
+        // A refused change is one that was asked for; its reason is shown with it.
+        PlannedChange::Updated(_) | PlannedChange::Refused(_) | PlannedChange::Undecided { .. } => "updated",
+        PlannedChange::Replaced(_) => "replaced",
+        PlannedChange::Added => "added",
+        PlannedChange::Deleted => "deleted",
     }
 }
 
@@ -76,7 +81,7 @@ fn shown(entry: &PlannedResource, stack: &Stack) -> Value {
         "stack_name": (&stack.name),
         "description": (entry.definition.as_ref().map(|held| held.description.clone()).unwrap_or_default()),
         "metadata": (entry.definition.as_ref().map(|held| held.metadata.clone()).unwrap_or_default()),
-        "change": (change(&entry.change)),
+        "change": (summary(&entry.change)),
     })
 }
 
@@ -86,7 +91,7 @@ fn identity(stack: &Stack, path: &str) -> Value {
     value!({ "tenant": tenant, "stack_name": stack_name, "stack_id": stack_id, "path": path })
 }
 
-fn change(change: &PlannedChange) -> Value {
+fn summary(change: &PlannedChange) -> Value {
     match change {
         PlannedChange::Unchanged => value!({ "kind": "unchanged" }),
         PlannedChange::Updated(properties) => {
@@ -97,5 +102,12 @@ fn change(change: &PlannedChange) -> Value {
         PlannedChange::Added => value!({ "kind": "added" }),
         PlannedChange::Deleted => value!({ "kind": "deleted" }),
         PlannedChange::Refused(reason) => value!({ "kind": "refused", "reasons": [reason] }),
+        PlannedChange::Undecided { at_least, at_most, awaited } => {
+            let awaited: Value = awaited
+                .iter()
+                .map(|awaited| value!({ "property": (&awaited.property), "known_after": (&awaited.place) }))
+                .collect();
+            value!({ "kind": "undecided", "at_least": (summary(at_least)), "at_most": (summary(at_most)), "awaited": awaited })
+        }
     }
 }

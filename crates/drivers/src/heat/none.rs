@@ -1,7 +1,7 @@
 //! `OS::Heat::None` and the placeholders of what OpenStack no longer has: they do nothing.
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Failure, Found, Operation, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step};
 use kiln_value::{Map, Value};
 
 /// Takes any properties, and every attribute is null.
@@ -24,6 +24,10 @@ impl Driver for None {
 
     fn is_pure(&self) -> bool {
         true
+    }
+
+    fn foreseen(&self, _: &Facts, _: &str) -> Option<Value> {
+        Some(Value::Null)
     }
 
     async fn attributes(&self, _: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

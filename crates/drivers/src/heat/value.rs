@@ -52,6 +52,10 @@ impl Driver for HeatValue {
         Ok(names.iter().filter(|name| **name == "value").map(|name| ((*name).to_owned(), value.clone())).collect())
     }
 
+    fn foreseen(&self, facts: &Facts, name: &str) -> Option<Value> {
+        (name == "value").then(|| facts.property("value").clone())
+    }
+
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
         // Null may stand for what is not known yet.
         if facts.property("value").is_null() {

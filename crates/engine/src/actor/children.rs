@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use kiln_plan::{Blame, Event, Inside, Kind, Outcome, Sources, facts, failure_of};
+use kiln_plan::{Blame, Event, Inside, Kind, NestedSources, Outcome, Sources, facts, failure_of};
 use kiln_resource::{Action, Failure, MessageId, Operation, Phase, ResourceId, Running, Status};
 use kiln_store::{Error, Message, MessageKind, NewStack, Parent, StackId, StackRequest, Summary};
 use kiln_value::{Map, Value, value};
@@ -189,24 +189,10 @@ impl Work {
         facts.nested_step = step;
         let members: Map = Inside::from_map(&row.attributes).refs.into_iter().collect();
         facts.data.insert("members".to_owned(), members.into());
-        let last = NestedState { asked: true, ..NestedState::default() };
-        match &kind {
-            Kind::Template(provider) => blueprint
-                .provider_sources(definition, provider, &facts.properties)
-                .map(|sources| Asked { sources, data: Map::new(), state: last })
-                .map_err(|error| failure_of(&error)),
-            Kind::Type(entry) => match entry.driver.nested(&facts, &blueprint.wanted_paths(&row.name)) {
-                Some(Ok(mut nested)) => {
-                    let data = std::mem::take(&mut nested.data);
-                    let pause = u64::try_from(nested.pause.as_millis()).unwrap_or(u64::MAX);
-                    let state = NestedState { asked: true, then: nested.then.take(), pause };
-                    let sources = blueprint.group_sources(definition, nested);
-                    sources.map(|sources| Asked { sources, data, state }).map_err(|error| failure_of(&error))
-                }
-                Some(Err(error)) => Err(failure_of(&error)),
-                None => Err(gone()),
-            },
-        }
+        let nested = blueprint.nested_sources(definition, &facts).ok_or_else(gone)?;
+        let NestedSources { sources, data, then, pause } = nested.map_err(|error| failure_of(&error))?;
+        let pause = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+        Ok(Asked { sources, data, state: NestedState { asked: true, then, pause } })
     }
 
     /// A nested stack came to its end: the next step is asked for, or its outputs are read and the resource has come to

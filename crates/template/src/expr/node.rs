@@ -1,9 +1,9 @@
 //! The tree of a parsed snippet and how it is resolved.
 
-use std::borrow::Cow;
-use std::cell::Cell;
+use std::borrow::{Borrow, Cow};
+use std::cell::{Cell, RefCell};
 
-use kiln_value::{Diagnostic, Map, Path, Value};
+use kiln_value::{Diagnostic, Map, Path, Unknown, Value};
 
 use crate::function::{Function, fault};
 use crate::{Bound, Scope};
@@ -46,6 +46,8 @@ pub(crate) struct Context<'a> {
     pub(crate) scope: &'a dyn Scope,
     /// How much text and how many values the functions that multiply their arguments may still make.
     budget: Cell<usize>,
+    /// What is not known and was met since the innermost call began.
+    unknown: RefCell<Option<Unknown>>,
     /// The conditions that are being decided, innermost first: the chain by which a circle is found.
     pub(crate) deciding: Option<&'a Deciding<'a>>,
 }
@@ -60,7 +62,7 @@ pub(crate) struct Deciding<'a> {
 
 impl<'a> Context<'a> {
     pub(crate) fn new(scope: &'a dyn Scope) -> Self {
-        Self { scope, budget: Cell::new(BUDGET), deciding: None }
+        Self { scope, budget: Cell::new(BUDGET), unknown: RefCell::default(), deciding: None }
     }
 
     /// What a condition is decided with, while this one waits.
@@ -68,7 +70,37 @@ impl<'a> Context<'a> {
     where
         'a: 'b,
     {
-        Context { scope: self.scope, budget: self.budget.clone(), deciding: Some(deciding) }
+        let unknown = RefCell::default();
+        Context { scope: self.scope, budget: self.budget.clone(), unknown, deciding: Some(deciding) }
+    }
+
+    /// Notes that something that is not known was met.
+    fn meet(&self, unknown: Option<&Unknown>) {
+        if let Some(unknown) = unknown {
+            self.unknown.borrow_mut().get_or_insert_with(|| unknown.clone());
+        }
+    }
+
+    /// The result of a call; not known if its arguments are not.
+    fn known<T: Borrow<Value>>(
+        &self,
+        call: &Call,
+        wrap: fn(Value) -> T,
+        resolve: impl FnOnce() -> Result<Option<T>, Diagnostic>,
+    ) -> Result<Option<T>, Diagnostic> {
+        if !self.scope.has_unknown() {
+            return resolve();
+        }
+        let before = self.unknown.take();
+        let mut result = resolve();
+        if let Some(met) = self.unknown.take().filter(|_| !call.function.is_macro()) {
+            result = Ok(Some(wrap(Value::Unknown(met))));
+        }
+        self.unknown.replace(before);
+        if let Ok(Some(value)) = &result {
+            self.meet(value.borrow().unknown());
+        }
+        result
     }
 
     /// Takes from the budget what a call is about to make.
@@ -172,7 +204,10 @@ impl Node {
     /// The value; `None` if absent. Absent members of lists and maps are left out.
     pub(crate) fn resolve_nullable(&self, context: &Context) -> Result<Option<Value>, Diagnostic> {
         Ok(Some(match self {
-            Self::Scalar(value) => value.clone(),
+            Self::Scalar(value) => {
+                context.meet(value.unknown());
+                value.clone()
+            }
             Self::List(items) => {
                 let mut list = Vec::with_capacity(items.len());
                 for item in items {
@@ -189,7 +224,10 @@ impl Node {
                 }
                 Value::Map(resolved)
             }
-            Self::Call(call) => return call.function.resolve(call, context).map_err(|error| call.locate(error)),
+            Self::Call(call) => {
+                let resolve = || call.function.resolve(call, context).map_err(|error| call.locate(error));
+                return context.known(call, |value| value, resolve);
+            }
             Self::Absent => return Ok(None),
         }))
     }
@@ -197,8 +235,14 @@ impl Node {
     /// As [`Node::resolve_nullable`], without a copy of what stands somewhere already: for functions that only read.
     pub(crate) fn view<'a>(&'a self, context: &Context<'a>) -> Result<Option<Cow<'a, Value>>, Diagnostic> {
         match self {
-            Self::Scalar(value) => Ok(Some(Cow::Borrowed(value))),
-            Self::Call(call) => call.function.view(call, context).map_err(|error| call.locate(error)),
+            Self::Scalar(value) => {
+                context.meet(value.unknown());
+                Ok(Some(Cow::Borrowed(value)))
+            }
+            Self::Call(call) => {
+                let view = || call.function.view(call, context).map_err(|error| call.locate(error));
+                context.known(call, Cow::Owned, view)
+            }
             other => Ok(other.resolve_nullable(context)?.map(Cow::Owned)),
         }
     }

@@ -33,7 +33,7 @@ impl<'a> Scalar<'a> {
             Value::Float(float) if float.fract() == 0.0 => fault::int(value).ok()?.as_i64().map(Self::Int),
             Value::Float(float) => Some(Self::Float(float.to_bits())),
             Value::Str(text) => Some(Self::Text(text)),
-            Value::BigInt(_) | Value::List(_) | Value::Map(_) => None,
+            Value::BigInt(_) | Value::List(_) | Value::Map(_) | Value::Unknown(_) => None,
         }
     }
 }

@@ -66,6 +66,11 @@ pub struct Parameters {
 }
 
 impl Parameters {
+    /// Whether a value is not known yet, or known in part.
+    pub(crate) fn has_unknown(&self) -> bool {
+        self.iter().any(|parameter| parameter.value().is_ok_and(|value| value.unknown().is_some()))
+    }
+
     /// Parameters from a template's schemata, the values that the user gave and the environment's
     /// `parameter_defaults`. `identity` is that of the stack, if there is one yet.
     pub fn new(

@@ -96,6 +96,9 @@ impl Parameter {
 
     fn validate_value(&self, given: &Value, custom: &dyn CustomConstraints) -> Result<(), Diagnostic> {
         let data_type = self.schema.typed.data_type;
+        if given.unknown().is_some() {
+            return Ok(());
+        }
         let read = match data_type {
             DataType::String => Ok(Value::Null),
             _ => read(given, data_type),
@@ -178,6 +181,12 @@ fn missing(name: &str) -> Diagnostic {
 
 /// A given value in its type.
 fn read(given: &Value, data_type: DataType) -> Result<Value, Diagnostic> {
+    if let Some(unknown) = given.unknown() {
+        return Ok(match (data_type, given) {
+            (DataType::Map | DataType::Any, _) | (DataType::List, Value::List(_)) => given.clone(),
+            _ => Value::Unknown(unknown.clone()),
+        });
+    }
     match (data_type, given) {
         (DataType::Number | DataType::Integer, given) => number::str_to_num(given),
         (DataType::Boolean, given) => number::bool_from_string(given).map(Value::Bool),

@@ -1,0 +1,494 @@
+//! A plan played through: every decision is taken as the engine takes it, and every operation is said to go well. What
+//! an operation tells only once it is done is not known in what comes after it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use futures::future::{BoxFuture, FutureExt};
+use indexmap::IndexMap;
+use kiln_plan::{
+    Blueprint, Command, Decision, Event, Goal, Inside, Kind, Model, Nesting, Outcome, Prospect, StackScope, facts,
+};
+use kiln_resource::{Action, Resource, ResourceId, State, StoredDefinition};
+use kiln_store::{Error, Parent, Stack, StackId};
+use kiln_template::{Definition, Scope, Wanted};
+use kiln_value::{Diagnostic, Map, Unknown, Value};
+
+use super::{Awaited, PlannedChange, PlannedResource, Preview};
+use crate::actor::stack_facts;
+use crate::backends::Backends;
+use crate::gather::{Answer, Gatherer, Question};
+use crate::view::{View, resource_and_attribute};
+
+/// A group may have so many steps ([`kiln_resource::Nested::then`]); only the last counts.
+const MOST_STEPS: usize = 10_000;
+
+/// The update of one stack, played through.
+pub(super) struct Rehearsal<'a> {
+    backends: &'a Backends,
+    stack: &'a Stack,
+    /// The stack as it is; none for one that would be created.
+    view: Option<&'a View>,
+    root: Arc<Stack>,
+    model: Model,
+    scope: StackScope,
+    entries: IndexMap<String, PlannedResource>,
+    /// What is foreseen of the rows whose turn is over.
+    prospects: BTreeMap<ResourceId, Prospect>,
+    /// What the operation that is decided about will lead to, by the resource's name.
+    next: BTreeMap<String, Next>,
+}
+
+/// What an operation leads to.
+struct Next {
+    prospect: Prospect,
+    data: Map,
+}
+
+/// What a nested stack will be.
+enum Contents {
+    Known { preview: Preview, inside: Inside, data: Map },
+    /// Its template depends on this.
+    NotKnown(Awaited),
+}
+
+impl<'a> Rehearsal<'a> {
+    pub(super) fn new(
+        backends: &'a Backends,
+        stack: &'a Stack,
+        view: Option<&'a View>,
+        root: Arc<Stack>,
+        blueprint: Arc<Blueprint>,
+    ) -> Self {
+        let model = view.map_or_else(|| Model::new(Vec::new()), |view| view.model().clone());
+        let scope = StackScope::new(blueprint, stack_facts(stack));
+        let (entries, prospects, next) = (IndexMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { backends, stack, view, root, model, scope, entries, prospects, next }
+    }
+
+    pub(super) fn play(&mut self) -> BoxFuture<'_, Result<(), Error>> {
+        async move {
+            let targets = self.scope.blueprint().targets(|| ResourceId(self.backends.chance.uuid()));
+            let (action, goal) = (Action::Update, Goal::Converge);
+            let generation = self.stack.generation + 1;
+            let begin = Event::Begin { action, goal, generation, targets, rollback: false };
+            let mut events = VecDeque::new();
+            let mut commands = self.model.decide(begin);
+            for row in self.model.rows().filter(|row| self.model.current(&row.name).is_some_and(|now| now.id == row.id))
+            {
+                self.scope.see(row);
+            }
+            loop {
+                for command in commands {
+                    match command {
+                        Command::Decide { serial, name, row } => events.extend(self.decide(serial, name, row).await?),
+                        Command::Start(row) | Command::Resume(row) => events.push_back(self.pretend(row)),
+                        Command::Save(id) => self.see(id),
+                        _ => {}
+                    }
+                }
+                let Some(event) = events.pop_front() else { return Ok(()) };
+                let done = if let Event::Finished { row, .. } = &event { Some(*row) } else { None };
+                commands = self.model.decide(event);
+                if let Some(row) = done {
+                    self.see(row);
+                }
+            }
+        }
+        .boxed()
+    }
+
+    /// Takes in a row that stands for its name, with what is foreseen of it.
+    fn see(&mut self, id: ResourceId) {
+        let Some(row) = self.model.row(id) else { return };
+        if self.model.current(&row.name).is_none_or(|current| current.id != id) {
+            return;
+        }
+        match self.prospects.get(&id) {
+            Some(prospect) => self.scope.foresee(row, prospect.clone()),
+            None => self.scope.see(row),
+        }
+    }
+
+    /// An operation that is said to have gone well.
+    fn pretend(&mut self, id: ResourceId) -> Event {
+        let name = self.model.row(id).map(|row| row.name.clone()).unwrap_or_default();
+        let current = self.model.current(&name).is_some_and(|current| current.id == id);
+        let mut data = Map::new();
+        if let Some(next) = self.next.remove(&name).filter(|_| current) {
+            self.prospects.insert(id, next.prospect);
+            data = next.data;
+        }
+        Event::Finished { row: id, physical_id: None, data, attributes: None, outcome: Outcome::Done(None) }
+    }
+
+    async fn decide(
+        &mut self,
+        serial: u64,
+        name: String,
+        row: Option<ResourceId>,
+    ) -> Result<Option<Event>, Error> {
+        let blueprint = Arc::clone(self.scope.blueprint());
+        let (Some(definition), Some(kind)) = (blueprint.definitions().get(&name), blueprint.kind(&name)) else {
+            return Ok(None);
+        };
+        let row = row.and_then(|row| self.model.row(row)).filter(|row| row.state != State::INIT).cloned();
+        let question = {
+            let gatherer = Gatherer {
+                backends: self.backends,
+                scope: &self.scope,
+                stack: self.stack,
+                root: Arc::clone(&self.root),
+                fence: None,
+                call_retries: 0,
+                request: None,
+            };
+            gatherer.question(&name, row.clone())
+        };
+        let Some(question) = question else { return Ok(None) };
+        let (answer, mut change) = match question {
+            Ok(question) => weigh(question).await,
+            Err(decision) => {
+                let change = change_of(&decision);
+                (Answer { decision, attributes: Map::new() }, change)
+            }
+        };
+        let held = match &answer.decision {
+            Decision::Create { definition }
+            | Decision::Update { definition, .. }
+            | Decision::Replace { definition, .. } => Some(Arc::clone(definition)),
+            Decision::Keep { definition } => {
+                definition.clone().or_else(|| row.as_ref().and_then(|row| row.definition.clone()))
+            }
+            Decision::Refuse { .. } | Decision::Restrict { .. } => row.as_ref().and_then(|row| row.definition.clone()),
+        };
+        let mut nested = None;
+        let fresh_object = matches!(answer.decision, Decision::Create { .. } | Decision::Replace { .. });
+        let refused = matches!(answer.decision, Decision::Refuse { .. } | Decision::Restrict { .. });
+        if kind.is_nested() && !refused && let Some(held) = &held {
+            let there = row.as_ref().filter(|_| !fresh_object);
+            match self.contents(definition, kind, there, held).await {
+                Err(Trouble::Store(error)) => return Err(error),
+                Err(Trouble::Refused(text)) => change = PlannedChange::Refused(text),
+                Ok(Contents::NotKnown(awaited)) => {
+                    if let Decision::Update { .. } = &answer.decision {
+                        change = undecided(PlannedChange::Unchanged, change, vec![awaited]);
+                    }
+                    self.next.insert(name.clone(), Next { prospect: Prospect::Opaque, data: Map::new() });
+                }
+                Ok(Contents::Known { preview, inside, data }) => {
+                    if let (Decision::Update { changed, .. }, PlannedChange::Updated(_)) = (&answer.decision, &change)
+                        && changed.is_empty()
+                    {
+                        change = change_of_contents(&preview);
+                    }
+                    let prospect =
+                        if fresh_object { Prospect::NewNested(inside) } else { Prospect::Nested(inside) };
+                    self.next.insert(name.clone(), Next { prospect, data });
+                    nested = Some(preview);
+                }
+            }
+            if let (Decision::Replace { .. }, Some(row), Some(preview)) = (&answer.decision, &row, &mut nested) {
+                preview.entries.extend(self.what_goes(row).await?);
+            }
+        } else if !kind.is_nested() {
+            let prospect = match &answer.decision {
+                Decision::Create { .. } | Decision::Replace { .. } => Some(Prospect::New),
+                Decision::Update { changed, .. } => Some(Prospect::Changed(changed.keys().cloned().collect())),
+                _ => None,
+            };
+            if let Some(prospect) = prospect {
+                self.next.insert(name.clone(), Next { prospect, data: Map::new() });
+            }
+        }
+        let resource_type = definition.resource_type.clone();
+        let implementation = kind.implementation().to_owned();
+        let entry = PlannedResource {
+            name: name.clone(),
+            resource_type: resource_type.clone(),
+            change,
+            definition: held,
+            row: row.clone(),
+            nested,
+        };
+        self.entries.insert(name.clone(), entry);
+        // A refusal ends an update; the plan goes on, to show what else there is.
+        let decision = match answer.decision {
+            Decision::Refuse { .. } | Decision::Restrict { .. } if row.is_some() => Decision::Keep { definition: None },
+            Decision::Refuse { .. } | Decision::Restrict { .. } => {
+                self.next.insert(name.clone(), Next { prospect: Prospect::New, data: Map::new() });
+                Decision::Create { definition: Arc::new(StoredDefinition::of_type(&resource_type)) }
+            }
+            decision => decision,
+        };
+        let fresh = ResourceId(self.backends.chance.uuid());
+        let (kind, attributes) = ((resource_type, implementation), answer.attributes);
+        Ok(Some(Event::Decided { serial, name, decision, fresh, kind, attributes }))
+    }
+
+    /// What will be in the nested stack that a resource stands for; `row` is the resource as it is, if it stays.
+    async fn contents(
+        &self,
+        definition: &Definition,
+        kind: &Kind,
+        row: Option<&Resource>,
+        held: &StoredDefinition,
+    ) -> Result<Contents, Trouble> {
+        let blueprint = self.scope.blueprint();
+        // A driver reads its properties to know the template: one that is not known leaves the template open.
+        if let Kind::Type(_) = kind {
+            let open = held.properties.iter().find_map(|(name, value)| match value {
+                Value::Unknown(unknown) => Some((name, unknown)),
+                Value::List(_) => value.unknown().map(|unknown| (name, unknown)),
+                _ => None,
+            });
+            if let Some((property, unknown)) = open {
+                let awaited = Awaited { property: property.clone(), place: unknown.place().to_owned() };
+                return Ok(Contents::NotKnown(awaited));
+            }
+        }
+        let mut pretended = row.cloned().unwrap_or_else(|| {
+            let (id, now) = (ResourceId(self.backends.chance.uuid()), self.backends.clock.now());
+            Resource::new(self.stack.id, id, &definition.name, &definition.resource_type, now)
+        });
+        pretended.definition = Some(Arc::new(held.clone()));
+        let mut facts = facts(&pretended, kind, &stack_facts(self.stack));
+        let members: Map = Inside::from_map(&pretended.attributes).refs.into_iter().collect();
+        facts.data.insert("members".to_owned(), members.into());
+        let (mut data, mut steps) = (Map::new(), 0);
+        let sources = loop {
+            let Some(nested) = blueprint.nested_sources(definition, &facts) else {
+                return Err(Trouble::Refused("the template of the nested stack is not there any more".to_owned()));
+            };
+            let nested = nested.map_err(|error| Trouble::Refused(error.message.clone()))?;
+            data.extend(nested.data);
+            steps += 1;
+            match nested.then {
+                Some(then) if steps < MOST_STEPS => facts.nested_step = then,
+                _ => break nested.sources,
+            }
+        };
+        let place = Nesting { facade: Some(blueprint.facade_of(definition)), depth: self.stack.depth + 1 };
+        let view = match row.and_then(|row| row.child) {
+            Some(child) => View::load(self.backends, child).await?,
+            None => None,
+        };
+        let stack = match &view {
+            Some(view) => view.stack.clone(),
+            None => self.new_child(&pretended),
+        };
+        let identity = crate::load::identity(&stack);
+        let inner = match Blueprint::build(sources, &self.backends.resource_types, identity, place) {
+            Ok(inner) => Arc::new(inner),
+            Err(error) if error.class == Unknown::CLASS => {
+                let place = error.message.clone();
+                return Ok(Contents::NotKnown(Awaited { property: String::new(), place }));
+            }
+            Err(error) => return Err(Trouble::Refused(text_of(&error))),
+        };
+        let mut rehearsal =
+            Rehearsal::new(self.backends, &stack, view.as_ref(), Arc::clone(&self.root), Arc::clone(&inner));
+        rehearsal.play().await?;
+        let inside = rehearsal.inside(&blueprint.wanted_paths(&definition.name)).await;
+        Ok(Contents::Known { preview: rehearsal.finish().await?, inside, data })
+    }
+
+    /// The nested stack that would be created for a resource.
+    fn new_child(&self, row: &Resource) -> Stack {
+        let name = kiln_resource::physical_name::physical_name(&self.stack.name, &row.name, row.id.0, 255);
+        let parent = Parent { stack: self.stack.id, resource: row.id, resource_name: row.name.clone() };
+        Stack {
+            id: StackId(self.backends.chance.uuid()),
+            name,
+            parent: Some(parent),
+            depth: self.stack.depth + 1,
+            generation: 0,
+            ..self.stack.clone()
+        }
+    }
+
+    /// What the resource that stands for this stack will know of it.
+    async fn inside(&mut self, wanted: &[Vec<Value>]) -> Inside {
+        let blueprint = Arc::clone(self.scope.blueprint());
+        let mut reads: BTreeMap<String, Vec<Wanted>> = BTreeMap::new();
+        for read in blueprint.outputs().values().flat_map(|output| output.attributes(&self.scope)) {
+            reads.entry(read.resource).or_default().push(read.wanted);
+        }
+        let more: Vec<(String, String, String)> = wanted
+            .iter()
+            .filter_map(|path| {
+                let Some(Value::Str(name)) = path.first() else { return None };
+                let (resource, attribute) =
+                    resource_and_attribute(name, |resource| blueprint.kind(resource).is_some())?;
+                Some((name.clone(), resource.to_owned(), attribute.to_owned()))
+            })
+            .collect();
+        for (_, resource, attribute) in &more {
+            let one = Wanted::One { name: attribute.as_str().into(), path: Vec::new() };
+            reads.entry(resource.clone()).or_default().push(one);
+        }
+        for (name, wanted) in reads {
+            self.refresh(&name, &wanted).await;
+        }
+        let value = |output: &kiln_template::Output| match output.value.resolve(&self.scope) {
+            Ok(value) => value.unwrap_or_default(),
+            Err(_) => Value::Null,
+        };
+        let outputs = blueprint.outputs().values().map(|output| (output.name.clone(), value(output))).collect();
+        let refs = blueprint
+            .definitions()
+            .keys()
+            .filter_map(|name| Some((name.clone(), self.scope.resource(name)?.reference_id())))
+            .collect();
+        let read = |(name, resource, attribute): (String, String, String)| {
+            let value = self.scope.resource(&resource).and_then(|view| view.attribute(&attribute, &[]));
+            (name, value.unwrap_or_default())
+        };
+        Inside { outputs, refs, more: more.into_iter().map(read).collect() }
+    }
+
+    /// Reads attributes of a resource that stays as it is.
+    async fn refresh(&mut self, name: &str, wanted: &[Wanted]) {
+        let Some(view) = self.view else { return };
+        let stays = self.entries.get(name).is_some_and(|entry| entry.change.is_unchanged());
+        let plain = self.scope.blueprint().kind(name).is_some_and(|kind| !kind.is_nested());
+        if stays && plain && let Some(row) = view.refreshed(name, wanted).await {
+            self.scope.see(&row);
+        }
+    }
+
+    /// The entries of a stack that goes with the resource that stands for it.
+    fn what_goes<'b>(&'b self, row: &'b Resource) -> BoxFuture<'b, Result<Vec<PlannedResource>, Error>> {
+        async move {
+            let Some(child) = row.child else { return Ok(Vec::new()) };
+            let mut gone = Vec::new();
+            for row in self.backends.store.resources(child).await? {
+                gone.push(self.gone(row).await?);
+            }
+            Ok(gone)
+        }
+        .boxed()
+    }
+
+    async fn gone(&self, row: Resource) -> Result<PlannedResource, Error> {
+        let nested = match row.child {
+            Some(child) => match self.backends.store.stack(child).await? {
+                Some(stack) => Some(Preview { stack, entries: self.what_goes(&row).await? }),
+                None => None,
+            },
+            None => None,
+        };
+        Ok(PlannedResource {
+            name: row.name.clone(),
+            resource_type: row.resource_type.clone(),
+            change: PlannedChange::Deleted,
+            definition: row.definition.clone(),
+            row: Some(row),
+            nested,
+        })
+    }
+
+    /// The entries in their order, then what goes.
+    pub(super) async fn finish(mut self) -> Result<Preview, Error> {
+        let stays: BTreeSet<&String> = self.entries.keys().collect();
+        let goes: Vec<Resource> =
+            self.view.iter().flat_map(|view| view.resources()).filter(|row| !stays.contains(&row.name)).cloned().collect();
+        let mut entries: Vec<PlannedResource> = std::mem::take(&mut self.entries).into_values().collect();
+        for row in goes {
+            entries.push(self.gone(row).await?);
+        }
+        Ok(Preview { stack: self.stack.clone(), entries })
+    }
+}
+
+/// Why contents cannot be told.
+enum Trouble {
+    Store(Error),
+    Refused(String),
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+fn text_of(error: &Diagnostic) -> String {
+    error.message.clone()
+}
+
+/// The decision at worst, and what can be said of it: what happens if unknown values turn out as they are, and if they
+/// do not.
+async fn weigh(question: Question) -> (Answer, PlannedChange) {
+    let held = question.subject.row.as_ref().and_then(|row| row.definition.clone());
+    let given = &question.subject.definition;
+    let parts = [&Value::Map(given.properties.clone()), &Value::Map(given.metadata.clone()), &given.update_policy];
+    let open = parts.iter().any(|part| part.unknown().is_some());
+    let (Some(held), true) = (held, open) else {
+        let answer = question.answer().await;
+        let change = change_of(&answer.decision);
+        return (answer, change);
+    };
+    let awaited = given
+        .properties
+        .iter()
+        .filter_map(|(name, value)| {
+            Some(Awaited { property: name.clone(), place: value.unknown()?.place().to_owned() })
+        })
+        .collect();
+    let mut best = question.clone();
+    let assume = |value: &Map, held: &Map| match Value::Map(value.clone()).assuming(&Value::Map(held.clone())) {
+        Value::Map(map) => map,
+        _ => Map::new(),
+    };
+    let definition = &mut best.subject.definition;
+    definition.properties = assume(&definition.properties, held.given());
+    definition.metadata = assume(&definition.metadata, &held.metadata);
+    definition.update_policy = definition.update_policy.assuming(&held.update_policy);
+    let at_least = change_of(&best.answer().await.decision);
+    let answer = question.answer().await;
+    let change = undecided(at_least, change_of(&answer.decision), awaited);
+    (answer, change)
+}
+
+/// What is certain if least and most are the same.
+fn undecided(at_least: PlannedChange, at_most: PlannedChange, awaited: Vec<Awaited>) -> PlannedChange {
+    if std::mem::discriminant(&at_least) == std::mem::discriminant(&at_most) {
+        return at_most;
+    }
+    PlannedChange::Undecided { at_least: Box::new(at_least), at_most: Box::new(at_most), awaited }
+}
+
+fn change_of(decision: &Decision) -> PlannedChange {
+    match decision {
+        Decision::Create { .. } => PlannedChange::Added,
+        Decision::Keep { .. } => PlannedChange::Unchanged,
+        Decision::Update { changed, .. } => PlannedChange::Updated(changed.clone()),
+        Decision::Replace { why, .. } => PlannedChange::Replaced(why.clone()),
+        Decision::Refuse { failure } | Decision::Restrict { failure } => {
+            PlannedChange::Refused(failure.message.clone())
+        }
+    }
+}
+
+/// What a nested stack's resource is called by what happens in it: it is updated if anything is.
+fn change_of_contents(preview: &Preview) -> PlannedChange {
+    let updated = || PlannedChange::Updated(Map::new());
+    if preview.is_unchanged() {
+        return PlannedChange::Unchanged;
+    }
+    let awaited: Vec<Awaited> = preview
+        .entries
+        .iter()
+        .filter_map(|entry| match &entry.change {
+            PlannedChange::Undecided { at_least, awaited, .. } if at_least.is_unchanged() => Some(awaited.clone()),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    let open = |entry: &&PlannedResource| {
+        matches!(&entry.change, PlannedChange::Undecided { at_least, .. } if at_least.is_unchanged())
+    };
+    let certain = preview.entries.iter().filter(|entry| !entry.change.is_unchanged()).any(|entry| !open(&entry));
+    if certain { updated() } else { undecided(PlannedChange::Unchanged, updated(), awaited) }
+}

@@ -1,0 +1,75 @@
+//! Values that nobody can know yet.
+
+use std::sync::Arc;
+
+use crate::{Diagnostic, Value};
+
+/// What a value waits for: an attribute or the reference of a resource that a plan has not carried out.
+///
+/// Only previews make such values. They are never stored and never sent.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Unknown(Arc<str>);
+
+impl Unknown {
+    /// The place that tells the value once it is known: `resource` or `resource.attribute`.
+    pub fn of(place: &str) -> Self {
+        Self(place.into())
+    }
+
+    /// `resource` or `resource.attribute`.
+    pub fn place(&self) -> &str {
+        &self.0
+    }
+
+    /// The error of a decision that cannot be taken without the value; its class is [`Unknown::CLASS`].
+    pub fn undecided(&self, what: &str) -> Diagnostic {
+        Diagnostic::new(Self::CLASS, format!("{what} depends on {}, which is not known yet.", self.0))
+    }
+
+    /// The class of errors that only say that something is not known yet.
+    pub const CLASS: &str = "NotKnownYet";
+}
+
+impl Value {
+    /// The first part that is not known; `None` if all is known.
+    pub fn unknown(&self) -> Option<&Unknown> {
+        match self {
+            Self::Unknown(unknown) => Some(unknown),
+            Self::List(items) => items.iter().find_map(Self::unknown),
+            Self::Map(map) => map.values().find_map(Self::unknown),
+            _ => None,
+        }
+    }
+
+    /// The value if what is not known were what `known` has in its place.
+    #[must_use]
+    pub fn assuming(&self, known: &Self) -> Self {
+        match (self, known) {
+            (Self::Unknown(_), known) => known.clone(),
+            (Self::List(items), Self::List(known)) if items.len() == known.len() => {
+                items.iter().zip(known).map(|(item, known)| item.assuming(known)).collect()
+            }
+            (Self::Map(map), Self::Map(known)) => map
+                .iter()
+                .map(|(key, value)| (key.clone(), value.assuming(known.get(key).unwrap_or(&Self::Null))))
+                .collect(),
+            (value, _) => value.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value;
+
+    #[test]
+    fn what_is_not_known_is_found_and_assumed() {
+        let unknown = Value::Unknown(Unknown::of("v.value"));
+        let partly = value!({"a": 1, "b": [2, (unknown.clone())]});
+        assert_eq!(partly.unknown().map(Unknown::place), Some("v.value"));
+        assert_eq!(partly.assuming(&value!({"a": 5, "b": [7, 8]})), value!({"a": 1, "b": [2, 8]}));
+        assert_eq!(value!({"a": 1}).unknown(), None);
+        assert_ne!(unknown, Value::Null);
+    }
+}
