@@ -149,7 +149,8 @@ impl Question {
     /// The attributes that nobody has read before. Those that are not there are null, so that they are read once.
     async fn read(&self) -> Result<Map, Failure> {
         let (Some(row), Some(entry)) = (&self.subject.row, self.subject.kind.entry()) else { return Ok(Map::new()) };
-        let settled = row.operation == OperationState::Idle && (row.physical_id.is_some() || entry.driver.is_pure());
+        let settled =
+            row.operation == OperationState::Idle && (row.physical_id.is_some() || !entry.driver.needs_cloud());
         if self.unread.is_empty() || !settled {
             return Ok(Map::new());
         }
@@ -185,7 +186,7 @@ impl Question {
     }
 
     async fn cloud(&self) -> Result<Arc<dyn Cloud>, Failure> {
-        if self.subject.kind.entry().is_some_and(|entry| entry.driver.is_pure()) {
+        if self.subject.kind.entry().is_some_and(|entry| !entry.driver.needs_cloud()) {
             return Ok(Arc::new(NoCloud));
         }
         let cloud = self.backends.clouds.cloud(&self.root).await?;

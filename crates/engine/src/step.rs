@@ -112,7 +112,7 @@ impl Job {
     }
 
     async fn cloud(&self) -> Result<Arc<dyn Cloud>, Failure> {
-        if self.driver.is_pure() {
+        if !self.driver.needs_cloud() {
             return Ok(Arc::new(NoCloud));
         }
         let cloud = self.clouds.cloud(&self.root).await?;
@@ -295,7 +295,7 @@ impl Job {
     async fn find_before_delete(&mut self, cloud: &dyn Cloud) -> Option<Advance> {
         let lost = self.facts.data.get(LOST_CREATE)?;
         let (lost, until) = (lost.str_at("token")?.to_owned(), lost.get("until").and_then(Value::as_i64)?);
-        if self.facts.physical_id.is_some() || self.driver.is_pure() {
+        if self.facts.physical_id.is_some() || self.driver.is_repeatable() {
             return None;
         }
         // By the wall clock, which may be another engine's: never longer than a call can last.

@@ -271,8 +271,16 @@ pub trait Driver: Send + Sync {
         Err(Failure::other("NotSupported", format!("Resource {} does not support signals", cx.facts.name)))
     }
 
-    /// Whether a create may simply be repeated (nothing outside is made): the engine then needs no stored intent.
-    fn is_pure(&self) -> bool {
+    /// Whether the driver calls a cloud. The engine gives a driver that does not a cloud that
+    /// refuses every call.
+    fn needs_cloud(&self) -> bool {
+        true
+    }
+
+    /// Whether a create whose answer was lost may simply be repeated, because nothing is created outside Kiln: the engine
+    /// then stores no intent and does not ask [`Driver::find`]. A call that is repeatable in itself (it sets a state) is
+    /// not: it may still be under way when a later operation has set another state.
+    fn is_repeatable(&self) -> bool {
         false
     }
 

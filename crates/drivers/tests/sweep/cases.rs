@@ -3,6 +3,71 @@
 use kiln_testcloud::Service;
 use kiln_value::{Value, value};
 
+/// Gives the names of all cases to a macro.
+macro_rules! every_case {
+    ($given:ident) => {
+        $given! {
+            net,
+            net_named,
+            net_described,
+            subnet,
+            port,
+            port_named,
+            router,
+            router_interface,
+            router_interface_by_port,
+            router_gateway,
+            floating_ip,
+            floating_ip_association,
+            security_group,
+            security_group_rule,
+            security_group_rule_described,
+            provider_net,
+            qos_policy,
+            qos_bandwidth_limit_rule,
+            qos_dscp_marking_rule,
+            qos_minimum_bandwidth_rule,
+            qos_minimum_packet_rate_rule,
+            address_scope,
+            address_scope_named,
+            subnet_pool,
+            segment,
+            metering_label,
+            metering_label_described,
+            metering_rule,
+            rbac_policy,
+            server,
+            server_named,
+            server_on_subnet,
+            server_port_described,
+            server_from_volume,
+            key_pair,
+            key_pair_imported,
+            key_pair_saved,
+            server_group,
+            server_group_named,
+            flavor,
+            flavor_with_id,
+            volume,
+            volume_named,
+            volume_described,
+            volume_in_use,
+            volume_attachment,
+            web_image,
+            web_image_with_id,
+            project,
+            project_described,
+            role,
+            role_named,
+            region,
+            region_with_id,
+            service,
+            endpoint,
+        }
+    };
+}
+pub(crate) use every_case;
+
 /// A type with properties, as one resource of a template.
 pub(crate) struct Case {
     pub(crate) type_name: &'static str,

@@ -61,24 +61,26 @@ impl Work {
         }
     }
 
-    /// Sees to an operation: of a nested stack by a request to it, of a pure type at once, of others when what they
-    /// are about to do is stored.
+    /// Sees to an operation: of a nested stack by a request to it, of a type that needs no cloud at once, of others when
+    /// what they are about to do is stored.
     pub(super) fn dispatch(&mut self, id: ResourceId, resumed: bool) {
         let Some(row) = self.model.row(id) else { return };
         let Some(running) = row.running() else { return };
         let kind = self.kind_of(&row.name, &row.implementation);
         let nested = kind.as_ref().map_or(row.implementation == kiln_plan::kind::TEMPLATE, Kind::is_nested);
-        let pure = kind.as_ref().and_then(Kind::entry).is_some_and(|entry| entry.driver.is_pure());
+        let driver = kind.as_ref().and_then(Kind::entry).map(|entry| &entry.driver);
+        let repeatable = driver.is_some_and(|driver| driver.is_repeatable());
+        let at_once = repeatable && driver.is_some_and(|driver| !driver.needs_cloud());
         if resumed {
             let may_be_called = running.operation == Operation::Create && running.phase == kiln_resource::Phase::Intent;
-            self.slots.resume(id, self.believed_from.filter(|_| may_be_called && !pure));
+            self.slots.resume(id, self.believed_from.filter(|_| may_be_called && !repeatable));
         } else {
             self.slots.add(id);
         }
         if nested {
             let running = running.clone();
             self.dispatch_nested(id, &running, kind);
-        } else if pure && !self.slots.is_asleep(id) {
+        } else if at_once && !self.slots.is_asleep(id) {
             let memory = self.slots.call_now(id).unwrap_or_default();
             self.call(id, memory);
         }
