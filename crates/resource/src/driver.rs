@@ -325,6 +325,13 @@ pub trait Driver: Send + Sync {
         None
     }
 
+    /// The nested stack to validate before anything is created: where all members come from one definition, one of them
+    /// stands for all. The properties hold null for what is not known yet, so that nulls are kept. `None`: there is
+    /// nothing to validate.
+    fn nested_draft(&self, facts: &Facts, wanted: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
+        self.nested(facts, wanted)
+    }
+
     /// An attribute of a resource that stands for a nested stack, from the stack's outputs and the reference ids of
     /// its resources. `None` if there is no such attribute.
     fn nested_attribute(
