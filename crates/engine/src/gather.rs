@@ -33,7 +33,13 @@ pub(crate) struct Gatherer<'a> {
 impl Gatherer<'_> {
     /// The question of what becomes of a resource, whose row is `row` now; `None` if the template has no such resource.
     /// A definition that does not resolve is decided already.
-    pub(crate) fn question(&self, name: &str, row: Option<Resource>) -> Option<Result<Question, Decision>> {
+    /// `replacement` are the properties of the row that replaced it, if there is one.
+    pub(crate) fn question(
+        &self,
+        name: &str,
+        row: Option<Resource>,
+        replacement: Option<Map>,
+    ) -> Option<Result<Question, Decision>> {
         let blueprint = self.scope.blueprint();
         let (definition, kind) = (blueprint.definitions().get(name)?, blueprint.kind(name)?);
         let definition = match blueprint.resolve(definition, self.scope) {
@@ -61,6 +67,7 @@ impl Gatherer<'_> {
                 stack: stack_facts(self.stack),
                 becomes,
                 restricted: restricted.into_iter().map(str::to_owned).collect(),
+                replacement,
             },
             unread,
             backends: self.backends.clone(),

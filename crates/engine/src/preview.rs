@@ -173,7 +173,9 @@ impl Rehearsal<'_> {
             call_retries: 0,
         };
         let row = row.and_then(|row| self.model.row(row)).filter(|row| row.state != State::INIT).cloned();
-        let Answer { decision, attributes } = match gatherer.question(&name, row.clone())? {
+        let replacement = row.as_ref().and_then(|row| self.model.row(row.replaced_by?));
+        let replacement = replacement.map(|row| row.properties().clone());
+        let Answer { decision, attributes } = match gatherer.question(&name, row.clone(), replacement)? {
             Ok(question) => question.answer().await,
             Err(decision) => Answer { decision, attributes: Map::new() },
         };

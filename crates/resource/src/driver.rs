@@ -304,6 +304,20 @@ pub trait Driver: Send + Sync {
         false
     }
 
+    /// The properties for which two objects of this type collide: both need the same address, port or name. Before one of
+    /// them is created, or gets it back in a rollback, the other one releases it ([`Driver::release`]).
+    fn collisions(&self, held: &Map, wanted: &Map) -> Vec<&'static str> {
+        let _ = (held, wanted);
+        Vec::new()
+    }
+
+    /// Makes the object of `cx` release what an object with the `wanted` properties needs. Returns the time to wait before
+    /// the next call; `None` when there is nothing left to release. May be repeated.
+    async fn release(&self, cx: &Context<'_>, wanted: &Map) -> Result<Option<Duration>, Failure> {
+        let _ = (cx, wanted);
+        Ok(None)
+    }
+
     /// Whether a FAILED object must be replaced at the next update (Heat's `needs_replace_failed`).
     async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {
         let _ = cx;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kiln_plan::{Blame, Event, Kind, Outcome, facts};
-use kiln_resource::{Failure, MessageId, Operation, ResourceId, Step};
+use kiln_resource::{Driver, Facts, Failure, MessageId, Operation, Resource, ResourceId, Step};
 use kiln_value::{Map, Value};
 
 use super::slots::Interrupted;
@@ -154,7 +154,8 @@ impl Work {
         Ok(Job {
             row: id,
             name: row.name.clone(),
-            retain: running.operation == Operation::Delete && row.is_retained(),
+            retain: running.operation == Operation::Delete && (row.is_retained() || self.is_of_another(row)),
+            holders: self.holders(row, kind, &entry.driver, &facts.properties),
             running,
             memory,
             facts,
@@ -171,6 +172,24 @@ impl Work {
         })
     }
 
+    /// Whether the object of a row now belongs to another row: a key that took the name of the one before.
+    fn is_of_another(&self, row: &Resource) -> bool {
+        row.physical_id.is_some()
+            && self.model.rows().any(|other| is_rival(row, other) && other.physical_id == row.physical_id)
+    }
+
+    /// The other objects of a resource that hold what it needs. Those that are to be retained stay as they are.
+    fn holders(&self, row: &Resource, kind: &Kind, driver: &Arc<dyn Driver>, wanted: &Map) -> Vec<Facts> {
+        let may_hold = |other: &&Resource| {
+            is_rival(row, other)
+                && other.physical_id.is_some()
+                && !other.is_retained()
+                && !driver.collisions(other.properties(), wanted).is_empty()
+        };
+        let stack = stack_facts(&self.stack);
+        self.model.rows().filter(may_hold).map(|other| facts(other, kind, &stack)).collect()
+    }
+
     /// Ends an operation as soon as that is safe.
     pub(super) fn interrupt(&mut self, id: ResourceId) {
         match self.slots.interrupt(id) {
@@ -184,6 +203,11 @@ impl Work {
             Interrupted::Later => {}
         }
     }
+}
+
+/// Whether two rows stand, or stood, for the same resource of the template.
+fn is_rival(row: &Resource, other: &Resource) -> bool {
+    row.id != other.id && row.name == other.name && row.implementation == other.implementation
 }
 
 /// The end of an operation that brings nothing.
