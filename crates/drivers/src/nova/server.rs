@@ -107,6 +107,9 @@ async fn look_after_build(cx: &Context<'_>, id: &str, state: &Value) -> Result<S
     if !is_active(&server, "Server")? {
         return Ok(again(cx, state));
     }
+    if create::needs_mark(cx.facts) {
+        create::remove_mark(cx, id).await?;
+    }
     let tags = cx.facts.property("tags");
     if tags.is_truthy() {
         set_tags(cx, id, tags).await?;

@@ -85,6 +85,8 @@ pub(crate) struct Case {
     pub(crate) build: Option<(Service, &'static str)>,
     /// Data that must be kept after a create, whatever was lost.
     pub(crate) keeps: Option<&'static str>,
+    /// Whether no object keeps a mark of Kiln's for its users to see.
+    pub(crate) shows_no_mark: bool,
     /// Objects that were needed and that the delete takes along.
     pub(crate) takes_along: Option<&'static str>,
 }
@@ -99,6 +101,7 @@ fn case(type_name: &'static str, create: Value) -> Case {
         is_untold: false,
         build: None,
         keeps: None,
+        shows_no_mark: true,
         takes_along: None,
     }
 }
@@ -148,6 +151,11 @@ impl Case {
 
     fn built_by(mut self, service: Service, path: &'static str) -> Self {
         self.build = Some((service, path));
+        self
+    }
+
+    fn marked(mut self) -> Self {
+        self.shows_no_mark = false;
         self
     }
 
@@ -250,7 +258,7 @@ pub(crate) fn security_group() -> Case {
 
 pub(crate) fn security_group_rule() -> Case {
     let given = value!({"security_group": "{group}", "protocol": "udp", "port_range_min": 53, "port_range_max": 53});
-    case("OS::Neutron::SecurityGroupRule", given).needs("group", "OS::Neutron::SecurityGroup", value!({}))
+    case("OS::Neutron::SecurityGroupRule", given).needs("group", "OS::Neutron::SecurityGroup", value!({})).marked()
 }
 
 pub(crate) fn security_group_rule_described() -> Case {
@@ -319,7 +327,7 @@ pub(crate) fn segment() -> Case {
 }
 
 pub(crate) fn metering_label() -> Case {
-    case("OS::Neutron::MeteringLabel", value!({"name": "given"})).by_admin()
+    case("OS::Neutron::MeteringLabel", value!({"name": "given"})).by_admin().marked()
 }
 
 pub(crate) fn metering_label_described() -> Case {
