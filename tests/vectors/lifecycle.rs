@@ -206,14 +206,7 @@ impl Bench {
         let mut lists: BTreeMap<&str, Vec<String>> =
             ["unchanged", "updated", "replaced", "added", "deleted"].map(|list| (list, Vec::new())).into();
         for entry in preview.entries {
-            let list = match entry.change {
-                PlannedChange::Unchanged => "unchanged",
-                PlannedChange::Updated(_) | PlannedChange::Refused(_) => "updated",
-                PlannedChange::Replaced(_) => "replaced",
-                PlannedChange::Added => "added",
-                PlannedChange::Deleted => "deleted",
-            };
-            lists.entry(list).or_default().push(entry.name);
+            lists.entry(entry.list()).or_default().push(entry.name);
         }
         Ok(lists
             .into_iter()

@@ -400,7 +400,9 @@ impl Work {
             request: (self.stack.state.action != Action::Rollback).then_some(self.generation),
         };
         let row = row.and_then(|row| self.model.row(row)).cloned();
-        let question = match gatherer.question(&name, row) {
+        let replacement = row.as_ref().and_then(|row| self.model.row(row.replaced_by?));
+        let replacement = replacement.map(|row| row.properties().clone());
+        let question = match gatherer.question(&name, row, replacement) {
             Some(Ok(question)) => question,
             Some(Err(decision)) => {
                 let attributes = Map::new();

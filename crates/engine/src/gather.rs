@@ -35,7 +35,13 @@ pub(crate) struct Gatherer<'a> {
 impl Gatherer<'_> {
     /// The question of what becomes of a resource, whose row is `row` now; `None` if the template has no such resource.
     /// A definition that does not resolve is decided already.
-    pub(crate) fn question(&self, name: &str, row: Option<Resource>) -> Option<Result<Question, Decision>> {
+    /// `replacement` are the properties of the row that replaced it, if there is one.
+    pub(crate) fn question(
+        &self,
+        name: &str,
+        row: Option<Resource>,
+        replacement: Option<Map>,
+    ) -> Option<Result<Question, Decision>> {
         let blueprint = self.scope.blueprint();
         let (definition, kind) = (blueprint.definitions().get(name)?, blueprint.kind(name)?);
         let definition = match blueprint.resolve(definition, self.scope) {
@@ -64,6 +70,7 @@ impl Gatherer<'_> {
                 stack: stack_facts(self.stack),
                 becomes,
                 restricted: restricted.into_iter().map(str::to_owned).collect(),
+                replacement,
             },
             unread,
             backends: self.backends.clone(),
@@ -153,7 +160,8 @@ impl Question {
     /// The attributes that nobody has read before. Those that are not there are null, so that they are read once.
     async fn read(&self) -> Result<Map, Failure> {
         let (Some(row), Some(entry)) = (&self.subject.row, self.subject.kind.entry()) else { return Ok(Map::new()) };
-        let settled = row.operation == OperationState::Idle && (row.physical_id.is_some() || entry.driver.is_pure());
+        let settled =
+            row.operation == OperationState::Idle && (row.physical_id.is_some() || !entry.driver.needs_cloud());
         if self.unread.is_empty() || !settled {
             return Ok(Map::new());
         }
@@ -189,7 +197,7 @@ impl Question {
     }
 
     async fn cloud(&self) -> Result<Arc<dyn Cloud>, Failure> {
-        if self.subject.kind.entry().is_some_and(|entry| entry.driver.is_pure()) {
+        if self.subject.kind.entry().is_some_and(|entry| !entry.driver.needs_cloud()) {
             return Ok(Arc::new(NoCloud));
         }
         let cloud = self.backends.clouds.cloud(&self.root).await?;

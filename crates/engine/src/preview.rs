@@ -82,6 +82,23 @@ pub struct PlannedResource {
     pub nested: Option<Preview>,
 }
 
+impl PlannedResource {
+    /// The list of Heat's preview that it goes into, by what may happen to it at most: `unchanged`, `updated`,
+    /// `replaced`, `added` or `deleted`.
+    pub fn list(&self) -> &'static str {
+        match self.change.at_most() {
+            // Heat updates every nested stack, and leaves it to what is inside whether anything is done.
+            PlannedChange::Unchanged if self.nested.is_some() => "updated",
+            PlannedChange::Unchanged => "unchanged",
+            // A refused change is one that was asked for.
+            PlannedChange::Updated(_) | PlannedChange::Refused(_) | PlannedChange::Undecided { .. } => "updated",
+            PlannedChange::Replaced(_) => "replaced",
+            PlannedChange::Added => "added",
+            PlannedChange::Deleted => "deleted",
+        }
+    }
+}
+
 /// What would become of every resource of a stack, in the order in which it would be looked at.
 #[derive(Clone, Debug)]
 pub struct Preview {

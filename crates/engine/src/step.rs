@@ -56,6 +56,8 @@ pub(crate) struct Job {
     pub(crate) wanted: Vec<String>,
     /// The resource goes and its object stays (`deletion_policy: Retain`).
     pub(crate) retain: bool,
+    /// Other objects of the resource, which hold what this one needs.
+    pub(crate) holders: Vec<Facts>,
     pub(crate) fence: Fence,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) chance: Arc<Chance>,
@@ -112,7 +114,7 @@ impl Job {
     }
 
     async fn cloud(&self) -> Result<Arc<dyn Cloud>, Failure> {
-        if self.driver.is_pure() {
+        if !self.driver.needs_cloud() {
             return Ok(Arc::new(NoCloud));
         }
         let cloud = self.clouds.cloud(&self.root).await?;
@@ -135,6 +137,9 @@ impl Job {
         }
         if self.memory.interrupted {
             return self.aborted();
+        }
+        if let Some(advance) = self.release_held(cloud).await {
+            return advance;
         }
         let called = self.clock.monotonic();
         let failure = match self.driver.start(&self.context(cloud), &Operation::Create).await {
@@ -257,10 +262,32 @@ impl Job {
         if self.memory.interrupted {
             return self.aborted();
         }
+        if matches!(self.running.operation, Operation::Update { .. })
+            && let Some(advance) = self.release_held(cloud).await
+        {
+            return advance;
+        }
         match self.driver.start(&self.context(cloud), &self.running.operation).await {
             Ok(step) => self.report(cloud, step).await,
             Err(failure) => self.unanswered_or_failed(&failure),
         }
+    }
+
+    /// Before the first call: the resource's other objects release what this one needs. `None`: nothing is held.
+    async fn release_held(&mut self, cloud: &dyn Cloud) -> Option<Advance> {
+        for holder in &self.holders {
+            let cx = Context { facts: holder, ..self.context(cloud) };
+            match self.driver.release(&cx, &self.facts.properties).await {
+                Ok(None) => {}
+                Ok(Some(after)) => {
+                    self.memory.polls = self.memory.polls.saturating_add(1);
+                    return Some(Advance::Again { after: after.max(SHORTEST_POLL), memory: self.memory.clone() });
+                }
+                Err(failure) if failure.is_not_found() => {}
+                Err(failure) => return Some(self.unanswered_or_failed(&failure)),
+            }
+        }
+        None
     }
 
     async fn delete(&mut self, cloud: &dyn Cloud) -> Advance {
@@ -296,7 +323,7 @@ impl Job {
     async fn find_before_delete(&mut self, cloud: &dyn Cloud) -> Option<Advance> {
         let lost = self.facts.data.get(LOST_CREATE)?;
         let (lost, until) = (lost.str_at("token")?.to_owned(), lost.get("until").and_then(Value::as_i64)?);
-        if self.facts.physical_id.is_some() || self.driver.is_pure() {
+        if self.facts.physical_id.is_some() || self.driver.is_repeatable() {
             return None;
         }
         // By the wall clock, which may be another engine's: never longer than a call can last.

@@ -158,11 +158,11 @@ impl View {
 
     async fn attributes_of(&self, row: &Resource, kind: &Kind, names: &[&str]) -> Result<Map, Failure> {
         let Some(entry) = kind.entry() else { return Ok(Map::new()) };
-        if row.physical_id.is_none() && !entry.driver.is_pure() {
+        if row.physical_id.is_none() && entry.driver.needs_cloud() {
             return Ok(Map::new());
         }
         let cloud: Arc<dyn Cloud> =
-            if entry.driver.is_pure() { Arc::new(NoCloud) } else { self.backends.clouds.cloud(&self.root).await? };
+            if entry.driver.needs_cloud() { self.backends.clouds.cloud(&self.root).await? } else { Arc::new(NoCloud) };
         let facts = facts(row, kind, &stack_facts(&self.stack));
         let cx = Context { cloud: &*cloud, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
         entry.driver.attributes(&cx, names).await

@@ -76,6 +76,9 @@ pub struct Subject {
     pub becomes: Option<String>,
     /// What the environment forbids: `update`, `replace`.
     pub restricted: Vec<String>,
+    /// The properties of the row that replaced `row` and is still there: in a rollback, or after a replacement that
+    /// failed.
+    pub replacement: Option<Map>,
 }
 
 /// What the engine found out for a decision.
@@ -192,6 +195,31 @@ impl Subject {
         }
     }
 
+    /// A resource that was replaced and stays after all gets back what it released for its replacement.
+    fn given_back(&self, row: &Resource, typed: &Map, decision: Decision) -> Decision {
+        let (Some(replacement), Some(entry)) = (&self.replacement, self.kind.entry()) else { return decision };
+        let released = entry.driver.collisions(row.properties(), replacement);
+        if released.is_empty() {
+            return decision;
+        }
+        let (definition, before, mut changed) = match decision {
+            Decision::Keep { definition } => {
+                let stored = row.properties();
+                let before = typed.keys().map(|key| (key.clone(), stored.get(key).cloned().unwrap_or_default()));
+                match definition.or_else(|| row.definition.clone()) {
+                    Some(definition) => (definition, before.collect(), Map::new()),
+                    None => return Decision::Keep { definition: None },
+                }
+            }
+            Decision::Update { definition, before, changed } => (definition, before, changed),
+            other => return other,
+        };
+        for name in released {
+            changed.entry(name.to_owned()).or_insert_with(|| typed.get(name).cloned().unwrap_or_default());
+        }
+        Decision::Update { definition, before, changed }
+    }
+
     /// What was changed half-way is set again, where that can be done in place; `None`: it is like any other
     /// comparison.
     fn finish_half_update(
@@ -296,7 +324,11 @@ fn decided(subject: &Subject, gathered: &Gathered) -> Result<Decision, Failure> 
     if let Some(why) = reason {
         return Ok(Decision::Replace { definition, why: vec![why], announce: None });
     }
-    subject.compare(row, definition, typed)
+    if subject.replacement.is_none() {
+        return subject.compare(row, definition, typed);
+    }
+    let decision = subject.compare(row, definition, typed.clone())?;
+    Ok(subject.given_back(row, &typed, decision))
 }
 
 fn changed_entries(before: &Map, after: &Map) -> Map {

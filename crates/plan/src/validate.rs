@@ -163,7 +163,7 @@ impl Blueprint {
                 if let Err(error) = entry.driver.validate(&facts) {
                     return vec![if error.path.is_root() { error.at(at.clone()) } else { error }];
                 }
-                match entry.driver.nested(&facts, &self.wanted_paths(&definition.name)) {
+                match entry.driver.nested_draft(&facts, &self.wanted_paths(&definition.name)) {
                     None => Vec::new(),
                     Some(Err(error)) => vec![error.at(at.clone())],
                     Some(Ok(nested)) => {

@@ -271,8 +271,16 @@ pub trait Driver: Send + Sync {
         Err(Failure::other("NotSupported", format!("Resource {} does not support signals", cx.facts.name)))
     }
 
-    /// Whether a create may simply be repeated (nothing outside is made): the engine then needs no stored intent.
-    fn is_pure(&self) -> bool {
+    /// Whether the driver calls a cloud. The engine gives a driver that does not a cloud that
+    /// refuses every call.
+    fn needs_cloud(&self) -> bool {
+        true
+    }
+
+    /// Whether a create whose answer was lost may simply be repeated, because nothing is created outside Kiln: the engine
+    /// then stores no intent and does not ask [`Driver::find`]. A call that is repeatable in itself (it sets a state) is
+    /// not: it may still be under way when a later operation has set another state.
+    fn is_repeatable(&self) -> bool {
         false
     }
 
@@ -301,6 +309,20 @@ pub trait Driver: Send + Sync {
         false
     }
 
+    /// The properties for which two objects of this type collide: both need the same address, port or name. Before one of
+    /// them is created, or gets it back in a rollback, the other one releases it ([`Driver::release`]).
+    fn collisions(&self, held: &Map, wanted: &Map) -> Vec<&'static str> {
+        let _ = (held, wanted);
+        Vec::new()
+    }
+
+    /// Makes the object of `cx` release what an object with the `wanted` properties needs. Returns the time to wait before
+    /// the next call; `None` when there is nothing left to release. May be repeated.
+    async fn release(&self, cx: &Context<'_>, wanted: &Map) -> Result<Option<Duration>, Failure> {
+        let _ = (cx, wanted);
+        Ok(None)
+    }
+
     /// Whether a FAILED object must be replaced at the next update (Heat's `needs_replace_failed`).
     async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {
         let _ = cx;
@@ -320,6 +342,13 @@ pub trait Driver: Send + Sync {
     fn nested(&self, facts: &Facts, wanted: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
         let _ = (facts, wanted);
         None
+    }
+
+    /// The nested stack to validate before anything is created: where all members come from one definition, one of them
+    /// stands for all. The properties hold null for what is not known yet, so that nulls are kept. `None`: there is
+    /// nothing to validate.
+    fn nested_draft(&self, facts: &Facts, wanted: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
+        self.nested(facts, wanted)
     }
 
     /// An attribute of a resource that stands for a nested stack, from the stack's outputs and the reference ids of

@@ -87,7 +87,11 @@ impl Driver for NotImplemented {
         Ok(Found::NotMade)
     }
 
-    fn is_pure(&self) -> bool {
+    fn needs_cloud(&self) -> bool {
+        false
+    }
+
+    fn is_repeatable(&self) -> bool {
         true
     }
 

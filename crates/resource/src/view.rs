@@ -46,12 +46,15 @@ impl ResourceType {
         let description = format!("Initial template of {class}");
         let mut outputs = Map::new();
         for (name, attribute) in self.shown_attributes() {
-            let text = attribute.description.as_deref();
-            let output = match kind {
-                TemplateKind::Hot => value!({"value": {"get_attr": [class, name]}, "description": text}),
-                TemplateKind::Cfn => value!({"Value": {"Fn::GetAtt": [class, name]}, "Description": text}),
+            let (value, key) = match kind {
+                TemplateKind::Hot => (value!({"value": {"get_attr": [class, name]}}), "description"),
+                TemplateKind::Cfn => (value!({"Value": {"Fn::GetAtt": [class, name]}}), "Description"),
             };
-            outputs.insert(name.to_owned(), output);
+            let mut output = value.as_map().cloned().unwrap_or_default();
+            if let Some(text) = &attribute.description {
+                output.insert(key.to_owned(), text.as_str().into());
+            }
+            outputs.insert(name.to_owned(), output.into());
         }
         match kind {
             TemplateKind::Hot => {

@@ -177,3 +177,23 @@ fn rules_in(rules: &Value) -> BTreeSet<String> {
     };
     rules.as_list().into_iter().flatten().map(text).collect()
 }
+
+/// A key without a value says nothing.
+#[test]
+fn generated_templates_hold_no_nulls() {
+    fn nulls(value: &Value, at: &str, found: &mut Vec<String>) {
+        match value {
+            Value::Null => found.push(at.to_owned()),
+            Value::Map(map) => map.iter().for_each(|(key, value)| nulls(value, &format!("{at}.{key}"), found)),
+            Value::List(items) => items.iter().for_each(|value| nulls(value, at, found)),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    for kind in kiln_resource::shipped::types().unwrap() {
+        for form in [kiln_resource::view::TemplateKind::Hot, kiln_resource::view::TemplateKind::Cfn] {
+            nulls(&kind.template_view(form), &kind.name, &mut found);
+        }
+    }
+    assert!(found.is_empty(), "{} nulls: {:?}", found.len(), found.first());
+}

@@ -96,7 +96,7 @@ fn external(blueprint: &Blueprint) -> Vec<(&Definition, &RegisteredType, String)
     let draft = Draft::of(blueprint);
     let external = blueprint.definitions().values().filter_map(|definition| {
         let id = definition.external_id.as_ref()?.value(&draft).ok().filter(Value::is_truthy)?;
-        let entry = blueprint.kind(&definition.name)?.entry().filter(|entry| !entry.driver.is_pure())?;
+        let entry = blueprint.kind(&definition.name)?.entry().filter(|entry| entry.driver.needs_cloud())?;
         Some((definition, &**entry, text::str(&id)))
     });
     external.collect()

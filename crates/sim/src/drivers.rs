@@ -247,7 +247,11 @@ impl Driver for ValueDriver {
         })
     }
 
-    fn is_pure(&self) -> bool {
+    fn needs_cloud(&self) -> bool {
+        false
+    }
+
+    fn is_repeatable(&self) -> bool {
         true
     }
 

@@ -13,6 +13,7 @@ use crate::builder::{Builder, Options};
 use crate::fault::Faults;
 use crate::in_process::InProcess;
 use crate::journal::Journal;
+use crate::keystone::new_service;
 use crate::server;
 use crate::snapshot::Snapshot;
 use crate::state::CloudState;
@@ -143,6 +144,12 @@ impl Testcloud {
             admin: account("admin", "admin"),
             heat: account("heat", "service"),
         }
+    }
+
+    /// Adds a service that somebody else serves to the catalog: its type and its URL, in which `%(project_id)s` stands
+    /// for the project of the token.
+    pub fn add_service(&self, kind: &str, url: &str) {
+        new_service(&mut self.shared.world(), kind, kind, url);
     }
 
     /// The faults, to add some.

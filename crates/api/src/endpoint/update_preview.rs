@@ -39,26 +39,12 @@ async fn run(call: &Call, patch: bool) -> Result<Response, ApiError> {
 /// Puts every resource into its list; with `nested` those of nested stacks too.
 fn sort(preview: &Preview, nested: bool, changes: &mut Map) {
     for entry in &preview.entries {
-        if let Some(Value::List(list)) = changes.get_mut(list_of(entry)) {
+        if let Some(Value::List(list)) = changes.get_mut(entry.list()) {
             list.push(shown(entry, &preview.stack));
         }
         if let Some(inside) = entry.nested.as_ref().filter(|_| nested) {
             sort(inside, nested, changes);
         }
-    }
-}
-
-/// The list that a resource goes into: by what may happen to it at most.
-fn list_of(entry: &PlannedResource) -> &'static str {
-    match entry.change.at_most() {
-        // Heat updates every nested stack, and leaves it to what is inside whether anything is done.
-        PlannedChange::Unchanged if entry.nested.is_some() => "updated",
-        PlannedChange::Unchanged => "unchanged",
-        // A refused change is one that was asked for; its reason is shown with it.
-        PlannedChange::Updated(_) | PlannedChange::Refused(_) | PlannedChange::Undecided { .. } => "updated",
-        PlannedChange::Replaced(_) => "replaced",
-        PlannedChange::Added => "added",
-        PlannedChange::Deleted => "deleted",
     }
 }
 

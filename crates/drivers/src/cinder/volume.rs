@@ -24,7 +24,7 @@ const MARK: &str = "kiln_token";
 enum Mark {
     /// Nowhere: its name is unique.
     Name,
-    /// In the description, which the template leaves empty.
+    /// In the description, which the template leaves empty; it is emptied again when the volume is there.
     Description,
     /// In the metadata.
     Metadata,
@@ -129,6 +129,9 @@ async fn look_after_create(cx: &Context<'_>, id: &str, state: &Value) -> Result<
     if is_restored(cx.facts) {
         let body = value!({"volume": {"name": name(cx.facts), "description": description(cx.facts)}});
         CINDER.put(cx, volume_path(id), body).await?;
+    }
+    if matches!(mark(cx.facts), Mark::Description) {
+        CINDER.put(cx, volume_path(id), value!({"volume": {"description": null}})).await?;
     }
     set_read_only(cx, id, cx.facts.property("read_only")).await?;
     Ok(Step::done())

@@ -29,8 +29,8 @@ impl Driver for Delay {
             Operation::Delete => "DELETE",
             Operation::Suspend => "SUSPEND",
             Operation::Resume => "RESUME",
-            Operation::Check => return Ok(Step::done()),
-            Operation::Update { .. } => return Ok(Step::replace()),
+            Operation::Update { changed, .. } if !changed.is_empty() => return Ok(Step::replace()),
+            Operation::Update { .. } | Operation::Check => return Ok(Step::done()),
         };
         self.poll(cx, operation, &Value::Float(cx.now + seconds(cx, action))).await
     }
@@ -49,7 +49,11 @@ impl Driver for Delay {
         Ok(Found::NotMade)
     }
 
-    fn is_pure(&self) -> bool {
+    fn needs_cloud(&self) -> bool {
+        false
+    }
+
+    fn is_repeatable(&self) -> bool {
         true
     }
 

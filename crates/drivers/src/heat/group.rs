@@ -18,7 +18,7 @@ const MEMBERS: &str = "members";
 
 /// The nested template of a group: members called `names`, and outputs for the `wanted` attributes (name and path).
 pub fn template(definition: &Value, index_var: &str, names: &[String], wanted: &[Vec<Value>]) -> Value {
-    let members: Map = names.iter().map(|name| (name.clone(), member(definition, index_var, name))).collect();
+    let members = names.iter().map(|name| (name.clone(), member(definition, index_var, name, false))).collect();
     members::template(members, members::outputs(names, wanted, true))
 }
 
@@ -27,11 +27,12 @@ pub fn names(count: usize, skipped: &BTreeSet<String>) -> Vec<String> {
     (0_u64..).map(|n| n.to_string()).filter(|name| !skipped.contains(name)).take(count).collect()
 }
 
-/// A member: the definition with the index in its properties' values and without those that are null.
-fn member(definition: &Value, index_var: &str, name: &str) -> Value {
+/// A member: the definition with the index in its properties' values, and without those that are null unless these are
+/// kept.
+fn member(definition: &Value, index_var: &str, name: &str, keep_nulls: bool) -> Value {
     let mut member = Map::from([("type".to_owned(), definition.get("type").cloned().unwrap_or_default())]);
     if let Some(properties) = definition.get("properties").and_then(Value::as_map) {
-        let given = properties.iter().filter(|(_, value)| !value.is_null());
+        let given = properties.iter().filter(|(_, value)| keep_nulls || !value.is_null());
         let indexed: Map = given.map(|(key, value)| (key.clone(), with_index(value, index_var, name))).collect();
         member.insert("properties".to_owned(), indexed.into());
     }
@@ -75,6 +76,15 @@ fn skipped(facts: &Facts) -> BTreeSet<String> {
     skipped
 }
 
+fn count(facts: &Facts) -> Result<usize, Diagnostic> {
+    let count = facts.property("count").as_i64().unwrap_or_default();
+    usize::try_from(count).map_err(|_| Diagnostic::new("ValueError", format!("A group cannot have {count} members.")))
+}
+
+fn index_var(facts: &Facts) -> &str {
+    facts.property("index_var").as_str().unwrap_or("%index%")
+}
+
 fn remembered(facts: &Facts) -> BTreeSet<String> {
     let names = facts.data.get(SKIPPED).and_then(Value::as_str).unwrap_or_default();
     names.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
@@ -94,7 +104,11 @@ impl Driver for ResourceGroup {
         Ok(Found::NotMade)
     }
 
-    fn is_pure(&self) -> bool {
+    fn needs_cloud(&self) -> bool {
+        false
+    }
+
+    fn is_repeatable(&self) -> bool {
         true
     }
 
@@ -104,17 +118,31 @@ impl Driver for ResourceGroup {
     }
 
     fn nested(&self, facts: &Facts, wanted: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
-        let count = facts.property("count").as_i64().unwrap_or_default();
-        let Ok(count) = usize::try_from(count) else {
-            let text = format!("A group cannot have {count} members.");
-            return Some(Err(Diagnostic::new("ValueError", text)));
+        let count = match count(facts) {
+            Ok(count) => count,
+            Err(error) => return Some(Err(error)),
         };
-        let index_var = facts.property("index_var").as_str().unwrap_or("%index%");
+        let index_var = index_var(facts);
         let skipped = skipped(facts);
         let template = template(facts.property("resource_def"), index_var, &names(count, &skipped), wanted);
         let skipped: Vec<String> = skipped.into_iter().collect();
         let data = Map::from([(SKIPPED.to_owned(), skipped.join(",").into())]);
         Some(Ok(Nested { template, data, ..Nested::default() }))
+    }
+
+    /// One member with all that is given for it; a group without members has nothing to validate.
+    fn nested_draft(&self, facts: &Facts, _: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
+        match count(facts) {
+            Ok(0) => None,
+            Ok(_) => {
+                let names = names(1, &skipped(facts));
+                let definition = facts.property("resource_def");
+                let member = |name: &String| (name.clone(), member(definition, index_var(facts), name, true));
+                let template = members::template(names.iter().map(member).collect(), Map::new());
+                Some(Ok(Nested { template, ..Nested::default() }))
+            }
+            Err(error) => Some(Err(error)),
+        }
     }
 
     fn nested_attribute(

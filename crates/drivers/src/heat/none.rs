@@ -22,7 +22,11 @@ impl Driver for None {
         Ok(Found::NotMade)
     }
 
-    fn is_pure(&self) -> bool {
+    fn needs_cloud(&self) -> bool {
+        false
+    }
+
+    fn is_repeatable(&self) -> bool {
         true
     }
 

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure, PropertyChange, Sibling};
-use kiln_value::{Diagnostic, Map, Value};
+use kiln_value::{Diagnostic, Map, Value, value};
 
 use super::{NEUTRON, network_of, rename, security_group_ids, subnets_of};
 use crate::path;
@@ -54,6 +54,25 @@ impl Shape for Port {
         change.after.get("replacement_policy").and_then(Value::as_str) == Some("REPLACE_ALWAYS")
     }
 
+    /// Two ports cannot have the same address.
+    fn collisions(&self, held: &Map, wanted: &Map) -> Vec<&'static str> {
+        let wanted = fixed_addresses(wanted);
+        let collide = fixed_addresses(held).iter().any(|address| wanted.contains(address));
+        if collide { vec!["fixed_ips"] } else { Vec::new() }
+    }
+
+    /// As in Heat it gives up all its addresses.
+    async fn release(&self, cx: &Context<'_>, id: &str, wanted: &Map) -> Result<(), Failure> {
+        let path = format!("/v2.0/ports/{}", path::segment(id));
+        let port = NEUTRON.show(cx, path.as_str(), "port").await?;
+        let wanted = fixed_addresses(wanted);
+        let held = port.get("fixed_ips").and_then(Value::as_list).unwrap_or_default();
+        if held.iter().filter_map(|address| address.str_at("ip_address")).any(|address| wanted.contains(&address)) {
+            NEUTRON.put(cx, path, value!({"port": {"fixed_ips": []}})).await?;
+        }
+        Ok(())
+    }
+
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
         not_both(facts, "fixed_ips", "no_fixed_ips")
     }
@@ -62,6 +81,12 @@ impl Shape for Port {
     fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
         network_of(this).map_or_else(Vec::new, |network| subnets_of(network, siblings))
     }
+}
+
+/// The addresses that properties name.
+fn fixed_addresses(properties: &Map) -> Vec<&str> {
+    let addresses = properties.get("fixed_ips").and_then(Value::as_list).unwrap_or_default();
+    addresses.iter().filter_map(|address| address.str_at("ip_address")).collect()
 }
 
 async fn to_wire(cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {

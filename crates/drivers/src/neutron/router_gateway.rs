@@ -29,8 +29,8 @@ impl Driver for RouterGateway {
                 }
                 Ok(Step::done())
             }
-            Operation::Update { .. } => Ok(Step::replace()),
-            Operation::Check | Operation::Suspend | Operation::Resume => Ok(Step::done()),
+            Operation::Update { changed, .. } if !changed.is_empty() => Ok(Step::replace()),
+            Operation::Update { .. } | Operation::Check | Operation::Suspend | Operation::Resume => Ok(Step::done()),
         }
     }
 

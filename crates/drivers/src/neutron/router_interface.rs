@@ -64,8 +64,8 @@ impl Driver for RouterInterface {
                 let message = format!("The Resource ({}) could not be found.", cx.facts.name);
                 Err(Failure::new(FailureKind::NotFound, "EntityNotFound", message))
             }
-            Operation::Update { .. } => Ok(Step::replace()),
-            Operation::Suspend | Operation::Resume => Ok(Step::done()),
+            Operation::Update { changed, .. } if !changed.is_empty() => Ok(Step::replace()),
+            Operation::Update { .. } | Operation::Suspend | Operation::Resume => Ok(Step::done()),
         }
     }
 

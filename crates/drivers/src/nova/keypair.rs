@@ -1,28 +1,77 @@
 //! OS::Nova::KeyPair
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Facts, Failure};
-use kiln_value::{Map, Value};
+use kiln_resource::{CloudRequest, Context, Facts, Failure, FailureKind, Method};
+use kiln_value::{Map, Value, value};
 
-use crate::rest::Shape;
+use crate::call::{Service, absent_is_fine};
+use crate::path;
+use crate::rest::{Edit, Shape};
+
+const COMPUTE: Service = Service("compute");
+
+/// With users other than one's own, as in the definition.
+const MICROVERSION: &str = "2.10";
 
 /// A key. Its private half, where Nova makes it, is told once: it is kept with the resource if the template wants it.
 pub(super) struct KeyPair;
 
 const PRIVATE_KEY: &str = "private_key";
 
+/// The public half is kept too, so that a key that was released for its replacement can be created again.
+const PUBLIC_KEY: &str = "public_key";
+
 #[async_trait]
 impl Shape for KeyPair {
     fn keep(&self, facts: &Facts, object: &Value) -> Map {
         let mut data = Map::new();
+        if let Some(key) = object.get(PUBLIC_KEY) {
+            data.insert(PUBLIC_KEY.into(), key.clone());
+        }
         if let (true, Some(key)) = (facts.property("save_private_key").is_truthy(), object.str_at(PRIVATE_KEY)) {
             data.insert(PRIVATE_KEY.into(), key.into());
         }
         data
     }
 
+    /// A user's keys are known by their names.
+    fn collisions(&self, held: &Map, wanted: &Map) -> Vec<&'static str> {
+        let same = |name: &str| held.get(name) == wanted.get(name);
+        if same("name") && same("user") { vec!["name"] } else { Vec::new() }
+    }
+
+    async fn release(&self, cx: &Context<'_>, id: &str, _: &Map) -> Result<(), Failure> {
+        let path = format!("/os-keypairs/{}", path::segment(id));
+        let request = CloudRequest::new(COMPUTE.0, Method::Delete, path).microversion(MICROVERSION);
+        let query = self.item_query(cx.facts).into_iter();
+        let request = query.fold(request, |request, (key, value)| request.query(key, value));
+        absent_is_fine(cx.cloud.call(request).await)
+    }
+
+    /// A key that was released and stays after all is created again, from its public half.
+    async fn before_update(&self, cx: &Context<'_>, id: &str, change: &Edit<'_>) -> Result<(), Failure> {
+        let key = cx.facts.property(PUBLIC_KEY);
+        let key = if key.is_null() { cx.facts.data.get(PUBLIC_KEY).unwrap_or(key) } else { key };
+        if !change.changed.contains_key("name") || key.is_null() {
+            return Ok(());
+        }
+        let mut body = value!({"name": id, "public_key": key});
+        for (property, wire) in [("type", "type"), ("user", "user_id")] {
+            let given = cx.facts.property(property);
+            if let (Some(body), false) = (body.as_map_mut(), given.is_null()) {
+                body.insert(wire.to_owned(), given.clone());
+            }
+        }
+        let request = CloudRequest::new(COMPUTE.0, Method::Post, "/os-keypairs").microversion(MICROVERSION);
+        match cx.cloud.call(request.body(value!({"keypair": body}))).await {
+            Err(failure) if failure.kind != FailureKind::Conflict => Err(failure),
+            // An earlier call that was not answered has created it.
+            _ => Ok(()),
+        }
+    }
+
     fn is_ours(&self, facts: &Facts, object: &Value) -> bool {
-        let given = facts.property("public_key").as_str().map(str::trim);
+        let given = facts.property(PUBLIC_KEY).as_str().map(str::trim);
         given.is_none_or(|given| object.str_at("public_key").map(str::trim) == Some(given))
     }
 
@@ -44,7 +93,7 @@ impl Shape for KeyPair {
             "private_key" => Some("".into()),
             "public_key" => match cx.facts.property("public_key") {
                 Value::Str(given) if !given.is_empty() => Some(given.into()),
-                _ => Some(object.get("public_key").cloned().unwrap_or_default()),
+                _ => Some(object.get(PUBLIC_KEY).cloned().unwrap_or_default()),
             },
             _ => None,
         })

@@ -9,6 +9,8 @@ mod update;
 mod user_data;
 mod validation;
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Operation, PropertyChange, Sibling, Step};
 use kiln_value::{Diagnostic, Map, Value, value};
@@ -104,6 +106,9 @@ async fn look_after_build(cx: &Context<'_>, id: &str, state: &Value) -> Result<S
     let Some(server) = peek(cx, id).await? else { return Ok(again(cx, state)) };
     if !is_active(&server, "Server")? {
         return Ok(again(cx, state));
+    }
+    if create::needs_mark(cx.facts) {
+        create::remove_mark(cx, id).await?;
     }
     let tags = cx.facts.property("tags");
     if tags.is_truthy() {
@@ -238,6 +243,16 @@ impl Driver for Server {
 
     fn needs_replace(&self, change: &PropertyChange) -> bool {
         update::needs_replace(change)
+    }
+
+    fn collisions(&self, held: &Map, wanted: &Map) -> Vec<&'static str> {
+        let wanted = interfaces::named_ports(wanted);
+        let collide = interfaces::named_ports(held).iter().any(|port| wanted.contains(port));
+        if collide { vec!["networks"] } else { Vec::new() }
+    }
+
+    async fn release(&self, cx: &Context<'_>, wanted: &Map) -> Result<Option<Duration>, Failure> {
+        interfaces::detach(cx, &interfaces::named_ports(wanted)).await
     }
 
     async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {

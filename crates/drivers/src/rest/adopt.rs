@@ -43,6 +43,8 @@ impl RestDriver {
             && let given = given(key)
             && can_give(&given)
         {
+            // The sign does not stay: users would see it for ever. What cannot be changed keeps it.
+            let given = given.or_else(|| self.rest.update.is_some().then(|| "".into()));
             return Sign::Value { key, value: &facts.token, given };
         }
         if !adopt.key.is_empty() {

@@ -378,6 +378,17 @@ impl Driver for RestDriver {
         self.shape.needs_replace(change)
     }
 
+    fn collisions(&self, held: &Map, wanted: &Map) -> Vec<&'static str> {
+        self.shape.collisions(held, wanted)
+    }
+
+    async fn release(&self, cx: &Context<'_>, wanted: &Map) -> Result<Option<Duration>, Failure> {
+        if let Some(id) = cx.facts.physical_id.as_deref() {
+            self.shape.release(cx, id, wanted).await?;
+        }
+        Ok(None)
+    }
+
     /// Only an object that is gone or in a failed state is made anew.
     async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {
         let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(true) };

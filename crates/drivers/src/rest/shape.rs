@@ -86,6 +86,18 @@ pub(crate) trait Shape: Send + Sync {
         false
     }
 
+    /// See [`kiln_resource::Driver::collisions`].
+    fn collisions(&self, held: &Map, wanted: &Map) -> Vec<&'static str> {
+        let _ = (held, wanted);
+        Vec::new()
+    }
+
+    /// See [`kiln_resource::Driver::release`].
+    async fn release(&self, cx: &Context<'_>, id: &str, wanted: &Map) -> Result<(), Failure> {
+        let _ = (cx, id, wanted);
+        Ok(())
+    }
+
     /// See [`kiln_resource::Driver::validate`].
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
         let _ = facts;

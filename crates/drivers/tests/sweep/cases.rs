@@ -3,6 +3,71 @@
 use kiln_testcloud::Service;
 use kiln_value::{Value, value};
 
+/// Gives the names of all cases to a macro.
+macro_rules! every_case {
+    ($given:ident) => {
+        $given! {
+            net,
+            net_named,
+            net_described,
+            subnet,
+            port,
+            port_named,
+            router,
+            router_interface,
+            router_interface_by_port,
+            router_gateway,
+            floating_ip,
+            floating_ip_association,
+            security_group,
+            security_group_rule,
+            security_group_rule_described,
+            provider_net,
+            qos_policy,
+            qos_bandwidth_limit_rule,
+            qos_dscp_marking_rule,
+            qos_minimum_bandwidth_rule,
+            qos_minimum_packet_rate_rule,
+            address_scope,
+            address_scope_named,
+            subnet_pool,
+            segment,
+            metering_label,
+            metering_label_described,
+            metering_rule,
+            rbac_policy,
+            server,
+            server_named,
+            server_on_subnet,
+            server_port_described,
+            server_from_volume,
+            key_pair,
+            key_pair_imported,
+            key_pair_saved,
+            server_group,
+            server_group_named,
+            flavor,
+            flavor_with_id,
+            volume,
+            volume_named,
+            volume_described,
+            volume_in_use,
+            volume_attachment,
+            web_image,
+            web_image_with_id,
+            project,
+            project_described,
+            role,
+            role_named,
+            region,
+            region_with_id,
+            service,
+            endpoint,
+        }
+    };
+}
+pub(crate) use every_case;
+
 /// A type with properties, as one resource of a template.
 pub(crate) struct Case {
     pub(crate) type_name: &'static str,
@@ -20,6 +85,8 @@ pub(crate) struct Case {
     pub(crate) build: Option<(Service, &'static str)>,
     /// Data that must be kept after a create, whatever was lost.
     pub(crate) keeps: Option<&'static str>,
+    /// Whether no object keeps a mark of Kiln's for its users to see.
+    pub(crate) shows_no_mark: bool,
     /// Objects that were needed and that the delete takes along.
     pub(crate) takes_along: Option<&'static str>,
 }
@@ -34,6 +101,7 @@ fn case(type_name: &'static str, create: Value) -> Case {
         is_untold: false,
         build: None,
         keeps: None,
+        shows_no_mark: true,
         takes_along: None,
     }
 }
@@ -83,6 +151,11 @@ impl Case {
 
     fn built_by(mut self, service: Service, path: &'static str) -> Self {
         self.build = Some((service, path));
+        self
+    }
+
+    fn marked(mut self) -> Self {
+        self.shows_no_mark = false;
         self
     }
 
@@ -185,7 +258,7 @@ pub(crate) fn security_group() -> Case {
 
 pub(crate) fn security_group_rule() -> Case {
     let given = value!({"security_group": "{group}", "protocol": "udp", "port_range_min": 53, "port_range_max": 53});
-    case("OS::Neutron::SecurityGroupRule", given).needs("group", "OS::Neutron::SecurityGroup", value!({}))
+    case("OS::Neutron::SecurityGroupRule", given).needs("group", "OS::Neutron::SecurityGroup", value!({})).marked()
 }
 
 pub(crate) fn security_group_rule_described() -> Case {
@@ -254,7 +327,7 @@ pub(crate) fn segment() -> Case {
 }
 
 pub(crate) fn metering_label() -> Case {
-    case("OS::Neutron::MeteringLabel", value!({"name": "given"})).by_admin()
+    case("OS::Neutron::MeteringLabel", value!({"name": "given"})).by_admin().marked()
 }
 
 pub(crate) fn metering_label_described() -> Case {

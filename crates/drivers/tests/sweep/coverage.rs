@@ -14,16 +14,18 @@ fn every_driver_is_swept_or_named() {
     for kind in types() {
         let Some(driver) = kiln_drivers::driver_for(kind) else { continue };
         let is_named = NOT_SWEPT.iter().any(|(name, _)| *name == kind.name);
-        let must_be = !driver.is_pure();
+        let must_be = driver.needs_cloud();
         assert_eq!(must_be, is_swept(&kind.name) != is_named && must_be, "{}", kind.name);
     }
 }
 
-/// The engine gives a pure driver no cloud.
+/// The engine gives a driver that needs no cloud one that refuses every call.
 #[test]
-fn what_needs_a_service_is_not_pure() {
+fn what_belongs_to_a_service_needs_a_cloud() {
     for kind in types().iter().filter(|kind| kind.driver != DriverKind::Placeholder && !kind.service.is_empty()) {
-        let is_pure = kiln_drivers::driver_for(kind).is_some_and(|driver| driver.is_pure());
-        assert!(!is_pure, "{} needs {:?}", kind.name, kind.service);
+        if let Some(driver) = kiln_drivers::driver_for(kind) {
+            assert!(driver.needs_cloud(), "{} needs {:?}", kind.name, kind.service);
+            assert!(!driver.is_repeatable(), "{}: its calls may be under way when they are repeated", kind.name);
+        }
     }
 }

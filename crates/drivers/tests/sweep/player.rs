@@ -239,7 +239,7 @@ impl Player {
         let cx = Context { cloud: &*stage.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls };
         match phase {
             Phase::Wait(told) => Called::Step(driver.poll(&cx, operation, told).await),
-            Phase::Intent if *operation == Operation::Create && is_resumed && !driver.is_pure() => {
+            Phase::Intent if *operation == Operation::Create && is_resumed && !driver.is_repeatable() => {
                 match driver.find(&cx).await {
                     Ok(Found::Made(step)) => Called::Step(Ok(step)),
                     Ok(Found::NotMade) => Called::Step(driver.start(&cx, operation).await),

@@ -170,6 +170,12 @@ async fn run(case: &Case, harmed: Part, harm: Harm) -> Result<Measure, String> {
     if case.keeps.is_some_and(|key| harmed != Part::Delete && !player.data().contains_key(key)) {
         return Err(problem(format!("lost its data: {:?}", player.data())));
     }
+    if harmed == Part::Create && case.shows_no_mark {
+        let marked = marks(&measure.left);
+        if !marked.is_empty() {
+            return Err(problem(format!("a mark is left in the description: {}", marked.join("; "))));
+        }
+    }
     player.discards = None;
     let is_clean = || {
         let left = case.left(&stage);
@@ -183,6 +189,16 @@ async fn run(case: &Case, harmed: Part, harm: Harm) -> Result<Measure, String> {
     settle().await;
     is_clean()?;
     Ok(measure)
+}
+
+/// The objects whose description is an id: a mark by which Kiln finds a lost create. The ports that Kiln creates for a
+/// server keep theirs.
+fn marks(snapshot: &Snapshot) -> Vec<String> {
+    let is_id = |text: &str| uuid::Uuid::try_parse(text).is_ok();
+    let rows = snapshot.objects.iter().flat_map(|(kind, rows)| rows.iter().map(move |row| (kind, row)));
+    let marked = rows.filter(|(_, row)| row.get("description").and_then(|d| d.as_str()).is_some_and(is_id));
+    let kept = marked.filter(|(_, row)| !row.get("device_owner").is_some_and(|o| o.as_str() == Some("compute:nova")));
+    kept.map(|(kind, row)| format!("{kind} {:?}", row.get("name"))).collect()
 }
 
 /// What is expected of a create that cannot tell what it made: at most one object, as if it had been made.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kiln_plan::{Blame, Event, Kind, Outcome, facts};
-use kiln_resource::{Failure, MessageId, Operation, ResourceId, Step};
+use kiln_resource::{Driver, Facts, Failure, MessageId, Operation, Resource, ResourceId, Step};
 use kiln_value::{Map, Value};
 
 use super::slots::Interrupted;
@@ -61,24 +61,26 @@ impl Work {
         }
     }
 
-    /// Sees to an operation: of a nested stack by a request to it, of a pure type at once, of others when what they
-    /// are about to do is stored.
+    /// Sees to an operation: of a nested stack by a request to it, of a type that needs no cloud at once, of others when
+    /// what they are about to do is stored.
     pub(super) fn dispatch(&mut self, id: ResourceId, resumed: bool) {
         let Some(row) = self.model.row(id) else { return };
         let Some(running) = row.running() else { return };
         let kind = self.kind_of(&row.name, &row.implementation);
         let nested = kind.as_ref().map_or(row.implementation == kiln_plan::kind::TEMPLATE, Kind::is_nested);
-        let pure = kind.as_ref().and_then(Kind::entry).is_some_and(|entry| entry.driver.is_pure());
+        let driver = kind.as_ref().and_then(Kind::entry).map(|entry| &entry.driver);
+        let repeatable = driver.is_some_and(|driver| driver.is_repeatable());
+        let at_once = repeatable && driver.is_some_and(|driver| !driver.needs_cloud());
         if resumed {
             let may_be_called = running.operation == Operation::Create && running.phase == kiln_resource::Phase::Intent;
-            self.slots.resume(id, self.believed_from.filter(|_| may_be_called && !pure));
+            self.slots.resume(id, self.believed_from.filter(|_| may_be_called && !repeatable));
         } else {
             self.slots.add(id);
         }
         if nested {
             let running = running.clone();
             self.dispatch_nested(id, &running, kind);
-        } else if pure && !self.slots.is_asleep(id) {
+        } else if at_once && !self.slots.is_asleep(id) {
             let memory = self.slots.call_now(id).unwrap_or_default();
             self.call(id, memory);
         }
@@ -152,7 +154,8 @@ impl Work {
         Ok(Job {
             row: id,
             name: row.name.clone(),
-            retain: running.operation == Operation::Delete && row.is_retained(),
+            retain: running.operation == Operation::Delete && (row.is_retained() || self.is_of_another(row)),
+            holders: self.holders(row, kind, &entry.driver, &facts.properties),
             running,
             memory,
             facts,
@@ -169,6 +172,24 @@ impl Work {
         })
     }
 
+    /// Whether the object of a row now belongs to another row: a key that took the name of the one before.
+    fn is_of_another(&self, row: &Resource) -> bool {
+        row.physical_id.is_some()
+            && self.model.rows().any(|other| is_rival(row, other) && other.physical_id == row.physical_id)
+    }
+
+    /// The other objects of a resource that hold what it needs. Those that are to be retained stay as they are.
+    fn holders(&self, row: &Resource, kind: &Kind, driver: &Arc<dyn Driver>, wanted: &Map) -> Vec<Facts> {
+        let may_hold = |other: &&Resource| {
+            is_rival(row, other)
+                && other.physical_id.is_some()
+                && !other.is_retained()
+                && !driver.collisions(other.properties(), wanted).is_empty()
+        };
+        let stack = stack_facts(&self.stack);
+        self.model.rows().filter(may_hold).map(|other| facts(other, kind, &stack)).collect()
+    }
+
     /// Ends an operation as soon as that is safe.
     pub(super) fn interrupt(&mut self, id: ResourceId) {
         match self.slots.interrupt(id) {
@@ -182,6 +203,11 @@ impl Work {
             Interrupted::Later => {}
         }
     }
+}
+
+/// Whether two rows stand, or stood, for the same resource of the template.
+fn is_rival(row: &Resource, other: &Resource) -> bool {
+    row.id != other.id && row.name == other.name && row.implementation == other.implementation
 }
 
 /// The end of an operation that brings nothing.

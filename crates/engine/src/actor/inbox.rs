@@ -199,11 +199,11 @@ impl Delivery {
 
     async fn deliver(&self) -> Result<Step, Failure> {
         let clock = &self.backends.clock;
-        let cloud: Arc<dyn Cloud> = if self.driver.is_pure() {
-            Arc::new(NoCloud)
-        } else {
+        let cloud: Arc<dyn Cloud> = if self.driver.needs_cloud() {
             let cloud = self.backends.clouds.cloud(&self.root).await?;
             Arc::new(FencedCloud::new(cloud, self.fence.clone(), Arc::clone(clock)))
+        } else {
+            Arc::new(NoCloud)
         };
         #[expect(clippy::cast_precision_loss, reason = "microseconds of this century fit 53 bits")]
         let now = clock.now().as_microsecond() as f64 / 1e6;

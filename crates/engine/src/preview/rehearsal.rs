@@ -143,7 +143,8 @@ impl<'a> Rehearsal<'a> {
                 call_retries: 0,
                 request: None,
             };
-            gatherer.question(&name, row.clone())
+            let replacement = row.as_ref().and_then(|row| self.model.row(row.replaced_by?));
+            gatherer.question(&name, row.clone(), replacement.map(|row| row.properties().clone()))
         };
         let Some(question) = question else { return Ok(None) };
         let (answer, mut change) = match question {

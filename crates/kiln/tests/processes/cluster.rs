@@ -101,6 +101,11 @@ impl Cluster {
         Client::new(transport, Arc::new(User { session, port: self.port }))
     }
 
+    /// The URL of the API, in which `%(project_id)s` stands for the project.
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/v1/%(project_id)s", self.port)
+    }
+
     /// The configuration's folder, with the logs.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder

@@ -1,7 +1,7 @@
 //! Kiln as it runs in production: `kiln api` and `kiln engine` as processes of their own on one database, beside a
 //! simulated cloud. Engines die, freeze and are restarted.
 //!
-//! `crash` kills the only engine in the middle of each action. `storm` has three engines, several users and hundreds of
+//! `types` makes stacks of every type. `crash` kills the only engine in the middle of each action. `storm` has three engines, several users and hundreds of
 //! stacks; it is run on request, on the servers of `crates/store/tests/databases.sh`:
 //!
 //! ```sh
@@ -12,5 +12,7 @@
 mod cluster;
 mod crash;
 mod process;
+mod replacement;
 mod storm;
+mod types;
 mod wanted;

@@ -11,7 +11,7 @@ use crate::state::CloudState;
 use crate::table::{Fields, Row, public};
 
 /// Alias and name of each extension that is simulated.
-const EXTENSIONS: [(&str, &str); 38] = [
+const EXTENSIONS: [(&str, &str); 40] = [
     ("address-scope", "Address scope"),
     ("agent", "agent"),
     ("allowed-address-pairs", "Allowed Address Pairs"),
@@ -36,6 +36,8 @@ const EXTENSIONS: [(&str, &str); 38] = [
     ("project-id", "project_id field enabled"),
     ("provider", "Provider Network"),
     ("qos", "Quality of Service"),
+    ("qos-bw-minimum-ingress", "Ingress direction for QoS minimum bandwidth rule"),
+    ("qos-pps-minimum", "QoS minimum packet rate rule"),
     ("quota_details", "Quota details management support"),
     ("quotas", "Quota management support"),
     ("rbac-policies", "RBAC Policies"),

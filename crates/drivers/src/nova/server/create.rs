@@ -16,8 +16,14 @@ pub(super) fn name(facts: &Facts) -> &str {
 }
 
 /// Whether only a mark tells the server apart from others of its name.
-fn needs_mark(facts: &Facts) -> bool {
+pub(super) fn needs_mark(facts: &Facts) -> bool {
     facts.property("name").is_truthy()
+}
+
+/// Takes the mark out of the description, where users would see it for ever. May run again.
+pub(super) async fn remove_mark(cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+    let request = CloudRequest::new(COMPUTE.0, Method::Put, super::server_path(id)).microversion("2.19");
+    cx.cloud.call(request.body(value!({"server": {"description": null}}))).await.map(|_| ())
 }
 
 /// Makes the server, with the ports that it needs.

@@ -1,9 +1,12 @@
 //! From the interfaces that a server has to those that its template wants.
 
-use kiln_resource::{Context, Failure};
+use std::time::Duration;
+
+use kiln_resource::{Context, Failure, FailureKind};
 use kiln_value::{Map, Value, value};
 
-use super::networks;
+use super::{COMPUTE, networks, server_path, status};
+use crate::{path, queue};
 
 /// What an interface is: what a template asks for (not all of it), or what Nova says (all of it).
 #[derive(Clone, Debug, PartialEq)]
@@ -84,6 +87,33 @@ fn difference(present: &[Interface], former: &[Interface], wanted: &[Interface])
     }
     difference.gone = left.into_iter().filter_map(|(is, _)| is.port.clone()).collect();
     difference
+}
+
+/// The ports that the properties of a server name.
+pub(super) fn named_ports(properties: &Map) -> Vec<&str> {
+    let networks = properties.get("networks").and_then(Value::as_list).unwrap_or_default();
+    networks.iter().filter_map(|network| network.str_at("port")).filter(|port| !port.is_empty()).collect()
+}
+
+/// Detaches these ports from the server; the time until the next look, until none of them is attached any more.
+pub(super) async fn detach(cx: &Context<'_>, ports: &[&str]) -> Result<Option<Duration>, Failure> {
+    let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(None) };
+    let path = format!("{}/os-interface", server_path(id));
+    let attached = COMPUTE.list(cx, path.as_str(), &[], "interfaceAttachments").await?;
+    let held: Vec<&str> = attached.iter().filter_map(|at| at.str_at("port_id")).filter(|p| ports.contains(p)).collect();
+    for port in &held {
+        match COMPUTE.delete(cx, format!("{path}/{}", path::segment(port))).await {
+            // Nova detaches nothing from a server in error; it may still be busy with the detach, too.
+            Err(failure) if failure.kind == FailureKind::Conflict => {
+                let server = COMPUTE.show(cx, server_path(id), "server").await?;
+                if status(&server) == "ERROR" {
+                    return Ok(None);
+                }
+            }
+            other => other?,
+        }
+    }
+    Ok((!held.is_empty()).then(|| queue::pace(cx.polls)))
 }
 
 /// What a change of the networks takes.

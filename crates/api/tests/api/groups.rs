@@ -1,0 +1,41 @@
+//! Groups of members, before anything is created.
+
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::support::{Answer, App};
+
+async fn create(app: &App, name: &str, resources: Value) -> Answer {
+    let template = json!({ "heat_template_version": "2018-08-31", "resources": resources });
+    let body = json!({ "stack_name": name, "template": template });
+    app.json(Method::POST, "/v1/tenant1/stacks", &body).await
+}
+
+fn group(count: u64, member: Value) -> Value {
+    json!({ "type": "OS::Heat::ResourceGroup", "properties": { "count": count, "resource_def": member } })
+}
+
+#[tokio::test]
+async fn a_required_property_of_a_member_may_be_known_only_later() {
+    let app = App::new().await;
+    let chain =
+        json!({ "type": "OS::Heat::ResourceChain", "properties": { "resources": { "get_attr": ["v", "value"] } } });
+    let resources = json!({ "v": { "type": "OS::Heat::Value", "properties": { "value": ["OS::Heat::None"] } }, "g": group(2, chain) });
+    let answer = create(&app, "known-later", resources).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+
+    let nothing = json!({ "type": "OS::Heat::ResourceChain", "properties": {} });
+    let answer = create(&app, "missing", json!({ "h": group(1, nothing) })).await;
+    assert!(answer.text.contains("Property resources not assigned"), "{}", answer.text);
+}
+
+#[tokio::test]
+async fn one_member_is_validated_for_all_and_none_for_an_empty_group() {
+    let app = App::new().await;
+    let wrong = || json!({ "type": "OS::Heat::RandomString", "properties": { "length": "x" } });
+    let answer = create(&app, "wrong", json!({ "g": group(30, wrong()) })).await;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text);
+    assert_eq!(answer.json()["error"]["diagnostics"].as_array().map(Vec::len), Some(1), "{}", answer.text);
+    let answer = create(&app, "empty", json!({ "g": group(0, wrong()) })).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+}

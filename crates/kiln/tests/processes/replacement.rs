@@ -1,0 +1,141 @@
+//! Replacements in which the old object holds what the new one needs, and rollbacks of them.
+
+use std::time::{Duration, Instant};
+
+use kiln_client::{Bundle, Client, StackRequest};
+use kiln_testcloud::{Snapshot, Testcloud};
+use kiln_value::{Map, Value, value};
+use serde_json::Value as Json;
+
+use crate::cluster::{Cluster, Limits};
+
+const STACK: &str = "collisions";
+const FIRST: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJQ4xYpOrBzN3bYO2pW4WkJ8dTRl6v1bqGJ0uVY5hX0K one@here";
+
+/// A port with a fixed address, a server on another port, two keys: one imported, one generated. `number` changes a
+/// property of each that cannot be changed in place; `fails`: what is done last fails.
+fn request(number: i64, fails: bool) -> StackRequest {
+    let image = if number == 1 { "first" } else { "second" };
+    let key = if number == 1 { FIRST.to_owned() } else { FIRST.replace("JQ4x", "JQ5x") };
+    let mac = format!("fa:16:3e:00:00:0{number}");
+    let resources = value!({
+        "net": {"type": "OS::Neutron::Net"},
+        "subnet": {
+            "type": "OS::Neutron::Subnet",
+            "properties": {"network": {"get_resource": "net"}, "cidr": "10.75.0.0/24"},
+        },
+        "addressed": {"type": "OS::Neutron::Port", "properties": {
+            "network": {"get_resource": "net"},
+            "fixed_ips": [{"subnet": {"get_resource": "subnet"}, "ip_address": "10.75.0.77"}],
+            "mac_address": mac,
+        }},
+        "port": {
+            "type": "OS::Neutron::Port",
+            "depends_on": "subnet",
+            "properties": {"network": {"get_resource": "net"}},
+        },
+        "server": {"type": "OS::Nova::Server", "properties": {
+            "image": "cirros", "flavor": "m1.nano", "user_data_format": "RAW", "user_data": image,
+            "networks": [{"port": {"get_resource": "port"}}],
+        }},
+        "imported": {"type": "OS::Nova::KeyPair", "properties": {"name": "imported", "public_key": key}},
+        "generated": {
+            "type": "OS::Nova::KeyPair",
+            "properties": {"name": "generated", "save_private_key": (number == 1)},
+        },
+        "last": {
+            "type": "OS::Heat::TestResource",
+            "depends_on": ["addressed", "server", "imported", "generated"],
+            "properties": {"fail": fails, "value": image},
+        },
+    });
+    let template = value!({"heat_template_version": "2018-08-31", "resources": resources});
+    StackRequest {
+        bundle: Bundle { template: Some(template), ..Bundle::default() },
+        disable_rollback: Some(false),
+        ..StackRequest::default()
+    }
+}
+
+async fn settled(client: &Client, status: &str) {
+    let start = Instant::now();
+    loop {
+        let (now, reason) = match client.stack(STACK, false).await {
+            Ok(stack) => (stack.status().to_owned(), stack.reason().to_owned()),
+            Err(error) if error.is_not_found() => ("DELETE_COMPLETE".to_owned(), String::new()),
+            Err(error) => panic!("{error}"),
+        };
+        if !now.ends_with("_IN_PROGRESS") {
+            return assert_eq!(now, status, "{reason}");
+        }
+        assert!(start.elapsed() < Duration::from_secs(60), "stuck in {now}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+async fn ids(client: &Client) -> Map {
+    let resources = client.resources(STACK, 0, false, &vec![]).await.expect("resources");
+    resources.iter().map(|resource| (resource.name().to_owned(), resource.physical_id().into())).collect()
+}
+
+fn find<'a>(snapshot: &'a Snapshot, kind: &str, key: &str, id: &str) -> &'a serde_json::Map<String, Json> {
+    let found = snapshot.objects[kind].iter().find(|object| object[key] == id);
+    found.unwrap_or_else(|| panic!("no {kind} {id}"))
+}
+
+/// What the stack's objects hold, and that nothing else is there.
+fn holds(cluster: &Cluster, ids: &Map, key: &str) {
+    let snapshot = cluster.cloud.snapshot();
+    let id = |name: &str| ids.get(name).and_then(Value::as_str).unwrap_or_default();
+    let addressed = find(&snapshot, "ports", "id", id("addressed"));
+    assert_eq!(addressed["fixed_ips"][0]["ip_address"], "10.75.0.77", "{addressed:?}");
+    let port = find(&snapshot, "ports", "id", id("port"));
+    assert_eq!(port["device_id"], id("server"), "{port:?}");
+    assert_eq!(snapshot.count("servers"), 1);
+    assert_eq!(snapshot.count("keypairs"), 2);
+    let imported = find(&snapshot, "keypairs", "name", "imported");
+    assert_eq!(imported["public_key"].as_str().map(str::trim), Some(key));
+    find(&snapshot, "keypairs", "name", "generated");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn old_objects_release_what_new_ones_need() {
+    let cloud = Testcloud::builder().build_time(Duration::from_millis(50)).start().await.expect("a simulated cloud");
+    let limits = Limits {
+        lease: Duration::from_secs(15),
+        call_timeout: Duration::from_secs(10),
+        call_limit: Duration::from_secs(15),
+        list_delay: Duration::from_millis(100),
+        drain: Duration::from_secs(5),
+    };
+    let cluster = Cluster::start(cloud, "sqlite", 1, limits).await;
+    let client = cluster.client(cluster.cloud.users().demo);
+    client.create_stack(STACK, &request(1, false)).await.expect("accepted");
+    settled(&client, "CREATE_COMPLETE").await;
+    let first = ids(&client).await;
+    holds(&cluster, &first, FIRST);
+    let generated =
+        |cluster: &Cluster| find(&cluster.cloud.snapshot(), "keypairs", "name", "generated")["public_key"].clone();
+    let made = generated(&cluster);
+
+    // The update fails at its end, when all replacements are there.
+    client.update_stack(STACK, &request(2, true)).await.expect("accepted");
+    settled(&client, "ROLLBACK_COMPLETE").await;
+    let back = ids(&client).await;
+    assert_eq!(back.get("server"), first.get("server"));
+    holds(&cluster, &back, FIRST);
+    assert_eq!(generated(&cluster), made);
+
+    client.update_stack(STACK, &request(2, false)).await.expect("accepted");
+    settled(&client, "UPDATE_COMPLETE").await;
+    let second = ids(&client).await;
+    assert_ne!(second.get("server"), first.get("server"));
+    assert_ne!(second.get("addressed"), first.get("addressed"));
+    holds(&cluster, &second, &FIRST.replace("JQ4x", "JQ5x"));
+    assert_ne!(generated(&cluster), made);
+
+    client.delete_stack(STACK).await.expect("accepted");
+    settled(&client, "DELETE_COMPLETE").await;
+    assert_eq!(cluster.cloud.snapshot().count("keypairs"), 0);
+    cluster.end().await;
+}

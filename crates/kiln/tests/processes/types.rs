@@ -1,0 +1,221 @@
+//! Every type that has a driver lives in a stack: created, updated, checked and deleted through API, engine and simulated
+//! cloud. The cases are those of the drivers' sweep, and some for the types that need no cloud.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use futures::future::join_all;
+use kiln_client::{Bundle, Client, StackAction, StackRequest};
+use kiln_resource::DriverKind;
+use kiln_testcloud::Testcloud;
+use kiln_value::{Map, Value, value};
+
+use self::cases::Case;
+use crate::cluster::{Cluster, Limits};
+
+#[path = "../../../drivers/tests/sweep/cases.rs"]
+#[expect(dead_code, reason = "the sweep reads more of a case")]
+mod cases;
+
+macro_rules! listed {
+    ($($name:ident),* $(,)?) => {
+        vec![$((stringify!($name), cases::$name())),*]
+    };
+}
+
+const INNER: &str = "heat_template_version: 2018-08-31
+parameters: {word: {type: string}}
+resources: {value: {type: OS::Heat::Value, properties: {value: {get_param: word}}}}
+";
+
+/// The types of `OS::Heat`: name of the case, type, properties, properties after an update.
+fn of_heat() -> Vec<(&'static str, &'static str, Value, Value)> {
+    let inner = |word: &str| value!({"template": INNER, "parameters": {"word": word}});
+    let group = |count: i64| value!({"count": count, "resource_def": {"type": "OS::Heat::Value", "properties": {"value": "%index%"}}});
+    let chain = |word: &str| value!({"resources": ["OS::Heat::Value", "OS::Heat::Value"], "resource_properties": {"value": word}});
+    vec![
+        ("value", "OS::Heat::Value", value!({"value": "a"}), value!({"value": "b"})),
+        ("random", "OS::Heat::RandomString", value!({"length": 4}), value!({"length": 5})),
+        ("test", "OS::Heat::TestResource", value!({"value": "a"}), value!({"value": "b"})),
+        ("delay", "OS::Heat::Delay", value!({"min_wait": 0.1}), value!({"min_wait": 0.2})),
+        ("none", "OS::Heat::None", value!({"any": "a"}), value!({"any": "b"})),
+        ("group", "OS::Heat::ResourceGroup", group(2), group(3)),
+        ("chain", "OS::Heat::ResourceChain", chain("a"), chain("b")),
+    ]
+}
+
+/// One resource, and what it needs, in a stack of its own.
+struct Scenario {
+    name: String,
+    type_name: &'static str,
+    /// Resources besides the one that is tried.
+    needs: Map,
+    create: Value,
+    update: Option<Value>,
+    is_admin: bool,
+}
+
+impl Scenario {
+    fn of(name: &str, case: Case) -> Self {
+        let needs = case.needs.iter().map(|(name, kind, given)| {
+            ((*name).to_owned(), value!({"type": (*kind), "properties": (referring(given))}))
+        });
+        Self {
+            name: name.replace('_', "-"),
+            type_name: case.type_name,
+            needs: needs.collect(),
+            create: referring(&case.create),
+            update: case.update.as_ref().map(referring),
+            is_admin: case.is_admin,
+        }
+    }
+
+    /// The request for the stack; `metadata` is that of every resource.
+    fn request(&self, properties: &Value, metadata: &str) -> StackRequest {
+        let mut resources = self.needs.clone();
+        resources.insert("it".to_owned(), value!({"type": (self.type_name), "properties": properties}));
+        for resource in resources.values_mut().filter_map(Value::as_map_mut) {
+            resource.insert("metadata".to_owned(), value!({"note": metadata}));
+        }
+        let template = value!({
+            "heat_template_version": "2018-08-31",
+            "resources": resources,
+            "outputs": {"show": {"value": {"get_attr": ["it", "show"]}}},
+        });
+        let bundle = Bundle { template: Some(template), ..Bundle::default() };
+        StackRequest { bundle, ..StackRequest::default() }
+    }
+
+    async fn play(&self, client: &Client) -> Result<(), String> {
+        let stack = self.name.as_str();
+        let failed = |what: &str, why: &str| format!("{stack} ({}): {what}: {why}", self.type_name);
+        let first = self.request(&self.create, "first");
+        client.create_stack(stack, &first).await.map_err(|error| failed("create", &error.to_string()))?;
+        self.settled(client, "CREATE").await?;
+        let made = self.ids(client).await;
+        // As in Heat, a delay has no id.
+        let has_none = |(_, id): &(&String, &String)| id.is_empty() && self.type_name != "OS::Heat::Delay";
+        if let Some((name, _)) = made.iter().find(has_none) {
+            return Err(failed("create", &format!("{name} has no id")));
+        }
+
+        // Only what is not in the properties differs: nothing is replaced.
+        let noted = self.request(&self.create, "second");
+        client.update_stack(stack, &noted).await.map_err(|error| failed("metadata", &error.to_string()))?;
+        self.settled(client, "UPDATE").await?;
+        let after = self.ids(client).await;
+        if after != made {
+            return Err(failed("metadata", &format!("{made:?} became {after:?}")));
+        }
+
+        if let Some(update) = &self.update {
+            let request = self.request(update, "second");
+            client.update_stack(stack, &request).await.map_err(|error| failed("update", &error.to_string()))?;
+            self.settled(client, "UPDATE").await?;
+        }
+        let asked = client.stack_action(stack, StackAction::Check).await;
+        asked.map_err(|error| failed("check", &error.to_string()))?;
+        self.settled(client, "CHECK").await?;
+        client.delete_stack(stack).await.map_err(|error| failed("delete", &error.to_string()))?;
+        self.settled(client, "DELETE").await
+    }
+
+    /// Waits until an action is complete.
+    async fn settled(&self, client: &Client, action: &str) -> Result<(), String> {
+        let start = Instant::now();
+        loop {
+            let (status, reason) = match client.stack(&self.name, false).await {
+                Ok(stack) => (stack.status().to_owned(), stack.reason().to_owned()),
+                Err(error) if error.is_not_found() => ("DELETE_COMPLETE".to_owned(), String::new()),
+                Err(error) => return Err(format!("{}: {error}", self.name)),
+            };
+            if status == format!("{action}_COMPLETE") {
+                return Ok(());
+            }
+            if !status.ends_with("_IN_PROGRESS") || start.elapsed() > Duration::from_secs(90) {
+                return Err(format!("{} ({}): {action}: {status} {reason}", self.name, self.type_name));
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// The physical ids of the resources.
+    async fn ids(&self, client: &Client) -> BTreeMap<String, String> {
+        let resources = client.resources(&self.name, 0, false, &vec![]).await.expect("resources");
+        resources.iter().map(|resource| (resource.name().to_owned(), resource.physical_id().to_owned())).collect()
+    }
+}
+
+/// A value of a case, with a reference to the resource for each text `{name}`.
+fn referring(value: &Value) -> Value {
+    match value {
+        Value::Str(text) => match text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) {
+            Some(name) => value!({"get_resource": name}),
+            None => value.clone(),
+        },
+        Value::List(items) => items.iter().map(referring).collect(),
+        Value::Map(map) => map.iter().map(|(key, value)| (key.clone(), referring(value))).collect::<Map>().into(),
+        other => other.clone(),
+    }
+}
+
+fn scenarios() -> Vec<Scenario> {
+    let swept = cases::every_case!(listed).into_iter().map(|(name, case)| Scenario::of(name, case));
+    let of_heat = of_heat().into_iter().map(|(name, type_name, create, update)| Scenario {
+        name: format!("heat-{name}"),
+        type_name,
+        needs: Map::new(),
+        create,
+        update: Some(update),
+        is_admin: false,
+    });
+    swept.chain(of_heat).collect()
+}
+
+#[test]
+fn every_type_with_a_driver_is_tried() {
+    let tried: BTreeSet<&str> = scenarios().iter().map(|scenario| scenario.type_name).collect();
+    for kind in kiln_resource::shipped::types().expect("definitions") {
+        let is_placeholder = kind.driver == DriverKind::Placeholder;
+        if is_placeholder || kind.name == "OS::Heat::Stack" || kiln_drivers::driver_for(&kind).is_none() {
+            continue;
+        }
+        assert!(tried.contains(kind.name.as_str()), "no stack is made of {}", kind.name);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_type_lives_in_a_stack() {
+    let cloud = Testcloud::builder().build_time(Duration::from_millis(50)).start().await.expect("a simulated cloud");
+    let limits = Limits {
+        lease: Duration::from_secs(15),
+        call_timeout: Duration::from_secs(10),
+        call_limit: Duration::from_secs(15),
+        list_delay: Duration::from_millis(100),
+        drain: Duration::from_secs(5),
+    };
+    let cluster = Cluster::start(cloud, "sqlite", 1, limits).await;
+    cluster.cloud.add_service("orchestration", &cluster.url());
+    let users = cluster.cloud.users();
+    let (demo, admin) = (cluster.client(users.demo), cluster.client(users.admin));
+    let before = cluster.cloud.snapshot();
+
+    // Cases of the same type give objects the same names.
+    let mut by_type: BTreeMap<&str, Vec<Scenario>> = BTreeMap::new();
+    for scenario in scenarios() {
+        by_type.entry(scenario.type_name).or_default().push(scenario);
+    }
+    let lives = by_type.values().map(async |scenarios| {
+        let mut wrong = Vec::new();
+        for scenario in scenarios {
+            wrong.extend(scenario.play(if scenario.is_admin { &admin } else { &demo }).await.err());
+        }
+        wrong
+    });
+    let wrong: Vec<String> = join_all(lives).await.into_iter().flatten().collect();
+    assert!(wrong.is_empty(), "{} failed:\n{}", wrong.len(), wrong.join("\n"));
+    let left: Vec<String> =
+        before.added_in(&cluster.cloud.snapshot()).into_iter().filter(|left| !left.starts_with("trusts ")).collect();
+    assert!(left.is_empty(), "left behind: {left:?}");
+    cluster.end().await;
+}
