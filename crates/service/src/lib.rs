@@ -19,6 +19,7 @@ mod preview_update;
 mod resource_type;
 mod service;
 mod stack;
+mod type_policy;
 mod update;
 mod validate;
 mod validate_template;

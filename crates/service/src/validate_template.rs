@@ -89,7 +89,7 @@ impl Service {
 }
 
 /// What the nested stack of a resource is made of; of a group one member, as Heat shows it.
-fn inside(blueprint: &Blueprint, definition: &Definition) -> Result<Option<Sources>, Error> {
+pub(crate) fn inside(blueprint: &Blueprint, definition: &Definition) -> Result<Option<Sources>, Error> {
     let Some(kind) = blueprint.kind(&definition.name) else { return Ok(None) };
     if !kind.is_nested() {
         return Ok(None);

@@ -115,7 +115,9 @@ fn compare<'a>(
                 return Err(format!("{name} has {} rows", of_name.len()));
             };
             let marked = row.state.action == Action::Check && world.ledger.is_marked(row.id, stack);
-            if (row.state.status != Status::Complete && !marked) || matches!(row.state.action, Action::Delete | Action::Init) {
+            if (row.state.status != Status::Complete && !marked)
+                || matches!(row.state.action, Action::Delete | Action::Init)
+            {
                 return Err(format!("{name} is {}", row.state));
             }
             let mut needs = outer.clone();

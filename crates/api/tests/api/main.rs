@@ -4,3 +4,4 @@ mod availability;
 mod reference;
 mod stacks;
 mod support;
+mod type_policy;
