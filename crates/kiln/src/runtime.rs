@@ -74,7 +74,9 @@ impl Runtime {
         let public = config.text("keystone_authtoken", "www_authenticate_uri");
         let public = public.or_else(|| service.auth_url.clone()).unwrap_or_default();
         let mut options = KeystoneOptions::new(public, now);
-        options.remember = Duration::from_secs(config.number("keystone_authtoken", "token_cache_time", 300)?);
+        // Negative: every request asks Keystone, so that a revoked token is refused at once.
+        let remember = config.number("keystone_authtoken", "token_cache_time", 300_i64)?;
+        options.remember = Duration::from_secs(u64::try_from(remember).unwrap_or_default());
         options.delegated_roles = config.list(DEFAULT, "trusts_delegated_roles");
         if let Some(method) = config.default("deferred_auth_method").filter(|method| method != "trusts") {
             bail!("[DEFAULT] deferred_auth_method: Kiln acts for users by trusts only, not by {method:?}");
