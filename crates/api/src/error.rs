@@ -64,6 +64,7 @@ const STATUSES: &[(StatusCode, &[&str])] = &[
         StatusCode::NOT_FOUND,
         &["EntityNotFound", "HTTPNotFound", "NotFound", "ResourceNotAvailable", "ResourceNotFound", "SnapshotNotFound"],
     ),
+    (StatusCode::REQUEST_TIMEOUT, &["HTTPRequestTimeout"]),
     (StatusCode::CONFLICT, &["ActionInProgress", "HTTPConflict", "StackExists"]),
     (StatusCode::METHOD_NOT_ALLOWED, &["HTTPMethodNotAllowed"]),
     (StatusCode::NOT_IMPLEMENTED, &["HTTPNotImplemented"]),
@@ -132,6 +133,11 @@ impl ApiError {
     /// The project in the URL is not the caller's: 403 `HTTPForbidden`.
     pub fn foreign_project() -> Self {
         Self::new("HTTPForbidden", explanation(StatusCode::FORBIDDEN))
+    }
+
+    /// The body did not come in time: 408.
+    pub fn too_slow() -> Self {
+        Self::new("HTTPRequestTimeout", "The body of the request did not come in time.")
     }
 
     /// Kiln does not have this yet: 501.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use kiln_api::Api;
+use kiln_api::{Api, ConnectionLimits};
 use kiln_cloud::{Connector, Credentials, Interface, Named, Scope, SharedClient, TlsOptions, Transport};
 use kiln_engine::{Backends, Chance, Clock as _, Clouds, Engine, NoCloud, SystemClock};
 use kiln_identity::{Identity, Keystone, KeystoneOptions, Local, Policy};
@@ -262,10 +262,26 @@ fn api_options(config: &Config) -> Result<kiln_api::Options> {
     if !hidden.is_empty() {
         options.hidden_stack_tags = hidden;
     }
+    options.connections = connection_limits(config, options.proxy_headers)?;
     if let Some(revision) = config.text("revision", "heat_revision") {
         options.revision = revision;
     }
     Ok(options)
+}
+
+/// What connections may use: Kiln's own options, shown by 'kiln serve --help'. A proxy is one address for all its
+/// clients.
+fn connection_limits(config: &Config, behind_proxy: bool) -> Result<ConnectionLimits> {
+    let usual = ConnectionLimits::default();
+    let per_address = if behind_proxy { 0 } else { usual.per_address.unwrap_or_default() };
+    Ok(ConnectionLimits {
+        total: config.number("kiln", "max_connections", usual.total)?,
+        per_address: Some(config.number("kiln", "max_connections_per_address", per_address)?)
+            .filter(|limit| *limit > 0),
+        header: config.seconds("kiln", "header_timeout", usual.header)?,
+        body: config.seconds("kiln", "body_timeout", usual.body)?,
+        send: config.seconds("kiln", "send_timeout", usual.send)?,
+    })
 }
 
 /// The longest time that a call to a service of the cloud may take: Kiln's own option, in seconds.

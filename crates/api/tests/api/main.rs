@@ -1,6 +1,7 @@
 //! The REST API, driven through the real router.
 
 mod availability;
+mod connections;
 mod reference;
 mod stacks;
 mod support;
