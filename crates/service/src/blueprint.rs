@@ -6,6 +6,7 @@ use kiln_plan::{Blueprint, Nesting, Sources};
 use kiln_store::DesiredText;
 use kiln_value::StackIdentity;
 
+use crate::hidden::mask_errors;
 use crate::{Error, Invalid, Service, StackContent, TemplateText};
 
 impl Service {
@@ -16,10 +17,10 @@ impl Service {
         identity: StackIdentity,
         template: &TemplateText,
     ) -> Result<Blueprint, Error> {
-        let blueprint = Blueprint::build(sources, &self.backends.resource_types, Some(identity), Nesting::default());
-        let blueprint = match blueprint {
+        let types = &self.backends.resource_types;
+        let blueprint = match Blueprint::build(sources.clone(), types, Some(identity), Nesting::default()) {
             Ok(blueprint) => blueprint,
-            Err(error) => return Err(invalid(vec![template.place(error)])),
+            Err(error) => return Err(invalid(mask_errors(&sources, vec![template.place(error)]))),
         };
         let count = blueprint.bound().template().resource_names().count();
         if self.options.limits.resources_per_stack.is_some_and(|limit| count > limit) {

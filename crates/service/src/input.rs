@@ -8,7 +8,7 @@ use kiln_template::environment::{self, Environment};
 use kiln_template::{Files, Template, source};
 use kiln_value::{Diagnostic, Map, Path, Spans, Value, text};
 
-use crate::{Error, Limits};
+use crate::{Error, Hidden, Limits};
 
 /// Minutes that an action may take at most: what the column of Heat's database holds, four thousand years.
 const MAX_TIMEOUT_MINS: i64 = 2_147_483_647;
@@ -96,13 +96,25 @@ impl StackContent {
         template: Option<&Arc<Value>>,
         clear: &BTreeSet<String>,
     ) -> Result<Sources, Error> {
+        let hidden = Hidden::of(&Template::from_value(Arc::clone(&current.template))?, &current.files);
         let template = template.cloned().unwrap_or(current.template);
         let mut files = Files::clone(&current.files);
         files.0.append(&mut self.files.0);
         self.files = files;
         self.merge(&template)?;
+        let shown = Hidden::of(&Template::from_value(Arc::clone(&template))?, &self.files);
         let mut environment = Environment::clone(&current.environment);
         environment.parameters.retain(|name, _| !clear.contains(name));
+        for (section, kept) in
+            [("parameters", &environment.parameters), ("parameter_defaults", &environment.parameter_defaults)]
+        {
+            let given = self.sections.get(section).and_then(Value::as_map);
+            let is_given = |name: &str| given.is_some_and(|given| given.contains_key(name));
+            let mut names = kept.keys().map(String::as_str);
+            if let Some(name) = names.find(|name| hidden.has(name) && !shown.has(name) && !is_given(name)) {
+                return Err(Error::Revealed(name.to_owned()));
+            }
+        }
         environment.load(&self.sections)?;
         let declared = Template::from_value(Arc::clone(&template))?.parameter_schemata()?;
         environment.parameters.retain(|name, _| declared.contains_key(name));

@@ -13,6 +13,7 @@ use kiln_template::constraint::CustomConstraints;
 use kiln_value::{Diagnostic, Path, Value, text};
 
 use crate::availability::Availability;
+use crate::hidden::mask_errors;
 use crate::{Error, Invalid, Service, TemplateText};
 
 impl Service {
@@ -33,6 +34,7 @@ impl Service {
         };
         let found = if found.is_empty() && strict { self.absent_objects(caller, blueprint).await } else { found };
         let placed = found.into_iter().map(|error| template.place(error)).collect();
+        let placed = mask_errors(blueprint.sources(), placed);
         Invalid::of(placed).map_or(Ok(()), |invalid| Err(invalid.into()))
     }
 

@@ -2,6 +2,7 @@
 
 mod availability;
 mod connections;
+mod hidden;
 mod reference;
 mod stacks;
 mod support;
