@@ -229,7 +229,7 @@ impl From<kiln_service::Error> for ApiError {
             return Self { diagnostics: error.diagnostics().to_vec(), ..Self::new(class, error.to_string()) };
         }
         match error {
-            Error::NotImplemented(what) => Self::not_implemented(what),
+            Error::NotImplemented(what) => Self::not_implemented(&what),
             Error::Changed => Self::new("HTTPConflict", error.to_string()),
             Error::Delegate(DelegateError::Unavailable(_)) => Self::new("HTTPServiceUnavailable", error.to_string()),
             Error::NoTemplate => Self::bad_request(error.to_string()),

@@ -24,9 +24,9 @@ impl Default for ConnectionLimits {
         Self {
             total: 2048,
             per_address: Some(256),
-            header: Duration::from_secs(60),
-            body: Duration::from_secs(60),
-            send: Duration::from_secs(60),
+            header: Duration::from_mins(1),
+            body: Duration::from_mins(1),
+            send: Duration::from_mins(1),
         }
     }
 }

@@ -297,6 +297,7 @@ fn engine_options(config: &Config) -> Result<kiln_engine::Options> {
         hostname: config.default("host").unwrap_or_else(hostname),
         action_timeout: Duration::from_secs(seconds),
         action_retries: config.number(DEFAULT, "action_retry_limit", usual.action_retries)?,
+        call_retries: config.number(DEFAULT, "client_retry_limit", usual.call_retries)?,
         max_events: config.number(DEFAULT, "max_events_per_stack", usual.max_events)?,
         // Kiln's own; what they mean is said by 'kiln engine --help'.
         lease: config.seconds("kiln", "lease", usual.lease)?,
@@ -316,6 +317,14 @@ fn hostname() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn retries_of_calls_can_be_set() {
+        let retries =
+            |options: &[(&str, &str, String)]| engine_options(&Config::of_options(options)).unwrap().call_retries;
+        assert_eq!(retries(&[]), kiln_engine::Options::default().call_retries);
+        assert_eq!(retries(&[(DEFAULT, "client_retry_limit", "2".to_owned())]), 2);
+    }
 
     #[test]
     fn what_is_lost_is_not_believed_absent_while_the_call_may_go_on() {

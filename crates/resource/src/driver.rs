@@ -271,6 +271,11 @@ pub trait Driver: Send + Sync {
         Err(Failure::other("NotSupported", format!("Resource {} does not support signals", cx.facts.name)))
     }
 
+    /// Whether there is any code for the type. A type without is shown and refused before anything is created.
+    fn is_implemented(&self) -> bool {
+        true
+    }
+
     /// Whether a create may simply be repeated (nothing outside is made): the engine then needs no stored intent.
     fn is_pure(&self) -> bool {
         false

@@ -13,14 +13,14 @@ impl Service {
     /// Reads and binds everything, within the limit of resources.
     pub(crate) fn build(
         &self,
-        sources: Sources,
+        sources: &Sources,
         identity: StackIdentity,
         template: &TemplateText,
     ) -> Result<Blueprint, Error> {
         let types = &self.backends.resource_types;
         let blueprint = match Blueprint::build(sources.clone(), types, Some(identity), Nesting::default()) {
             Ok(blueprint) => blueprint,
-            Err(error) => return Err(invalid(mask_errors(&sources, vec![template.place(error)]))),
+            Err(error) => return Err(invalid(mask_errors(sources, vec![template.place(error)]))),
         };
         let count = blueprint.bound().template().resource_names().count();
         if self.options.limits.resources_per_stack.is_some_and(|limit| count > limit) {
@@ -37,7 +37,7 @@ impl Service {
         template: &TemplateText,
         content: StackContent,
     ) -> Result<Blueprint, Error> {
-        let blueprint = self.build(content.sources(template.value())?, identity, template)?;
+        let blueprint = self.build(&content.sources(template.value())?, identity, template)?;
         self.accept(caller, &blueprint, template).await?;
         Ok(blueprint)
     }

@@ -95,7 +95,7 @@ pub enum Error {
     Changed,
     /// Kiln does not have this yet.
     #[error("{0} is not implemented by Kiln yet.")]
-    NotImplemented(&'static str),
+    NotImplemented(String),
     /// The stack got no credentials.
     #[error(transparent)]
     Delegate(#[from] DelegateError),

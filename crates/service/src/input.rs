@@ -124,7 +124,7 @@ impl StackContent {
     fn merge(&mut self, template: &Arc<Value>) -> Result<(), Error> {
         let template = Template::from_value(Arc::clone(template))?;
         environment::merge(&self.environment_files, &self.files, &mut self.sections, &template)?;
-        Ok(())
+        refuse_unbuilt(&self.sections)
     }
 }
 
@@ -150,4 +150,28 @@ impl Settings {
             _ => Ok(()),
         }
     }
+}
+
+/// Refuses what Kiln would accept and not do.
+fn refuse_unbuilt(sections: &Map) -> Result<(), Error> {
+    if sections.get("event_sinks").is_some_and(Value::is_truthy) {
+        return Err(Error::NotImplemented("The section event_sinks of an environment".to_owned()));
+    }
+    let resources = sections.get("resource_registry").and_then(|registry| registry.get("resources"));
+    for (name, of_resource) in resources.and_then(Value::as_map).into_iter().flatten() {
+        if let Some(hooks) = hooks(of_resource) {
+            return Err(Error::NotImplemented(format!("The hook {hooks} of resource {name}")));
+        }
+    }
+    Ok(())
+}
+
+/// The hooks at a resource of a registry, or at one of those inside it.
+fn hooks(of_resource: &Value) -> Option<String> {
+    let entries = of_resource.as_map()?;
+    let own = entries.get("hooks").filter(|hooks| hooks.is_truthy()).map(|hooks| match hooks {
+        Value::List(hooks) => hooks.iter().map(text::str).collect::<Vec<_>>().join(", "),
+        hook => text::str(hook),
+    });
+    own.or_else(|| entries.values().find_map(hooks))
 }

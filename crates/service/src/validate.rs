@@ -17,8 +17,8 @@ use crate::hidden::mask_errors;
 use crate::{Error, Invalid, Service, TemplateText};
 
 impl Service {
-    /// Refuses what cannot be made: first types that the caller's cloud has no service for, unless `availability` is
-    /// not to be looked at. `strict` also looks at the values of parameters and properties.
+    /// Refuses what cannot be made: first types that the caller's cloud has no service for, or Kiln no code, unless
+    /// `availability` is not to be looked at. `strict` also looks at the values of parameters and properties.
     pub(crate) async fn validate(
         &self,
         caller: &Caller,
@@ -27,7 +27,11 @@ impl Service {
         strict: bool,
         availability: Option<&Availability<'_>>,
     ) -> Result<(), Error> {
-        let unavailable = |this: &ResourceType, name: &str| availability?.refusal(this, name);
+        let types = &self.backends.resource_types.types;
+        let unavailable = |this: &ResourceType, name: &str| {
+            let availability = availability?;
+            availability.refusal(this, name).or_else(|| types.refusal(this, name))
+        };
         let found = match blueprint.unavailable(&unavailable) {
             Some(error) => vec![error],
             None => self.find_errors(caller, blueprint, strict, &unavailable).await,

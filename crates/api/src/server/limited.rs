@@ -80,7 +80,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_reader_that_sleeps_ends_the_connection() {
         let (ours, mut theirs) = tokio::io::duplex(4);
-        let mut limited = Limited::new(ours, Duration::from_secs(60));
+        let mut limited = Limited::new(ours, Duration::from_mins(1));
         limited.write_all(b"full").await.unwrap();
         let begun = Instant::now();
         assert_eq!(limited.write_all(b"more").await.unwrap_err().kind(), io::ErrorKind::TimedOut);

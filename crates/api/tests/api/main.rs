@@ -7,3 +7,4 @@ mod reference;
 mod stacks;
 mod support;
 mod type_policy;
+mod unbuilt;
