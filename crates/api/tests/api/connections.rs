@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use crate::support::App;
 
 /// Longer than any test takes.
-const LONG: Duration = Duration::from_secs(600);
+const LONG: Duration = Duration::from_mins(10);
 /// Soon over.
 const SHORT: Duration = Duration::from_millis(200);
 /// A test that waits so long has failed.
