@@ -21,7 +21,7 @@ use crate::http::route::{self, Match};
 use crate::http::version::{self, Negotiated};
 use crate::http::{body, page, reply};
 use crate::link::Links;
-use crate::options::Options;
+use crate::options::{ConnectionLimits, Options};
 
 /// What the API works with.
 pub struct Parts {
@@ -41,6 +41,11 @@ impl Api {
     /// The API over these parts.
     pub fn new(parts: Parts) -> Self {
         Self { parts: Arc::new(parts) }
+    }
+
+    /// What connections may use.
+    pub(crate) fn connection_limits(&self) -> &ConnectionLimits {
+        &self.parts.options.connections
     }
 
     /// Everything as a router, to be served or called directly.
@@ -89,9 +94,12 @@ impl Api {
             Match::Method(_) => return ApiError::method_not_allowed().into_response(),
             Match::None => return page::not_found(&head.headers),
         };
-        let body = match body::read(head, body, self.parts.options.max_body).await {
-            Ok(body) => body,
-            Err(error) => return error.into_response(),
+        let options = &self.parts.options;
+        let read = body::read(head, body, options.max_body);
+        let body = match tokio::time::timeout(options.connections.body, read).await {
+            Ok(Ok(body)) => body,
+            Ok(Err(error)) => return error.into_response(),
+            Err(_) => return ApiError::too_slow().into_response(),
         };
         let address = self.address(head);
         let root = self.parts.options.root.clone().unwrap_or_else(|| format!("{address}/v1"));

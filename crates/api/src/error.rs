@@ -64,6 +64,7 @@ const STATUSES: &[(StatusCode, &[&str])] = &[
         StatusCode::NOT_FOUND,
         &["EntityNotFound", "HTTPNotFound", "NotFound", "ResourceNotAvailable", "ResourceNotFound", "SnapshotNotFound"],
     ),
+    (StatusCode::REQUEST_TIMEOUT, &["HTTPRequestTimeout"]),
     (StatusCode::CONFLICT, &["ActionInProgress", "HTTPConflict", "StackExists"]),
     (StatusCode::METHOD_NOT_ALLOWED, &["HTTPMethodNotAllowed"]),
     (StatusCode::NOT_IMPLEMENTED, &["HTTPNotImplemented"]),
@@ -132,6 +133,11 @@ impl ApiError {
     /// The project in the URL is not the caller's: 403 `HTTPForbidden`.
     pub fn foreign_project() -> Self {
         Self::new("HTTPForbidden", explanation(StatusCode::FORBIDDEN))
+    }
+
+    /// The body did not come in time: 408.
+    pub fn too_slow() -> Self {
+        Self::new("HTTPRequestTimeout", "The body of the request did not come in time.")
     }
 
     /// Kiln does not have this yet: 501.
@@ -223,7 +229,7 @@ impl From<kiln_service::Error> for ApiError {
             return Self { diagnostics: error.diagnostics().to_vec(), ..Self::new(class, error.to_string()) };
         }
         match error {
-            Error::NotImplemented(what) => Self::not_implemented(what),
+            Error::NotImplemented(what) => Self::not_implemented(&what),
             Error::Changed => Self::new("HTTPConflict", error.to_string()),
             Error::Delegate(DelegateError::Unavailable(_)) => Self::new("HTTPServiceUnavailable", error.to_string()),
             Error::NoTemplate => Self::bad_request(error.to_string()),

@@ -72,7 +72,9 @@ impl<'a> Instantiation<'a> {
                 _ => Err(ApiError::new("ValueError", format!("{name} must be true or false"))),
             },
         };
-        boolean("converge")?;
+        if boolean("converge")? == Some(true) {
+            return Err(ApiError::not_implemented("Convergence with the actual resources (converge)"));
+        }
         // 0 is how clients say that there is no limit of their own.
         let timeout_mins = timeout.filter(|mins| *mins > 0);
         Ok(Settings { timeout_mins, disable_rollback: boolean("disable_rollback")?, tags })

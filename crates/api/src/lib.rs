@@ -17,5 +17,5 @@ mod view;
 
 pub use api::{Api, Parts};
 pub use error::ApiError;
-pub use options::Options;
+pub use options::{ConnectionLimits, Options};
 pub use server::ServeError;

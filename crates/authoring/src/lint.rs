@@ -79,6 +79,7 @@ pub const RULES: &[Rule] = rules![
     "duplicate-key" Warning ON twice::keys: "A key that is given twice in a map: only the last one counts.",
     "redundant-depends-on" Advice ON twice::depends_on: "A depends_on that a reference says already.",
     "deprecated-type" Warning ON status::types: "A resource type that is deprecated or no longer supported.",
+    "unimplemented-type" Warning ON status::unimplemented: "A resource type that Kiln cannot create yet.",
     "deprecated-property" Warning ON status::properties: "A property that is deprecated or no longer supported.",
     "deprecated-attribute" Warning ON status::attributes: "An attribute that is deprecated or no longer supported.",
     "old-version" Advice OFF style::old_version: "A template version that is not the newest one.",

@@ -90,9 +90,17 @@ pub struct TokenInfo {
     /// Whether the project is a domain's own.
     #[serde(default)]
     pub is_domain: bool,
+    /// Whether the project is the one that administrators work in. A Keystone without such a project leaves it out, and
+    /// then it is so.
+    #[serde(default = "of_any_project")]
+    pub is_admin_project: bool,
     /// The services.
     #[serde(default)]
     pub catalog: Catalog,
+}
+
+fn of_any_project() -> bool {
+    true
 }
 
 impl TokenInfo {

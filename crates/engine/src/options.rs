@@ -19,8 +19,8 @@ pub struct Options {
     pub action_timeout: Duration,
     /// How often a create or delete is tried again (`action_retry_limit`).
     pub action_retries: u32,
-    /// How often an unanswered call is tried again (`client_retry_limit`, but patient enough for a restart of the
-    /// service).
+    /// How often an unanswered call is tried again (`client_retry_limit`); patient enough for a restart of the
+    /// service unless it is set.
     pub call_retries: u32,
     /// The longest time that a call to the cloud can be under way, and what it makes can stay unseen. What a lost call
     /// was to create is not believed absent before.

@@ -21,7 +21,8 @@ use crate::{Caller, DelegateError, DelegationPlan, Denied, Identity, Policy};
 pub struct KeystoneOptions {
     /// Keystone as clients reach it: `www_authenticate_uri`, shown to who comes without a token.
     pub public_uri: String,
-    /// How long a valid token is believed without asking again, at most (`token_cache_time`).
+    /// How long a valid token is believed without asking again, at most (`token_cache_time`): a token that is revoked
+    /// meanwhile counts so long, as with keystonemiddleware. Zero asks for every request.
     pub remember: Duration,
     /// How long an invalid one is refused without asking again.
     pub remember_invalid: Duration,
@@ -92,10 +93,12 @@ impl Keystone {
         match kiln_cloud::validate_token(&self.service, token).await {
             Ok(info) => {
                 let left = info.expires_at.duration_since((self.options.now)());
-                let lasts = self.options.remember.min(Duration::try_from(left).unwrap_or_default());
-                let valid = !lasts.is_zero();
-                let caller = valid.then(|| Arc::new(self.caller(info, token)));
-                Ok(Known { caller, lasts: if valid { lasts } else { self.options.remember_invalid } })
+                let left = Duration::try_from(left).unwrap_or_default();
+                if left.is_zero() {
+                    return Ok(Known { caller: None, lasts: self.options.remember_invalid });
+                }
+                let lasts = self.options.remember.min(left);
+                Ok(Known { caller: Some(Arc::new(self.caller(info, token))), lasts })
             }
             Err(error) if error.status() == Some(404) => {
                 Ok(Known { caller: None, lasts: self.options.remember_invalid })
@@ -116,7 +119,7 @@ impl Keystone {
             project_domain_id: project.domain.id,
             roles: info.roles.into_iter().map(|role| role.name).collect(),
             is_admin: false,
-            is_admin_project: true,
+            is_admin_project: info.is_admin_project,
             is_system,
             catalog: Some(info.catalog),
             token: Some(token.clone()),
@@ -134,6 +137,11 @@ impl Keystone {
     }
 }
 
+/// Under what a token is remembered: never as itself.
+fn key_of(token: &str) -> [u8; 32] {
+    Sha256::digest(token).into()
+}
+
 /// The caller's token, with which alone a trust can be given.
 fn own_token(caller: &Caller) -> Result<Secret<String>, DelegateError> {
     caller.token.clone().ok_or_else(|| DelegateError::Missing("X-Auth-Token".to_owned()))
@@ -144,7 +152,7 @@ impl Identity for Keystone {
     async fn authenticate(&self, headers: &HeaderMap) -> Result<Arc<Caller>, Denied> {
         let token = headers.get("x-auth-token").and_then(|value| value.to_str().ok()).filter(|token| !token.is_empty());
         let token = token.ok_or_else(|| self.unauthorized())?;
-        let key: [u8; 32] = Sha256::digest(token).into();
+        let key = key_of(token);
         let known = if let Some(known) = self.tokens.get(&key).await {
             known
         } else {
@@ -167,7 +175,12 @@ impl Identity for Keystone {
 
     async fn delegate(&self, caller: &Caller, plan: &DelegationPlan) -> Result<Secret<String>, DelegateError> {
         let credentials = Credentials::Token { token: own_token(caller)?, scope: Scope::Unscoped };
-        let trust = self.trusts().give(&self.connector.session(credentials), plan).await?;
+        let given = self.trusts().give(&self.connector.session(credentials), plan).await;
+        if let (Err(DelegateError::Refused(_)), Some(token)) = (&given, &caller.token) {
+            // It may have been revoked: the next request asks.
+            self.tokens.invalidate(&key_of(token.expose())).await;
+        }
+        let trust = given?;
         Ok(trust::stored(&self.trustee.credentials().with_trust(&trust), plan))
     }
 

@@ -16,6 +16,8 @@ use serde_json::{Value, json};
 struct Fake {
     asked: Mutex<Vec<String>>,
     is_down: Mutex<bool>,
+    /// Whether `good` counts no more.
+    is_revoked: Mutex<bool>,
 }
 
 fn now() -> Timestamp {
@@ -40,10 +42,18 @@ impl Fake {
         let body: Value = request.body.as_ref().and_then(|b| serde_json::from_slice(b).ok()).unwrap_or_default();
         let path = request.url.path();
         self.asked.lock().expect("the log").push(format!("{} {path} {subject}{body}", request.method));
+        let revoked = *self.is_revoked.lock().expect("the switch");
         match (&request.method, path) {
+            (&Method::GET, "/v3/auth/tokens") if revoked => (StatusCode::NOT_FOUND, json!({})),
+            (&Method::POST, "/v3/OS-TRUST/trusts") if revoked => (StatusCode::UNAUTHORIZED, json!({})),
             (&Method::GET, "/v3/auth/tokens") => match subject {
                 "good" => (StatusCode::OK, token("alice", &["member", "reader"])),
                 "root" => (StatusCode::OK, token("root", &["admin"])),
+                "elsewhere" => {
+                    let mut token = token("root", &["admin"]);
+                    token["token"]["is_admin_project"] = false.into();
+                    (StatusCode::OK, token)
+                }
                 _ => (StatusCode::NOT_FOUND, json!({})),
             },
             (&Method::POST, "/v3/auth/tokens") => (StatusCode::CREATED, token("service", &["service"])),
@@ -74,12 +84,15 @@ impl Transport for Fake {
 }
 
 fn keystone(fake: &Arc<Fake>) -> Keystone {
+    keystone_that_remembers(fake, Duration::from_mins(5))
+}
+
+fn keystone_that_remembers(fake: &Arc<Fake>, remember: Duration) -> Keystone {
     let mut options = Options::new("http://k/v3".parse().expect("a URL"));
     options.retry = RetryPolicy { retries: 0, ..options.retry };
     let connector = Connector::new(fake.clone(), options);
     let service = Credentials::password("kiln", "pw", "service", "Default");
-    let options =
-        KeystoneOptions { remember: Duration::from_mins(5), ..KeystoneOptions::new("http://public:5000", now) };
+    let options = KeystoneOptions { remember, ..KeystoneOptions::new("http://public:5000", now) };
     Keystone::new(connector, service.clone(), service, Arc::new(Policy::default()), options)
 }
 
@@ -142,4 +155,32 @@ async fn a_stack_gets_a_trust_and_gives_it_back() {
     keystone.revoke(Some(&plan), Some(&secret)).await.unwrap();
     assert_eq!(fake.asked("DELETE /v3/OS-TRUST/trusts/trust-1"), 1);
     assert_eq!(fake.asked(r#""OS-TRUST:trust":{"id":"trust-1"}"#), 1);
+}
+
+#[tokio::test]
+async fn an_administrator_of_another_project_is_none_here() {
+    let keystone = keystone(&Arc::new(Fake::default()));
+    let caller = keystone.authenticate(&headers("elsewhere")).await.unwrap();
+    assert!(caller.has_role("admin") && !caller.is_admin_project && !caller.is_admin);
+    assert!(keystone.authenticate(&headers("root")).await.unwrap().is_admin_project, "absent is true");
+}
+
+#[tokio::test]
+async fn without_a_cache_a_revoked_token_is_refused_at_once() {
+    let fake = Arc::new(Fake::default());
+    let keystone = keystone_that_remembers(&fake, Duration::ZERO);
+    assert!(keystone.authenticate(&headers("good")).await.is_ok());
+    *fake.is_revoked.lock().unwrap() = true;
+    assert!(matches!(keystone.authenticate(&headers("good")).await, Err(Denied::Unauthorized { .. })));
+}
+
+#[tokio::test]
+async fn a_token_that_keystone_refuses_is_forgotten() {
+    let fake = Arc::new(Fake::default());
+    let keystone = keystone(&fake);
+    let caller = keystone.authenticate(&headers("good")).await.unwrap();
+    *fake.is_revoked.lock().unwrap() = true;
+    let plan = keystone.plan(&caller, 7).unwrap();
+    keystone.delegate(&caller, &plan).await.unwrap_err();
+    assert!(matches!(keystone.authenticate(&headers("good")).await, Err(Denied::Unauthorized { .. })));
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use kiln_api::Api;
+use kiln_api::{Api, ConnectionLimits};
 use kiln_cloud::{Connector, Credentials, Interface, Named, Scope, SharedClient, TlsOptions, Transport};
 use kiln_engine::{Backends, Chance, Clock as _, Clouds, Engine, NoCloud, SystemClock};
 use kiln_identity::{Identity, Keystone, KeystoneOptions, Local, Policy};
@@ -74,7 +74,9 @@ impl Runtime {
         let public = config.text("keystone_authtoken", "www_authenticate_uri");
         let public = public.or_else(|| service.auth_url.clone()).unwrap_or_default();
         let mut options = KeystoneOptions::new(public, now);
-        options.remember = Duration::from_secs(config.number("keystone_authtoken", "token_cache_time", 300)?);
+        // Negative: every request asks Keystone, so that a revoked token is refused at once.
+        let remember = config.number("keystone_authtoken", "token_cache_time", 300_i64)?;
+        options.remember = Duration::from_secs(u64::try_from(remember).unwrap_or_default());
         options.delegated_roles = config.list(DEFAULT, "trusts_delegated_roles");
         if let Some(method) = config.default("deferred_auth_method").filter(|method| method != "trusts") {
             bail!("[DEFAULT] deferred_auth_method: Kiln acts for users by trusts only, not by {method:?}");
@@ -260,10 +262,26 @@ fn api_options(config: &Config) -> Result<kiln_api::Options> {
     if !hidden.is_empty() {
         options.hidden_stack_tags = hidden;
     }
+    options.connections = connection_limits(config, options.proxy_headers)?;
     if let Some(revision) = config.text("revision", "heat_revision") {
         options.revision = revision;
     }
     Ok(options)
+}
+
+/// What connections may use: Kiln's own options, shown by 'kiln serve --help'. A proxy is one address for all its
+/// clients.
+fn connection_limits(config: &Config, behind_proxy: bool) -> Result<ConnectionLimits> {
+    let usual = ConnectionLimits::default();
+    let per_address = if behind_proxy { 0 } else { usual.per_address.unwrap_or_default() };
+    Ok(ConnectionLimits {
+        total: config.number("kiln", "max_connections", usual.total)?,
+        per_address: Some(config.number("kiln", "max_connections_per_address", per_address)?)
+            .filter(|limit| *limit > 0),
+        header: config.seconds("kiln", "header_timeout", usual.header)?,
+        body: config.seconds("kiln", "body_timeout", usual.body)?,
+        send: config.seconds("kiln", "send_timeout", usual.send)?,
+    })
 }
 
 /// The longest time that a call to a service of the cloud may take: Kiln's own option, in seconds.
@@ -279,6 +297,7 @@ fn engine_options(config: &Config) -> Result<kiln_engine::Options> {
         hostname: config.default("host").unwrap_or_else(hostname),
         action_timeout: Duration::from_secs(seconds),
         action_retries: config.number(DEFAULT, "action_retry_limit", usual.action_retries)?,
+        call_retries: config.number(DEFAULT, "client_retry_limit", usual.call_retries)?,
         max_events: config.number(DEFAULT, "max_events_per_stack", usual.max_events)?,
         // Kiln's own; what they mean is said by 'kiln engine --help'.
         lease: config.seconds("kiln", "lease", usual.lease)?,
@@ -298,6 +317,14 @@ fn hostname() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn retries_of_calls_can_be_set() {
+        let retries =
+            |options: &[(&str, &str, String)]| engine_options(&Config::of_options(options)).unwrap().call_retries;
+        assert_eq!(retries(&[]), kiln_engine::Options::default().call_retries);
+        assert_eq!(retries(&[(DEFAULT, "client_retry_limit", "2".to_owned())]), 2);
+    }
 
     #[test]
     fn what_is_lost_is_not_believed_absent_while_the_call_may_go_on() {

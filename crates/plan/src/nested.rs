@@ -47,16 +47,10 @@ impl Blueprint {
     ///
     /// # Errors
     /// Those of the driver and of the child environment.
-    pub fn nested_sources(
-        &self,
-        definition: &Definition,
-        facts: &Facts,
-    ) -> Option<Result<NestedSources, Diagnostic>> {
+    pub fn nested_sources(&self, definition: &Definition, facts: &Facts) -> Option<Result<NestedSources, Diagnostic>> {
         let last = |sources| NestedSources { sources, data: Map::new(), then: None, pause: Duration::ZERO };
         match self.kind(&definition.name)? {
-            Kind::Template(provider) => {
-                Some(self.provider_sources(definition, provider, &facts.properties).map(last))
-            }
+            Kind::Template(provider) => Some(self.provider_sources(definition, provider, &facts.properties).map(last)),
             Kind::Type(entry) => {
                 let nested = entry.driver.nested(facts, &self.wanted_paths(&definition.name))?;
                 Some(nested.and_then(|mut nested| {
@@ -135,7 +129,9 @@ fn wrapped(parameters: Map) -> Map {
 /// lists texts joined by commas.
 fn parameter_value(value: &Value, kind: Option<DataType>) -> Value {
     match (value, kind) {
-        (Value::List(_), Some(DataType::List)) if let Some(unknown) = value.unknown() => Value::Unknown(unknown.clone()),
+        (Value::List(_), Some(DataType::List)) if let Some(unknown) = value.unknown() => {
+            Value::Unknown(unknown.clone())
+        }
         (Value::List(items), Some(DataType::List)) => {
             let mut parts = Vec::with_capacity(items.len());
             for (n, item) in items.iter().enumerate() {

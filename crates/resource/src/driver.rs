@@ -271,8 +271,12 @@ pub trait Driver: Send + Sync {
         Err(Failure::other("NotSupported", format!("Resource {} does not support signals", cx.facts.name)))
     }
 
-    /// Whether the driver calls a cloud. The engine gives a driver that does not a cloud that
-    /// refuses every call.
+    /// Whether there is any code for the type. A type without is shown and refused before anything is created.
+    fn is_implemented(&self) -> bool {
+        true
+    }
+
+    /// Whether the driver calls a cloud. The engine gives a driver that does not a cloud that refuses every call.
     fn needs_cloud(&self) -> bool {
         true
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use kiln_template::hint::nearest;
-use kiln_value::Map;
+use kiln_value::{Diagnostic, Map};
 
 use crate::{Context, Driver, Failure, Found, Operation, ResourceType, Step};
 
@@ -63,6 +63,17 @@ impl Registry {
         self.entries.values()
     }
 
+    /// What refuses a type of this registry, called `name` by the template, for which there is no code.
+    pub fn refusal(&self, this: &ResourceType, name: &str) -> Option<Diagnostic> {
+        let entry = self.get(&this.name)?;
+        // A template may stand for a type of the same name.
+        if !std::ptr::eq(&raw const entry.resource_type, this) || entry.driver.is_implemented() {
+            return None;
+        }
+        let text = format!("HEAT-E99001 Resource type {name} is not implemented by Kiln yet.");
+        Some(Diagnostic::new("ResourceTypeUnavailable", text))
+    }
+
     /// The name that was likely meant.
     pub fn suggest(&self, name: &str) -> Option<&str> {
         nearest(name, self.names())
@@ -80,6 +91,10 @@ impl Driver for NotImplemented {
             Operation::Delete => Ok(Step::done()),
             _ => Err(Failure::other("NotSupported", format!("{} is not implemented yet.", cx.facts.resource_type))),
         }
+    }
+
+    fn is_implemented(&self) -> bool {
+        false
     }
 
     /// Nothing is made outside.

@@ -6,20 +6,21 @@ use kiln_plan::{Blueprint, Nesting, Sources};
 use kiln_store::DesiredText;
 use kiln_value::StackIdentity;
 
+use crate::hidden::mask_errors;
 use crate::{Error, Invalid, Service, StackContent, TemplateText};
 
 impl Service {
     /// Reads and binds everything, within the limit of resources.
     pub(crate) fn build(
         &self,
-        sources: Sources,
+        sources: &Sources,
         identity: StackIdentity,
         template: &TemplateText,
     ) -> Result<Blueprint, Error> {
-        let blueprint = Blueprint::build(sources, &self.backends.resource_types, Some(identity), Nesting::default());
-        let blueprint = match blueprint {
+        let types = &self.backends.resource_types;
+        let blueprint = match Blueprint::build(sources.clone(), types, Some(identity), Nesting::default()) {
             Ok(blueprint) => blueprint,
-            Err(error) => return Err(invalid(vec![template.place(error)])),
+            Err(error) => return Err(invalid(mask_errors(sources, vec![template.place(error)]))),
         };
         let count = blueprint.bound().template().resource_names().count();
         if self.options.limits.resources_per_stack.is_some_and(|limit| count > limit) {
@@ -36,7 +37,7 @@ impl Service {
         template: &TemplateText,
         content: StackContent,
     ) -> Result<Blueprint, Error> {
-        let blueprint = self.build(content.sources(template.value())?, identity, template)?;
+        let blueprint = self.build(&content.sources(template.value())?, identity, template)?;
         self.accept(caller, &blueprint, template).await?;
         Ok(blueprint)
     }

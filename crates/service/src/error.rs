@@ -47,6 +47,9 @@ pub enum Error {
     /// Parameters that the new template declares immutable have other values.
     #[error("The following parameters are immutable and may not be updated: {}", .0.join(", "))]
     ImmutableParameters(Vec<String>),
+    /// A new template shows a hidden parameter whose value would stay as it is.
+    #[error("The parameter {0} was hidden until now: give its value again, or keep it hidden.")]
+    Revealed(String),
     /// A live root stack of the project has this name.
     #[error("The Stack ({0}) already exists.")]
     StackExists(String),
@@ -92,7 +95,7 @@ pub enum Error {
     Changed,
     /// Kiln does not have this yet.
     #[error("{0} is not implemented by Kiln yet.")]
-    NotImplemented(&'static str),
+    NotImplemented(String),
     /// The stack got no credentials.
     #[error(transparent)]
     Delegate(#[from] DelegateError),
@@ -108,7 +111,7 @@ impl Error {
             Self::Invalid(invalid) => return Some(invalid.first.class.clone()),
             Self::Unreadable(error) => return Some(error.class.clone()),
             Self::Value(_) => "Invalid",
-            Self::StackName(_) => "StackValidationFailed",
+            Self::StackName(_) | Self::Revealed(_) => "StackValidationFailed",
             Self::ImmutableParameters(_) => "ImmutableParameterModified",
             Self::StackExists(_) => "StackExists",
             Self::NoStack(_) | Self::NoResourceType(_) => "EntityNotFound",

@@ -8,7 +8,7 @@ use kiln_template::environment::{self, Environment};
 use kiln_template::{Files, Template, source};
 use kiln_value::{Diagnostic, Map, Path, Spans, Value, text};
 
-use crate::{Error, Limits};
+use crate::{Error, Hidden, Limits};
 
 /// Minutes that an action may take at most: what the column of Heat's database holds, four thousand years.
 const MAX_TIMEOUT_MINS: i64 = 2_147_483_647;
@@ -96,13 +96,25 @@ impl StackContent {
         template: Option<&Arc<Value>>,
         clear: &BTreeSet<String>,
     ) -> Result<Sources, Error> {
+        let hidden = Hidden::of(&Template::from_value(Arc::clone(&current.template))?, &current.files);
         let template = template.cloned().unwrap_or(current.template);
         let mut files = Files::clone(&current.files);
         files.0.append(&mut self.files.0);
         self.files = files;
         self.merge(&template)?;
+        let shown = Hidden::of(&Template::from_value(Arc::clone(&template))?, &self.files);
         let mut environment = Environment::clone(&current.environment);
         environment.parameters.retain(|name, _| !clear.contains(name));
+        for (section, kept) in
+            [("parameters", &environment.parameters), ("parameter_defaults", &environment.parameter_defaults)]
+        {
+            let given = self.sections.get(section).and_then(Value::as_map);
+            let is_given = |name: &str| given.is_some_and(|given| given.contains_key(name));
+            let mut names = kept.keys().map(String::as_str);
+            if let Some(name) = names.find(|name| hidden.has(name) && !shown.has(name) && !is_given(name)) {
+                return Err(Error::Revealed(name.to_owned()));
+            }
+        }
         environment.load(&self.sections)?;
         let declared = Template::from_value(Arc::clone(&template))?.parameter_schemata()?;
         environment.parameters.retain(|name, _| declared.contains_key(name));
@@ -112,7 +124,7 @@ impl StackContent {
     fn merge(&mut self, template: &Arc<Value>) -> Result<(), Error> {
         let template = Template::from_value(Arc::clone(template))?;
         environment::merge(&self.environment_files, &self.files, &mut self.sections, &template)?;
-        Ok(())
+        refuse_unbuilt(&self.sections)
     }
 }
 
@@ -138,4 +150,28 @@ impl Settings {
             _ => Ok(()),
         }
     }
+}
+
+/// Refuses what Kiln would accept and not do.
+fn refuse_unbuilt(sections: &Map) -> Result<(), Error> {
+    if sections.get("event_sinks").is_some_and(Value::is_truthy) {
+        return Err(Error::NotImplemented("The section event_sinks of an environment".to_owned()));
+    }
+    let resources = sections.get("resource_registry").and_then(|registry| registry.get("resources"));
+    for (name, of_resource) in resources.and_then(Value::as_map).into_iter().flatten() {
+        if let Some(hooks) = hooks(of_resource) {
+            return Err(Error::NotImplemented(format!("The hook {hooks} of resource {name}")));
+        }
+    }
+    Ok(())
+}
+
+/// The hooks at a resource of a registry, or at one of those inside it.
+fn hooks(of_resource: &Value) -> Option<String> {
+    let entries = of_resource.as_map()?;
+    let own = entries.get("hooks").filter(|hooks| hooks.is_truthy()).map(|hooks| match hooks {
+        Value::List(hooks) => hooks.iter().map(text::str).collect::<Vec<_>>().join(", "),
+        hook => text::str(hook),
+    });
+    own.or_else(|| entries.values().find_map(hooks))
 }

@@ -1,7 +1,6 @@
 //! The resource types that a caller may use.
 
 use kiln_identity::Caller;
-use kiln_plan::Blueprint;
 use kiln_resource::ResourceType;
 use kiln_store::Stack;
 use kiln_value::regex::Pattern;
@@ -71,15 +70,11 @@ impl Service {
         if self.policy.allows_type(name, caller) { Ok(()) } else { Err(Error::Forbidden(name.to_owned())) }
     }
 
-    /// Refuses types that the caller may not use.
-    pub(crate) fn allow_types(&self, caller: &Caller, blueprint: &Blueprint) -> Result<(), Error> {
-        blueprint.definitions().values().try_for_each(|definition| self.allow_type(caller, &definition.resource_type))
-    }
-
     /// Refuses a caller who may not use a type of the stack's resources.
     pub(crate) async fn allow_types_of(&self, caller: &Caller, stack: &Stack) -> Result<(), Error> {
         for resource in self.backends.store.resources(stack.id).await? {
             self.allow_type(caller, &resource.resource_type)?;
+            self.allow_type(caller, &resource.implementation)?;
         }
         Ok(())
     }

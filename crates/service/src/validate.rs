@@ -13,11 +13,12 @@ use kiln_template::constraint::CustomConstraints;
 use kiln_value::{Diagnostic, Path, Value, text};
 
 use crate::availability::Availability;
+use crate::hidden::mask_errors;
 use crate::{Error, Invalid, Service, TemplateText};
 
 impl Service {
-    /// Refuses what cannot be made: first types that the caller's cloud has no service for, unless `availability` is
-    /// not to be looked at. `strict` also looks at the values of parameters and properties.
+    /// Refuses what cannot be made: first types that the caller's cloud has no service for, or Kiln no code, unless
+    /// `availability` is not to be looked at. `strict` also looks at the values of parameters and properties.
     pub(crate) async fn validate(
         &self,
         caller: &Caller,
@@ -26,13 +27,18 @@ impl Service {
         strict: bool,
         availability: Option<&Availability<'_>>,
     ) -> Result<(), Error> {
-        let unavailable = |this: &ResourceType, name: &str| availability?.refusal(this, name);
+        let types = &self.backends.resource_types.types;
+        let unavailable = |this: &ResourceType, name: &str| {
+            let availability = availability?;
+            availability.refusal(this, name).or_else(|| types.refusal(this, name))
+        };
         let found = match blueprint.unavailable(&unavailable) {
             Some(error) => vec![error],
             None => self.find_errors(caller, blueprint, strict, &unavailable).await,
         };
         let found = if found.is_empty() && strict { self.absent_objects(caller, blueprint).await } else { found };
         let placed = found.into_iter().map(|error| template.place(error)).collect();
+        let placed = mask_errors(blueprint.sources(), placed);
         Invalid::of(placed).map_or(Ok(()), |invalid| Err(invalid.into()))
     }
 

@@ -50,7 +50,7 @@ impl Service {
     ) -> Result<ValidatedTemplate, Error> {
         let sources = content.sources(template.value())?;
         let identity = StackIdentity::new(caller.project_id.clone(), "dummy", "None")?;
-        let blueprint = self.build(sources, identity, template)?;
+        let blueprint = self.build(&sources, identity, template)?;
         let availability = self.availability_of(caller, &blueprint).await;
         let availability = Some(&availability).filter(|_| !ignore_availability);
         self.validate(caller, &blueprint, template, false, availability).await?;
@@ -89,7 +89,7 @@ impl Service {
 }
 
 /// What the nested stack of a resource is made of; of a group one member, as Heat shows it.
-fn inside(blueprint: &Blueprint, definition: &Definition) -> Result<Option<Sources>, Error> {
+pub(crate) fn inside(blueprint: &Blueprint, definition: &Definition) -> Result<Option<Sources>, Error> {
     let Some(kind) = blueprint.kind(&definition.name) else { return Ok(None) };
     if !kind.is_nested() {
         return Ok(None);

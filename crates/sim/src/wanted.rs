@@ -9,8 +9,8 @@ use kiln_store::{Stack, StackId, Store as _};
 
 use crate::cloud::{Object, Phase};
 use crate::rule::Rule;
-use crate::template_model::{KindModel, Plain, ResourceModel, TemplateModel, word};
 use crate::simulation::Simulation;
+use crate::template_model::{KindModel, Plain, ResourceModel, TemplateModel, word};
 
 /// A request of a stack came to its end.
 pub(crate) async fn check_settled(sim: &Arc<Simulation>, stack: &Stack) {
@@ -57,8 +57,7 @@ pub(crate) async fn check_wanted(sim: &Simulation, stack: &Stack) {
         return;
     }
     for object in objects_of(sim, stack.id) {
-        if !found.objects.contains(&object.id) && !object.keep && !sim.ledger.is_recorded_orphan(sim, &object).await
-        {
+        if !found.objects.contains(&object.id) && !object.keep && !sim.ledger.is_recorded_orphan(sim, &object).await {
             let text = format!("{} is {}, but {} of {} is left", stack.name, stack.state, object.id, object.resource);
             sim.accuse(Rule::LeftBehind, text);
         }

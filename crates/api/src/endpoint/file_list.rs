@@ -1,16 +1,28 @@
-//! `GET …/files`.
+//! `GET …/files`: as they were sent, values of hidden parameters in environment files masked.
+
+use std::sync::Arc;
 
 use axum::response::Response;
 use http::StatusCode;
+use kiln_engine::load;
+use kiln_service::Hidden;
+use kiln_template::{Files, Template};
 
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
 
-/// The files are stored as one JSON map and sent as it is.
+/// The files are stored as one JSON map, and sent as it is if there is nothing to mask.
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("stacks:files")?;
     let stack = call.stack_or_deleted().await?;
-    let text = call.store().content(&stack.desired.files).await?;
-    Ok(reply::json_bytes(StatusCode::OK, text.into()))
+    let texts = call.store().desired(&stack.desired).await?;
+    let sources = load::sources(&texts)?;
+    let hidden = Hidden::of(&Template::from_value(Arc::clone(&sources.template))?, &sources.files);
+    let mut files = Files::clone(&sources.files);
+    hidden.mask_files(&mut files);
+    if files == *sources.files {
+        return Ok(reply::json_bytes(StatusCode::OK, texts.files.into()));
+    }
+    Ok(reply::json_with(StatusCode::OK, &files.0))
 }

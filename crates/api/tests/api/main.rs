@@ -1,7 +1,11 @@
 //! The REST API, driven through the real router.
 
 mod availability;
+mod connections;
 mod groups;
+mod hidden;
 mod reference;
 mod stacks;
 mod support;
+mod type_policy;
+mod unbuilt;

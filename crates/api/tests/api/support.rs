@@ -61,6 +61,7 @@ pub(crate) fn user(roles: &[&str]) -> Caller {
 pub(crate) struct App {
     router: Router,
     pub(crate) api: Api,
+    service: Service,
     pub(crate) store: Arc<dyn Store>,
 }
 
@@ -115,8 +116,15 @@ impl App {
             identity: Arc::new(identity),
             policy: Arc::new(Policy::default()),
         };
-        let api = Api::new(Parts { options: Options::default(), service });
-        Self { router: api.router(), api, store }
+        let api = Api::new(Parts { options: Options::default(), service: service.clone() });
+        Self { router: api.router(), api, service, store }
+    }
+
+    /// The same with other limits of connections.
+    pub(crate) fn limited(self, connections: kiln_api::ConnectionLimits) -> Self {
+        let options = Options { connections, ..Options::default() };
+        let api = Api::new(Parts { options, service: self.service.clone() });
+        Self { router: api.router(), api, ..self }
     }
 
     /// Sends a request; `path` with its query.

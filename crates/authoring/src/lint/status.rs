@@ -31,6 +31,19 @@ pub(super) fn types(subject: &Subject, findings: &mut Findings) {
     }
 }
 
+pub(super) fn unimplemented(subject: &Subject, findings: &mut Findings) {
+    let (page, words) = (subject.page, subject.page.template.words());
+    for (name, resource) in page.section(words.resources) {
+        let Some(written) = resource.str_at(words.resource_type) else { continue };
+        let Some(found) = page.resource_type(subject.catalog, name) else { continue };
+        if subject.catalog.types.refusal(found, written).is_some() {
+            let path = Path::root().key(words.resources).key(name.as_str()).key(words.resource_type);
+            let span = page.value_span(&path);
+            findings.add(format!("{written} is not implemented by Kiln yet"), path, span, None);
+        }
+    }
+}
+
 pub(super) fn properties(subject: &Subject, findings: &mut Findings) {
     let (page, words) = (subject.page, subject.page.template.words());
     for (name, resource) in page.section(words.resources) {

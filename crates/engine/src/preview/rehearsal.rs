@@ -47,7 +47,11 @@ struct Next {
 
 /// What a nested stack will be.
 enum Contents {
-    Known { preview: Preview, inside: Inside, data: Map },
+    Known {
+        preview: Preview,
+        inside: Inside,
+        data: Map,
+    },
     /// Its template depends on this.
     NotKnown(Awaited),
 }
@@ -122,12 +126,7 @@ impl<'a> Rehearsal<'a> {
         Event::Finished { row: id, physical_id: None, data, attributes: None, outcome: Outcome::Done(None) }
     }
 
-    async fn decide(
-        &mut self,
-        serial: u64,
-        name: String,
-        row: Option<ResourceId>,
-    ) -> Result<Option<Event>, Error> {
+    async fn decide(&mut self, serial: u64, name: String, row: Option<ResourceId>) -> Result<Option<Event>, Error> {
         let blueprint = Arc::clone(self.scope.blueprint());
         let (Some(definition), Some(kind)) = (blueprint.definitions().get(&name), blueprint.kind(&name)) else {
             return Ok(None);
@@ -166,7 +165,10 @@ impl<'a> Rehearsal<'a> {
         let mut nested = None;
         let fresh_object = matches!(answer.decision, Decision::Create { .. } | Decision::Replace { .. });
         let refused = matches!(answer.decision, Decision::Refuse { .. } | Decision::Restrict { .. });
-        if kind.is_nested() && !refused && let Some(held) = &held {
+        if kind.is_nested()
+            && !refused
+            && let Some(held) = &held
+        {
             let there = row.as_ref().filter(|_| !fresh_object);
             match self.contents(definition, kind, there, held).await {
                 Err(Trouble::Store(error)) => return Err(error),
@@ -183,8 +185,7 @@ impl<'a> Rehearsal<'a> {
                     {
                         change = change_of_contents(&preview);
                     }
-                    let prospect =
-                        if fresh_object { Prospect::NewNested(inside) } else { Prospect::Nested(inside) };
+                    let prospect = if fresh_object { Prospect::NewNested(inside) } else { Prospect::Nested(inside) };
                     self.next.insert(name.clone(), Next { prospect, data });
                     nested = Some(preview);
                 }
@@ -353,7 +354,10 @@ impl<'a> Rehearsal<'a> {
         let Some(view) = self.view else { return };
         let stays = self.entries.get(name).is_some_and(|entry| entry.change.is_unchanged());
         let plain = self.scope.blueprint().kind(name).is_some_and(|kind| !kind.is_nested());
-        if stays && plain && let Some(row) = view.refreshed(name, wanted).await {
+        if stays
+            && plain
+            && let Some(row) = view.refreshed(name, wanted).await
+        {
             self.scope.see(&row);
         }
     }
@@ -392,8 +396,13 @@ impl<'a> Rehearsal<'a> {
     /// The entries in their order, then what goes.
     pub(super) async fn finish(mut self) -> Result<Preview, Error> {
         let stays: BTreeSet<&String> = self.entries.keys().collect();
-        let goes: Vec<Resource> =
-            self.view.iter().flat_map(|view| view.resources()).filter(|row| !stays.contains(&row.name)).cloned().collect();
+        let goes: Vec<Resource> = self
+            .view
+            .iter()
+            .flat_map(|view| view.resources())
+            .filter(|row| !stays.contains(&row.name))
+            .cloned()
+            .collect();
         let mut entries: Vec<PlannedResource> = std::mem::take(&mut self.entries).into_values().collect();
         for row in goes {
             entries.push(self.gone(row).await?);
@@ -487,9 +496,7 @@ fn change_of_contents(preview: &Preview) -> PlannedChange {
         })
         .flatten()
         .collect();
-    let open = |entry: &&PlannedResource| {
-        matches!(&entry.change, PlannedChange::Undecided { at_least, .. } if at_least.is_unchanged())
-    };
+    let open = |entry: &&PlannedResource| matches!(&entry.change, PlannedChange::Undecided { at_least, .. } if at_least.is_unchanged());
     let certain = preview.entries.iter().filter(|entry| !entry.change.is_unchanged()).any(|entry| !open(&entry));
     if certain { updated() } else { undecided(PlannedChange::Unchanged, updated(), awaited) }
 }

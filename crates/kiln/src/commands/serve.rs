@@ -42,6 +42,15 @@ A configuration that is enough (Heat's own file works too):
   password = ...
   project_name = service
 
+Options of Kiln's own in section kiln, besides those of 'kiln engine --help':
+  max_connections = 2048             connections of clients at a time; fewer where the limit of file
+                                     descriptors is low, of which the engine keeps 256
+  max_connections_per_address = 256  the same for one client address; 0: no limit, which is the default
+                                     behind a proxy ([oslo_middleware] enable_proxy_headers_parsing)
+  header_timeout = 60                seconds for the head of a request; idle connections end with it
+  body_timeout = 60                  seconds for the body of a request
+  send_timeout = 60                  seconds that a client may leave an answer unread
+
 It stops with SIGTERM or Ctrl-C: requests under way are answered, and the work that an engine has
 under way is handed over to the others at once.")]
 pub(crate) struct ServeArgs {

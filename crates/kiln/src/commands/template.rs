@@ -9,7 +9,7 @@ mod text;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use kiln_authoring::offline::mistakes;
+use kiln_authoring::offline::obstacles;
 use kiln_client::{Bundle, ErrorLocation, parameters};
 use kiln_plan::{Blueprint, ResourceTypes, Sources};
 use kiln_template::environment::{self, Environment};
@@ -139,7 +139,7 @@ fn blueprint(bundle: &Bundle, given: &Map, catalog: &ResourceTypes) -> Outcome<B
 /// Checks everything that can be checked without asking a cloud; gives the description and the parameters.
 fn offline(bundle: &Bundle, given: &Map, catalog: &ResourceTypes) -> Outcome<One> {
     let blueprint = blueprint(bundle, given, catalog)?;
-    let errors = mistakes(&blueprint, catalog);
+    let errors = obstacles(&blueprint, catalog);
     if !errors.is_empty() {
         return Err(wrong(&errors, bundle));
     }

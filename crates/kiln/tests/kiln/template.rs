@@ -77,3 +77,37 @@ fn the_languages_are_listed_without_a_service() {
     assert!(functions.contains("map_replace") && !functions.contains("make_url"), "{functions}");
     assert_eq!(folder.run(&["template", "functions", "2012-01-01"]).code, 1);
 }
+
+#[test]
+fn types_that_cannot_be_created_are_told_of_first() {
+    let folder = Folder::new("unimplemented");
+    folder.write("t.yaml", "heat_template_version: 2018-08-31\nresources:\n  w: {type: OS::Heat::WaitCondition}\n");
+    let told = "OS::Heat::WaitCondition is not implemented by Kiln yet";
+    for command in [
+        &["template", "validate", "--offline", "-t", "t.yaml"][..],
+        &["--local", "stack", "create", "-t", "t.yaml", "--dry-run", "s"],
+        &["--local", "stack", "create", "-t", "t.yaml", "s"],
+    ] {
+        let ran = folder.run(command);
+        assert_eq!(ran.code, 1, "{command:?}");
+        assert!(ran.err.contains(told) && ran.err.contains("t.yaml:3"), "{command:?}: {}", ran.err);
+    }
+    let ran = folder.run(&["template", "lint", "t.yaml"]);
+    assert!(ran.code == 1 && ran.out.contains(told), "{}", ran.out);
+    // Nothing of it was stored.
+    assert_eq!(folder.local(&["stack", "list", "-f", "json"]).ok().trim(), "[]");
+}
+
+#[test]
+fn hooks_are_refused_by_name() {
+    let folder = Folder::new("hooks");
+    folder.write("t.yaml", "heat_template_version: 2018-08-31\nresources:\n  r: {type: OS::Heat::RandomString}\n");
+    let ran = folder.local(&["stack", "create", "-t", "t.yaml", "--pre-create", "r", "s"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("The hook pre-create of resource r is not implemented by Kiln yet"), "{}", ran.err);
+    folder.local(&["stack", "create", "-t", "t.yaml", "s"]).ok();
+    let ran = folder.local(&["stack", "update", "-t", "t.yaml", "--pre-update", "r", "s"]);
+    assert!(ran.err.contains("The hook pre-update of resource r is not implemented by Kiln yet"), "{}", ran.err);
+    let ran = folder.local(&["stack", "update", "-t", "t.yaml", "--converge", "s"]);
+    assert!(ran.err.contains("converge") && ran.err.contains("not implemented by Kiln yet"), "{}", ran.err);
+}

@@ -1,0 +1,109 @@
+//! Serving: connections within limits, so that clients which send or read slowly keep nobody out.
+
+mod limited;
+mod room;
+
+use std::future::Future;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::server::limited::Limited;
+use crate::server::room::{Place, Room};
+use crate::{Api, ConnectionLimits};
+
+/// After a failed accept: as a rule the process has no file descriptor left, and some connection must end first.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Why serving ended.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The listener failed.
+    #[error("cannot accept connections: {0}")]
+    Io(#[from] std::io::Error),
+}
+
+impl Api {
+    /// Serves until `shutdown` comes, then ends when the requests under way are answered.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), ServeError> {
+        let limits = self.connection_limits().clone();
+        let room = Arc::new(Room::new(&limits));
+        let (stop, stopping) = watch::channel(false);
+        let mut connections = JoinSet::new();
+        let mut shutdown = std::pin::pin!(shutdown);
+        loop {
+            let accepted = tokio::select! {
+                () = &mut shutdown => break,
+                accepted = accept(&listener, &room) => accepted,
+                // Ended connections leave the set.
+                Some(_) = connections.join_next() => continue,
+            };
+            if let Some((stream, place)) = accepted {
+                connections.spawn(connection(self.clone(), stream, place, limits.clone(), stopping.clone()));
+            }
+        }
+        drop(listener);
+        stop.send_replace(true);
+        while connections.join_next().await.is_some() {}
+        Ok(())
+    }
+}
+
+/// The next connection that there is room for; `None` for one that was closed again.
+async fn accept(listener: &TcpListener, room: &Arc<Room>) -> Option<(TcpStream, Place)> {
+    let seat = room.seat().await?;
+    match listener.accept().await {
+        Ok((stream, peer)) => {
+            let address: IpAddr = peer.ip().to_canonical();
+            let place = room.place(seat, address)?;
+            // Small answers must not wait for more to come.
+            if let Err(error) = stream.set_nodelay(true) {
+                tracing::debug!(%error, "TCP_NODELAY is not set");
+            }
+            Some((stream, place))
+        }
+        Err(error) => {
+            tracing::warn!(%error, "a connection could not be accepted");
+            tokio::time::sleep(PAUSE).await;
+            None
+        }
+    }
+}
+
+/// Answers the requests of a connection.
+async fn connection(
+    api: Api,
+    stream: TcpStream,
+    place: Place,
+    limits: ConnectionLimits,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let io = TokioIo::new(Limited::new(stream, limits.send));
+    let service = TowerToHyperService::new(api.router());
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(limits.header);
+    let mut connection = std::pin::pin!(builder.serve_connection(io, service));
+    let outcome = tokio::select! {
+        outcome = &mut connection => outcome,
+        // A sender that is gone means the same.
+        () = async { drop(stopping.wait_for(|stop| *stop).await) } => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = outcome {
+        tracing::debug!(%error, "a connection ended");
+    }
+    drop(place);
+}

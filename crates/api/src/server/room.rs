@@ -1,0 +1,99 @@
+//! How many connections there may be, in all and from one address.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::ConnectionLimits;
+
+/// File descriptors that are kept for the database, the clouds and the engine.
+const KEPT: usize = 256;
+
+/// The connections that there are.
+pub(super) struct Room {
+    seats: Arc<Semaphore>,
+    per_address: Option<usize>,
+    addresses: Mutex<HashMap<IpAddr, usize>>,
+}
+
+/// A connection's place in the room, given back when it is dropped.
+pub(super) struct Place {
+    room: Arc<Room>,
+    address: IpAddr,
+    _seat: OwnedSemaphorePermit,
+}
+
+impl Room {
+    pub(super) fn new(limits: &ConnectionLimits) -> Self {
+        let total = within(limits.total, descriptors());
+        if total < limits.total {
+            tracing::info!(
+                total,
+                "fewer connections than max_connections: {KEPT} of the process's file descriptors are kept for the \
+                 engine, the database and the clouds (ulimit -n)"
+            );
+        }
+        Self { seats: Arc::new(Semaphore::new(total)), per_address: limits.per_address, addresses: Mutex::default() }
+    }
+
+    /// Waits until one more connection may be accepted.
+    pub(super) async fn seat(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.seats).acquire_owned().await.ok()
+    }
+
+    /// A place for a connection from this address; `None` if it has too many.
+    pub(super) fn place(self: &Arc<Self>, seat: OwnedSemaphorePermit, address: IpAddr) -> Option<Place> {
+        let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = addresses.entry(address).or_default();
+        if self.per_address.is_some_and(|limit| *count >= limit) {
+            tracing::debug!(%address, "a connection beyond max_connections_per_address is closed");
+            if *count == 0 {
+                addresses.remove(&address);
+            }
+            return None;
+        }
+        *count += 1;
+        Some(Place { room: Arc::clone(self), address, _seat: seat })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut addresses = self.room.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = addresses.get_mut(&self.address) {
+            *count -= 1;
+            if *count == 0 {
+                addresses.remove(&self.address);
+            }
+        }
+    }
+}
+
+/// As many connections as are wanted, as far as file descriptors suffice; a quarter of them where they are few.
+fn within(wanted: usize, descriptors: Option<usize>) -> usize {
+    let wanted = wanted.clamp(1, Semaphore::MAX_PERMITS);
+    descriptors.map_or(wanted, |all| wanted.min(all.saturating_sub(KEPT).max(all / 4).max(1)))
+}
+
+/// How many file descriptors the process may have, where the operating system tells.
+fn descriptors() -> Option<usize> {
+    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_are_kept_for_the_engine() {
+        assert_eq!(within(2048, Some(1024)), 768);
+        assert_eq!(within(2048, Some(65_536)), 2048);
+        assert_eq!(within(2048, Some(200)), 50);
+        assert_eq!(within(0, None), 1);
+        assert_eq!(within(10, None), 10);
+    }
+}

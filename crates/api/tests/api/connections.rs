@@ -1,0 +1,101 @@
+//! Clients that send half of what they should, and many of them.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use kiln_api::ConnectionLimits;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::support::App;
+
+/// Longer than any test takes.
+const LONG: Duration = Duration::from_mins(10);
+/// Soon over.
+const SHORT: Duration = Duration::from_millis(200);
+/// A test that waits so long has failed.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn limits() -> ConnectionLimits {
+    ConnectionLimits { header: LONG, body: LONG, send: LONG, ..ConnectionLimits::default() }
+}
+
+async fn serve(limits: ConnectionLimits) -> SocketAddr {
+    let app = App::new().await.limited(limits);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    tokio::spawn(app.api.serve(listener, std::future::pending()));
+    address
+}
+
+/// Sends a text and keeps the connection.
+async fn send(address: SocketAddr, text: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    stream.write_all(text.as_bytes()).await.expect("a part of a request");
+    stream
+}
+
+/// All that comes until the connection ends.
+async fn rest(mut stream: TcpStream) -> String {
+    let mut answer = Vec::new();
+    let read =
+        tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer)).await.expect("the connection stays open");
+    // A connection that is closed with something unread is reset.
+    drop(read);
+    String::from_utf8(answer).expect("text")
+}
+
+async fn is_healthy(address: SocketAddr) -> bool {
+    let request = "GET /healthcheck HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
+    let Ok(mut stream) = TcpStream::connect(address).await else { return false };
+    if stream.write_all(request.as_bytes()).await.is_err() {
+        return false;
+    }
+    rest(stream).await.starts_with("HTTP/1.1 200 OK")
+}
+
+#[tokio::test]
+async fn half_a_head_does_not_keep_a_connection() {
+    let address = serve(ConnectionLimits { header: SHORT, ..limits() }).await;
+    let half = send(address, "GET /v1 HTTP/1.1\r\nhost").await;
+    rest(half).await;
+    // Neither does one that says nothing, or nothing more.
+    rest(send(address, "").await).await;
+    let idle = send(address, "GET /healthcheck HTTP/1.1\r\nhost: h\r\n\r\n").await;
+    assert!(rest(idle).await.starts_with("HTTP/1.1 200 OK"));
+}
+
+#[tokio::test]
+async fn half_a_body_does_not_keep_a_connection() {
+    let address = serve(ConnectionLimits { body: SHORT, ..limits() }).await;
+    let head = "POST /v1/tenant1/stacks HTTP/1.1\r\nhost: h\r\ncontent-length: 100\r\n\r\n{\"stack";
+    let answer = rest(send(address, head).await).await;
+    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+}
+
+#[tokio::test]
+async fn one_address_does_not_take_all_connections() {
+    let address = serve(ConnectionLimits { per_address: Some(2), ..limits() }).await;
+    let first = send(address, "GET").await;
+    let second = send(address, "GET").await;
+    assert!(!is_healthy(address).await, "a third connection of one address is served");
+    drop(first);
+    drop(second);
+    let healthy = async {
+        while !is_healthy(address).await {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, healthy).await.expect("connections that are gone count on");
+}
+
+#[tokio::test]
+async fn a_crowd_is_over_when_its_time_is() {
+    let address = serve(ConnectionLimits { total: 20, per_address: None, header: SHORT, ..limits() }).await;
+    let mut crowd = Vec::new();
+    for _ in 0..100 {
+        crowd.push(send(address, "GET /").await);
+    }
+    assert!(is_healthy(address).await);
+    drop(crowd);
+}

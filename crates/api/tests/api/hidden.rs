@@ -1,0 +1,83 @@
+//! Values of hidden parameters: no answer shows them.
+
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::support::App;
+
+const SECRET: &str = "swordfish";
+
+fn template(hidden: bool) -> Value {
+    json!({
+        "heat_template_version": "2018-08-31",
+        "parameters": {
+            "key": {"type": "string", "hidden": hidden, "constraints": [{"length": {"max": 9}}]},
+            "pin": {"type": "number", "hidden": true, "default": 1},
+        },
+    })
+}
+
+async fn create(app: &App, environment: &str) -> String {
+    let body = json!({
+        "stack_name": "s",
+        "template": template(true),
+        "files": {"env.yaml": environment, "note.txt": format!("not {SECRET}")},
+        "environment_files": ["env.yaml"],
+    });
+    let answer = app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+    answer.header("location").trim_start_matches("http://localhost").to_owned()
+}
+
+#[tokio::test]
+async fn files_do_not_show_them() {
+    for section in ["parameters", "parameter_defaults"] {
+        let app = App::new().await;
+        let path = create(&app, &format!("{section}:\n  key: \"swo\\x72dfish\"\n")).await;
+        let files = app.get(&format!("{path}/files")).await.json();
+        let environment = files["env.yaml"].as_str().expect("a text");
+        assert!(!environment.contains(SECRET), "{environment}");
+        assert!(environment.contains("******"), "{environment}");
+        assert_eq!(files["note.txt"], format!("not {SECRET}"));
+        let shown = app.get(&format!("{path}/environment")).await;
+        assert!(!shown.text.contains(SECRET), "{}", shown.text);
+    }
+}
+
+#[tokio::test]
+async fn a_patch_does_not_reveal_them() {
+    let app = App::new().await;
+    let path = create(&app, &format!("parameters: {{key: {SECRET}}}")).await;
+    let answer = app.json(Method::PATCH, &path, &json!({"template": template(false)})).await;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text);
+    let text = "The parameter key was hidden until now: give its value again, or keep it hidden.";
+    assert_eq!(answer.json()["error"]["message"], text);
+    let given = json!({"template": template(false), "parameters": {"key": "mine"}});
+    let answer = app.json(Method::PATCH, &path, &given).await;
+    assert_eq!(answer.status, StatusCode::ACCEPTED, "{}", answer.text);
+    assert_eq!(app.get(&path).await.json()["stack"]["parameters"]["key"], "mine");
+}
+
+#[tokio::test]
+async fn errors_do_not_show_them() {
+    let app = App::new().await;
+    let long = "correct horse battery";
+    let pattern = json!({
+        "heat_template_version": "2018-08-31",
+        "parameters": {"key": {
+            "type": "string", "hidden": true, "constraints": [{"allowed_pattern": "[0-9]+"}, {"length": {"max": 3}}],
+        }},
+    });
+    let used = json!({
+        "heat_template_version": "2018-08-31",
+        "parameters": {"key": {"type": "string", "hidden": true}},
+        "resources": {"r": {"type": "OS::Heat::RandomString", "properties": {"length": {"get_param": "key"}}}},
+    });
+    for template in [&pattern, &used] {
+        let body = json!({"stack_name": "s", "template": template, "parameters": {"key": long}});
+        let answer = app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text);
+        assert!(!answer.text.contains(long), "{}", answer.text);
+        assert!(answer.text.contains("******"), "{}", answer.text);
+    }
+}

@@ -1,0 +1,93 @@
+//! What Kiln does not do yet is refused by name, before anything is stored.
+
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::support::App;
+
+fn template(kind: &str) -> Value {
+    json!({"heat_template_version": "2018-08-31", "resources": {"one": {"type": kind}}})
+}
+
+#[tokio::test]
+async fn hooks_and_event_sinks_are_refused() {
+    let app = App::new().await;
+    let hook = |hooks: Value| json!({"resource_registry": {"resources": {"on*": {"hooks": hooks}}}});
+    let nested = json!({"resource_registry": {"resources": {"group": {"one": {"hooks": "pre-update"}}}}});
+    let sink = json!({"event_sinks": [{"type": "zaqar-queue", "target": "mine"}]});
+    let cases = [
+        (hook(json!("pre-create")), "The hook pre-create of resource on*"),
+        (hook(json!(["pre-create", "pre-delete"])), "The hook pre-create, pre-delete of resource on*"),
+        (nested, "The hook pre-update of resource group"),
+        (sink, "The section event_sinks of an environment"),
+    ];
+    let existing = app.create("there", template("OS::Heat::RandomString")).await;
+    for (environment, what) in cases {
+        let text = format!("{what} is not implemented by Kiln yet.");
+        let body =
+            json!({"stack_name": "s", "template": template("OS::Heat::RandomString"), "environment": environment});
+        let file = json!({
+            "stack_name": "s",
+            "template": template("OS::Heat::RandomString"),
+            "files": {"env.yaml": environment.to_string()},
+            "environment_files": ["env.yaml"],
+        });
+        for (method, path) in [
+            (Method::POST, "/v1/tenant1/stacks"),
+            (Method::POST, "/v1/tenant1/stacks/preview"),
+            (Method::PUT, existing.as_str()),
+            (Method::PATCH, existing.as_str()),
+            (Method::PUT, &format!("{existing}/preview")),
+        ] {
+            for body in [&body, &file] {
+                let answer = app.json(method.clone(), path, body).await;
+                assert_eq!(answer.status, StatusCode::NOT_IMPLEMENTED, "{method} {path}: {}", answer.text);
+                assert_eq!(answer.json()["error"]["message"], text);
+            }
+        }
+    }
+    assert_eq!(app.stacks().await, 1);
+    // Nothing is asked for here.
+    let body =
+        json!({"stack_name": "s", "template": template("OS::Heat::RandomString"), "environment": hook(json!([]))});
+    assert_eq!(app.json(Method::POST, "/v1/tenant1/stacks", &body).await.status, StatusCode::CREATED);
+}
+
+#[tokio::test]
+async fn converge_is_refused() {
+    let app = App::new().await;
+    let path = app.create("s", template("OS::Heat::RandomString")).await;
+    let with = |converge: Value| json!({"template": template("OS::Heat::RandomString"), "converge": converge});
+    for path in [path.clone(), format!("{path}/preview")] {
+        let answer = app.json(Method::PUT, &path, &with(json!(true))).await;
+        assert_eq!(answer.status, StatusCode::NOT_IMPLEMENTED, "{}", answer.text);
+        assert!(answer.text.contains("converge"), "{}", answer.text);
+    }
+    assert_eq!(app.json(Method::PUT, &path, &with(json!(false))).await.status, StatusCode::ACCEPTED);
+}
+
+#[tokio::test]
+async fn types_without_a_driver_are_refused_first() {
+    let app = App::new().await;
+    let text = "HEAT-E99001 Resource type OS::Heat::WaitCondition is not implemented by Kiln yet.";
+    let template_of = template("OS::Heat::WaitCondition");
+    let body = json!({"stack_name": "s", "template": template_of});
+    for path in ["stacks", "stacks/preview", "validate"] {
+        let answer = app.json(Method::POST, &format!("/v1/tenant1/{path}"), &body).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{path}: {}", answer.text);
+        assert_eq!(answer.json()["error"]["message"], text);
+    }
+    let inside = json!({
+        "stack_name": "s",
+        "template": template("inner.yaml"),
+        "files": {"inner.yaml": template_of.to_string()},
+    });
+    let answer = app.json(Method::POST, "/v1/tenant1/stacks", &inside).await;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST);
+    assert!(answer.text.contains(text), "{}", answer.text);
+    assert_eq!(app.stacks().await, 0);
+    // Who says so may still ask about the rest, and see the type.
+    let asked = app.json(Method::POST, "/v1/tenant1/validate?ignore_errors=99001", &body).await;
+    assert_ne!(asked.json()["error"]["type"], "ResourceTypeUnavailable", "{}", asked.text);
+    assert_eq!(app.get("/v1/tenant1/resource_types/OS::Heat::WaitCondition").await.status, StatusCode::OK);
+}

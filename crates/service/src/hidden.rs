@@ -1,0 +1,174 @@
+//! Values of hidden parameters, which no answer shows.
+
+use std::collections::BTreeSet;
+
+use kiln_plan::Sources;
+use kiln_template::parameter::HIDDEN;
+use kiln_template::{Files, Template, environment, source};
+use kiln_value::{Diagnostic, Map, Value, text};
+
+/// The sections of an environment that give values to parameters.
+const SECTIONS: [&str; 2] = ["parameters", "parameter_defaults"];
+
+/// The hidden parameters of a stack's templates.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hidden {
+    names: BTreeSet<String>,
+}
+
+impl Hidden {
+    /// The hidden parameters of a template and of all templates among the files. Where one template hides a name, it is
+    /// hidden in all: defaults in an environment are for every template.
+    pub fn of(template: &Template, files: &Files) -> Self {
+        let hidden = |template: &Template| {
+            let schemata = template.parameter_schemata().unwrap_or_default();
+            schemata.into_iter().filter(|(_, schema)| schema.hidden).map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        let mut names: BTreeSet<String> = hidden(template).into_iter().collect();
+        for (name, text) in &files.0 {
+            // What is no template is some other file.
+            let nested = source::parse(text, name, usize::MAX).ok();
+            let nested = nested.and_then(|document| Template::from_value(document.value).ok());
+            names.extend(nested.iter().flat_map(hidden));
+        }
+        Self { names }
+    }
+
+    /// Whether a parameter is hidden.
+    pub fn has(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
+    /// An environment with the values of hidden parameters masked; whether there was any.
+    pub fn mask_environment(&self, environment: &mut Value) -> bool {
+        let Some(sections) = environment.as_map_mut() else { return false };
+        let mut masked = false;
+        for section in SECTIONS {
+            if let Some(values) = sections.get_mut(section).and_then(Value::as_map_mut) {
+                masked |= self.mask_values(values);
+            }
+        }
+        masked
+    }
+
+    fn mask_values(&self, values: &mut Map) -> bool {
+        let mut masked = false;
+        for (name, value) in values.iter_mut() {
+            if self.has(name) && !value.is_null() {
+                *value = HIDDEN.into();
+                masked = true;
+            }
+        }
+        masked
+    }
+
+    /// Files with the values of hidden parameters masked: a file with such a value becomes JSON, which is YAML too.
+    pub fn mask_files(&self, files: &mut Files) {
+        if self.names.is_empty() {
+            return;
+        }
+        for text in files.0.values_mut() {
+            // What is no environment is some other file.
+            let Ok(sections) = environment::parse(text) else { continue };
+            let mut value = Value::Map(sections);
+            if self.mask_environment(&mut value) {
+                *text = text::json(&value);
+            }
+        }
+    }
+
+    /// The values that the hidden parameters have, as messages may show them.
+    fn values(&self, sources: &Sources) -> Vec<String> {
+        let environment = &sources.environment;
+        let given = [&environment.parameters, &environment.parameter_defaults];
+        let given = given.into_iter().flatten().filter(|(name, _)| self.has(name)).map(|(_, value)| value);
+        let mut values = Vec::new();
+        for value in given {
+            collect(value, &mut values);
+        }
+        // The longer ones first: one value may be a part of another.
+        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        values.dedup();
+        values
+    }
+}
+
+/// The texts by which a value may be seen, with those of its items.
+fn collect(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Null | Value::Bool(_) => {}
+        Value::List(items) => items.iter().for_each(|item| collect(item, found)),
+        Value::Map(map) => map.values().for_each(|item| collect(item, found)),
+        Value::Str(text) => {
+            found.extend([text.clone(), escaped(text)].into_iter().filter(|text| !text.is_empty()));
+            // Lists are often given as one text.
+            if text.contains(',') {
+                found.extend(text.split(',').map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()));
+            }
+        }
+        other => found.push(text::str(other)),
+    }
+}
+
+/// A text as Python's `repr` and JSON show it, without the quotes around it.
+fn escaped(text: &str) -> String {
+    let shown = text::json(&Value::from(text));
+    shown.trim_matches('"').to_owned()
+}
+
+/// Errors without the values of hidden parameters.
+pub(crate) fn mask_errors(sources: &Sources, mut errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    if errors.is_empty() {
+        return errors;
+    }
+    let Ok(template) = Template::from_value(std::sync::Arc::clone(&sources.template)) else { return errors };
+    let values = Hidden::of(&template, &sources.files).values(sources);
+    for error in &mut errors {
+        error.message = masked(&error.message, &values);
+        for hint in &mut error.hints {
+            *hint = masked(hint, &values);
+        }
+    }
+    errors
+}
+
+/// A text with the values masked wherever they stand by themselves.
+fn masked(text: &str, values: &[String]) -> String {
+    let mut text = text.to_owned();
+    for value in values {
+        text = without(&text, value);
+    }
+    text
+}
+
+/// A text with a value masked. A value that begins or ends within a word is another one: a secret `1` is not in `512`.
+fn without(text: &str, value: &str) -> String {
+    let in_word = |side: Option<char>, edge: Option<char>| {
+        side.is_some_and(char::is_alphanumeric) && edge.is_some_and(char::is_alphanumeric)
+    };
+    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((before, after)) = rest.split_once(value) {
+        let left = before.chars().next_back().or_else(|| shown.chars().next_back());
+        shown.push_str(before);
+        let inside = in_word(left, value.chars().next()) || in_word(after.chars().next(), value.chars().next_back());
+        shown.push_str(if inside { value } else { HIDDEN });
+        rest = after;
+    }
+    shown.push_str(rest);
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_masked_where_they_stand_by_themselves() {
+        let values = ["swordfish".to_owned(), "1".to_owned()];
+        assert_eq!(
+            masked("\"swordfish\" length (1) > 512, swordfishes", &values),
+            "\"******\" length (******) > 512, swordfishes"
+        );
+        assert_eq!(masked("swordfishswordfish", &values), "swordfishswordfish");
+    }
+}
