@@ -356,7 +356,8 @@ fn new_reference(kind: &Kind, facts: &Facts) -> Value {
     // No id can look like this one: what comes out with another is not made of the id.
     let with_id = |id: &str| entry.driver.reference(&Facts { physical_id: Some(id.to_owned()), ..facts.clone() });
     let (one, other) = (with_id("\u{1}"), with_id("\u{2}"));
-    if one == other { one } else { unknown }
+    // The logical name stands for what there is not yet.
+    if one == other && one.as_str() != Some(&facts.name) { one } else { unknown }
 }
 
 /// All that a driver is told of a row.

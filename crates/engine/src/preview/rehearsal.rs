@@ -180,10 +180,8 @@ impl<'a> Rehearsal<'a> {
                     self.next.insert(name.clone(), Next { prospect: Prospect::Opaque, data: Map::new() });
                 }
                 Ok(Contents::Known { preview, inside, data }) => {
-                    if let (Decision::Update { changed, .. }, PlannedChange::Updated(_)) = (&answer.decision, &change)
-                        && changed.is_empty()
-                    {
-                        change = change_of_contents(&preview);
+                    if let Decision::Update { changed, .. } = &answer.decision {
+                        change = change_of_stack(changed, held_before(row.as_ref()), change, &preview);
                     }
                     let prospect = if fresh_object { Prospect::NewNested(inside) } else { Prospect::Nested(inside) };
                     self.next.insert(name.clone(), Next { prospect, data });
@@ -481,7 +479,36 @@ fn change_of(decision: &Decision) -> PlannedChange {
     }
 }
 
-/// What a nested stack's resource is called by what happens in it: it is updated if anything is.
+fn held_before(row: Option<&Resource>) -> Map {
+    row.map(|row| row.properties().clone()).unwrap_or_default()
+}
+
+/// What becomes of a resource that stands for a nested stack: it is updated if its own properties change or anything
+/// in it. The engine updates it in any case.
+fn change_of_stack(changed: &Map, held: Map, change: PlannedChange, preview: &Preview) -> PlannedChange {
+    let assumed = Value::Map(changed.clone()).assuming(&Value::Map(held.clone()));
+    let certain = assumed
+        .as_map()
+        .is_some_and(|assumed| assumed.iter().any(|(name, value)| held.get(name).unwrap_or(&Value::Null) != value));
+    if certain {
+        return change;
+    }
+    match change_of_contents(preview) {
+        PlannedChange::Unchanged if !changed.is_empty() => {
+            let awaited = changed
+                .iter()
+                .filter_map(|(name, value)| {
+                    Some(Awaited { property: name.clone(), place: value.unknown()?.place().to_owned() })
+                })
+                .collect();
+            undecided(PlannedChange::Unchanged, PlannedChange::Updated(changed.clone()), awaited)
+        }
+        PlannedChange::Updated(_) => PlannedChange::Updated(changed.clone()),
+        inside => inside,
+    }
+}
+
+/// What happens in a nested stack at all.
 fn change_of_contents(preview: &Preview) -> PlannedChange {
     let updated = || PlannedChange::Updated(Map::new());
     if preview.is_unchanged() {

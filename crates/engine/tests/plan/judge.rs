@@ -1,0 +1,170 @@
+//! Compares a plan with what has happened.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kiln_engine::preview::{PlannedChange, PlannedResource, Preview};
+use kiln_resource::Resource;
+use kiln_store::{EventQuery, StackId, Store};
+use kiln_value::{Map, Value};
+
+/// The rows of a tree, by the path of names that leads to each.
+pub(crate) type Rows = BTreeMap<String, Row>;
+
+/// A row, and how often the resource of its name was updated.
+pub(crate) struct Row {
+    resource: Resource,
+    updates: usize,
+}
+
+impl std::ops::Deref for Row {
+    type Target = Resource;
+
+    fn deref(&self) -> &Resource {
+        &self.resource
+    }
+}
+
+/// Reads the rows of a tree.
+pub(crate) async fn rows(store: &dyn Store, stack: StackId) -> Rows {
+    let mut found = Rows::new();
+    let mut open = vec![(String::new(), stack)];
+    while let Some((path, stack)) = open.pop() {
+        let query = EventQuery {
+            stacks: vec![stack],
+            actions: vec!["UPDATE".to_owned()],
+            statuses: vec!["COMPLETE".to_owned()],
+            ..EventQuery::default()
+        };
+        let events = store.events(&query).await.expect("read");
+        for resource in store.resources(stack).await.expect("read") {
+            let path = format!("{path}/{}", resource.name);
+            open.extend(resource.child.map(|child| (path.clone(), child)));
+            let updates = events.iter().filter(|event| event.resource_name == resource.name).count();
+            found.insert(path, Row { resource, updates });
+        }
+    }
+    found
+}
+
+/// What became of a resource.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Outcome {
+    Untouched,
+    Changed,
+    Replaced,
+    Added,
+    Deleted,
+}
+
+/// What a plan said.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    /// What it got wrong.
+    pub(crate) wrong: Vec<String>,
+    /// Resources of which it was certain.
+    pub(crate) certain: usize,
+    /// Resources of which it was not.
+    pub(crate) undecided: usize,
+    /// Whether it foresaw a failure.
+    pub(crate) refuses: bool,
+}
+
+impl Verdict {
+    /// The failures that a plan foresees.
+    pub(crate) fn refused(preview: &Preview) -> Vec<String> {
+        let mut found = Vec::new();
+        for entry in &preview.entries {
+            if let PlannedChange::Refused(text) = &entry.change {
+                found.push(format!("{}: {text}", entry.name));
+            }
+            found.extend(entry.nested.iter().flat_map(Self::refused));
+        }
+        found
+    }
+
+    /// Compares a plan with the rows before and after the update.
+    pub(crate) fn of(preview: &Preview, before: &Rows, after: &Rows) -> Self {
+        let mut verdict = Self { refuses: !Self::refused(preview).is_empty(), ..Self::default() };
+        verdict.stack(preview, "", before, after);
+        verdict
+    }
+
+    fn stack(&mut self, preview: &Preview, path: &str, before: &Rows, after: &Rows) {
+        let named: BTreeSet<&str> = preview.entries.iter().map(|entry| entry.name.as_str()).collect();
+        let inside = |key: &&String| {
+            key.rsplit_once('/').is_some_and(|(front, name)| front == path && !named.contains(name))
+        };
+        for key in before.keys().chain(after.keys()).filter(inside) {
+            self.wrong.push(format!("{key} is not in the plan"));
+        }
+        for entry in &preview.entries {
+            self.entry(entry, &format!("{path}/{}", entry.name), before, after);
+        }
+    }
+
+    fn entry(&mut self, entry: &PlannedResource, path: &str, before: &Rows, after: &Rows) {
+        let outcome = match (before.get(path), after.get(path)) {
+            (None, Some(_)) => Outcome::Added,
+            (Some(_), None) => Outcome::Deleted,
+            (Some(old), Some(new)) if old.id != new.id => Outcome::Replaced,
+            (Some(_), Some(new)) if new.child.is_some() => {
+                let inner = |rows: &Rows| -> Vec<(String, _, _)> {
+                    let prefix = format!("{path}/");
+                    let inside = rows.iter().filter(|(key, row)| key.starts_with(&prefix) && row.child.is_none());
+                    inside.map(|(key, row)| (key.clone(), row.id, said(row))).collect()
+                };
+                let given = |rows: &Rows| rows.get(path).map(|row| said(row));
+                if inner(before) == inner(after) && given(before) == given(after) {
+                    Outcome::Untouched
+                } else {
+                    Outcome::Changed
+                }
+            }
+            (Some(old), Some(new)) if said(old) == said(new) && old.updates == new.updates => Outcome::Untouched,
+            (Some(_), Some(_)) => Outcome::Changed,
+            (None, None) => return self.wrong.push(format!("{path} never was, planned {:?}", entry.change)),
+        };
+        let right = allows(&entry.change, outcome);
+        if let PlannedChange::Undecided { .. } = entry.change {
+            self.undecided += 1;
+        } else {
+            self.certain += 1;
+        }
+        if !right {
+            self.wrong.push(format!("{path} ({}): {outcome:?}, planned {:?}", entry.resource_type, entry.change));
+        }
+        if let (PlannedChange::Updated(changed), Some(row)) = (&entry.change, after.get(path)) {
+            for (name, value) in changed.iter().filter(|(_, value)| value.unknown().is_none() && !value.is_null()) {
+                let now = row.properties().get(name).cloned().unwrap_or_default();
+                if now != *value {
+                    self.wrong.push(format!("{path}: {name} is {now:?}, planned {value:?}"));
+                }
+            }
+        }
+        // A nested stack that is replaced is another one: the names in it stand for both.
+        if let (Some(nested), false) = (&entry.nested, outcome == Outcome::Replaced) {
+            self.stack(nested, path, before, after);
+        }
+    }
+}
+
+/// What a row's object was made of: who must be there before it is not a part of it.
+fn said(row: &Resource) -> (Map, Value) {
+    (row.properties().clone(), row.metadata.clone())
+}
+
+fn allows(change: &PlannedChange, outcome: Outcome) -> bool {
+    match change {
+        PlannedChange::Unchanged => outcome == Outcome::Untouched,
+        PlannedChange::Updated(_) => outcome == Outcome::Changed,
+        PlannedChange::Replaced(_) => outcome == Outcome::Replaced,
+        PlannedChange::Added => outcome == Outcome::Added,
+        PlannedChange::Deleted => outcome == Outcome::Deleted,
+        PlannedChange::Refused(_) => true,
+        PlannedChange::Undecided { at_least, at_most, .. } => {
+            allows(at_least, outcome)
+                || allows(at_most, outcome)
+                || (**at_most != PlannedChange::Unchanged && outcome == Outcome::Changed)
+        }
+    }
+}
