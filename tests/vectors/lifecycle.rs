@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use kiln_engine::{Backends, Chance, Engine, NoCloud, Options, PlannedChange, SystemClock, View, load};
+use kiln_engine::{Backends, Chance, Engine, NoCloud, Options, SystemClock, View, load};
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Rules, Sources};
 use kiln_resource::{Action, Registry, StackId};
 use kiln_store::{EventQuery, NewStack, Stack, StackRequest, Store};

@@ -80,6 +80,10 @@ pub struct PlannedResource {
     pub row: Option<Resource>,
     /// What would become of the nested stack that it stands for.
     pub nested: Option<Preview>,
+    /// The resources that need it directly.
+    pub required_by: Vec<String>,
+    /// The attributes of its type, as far as they are known.
+    pub attributes: Map,
 }
 
 impl PlannedResource {

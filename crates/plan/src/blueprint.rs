@@ -247,6 +247,17 @@ impl Blueprint {
         attribute_names(self.wanted(name), self.kinds.get(name))
     }
 
+    /// Who needs each resource directly, in the order of the template; resources that nobody needs are left out.
+    pub fn required_by(&self) -> HashMap<String, Vec<String>> {
+        let mut found: HashMap<String, Vec<String>> = HashMap::new();
+        for name in self.definitions.keys() {
+            for needed in self.requires(name) {
+                found.entry(needed.clone()).or_default().push(name.clone());
+            }
+        }
+        found
+    }
+
     /// The resolved definition of a resource, as it is stored in its row: its type, what the template gives, its
     /// policies.
     ///

@@ -19,6 +19,8 @@ const STATE_CHANGED: &str = "state changed";
 #[derive(Clone, Debug)]
 pub struct Model {
     rows: BTreeMap<ResourceId, Resource>,
+    /// The rows of each name.
+    named: BTreeMap<String, Vec<ResourceId>>,
     /// The row that stands for each name: the one that `get_resource` means.
     current: BTreeMap<String, ResourceId>,
     /// Operations under way, with the node that waits for each; `None`: begun by an earlier traversal.
@@ -62,6 +64,7 @@ impl Model {
         let request = CurrentRequest { action: Action::Init, goal: Goal::Converge, generation: 0, rollback: false };
         let mut model = Self {
             rows: rows.into_iter().map(|row| (row.id, row)).collect(),
+            named: BTreeMap::new(),
             current: BTreeMap::new(),
             busy: BTreeMap::new(),
             parked: BTreeMap::new(),
@@ -74,8 +77,16 @@ impl Model {
             found: Vec::new(),
             stage: Stage::Idle,
         };
+        for row in model.rows.values() {
+            model.named.entry(row.name.clone()).or_default().push(row.id);
+        }
         model.choose_current();
         model
+    }
+
+    /// The rows of a name: several, as long as what was replaced is still there.
+    pub fn rows_of(&self, name: &str) -> impl Iterator<Item = &Resource> {
+        self.named.get(name).into_iter().flatten().filter_map(|id| self.rows.get(id))
     }
 
     /// All rows.

@@ -1,8 +1,9 @@
 //! Shows the stack that a create would make.
 
 use kiln_identity::Caller;
-use kiln_plan::{Blueprint, Draft, Nesting};
-use kiln_resource::properties;
+use kiln_plan::{Blueprint, Draft, Kind, Nesting};
+use kiln_resource::{Facts, properties};
+use kiln_template::Definition;
 use kiln_value::{Map, StackIdentity, Value};
 
 use crate::{CreateStack, Error, Service, Settings};
@@ -20,6 +21,8 @@ pub struct PreviewedStack {
     pub settings: Settings,
     /// Its resources.
     pub resources: Vec<PreviewedEntry>,
+    /// The values of its outputs, as far as they follow from the parameters; null where they cannot be told.
+    pub outputs: Map,
 }
 
 /// A resource of a stack that is not made.
@@ -46,10 +49,17 @@ pub struct PreviewedResource {
     pub description: String,
     /// Metadata, as far as it is known.
     pub metadata: Value,
-    /// Names of the attributes that it would have.
-    pub attributes: Vec<String>,
+    /// The attributes that it would have; null where they are known only once it is there.
+    pub attributes: Map,
     /// Properties, as far as they are known.
     pub properties: Map,
+}
+
+/// The attributes of a resource that is not there yet.
+fn foreseen(kind: &Kind, definition: &Definition, properties: &Map) -> Map {
+    let facts = Facts { name: definition.name.clone(), properties: properties.clone(), ..Facts::default() };
+    let value = |name: &str| kind.entry().and_then(|entry| entry.driver.foreseen(&facts, name)).unwrap_or_default();
+    kind.resource_type().attributes.keys().map(|name| (name.clone(), value(name))).collect()
 }
 
 impl Service {
@@ -60,7 +70,13 @@ impl Service {
         let (identity, settings) = (identity?, new.settings);
         let blueprint = self.new_blueprint(caller, identity.clone(), &new.template, new.content).await?;
         let resources = self.previewed(&blueprint, &identity, None)?;
-        Ok(PreviewedStack { identity, blueprint, settings, resources })
+        let draft = Draft::of(&blueprint);
+        let outputs = blueprint
+            .outputs()
+            .values()
+            .map(|output| (output.name.clone(), output.value.value(&draft).unwrap_or_default()))
+            .collect();
+        Ok(PreviewedStack { identity, blueprint, settings, resources, outputs })
     }
 
     fn previewed(
@@ -70,6 +86,7 @@ impl Service {
         parent: Option<&str>,
     ) -> Result<Vec<PreviewedEntry>, Error> {
         let draft = Draft::of(blueprint);
+        let mut required_by = blueprint.required_by();
         let mut shown = Vec::new();
         for definition in blueprint.definitions().values() {
             let Some(kind) = blueprint.kind(&definition.name) else { continue };
@@ -87,16 +104,18 @@ impl Service {
                 shown.push(PreviewedEntry::Nested(self.previewed(&nested, &inner, Some(&definition.name))?));
                 continue;
             }
-            let needs = |other: &&String| blueprint.requires(other).contains(&definition.name);
             shown.push(PreviewedEntry::Resource(Box::new(PreviewedResource {
                 name: definition.name.clone(),
                 resource_type: definition.resource_type.clone(),
                 stack: identity.clone(),
                 parent: parent.map(str::to_owned),
-                required_by: blueprint.definitions().keys().filter(needs).cloned().collect(),
+                required_by: required_by.remove(&definition.name).unwrap_or_default(),
                 description: definition.description.clone(),
-                metadata: definition.metadata.value(&draft).unwrap_or_default(),
-                attributes: kind.resource_type().attributes.keys().cloned().collect(),
+                metadata: match definition.metadata.value(&draft) {
+                    Ok(Value::Null) | Err(_) => Value::Map(Map::new()),
+                    Ok(metadata) => metadata,
+                },
+                attributes: foreseen(kind, definition, &properties),
                 properties,
             })));
         }

@@ -23,7 +23,10 @@ fn summary(call: &Call, preview: &PreviewedStack) -> Map {
     let description = blueprint.bound().template().description();
     let outputs = blueprint.outputs().values();
     let outputs: Value = outputs
-        .map(|one| value!({ "output_key": (&one.name), "description": (&one.description), "output_value": null }))
+        .map(|one| {
+            let value = preview.outputs.get(&one.name).cloned().unwrap_or_default();
+            value!({ "output_key": (&one.name), "description": (&one.description), "output_value": value })
+        })
         .collect();
     let shown = value!({
         "stack_name": (&identity.stack_name),
@@ -60,7 +63,6 @@ fn entry(entry: &PreviewedEntry) -> Value {
 }
 
 fn shown(resource: &PreviewedResource) -> Value {
-    let attributes: Map = resource.attributes.iter().map(|name| (name.clone(), Value::Null)).collect();
     let mut entry = value!({
         "updated_time": null,
         "creation_time": null,
@@ -76,7 +78,7 @@ fn shown(resource: &PreviewedResource) -> Value {
         "required_by": (resource.required_by.iter().collect::<Value>()),
         "description": (&resource.description),
         "metadata": (resource.metadata.clone()),
-        "attributes": attributes,
+        "attributes": (resource.attributes.clone()),
         "properties": (resource.properties.clone()),
     });
     if let (Some(parent), Some(entry)) = (&resource.parent, entry.as_map_mut()) {

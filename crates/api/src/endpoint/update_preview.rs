@@ -53,7 +53,7 @@ fn shown(entry: &PlannedResource, stack: &Stack) -> Value {
     // What goes or stays shows what is; what comes has no state yet.
     let row = entry.row.as_ref().filter(|_| matches!(entry.change, PlannedChange::Updated(_) | PlannedChange::Deleted));
     let state = row.map_or(State::INIT, |row| row.state);
-    value!({
+    let mut shown = value!({
         "updated_time": (row.map(|row| instant(row.updated))),
         "creation_time": (row.map(|row| instant(row.created))),
         "resource_name": (&entry.name),
@@ -67,8 +67,17 @@ fn shown(entry: &PlannedResource, stack: &Stack) -> Value {
         "stack_name": (&stack.name),
         "description": (entry.definition.as_ref().map(|held| held.description.clone()).unwrap_or_default()),
         "metadata": (entry.definition.as_ref().map(|held| held.metadata.clone()).unwrap_or_default()),
+        "required_by": (entry.required_by.iter().collect::<Value>()),
+        "attributes": (entry.attributes.clone()),
         "change": (summary(&entry.change)),
-    })
+    });
+    let parent = stack.parent.as_ref().map(|parent| ("parent_resource", Value::from(&parent.resource_name)));
+    let inside = entry.nested.as_ref().filter(|_| row.is_some_and(|row| row.child.is_some()));
+    let inside = inside.map(|nested| ("nested_stack_id", identity(&nested.stack, "")));
+    if let Some(map) = shown.as_map_mut() {
+        map.extend(parent.into_iter().chain(inside).map(|(key, value)| (key.to_owned(), value)));
+    }
+    shown
 }
 
 fn identity(stack: &Stack, path: &str) -> Value {

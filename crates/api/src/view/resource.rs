@@ -50,6 +50,8 @@ pub(crate) struct Detail<'a> {
 pub(crate) struct StackResources {
     pub(crate) view: View,
     rows: Vec<Resource>,
+    /// Who needs each resource directly.
+    required_by: HashMap<String, Vec<String>>,
     /// Stacks that stand for resources of this one, by id.
     nested: HashMap<StackId, Stack>,
 }
@@ -70,7 +72,8 @@ impl StackResources {
                 StackQuery { parent: Some(view.stack.id), nested: true, deleted: true, ..StackQuery::default() };
             nested.extend(store.stacks(&query).await?.into_iter().map(|stack| (stack.id, stack)));
         }
-        Ok(Self { view, rows, nested })
+        let required_by = view.blueprint.required_by();
+        Ok(Self { view, rows, required_by, nested })
     }
 
     /// The resources.
@@ -112,9 +115,7 @@ impl StackResources {
 
     /// The names of the resources that need this one directly.
     pub(crate) fn required_by(&self, name: &str) -> Vec<&str> {
-        let blueprint = &self.view.blueprint;
-        let needs = |other: &&str| blueprint.requires(other).iter().any(|needed| needed == name);
-        blueprint.definitions().keys().map(String::as_str).filter(needs).collect()
+        self.required_by.get(name).into_iter().flatten().map(String::as_str).collect()
     }
 
     /// Description and live attributes of a resource; `more` names attributes besides those of its schema.

@@ -175,7 +175,7 @@ impl Work {
     /// Whether the object of a row now belongs to another row: a key that took the name of the one before.
     fn is_of_another(&self, row: &Resource) -> bool {
         row.physical_id.is_some()
-            && self.model.rows().any(|other| is_rival(row, other) && other.physical_id == row.physical_id)
+            && self.model.rows_of(&row.name).any(|other| is_rival(row, other) && other.physical_id == row.physical_id)
     }
 
     /// The other objects of a resource that hold what it needs. Those that are to be retained stay as they are.
@@ -187,7 +187,7 @@ impl Work {
                 && !driver.collisions(other.properties(), wanted).is_empty()
         };
         let stack = stack_facts(&self.stack);
-        self.model.rows().filter(may_hold).map(|other| facts(other, kind, &stack)).collect()
+        self.model.rows_of(&row.name).filter(may_hold).map(|other| facts(other, kind, &stack)).collect()
     }
 
     /// Ends an operation as soon as that is safe.
@@ -205,9 +205,9 @@ impl Work {
     }
 }
 
-/// Whether two rows stand, or stood, for the same resource of the template.
+/// Whether two rows of one name stand for objects of the same type.
 fn is_rival(row: &Resource, other: &Resource) -> bool {
-    row.id != other.id && row.name == other.name && row.implementation == other.implementation
+    row.id != other.id && row.implementation == other.implementation
 }
 
 /// The end of an operation that brings nothing.

@@ -210,6 +210,8 @@ impl<'a> Rehearsal<'a> {
             definition: held,
             row: row.clone(),
             nested,
+            required_by: Vec::new(),
+            attributes: Map::new(),
         };
         self.entries.insert(name.clone(), entry);
         // A refusal ends an update; the plan goes on, to show what else there is.
@@ -386,6 +388,8 @@ impl<'a> Rehearsal<'a> {
             resource_type: row.resource_type.clone(),
             change: PlannedChange::Deleted,
             definition: row.definition.clone(),
+            required_by: Vec::new(),
+            attributes: row.attributes.clone(),
             row: Some(row),
             nested,
         })
@@ -402,8 +406,19 @@ impl<'a> Rehearsal<'a> {
             .cloned()
             .collect();
         let mut entries: Vec<PlannedResource> = std::mem::take(&mut self.entries).into_values().collect();
+        let mut required_by = self.scope.blueprint().required_by();
+        for entry in &mut entries {
+            entry.required_by = required_by.remove(&entry.name).unwrap_or_default();
+            let kind = self.scope.blueprint().kind(&entry.name);
+            let names = kind.into_iter().flat_map(|kind| kind.resource_type().attributes.keys());
+            let view = self.scope.resource(&entry.name);
+            let value = |name: &str| view.and_then(|view| view.attribute(name, &[])).unwrap_or_default();
+            entry.attributes = names.map(|name| (name.clone(), value(name))).collect();
+        }
+        let mut required_by = self.view.map(|view| view.blueprint.required_by()).unwrap_or_default();
         for row in goes {
-            entries.push(self.gone(row).await?);
+            let required_by = required_by.remove(&row.name).unwrap_or_default();
+            entries.push(PlannedResource { required_by, ..self.gone(row).await? });
         }
         Ok(Preview { stack: self.stack.clone(), entries })
     }

@@ -91,9 +91,8 @@ impl Verdict {
 
     fn stack(&mut self, preview: &Preview, path: &str, before: &Rows, after: &Rows) {
         let named: BTreeSet<&str> = preview.entries.iter().map(|entry| entry.name.as_str()).collect();
-        let inside = |key: &&String| {
-            key.rsplit_once('/').is_some_and(|(front, name)| front == path && !named.contains(name))
-        };
+        let inside =
+            |key: &&String| key.rsplit_once('/').is_some_and(|(front, name)| front == path && !named.contains(name));
         for key in before.keys().chain(after.keys()).filter(inside) {
             self.wrong.push(format!("{key} is not in the plan"));
         }

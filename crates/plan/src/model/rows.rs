@@ -93,6 +93,7 @@ impl Model {
         row.replaces = old;
         row.generation = self.request.generation;
         self.rows.insert(id, row);
+        self.named.entry(name.to_owned()).or_default().push(id);
         self.current.insert(name.to_owned(), id);
         if let Some(old) = old.and_then(|old| self.rows.get_mut(&old)) {
             old.replaced_by = Some(id);
@@ -144,6 +145,9 @@ impl Model {
 
     pub(super) fn forget(&mut self, id: ResourceId, out: &mut Vec<Command>) {
         let Some(row) = self.rows.remove(&id) else { return };
+        if let Some(rows) = self.named.get_mut(&row.name) {
+            rows.retain(|other| *other != id);
+        }
         if self.current.get(&row.name) == Some(&id) {
             self.current.remove(&row.name);
         }
