@@ -231,6 +231,7 @@ impl Model {
         };
         if let Some(id) = row
             && self.busy.contains_key(&id)
+            && !self.may_supersede(&node, id)
         {
             self.parked.entry(id).or_default().push(index);
             return false;
@@ -254,6 +255,16 @@ impl Model {
             Node::Cleanup(id) => self.clean_up(index, id, out),
             Node::Act(id) => self.act(index, id, out),
         }
+    }
+
+    /// Whether an earlier request's operation on a nested stack can be superseded: the stack is asked for what is
+    /// wanted now, instead of first reaching what is not wanted any more.
+    fn may_supersede(&self, node: &Node, id: ResourceId) -> bool {
+        let operation = self.rows.get(&id).filter(|row| row.child.is_some()).and_then(Resource::running);
+        matches!(node, Node::Update(_))
+            && self.busy.get(&id) == Some(&None)
+            && !self.continued.contains_key(&id)
+            && matches!(operation.map(|running| &running.operation), Some(Operation::Create | Operation::Update { .. }))
     }
 
     fn clean_up(&mut self, index: Index, id: ResourceId, out: &mut Vec<Command>) -> bool {

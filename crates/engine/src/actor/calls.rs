@@ -21,6 +21,8 @@ pub(super) enum Reply {
     Advanced(ResourceId, Advance),
     /// What the planner is to be told.
     Event(Event),
+    /// What is in the nested stack of a row, by the number of the read.
+    Inside(ResourceId, u64, Event),
     /// A resource took in a message.
     Received(MessageId, ResourceId, Result<Step, Failure>),
 }
@@ -30,6 +32,11 @@ impl Work {
     pub(super) fn take(&mut self, reply: Result<Reply, tokio::task::JoinError>) {
         match reply {
             Ok(Reply::Event(event)) => self.events.push_back(event),
+            Ok(Reply::Inside(row, number, event)) => {
+                if self.slots.is_reading(row, number) {
+                    self.events.push_back(event);
+                }
+            }
             Ok(Reply::Advanced(row, Advance::Event { event, after })) => {
                 let until = (!after.is_zero()).then(|| self.now() + after);
                 self.slots.answered(row, until);

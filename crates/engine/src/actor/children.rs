@@ -228,14 +228,14 @@ impl Work {
         }
         let wanted = self.scope.as_ref().map(|scope| scope.blueprint().wanted_paths(&name)).unwrap_or_default();
         let (backends, child) = (self.actor.backends.clone(), child.id);
-        self.slots.answered(id, None);
+        let number = self.slots.reading(id);
         self.tasks.spawn(async move {
             let inside = match View::load(&backends, child).await {
                 Ok(Some(view)) => view.inside(&wanted).await,
                 Ok(None) => Err(Failure::other("NotFound", format!("nested stack {child} is gone"))),
                 Err(error) => Err(Failure::other("Error", error.to_string())),
             };
-            Reply::Event(match inside {
+            let event = match inside {
                 Ok(inside) => Event::Finished {
                     row: id,
                     physical_id: None,
@@ -244,7 +244,8 @@ impl Work {
                     outcome: Outcome::Done(None),
                 },
                 Err(failure) => finished(id, Outcome::Failed(Blame::of(&name, &failure))),
-            })
+            };
+            Reply::Inside(id, number, event)
         });
     }
 

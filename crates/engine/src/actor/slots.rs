@@ -57,6 +57,8 @@ pub(crate) struct Slots {
     next_number: u64,
     timers: BTreeSet<(Duration, ResourceId)>,
     children: BTreeMap<StackId, ResourceId>,
+    /// Reads of what is in a nested stack that has come to its end, by number: a newer operation does without.
+    reads: BTreeMap<ResourceId, u64>,
     calling: usize,
 }
 
@@ -64,6 +66,7 @@ impl Slots {
     /// Puts the next step of an operation into the queue, or lets it sleep first if its last step has asked for that.
     pub(crate) fn add(&mut self, id: ResourceId) {
         self.leave(id);
+        self.reads.remove(&id);
         let slot = self.by_row.remove(&id);
         let interrupted = slot.as_ref().is_some_and(|slot| slot.memory.interrupted);
         let until = match slot {
@@ -79,6 +82,19 @@ impl Slots {
         if let Some(slot) = self.by_row.get_mut(&id) {
             slot.place = Place::Answered(until);
         }
+    }
+
+    /// The nested stack of an operation has come to its end, and what is in it is being read; gives the read's number.
+    pub(crate) fn reading(&mut self, id: ResourceId) -> u64 {
+        self.answered(id, None);
+        self.next_number += 1;
+        self.reads.insert(id, self.next_number);
+        self.next_number
+    }
+
+    /// Whether this read is for the operation that is under way.
+    pub(crate) fn is_reading(&self, id: ResourceId, number: u64) -> bool {
+        self.reads.get(&id) == Some(&number)
     }
 
     /// Takes up an operation that another engine began; `lost`: a create is not believed absent before that moment.
@@ -125,6 +141,7 @@ impl Slots {
     /// The operation has ended.
     pub(crate) fn remove(&mut self, id: ResourceId) {
         self.leave(id);
+        self.reads.remove(&id);
         self.by_row.remove(&id);
     }
 

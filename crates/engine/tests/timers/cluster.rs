@@ -307,6 +307,13 @@ impl Cluster {
         self.backends.store.request(id, request).await.expect("stored");
     }
 
+    /// Asks for an update to a template of one resource.
+    pub(crate) async fn update_to(&self, id: StackId, resource_type: &str, word: &str) {
+        let mut request = StackRequest::new(Action::Update, self.backends.clock.now());
+        request.desired = Some(load::texts(&sources(resource_type, word)));
+        self.backends.store.request(id, request).await.expect("stored");
+    }
+
     /// The stack at rest, and the seconds since the start at which it came to rest.
     pub(crate) async fn settled(&self, id: StackId) -> (Stack, f64) {
         loop {
@@ -325,13 +332,21 @@ impl Cluster {
     }
 }
 
-/// A template of one resource.
+/// A nested template: `b` comes after `a`.
+const INNER: &str = "heat_template_version: 2018-08-31
+parameters: {word: {type: string}}
+resources:
+  a: {type: Test::Thing, properties: {word: {get_param: word}}}
+  b: {type: Test::Thing, depends_on: a, properties: {word: {get_param: word}}}
+";
+
+/// A template of one resource; `inner.yaml` as its type is a nested template.
 pub(crate) fn sources(resource_type: &str, word: &str) -> Sources {
     let one = value!({"type": resource_type, "properties": {"word": word}});
     Sources {
         template: Arc::new(value!({"heat_template_version": "2018-08-31", "resources": {"one": one}})),
         environment: Arc::new(Environment::default()),
-        files: Arc::new(Files::default()),
+        files: Arc::new(Files([("inner.yaml".to_owned(), INNER.to_owned())].into())),
     }
 }
 

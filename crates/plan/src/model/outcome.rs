@@ -27,6 +27,14 @@ impl Model {
             return;
         }
         let row = self.current.get(name).copied();
+        // Only an update takes over from an operation under way; anything else is decided about when that has ended.
+        if let Some(id) = row
+            && self.busy.contains_key(&id)
+            && !matches!(decision, Decision::Update { .. })
+        {
+            self.parked.entry(id).or_default().push(node);
+            return;
+        }
         match (decision, row) {
             (Decision::Create { definition }, Some(id)) if self.is_unmade(id) => {
                 if let Some(row) = self.rows.get_mut(&id) {
