@@ -267,6 +267,9 @@ impl Job {
         {
             return advance;
         }
+        if self.running.operation == Operation::Check && self.facts.physical_id.is_none() && self.driver.needs_cloud() {
+            return self.failed(&Failure::other("NotFound", "The resource was not created.")).into();
+        }
         match self.driver.start(&self.context(cloud), &self.running.operation).await {
             Ok(step) => self.report(cloud, step).await,
             Err(failure) => self.unanswered_or_failed(&failure),

@@ -283,6 +283,10 @@ impl Model {
 
     fn act(&mut self, index: Index, id: ResourceId, out: &mut Vec<Command>) -> bool {
         let Some(row) = self.rows.get(&id) else { return true };
+        if self.request.goal == Goal::Check && row.state == State::INIT {
+            // Nothing was created, so there is nothing to check.
+            return true;
+        }
         let (operation, refused) = match self.request.goal {
             Goal::Converge | Goal::Check => (Operation::Check, false),
             Goal::Suspend => {

@@ -486,3 +486,20 @@ async fn a_newer_update_reaches_a_nested_stack_that_is_still_at_work() {
     assert_eq!(*created.lock().expect("whole"), ["a first", "b second"]);
     engine.kill();
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_check_finds_what_was_never_created() {
+    let cluster = Cluster::new(|_, call, _| match call {
+        Call::Start(Action::Create) => Err(Failure::new(FailureKind::Refused, "Forbidden", "no")),
+        _ => done(),
+    });
+    let engine = cluster.engine();
+    let id = cluster.create(None).await;
+    let (stack, _) = cluster.settled(id).await;
+    assert_eq!(stack.state, State::new(Action::Create, Status::Failed), "{}", stack.reason);
+    cluster.ask(id, Action::Check).await;
+    let (stack, _) = cluster.settled(id).await;
+    assert_eq!(stack.state, State::new(Action::Check, Status::Failed), "{}", stack.reason);
+    assert_eq!(cluster.rows(id).await[0].state, State::new(Action::Check, Status::Failed));
+    engine.kill();
+}
