@@ -94,7 +94,11 @@ impl Keystone {
                 let left = info.expires_at.duration_since((self.options.now)());
                 let lasts = self.options.remember.min(Duration::try_from(left).unwrap_or_default());
                 let valid = !lasts.is_zero();
-                let caller = valid.then(|| Arc::new(self.caller(info, token)));
+                let trust_end = match &info.trust {
+                    Some(trust) => kiln_cloud::trust_end(&self.trustee, &trust.id).await?,
+                    None => None,
+                };
+                let caller = valid.then(|| Arc::new(self.caller(info, trust_end, token)));
                 Ok(Known { caller, lasts: if valid { lasts } else { self.options.remember_invalid } })
             }
             Err(error) if error.status() == Some(404) => {
@@ -104,7 +108,7 @@ impl Keystone {
         }
     }
 
-    fn caller(&self, info: TokenInfo, token: &Secret<String>) -> Caller {
+    fn caller(&self, info: TokenInfo, trust_end: Option<Timestamp>, token: &Secret<String>) -> Caller {
         let is_system = info.is_system();
         let project = info.project.unwrap_or_default();
         let mut caller = Caller {
@@ -119,6 +123,7 @@ impl Keystone {
             is_admin_project: true,
             is_system,
             catalog: Some(info.catalog),
+            trust_end,
             token: Some(token.clone()),
         };
         caller.is_admin = self.policy.is_admin(&caller);
