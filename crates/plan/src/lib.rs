@@ -7,6 +7,7 @@ pub mod blame;
 pub mod blueprint;
 pub mod decision;
 pub mod event;
+mod facade;
 mod graph;
 pub mod kind;
 mod model;

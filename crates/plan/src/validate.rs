@@ -11,7 +11,8 @@ use kiln_value::{Diagnostic, Map, Path, Value};
 
 use crate::ResourceTypes;
 use crate::blueprint::{Blueprint, Nesting, Sources};
-use crate::kind::{Kind, Provider};
+use crate::facade;
+use crate::kind::Kind;
 use crate::stack_scope::Draft;
 
 /// What validation goes by.
@@ -89,6 +90,11 @@ impl Blueprint {
         // An existing object is as it is; whether it is there, the cloud knows.
         if definition.external_id.is_some() {
             return Vec::new();
+        }
+        if let Kind::Template(provider) = kind
+            && let Some(error) = facade::error(definition, provider, self.sources(), rules.catalog)
+        {
+            return vec![error.at(at)];
         }
         if !rules.values {
             return self.validate_shape(definition, draft, kind);
@@ -173,9 +179,6 @@ impl Blueprint {
                 }
             }
             Kind::Template(provider) => {
-                if let Some(error) = facade_error(definition, provider, rules.catalog) {
-                    return vec![error.at(at.clone())];
-                }
                 let sources = self.provider_sources(definition, provider, &facts.properties);
                 self.validate_nested(definition, &provider.url, sources, at, rules)
             }
@@ -321,44 +324,4 @@ fn property_error(at: &Path, error: &Diagnostic) -> Diagnostic {
     path.0.extend(error.path.0.iter().cloned());
     let text = format!("Property error: {path}: {}", error.message);
     Diagnostic::new("StackValidationFailed", text).at(path)
-}
-
-/// A template that takes the place of a type must be like it (docs/heat-behaviour.md §14).
-fn facade_error(definition: &Definition, provider: &Provider, catalog: &ResourceTypes) -> Option<Diagnostic> {
-    let facade = &catalog.types.get(&definition.resource_type)?.resource_type;
-    let fail = |text: String| Some(Diagnostic::new("StackValidationFailed", text));
-    for (name, wanted) in &facade.properties {
-        match provider.resource_type.properties.get(name) {
-            None if wanted.required => {
-                return fail(format!("Required property {name} for facade {} missing in provider", facade.name));
-            }
-            Some(given) if !fits(wanted.kind, given.kind) => {
-                return fail(format!(
-                    "Property {name} type mismatch between facade {} ({}) and provider ({})",
-                    facade.name,
-                    wanted.kind.property_name(),
-                    given.kind.property_name(),
-                ));
-            }
-            _ => {}
-        }
-    }
-    for name in provider.resource_type.properties.keys() {
-        let required = provider.resource_type.properties.get(name).is_some_and(|property| property.required);
-        if required && !facade.properties.contains_key(name) {
-            return fail(format!("Provider requires property {name} unknown in facade {}", facade.name));
-        }
-    }
-    let outputs = provider.template.as_value().get(provider.template.words().outputs).and_then(Value::as_map);
-    for name in facade.attributes.keys().filter(|name| *name != "show") {
-        if !outputs.is_some_and(|outputs| outputs.contains_key(name)) {
-            return fail(format!("Attribute {name} for facade {} missing in provider", facade.name));
-        }
-    }
-    None
-}
-
-fn fits(wanted: kiln_template::constraint::DataType, given: kiln_template::constraint::DataType) -> bool {
-    use kiln_template::constraint::DataType;
-    wanted == given || (wanted == DataType::Integer && given == DataType::Number) || wanted == DataType::Any
 }

@@ -2,6 +2,7 @@
 
 mod availability;
 mod groups;
+mod nested;
 mod reference;
 mod stacks;
 mod support;
