@@ -7,7 +7,7 @@ use kiln_resource::translation::{Answers, Lookup};
 use kiln_resource::{Facts, ResourceType, properties, translation};
 use kiln_template::constraint::CustomConstraints;
 use kiln_template::{Definition, DeletionPolicy};
-use kiln_value::{Diagnostic, Map, Path, Value};
+use kiln_value::{Diagnostic, Map, Path, PathedText, Value};
 
 use crate::ResourceTypes;
 use crate::blueprint::{Blueprint, Nesting, Sources};
@@ -122,6 +122,9 @@ impl Blueprint {
             () => Judged::Wholly,
         };
         let mut found = properties::validate(&resource_type.properties, &data, &judged, rules.custom, &properties_at);
+        if unjudged {
+            found = found.into_iter().filter_map(|error| unjudged_error(error, &at)).collect();
+        }
         found.extend(policy_error(definition, kind));
         if found.is_empty() {
             found.extend(self.validate_kind(definition, kind, &data, &at, rules));
@@ -276,24 +279,33 @@ impl Blueprint {
     }
 }
 
-/// An error of a nested stack as the root shows it: `<class>: resources.n<nested.yaml>.resources.m: <text>`.
+/// An error of a nested stack as the root shows it: `<error>: resources.n<nested.yaml>.resources.m: <text>`.
 fn below(error: &Diagnostic, prefix: &str, at: &Path) -> Diagnostic {
-    let (class, text) = match nested_parts(&error.message) {
-        Some((class, rest)) => (class.to_owned(), format!("{prefix}.{rest}")),
-        None => (error.class.to_string(), format!("{prefix}: {}", error.message)),
+    let text = match &*error.class {
+        "StackValidationFailed" => PathedText::of(&error.message).below(prefix),
+        class => format!("{class}: {prefix}: {}", error.message),
     };
-    let mut outer = Diagnostic::new("StackValidationFailed", format!("{class}: {text}")).at(at.clone());
+    let mut outer = Diagnostic::new("StackValidationFailed", text).at(at.clone());
     // The place in the nested template's own text says more than the resource that names it.
     outer.file.clone_from(&error.file);
     outer.hints.clone_from(&error.hints);
     outer
 }
 
-/// Class and path of an error that came up from a nested stack already.
-fn nested_parts(message: &str) -> Option<(&str, &str)> {
-    let (class, rest) = message.split_once(": ")?;
-    let is_class = class.bytes().all(|b| b.is_ascii_alphanumeric());
-    (is_class && rest.starts_with("resources.") && rest.contains('<')).then_some((class, rest))
+/// An error of a property in a stack whose values are not judged. As in Heat, what is missing is not wrong yet, and a value
+/// that cannot be read is an error of the resource.
+fn unjudged_error(error: Diagnostic, at: &Path) -> Option<Diagnostic> {
+    let message = PathedText::of(&error.message).message.to_owned();
+    let is_of_name = message.starts_with("Unknown Property ") || message.ends_with(" not implemented yet");
+    if is_of_name {
+        return Some(error);
+    }
+    if message.starts_with("Property ") && message.ends_with(" not assigned") {
+        return None;
+    }
+    let mut error = error;
+    error.message = format!("ValueError: {at}: {message}");
+    Some(error)
 }
 
 /// A snapshot is wanted of what none can be made of.

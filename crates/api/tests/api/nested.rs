@@ -50,3 +50,33 @@ async fn a_template_that_takes_the_place_of_another_is_like_it() {
     let answer = with_facade(&app, "fine", fine).await;
     assert_eq!(answer.status, 201, "{}", answer.text);
 }
+
+/// The texts of a running Heat: error and path are followed by two colons, the paths of nested templates are joined.
+#[tokio::test]
+async fn errors_read_as_those_of_heat() {
+    let app = App::new().await;
+    let resource = |kind: &str, properties: &str| {
+        format!("heat_template_version: 2018-08-31\nresources: {{r: {{type: {kind}, properties: {{{properties}}}}}}}\n")
+    };
+    let parent = resource("p.yaml", "");
+    let top = "Property error: : resources.r.properties.length: : 1000 is out of range (min: 1, max: 512)";
+    let name = "Property error: : resources.r<p.yaml>.resources.r.properties: : Unknown Property nme";
+    let value = "ValueError: : resources.r<p.yaml>.resources.r: : Value 'BAD' is not an integer";
+    for (template, child, text) in [
+        (resource("OS::Heat::RandomString", "length: 1000"), String::new(), top),
+        (parent.clone(), resource("OS::Heat::RandomString", "nme: x"), name),
+        (parent.clone(), resource("OS::Heat::RandomString", "length: BAD"), value),
+    ] {
+        let answer = create(&app, "refused", &template, json!({}), json!({ "p.yaml": child })).await;
+        assert_eq!(answer.json()["error"]["message"], text, "{}", answer.text);
+    }
+    // The validate call gives the text of the engine itself.
+    let body = json!({ "template": resource("OS::Heat::RandomString", "nme: x") });
+    let answer = app.json(Method::POST, "/v1/tenant1/validate", &body).await;
+    let text = "Property error: resources.r.properties: Unknown Property nme";
+    assert_eq!(answer.json()["error"]["message"], text, "{}", answer.text);
+    // What a nested template does not give is missed only when it is created.
+    let child = resource("OS::Heat::ResourceChain", "");
+    let answer = create(&app, "later", &parent, json!({}), json!({ "p.yaml": child })).await;
+    assert_eq!(answer.status, 201, "{}", answer.text);
+}
