@@ -15,6 +15,7 @@ mod nested;
 pub mod resource_types;
 pub mod stack_scope;
 mod traversal;
+mod tree_size;
 pub mod validate;
 
 pub use blame::Blame;

@@ -364,6 +364,13 @@ pub trait Driver: Send + Sync {
         self.nested(facts, wanted)
     }
 
+    /// How many members the nested stack has, if they all come from the definition of [`Driver::nested_draft`]: they are
+    /// counted before any of them is built.
+    fn members(&self, facts: &Facts) -> Option<usize> {
+        let _ = facts;
+        None
+    }
+
     /// An attribute of a resource that stands for a nested stack, from the stack's outputs and the reference ids of
     /// its resources. `None` if there is no such attribute.
     fn nested_attribute(

@@ -1,5 +1,7 @@
 //! Shows the stack that a create would make.
 
+use std::collections::BTreeMap;
+
 use kiln_identity::Caller;
 use kiln_plan::{Blueprint, Draft, Nesting};
 use kiln_resource::properties;
@@ -71,6 +73,12 @@ impl Service {
     ) -> Result<Vec<PreviewedEntry>, Error> {
         let draft = Draft::of(blueprint);
         let mut shown = Vec::new();
+        let mut required_by: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for name in blueprint.definitions().keys() {
+            for required in blueprint.requires(name) {
+                required_by.entry(required).or_default().push(name.clone());
+            }
+        }
         for definition in blueprint.definitions().values() {
             let Some(kind) = blueprint.kind(&definition.name) else { continue };
             let (given, _) = blueprint.draft_properties(definition, &draft)?;
@@ -87,13 +95,12 @@ impl Service {
                 shown.push(PreviewedEntry::Nested(self.previewed(&nested, &inner, Some(&definition.name))?));
                 continue;
             }
-            let needs = |other: &&String| blueprint.requires(other).contains(&definition.name);
             shown.push(PreviewedEntry::Resource(Box::new(PreviewedResource {
                 name: definition.name.clone(),
                 resource_type: definition.resource_type.clone(),
                 stack: identity.clone(),
                 parent: parent.map(str::to_owned),
-                required_by: blueprint.definitions().keys().filter(needs).cloned().collect(),
+                required_by: required_by.remove(definition.name.as_str()).unwrap_or_default(),
                 description: definition.description.clone(),
                 metadata: definition.metadata.value(&draft).unwrap_or_default(),
                 attributes: kind.resource_type().attributes.keys().cloned().collect(),
