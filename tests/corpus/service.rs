@@ -69,6 +69,7 @@ impl Service {
             roles: vec!["member".into(), "reader".into()],
             is_admin: false,
             is_admin_project: true,
+            trust_end: None,
             is_system: false,
             catalog: None,
             token: None,

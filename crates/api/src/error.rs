@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use kiln_identity::DelegateError;
-use kiln_value::{Diagnostic, Value, value};
+use kiln_value::{Diagnostic, PathedText, Value, value};
 
 use crate::http::reply;
 
@@ -209,9 +209,15 @@ impl IntoResponse for ApiError {
     }
 }
 
+/// A text as Heat's API gives it.
+fn wire_text(class: &str, text: String) -> String {
+    if class == "StackValidationFailed" { PathedText::of(&text).on_the_wire() } else { text }
+}
+
 impl From<Diagnostic> for ApiError {
     fn from(diagnostic: Diagnostic) -> Self {
-        let error = Self::new(diagnostic.class.clone(), diagnostic.message.clone());
+        let text = wire_text(&diagnostic.class, diagnostic.message.clone());
+        let error = Self::new(diagnostic.class.clone(), text);
         Self { diagnostics: vec![diagnostic], ..error }
     }
 }
@@ -226,7 +232,8 @@ impl From<kiln_service::Error> for ApiError {
     fn from(error: kiln_service::Error) -> Self {
         use kiln_service::Error;
         if let Some(class) = error.class() {
-            return Self { diagnostics: error.diagnostics().to_vec(), ..Self::new(class, error.to_string()) };
+            let text = wire_text(&class, error.to_string());
+            return Self { diagnostics: error.diagnostics().to_vec(), ..Self::new(class, text) };
         }
         match error {
             Error::NotImplemented(what) => Self::not_implemented(&what),

@@ -45,7 +45,8 @@ pub async fn create_trust(
         "trustee_user_id": trustee_user_id,
         "project_id": project,
         "impersonation": true,
-        "allow_redelegation": false,
+        // A stack may contain stacks, which get trusts by this one (OS::Heat::Stack).
+        "allow_redelegation": true,
         "roles": roles,
         "expires_at": (end.map(|end| end.strftime(END).to_string())),
     }});
@@ -95,6 +96,18 @@ pub async fn find_trust(
             && ends.is_some_and(|ends| ends.as_second() == mark.end.as_second())
     };
     Ok(listed.iter().find(fits).and_then(|trust| trust.str_at("id")).map(str::to_owned))
+}
+
+/// When a trust ends; `None` for one that does not, and for one that is not there. The session as in [`has_trust`].
+pub async fn trust_end(session: &Session, trust_id: &str) -> Result<Option<Timestamp>, CloudError> {
+    match session.call(&CloudRequest::new("identity", Method::Get, format!("{TRUSTS}/{trust_id}"))).await {
+        Ok(response) => {
+            let ends = response.body.get("trust").and_then(|trust| trust.str_at("expires_at"));
+            Ok(ends.and_then(|ends| ends.parse().ok()))
+        }
+        Err(error) if error.status() == Some(404) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Whether there is a trust of this id. The session is that of the user who trusts or is trusted.

@@ -25,7 +25,9 @@ pub use config::{CloudConfig, ConfigError, Environment};
 pub use connector::Connector;
 pub use credentials::{Credentials, Named, Scope};
 pub use error::CloudError;
-pub use keystone::{TrustMark, TrustParty, create_trust, delete_trust, find_trust, has_trust, validate_token};
+pub use keystone::{
+    TrustMark, TrustParty, create_trust, delete_trust, find_trust, has_trust, trust_end, validate_token,
+};
 pub use retry::RetryPolicy;
 pub use session::{Options, Session};
 pub use stack_cloud::StackCloud;

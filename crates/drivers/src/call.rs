@@ -81,6 +81,22 @@ pub(crate) fn made_id<'a>(id: Option<&'a str>, what: &str) -> Result<&'a str, Fa
     id.filter(|id| !id.is_empty()).ok_or_else(|| unreadable(format!("{what} was made without an id")))
 }
 
+/// The id of a security group that may be given by name. What looks like an id is taken for one, as Heat does, and so is
+/// the text where there is no such group.
+pub(crate) async fn security_group_id(cx: &Context<'_>, group: &str) -> Result<String, Failure> {
+    if is_uuid_like(group) {
+        return Ok(group.to_owned());
+    }
+    cx.cloud.find("neutron.security_group", group).await.map_err(|failure| {
+        if failure.is_not_found() {
+            let text = format!("The Resource ({group}) could not be found.");
+            Failure::new(FailureKind::NotFound, "EntityNotFound", text)
+        } else {
+            failure
+        }
+    })
+}
+
 /// Takes NotFound as success.
 pub(crate) fn absent_is_fine<T>(outcome: Result<T, Failure>) -> Result<(), Failure> {
     match outcome {

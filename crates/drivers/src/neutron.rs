@@ -16,7 +16,7 @@ use std::sync::Arc;
 use kiln_resource::{Context, Driver, Failure, ResourceType, Sibling};
 use kiln_value::{Map, Value};
 
-use crate::call::{Service, is_uuid_like};
+use crate::call::{Service, security_group_id};
 use crate::rest::{RestDriver, Shape};
 
 /// Neutron.
@@ -50,15 +50,11 @@ fn rename(body: &mut Map, property: &str, wire: &str) {
     }
 }
 
-/// The ids of security groups that may be given by name. What looks like an id is taken for one, as Heat does.
+/// The ids of security groups that may be given by name.
 async fn security_group_ids(cx: &Context<'_>, groups: &[Value]) -> Result<Vec<Value>, Failure> {
     let mut ids = Vec::with_capacity(groups.len());
     for group in groups.iter().filter_map(Value::as_str) {
-        if is_uuid_like(group) {
-            ids.push(group.into());
-        } else {
-            ids.push(cx.cloud.find("neutron.security_group", group).await?.into());
-        }
+        ids.push(security_group_id(cx, group).await?.into());
     }
     Ok(ids)
 }

@@ -225,8 +225,9 @@ impl View {
                     more.insert(name.clone(), value.unwrap_or_default());
                 }
             }
+            let errors = outputs.iter().filter_map(|o| Some((o.key.clone(), o.error.as_deref()?.into()))).collect();
             let outputs = outputs.into_iter().map(|output| (output.key, output.value)).collect();
-            Ok(Inside { outputs, refs, more })
+            Ok(Inside { outputs, refs, more, errors })
         }
         .boxed()
     }

@@ -1,5 +1,6 @@
 //! The user behind a request.
 
+use jiff::Timestamp;
 use kiln_cloud::Catalog;
 use kiln_value::Secret;
 
@@ -29,6 +30,8 @@ pub struct Caller {
     pub is_system: bool,
     /// The services that the token reaches; `None`: not known.
     pub catalog: Option<Catalog>,
+    /// When the trust ends that the token came from: what is delegated further cannot last longer. `None`: no limit.
+    pub trust_end: Option<Timestamp>,
     /// The token; `None` where there is no Keystone.
     pub token: Option<Secret<String>>,
 }

@@ -44,7 +44,7 @@ impl DelegationPlan {
     /// A plan for a caller. `seed` is chance: plans of different seeds have different marks.
     pub(crate) fn new(caller: &Caller, roles: Vec<String>, now: Timestamp, seed: u64) -> Self {
         let (trustor, project) = (caller.user_id.clone(), caller.project_id.clone());
-        Self { format: FORMAT, trustor, project, roles, mark: mark(now, seed) }
+        Self { format: FORMAT, trustor, project, roles, mark: mark(now, caller.trust_end, seed) }
     }
 
     /// The text to be stored.
@@ -67,11 +67,20 @@ impl DelegationPlan {
     }
 }
 
-/// A moment at least a hundred years ahead, in whole seconds: Keystone drops fractions.
-fn mark(now: Timestamp, seed: u64) -> Timestamp {
-    let range = CENTURY.unsigned_abs() * CENTURIES;
+/// A moment at least a hundred years ahead, in whole seconds: Keystone drops fractions. One trust by another may not end
+/// later than that one (`limit`).
+fn mark(now: Timestamp, limit: Option<Timestamp>, seed: u64) -> Timestamp {
+    let mut first = now.as_second().saturating_add(CENTURY);
+    let mut range = CENTURY.unsigned_abs() * CENTURIES;
+    if let Some(limit) = limit.map(Timestamp::as_second) {
+        if limit <= first {
+            first = now.as_second();
+        }
+        let left = u64::try_from(limit.saturating_sub(first)).unwrap_or_default();
+        range = range.min(left).max(1);
+    }
     let more = i64::try_from(seed % range).unwrap_or_default();
-    Timestamp::from_second(now.as_second().saturating_add(CENTURY).saturating_add(more)).unwrap_or(Timestamp::MAX)
+    Timestamp::from_second(first.saturating_add(more)).unwrap_or(Timestamp::MAX)
 }
 
 #[cfg(test)]
@@ -79,7 +88,7 @@ mod tests {
     use super::*;
 
     fn plan() -> DelegationPlan {
-        let mark = mark("2026-01-01T00:00:00.0001Z".parse().unwrap(), 7);
+        let mark = mark("2026-01-01T00:00:00.0001Z".parse().unwrap(), None, 7);
         DelegationPlan { format: 1, trustor: "u".into(), project: "p".into(), roles: vec!["member".into()], mark }
     }
 
@@ -94,14 +103,26 @@ mod tests {
     }
 
     #[test]
+    fn a_trust_by_a_trust_ends_before_that_one() {
+        let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        for limit in ["2026-01-01T00:00:09Z", "2126-01-01T00:00:09Z", "2500-01-01T00:00:00Z"] {
+            let limit: Timestamp = limit.parse().unwrap();
+            for seed in [0, 1, 77, u64::from(u32::MAX), u64::MAX] {
+                let mark = mark(now, Some(limit), seed);
+                assert!(mark >= now && mark < limit, "{limit} {seed}: {mark}");
+            }
+        }
+    }
+
+    #[test]
     fn marks_are_far_ahead_and_differ() {
         let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         assert_eq!(plan().mark.to_string(), "2126-01-01T00:00:07Z");
         let seeds = [0, 1, 2, u64::from(u32::MAX), u64::MAX];
-        let marks: std::collections::BTreeSet<Timestamp> = seeds.iter().map(|seed| mark(now, *seed)).collect();
+        let marks: std::collections::BTreeSet<Timestamp> = seeds.iter().map(|seed| mark(now, None, *seed)).collect();
         assert_eq!(marks.len(), seeds.len());
         let last: Timestamp = "9999-01-01T00:00:00Z".parse().unwrap();
         assert!(marks.iter().all(|mark| mark.as_second() - now.as_second() >= CENTURY && *mark < last));
-        assert_eq!(mark(Timestamp::MAX, u64::MAX), Timestamp::MAX);
+        assert_eq!(mark(Timestamp::MAX, None, u64::MAX), Timestamp::MAX);
     }
 }

@@ -97,8 +97,12 @@ impl Keystone {
                 if left.is_zero() {
                     return Ok(Known { caller: None, lasts: self.options.remember_invalid });
                 }
+                let trust_end = match &info.trust {
+                    Some(trust) => kiln_cloud::trust_end(&self.trustee, &trust.id).await?,
+                    None => None,
+                };
                 let lasts = self.options.remember.min(left);
-                Ok(Known { caller: Some(Arc::new(self.caller(info, token))), lasts })
+                Ok(Known { caller: Some(Arc::new(self.caller(info, trust_end, token))), lasts })
             }
             Err(error) if error.status() == Some(404) => {
                 Ok(Known { caller: None, lasts: self.options.remember_invalid })
@@ -107,7 +111,7 @@ impl Keystone {
         }
     }
 
-    fn caller(&self, info: TokenInfo, token: &Secret<String>) -> Caller {
+    fn caller(&self, info: TokenInfo, trust_end: Option<Timestamp>, token: &Secret<String>) -> Caller {
         let is_system = info.is_system();
         let project = info.project.unwrap_or_default();
         let mut caller = Caller {
@@ -122,6 +126,7 @@ impl Keystone {
             is_admin_project: info.is_admin_project,
             is_system,
             catalog: Some(info.catalog),
+            trust_end,
             token: Some(token.clone()),
         };
         caller.is_admin = self.policy.is_admin(&caller);

@@ -35,6 +35,7 @@ impl Local {
             roles: ["admin", "member", "reader"].map(str::to_owned).to_vec(),
             is_admin: true,
             is_admin_project: true,
+            trust_end: None,
             is_system: false,
             catalog: None,
             token: None,

@@ -56,13 +56,13 @@ impl Kind {
         match found.resolved {
             Resolved::Template(url) => {
                 if let Some(text) = files.get(&url) {
-                    Provider::new(&url, name, text).map(|p| Self::Template(Arc::new(p)))
+                    Provider::new(&url, name, text).map(|p| p.with_defaults(&environment.parameter_defaults))
                 } else if let Some(text) = catalog.files.get(&url) {
                     // So that the type stays what it is when the operator's environment changes.
                     if !found.user {
                         environment.registry.load(&Map::from_iter([(name.clone(), Value::from(&url))]))?;
                     }
-                    Provider::new(&url, name, text).map(|p| Self::Template(Arc::new(p)))
+                    Provider::new(&url, name, text).map(|p| p.with_defaults(&environment.parameter_defaults))
                 } else {
                     let text = format!("Could not fetch remote template \"{url}\": Invalid URL scheme ");
                     let hint = "send the template's text along in \"files\" under this name";
@@ -131,6 +131,16 @@ impl Provider {
             resource_type.properties.insert(name, property_of(&schema));
         }
         Ok(Self { url: url.to_owned(), resource_type, template: Arc::new(template) })
+    }
+}
+
+impl Provider {
+    /// What the environment has a default of need not be given.
+    fn with_defaults(mut self, defaults: &Map) -> Kind {
+        for (name, property) in &mut self.resource_type.properties {
+            property.required &= !defaults.contains_key(name);
+        }
+        Kind::Template(Arc::new(self))
     }
 }
 

@@ -7,6 +7,7 @@ pub mod blame;
 pub mod blueprint;
 pub mod decision;
 pub mod event;
+mod facade;
 mod graph;
 pub mod kind;
 mod model;
@@ -14,6 +15,7 @@ mod nested;
 pub mod resource_types;
 pub mod stack_scope;
 mod traversal;
+mod tree_size;
 pub mod validate;
 
 pub use blame::Blame;

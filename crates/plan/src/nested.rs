@@ -109,6 +109,18 @@ impl Blueprint {
         Ok(Sources { template: Arc::new(nested.template), environment: Arc::new(environment), files })
     }
 
+    /// The files and the environment that go with a stack of another service, as the data of the facts of
+    /// [`kiln_resource::Driver::takes_sources`]; `parameters` are those of that stack.
+    ///
+    /// # Errors
+    /// `ValueError` for a child environment that cannot be.
+    pub fn travelling_sources(&self, parameters: Option<&Map>) -> Result<Map, Diagnostic> {
+        let parameters = parameters.cloned().unwrap_or_default();
+        let environment = self.sources().environment.child(Some(&wrapped(parameters)), None, None)?;
+        let files: Map = self.sources().files.0.iter().map(|(name, text)| (name.clone(), text.into())).collect();
+        Ok(Map::from([("files".to_owned(), files.into()), ("environment".to_owned(), environment.to_value())]))
+    }
+
     /// What `resource_facade` tells in the stack that a resource stands for.
     pub fn facade_of(&self, definition: &Definition) -> Facade {
         let draft = crate::stack_scope::Draft::of(self);

@@ -153,22 +153,35 @@ pub struct Inside {
     pub refs: IndexMap<String, Value>,
     /// Attributes of its resources that were asked for, by `resource.<name>.<attribute>`.
     pub more: Map,
+    /// Why outputs have no value.
+    pub errors: Map,
 }
 
 impl Inside {
     /// As stored.
     pub fn to_map(&self) -> Map {
         let refs: Map = self.refs.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        [("outputs", self.outputs.clone()), ("refs", refs), ("more", self.more.clone())]
-            .into_iter()
-            .map(|(key, map)| (key.to_owned(), Value::Map(map)))
-            .collect()
+        [
+            ("outputs", self.outputs.clone()),
+            ("refs", refs),
+            ("more", self.more.clone()),
+            ("errors", self.errors.clone()),
+        ]
+        .into_iter()
+        .filter(|(key, map)| *key != "errors" || !map.is_empty())
+        .map(|(key, map)| (key.to_owned(), Value::Map(map)))
+        .collect()
     }
 
     /// Reads what is stored.
     pub fn from_map(map: &Map) -> Self {
         let part = |key: &str| map.get(key).and_then(Value::as_map).cloned().unwrap_or_default();
-        Self { outputs: part("outputs"), refs: part("refs").into_iter().collect(), more: part("more") }
+        Self {
+            outputs: part("outputs"),
+            refs: part("refs").into_iter().collect(),
+            more: part("more"),
+            errors: part("errors"),
+        }
     }
 }
 
@@ -308,6 +321,17 @@ impl ResourceView for View {
             }
             Seen::Nested { facts, inside } => nested_attribute(&self.kind, facts, inside, name, path),
         }
+    }
+
+    /// A group's output is called by the attribute and its path.
+    fn attribute_error(&self, name: &str, path: &[Value]) -> Option<&str> {
+        let Seen::Nested { inside, .. } = &self.attributes else { return None };
+        if inside.errors.is_empty() {
+            return None;
+        }
+        let parts = std::iter::once(name.to_owned()).chain(path.iter().map(kiln_value::text::str));
+        let whole = parts.collect::<Vec<_>>().join(", ");
+        inside.errors.get(&whole).or_else(|| inside.errors.get(name)).and_then(Value::as_str)
     }
 
     fn attributes(&self) -> Map {

@@ -7,11 +7,12 @@ use kiln_resource::translation::{Answers, Lookup};
 use kiln_resource::{Facts, ResourceType, properties, translation};
 use kiln_template::constraint::CustomConstraints;
 use kiln_template::{Definition, DeletionPolicy};
-use kiln_value::{Diagnostic, Map, Path, Value};
+use kiln_value::{Diagnostic, Map, Path, PathedText, Value};
 
 use crate::ResourceTypes;
 use crate::blueprint::{Blueprint, Nesting, Sources};
-use crate::kind::{Kind, Provider};
+use crate::facade;
+use crate::kind::Kind;
 use crate::stack_scope::Draft;
 
 /// What validation goes by.
@@ -90,6 +91,11 @@ impl Blueprint {
         if definition.external_id.is_some() {
             return Vec::new();
         }
+        if let Kind::Template(provider) = kind
+            && let Some(error) = facade::error(definition, provider, self.sources(), rules.catalog)
+        {
+            return vec![error.at(at)];
+        }
         if !rules.values {
             return self.validate_shape(definition, draft, kind);
         }
@@ -116,6 +122,9 @@ impl Blueprint {
             () => Judged::Wholly,
         };
         let mut found = properties::validate(&resource_type.properties, &data, &judged, rules.custom, &properties_at);
+        if unjudged {
+            found = found.into_iter().filter_map(|error| unjudged_error(error, &at)).collect();
+        }
         found.extend(policy_error(definition, kind));
         if found.is_empty() {
             found.extend(self.validate_kind(definition, kind, &data, &at, rules));
@@ -173,9 +182,6 @@ impl Blueprint {
                 }
             }
             Kind::Template(provider) => {
-                if let Some(error) = facade_error(definition, provider, rules.catalog) {
-                    return vec![error.at(at.clone())];
-                }
                 let sources = self.provider_sources(definition, provider, &facts.properties);
                 self.validate_nested(definition, &provider.url, sources, at, rules)
             }
@@ -273,24 +279,33 @@ impl Blueprint {
     }
 }
 
-/// An error of a nested stack as the root shows it: `<class>: resources.n<nested.yaml>.resources.m: <text>`.
+/// An error of a nested stack as the root shows it: `<error>: resources.n<nested.yaml>.resources.m: <text>`.
 fn below(error: &Diagnostic, prefix: &str, at: &Path) -> Diagnostic {
-    let (class, text) = match nested_parts(&error.message) {
-        Some((class, rest)) => (class.to_owned(), format!("{prefix}.{rest}")),
-        None => (error.class.to_string(), format!("{prefix}: {}", error.message)),
+    let text = match &*error.class {
+        "StackValidationFailed" => PathedText::of(&error.message).below(prefix),
+        class => format!("{class}: {prefix}: {}", error.message),
     };
-    let mut outer = Diagnostic::new("StackValidationFailed", format!("{class}: {text}")).at(at.clone());
+    let mut outer = Diagnostic::new("StackValidationFailed", text).at(at.clone());
     // The place in the nested template's own text says more than the resource that names it.
     outer.file.clone_from(&error.file);
     outer.hints.clone_from(&error.hints);
     outer
 }
 
-/// Class and path of an error that came up from a nested stack already.
-fn nested_parts(message: &str) -> Option<(&str, &str)> {
-    let (class, rest) = message.split_once(": ")?;
-    let is_class = class.bytes().all(|b| b.is_ascii_alphanumeric());
-    (is_class && rest.starts_with("resources.") && rest.contains('<')).then_some((class, rest))
+/// An error of a property in a stack whose values are not judged. As in Heat, what is missing is not wrong yet, and a value
+/// that cannot be read is an error of the resource.
+fn unjudged_error(error: Diagnostic, at: &Path) -> Option<Diagnostic> {
+    let message = PathedText::of(&error.message).message.to_owned();
+    let is_of_name = message.starts_with("Unknown Property ") || message.ends_with(" not implemented yet");
+    if is_of_name {
+        return Some(error);
+    }
+    if message.starts_with("Property ") && message.ends_with(" not assigned") {
+        return None;
+    }
+    let mut error = error;
+    error.message = format!("ValueError: {at}: {message}");
+    Some(error)
 }
 
 /// A snapshot is wanted of what none can be made of.
@@ -321,44 +336,4 @@ fn property_error(at: &Path, error: &Diagnostic) -> Diagnostic {
     path.0.extend(error.path.0.iter().cloned());
     let text = format!("Property error: {path}: {}", error.message);
     Diagnostic::new("StackValidationFailed", text).at(path)
-}
-
-/// A template that takes the place of a type must be like it (docs/heat-behaviour.md §14).
-fn facade_error(definition: &Definition, provider: &Provider, catalog: &ResourceTypes) -> Option<Diagnostic> {
-    let facade = &catalog.types.get(&definition.resource_type)?.resource_type;
-    let fail = |text: String| Some(Diagnostic::new("StackValidationFailed", text));
-    for (name, wanted) in &facade.properties {
-        match provider.resource_type.properties.get(name) {
-            None if wanted.required => {
-                return fail(format!("Required property {name} for facade {} missing in provider", facade.name));
-            }
-            Some(given) if !fits(wanted.kind, given.kind) => {
-                return fail(format!(
-                    "Property {name} type mismatch between facade {} ({}) and provider ({})",
-                    facade.name,
-                    wanted.kind.property_name(),
-                    given.kind.property_name(),
-                ));
-            }
-            _ => {}
-        }
-    }
-    for name in provider.resource_type.properties.keys() {
-        let required = provider.resource_type.properties.get(name).is_some_and(|property| property.required);
-        if required && !facade.properties.contains_key(name) {
-            return fail(format!("Provider requires property {name} unknown in facade {}", facade.name));
-        }
-    }
-    let outputs = provider.template.as_value().get(provider.template.words().outputs).and_then(Value::as_map);
-    for name in facade.attributes.keys().filter(|name| *name != "show") {
-        if !outputs.is_some_and(|outputs| outputs.contains_key(name)) {
-            return fail(format!("Attribute {name} for facade {} missing in provider", facade.name));
-        }
-    }
-    None
-}
-
-fn fits(wanted: kiln_template::constraint::DataType, given: kiln_template::constraint::DataType) -> bool {
-    use kiln_template::constraint::DataType;
-    wanted == given || (wanted == DataType::Integer && given == DataType::Number) || wanted == DataType::Any
 }

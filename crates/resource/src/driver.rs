@@ -339,6 +339,24 @@ pub trait Driver: Send + Sync {
         Ok(())
     }
 
+    /// Whether [`Driver::validate_in_cloud`] has anything to ask about these properties.
+    fn validates_in_cloud(&self, facts: &Facts) -> bool {
+        let _ = facts;
+        false
+    }
+
+    /// What only the cloud can say of the properties, asked with the user's own access before the stack is stored; null
+    /// stands for what is not known yet.
+    async fn validate_in_cloud(&self, cx: &Context<'_>) -> Result<(), Diagnostic> {
+        let _ = cx;
+        Ok(())
+    }
+
+    /// Whether the facts' data hold, under `files` and `environment`, what the stack's own template has of them.
+    fn takes_sources(&self) -> bool {
+        false
+    }
+
     /// The nested stack that this resource stands for, which the engine then makes and keeps. `wanted` are the
     /// attributes (name and path) that the parent's template reads. `None` for a resource that is no stack.
     ///
@@ -353,6 +371,13 @@ pub trait Driver: Send + Sync {
     /// nothing to validate.
     fn nested_draft(&self, facts: &Facts, wanted: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
         self.nested(facts, wanted)
+    }
+
+    /// How many members the nested stack has, if they all come from the definition of [`Driver::nested_draft`]: they are
+    /// counted before any of them is built.
+    fn members(&self, facts: &Facts) -> Option<usize> {
+        let _ = facts;
+        None
     }
 
     /// An attribute of a resource that stands for a nested stack, from the stack's outputs and the reference ids of

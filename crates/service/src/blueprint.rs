@@ -10,7 +10,7 @@ use crate::hidden::mask_errors;
 use crate::{Error, Invalid, Service, StackContent, TemplateText};
 
 impl Service {
-    /// Reads and binds everything, within the limit of resources.
+    /// Reads and binds everything, within the limit of resources of the whole tree.
     pub(crate) fn build(
         &self,
         sources: &Sources,
@@ -22,9 +22,12 @@ impl Service {
             Ok(blueprint) => blueprint,
             Err(error) => return Err(invalid(mask_errors(sources, vec![template.place(error)]))),
         };
-        let count = blueprint.bound().template().resource_names().count();
-        if self.options.limits.resources_per_stack.is_some_and(|limit| count > limit) {
-            return Err(Error::Limit("Maximum resources per stack exceeded.".to_owned()));
+        if let Some(limit) = self.options.limits.resources_per_stack {
+            let own = blueprint.bound().template().resource_names().count();
+            let depth = self.options.limits.nested_depth;
+            if own > limit || blueprint.tree_size(&self.backends.resource_types, limit, depth) > limit {
+                return Err(Error::Limit("Maximum resources per stack exceeded.".to_owned()));
+            }
         }
         Ok(blueprint)
     }

@@ -37,6 +37,7 @@ impl Service {
             None => self.find_errors(caller, blueprint, strict, &unavailable).await,
         };
         let found = if found.is_empty() && strict { self.absent_objects(caller, blueprint).await } else { found };
+        let found = if found.is_empty() && strict { self.refused_by_cloud(caller, blueprint).await } else { found };
         let placed = found.into_iter().map(|error| template.place(error)).collect();
         let placed = mask_errors(blueprint.sources(), placed);
         Invalid::of(placed).map_or(Ok(()), |invalid| Err(invalid.into()))
@@ -95,6 +96,52 @@ impl Service {
         }
         found
     }
+}
+
+impl Service {
+    /// What the services of the caller's cloud refuse of single resources.
+    async fn refused_by_cloud(&self, caller: &Caller, blueprint: &Blueprint) -> Vec<Diagnostic> {
+        let asking = asking(blueprint);
+        if asking.is_empty() {
+            return Vec::new();
+        }
+        let Some(cloud) = self.identity.cloud(caller).await else { return Vec::new() };
+        let mut found = Vec::new();
+        for (entry, facts) in asking {
+            let cx = Context { cloud: &*cloud, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
+            if let Err(error) = entry.driver.validate_in_cloud(&cx).await {
+                let at = Path::root().key("resources").key(facts.name.as_str());
+                found.push(if error.path.is_root() { error.at(at) } else { error });
+            }
+        }
+        found
+    }
+}
+
+/// The resources of which the cloud has something to say before they are created.
+fn asking(blueprint: &Blueprint) -> Vec<(&RegisteredType, Facts)> {
+    let draft = Draft::of(blueprint);
+    let asking = blueprint.definitions().values().filter_map(|definition| {
+        let entry = blueprint.kind(&definition.name)?.entry()?;
+        if definition.external_id.is_some() {
+            return None;
+        }
+        let (data, _) = blueprint.draft_properties(definition, &draft).ok()?;
+        let schema = &entry.resource_type.properties;
+        let mut facts = Facts {
+            name: definition.name.clone(),
+            resource_type: entry.resource_type.name.clone(),
+            properties: kiln_resource::properties::resolve(schema, &data).ok()?,
+            given: data.keys().cloned().collect(),
+            ..Facts::default()
+        };
+        if entry.driver.takes_sources() {
+            let parameters = facts.properties.get("parameters").and_then(Value::as_map);
+            facts.data = blueprint.travelling_sources(parameters).ok()?;
+        }
+        entry.driver.validates_in_cloud(&facts).then_some((&**entry, facts))
+    });
+    asking.collect()
 }
 
 /// The resources that stand for existing objects of the cloud, with those objects' ids.

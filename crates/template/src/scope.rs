@@ -50,6 +50,12 @@ pub trait ResourceView {
     /// `path` leads into the value; whoever holds the whole value applies it by [`select`].
     fn attribute(&self, name: &str, path: &[Value]) -> Option<Value>;
 
+    /// Why an attribute has no value: the error of the nested stack's output that it comes from.
+    fn attribute_error(&self, name: &str, path: &[Value]) -> Option<&str> {
+        let _ = (name, path);
+        None
+    }
+
     /// The values of all attributes except `show`.
     fn attributes(&self) -> Map;
 }

@@ -42,6 +42,7 @@ pub(crate) struct Options {
     pub(crate) seed: u64,
     pub(crate) quota: Quota,
     pub(crate) epoch: Option<Timestamp>,
+    pub(crate) compute_minor: u32,
 }
 
 /// Sets up and starts a [`Testcloud`].
@@ -58,6 +59,7 @@ impl Default for Builder {
             seed: 0,
             quota: Quota::default(),
             epoch: None,
+            compute_minor: crate::nova::NEWEST,
         })
     }
 }
@@ -109,6 +111,14 @@ impl Builder {
     #[must_use]
     pub fn epoch(mut self, epoch: Timestamp) -> Self {
         self.0.epoch = Some(epoch);
+        self
+    }
+
+    /// The newest microversion of Nova, 2.x, if it is an older one than the newest that the cloud knows. From 2.92 on keys
+    /// are not generated.
+    #[must_use]
+    pub fn compute_minor(mut self, minor: u32) -> Self {
+        self.0.compute_minor = minor.clamp(1, crate::nova::NEWEST);
         self
     }
 

@@ -37,8 +37,9 @@ fn ignores_availability(call: &Call) -> Result<bool, ApiError> {
 /// Heat reports a failed validation as the text of a bad request here.
 fn refused(error: Error) -> ApiError {
     let failed = matches!(error, Error::Invalid(_)) && error.class().is_some_and(|c| c == "StackValidationFailed");
+    let text = error.to_string();
     let error = ApiError::from(error);
-    if failed { ApiError { class: "HTTPBadRequest".into(), ..error } } else { error }
+    if failed { ApiError { class: "HTTPBadRequest".into(), message: Some(text), ..error } } else { error }
 }
 
 /// Description, parameters and their groups, and the same of templates that stand for types.

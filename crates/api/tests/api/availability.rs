@@ -104,7 +104,7 @@ async fn what_has_no_service_is_refused() {
 async fn nested_templates_are_looked_into() {
     let app = app(&Arc::default()).await;
     let files = json!({"inner.yaml": template("OS::Zun::Container").to_string()});
-    let text = format!("ResourceTypeUnavailable: resources.one<inner.yaml>: {ZUN}");
+    let text = format!("ResourceTypeUnavailable: : resources.one<inner.yaml>: : {ZUN}");
     refused(&create(&app, &template("inner.yaml"), &files).await, "StackValidationFailed", &text);
 }
 

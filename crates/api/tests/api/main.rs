@@ -4,6 +4,7 @@ mod availability;
 mod connections;
 mod groups;
 mod hidden;
+mod nested;
 mod reference;
 mod stacks;
 mod support;

@@ -51,6 +51,7 @@ pub(crate) fn user(roles: &[&str]) -> Caller {
         roles: roles.iter().map(|role| (*role).to_owned()).collect(),
         is_admin: roles.contains(&"admin"),
         is_admin_project: true,
+        trust_end: None,
         is_system: false,
         catalog: None,
         token: None,

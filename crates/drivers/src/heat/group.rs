@@ -13,6 +13,9 @@ use super::members;
 /// The names that removal policies have taken out, kept in the resource's data as Heat keeps them.
 const SKIPPED: &str = "name_blacklist";
 
+/// Whatever the limit of resources is: a template with so many members fills the memory of an engine.
+const MOST_MEMBERS: usize = 50_000;
+
 /// The members that there are, name to reference id, which the engine puts into the data of the facts.
 const MEMBERS: &str = "members";
 
@@ -119,6 +122,10 @@ impl Driver for ResourceGroup {
 
     fn nested(&self, facts: &Facts, wanted: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
         let count = match count(facts) {
+            Ok(count) if count > MOST_MEMBERS => {
+                let text = format!("Request limit exceeded: A group cannot have more than {MOST_MEMBERS} members.");
+                return Some(Err(Diagnostic::new("RequestLimitExceeded", text)));
+            }
             Ok(count) => count,
             Err(error) => return Some(Err(error)),
         };
@@ -128,6 +135,10 @@ impl Driver for ResourceGroup {
         let skipped: Vec<String> = skipped.into_iter().collect();
         let data = Map::from([(SKIPPED.to_owned(), skipped.join(",").into())]);
         Some(Ok(Nested { template, data, ..Nested::default() }))
+    }
+
+    fn members(&self, facts: &Facts) -> Option<usize> {
+        count(facts).ok()
     }
 
     /// One member with all that is given for it; a group without members has nothing to validate.

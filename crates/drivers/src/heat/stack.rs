@@ -1,6 +1,6 @@
 //! `OS::Heat::Stack`: a stack made by the orchestration service of the catalog, in this or another region.
 //!
-//! The files of the parent's template go with it where the engine puts them into the facts' data as `files`.
+//! The files and the environment of the parent's template go with it: see [`Driver::takes_sources`].
 
 use async_trait::async_trait;
 use kiln_resource::{
@@ -51,7 +51,7 @@ fn request_body(facts: &Facts) -> Result<Map, Failure> {
         ("template".to_owned(), template),
         ("parameters".to_owned(), facts.property("parameters").clone()),
         ("files".to_owned(), facts.data.get("files").cloned().unwrap_or_else(|| Map::new().into())),
-        ("environment".to_owned(), Map::new().into()),
+        ("environment".to_owned(), facts.data.get("environment").cloned().unwrap_or_else(|| Map::new().into())),
         ("disable_rollback".to_owned(), true.into()),
     ]);
     let timeout = facts.property("timeout");
@@ -64,6 +64,13 @@ fn request_body(facts: &Facts) -> Result<Map, Failure> {
 fn template(facts: &Facts) -> Result<Value, String> {
     let text = facts.property("template").as_str().unwrap_or_default();
     kiln_yaml::parse(text).map(|document| document.value).map_err(|error| error.message)
+}
+
+/// The template was refused.
+fn invalid(region: &str, problem: &str) -> Diagnostic {
+    let text =
+        format!("Failed validating stack template using Heat endpoint at region \"{region}\" due to \"{problem}\"");
+    Diagnostic::new("StackValidationFailed", text)
 }
 
 fn wait() -> Step {
@@ -164,6 +171,35 @@ impl Driver for RemoteStack {
         region(&change.before).unwrap_or_default() != region(&change.after).unwrap_or_default()
     }
 
+    fn takes_sources(&self) -> bool {
+        true
+    }
+
+    fn validates_in_cloud(&self, facts: &Facts) -> bool {
+        facts.property("template").as_str().is_some_and(|text| !text.is_empty())
+    }
+
+    /// The service that will have the stack validates its template.
+    async fn validate_in_cloud(&self, cx: &Context<'_>) -> Result<(), Diagnostic> {
+        let Ok(mut body) = request_body(cx.facts) else { return Ok(()) };
+        body.retain(|key, _| ["template", "files", "environment"].contains(&key.as_str()));
+        let failure = match call(cx, Method::Post, "/validate", Some(body.into())).await {
+            Ok(_) => return Ok(()),
+            Err(failure) => failure,
+        };
+        let region = region(cx.facts);
+        let place = region.unwrap_or("None");
+        if failure.class == "EndpointNotFound" {
+            let within = region.map_or_else(String::new, |region| format!(" in {region} region"));
+            let text = format!(
+                "Cannot establish connection to Heat endpoint at region \"{place}\" due to \"publicURL endpoint for \
+                 orchestration service{within} not found\""
+            );
+            return Err(Diagnostic::new("StackValidationFailed", text));
+        }
+        Err(invalid(place, &format!("ERROR: {}", failure.message)))
+    }
+
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
         let context = facts.property("context");
         for key in ["credential_secret_id", "ca_cert", "insecure"] {
@@ -176,12 +212,6 @@ impl Driver for RemoteStack {
         if facts.property("template").is_null() {
             return Ok(());
         }
-        template(facts).map(|_| ()).map_err(|problem| {
-            let region = region(facts).unwrap_or("None");
-            let text = format!(
-                "Failed validating stack template using Heat endpoint at region \"{region}\" due to \"{problem}\""
-            );
-            Diagnostic::new("StackValidationFailed", text)
-        })
+        template(facts).map(|_| ()).map_err(|problem| invalid(region(facts).unwrap_or("None"), &problem))
     }
 }

@@ -5,7 +5,7 @@ use kiln_resource::{Context, Facts, Failure, FailureKind};
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use super::NEUTRON;
-use crate::call::is_uuid_like;
+use crate::call::security_group_id;
 use crate::path;
 use crate::rest::{Edit, Shape};
 use crate::validation::failed;
@@ -69,8 +69,7 @@ async fn rule(cx: &Context<'_>, group: &str, given: &Value) -> Result<Value, Fai
         let remote = rule.get("remote_group_id").and_then(Value::as_str).filter(|r| !r.is_empty());
         let remote = match remote {
             None => group.to_owned(),
-            Some(id) if is_uuid_like(id) => id.to_owned(),
-            Some(name) => cx.cloud.find("neutron.security_group", name).await?,
+            Some(name) => security_group_id(cx, name).await?,
         };
         rule.insert("remote_group_id".into(), remote.into());
         rule.shift_remove("remote_ip_prefix");

@@ -2,16 +2,20 @@
 
 use async_trait::async_trait;
 use kiln_resource::{CloudRequest, Context, Facts, Failure, FailureKind, Method};
-use kiln_value::{Map, Value, value};
+use kiln_value::{Diagnostic, Map, Value, value};
 
 use crate::call::{Service, absent_is_fine};
 use crate::path;
 use crate::rest::{Edit, Shape};
+use crate::validation::failed;
 
 const COMPUTE: Service = Service("compute");
 
 /// With users other than one's own, as in the definition.
 const MICROVERSION: &str = "2.10";
+
+/// The first microversion without generated keys.
+const KEY_REQUIRED: (u32, u32) = (2, 92);
 
 /// A key. Its private half, where Nova makes it, is told once: it is kept with the resource if the template wants it.
 pub(super) struct KeyPair;
@@ -77,6 +81,23 @@ impl Shape for KeyPair {
 
     fn tells_once(&self, facts: &Facts) -> bool {
         facts.property("save_private_key").is_truthy() && !facts.property("public_key").is_truthy()
+    }
+
+    fn validates_in_cloud(&self, facts: &Facts) -> bool {
+        facts.given.iter().all(|name| name != PUBLIC_KEY)
+    }
+
+    /// Nova generates keys for old microversions only, and Heat asks for none where a newer one is offered.
+    async fn validate_in_cloud(&self, cx: &Context<'_>) -> Result<(), Diagnostic> {
+        // A cloud that does not tell its version refuses nothing.
+        let Ok(root) = COMPUTE.show(cx, "/", "version").await else { return Ok(()) };
+        let newest = root.str_at("version").and_then(|version| version.split_once('.'));
+        let newest: Option<(u32, u32)> =
+            newest.and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+        if newest.is_none_or(|newest| newest < KEY_REQUIRED) {
+            return Ok(());
+        }
+        Err(failed("The public_key property is required by the nova API version currently used."))
     }
 
     /// The key of another user.

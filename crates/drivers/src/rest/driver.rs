@@ -401,6 +401,14 @@ impl Driver for RestDriver {
         self.shape.validate(facts)
     }
 
+    fn validates_in_cloud(&self, facts: &Facts) -> bool {
+        self.shape.validates_in_cloud(facts)
+    }
+
+    async fn validate_in_cloud(&self, cx: &Context<'_>) -> Result<(), Diagnostic> {
+        self.shape.validate_in_cloud(cx).await
+    }
+
     fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
         self.shape.dependencies(this, siblings)
     }

@@ -104,6 +104,18 @@ pub(crate) trait Shape: Send + Sync {
         Ok(())
     }
 
+    /// See [`kiln_resource::Driver::validates_in_cloud`].
+    fn validates_in_cloud(&self, facts: &Facts) -> bool {
+        let _ = facts;
+        false
+    }
+
+    /// See [`kiln_resource::Driver::validate_in_cloud`].
+    async fn validate_in_cloud(&self, cx: &Context<'_>) -> Result<(), Diagnostic> {
+        let _ = cx;
+        Ok(())
+    }
+
     /// See [`kiln_resource::Driver::dependencies`].
     fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
         let _ = (this, siblings);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use kiln_plan::{Blame, Event, Kind, Outcome, facts};
+use kiln_plan::{Blame, Event, Kind, Outcome, facts, failure_of};
 use kiln_resource::{Driver, Facts, Failure, MessageId, Operation, Resource, ResourceId, Step};
 use kiln_value::{Map, Value};
 
@@ -146,6 +146,13 @@ impl Work {
             facts.properties.clone_from(&definition.properties);
             facts.given = definition.given().keys().cloned().collect();
             facts.metadata = Value::Map(definition.metadata.clone());
+        }
+        if let (true, Some(scope)) = (entry.driver.takes_sources(), &self.scope) {
+            let parameters = facts.properties.get("parameters").and_then(Value::as_map);
+            match scope.blueprint().travelling_sources(parameters) {
+                Ok(sources) => facts.data.extend(sources),
+                Err(error) => return Err(Box::new(self.failed(id, &failure_of(&error)))),
+            }
         }
         let wanted = match (&running.operation, &self.scope) {
             (Operation::Create | Operation::Update { .. }, Some(scope)) => scope.blueprint().wanted_names(&row.name),

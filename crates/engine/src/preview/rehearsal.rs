@@ -332,11 +332,14 @@ impl<'a> Rehearsal<'a> {
         for (name, wanted) in reads {
             self.refresh(&name, &wanted).await;
         }
-        let value = |output: &kiln_template::Output| match output.value.resolve(&self.scope) {
-            Ok(value) => value.unwrap_or_default(),
-            Err(_) => Value::Null,
-        };
-        let outputs = blueprint.outputs().values().map(|output| (output.name.clone(), value(output))).collect();
+        let (mut outputs, mut errors) = (Map::new(), Map::new());
+        for output in blueprint.outputs().values() {
+            let value = output.value.resolve(&self.scope).unwrap_or_else(|error| {
+                errors.insert(output.name.clone(), error.message.as_str().into());
+                None
+            });
+            outputs.insert(output.name.clone(), value.unwrap_or_default());
+        }
         let refs = blueprint
             .definitions()
             .keys()
@@ -346,7 +349,7 @@ impl<'a> Rehearsal<'a> {
             let value = self.scope.resource(&resource).and_then(|view| view.attribute(&attribute, &[]));
             (name, value.unwrap_or_default())
         };
-        Inside { outputs, refs, more: more.into_iter().map(read).collect() }
+        Inside { outputs, refs, more: more.into_iter().map(read).collect(), errors }
     }
 
     /// Reads attributes of a resource that stays as it is.

@@ -132,3 +132,24 @@ outputs:
     let shown = folder.local(&["stack", "output", "show", "one", "both", "-f", "json"]).json();
     assert_eq!(shown["output_value"], serde_json::json!([{"a": 1}, {}]), "{shown}");
 }
+
+/// As with Heat: why an output of a nested stack has no value is why the output that reads it has none.
+#[test]
+fn the_error_of_a_nested_output_is_told() {
+    let folder = Folder::new("nested-error");
+    let child = "heat_template_version: 2018-08-31
+outputs: {wrong: {value: {get_param: nowhere}}, fine: {value: 1}}
+";
+    folder.write("child.yaml", child);
+    let parent = "heat_template_version: 2018-08-31
+resources: {it: {type: child.yaml}}
+outputs: {seen: {value: {get_attr: [it, wrong]}}, fine: {value: {get_attr: [it, fine]}}}
+";
+    folder.write("t.yaml", parent);
+    folder.local(&["stack", "create", "-t", "t.yaml", "one"]).ok();
+    let shown = folder.local(&["stack", "output", "show", "one", "seen"]);
+    let text = "Error in it output wrong: The Parameter (nowhere) was not provided.";
+    assert!(shown.code != 0 && shown.err.contains(text), "{}", shown.err);
+    let shown = folder.local(&["stack", "output", "show", "one", "fine", "-f", "json"]).json();
+    assert_eq!(shown["output_value"], 1, "{shown}");
+}

@@ -12,6 +12,7 @@
 mod cluster;
 mod crash;
 mod process;
+mod remote;
 mod replacement;
 mod storm;
 mod types;

@@ -100,7 +100,12 @@ fn holds(cluster: &Cluster, ids: &Map, key: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn old_objects_release_what_new_ones_need() {
-    let cloud = Testcloud::builder().build_time(Duration::from_millis(50)).start().await.expect("a simulated cloud");
+    let cloud = Testcloud::builder()
+        .build_time(Duration::from_millis(50))
+        .compute_minor(91)
+        .start()
+        .await
+        .expect("a simulated cloud");
     let limits = Limits {
         lease: Duration::from_secs(15),
         call_timeout: Duration::from_secs(10),

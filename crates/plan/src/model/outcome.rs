@@ -35,6 +35,13 @@ impl Model {
             self.parked.entry(id).or_default().push(node);
             return;
         }
+        if let (Decision::Update { .. } | Decision::Keep { .. }, Some(row)) =
+            (&decision, row.and_then(|id| self.rows.get_mut(&id)))
+            && row.implementation == kind.1
+        {
+            // Another name for the same type is shown at once; the definition, which differs too, is stored with it.
+            row.resource_type.clone_from(&kind.0);
+        }
         match (decision, row) {
             (Decision::Create { definition }, Some(id)) if self.is_unmade(id) => {
                 if let Some(row) = self.rows.get_mut(&id) {

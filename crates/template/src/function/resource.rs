@@ -175,6 +175,10 @@ impl Function for GetAttribute {
             return Ok(Some(Value::Null));
         }
         fault::check_hashable(&attribute)?;
+        if let Some(error) = attribute.as_str().and_then(|attribute| resource.attribute_error(attribute, &path)) {
+            let message = format!("Error in {} output {}: {error}", text::str(&name), text::str(&attribute));
+            return Err(Diagnostic::new("TemplateOutputError", message));
+        }
         let value = attribute
             .as_str()
             .and_then(|attribute| resource.attribute(attribute, &path))

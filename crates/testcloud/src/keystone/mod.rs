@@ -53,7 +53,7 @@ impl Keystone {
             services: Table::new(&["type", "name"]),
             endpoints: Table::new(&["service_id"]),
             regions: Table::new(&[]),
-            trusts: Table::new(&["trustor_user_id", "trustee_user_id"]),
+            trusts: Table::new(&["trustor_user_id", "trustee_user_id", "redelegated_trust_id"]),
             credentials: Table::new(&["_user_id"]),
             assignments: BTreeSet::new(),
             tokens: HashMap::new(),

@@ -11,6 +11,9 @@ use crate::request::ServiceCall;
 use crate::state::CloudState;
 use crate::table::{Fields, Row};
 
+/// How often a trust may be given on (`max_redelegation_count`).
+const MAX_REDELEGATION: i64 = 3;
+
 pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Caller, rest: &[&str]) -> Outcome {
     match (request.method.as_str(), rest) {
         ("GET", []) => list(world, request, caller),
@@ -24,8 +27,7 @@ pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Call
             if !(caller.admin || trust.text("trustor_user_id") == caller.user) {
                 return Err(denied("delete_trust"));
             }
-            world.keystone.trusts.remove(id);
-            revoke_where(world, |token| token.scope == Scope::Trust((*id).to_owned()));
+            delete(world, id);
             Ok(Reply::empty(204))
         }
         ("GET", [id, "roles"]) => {
@@ -40,6 +42,17 @@ pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Call
         }
         _ => Err(Refusal::no_route()),
     }
+}
+
+/// Deletes a trust and those that were given by it.
+fn delete(world: &mut CloudState, id: &str) {
+    let further: Vec<String> =
+        world.keystone.trusts.by("redelegated_trust_id", id).map(|row| row.text("id").to_owned()).collect();
+    for further in further {
+        delete(world, &further);
+    }
+    world.keystone.trusts.remove(id);
+    revoke_where(world, |token| token.scope == Scope::Trust(id.to_owned()));
 }
 
 /// Whether a trust can no longer be used.
@@ -81,7 +94,7 @@ fn list(world: &CloudState, request: &ServiceCall, caller: &Caller) -> Outcome {
 
 fn create(world: &mut CloudState, request: &ServiceCall, caller: &Caller) -> Outcome {
     let body = member(request, "trust")?;
-    if body.text("trustor_user_id") != caller.user || caller.trust.is_some() {
+    if body.text("trustor_user_id") != caller.user {
         return Err(denied("create_trust"));
     }
     for field in ["trustee_user_id", "impersonation"] {
@@ -118,6 +131,15 @@ fn create(world: &mut CloudState, request: &ServiceCall, caller: &Caller) -> Out
             caller.user
         )));
     }
+    let given_by = match &caller.trust {
+        Some(id) => Some(redelegated(world, id, &roles, expiry)?),
+        None => None,
+    };
+    let left = match given_by {
+        _ if !body.flag("allow_redelegation") => 0,
+        Some((_, left)) => left,
+        None => MAX_REDELEGATION,
+    };
     let ends = expiry.map(|time| time.strftime("%Y-%m-%dT%H:%M:%S.000000Z").to_string());
     // As in Keystone's table: two trusts without an end are not the same.
     let same = |row: &Row| {
@@ -141,11 +163,38 @@ fn create(world: &mut CloudState, request: &ServiceCall, caller: &Caller) -> Out
     row.put("expires_at", ends);
     row.put("remaining_uses", body.get("remaining_uses").cloned().unwrap_or_default());
     row.put("deleted_at", Value::Null);
-    row.put("redelegation_count", 0);
+    row.put("redelegation_count", left);
+    row.put("redelegated_trust_id", given_by.map(|(trust, _)| trust));
     row.put("_roles", roles);
     let view = show(world, &row);
     world.keystone.trusts.insert(row);
     Ok(Reply::created(json!({"trust": view})))
+}
+
+/// The trust by which another one is given, and how often that may be done once more.
+fn redelegated(
+    world: &CloudState,
+    id: &str,
+    roles: &[String],
+    expiry: Option<Timestamp>,
+) -> Result<(String, i64), Refusal> {
+    let trust = world.keystone.trusts.get(id).ok_or_else(|| not_found("trust", id))?;
+    let depth = trust.int("redelegation_count");
+    if depth <= 0 {
+        let text = format!("Remaining redelegation depth of {depth} out of allowed range of [0..{MAX_REDELEGATION}].");
+        return Err(Refusal::forbidden(text));
+    }
+    let limit = trust.text("expires_at").parse::<Timestamp>().ok();
+    if let (Some(limit), Some(expiry)) = (limit, expiry)
+        && expiry > limit
+    {
+        return Err(Refusal::forbidden("Requested expiration time is more than redelegated trust can provide."));
+    }
+    let held = trust.texts("_roles");
+    if roles.iter().any(|role| !held.contains(role)) {
+        return Err(Refusal::forbidden("Some of requested roles are not in redelegated trust."));
+    }
+    Ok((trust.text("id").to_owned(), depth - 1))
 }
 
 /// The ids of the roles that a body lists by id or name.

@@ -56,10 +56,10 @@ struct Call<'a> {
 }
 
 /// The newest microversion.
-const NEWEST: u32 = 93;
+pub(crate) const NEWEST: u32 = 93;
 
 pub(crate) fn serve(world: &mut CloudState, request: &ServiceCall) -> Outcome {
-    let minor = microversion(request)?;
+    let minor = microversion(request, world.options.compute_minor)?;
     let with_version = |reply: Reply| {
         let version = format!("2.{minor}");
         reply
@@ -101,21 +101,21 @@ fn route(world: &mut CloudState, call: Call<'_>) -> Outcome {
     }
 }
 
-fn microversion(request: &ServiceCall) -> Result<u32, Refusal> {
+fn microversion(request: &ServiceCall, newest: u32) -> Result<u32, Refusal> {
     let new = request.header("openstack-api-version").and_then(|value| value.strip_prefix("compute "));
     let Some(text) = new.or_else(|| request.header("x-openstack-nova-api-version")).map(str::trim) else {
         return Ok(1);
     };
     if text == "latest" {
-        return Ok(NEWEST);
+        return Ok(newest);
     }
     let numbers =
         text.split_once('.').and_then(|(major, minor)| Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?)));
     match numbers {
-        Some((2, minor @ 1..=NEWEST)) => Ok(minor),
+        Some((2, minor)) if (1..=newest).contains(&minor) => Ok(minor),
         Some(_) => {
             let message =
-                format!("Version {text} is not supported by the API. Minimum is 2.1 and maximum is 2.{NEWEST}.");
+                format!("Version {text} is not supported by the API. Minimum is 2.1 and maximum is 2.{newest}.");
             Err(Refusal::new(406, "", message))
         }
         None => {
@@ -129,7 +129,7 @@ fn microversion(request: &ServiceCall) -> Result<u32, Refusal> {
 fn version(world: &CloudState, whole: bool) -> Value {
     let link = format!("{}/compute/v2.1/", world.base);
     let mut version = json!({
-        "id": "v2.1", "status": "CURRENT", "version": format!("2.{NEWEST}"), "min_version": "2.1",
+        "id": "v2.1", "status": "CURRENT", "version": format!("2.{}", world.options.compute_minor), "min_version": "2.1",
         "updated": "2013-07-23T11:33:21Z", "links": [{"rel": "self", "href": link}],
     });
     if whole {

@@ -3,7 +3,7 @@
 use kiln_resource::{Context, Failure};
 use kiln_value::{Map, Value, value};
 
-use crate::call::{Service, is_uuid_like, made_id, without_nulls};
+use crate::call::{Service, made_id, security_group_id, without_nulls};
 use crate::path;
 
 const NEUTRON: Service = Service("network");
@@ -205,9 +205,7 @@ pub(super) async fn security_groups(cx: &Context<'_>) -> Result<Vec<Value>, Fail
     let mut ids = Vec::new();
     let given = cx.facts.property("security_groups").as_list().unwrap_or_default();
     for group in given.iter().filter_map(Value::as_str) {
-        let id =
-            if is_uuid_like(group) { group.to_owned() } else { cx.cloud.find("neutron.security_group", group).await? };
-        ids.push(id.into());
+        ids.push(security_group_id(cx, group).await?.into());
     }
     Ok(ids)
 }

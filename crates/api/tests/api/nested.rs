@@ -1,0 +1,82 @@
+//! Templates that are used as types, before anything is created.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, App};
+
+const PARENT: &str = "
+heat_template_version: 2018-08-31
+resources: {it: {type: 'My::Type', properties: {given: a}}}
+";
+
+const FACADE: &str = "
+heat_template_version: 2018-08-31
+parameters: {given: {type: string}}
+outputs: {shown: {value: 1}}
+";
+
+/// Creates a stack in which `concrete` takes the place of `FACADE` for one resource.
+async fn with_facade(app: &App, name: &str, concrete: &str) -> Answer {
+    let registry = json!({ "My::Type": "facade.yaml", "resources": { "it": { "My::Type": "concrete.yaml" } } });
+    let files = json!({ "facade.yaml": FACADE, "concrete.yaml": concrete });
+    create(app, name, PARENT, json!({ "resource_registry": registry }), files).await
+}
+
+async fn create(app: &App, name: &str, template: &str, environment: Value, files: Value) -> Answer {
+    let body = json!({ "stack_name": name, "template": template, "environment": environment, "files": files });
+    app.json(Method::POST, "/v1/tenant1/stacks", &body).await
+}
+
+#[tokio::test]
+async fn a_template_that_takes_the_place_of_another_is_like_it() {
+    let app = App::new().await;
+    let cases = [
+        ("", "outputs: {shown: {value: 2}}", "Required property given for facade My::Type missing in provider"),
+        ("given: {type: string}", "", "Attribute shown for facade My::Type missing in provider"),
+        (
+            "given: {type: string}, more: {type: string}",
+            "outputs: {shown: {value: 2}}",
+            "Provider requires property more unknown in facade My::Type",
+        ),
+    ];
+    for (parameters, outputs, text) in cases {
+        let concrete = format!("heat_template_version: 2018-08-31\nparameters: {{{parameters}}}\n{outputs}\n");
+        let answer = with_facade(&app, "refused", &concrete).await;
+        assert_eq!(answer.json()["error"]["message"], text, "{}", answer.text);
+    }
+    let fine = "heat_template_version: 2018-08-31\nparameters: {given: {type: string}, more: {type: string, default: x}}\n\
+                outputs: {shown: {value: 2}}\n";
+    let answer = with_facade(&app, "fine", fine).await;
+    assert_eq!(answer.status, 201, "{}", answer.text);
+}
+
+/// The texts of a running Heat: error and path are followed by two colons, the paths of nested templates are joined.
+#[tokio::test]
+async fn errors_read_as_those_of_heat() {
+    let app = App::new().await;
+    let resource = |kind: &str, properties: &str| {
+        format!("heat_template_version: 2018-08-31\nresources: {{r: {{type: {kind}, properties: {{{properties}}}}}}}\n")
+    };
+    let parent = resource("p.yaml", "");
+    let top = "Property error: : resources.r.properties.length: : 1000 is out of range (min: 1, max: 512)";
+    let name = "Property error: : resources.r<p.yaml>.resources.r.properties: : Unknown Property nme";
+    let value = "ValueError: : resources.r<p.yaml>.resources.r: : Value 'BAD' is not an integer";
+    for (template, child, text) in [
+        (resource("OS::Heat::RandomString", "length: 1000"), String::new(), top),
+        (parent.clone(), resource("OS::Heat::RandomString", "nme: x"), name),
+        (parent.clone(), resource("OS::Heat::RandomString", "length: BAD"), value),
+    ] {
+        let answer = create(&app, "refused", &template, json!({}), json!({ "p.yaml": child })).await;
+        assert_eq!(answer.json()["error"]["message"], text, "{}", answer.text);
+    }
+    // The validate call gives the text of the engine itself.
+    let body = json!({ "template": resource("OS::Heat::RandomString", "nme: x") });
+    let answer = app.json(Method::POST, "/v1/tenant1/validate", &body).await;
+    let text = "Property error: resources.r.properties: Unknown Property nme";
+    assert_eq!(answer.json()["error"]["message"], text, "{}", answer.text);
+    // What a nested template does not give is missed only when it is created.
+    let child = resource("OS::Heat::ResourceChain", "");
+    let answer = create(&app, "later", &parent, json!({}), json!({ "p.yaml": child })).await;
+    assert_eq!(answer.status, 201, "{}", answer.text);
+}

@@ -1,0 +1,108 @@
+//! What only the cloud can say of a stack before it is stored, and stacks of an orchestration service in stacks.
+
+use std::time::{Duration, Instant};
+
+use kiln_client::{Bundle, Client, StackRequest};
+use kiln_testcloud::Testcloud;
+use kiln_value::{Map, Value, value};
+
+use crate::cluster::{Cluster, Limits};
+
+const CHILD: &str = "heat_template_version: 2018-08-31
+parameters: {word: {type: string}}
+outputs: {said: {value: {get_param: word}}}
+";
+
+/// Uses a file, a type of the environment and a default of it.
+const INNER: &str = "heat_template_version: 2018-08-31
+parameters: {number: {type: number}}
+resources: {it: {type: 'My::Type'}}
+outputs:
+  said: {value: {get_attr: [it, said]}}
+  note: {value: {get_file: note.txt}}
+  number: {value: {get_param: number}}
+";
+
+fn request(resource_type: &str, properties: &Value) -> StackRequest {
+    let it = value!({"type": resource_type, "properties": properties});
+    let template = value!({
+        "heat_template_version": "2018-08-31",
+        "resources": {"it": it},
+        "outputs": {"inner": {"value": {"get_attr": ["it", "outputs"]}}},
+    });
+    let files = value!({"child.yaml": CHILD, "note.txt": "noted"});
+    let environment =
+        value!({"resource_registry": {"My::Type": "child.yaml"}, "parameter_defaults": {"word": "default"}});
+    let bundle = Bundle {
+        template: Some(template),
+        files: files.as_map().cloned().unwrap_or_default(),
+        environment: environment.as_map().cloned().unwrap_or_default(),
+        ..Bundle::default()
+    };
+    StackRequest { bundle, ..StackRequest::default() }
+}
+
+async fn refusal(client: &Client, resource_type: &str, properties: &Value) -> String {
+    let mut request = request(resource_type, properties);
+    if let Some(template) = request.bundle.template.as_mut().and_then(Value::as_map_mut) {
+        template.shift_remove("outputs");
+    }
+    let refused = client.create_stack("refused", &request).await.expect_err("a refusal");
+    refused.to_string()
+}
+
+async fn settled(client: &Client, stack: &str) -> String {
+    let start = Instant::now();
+    loop {
+        let (status, reason) = match client.stack(stack, false).await {
+            Ok(stack) => (stack.status().to_owned(), stack.reason().to_owned()),
+            Err(error) if error.is_not_found() => ("DELETE_COMPLETE".to_owned(), String::new()),
+            Err(error) => panic!("{error}"),
+        };
+        if !status.ends_with("_IN_PROGRESS") {
+            return if status.ends_with("_COMPLETE") { status } else { reason };
+        }
+        assert!(start.elapsed() < Duration::from_secs(60), "stuck in {status}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stack_of_another_service_is_validated_and_gets_files_and_environment() {
+    let cloud = Testcloud::builder().start().await.expect("a simulated cloud");
+    let limits = Limits {
+        lease: Duration::from_secs(15),
+        call_timeout: Duration::from_secs(10),
+        call_limit: Duration::from_secs(15),
+        list_delay: Duration::from_millis(100),
+        drain: Duration::from_secs(5),
+    };
+    let cluster = Cluster::start(cloud, "sqlite", 1, limits).await;
+    cluster.cloud.add_service("orchestration", &cluster.url());
+    let client = cluster.client(cluster.cloud.users().demo);
+
+    let template = |text: &str| value!({"template": text, "parameters": {"number": 7}});
+    let wrong = refusal(&client, "OS::Heat::Stack", &template(&INNER.replace("2018-08-31", "2018-08-32"))).await;
+    let begin = "Failed validating stack template using Heat endpoint at region \"None\" due to \"ERROR: The template \
+                 version is invalid";
+    assert!(wrong.contains(begin), "{wrong}");
+    let away = value!({"template": INNER, "context": {"region_name": "Away"}});
+    let wrong = refusal(&client, "OS::Heat::Stack", &away).await;
+    let text = "Cannot establish connection to Heat endpoint at region \"Away\" due to \"publicURL endpoint for \
+                orchestration service in Away region not found\"";
+    assert!(wrong.contains(text), "{wrong}");
+    let wrong = refusal(&client, "OS::Nova::KeyPair", &value!({"name": "k"})).await;
+    assert!(wrong.contains("The public_key property is required by the nova API version currently used."), "{wrong}");
+
+    client.create_stack("outer", &request("OS::Heat::Stack", &template(INNER))).await.expect("accepted");
+    assert_eq!(settled(&client, "outer").await, "CREATE_COMPLETE");
+    let output = client.output("outer", "inner").await.expect("an output");
+    let inner: Map = output.get("output_value").and_then(Value::as_map).cloned().unwrap_or_default();
+    assert_eq!(Value::Map(inner), value!({"said": "default", "note": "noted", "number": 7}));
+
+    client.delete_stack("outer").await.expect("accepted");
+    assert_eq!(settled(&client, "outer").await, "DELETE_COMPLETE");
+    let stacks = client.stacks(&kiln_client::StackFilter::default()).await.expect("stacks");
+    assert!(stacks.is_empty(), "{stacks:?}");
+    cluster.end().await;
+}
