@@ -1,5 +1,6 @@
 //! Kiln: OpenStack Orchestration in one binary.
 
+mod checks;
 mod cli;
 mod clouds;
 mod commands;
@@ -11,6 +12,7 @@ mod in_process;
 mod ini;
 mod logging;
 mod output;
+mod policy_files;
 mod progress;
 mod resource_types;
 mod runtime;
