@@ -103,6 +103,24 @@ pub(crate) struct Global {
     pub(crate) allow_remote: bool,
 }
 
+impl Global {
+    /// The options that say where the stacks are, to be typed again for the next command.
+    pub(crate) fn repeated(&self) -> String {
+        let mut options = Vec::new();
+        if let Some(cloud) = &self.cloud.os_cloud {
+            options.push(format!("--os-cloud {cloud}"));
+        }
+        if self.local.local {
+            options.push("--local".to_owned());
+            let of_environment = std::env::var("KILN_DATABASE").ok();
+            if let Some(file) = self.local.database.as_ref().filter(|file| Some(*file) != of_environment.as_ref()) {
+                options.push(format!("--database {file}"));
+            }
+        }
+        options.join(" ")
+    }
+}
+
 macro_rules! cloud_args {
     ($($(#[$doc:meta])* $name:ident => $variable:literal, $value:literal;)*) => {
         /// Which cloud, and who we are there. Each is the same as the variable of its name.

@@ -34,10 +34,9 @@ pub(crate) fn policy(config: &Config) -> Result<Policy> {
     }
     let policy = policy.with_overrides(&rules).context("[oslo_policy]")?;
     for name in policy.unknown(&rules) {
-        match nearest(name, policy.names().filter(|known| *known != name)) {
-            Some(near) => tracing::warn!("policy rule {name:?} is not used by anything: did you mean {near:?}?"),
-            None => tracing::warn!("policy rule {name:?} is not used by anything"),
-        }
+        let near = nearest(name, policy.names().filter(|known| *known != name));
+        let hint = near.map(|near| format!(": did you mean {near:?}?")).unwrap_or_default();
+        tracing::warn!("policy rule {name:?} is not used by anything{hint}");
     }
     for name in policy.missing() {
         tracing::warn!("policy rule {name:?} is referred to and not defined: it never holds");

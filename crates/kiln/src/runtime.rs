@@ -110,6 +110,7 @@ impl Runtime {
         own: Option<OwnCloud>,
         catalog: ResourceTypes,
     ) -> Result<Self> {
+        let no_cloud = own.is_none();
         let store: Arc<dyn Store> = Arc::new(SqlStore::open(kiln_store::Options::new(database, key)).await?);
         store.migrate().await?;
         let (identity, clouds): (Arc<dyn Identity>, Arc<dyn Clouds>) = if let Some(own) = own {
@@ -124,7 +125,7 @@ impl Runtime {
             (Arc::new(Local::new("local", LOCAL_PROJECT, LOCAL_PROJECT, nobody)), Arc::new(NoCloud))
         };
         let limits = Limits { stacks_per_project: None, resources_per_stack: None, ..Limits::default() };
-        let options = kiln_service::Options { limits, ..kiln_service::Options::default() };
+        let options = kiln_service::Options { limits, no_cloud, ..kiln_service::Options::default() };
         let (backends, policy) = (backends(store, catalog, clouds), Arc::new(Policy::default()));
         Ok(Self {
             own: None,
@@ -220,7 +221,7 @@ fn without_password(url: &str) -> String {
 /// A message of a library without what the URL of the database keeps to itself.
 fn without_secrets(message: &str, url: &str) -> String {
     let Some((front, _)) = url.rsplit_once('@') else { return message.to_owned() };
-    let native = url.split_once("://").map(|(_, rest)| rest).unwrap_or(url);
+    let native = url.split_once("://").map_or(url, |(_, rest)| rest);
     let secret = front.rsplit([':', '/']).next().unwrap_or_default();
     let mut message = message.replace(url, "<url>").replace(native, "<url>");
     if !secret.is_empty() {
