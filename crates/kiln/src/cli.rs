@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kiln_plan::ResourceTypes;
 
-use crate::commands::{completion, demo, lsp, manage, resource_type, serve, stack, template};
+use crate::commands::{completion, demo, lsp, manage, resource_type, serve, stack, template, testcloud};
 use crate::resource_types;
 
 /// OpenStack Orchestration in one binary: templates in, running clouds out.
@@ -80,6 +80,8 @@ pub(crate) enum Command {
     Manage(manage::ManageCommand),
     /// Watch a stack come up in a simulated cloud
     Demo(demo::DemoArgs),
+    /// Run a simulated cloud, to try templates and --local without a real one
+    Testcloud(testcloud::TestcloudArgs),
     /// Help an editor with templates: a language server
     Lsp(lsp::LspArgs),
     /// Print the completion script of a shell

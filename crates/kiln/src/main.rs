@@ -59,6 +59,7 @@ async fn run(cli: Cli) -> Outcome {
         Command::Engine(args) => Box::pin(args.run()).await,
         Command::Manage(command) => command.run().await,
         Command::Demo(args) => Box::pin(args.run()).await,
+        Command::Testcloud(args) => args.run().await,
         Command::Lsp(args) => args.run(global).await,
         Command::Completion(args) => args.run(),
     }

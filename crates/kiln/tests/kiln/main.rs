@@ -9,4 +9,5 @@ mod lsp;
 mod run;
 mod service;
 mod template;
+mod testcloud;
 mod types;
