@@ -31,13 +31,14 @@ Examples:
 
 A configuration that is enough (Heat's own file works too):
   [database]
-  connection = sqlite:///var/lib/kiln/kiln.db
+  connection = sqlite:///var/lib/kiln/kiln.db?mode=rwc
   [DEFAULT]
-  auth_encryption_key = 0123456789abcdef0123456789abcdef   (your own 32 characters: openssl rand -hex 16)
+  # Your own 32 characters: openssl rand -hex 16
+  auth_encryption_key = 0123456789abcdef0123456789abcdef
   [keystone_authtoken]
   auth_url = http://keystone:5000/v3
   username = heat
-  password = ...
+  password = secret
   project_name = service
 
 Options of Kiln's own in section kiln, besides those of 'kiln engine --help':

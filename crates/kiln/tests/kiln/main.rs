@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod demo;
+mod documented;
 mod help;
 mod local;
 mod lsp;

@@ -33,9 +33,9 @@ outputs:
 ";
 
 /// A running `kiln serve` with the operator's types above, ended at the end of the test if not before.
-struct Service {
+pub(crate) struct Service {
     child: Child,
-    url: String,
+    pub(crate) url: String,
     /// The lines of its log so far.
     log: Arc<Mutex<Vec<serde_json::Value>>>,
 }
@@ -58,7 +58,7 @@ fn config(folder: &Folder, cloud: &Testcloud) -> String {
 }
 
 impl Service {
-    fn start(folder: &Folder, cloud: &Testcloud) -> Self {
+    pub(crate) fn start(folder: &Folder, cloud: &Testcloud) -> Self {
         folder.write("types/My/Net.yaml", NET);
         let url = format!("file://{}", folder.write("labelled.yaml", LABELLED).display());
         folder.write("environment.d/ours.yaml", &format!("resource_registry: {{'My::Labelled': '{url}'}}\n"));
@@ -88,7 +88,7 @@ impl Service {
     }
 
     /// Runs a command of the client, as the user demo.
-    fn asked(&self, folder: &Folder, cloud: &Testcloud, args: &[&str]) -> Ran {
+    pub(crate) fn asked(&self, folder: &Folder, cloud: &Testcloud, args: &[&str]) -> Ran {
         let demo = cloud.users().demo;
         let mut command = folder.kiln(args);
         command.env("OS_AUTH_URL", cloud.auth_url()).env("OS_USERNAME", demo.user).env("OS_PASSWORD", demo.password);
@@ -98,7 +98,7 @@ impl Service {
     }
 
     /// Asks it to end, and gives the exit code.
-    fn stop(&mut self) -> i32 {
+    pub(crate) fn stop(&mut self) -> i32 {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
         self.child.wait().unwrap().code().unwrap_or(-1)
