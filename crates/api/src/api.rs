@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use http::header::{ALLOW, HeaderValue, WWW_AUTHENTICATE};
 use http::request::Parts as Head;
 use http::{HeaderMap, Method, Request, StatusCode};
-use kiln_identity::Denied;
+use kiln_identity::{Caller, Denied};
 use kiln_service::Service;
 use kiln_value::value;
 use percent_encoding::percent_decode_str;
@@ -16,6 +16,7 @@ use percent_encoding::percent_decode_str;
 use crate::call::Call;
 use crate::endpoint;
 use crate::error::ApiError;
+use crate::health;
 use crate::http::query::Query;
 use crate::http::route::{self, Match};
 use crate::http::version::{self, Negotiated};
@@ -59,35 +60,47 @@ impl Api {
 
     async fn answer(&self, request: Request<Body>) -> Response {
         if request.uri().path() == "/healthcheck" {
-            return healthy();
+            return health::check(&self.parts.service.backends).await;
         }
-        let id = format!("req-{}", self.parts.service.backends.chance.uuid());
+        let backends = &self.parts.service.backends;
+        let begun = backends.clock.monotonic();
+        let id = format!("req-{}", backends.chance.uuid());
         let (head, body) = request.into_parts();
-        tracing::debug!(id, method = %head.method, path = head.uri.path(), "request");
-        let mut response = self.negotiate(&head, body).await;
+        let mut caller = None;
+        let mut response = self.negotiate(&head, body, &mut caller).await;
+        let (user, project) = match &caller {
+            Some(caller) => (caller.user_id.as_str(), caller.project_id.as_str()),
+            None => ("-", "-"),
+        };
+        let ms = u64::try_from(backends.clock.monotonic().saturating_sub(begun).as_millis()).unwrap_or(u64::MAX);
+        let (path, status) = (head.uri.path(), response.status().as_u16());
+        // Without the query: it may hold more than a log should.
+        tracing::info!(method = %head.method, path, status, ms, user, project, id, "request");
         if let Ok(id) = HeaderValue::from_str(&id) {
             response.headers_mut().insert("x-openstack-request-id", id);
         }
         response
     }
 
-    async fn negotiate(&self, head: &Head, body: Body) -> Response {
+    async fn negotiate(&self, head: &Head, body: Body, known: &mut Option<Arc<Caller>>) -> Response {
         let Ok(path) = percent_decode_str(head.uri.path()).decode_utf8() else {
             return page::not_found(&head.headers);
         };
         match version::negotiate(&path, &head.headers) {
             Negotiated::List => version::list(&self.address(head)),
             Negotiated::Nothing => page::not_found(&head.headers),
-            Negotiated::V1(path) => self.v1(head, body, path).await,
+            Negotiated::V1(path) => self.v1(head, body, path, known).await,
         }
     }
 
-    /// A request to version 1: who calls comes first, then whether there is such a path.
-    async fn v1(&self, head: &Head, body: Body, path: &str) -> Response {
+    /// A request to version 1: who calls comes first, then whether there is such a path. The caller is kept in `known`
+    /// for the log.
+    async fn v1(&self, head: &Head, body: Body, path: &str, known: &mut Option<Arc<Caller>>) -> Response {
         let caller = match self.parts.service.identity.authenticate(&head.headers).await {
             Ok(caller) => caller,
             Err(denied) => return refuse(&denied),
         };
+        *known = Some(Arc::clone(&caller));
         let (endpoint, params) = match route::find(&head.method, path) {
             Match::Found(endpoint, params) => (endpoint, params),
             Match::Method(methods) if head.method == Method::OPTIONS => return options(&methods),
@@ -129,10 +142,6 @@ impl Api {
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
-}
-
-fn healthy() -> Response {
-    ([("content-type", "text/plain; charset=UTF-8")], Body::empty()).into_response()
 }
 
 /// What keystonemiddleware answers.

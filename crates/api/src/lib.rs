@@ -8,6 +8,7 @@ mod api;
 mod call;
 mod endpoint;
 mod error;
+mod health;
 mod http;
 mod instantiation;
 mod link;
@@ -17,5 +18,6 @@ mod view;
 
 pub use api::{Api, Parts};
 pub use error::ApiError;
+pub use health::is_up;
 pub use options::{ConnectionLimits, Options};
 pub use server::ServeError;

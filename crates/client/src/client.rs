@@ -13,6 +13,8 @@ use crate::{Access, Error, Refusal};
 
 /// How long the service may take to answer.
 const TIMEOUT: Duration = Duration::from_mins(10);
+/// How long a question about the service's health may take.
+const HEALTH_TIMEOUT: Duration = Duration::from_secs(10);
 /// Redirects that are followed: a name leads to the stack's own URL, more than a few is a loop.
 const REDIRECTS: usize = 4;
 
@@ -35,6 +37,21 @@ impl Client {
     /// The endpoint that is asked.
     pub async fn endpoint(&self) -> Result<Url, Error> {
         self.access.endpoint().await
+    }
+
+    /// What the service says of its own health: a line each for database and engine. `None` if it does not say, as
+    /// Heat.
+    pub async fn health(&self) -> Option<String> {
+        let mut url = self.access.endpoint().await.ok()?;
+        let path = url.path().to_owned();
+        let (root, _) = path.split_once("/v1")?;
+        url.set_path(&format!("{root}/healthcheck"));
+        url.set_query(None);
+        let request =
+            HttpRequest { method: Method::GET, url, headers: HeaderMap::new(), body: None, timeout: HEALTH_TIMEOUT };
+        let response = self.transport.send(request).await.ok()?;
+        let text = std::str::from_utf8(&response.body).ok()?;
+        text.starts_with("database: ").then(|| text.to_owned())
     }
 
     /// Gets the JSON at a path below the endpoint; segments are encoded already.

@@ -17,6 +17,14 @@ pub enum Error {
         /// Why not.
         source: TransportError,
     },
+    /// Keystone did not answer.
+    #[error("Keystone at {url} cannot be reached: {reason}")]
+    NoKeystone {
+        /// Where it should be.
+        url: String,
+        /// Why not.
+        reason: String,
+    },
     /// There is no token or no endpoint.
     #[error("{0}")]
     Access(String),
@@ -35,6 +43,11 @@ impl Error {
             Self::Refused(refusal) => Some(refusal.status),
             _ => None,
         }
+    }
+
+    /// Whether the same call may well succeed a little later: the service is not there, or not quite.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::NoKeystone { .. }) || matches!(self.status(), Some(502..=504))
     }
 
     /// Whether the service says that it does not exist.

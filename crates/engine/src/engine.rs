@@ -132,6 +132,9 @@ impl Engine {
         let asked = self.backends.clock.monotonic();
         let leases = self.backends.store.claim(self.id, self.options.lease, only, room).await?;
         for lease in leases {
+            if !lease.clean {
+                tracing::info!(stack = %lease.stack, idle = ?lease.idle, "taken over from an engine that is gone");
+            }
             let wake = Arc::new(Notify::new());
             let fence = Fence::new(asked, self.options.lease);
             self.leases.add(lease, fence.clone());

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kiln_plan::ResourceTypes;
 
-use crate::commands::{completion, demo, lsp, manage, resource_type, serve, stack, template};
+use crate::commands::{completion, demo, lsp, manage, resource_type, serve, stack, template, testcloud};
 use crate::resource_types;
 
 /// OpenStack Orchestration in one binary: templates in, running clouds out.
@@ -80,6 +80,8 @@ pub(crate) enum Command {
     Manage(manage::ManageCommand),
     /// Watch a stack come up in a simulated cloud
     Demo(demo::DemoArgs),
+    /// Run a simulated cloud, to try templates and --local without a real one
+    Testcloud(testcloud::TestcloudArgs),
     /// Help an editor with templates: a language server
     Lsp(lsp::LspArgs),
     /// Print the completion script of a shell
@@ -101,6 +103,24 @@ pub(crate) struct Global {
     /// Read what templates name on other hosts of the network; files and URLs that you name are read anyway
     #[arg(long, global = true, hide_short_help = true)]
     pub(crate) allow_remote: bool,
+}
+
+impl Global {
+    /// The options that say where the stacks are, to be typed again for the next command.
+    pub(crate) fn repeated(&self) -> String {
+        let mut options = Vec::new();
+        if let Some(cloud) = &self.cloud.os_cloud {
+            options.push(format!("--os-cloud {cloud}"));
+        }
+        if self.local.local {
+            options.push("--local".to_owned());
+            let of_environment = std::env::var("KILN_DATABASE").ok();
+            if let Some(file) = self.local.database.as_ref().filter(|file| Some(*file) != of_environment.as_ref()) {
+                options.push(format!("--database {file}"));
+            }
+        }
+        options.join(" ")
+    }
 }
 
 macro_rules! cloud_args {

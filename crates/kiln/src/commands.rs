@@ -8,3 +8,4 @@ pub(crate) mod resource_type;
 pub(crate) mod serve;
 pub(crate) mod stack;
 pub(crate) mod template;
+pub(crate) mod testcloud;

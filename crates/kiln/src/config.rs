@@ -13,6 +13,7 @@ use kiln_template::YaqlLimits;
 use kiln_value::Secret;
 
 use crate::cli::ConfigArgs;
+use crate::failure::{Failure, nearest};
 use crate::ini::{DEFAULT, Ini};
 
 /// What files and environment say.
@@ -23,6 +24,9 @@ pub(crate) struct Config {
     /// Options that were asked for, to tell which of a file nobody knows.
     asked: Mutex<HashSet<(String, String)>>,
 }
+
+/// Options of Heat's files that are right there, mean nothing here, and look like others.
+const HEATS_OWN: &[&str] = &["workers", "heat_metadata_server_url", "host_href"];
 
 /// A user of the cloud that a section names: `[keystone_authtoken]`, `[trustee]`.
 #[derive(Clone, Debug, Default)]
@@ -183,22 +187,68 @@ impl Config {
         })
     }
 
-    /// Says in the log, for who looks closely, which files were read and which of their options mean nothing here.
+    /// Says in the log which files were read, and warns once of their options that mean nothing here: first of those
+    /// that look misspelt.
     pub(crate) fn tell(&self) {
         for file in &self.files {
             tracing::info!(file = %file.display(), "configuration read");
         }
+        let (misspelt, others) = self.unknown();
+        for (option, near) in misspelt {
+            tracing::warn!("{option} means nothing to Kiln: did you mean {near}?");
+        }
+        if !others.is_empty() {
+            tracing::warn!("options that mean nothing to Kiln: {}", others.join(", "));
+        }
+    }
+
+    /// The options of the files that nothing asked for: those that look like others, with these, and the rest.
+    fn unknown(&self) -> (Vec<(String, String)>, Vec<String>) {
         let asked = self.asked.lock().map(|asked| asked.clone()).unwrap_or_default();
-        let known = |group: &str, option: &str| asked.contains(&(group.to_owned(), option.to_owned()));
-        let unknown: BTreeSet<String> = self
-            .ini
-            .options()
-            .filter(|(group, option)| !known(group, option))
-            .map(|(group, option)| format!("[{group}] {option}"))
-            .collect();
-        if !unknown.is_empty() {
-            let options = unknown.into_iter().collect::<Vec<_>>().join(", ");
-            tracing::debug!(options, "options that mean nothing to Kiln");
+        let (mut misspelt, mut others) = (Vec::new(), Vec::new());
+        let given: BTreeSet<(&str, &str)> = self.ini.options().collect();
+        for (group, option) in given.iter().copied() {
+            if asked.contains(&(group.to_owned(), option.to_owned())) {
+                continue;
+            }
+            let shown = format!("[{group}] {option}");
+            let beside = asked.iter().filter(|(known, name)| known == group && !given.contains(&(group, name)));
+            // The same name in another section, or nearly the same in this one.
+            let elsewhere = asked.iter().find(|(known, name)| name == option && !given.contains(&(known, name)));
+            let near = nearest(option, beside.map(|(_, name)| name.as_str()));
+            match (near, elsewhere) {
+                (Some(near), _) if !HEATS_OWN.contains(&option) => misspelt.push((shown, format!("[{group}] {near}"))),
+                (None, Some((section, name)))
+                    if !HEATS_OWN.contains(&option) && section.eq_ignore_ascii_case(group) =>
+                {
+                    misspelt.push((shown, format!("[{section}] {name}")));
+                }
+                _ => others.push(shown),
+            }
+        }
+        (misspelt, others)
+    }
+
+    /// An error of the configuration, with the files that it came from.
+    pub(crate) fn refused(&self, error: anyhow::Error) -> Failure {
+        let failure = Failure::from(error);
+        match self.files.as_slice() {
+            [] => failure.hint("no configuration file was read: --config-file names one"),
+            files => {
+                let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+                failure.hint(format!("the configuration is {}", names.join(", ")))
+            }
+        }
+    }
+
+    /// All values of an option that may be repeated, in order; one of the environment counts alone.
+    pub(crate) fn all(&self, group: &str, option: &str) -> Vec<String> {
+        let Some(last) = self.text(group, option) else { return Vec::new() };
+        let values = self.ini.all(group, option);
+        if values.last().is_some_and(|value| value.replace("$$", "$") == last) {
+            values.iter().map(|value| value.replace("$$", "$")).collect()
+        } else {
+            vec![last]
         }
     }
 
@@ -239,6 +289,23 @@ mod tests {
         assert_eq!(config.limit(DEFAULT, "max", 5).unwrap(), None);
         assert_eq!(config.limit(DEFAULT, "none", 5).unwrap(), Some(5));
         assert!(config.flag("heat_api", "flag", false).unwrap());
+    }
+
+    #[test]
+    fn misspelt_options_are_told_of() {
+        let config = Config::of(
+            "[DEFAULT]\nmax_stack_per_tenant = 1\nlog_dir = /x\n[keystone_authtoken]\npasword = x\nusername = u\n\
+             [heat_Api]\nbind_port = 1\n",
+        );
+        config.default("max_stacks_per_tenant");
+        config.account("keystone_authtoken").unwrap();
+        config.text("heat_api", "bind_port");
+        let (misspelt, others) = config.unknown();
+        let told = |wrong: &str, right: &str| misspelt.contains(&(wrong.to_owned(), right.to_owned()));
+        assert!(told("[DEFAULT] max_stack_per_tenant", "[DEFAULT] max_stacks_per_tenant"), "{misspelt:?}");
+        assert!(told("[keystone_authtoken] pasword", "[keystone_authtoken] password"), "{misspelt:?}");
+        assert!(told("[heat_Api] bind_port", "[heat_api] bind_port"), "{misspelt:?}");
+        assert_eq!(others, ["[DEFAULT] log_dir"]);
     }
 
     #[test]

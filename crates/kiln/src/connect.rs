@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use kiln_client::{Access, Client, Error, Fixed, Source};
-use kiln_cloud::{CloudConfig, ConfigError, Connector, Credentials, Session, SharedClient, TlsOptions, Transport};
+use kiln_cloud::{
+    CloudConfig, CloudError, ConfigError, Connector, Credentials, Session, SharedClient, TlsOptions, Transport,
+};
 use kiln_engine::Chance;
 use kiln_value::Secret;
 use tokio::sync::{Mutex, watch};
@@ -27,6 +29,17 @@ pub(crate) struct Connection {
     local: Option<Engine>,
 }
 
+/// What a command needs of the database of `--local`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// Stacks, which must be in one that there is.
+    Stacks,
+    /// One that may be new.
+    Any,
+    /// Nothing: a new one is made in memory only.
+    Nothing,
+}
+
 /// The engine of `--local`.
 struct Engine {
     stop: watch::Sender<bool>,
@@ -34,9 +47,9 @@ struct Engine {
 }
 
 impl Connection {
-    /// Connects as the options say.
-    pub(crate) async fn open(global: &Global) -> Outcome<Self> {
-        if global.local.local { Self::local(global).await } else { Self::remote(global) }
+    /// Connects as the options say, to do what needs this of a database of `--local`.
+    pub(crate) async fn open(global: &Global, need: Need) -> Outcome<Self> {
+        if global.local.local { Self::local(global, need).await } else { Self::remote(global) }
     }
 
     /// Only what reads templates; for commands that ask no service.
@@ -68,8 +81,8 @@ impl Connection {
         Ok(Self { client: Client::new(transport, Arc::new(access)), source, local: None })
     }
 
-    async fn local(global: &Global) -> Outcome<Self> {
-        let (url, key) = database(global.local.database.as_deref())?;
+    async fn local(global: &Global, need: Need) -> Outcome<Self> {
+        let (url, key) = database(global.local.database.as_deref(), need)?;
         let own = own_cloud(&global.cloud).await?;
         let project = own.as_ref().map_or(LOCAL_PROJECT, |own| &own.project).to_owned();
         let web = transport(&TlsOptions::default())?;
@@ -128,7 +141,7 @@ async fn own_cloud(args: &CloudArgs) -> Outcome<Option<OwnCloud>> {
     let connector = config.connector().map_err(|error| no_cloud(&error))?;
     let credentials = config.credentials;
     let token = connector.session(credentials.clone()).token().await;
-    let token = token.map_err(|error| Failure::unreachable(error.to_string()))?;
+    let token = token.map_err(|error| Failure::from(no_token(error, connector.options())))?;
     let project = token.info.project.clone().ok_or_else(|| {
         Failure::new("the credentials are for no project").hint("set OS_PROJECT_NAME, or project_name in clouds.yaml")
     })?;
@@ -137,7 +150,7 @@ async fn own_cloud(args: &CloudArgs) -> Outcome<Option<OwnCloud>> {
 }
 
 /// The URL of the database of `--local`, and the key for what is secret in it, which lies beside it.
-fn database(given: Option<&str>) -> Outcome<(String, Secret<String>)> {
+fn database(given: Option<&str>, need: Need) -> Outcome<(String, Secret<String>)> {
     if let Some(url) = given.filter(|given| given.contains("://") || given.starts_with("sqlite::")) {
         let folder = data_folder()?;
         return Ok((url.to_owned(), key(&folder.join("key"))?));
@@ -147,13 +160,36 @@ fn database(given: Option<&str>) -> Outcome<(String, Secret<String>)> {
         None => data_folder()?.join("stacks.db"),
     };
     let absolute = std::path::absolute(&file).map_err(|error| unwritable(&file, &error))?;
+    // An empty file is what a tool for temporary files leaves.
+    let is_new = std::fs::metadata(&absolute).map_or(true, |file| file.len() == 0);
+    if is_new && need == Need::Nothing {
+        return Ok(("sqlite::memory:".to_owned(), Secret::new(new_key())));
+    }
+    if is_new && need == Need::Stacks && given.is_some() {
+        let failure = Failure::new(format!("{}: there is no such database of stacks", file.display()));
+        return Err(failure.hint("'kiln stack create' creates one; check --database or KILN_DATABASE"));
+    }
     if let Some(folder) = absolute.parent() {
         std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
     }
     let mut key_file = absolute.clone().into_os_string();
     key_file.push(".key");
+    let key_file = PathBuf::from(key_file);
+    if !is_new && !key_file.exists() {
+        let failure = Failure::new(format!(
+            "{}: the key of {} is missing, and what is secret in it can be read with no other",
+            key_file.display(),
+            file.display()
+        ));
+        return Err(failure.hint("put the key file back; without it, begin with another --database"));
+    }
     let url = format!("sqlite://{}?mode=rwc", kiln_value::identity::quote(&absolute.to_string_lossy(), "/"));
-    Ok((url, key(Path::new(&key_file))?))
+    Ok((url, key(&key_file)?))
+}
+
+/// A key that nobody has yet.
+fn new_key() -> String {
+    Chance::from_os().uuid().simple().to_string()
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
@@ -178,7 +214,7 @@ fn key(path: &Path) -> Outcome<Secret<String>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(unwritable(path, &error)),
     }
-    let key = Chance::from_os().uuid().simple().to_string();
+    let key = new_key();
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -203,14 +239,34 @@ impl CloudAccess {
     }
 }
 
+/// Why there is no token: with the URL that was asked, and the user.
+fn no_token(error: CloudError, options: &kiln_cloud::Options) -> Error {
+    let (who, cause) = match error {
+        CloudError::NoToken { credential, cause } => (credential, *cause),
+        other => ("the credentials".to_owned(), other),
+    };
+    let url = options.auth_url.to_string();
+    match cause {
+        CloudError::Transport { error, .. } => Error::NoKeystone { url, reason: error.to_string() },
+        cause if cause.status() == Some(401) => {
+            Error::Access(format!("Keystone at {url} does not accept {who} (HTTP 401)"))
+        }
+        cause => Error::Access(format!("Keystone at {url} gave no token for {who}: {cause}")),
+    }
+}
+
 impl CloudAccess {
+    fn no_token(&self, error: CloudError) -> Error {
+        no_token(error, self.connector.options())
+    }
+
     /// The URL with the project in the place of `%(project_id)s`, as keystoneauth puts it in.
     async fn with_project(&self, url: &Url) -> Result<Url, Error> {
         let forms = ["%(project_id)s", "%(tenant_id)s", "$(project_id)s", "$(tenant_id)s"];
         if !forms.iter().any(|form| url.as_str().contains(form)) {
             return Ok(url.clone());
         }
-        let token = self.session.lock().await.token().await.map_err(|error| Error::Access(error.to_string()))?;
+        let token = self.session.lock().await.token().await.map_err(|error| self.no_token(error))?;
         let project = token.info.project.as_ref().map(|project| project.id.as_str()).unwrap_or_default();
         let full = forms.iter().fold(url.to_string(), |url, form| url.replace(form, project));
         Url::parse(&full).map_err(|_| Error::Access(format!("the orchestration endpoint is no URL: {full}")))
@@ -228,12 +284,14 @@ impl Access for CloudAccess {
         if let Credentials::None { endpoint } = &self.credentials {
             return Url::parse(endpoint).map_err(|_| wrong(endpoint));
         }
-        let token = self.session.lock().await.token().await.map_err(|error| Error::Access(error.to_string()))?;
+        let token = self.session.lock().await.token().await.map_err(|error| self.no_token(error))?;
         let found = token.info.catalog.endpoint("orchestration", options.interface, options.region.as_deref());
         let url = found.ok_or_else(|| {
-            Error::Access(
-                "the cloud's catalog has no orchestration service: --local does the work without one".to_owned(),
-            )
+            let region = options.region.as_deref().map(|region| format!(" in region {region}")).unwrap_or_default();
+            Error::Access(format!(
+                "the catalog of {} has no orchestration service{region}: --local does the work without one",
+                options.auth_url
+            ))
         })?;
         Url::parse(url).map_err(|_| wrong(url))
     }
@@ -246,7 +304,7 @@ impl Access for CloudAccess {
         if renew {
             *session = self.connector.session(self.credentials.clone());
         }
-        let token = session.token().await.map_err(|error| Error::Access(error.to_string()))?;
+        let token = session.token().await.map_err(|error| self.no_token(error))?;
         Ok(Some(token.secret.clone()))
     }
 }

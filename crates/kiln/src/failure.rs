@@ -85,6 +85,19 @@ impl Failure {
         self
     }
 
+    /// The same, whose hints name commands with these options, as the user must type them: `--local`.
+    #[must_use]
+    pub(crate) fn repeating(mut self, options: &str) -> Self {
+        if !options.is_empty() {
+            for hint in &mut self.hints {
+                for command in ["stack", "resource-type"] {
+                    *hint = hint.replace(&format!("'kiln {command} "), &format!("'kiln {options} {command} "));
+                }
+            }
+        }
+        self
+    }
+
     /// Tells the user and gives the exit code.
     pub(crate) fn report(&self) -> ExitCode {
         if self.message.is_empty() {
@@ -150,6 +163,9 @@ impl From<Error> for Failure {
             }
             Error::Unreachable { .. } => Self::unreachable(message)
                 .hint("is the orchestration service running? Without one, --local does the work in this process"),
+            Error::NoKeystone { .. } => {
+                Self::unreachable(message).hint("check --os-auth-url, OS_AUTH_URL or auth_url in clouds.yaml")
+            }
             Error::Access(_) | Error::Answer(_) => Self::new(message),
             Error::Input(input) => input.into(),
         }

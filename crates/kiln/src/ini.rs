@@ -13,16 +13,14 @@ pub(crate) const DEFAULT: &str = "DEFAULT";
 /// References that are replaced in one value: options that name each other several times would grow without end.
 const MOST_REPLACEMENTS: u32 = 1000;
 
-/// What is wrong in a line.
+/// What is wrong in a line. The line itself is not shown: it may be a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {problem}: {text:?}")]
+#[error("line {line}: {problem}")]
 pub(crate) struct IniError {
     /// Number of the line, from 1.
     pub line: usize,
     /// What is wrong.
     pub problem: &'static str,
-    /// The line.
-    pub text: String,
 }
 
 /// The options of one or more files.
@@ -44,7 +42,7 @@ impl Ini {
         let mut open: Option<Assignment> = None;
         for (i, raw) in text.lines().enumerate() {
             let line = raw.trim_end();
-            let error = |problem| IniError { line: i + 1, problem, text: line.to_owned() };
+            let error = |problem| IniError { line: i + 1, problem };
             if line.is_empty() {
                 self.close(group.as_deref(), &mut open);
             } else if line.starts_with([' ', '\t']) {

@@ -1,5 +1,6 @@
 //! Kiln: OpenStack Orchestration in one binary.
 
+mod checks;
 mod cli;
 mod clouds;
 mod commands;
@@ -11,6 +12,7 @@ mod in_process;
 mod ini;
 mod logging;
 mod output;
+mod policy_files;
 mod progress;
 mod resource_types;
 mod runtime;
@@ -21,7 +23,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::cli::{Cli, Command, Global};
-use crate::connect::Connection;
+use crate::connect::{Connection, Need};
 use crate::failure::{Failure, Outcome};
 
 #[global_allocator]
@@ -44,31 +46,37 @@ fn main() -> ExitCode {
 async fn run(cli: Cli) -> Outcome {
     let global = &cli.global;
     match cli.command {
-        Command::Stack(command) => connected(global, async |connection| command.run(connection).await).await,
+        Command::Stack(command) => {
+            let need = if command.creates() { Need::Any } else { Need::Stacks };
+            connected(global, need, async |connection| command.run(connection).await).await
+        }
         Command::Template(command) => command.run(global).await,
-        Command::ResourceType(command) => connected(global, async |connection| command.run(connection).await).await,
-        Command::Serve(args) => args.run(commands::serve::Role::Both).await,
-        Command::Api(args) => args.run(commands::serve::Role::Api).await,
-        Command::Engine(args) => args.run().await,
+        Command::ResourceType(command) => {
+            connected(global, Need::Nothing, async |connection| command.run(connection).await).await
+        }
+        Command::Serve(args) => Box::pin(args.run(commands::serve::Role::Both)).await,
+        Command::Api(args) => Box::pin(args.run(commands::serve::Role::Api)).await,
+        Command::Engine(args) => Box::pin(args.run()).await,
         Command::Manage(command) => command.run().await,
-        Command::Demo(args) => args.run().await,
+        Command::Demo(args) => Box::pin(args.run()).await,
+        Command::Testcloud(args) => args.run().await,
         Command::Lsp(args) => args.run(global).await,
         Command::Completion(args) => args.run(),
     }
 }
 
 /// Does something with a connection, until it is done or the user has enough of it.
-async fn connected(global: &Global, work: impl AsyncFnOnce(&Connection) -> Outcome) -> Outcome {
-    let connection = Connection::open(global).await?;
+async fn connected(global: &Global, need: Need, work: impl AsyncFnOnce(&Connection) -> Outcome) -> Outcome {
+    let connection = Connection::open(global, need).await?;
     let goes_on = if connection.is_local() {
-        "what is under way stays as it is, and goes on with the next --local command that waits for it"
+        "what is under way stays as it is: 'kiln stack wait STACK' goes on with it"
     } else {
-        "the service goes on with what is under way"
+        "the service goes on with what is under way: 'kiln stack wait STACK' waits for it again"
     };
     let outcome = tokio::select! {
         outcome = work(&connection) => outcome,
         () = shutdown::signal() => Err(Failure::interrupted().hint(goes_on)),
     };
     let closed = connection.close().await;
-    outcome.and(closed)
+    outcome.and(closed).map_err(|failure| failure.repeating(&global.repeated()))
 }

@@ -3,7 +3,6 @@
 //! A [`Runtime`] holds what a service is made of: store, types, clouds, identity, engine, API, from a configuration
 //! ([`Runtime::of_service`]) or with the user's own credentials ([`Runtime::of_user`]).
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,10 +17,12 @@ use kiln_store::{Durability, SqlStore, Store};
 use kiln_value::{Secret, Value, text};
 use url::Url;
 
+use crate::checks::{self, OwnUser};
 use crate::clouds::StoredClouds;
 use crate::config::{Account, Config};
 use crate::heartbeat_thread::HeartbeatThread;
 use crate::ini::DEFAULT;
+use crate::policy_files;
 use crate::resource_types;
 use crate::shutdown::Stop;
 
@@ -35,6 +36,8 @@ const CALL_AFTERMATH: Duration = Duration::from_secs(15);
 
 /// Everything that a service is made of.
 pub(crate) struct Runtime {
+    /// The service's own user, where there is a Keystone.
+    own: Option<OwnUser>,
     service: Service,
     api: kiln_api::Options,
     engine: kiln_engine::Options,
@@ -62,7 +65,7 @@ impl Runtime {
     /// A service for all users of a cloud: tokens are checked by Keystone, stacks act by trusts.
     pub(crate) async fn of_service(config: &Config) -> Result<Self> {
         let store = open(config).await?;
-        let policy = Arc::new(policy(config)?);
+        let policy = Arc::new(policy_files::policy(config)?);
         let service = config.account("keystone_authtoken")?;
         let connector = connector(config, &service)?;
         let service_credentials = credentials(&service, "keystone_authtoken", true)?;
@@ -81,12 +84,18 @@ impl Runtime {
         if let Some(method) = config.default("deferred_auth_method").filter(|method| method != "trusts") {
             bail!("[DEFAULT] deferred_auth_method: Kiln acts for users by trusts only, not by {method:?}");
         }
+        let own = OwnUser {
+            url: service.auth_url.clone().unwrap_or_default(),
+            name: service.username.clone().unwrap_or_default(),
+            session: connector.session(service_credentials.clone()),
+        };
         let identity: Arc<dyn Identity> =
             Arc::new(Keystone::new(connector.clone(), service_credentials, trustee, Arc::clone(&policy), options));
         let clouds = Arc::new(StoredClouds::new(Arc::clone(&store), connector, Arc::clone(&identity)));
         let catalog = resource_types::of_service(config)?;
         let backends = backends(store, catalog, clouds);
         Ok(Self {
+            own: Some(own),
             service: Service { options: service_options(config)?, backends, identity, policy },
             api: api_options(config)?,
             engine: engine_options(config)?,
@@ -101,6 +110,7 @@ impl Runtime {
         own: Option<OwnCloud>,
         catalog: ResourceTypes,
     ) -> Result<Self> {
+        let no_cloud = own.is_none();
         let store: Arc<dyn Store> = Arc::new(SqlStore::open(kiln_store::Options::new(database, key)).await?);
         store.migrate().await?;
         let (identity, clouds): (Arc<dyn Identity>, Arc<dyn Clouds>) = if let Some(own) = own {
@@ -115,9 +125,10 @@ impl Runtime {
             (Arc::new(Local::new("local", LOCAL_PROJECT, LOCAL_PROJECT, nobody)), Arc::new(NoCloud))
         };
         let limits = Limits { stacks_per_project: None, resources_per_stack: None, ..Limits::default() };
-        let options = kiln_service::Options { limits, ..kiln_service::Options::default() };
+        let options = kiln_service::Options { limits, no_cloud, ..kiln_service::Options::default() };
         let (backends, policy) = (backends(store, catalog, clouds), Arc::new(Policy::default()));
         Ok(Self {
+            own: None,
             service: Service { options, backends, identity, policy },
             api: kiln_api::Options::default(),
             // The process ends with its work: another may start right behind it and must not wait for a dead one's leases.
@@ -128,6 +139,14 @@ impl Runtime {
             },
             heartbeat: None,
         })
+    }
+
+    /// Looks whether the service can work: see [`checks`].
+    pub(crate) async fn check(&self) -> Result<()> {
+        if let Some(own) = &self.own {
+            checks::keystone(own).await?;
+        }
+        checks::key(&*self.service.backends.store).await
     }
 
     /// The API.
@@ -170,9 +189,45 @@ pub(crate) async fn open(config: &Config) -> Result<Arc<dyn Store>> {
             "[DEFAULT] auth_encryption_key is not set: stored credentials are sealed with a key that everyone knows"
         );
     }
-    let store = SqlStore::open(options).await.context("[database] connection")?;
-    store.migrate().await.context("the database's schema cannot be brought up to date")?;
-    Ok(Arc::new(store))
+    let url = options.url.clone();
+    let opened = async {
+        let store = SqlStore::open(options).await?;
+        store.migrate().await?;
+        Ok::<_, kiln_store::Error>(store)
+    };
+    match opened.await {
+        Ok(store) => Ok(Arc::new(store)),
+        // A library may quote the URL, and the URL may have a password.
+        Err(kiln_store::Error::Unusable(why)) if why.contains("auth_encryption_key") => {
+            bail!("[DEFAULT] {why}: 'openssl rand -hex 16' prints one of 32")
+        }
+        Err(error) => {
+            let shown = without_password(&url);
+            bail!("[database] connection {shown}: {}", without_secrets(&error.to_string(), &url))
+        }
+    }
+}
+
+/// A database URL as it may be shown.
+fn without_password(url: &str) -> String {
+    let Some((front, place)) = url.rsplit_once('@') else { return url.to_owned() };
+    // The password begins at the last colon but that of the scheme, however the rest is misspelt.
+    let scheme = front.find("//").map_or_else(|| front.find(':').map_or(0, |at| at + 1), |at| at + 2);
+    let (scheme, user) = front.split_at(scheme);
+    let user = user.split(':').next().unwrap_or_default();
+    format!("{scheme}{user}:***@{place}")
+}
+
+/// A message of a library without what the URL of the database keeps to itself.
+fn without_secrets(message: &str, url: &str) -> String {
+    let Some((front, _)) = url.rsplit_once('@') else { return message.to_owned() };
+    let native = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let secret = front.rsplit([':', '/']).next().unwrap_or_default();
+    let mut message = message.replace(url, "<url>").replace(native, "<url>");
+    if !secret.is_empty() {
+        message = message.replace(secret, "***");
+    }
+    message
 }
 
 fn store_options(config: &Config) -> Result<kiln_store::Options> {
@@ -186,19 +241,6 @@ fn store_options(config: &Config) -> Result<kiln_store::Options> {
         options.durability = Durability::Power;
     }
     Ok(options)
-}
-
-fn policy(config: &Config) -> Result<Policy> {
-    let policy = Policy::new(config.flag("oslo_policy", "enforce_new_defaults", true)?);
-    let file = config.text("oslo_policy", "policy_file").unwrap_or_else(|| "policy.yaml".to_owned());
-    let path = if Path::new(&file).is_absolute() { file.into() } else { Path::new("/etc/kiln").join(&file) };
-    let Ok(text) = std::fs::read_to_string(&path) else { return Ok(policy) };
-    let rules = kiln_yaml::parse(&text).map_err(|error| anyhow!("{}: {error}", path.display()))?.value;
-    match rules {
-        Value::Map(rules) => policy.with_overrides(&rules).with_context(|| path.display().to_string()),
-        Value::Null => Ok(policy),
-        _ => bail!("{}: a policy file is a map of rules", path.display()),
-    }
 }
 
 fn credentials(account: &Account, section: &str, scoped: bool) -> Result<Credentials> {
@@ -317,6 +359,20 @@ fn hostname() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_message_shows_the_password_of_the_database() {
+        for (url, shown) in [
+            ("mysql+pymysql://heat:s3cret@db/heat", "mysql+pymysql://heat:***@db/heat"),
+            ("postgresql:/heat:s3cret@db/heat", "postgresql:/heat:***@db/heat"),
+            ("nosuch://heat:s3:cr@et@db/heat", "nosuch://heat:***@db/heat"),
+            ("sqlite:///a.db", "sqlite:///a.db"),
+        ] {
+            assert_eq!(without_password(url), shown);
+            let quoted = without_secrets(&format!("no driver for {url}"), url);
+            assert!(!quoted.contains("s3cret") && !quoted.contains("cr@et"), "{quoted}");
+        }
+    }
 
     #[test]
     fn retries_of_calls_can_be_set() {

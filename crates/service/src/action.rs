@@ -75,9 +75,15 @@ impl Service {
             if_generation: Some(stack.generation),
             ..StackRequest::new(action, self.backends.clock.now())
         };
-        self.backends.store.request(stack.id, request).await?;
+        begun(&self.backends.store.request(stack.id, request).await?);
         Ok(())
     }
+}
+
+/// Tells the log what a stack begins to do, in the words in which the engine tells how it ends.
+pub(crate) fn begun(stack: &Stack) {
+    let Stack { id, name, project, state, reason, .. } = stack;
+    tracing::info!(stack = %id, name, project, %state, reason, "stack");
 }
 
 /// Refuses to cancel what does none of these actions now.

@@ -5,6 +5,7 @@ use kiln_resource::{Action, StackId};
 use kiln_store::{NewStack, Stack, StackQuery};
 use kiln_value::StackIdentity;
 
+use crate::action::begun;
 use crate::blueprint::texts;
 use crate::{Error, Service, Settings, StackContent, TemplateText};
 
@@ -50,7 +51,9 @@ impl Service {
             user_project: None,
             now: self.backends.clock.now(),
         };
-        Ok(self.backends.store.create_stack(stack).await?)
+        let stack = self.backends.store.create_stack(stack).await?;
+        begun(&stack);
+        Ok(stack)
     }
 
     /// Refuses early what the store would refuse in the end: the name must be sound and not taken, in a project that

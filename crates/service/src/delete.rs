@@ -4,6 +4,7 @@ use kiln_identity::Caller;
 use kiln_resource::Action;
 use kiln_store::{Stack, StackRequest};
 
+use crate::action::begun;
 use crate::{Error, Service};
 
 impl Service {
@@ -11,6 +12,8 @@ impl Service {
     pub async fn delete_stack(&self, caller: &Caller, stack: &Stack) -> Result<Stack, Error> {
         self.allow_types_of(caller, stack).await?;
         let request = StackRequest::new(Action::Delete, self.backends.clock.now());
-        Ok(self.backends.store.request(stack.id, request).await?)
+        let stack = self.backends.store.request(stack.id, request).await?;
+        begun(&stack);
+        Ok(stack)
     }
 }

@@ -26,10 +26,12 @@ pub struct Options {
     pub limits: Limits,
     /// The role of users that Kiln makes for stacks (`heat_stack_user_role`).
     pub stack_user_role: String,
+    /// There is no cloud: types that need one are refused.
+    pub no_cloud: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { limits: Limits::default(), stack_user_role: "heat_stack_user".to_owned() }
+        Self { limits: Limits::default(), stack_user_role: "heat_stack_user".to_owned(), no_cloud: false }
     }
 }

@@ -8,6 +8,7 @@ use kiln_plan::Blueprint;
 use kiln_resource::Action;
 use kiln_store::{Stack, StackRequest};
 
+use crate::action::begun;
 use crate::blueprint::texts;
 use crate::{Error, Service, Settings, StackContent, TemplateText};
 
@@ -46,7 +47,9 @@ impl Service {
             if_generation: Some(stack.generation),
             ..StackRequest::new(Action::Update, self.backends.clock.now())
         };
-        Ok(self.backends.store.request(stack.id, request).await?)
+        let stack = self.backends.store.request(stack.id, request).await?;
+        begun(&stack);
+        Ok(stack)
     }
 
     /// What an update makes of a stack, checked in full.

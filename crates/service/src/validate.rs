@@ -29,6 +29,11 @@ impl Service {
     ) -> Result<(), Error> {
         let types = &self.backends.resource_types.types;
         let unavailable = |this: &ResourceType, name: &str| {
+            if self.options.no_cloud && !this.service.is_empty() {
+                let text = format!("HEAT-E99001 Resource type {name} needs a cloud, and none is configured.");
+                let hint = "--os-cloud, or the OS_* variables, name a cloud; 'kiln testcloud' starts a simulated one";
+                return Some(Diagnostic::new("ResourceTypeUnavailable", text).hint(hint));
+            }
             let availability = availability?;
             availability.refusal(this, name).or_else(|| types.refusal(this, name))
         };

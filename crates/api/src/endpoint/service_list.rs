@@ -1,12 +1,12 @@
 //! `GET /services`: the engines.
 
 use axum::response::Response;
-use jiff::SignedDuration;
 use kiln_store::EngineInfo;
 use kiln_value::{Value, value};
 
 use crate::call::Call;
 use crate::error::ApiError;
+use crate::health::is_up;
 use crate::http::reply;
 use crate::view::instant::instant;
 
@@ -18,10 +18,8 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     Ok(reply::json(&value!({ "services": services })))
 }
 
-/// An engine is down when it has missed two reports.
 fn service(engine: &EngineInfo, now: jiff::Timestamp) -> Value {
-    let patience = SignedDuration::from_secs(2 * i64::from(engine.interval));
-    let is_up = now.duration_since(engine.seen) <= patience;
+    let is_up = is_up(engine, now);
     value!({
         "id": (engine.id.to_string()),
         "engine_id": (engine.id.to_string()),

@@ -34,6 +34,8 @@ impl Work {
 
     /// Something about the stack itself.
     pub(super) fn stack_event(&self, state: State, reason: String) -> Event {
+        let (stack, name, project) = (self.stack.id, &self.stack.name, &self.stack.project);
+        tracing::info!(%stack, name, project, %state, reason, "stack");
         Event {
             id: EventId(self.actor.backends.chance.uuid()),
             stack: self.stack.id,

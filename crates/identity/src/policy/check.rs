@@ -59,6 +59,16 @@ impl Check {
         }
     }
 
+    /// The names of the rules that it refers to.
+    pub(crate) fn rules(&self) -> Vec<&str> {
+        match self {
+            Self::Rule(name) => vec![name],
+            Self::Not(check) => check.rules(),
+            Self::All(checks) | Self::Any(checks) => checks.iter().flat_map(Self::rules).collect(),
+            Self::Always | Self::Never | Self::Role(_) | Self::Equals { .. } => Vec::new(),
+        }
+    }
+
     /// Whether the rule holds for a caller and a target.
     pub(crate) fn holds(&self, facts: &Facts<'_>) -> bool {
         self.holds_at(facts, 0)

@@ -3,7 +3,7 @@
 mod check;
 mod defaults;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 pub use check::CheckError;
 use check::{Check, Facts};
@@ -66,6 +66,27 @@ impl Policy {
         Ok(self)
     }
 
+    /// The names of an operator's rules that nothing asks for: no request, no resource type and no other rule.
+    pub fn unknown<'a>(&self, overrides: &'a Map) -> Vec<&'a str> {
+        let usual = Self::default();
+        let named: HashSet<&str> = self.rules.values().flat_map(Check::rules).collect();
+        let known = |name: &str| {
+            usual.rules.contains_key(name) || name.starts_with(TYPE_RULES) || name == "default" || named.contains(name)
+        };
+        overrides.keys().map(String::as_str).filter(|name| !known(name)).collect()
+    }
+
+    /// The rules that other rules name and that there are not; they never hold.
+    pub fn missing(&self) -> Vec<&str> {
+        let named: BTreeSet<&str> = self.rules.values().flat_map(Check::rules).collect();
+        named.into_iter().filter(|name| !self.rules.contains_key(*name)).collect()
+    }
+
+    /// The names of all rules.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.rules.keys().map(String::as_str)
+    }
+
     /// Whether the caller may do `action` (as `stacks:create`) in a project. What has no rule is forbidden.
     pub fn allows(&self, action: &str, caller: &Caller, project_id: &str) -> bool {
         self.holds(action, caller, &[("project_id", project_id)]).unwrap_or(false)
@@ -90,8 +111,11 @@ impl Policy {
     }
 }
 
+/// How the rules of resource types begin.
+const TYPE_RULES: &str = "resource_types:";
+
 fn type_rule(resource_type: &str) -> String {
-    format!("resource_types:{resource_type}")
+    format!("{TYPE_RULES}{resource_type}")
 }
 
 /// Reads a rule of our own; one that cannot be read forbids (a test reads them all).

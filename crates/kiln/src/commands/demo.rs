@@ -9,15 +9,13 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use kiln_client::{Bundle, Client, Source, StackRequest};
-use kiln_cloud::{Connector, Credentials, SharedClient, TlsOptions, Transport};
 use kiln_engine::Chance;
-use kiln_resource::{CloudRequest, Method};
 use kiln_testcloud::{Account, Testcloud};
-use kiln_value::{Value, text, value};
+use kiln_value::{Value, text};
 use tokio::net::TcpListener;
-use url::Url;
 
 use super::serve::{self, Role};
+use super::testcloud::{connector, credentials, exports, register};
 use crate::config::Config;
 use crate::connect::CloudAccess;
 use crate::failure::{Failure, Outcome};
@@ -194,49 +192,17 @@ fn options(cloud: &Testcloud, database: &Database) -> Vec<(&'static str, &'stati
     ]
 }
 
-fn credentials(account: Account) -> Credentials {
-    Credentials::password(account.user, account.password, account.project, "Default")
-}
-
-fn connector(cloud: &Testcloud) -> Result<(Arc<dyn Transport>, Connector)> {
-    let transport: Arc<dyn Transport> = Arc::new(SharedClient::new(&TlsOptions::default())?);
-    let mut options = kiln_cloud::Options::new(Url::parse(&cloud.auth_url())?);
-    options.region = Some(cloud.region().to_owned());
-    Ok((Arc::clone(&transport), Connector::new(transport, options)))
-}
-
-/// Makes Kiln known to the cloud, as an operator does for every service.
-async fn register(cloud: &Testcloud, url: &str) -> Result<()> {
-    let session = connector(cloud)?.1.session(credentials(cloud.users().admin));
-    let service = value!({"service": {"type": "orchestration", "name": "kiln", "enabled": true}});
-    let made = session.call(&CloudRequest::new("identity", Method::Post, "/v3/services").body(service)).await?;
-    let id = made.body.get("service").and_then(|service| service.str_at("id")).unwrap_or_default().to_owned();
-    for interface in ["public", "internal", "admin"] {
-        let endpoint = value!({"endpoint": {
-            "service_id": id.as_str(),
-            "interface": interface,
-            "region_id": (cloud.region()),
-            "url": (format!("{url}/v1/%(tenant_id)s")),
-        }});
-        session.call(&CloudRequest::new("identity", Method::Post, "/v3/endpoints").body(endpoint)).await?;
-    }
-    Ok(())
-}
-
 /// How to go on.
 async fn instructions(cloud: &Testcloud, url: &str, stack: &str) -> Result<String> {
     let demo = cloud.users().demo;
     let token = connector(cloud)?.1.session(credentials(demo)).token().await?;
     let project = token.info.project.as_ref().map(|project| project.id.as_str()).unwrap_or_default();
-    let Account { user, password, project: name } = demo;
+    let variables: String = exports(cloud).lines().map(|line| format!("  {line}\n")).collect();
     Ok(format!(
         "
 Kiln goes on serving. In another terminal, with the openstack client (or with kiln in its place):
 
-  export OS_AUTH_URL={auth_url} OS_IDENTITY_API_VERSION=3 OS_REGION_NAME={region}
-  export OS_USERNAME={user} OS_PASSWORD={password} OS_PROJECT_NAME={name}
-  export OS_USER_DOMAIN_NAME=Default OS_PROJECT_DOMAIN_NAME=Default
-  openstack stack show {stack}
+{variables}  openstack stack show {stack}
   openstack stack resource list {stack}
   openstack server list
 
@@ -246,8 +212,6 @@ or with curl:
 
 Ctrl-C ends it.
 ",
-        auth_url = cloud.auth_url(),
-        region = cloud.region(),
         token = token.secret.expose(),
     ))
 }

@@ -79,16 +79,20 @@ impl ListArgs {
     async fn run(self) -> Outcome {
         let store = runtime::open(&Config::load(&self.config)?).await?;
         let engines = store.engines().await.map_err(|error| Failure::new(error.to_string()))?;
+        let now = runtime::now();
         let row = |engine: &kiln_store::EngineInfo| -> Vec<Cell> {
+            let status = if kiln_api::is_up(engine, now) { "up" } else { "down" };
             vec![
                 engine.hostname.as_str().into(),
                 engine.id.to_string().into(),
                 Value::from(engine.pid).into(),
                 engine.started.to_string().into(),
                 engine.seen.to_string().into(),
+                status.into(),
             ]
         };
-        let columns = ["Hostname", "Engine Id", "Process", "Started At", "Seen At"].map(str::to_owned).to_vec();
+        let columns =
+            ["Hostname", "Engine Id", "Process", "Started At", "Seen At", "Status"].map(str::to_owned).to_vec();
         let rows = engines.iter().map(row).collect();
         Ok(self.output.list(List { columns, rows }, Format::Table)?)
     }

@@ -1,14 +1,12 @@
 //! `kiln serve`, `kiln api`, `kiln engine`: the service.
 
-use std::net::IpAddr;
-
 use anyhow::{Context as _, Result};
 use clap::Args;
 use tokio::net::TcpListener;
 
 use crate::cli::ConfigArgs;
 use crate::config::Config;
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::runtime::Runtime;
 use crate::shutdown::{self, Stop};
 
@@ -33,13 +31,14 @@ Examples:
 
 A configuration that is enough (Heat's own file works too):
   [database]
-  connection = sqlite:///var/lib/kiln/kiln.db
+  connection = sqlite:///var/lib/kiln/kiln.db?mode=rwc
   [DEFAULT]
-  auth_encryption_key = thirty-two characters of your own
+  # Your own 32 characters: openssl rand -hex 16
+  auth_encryption_key = 0123456789abcdef0123456789abcdef
   [keystone_authtoken]
   auth_url = http://keystone:5000/v3
   username = heat
-  password = ...
+  password = secret
   project_name = service
 
 Options of Kiln's own in section kiln, besides those of 'kiln engine --help':
@@ -57,9 +56,9 @@ pub(crate) struct ServeArgs {
     /// Configuration.
     #[command(flatten)]
     config: ConfigArgs,
-    /// Address to listen on (option bind_host of section heat_api; 0.0.0.0)
+    /// Address or host name to listen on (option bind_host of section heat_api; 0.0.0.0)
     #[arg(long, value_name = "ADDRESS")]
-    bind_host: Option<IpAddr>,
+    bind_host: Option<String>,
     /// Port to listen on (option bind_port of section heat_api; 8004)
     #[arg(long, value_name = "PORT")]
     bind_port: Option<u16>,
@@ -69,7 +68,7 @@ impl ServeArgs {
     /// Serves until told to stop.
     pub(crate) async fn run(self, role: Role) -> Outcome {
         let config = Config::load(&self.config)?;
-        let runtime = Runtime::of_service(&config).await.map_err(unusable)?;
+        let runtime = started(&config).await?;
         let listener = self.listener(&config).await?;
         config.tell();
         let (_sender, stop) = shutdown::on_signal();
@@ -78,16 +77,19 @@ impl ServeArgs {
 
     async fn listener(&self, config: &Config) -> Result<TcpListener> {
         let host = config.text("heat_api", "bind_host").unwrap_or_else(|| "0.0.0.0".to_owned());
-        let host = self.bind_host.map_or(host, |host| host.to_string());
+        let host = self.bind_host.clone().unwrap_or(host);
         let port = self.bind_port.map_or_else(|| config.number("heat_api", "bind_port", PORT), Ok)?;
         let listener = TcpListener::bind((host.as_str(), port)).await;
         listener.with_context(|| format!("cannot listen on {host} port {port} ([heat_api] bind_host, bind_port)"))
     }
 }
 
-/// A configuration with which no service can be made.
-fn unusable(error: anyhow::Error) -> Failure {
-    Failure::from(error).hint("'kiln serve --help' shows a configuration that is enough")
+/// The service of a configuration, checked.
+async fn started(config: &Config) -> Outcome<Runtime> {
+    let runtime = Runtime::of_service(config).await;
+    let runtime = runtime.map_err(|error| config.refused(error).hint("'kiln serve --help' shows a configuration"))?;
+    runtime.check().await.map_err(|error| config.refused(error))?;
+    Ok(runtime)
 }
 
 /// Serves the API, with an engine beside it, until told to stop.
@@ -136,7 +138,7 @@ impl EngineArgs {
     /// Works until told to stop.
     pub(crate) async fn run(self) -> Outcome {
         let config = Config::load(&self.config)?;
-        let runtime = Runtime::of_service(&config).await.map_err(unusable)?;
+        let runtime = started(&config).await?;
         config.tell();
         let (_sender, stop) = shutdown::on_signal();
         Ok(runtime.engine(stop).await?)

@@ -42,6 +42,8 @@ pub(crate) enum StackCommand {
     Suspend(act::ActArgs),
     /// Wake the resources of stacks up
     Resume(act::ActArgs),
+    /// Wait until nothing is done with a stack any more
+    Wait(act::WaitForArgs),
     /// What happened to a stack
     #[command(subcommand)]
     Event(event::EventCommand),
@@ -66,6 +68,11 @@ pub(crate) enum StackCommand {
 }
 
 impl StackCommand {
+    /// Whether it may be the first one on a database.
+    pub(crate) fn creates(&self) -> bool {
+        matches!(self, Self::Create(_))
+    }
+
     /// Runs it.
     pub(crate) async fn run(self, connection: &Connection) -> Outcome {
         match self {
@@ -78,6 +85,7 @@ impl StackCommand {
             Self::Check(args) => args.run(connection, StackAction::Check).await,
             Self::Suspend(args) => args.run(connection, StackAction::Suspend).await,
             Self::Resume(args) => args.run(connection, StackAction::Resume).await,
+            Self::Wait(args) => args.run(connection).await,
             Self::Event(command) => command.run(connection).await,
             Self::Resource(command) => command.run(connection).await,
             Self::Output(command) => command.run(connection).await,
@@ -96,6 +104,14 @@ struct WaitArgs {
     /// Wait until it is done, showing how far it is; without a service (--local) this is always so
     #[arg(long)]
     wait: bool,
+    #[command(flatten)]
+    how: HowArgs,
+}
+
+/// How often to look, and how to show what is seen.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Waiting")]
+struct HowArgs {
     /// Seconds between two looks [default: 2, or 0.05 with --local]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     poll: Option<Duration>,
@@ -115,6 +131,12 @@ impl WaitArgs {
         self.wait || connection.is_local()
     }
 
+    async fn follow(&self, connection: &Connection, target: Target, rollback: bool) -> Outcome<End> {
+        self.how.follow(connection, target, rollback).await
+    }
+}
+
+impl HowArgs {
     /// Waits. A stack that ends in FAILED is a failure that names the root cause.
     async fn follow(&self, connection: &Connection, target: Target, rollback: bool) -> Outcome<End> {
         let usual = Duration::from_millis(if connection.is_local() { 50 } else { 2000 });
@@ -138,8 +160,10 @@ pub(super) fn ended(name: &str, end: &End, wanted: &str) -> Outcome {
         None if !end.reason.is_empty() => _ = write!(message, ": {}", end.reason),
         None => {}
     }
-    let hint = format!("'kiln stack event list {name}' tells everything that happened");
-    Err(Failure::of_stack(message).hint(hint))
+    let failure = Failure::of_stack(message);
+    // What is gone has no events to show.
+    let is_gone = end.status == "DELETE_COMPLETE";
+    Err(if is_gone { failure } else { failure.hint(format!("'kiln stack event list {name}' shows all events")) })
 }
 
 /// The error of a call on a stack, in the words of the `openstack` client.

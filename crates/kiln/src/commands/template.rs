@@ -18,7 +18,7 @@ use kiln_value::{Diagnostic, Map, Value};
 
 use super::stack::entries;
 use crate::cli::Global;
-use crate::connect::Connection;
+use crate::connect::{Connection, Need};
 use crate::failure::{Failure, Outcome, nearest};
 use crate::output::{Cell, Format, List, One, OutputArgs};
 
@@ -103,7 +103,7 @@ impl ValidateArgs {
             let bundle = Bundle::read(&source, Some(&self.template), &self.environment).await?;
             return Ok(self.output.one(offline(&bundle, &given, &global.local.catalog()?)?, Format::Yaml)?);
         }
-        let connection = Connection::open(global).await?;
+        let connection = Connection::open(global, Need::Nothing).await?;
         let bundle = Bundle::read(&connection.source, Some(&self.template), &self.environment).await?;
         let answer = connection.client.validate(&bundle, &given, self.show_nested, self.ignore_errors.as_deref()).await;
         connection.close().await?;
@@ -180,7 +180,7 @@ impl VersionArgs {
         let rows: Vec<Vec<Cell>> = if self.offline {
             language::version_rows()
         } else {
-            let connection = Connection::open(global).await?;
+            let connection = Connection::open(global, Need::Nothing).await?;
             let versions = connection.client.template_versions().await;
             connection.close().await?;
             let aliases = |version: &Value| {
@@ -223,7 +223,7 @@ pub(crate) struct FunctionArgs {
 
 impl FunctionArgs {
     async fn run(self, global: &Global) -> Outcome {
-        let connection = Connection::open(global).await?;
+        let connection = Connection::open(global, Need::Nothing).await?;
         let functions = connection.client.template_functions(&self.version, self.with_conditions).await;
         connection.close().await?;
         let functions = match functions {

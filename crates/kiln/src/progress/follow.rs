@@ -10,6 +10,12 @@ use super::tree::{News, Tree};
 
 /// Deeper stacks are not shown; Heat nests at most five deep by default.
 const DEPTH: u32 = 10;
+/// How long the service may be away.
+const PATIENCE: Duration = Duration::from_mins(5);
+/// Seconds until it is asked again then.
+const AGAIN: Duration = Duration::from_secs(1);
+/// So long without news, the service is asked whether an engine runs.
+const QUIET: Duration = Duration::from_secs(10);
 /// How often the tree is drawn on a terminal.
 const FRAME: Duration = Duration::from_millis(100);
 
@@ -117,18 +123,31 @@ pub(crate) async fn follow(
     let began = Instant::now();
     let mut quiet = 0;
     let mut failed_once = false;
+    let (mut absence, mut silence) = (Absence::default(), Silence::new(began));
     loop {
         let ended = match target.listen(client, screen, began).await {
             Ok(ended) => ended,
             Err(error) if error.is_not_found() => return Ok(gone(target, screen, began)),
-            Err(error) => return Err(error),
+            Err(error) => {
+                absence.bear(error, screen)?;
+                rest(&target.tree, screen, poll.max(AGAIN), began).await;
+                continue;
+            }
         };
+        absence.over();
+        if !ended {
+            silence.listen(client, target.marker.as_deref(), screen).await;
+        }
         quiet = if ended { 2 } else { quiet + 1 };
         if quiet >= 2 || target.tree.status.is_empty() {
             let stack = match client.stack(&target.identity, false).await {
                 Ok(stack) => stack,
                 Err(error) if error.is_not_found() => return Ok(gone(target, screen, began)),
-                Err(error) => return Err(error),
+                Err(error) => {
+                    absence.bear(error, screen)?;
+                    rest(&target.tree, screen, poll.max(AGAIN), began).await;
+                    continue;
+                }
             };
             if target.tree.status != stack.status() {
                 stack.status().clone_into(&mut target.tree.status);
@@ -146,6 +165,62 @@ pub(crate) async fn follow(
             quiet = 0;
         }
         rest(&target.tree, screen, poll, began).await;
+    }
+}
+
+/// The service is not there for a while: it is being restarted.
+#[derive(Default)]
+struct Absence {
+    since: Option<Instant>,
+}
+
+impl Absence {
+    /// Bears an error that may pass, for a while; it is told once.
+    fn bear(&mut self, error: Error, screen: &Screen) -> Result<(), Error> {
+        if !error.is_passing() {
+            return Err(error);
+        }
+        let now = Instant::now();
+        match self.since {
+            Some(since) if now.duration_since(since) > PATIENCE => Err(error),
+            Some(_) => Ok(()),
+            None => {
+                screen.note(&format!("{error}; still waiting"));
+                self.since = Some(now);
+                Ok(())
+            }
+        }
+    }
+
+    fn over(&mut self) {
+        self.since = None;
+    }
+}
+
+/// Nothing happens: perhaps nobody works.
+struct Silence {
+    marker: Option<String>,
+    since: Instant,
+    told: bool,
+}
+
+impl Silence {
+    fn new(now: Instant) -> Self {
+        Self { marker: None, since: now, told: false }
+    }
+
+    /// After a while without news, asks the service once whether an engine runs.
+    async fn listen(&mut self, client: &Client, marker: Option<&str>, screen: &Screen) {
+        if self.marker.as_deref() != marker {
+            *self = Self { marker: marker.map(str::to_owned), since: Instant::now(), told: false };
+        }
+        if self.told || self.since.elapsed() < QUIET {
+            return;
+        }
+        self.told = true;
+        if client.health().await.is_some_and(|health| health.contains("engine: down")) {
+            screen.note("no engine runs on the service's database: the work goes on when one is started");
+        }
     }
 }
 

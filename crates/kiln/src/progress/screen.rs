@@ -99,6 +99,16 @@ impl Screen {
         }
     }
 
+    /// Tells something that is neither of the stack nor of a resource.
+    pub(crate) fn note(&self, text: &str) {
+        match &self.kind {
+            Kind::Live { bar, .. } => bar.suspend(|| _ = writeln!(stderr(), "note: {text}")),
+            Kind::Plain => _ = writeln!(stderr(), "note: {text}"),
+            Kind::Json => json(&value!({"note": text})),
+            Kind::None => {}
+        }
+    }
+
     /// Tells the stack's new status.
     pub(crate) fn tell_status(&self, tree: &Tree, now: Duration) {
         match &self.kind {

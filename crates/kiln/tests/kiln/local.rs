@@ -1,5 +1,8 @@
 //! `--local`: stacks with no service at all.
 
+use std::io::{BufRead as _, BufReader};
+use std::process::Command;
+
 use crate::run::Folder;
 
 const TEMPLATE: &str = "\
@@ -19,6 +22,7 @@ fn a_stack_lives_from_create_to_delete() {
     folder.write("t.yaml", TEMPLATE);
     let made = folder.local(&["stack", "create", "-t", "t.yaml", "--tags", "a,b", "one", "-f", "json"]).json();
     assert_eq!((&made["stack_name"], &made["stack_status"]), (&"one".into(), &"CREATE_COMPLETE".into()));
+    assert_eq!(made["outputs"][0]["output_value"], "first", "{made}");
     let word = || folder.local(&["stack", "output", "show", "one", "word", "-f", "value", "-c", "output_value"]).ok();
     assert_eq!(word(), "first\n");
 
@@ -85,7 +89,7 @@ fn wrong_names_get_a_hint() {
     folder.write("t.yaml", TEMPLATE);
     folder.local(&["stack", "create", "-t", "t.yaml", "one"]).ok();
     for (args, message, hint) in [
-        (&["stack", "show", "two"][..], "Stack not found: two", "kiln stack list"),
+        (&["stack", "show", "two"][..], "Stack not found: two", "kiln --local stack list"),
         (&["stack", "output", "show", "one", "wrd"], "Stack one or output wrd not found.", "did you mean word?"),
         (
             &["stack", "resource", "show", "one", "valeu"],
@@ -152,4 +156,80 @@ outputs: {seen: {value: {get_attr: [it, wrong]}}, fine: {value: {get_attr: [it, 
     assert!(shown.code != 0 && shown.err.contains(text), "{}", shown.err);
     let shown = folder.local(&["stack", "output", "show", "one", "fine", "-f", "json"]).json();
     assert_eq!(shown["output_value"], 1, "{shown}");
+}
+
+#[test]
+fn a_database_is_created_by_create_alone() {
+    let folder = Folder::new("mistyped");
+    folder.write("t.yaml", TEMPLATE);
+    let elsewhere = ["--local", "--database", "mistyped.db", "stack"];
+    for rest in [&["list"][..], &["show", "one"], &["delete", "--yes", "one"], &["update", "-t", "t.yaml", "one"]] {
+        let ran = folder.run(&[&elsewhere, rest].concat());
+        assert_eq!(ran.code, 1, "{rest:?}");
+        assert!(ran.err.contains("mistyped.db: there is no such database of stacks"), "{}", ran.err);
+    }
+    folder.run(&["--local", "--database", "mistyped.db", "resource-type", "list"]).ok();
+    assert!(!folder.path().join("mistyped.db").exists() && !folder.path().join("mistyped.db.key").exists());
+    folder.run(&["--local", "--database", "mistyped.db", "stack", "create", "-t", "t.yaml", "one"]).ok();
+    // A hint repeats what the next command needs.
+    let ran = folder.run(&["--local", "--database", "mistyped.db", "stack", "show", "two"]);
+    assert!(ran.err.contains("'kiln --local --database mistyped.db stack list'"), "{}", ran.err);
+}
+
+#[test]
+fn a_missing_key_is_never_replaced() {
+    let folder = Folder::new("lostkey");
+    folder.write("t.yaml", TEMPLATE);
+    folder.local(&["stack", "create", "-t", "t.yaml", "one"]).ok();
+    let key = folder.path().join("stacks.db.key");
+    let text = std::fs::read_to_string(&key).unwrap();
+    std::fs::remove_file(&key).unwrap();
+    for args in [&["stack", "list"][..], &["stack", "create", "-t", "t.yaml", "two"]] {
+        let ran = folder.local(args);
+        assert_eq!(ran.code, 1);
+        assert!(ran.err.contains("stacks.db.key: the key of") && ran.err.contains("is missing"), "{}", ran.err);
+    }
+    assert!(!key.exists());
+    std::fs::write(&key, text).unwrap();
+    folder.local(&["stack", "show", "one"]).ok();
+}
+
+#[test]
+fn a_missing_cloud_is_said_before_anything_is_stored() {
+    let folder = Folder::new("nocloud");
+    folder.write("t.yaml", "heat_template_version: 2018-08-31\nresources:\n  net: {type: OS::Neutron::Net}\n");
+    let ran = folder.local(&["stack", "create", "-t", "t.yaml", "one"]);
+    assert_eq!(ran.code, 1);
+    let told = "Resource type OS::Neutron::Net needs a cloud, and none is configured.";
+    assert!(ran.err.contains(told) && ran.err.contains("--os-cloud"), "{}", ran.err);
+    assert_eq!(folder.local(&["stack", "list", "-f", "json"]).ok(), "[]\n");
+}
+
+#[test]
+fn interrupted_work_goes_on_by_one_command() {
+    let folder = Folder::new("goeson");
+    let text = "heat_template_version: 2018-08-31\nresources:\n  \
+                slow: {type: OS::Heat::TestResource, properties: {action_wait_secs: {create: 3}}}\n";
+    folder.write("t.yaml", text);
+    let mut command = folder.kiln(&["--local", "stack", "create", "-t", "t.yaml", "--progress", "json", "one"]);
+    let mut child = command.stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("CREATE_IN_PROGRESS") && line.contains("slow")));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let hint = lines.collect::<Vec<_>>().join("\n");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(hint.contains("'kiln --local stack wait STACK' goes on"), "{hint}");
+    let ran = folder.local(&["stack", "wait", "one", "-f", "json"]);
+    assert_eq!(ran.json()[0]["Stack Status"], "CREATE_COMPLETE");
+    assert_eq!(folder.local(&["stack", "wait", "two"]).code, 1);
+}
+
+#[test]
+fn a_keystone_that_does_not_answer_is_named() {
+    let folder = Folder::new("nokeystone");
+    let options = ["--os-auth-url", "http://127.0.0.1:9/v3", "--os-username", "me", "--os-password", "secret"];
+    let ran = folder.run(&[&options[..], &["--os-project-name", "mine", "stack", "list"]].concat());
+    assert_eq!(ran.code, 4, "{}", ran.err);
+    assert!(ran.err.contains("http://127.0.0.1:9/v3") && ran.err.contains("--os-auth-url"), "{}", ran.err);
+    assert!(!ran.err.contains("secret"), "{}", ran.err);
 }

@@ -3,10 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod demo;
+mod documented;
 mod help;
 mod local;
 mod lsp;
 mod run;
 mod service;
 mod template;
+mod testcloud;
 mod types;

@@ -1,7 +1,8 @@
 //! `kiln serve` beside a Keystone, asked by `kiln stack`.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 
 use kiln_testcloud::Testcloud;
 
@@ -32,48 +33,62 @@ outputs:
 ";
 
 /// A running `kiln serve` with the operator's types above, ended at the end of the test if not before.
-struct Service {
+pub(crate) struct Service {
     child: Child,
-    url: String,
+    pub(crate) url: String,
+    /// The lines of its log so far.
+    log: Arc<Mutex<Vec<serde_json::Value>>>,
+}
+
+/// A configuration of a service beside a cloud.
+fn config(folder: &Folder, cloud: &Testcloud) -> String {
+    let heat = cloud.users().heat;
+    format!(
+        "[database]\nconnection = sqlite://{here}/serve.db?mode=rwc\n\
+         [DEFAULT]\nauth_encryption_key = 0123456789abcdef0123456789abcdef\n\
+         unknown_option = 1\nmax_stack_per_tenant = 9\nenvironment_dir = {here}/environment.d\n\
+         [keystone_authtoken]\nauth_url = {}\nusername = {}\npassword = {}\nproject_name = {}\n\
+         [heat_api]\nbind_host = localhost\nbind_port = 0\n[kiln]\nresource_types_dir = {here}/types\n",
+        cloud.auth_url(),
+        heat.user,
+        heat.password,
+        heat.project,
+        here = folder.path().display(),
+    )
 }
 
 impl Service {
-    fn start(folder: &Folder, cloud: &Testcloud) -> Self {
+    pub(crate) fn start(folder: &Folder, cloud: &Testcloud) -> Self {
         folder.write("types/My/Net.yaml", NET);
         let url = format!("file://{}", folder.write("labelled.yaml", LABELLED).display());
         folder.write("environment.d/ours.yaml", &format!("resource_registry: {{'My::Labelled': '{url}'}}\n"));
-        let heat = cloud.users().heat;
-        let config = format!(
-            "[database]\nconnection = sqlite://{here}/serve.db?mode=rwc\n\
-             [DEFAULT]\nauth_encryption_key = 0123456789abcdef0123456789abcdef\n\
-             unknown_option = 1\nenvironment_dir = {here}/environment.d\n\
-             [keystone_authtoken]\nauth_url = {}\nusername = {}\npassword = {}\nproject_name = {}\n\
-             [heat_api]\nbind_host = 127.0.0.1\nbind_port = 0\n[kiln]\nresource_types_dir = {here}/types\n",
-            cloud.auth_url(),
-            heat.user,
-            heat.password,
-            heat.project,
-            here = folder.path().display(),
-        );
-        let config = folder.write("kiln.conf", &config);
+        let config = folder.write("kiln.conf", &config(folder, cloud));
         let mut command = folder.kiln(&["serve", "--log-format", "json", "--config-file", config.to_str().unwrap()]);
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         // The log tells which port it got.
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let log = Arc::new(Mutex::new(Vec::new()));
         let url = loop {
             let line = lines.next().expect("the service ended").unwrap();
             let told: serde_json::Value = serde_json::from_str(&line).unwrap();
-            if let Some(address) = told["fields"]["address"].as_str() {
+            let address = told["fields"]["address"].as_str().map(str::to_owned);
+            log.lock().unwrap().push(told);
+            if let Some(address) = address {
                 break format!("http://{address}");
             }
         };
         // Someone must read on, or the service would stop at a full pipe.
-        std::thread::spawn(move || lines.count());
-        Self { child, url }
+        let rest = Arc::clone(&log);
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                rest.lock().unwrap().push(serde_json::from_str(&line).unwrap());
+            }
+        });
+        Self { child, url, log }
     }
 
     /// Runs a command of the client, as the user demo.
-    fn asked(&self, folder: &Folder, cloud: &Testcloud, args: &[&str]) -> Ran {
+    pub(crate) fn asked(&self, folder: &Folder, cloud: &Testcloud, args: &[&str]) -> Ran {
         let demo = cloud.users().demo;
         let mut command = folder.kiln(args);
         command.env("OS_AUTH_URL", cloud.auth_url()).env("OS_USERNAME", demo.user).env("OS_PASSWORD", demo.password);
@@ -83,10 +98,17 @@ impl Service {
     }
 
     /// Asks it to end, and gives the exit code.
-    fn stop(mut self) -> i32 {
+    pub(crate) fn stop(&mut self) -> i32 {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
         self.child.wait().unwrap().code().unwrap_or(-1)
+    }
+
+    /// The fields of the lines of the log with this message.
+    fn told(&self, message: &str) -> Vec<serde_json::Value> {
+        let log = self.log.lock().unwrap();
+        let of = |line: &&serde_json::Value| line["fields"]["message"] == message;
+        log.iter().filter(of).map(|line| line["fields"].clone()).collect()
     }
 }
 
@@ -101,7 +123,7 @@ impl Drop for Service {
 async fn a_service_is_asked_and_drained() {
     let folder = Folder::new("service");
     let cloud = Testcloud::builder().start().await.unwrap();
-    let service = Service::start(&folder, &cloud);
+    let mut service = Service::start(&folder, &cloud);
     let kiln = |args: &[&str]| service.asked(&folder, &cloud, args);
     let text = "heat_template_version: 2018-08-31\nresources: {net: {type: My::Labelled, properties: {purpose: mine}}}\n\
                 outputs: {label: {value: {get_attr: [net, label]}}}\n";
@@ -164,4 +186,90 @@ async fn objects_stay_that_are_retained_or_were_there_before() {
     let text = "Invalid external resource: Resource nowhere (OS::Neutron::Net) can not be found.";
     assert!(absent.code == 1 && absent.err.contains(text), "{}", absent.err);
     assert!(kiln(&["stack", "show", "absent"]).code != 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_tells_what_is_asked_and_done() {
+    let folder = Folder::new("log");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let mut service = Service::start(&folder, &cloud);
+    folder.write("t.yaml", "heat_template_version: 2018-08-31\nresources: {r: {type: OS::Heat::RandomString}}\n");
+    let args = ["stack", "create", "-t", "t.yaml", "--wait", "--poll", "0.1", "one"];
+    service.asked(&folder, &cloud, &args).ok();
+    let health = service.url.trim_start_matches("http://").to_owned();
+    let mut stream = std::net::TcpStream::connect(health).unwrap();
+    stream.write_all(b"GET /healthcheck HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n").unwrap();
+    let mut health = String::new();
+    stream.read_to_string(&mut health).unwrap();
+    assert!(health.contains("database: up\nengine: up (1)\n"), "{health}");
+    let config = folder.path().join("kiln.conf");
+    let engines = folder.run(&["manage", "service", "list", "--config-file", config.to_str().unwrap(), "-f", "json"]);
+    assert_eq!(engines.json()[0]["Status"], "up");
+    assert_eq!(service.stop(), 0);
+
+    let requests = service.told("request");
+    let made = requests.iter().find(|told| told["method"] == "POST").unwrap();
+    assert_eq!((&made["status"], made["ms"].is_u64()), (&201.into(), true), "{made}");
+    assert!(made["path"].as_str().unwrap().ends_with("/stacks") && made["id"].as_str().unwrap().starts_with("req-"));
+    assert!(made["user"].as_str().unwrap().len() > 1 && made["project"].as_str().unwrap().len() > 1, "{made}");
+    let states: Vec<_> = service.told("stack").iter().map(|told| told["state"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(states, ["CREATE_IN_PROGRESS", "CREATE_COMPLETE"]);
+    let log = format!("{:?}", service.log.lock().unwrap());
+    assert!(log.contains(
+        "[DEFAULT] max_stack_per_tenant means nothing to Kiln: did you mean [DEFAULT] max_stacks_per_tenant?"
+    ));
+    assert!(log.contains("options that mean nothing to Kiln: [DEFAULT] unknown_option"), "{log}");
+    assert!(!log.contains(cloud.users().heat.password), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_configuration_that_cannot_work_is_refused_in_a_line() {
+    let folder = Folder::new("refused");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let right =
+        config(&folder, &cloud).replace(&format!("resource_types_dir = {}/types\n", folder.path().display()), "");
+    let start = |config: &str| {
+        let file = folder.write("kiln.conf", config);
+        // A service that starts after all must not keep the test.
+        let mut command = Command::new("timeout");
+        command.args(["20", env!("CARGO_BIN_EXE_kiln"), "serve", "--config-file", file.to_str().unwrap()]);
+        Ran::from(command.output().unwrap())
+    };
+    let password = format!("password = {}", cloud.users().heat.password);
+    let key = "0123456789abcdef0123456789abcdef";
+    for (from, to, told) in [
+        (password.as_str(), "password = wr0ngw0rd", "refuses the user \"heat\": check username, password"),
+        (key, "0123456789abcdef0123456789abcdefg", "[DEFAULT] auth_encryption_key must have 32 (or 16) bytes"),
+        ("sqlite://", "nosuch://me:wr0ngw0rd@", "[database] connection nosuch://me:***@"),
+        (
+            "[keystone_authtoken]",
+            "[oslo_policy]\npolicy_file = /nowhere.yaml\n[keystone_authtoken]",
+            "[oslo_policy] policy_file: /nowhere.yaml",
+        ),
+        ("[heat_api]", "wr0ngw0rd\n[heat_api]", "line 13: no ':' or '=' found"),
+        ("/identity/v3", "/nowhere/v3", "[keystone_authtoken] auth_url"),
+    ] {
+        assert!(right.contains(from), "{from}");
+        let ran = start(&right.replace(from, to));
+        assert_eq!(ran.code, 1, "{told}: {}", ran.err);
+        let error = ran.err.lines().find(|line| line.starts_with("error")).unwrap();
+        assert!(error.contains(told), "{told}: {}", ran.err);
+        assert!(!ran.err.contains("wr0ngw0rd"), "{}", ran.err);
+        assert!(ran.err.contains("kiln.conf"), "{}", ran.err);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_does_not_open_the_database_is_refused() {
+    let folder = Folder::new("key");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let mut service = Service::start(&folder, &cloud);
+    folder.write("t.yaml", "heat_template_version: 2018-08-31\nresources: {r: {type: OS::Heat::RandomString}}\n");
+    service.asked(&folder, &cloud, &["stack", "create", "-t", "t.yaml", "one"]).ok();
+    assert_eq!(service.stop(), 0);
+    let other = config(&folder, &cloud).replace("0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210");
+    let file = folder.write("kiln.conf", &other);
+    let ran = folder.run(&["serve", "--config-file", file.to_str().unwrap()]);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    assert!(ran.err.contains("[DEFAULT] auth_encryption_key does not open what this database holds"), "{}", ran.err);
 }

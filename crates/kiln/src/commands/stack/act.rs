@@ -5,7 +5,7 @@ use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use clap::Args;
 use kiln_client::{Error, Stack, StackAction};
 
-use super::{WaitArgs, ended, of_stack};
+use super::{HowArgs, WaitArgs, ended, of_stack};
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Cell, Format, List, OutputArgs};
@@ -114,6 +114,43 @@ impl ActArgs {
         let mut rows = Vec::new();
         for stack in &self.stacks {
             rows.push(act(connection, stack, action, &self.wait, wanted).await?);
+        }
+        Ok(self.output.list(table(&rows), Format::Table)?)
+    }
+}
+
+/// `stack wait`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  kiln stack wait web
+  kiln --local stack wait web        goes on with what an interrupted --local command began
+
+The exit code is 3 if the stack ends in FAILED. A stack that is gone has been deleted: that is no failure.")]
+pub(crate) struct WaitForArgs {
+    /// Names or ids of the stacks
+    #[arg(value_name = "STACK", required = true)]
+    stacks: Vec<String>,
+    #[command(flatten)]
+    how: HowArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl WaitForArgs {
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        let mut rows = Vec::new();
+        for stack in &self.stacks {
+            let client = &connection.client;
+            let target = Target::existing(client, stack, true).await.map_err(of_stack(stack))?;
+            let identity = target.identity().to_owned();
+            let end = self.how.follow(connection, target, false).await?;
+            ended(stack, &end, "")?;
+            match client.stack(&identity, false).await {
+                Ok(stack) => rows.push(stack),
+                Err(error) if error.is_not_found() => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         Ok(self.output.list(table(&rows), Format::Table)?)
     }

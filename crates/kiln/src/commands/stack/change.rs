@@ -85,12 +85,13 @@ impl CreateArgs {
             return Ok(self.output.one(preview(&stack), Format::Table)?);
         }
         let id = connection.client.create_stack(&self.name, &request).await.map_err(shown(&request))?;
-        if self.wait.waits(connection) {
+        let waits = self.wait.waits(connection);
+        if waits {
             let target = Target::created(&self.name, &id);
             let end = self.wait.follow(connection, target, self.enable_rollback).await?;
             ended(&self.name, &end, "CREATE")?;
         }
-        show::short(connection, &id, &self.output).await
+        show::short(connection, &id, &self.output, waits).await
     }
 }
 
@@ -190,7 +191,8 @@ impl UpdateArgs {
             let one = changes.into_iter().map(|(name, value)| (name, Cell::with(value, Look::Json)));
             return Ok(self.output.one(one.collect(), Format::Table)?);
         }
-        let watched = if self.wait.waits(connection) {
+        let waits = self.wait.waits(connection);
+        let watched = if waits {
             Some(Target::existing(client, &self.stack, true).await.map_err(of_stack(&self.stack))?)
         } else {
             None
@@ -200,7 +202,7 @@ impl UpdateArgs {
             let end = self.wait.follow(connection, target, self.rollback != Rollback::Disabled).await?;
             ended(&self.stack, &end, "UPDATE")?;
         }
-        show::short(connection, &self.stack, &self.output).await
+        show::short(connection, &self.stack, &self.output, waits).await
     }
 
     fn refused<'a>(&'a self, request: &'a StackRequest) -> impl Fn(Error) -> Failure + 'a {

@@ -101,7 +101,11 @@ impl ListArgs {
             .filter(|key| !key.is_empty())
             .map(str::to_owned)
             .collect();
-        let events = connection.client.events(stack, &filter).await.map_err(of_stack(stack))?;
+        let events = match connection.client.events(stack, &filter).await {
+            // The service says so where a resource has none that pass the filters.
+            Err(error) if error.is_not_found() && error.to_string().starts_with("No events found") => Vec::new(),
+            events => events.map_err(of_stack(stack))?,
+        };
         let mut values: Vec<&Value> = events.iter().map(Event::value).collect();
         list::sort(&mut values, &order.join(","))?;
         let events: Vec<Event> = values.into_iter().cloned().map(Event).collect();

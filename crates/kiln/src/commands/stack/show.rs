@@ -44,9 +44,15 @@ impl ShowArgs {
 }
 
 /// The first columns of a stack, as create and update print them.
-pub(super) async fn short(connection: &Connection, stack: &str, output: &OutputArgs) -> Outcome {
-    let answer = connection.client.stack(stack, false).await.map_err(of_stack(stack))?;
-    Ok(output.one(pick(answer.value(), &FIRST, Look::Yaml), Format::Table)?)
+/// When it is `done`, the outputs too.
+pub(super) async fn short(connection: &Connection, stack: &str, output: &OutputArgs, done: bool) -> Outcome {
+    let answer = connection.client.stack(stack, done).await.map_err(of_stack(stack))?;
+    let mut columns = FIRST.to_vec();
+    if done && !answer.outputs().is_empty() {
+        columns.push("outputs");
+    }
+    let look = if output.format.is_none_or(|format| format == Format::Table) { Look::Yaml } else { Look::Json };
+    Ok(output.one(pick(answer.value(), &columns, look), Format::Table)?)
 }
 
 fn pick(stack: &Value, columns: &[&str], look: Look) -> One {

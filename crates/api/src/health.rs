@@ -1,0 +1,47 @@
+//! `GET /healthcheck`: whether the database answers, and whether an engine works on it. For load balancers and people,
+//! without a token.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use jiff::{SignedDuration, Timestamp};
+use kiln_engine::Backends;
+use kiln_store::EngineInfo;
+
+/// How long the database may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Whether an engine is alive: it has not missed two reports.
+pub fn is_up(engine: &EngineInfo, now: Timestamp) -> bool {
+    now.duration_since(engine.seen) <= SignedDuration::from_secs(2 * i64::from(engine.interval))
+}
+
+/// 200 as long as requests can be answered: without an engine they are stored, and wait. 503 without a database.
+pub(crate) async fn check(backends: &Backends) -> Response {
+    let now = backends.clock.now();
+    let engines = tokio::time::timeout(PATIENCE, backends.store.engines()).await;
+    let (status, text) = match engines {
+        Ok(Ok(engines)) => {
+            let up = engines.iter().filter(|engine| is_up(engine, now)).count();
+            let mut text = "database: up\n".to_owned();
+            _ = match up {
+                0 => writeln!(text, "engine: down"),
+                up => writeln!(text, "engine: up ({up})"),
+            };
+            (StatusCode::OK, text)
+        }
+        failed => {
+            // What exactly is for the log: anybody may ask here.
+            let error = failed.map_or_else(
+                |_| "no answer".to_owned(),
+                |answer| answer.err().map(|e| e.to_string()).unwrap_or_default(),
+            );
+            tracing::error!(error, "healthcheck: the database does not answer");
+            (StatusCode::SERVICE_UNAVAILABLE, "database: down\n".to_owned())
+        }
+    };
+    (status, [(CONTENT_TYPE, "text/plain; charset=UTF-8")], text).into_response()
+}

@@ -1,0 +1,140 @@
+//! `kiln testcloud`: a simulated OpenStack by itself, to try templates, `--local` and CI without a cloud.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use kiln_cloud::{Connector, Credentials, SharedClient, TlsOptions, Transport};
+use kiln_resource::{CloudRequest, Method};
+use kiln_testcloud::{Account, Fault, Testcloud};
+use kiln_value::value;
+use url::Url;
+
+use crate::failure::{Failure, Outcome};
+use crate::output::print;
+use crate::shutdown;
+
+/// `testcloud`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+It serves Keystone, Nova, Neutron, Cinder and Glance on one port, with the users demo, alt_demo, admin
+and heat (password: password), until Ctrl-C. What is created there is gone when it ends.
+
+Examples:
+  kiln testcloud
+  kiln testcloud --exports cloud.sh        then, in another terminal: . ./cloud.sh
+  kiln testcloud --latency 0.2 --build-time 10
+  kiln testcloud --fault '{\"service\": \"compute\", \"method\": \"POST\", \"path\": \"/servers\",
+                           \"when\": {\"nth\": 2}, \"action\": {\"status\": 503}}'
+
+With its variables set, --local creates stacks in it:
+  kiln --local stack create -t web.yaml web
+
+Faults hit calls by service, method and path (each may be left out); when: always, nth, count, probability;
+action: status, status_after, lost_reply, hang, stall, delay, fail_build, slow_build, endless_build, lag.")]
+pub(crate) struct TestcloudArgs {
+    /// Address to listen on
+    #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    address: IpAddr,
+    /// Port to listen on; 0 for any free one
+    #[arg(long, value_name = "PORT", default_value_t = 15000)]
+    port: u16,
+    /// Seconds that every answer takes
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0)]
+    latency: f64,
+    /// Seconds that a server, volume or image takes to build
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
+    build_time: f64,
+    /// Seed of ids, addresses and chance
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    seed: u64,
+    /// A fault as JSON; may be repeated
+    #[arg(long, value_name = "JSON", value_parser = fault)]
+    fault: Vec<Fault>,
+    /// Write the variables to this file too
+    #[arg(long, value_name = "FILE")]
+    exports: Option<PathBuf>,
+    /// List this orchestration service in the catalog: the URL where 'kiln serve' listens
+    #[arg(long, value_name = "URL")]
+    orchestration: Option<Url>,
+}
+
+fn fault(text: &str) -> Result<Fault, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
+
+impl TestcloudArgs {
+    /// Serves until told to stop.
+    pub(crate) async fn run(self) -> Outcome {
+        let address = SocketAddr::from((self.address, self.port));
+        let cloud = Testcloud::builder()
+            .address(address)
+            .latency(Duration::try_from_secs_f64(self.latency).context("--latency")?)
+            .build_time(Duration::try_from_secs_f64(self.build_time).context("--build-time")?)
+            .seed(self.seed);
+        let cloud = cloud.start().await.map_err(|error| {
+            Failure::new(format!("cannot listen on {address}: {error}")).hint("--port names another port")
+        })?;
+        if let Some(url) = &self.orchestration {
+            register(&cloud, url.as_str().trim_end_matches('/')).await?;
+        }
+        // The set-up is not disturbed.
+        self.fault.iter().for_each(|fault| cloud.faults().add(fault.clone()));
+        let exports = exports(&cloud);
+        if let Some(file) = &self.exports {
+            std::fs::write(file, &exports).with_context(|| file.display().to_string())?;
+        }
+        print(&exports)?;
+        eprintln!("The simulated cloud serves at {}. Ctrl-C ends it.", cloud.auth_url());
+        let (_sender, stop) = shutdown::on_signal();
+        shutdown::stopped(stop).await;
+        cloud.stop().await;
+        Ok(())
+    }
+}
+
+/// The variables by which a user works in the cloud, as a shell reads them.
+pub(super) fn exports(cloud: &Testcloud) -> String {
+    let Account { user, password, project } = cloud.users().demo;
+    format!(
+        "export OS_AUTH_URL={auth_url} OS_IDENTITY_API_VERSION=3 OS_REGION_NAME={region}\n\
+         export OS_USERNAME={user} OS_PASSWORD={password} OS_PROJECT_NAME={project}\n\
+         export OS_USER_DOMAIN_NAME=Default OS_PROJECT_DOMAIN_NAME=Default\n",
+        auth_url = cloud.auth_url(),
+        region = cloud.region(),
+    )
+}
+
+/// The credentials of an account.
+pub(super) fn credentials(account: Account) -> Credentials {
+    Credentials::password(account.user, account.password, account.project, "Default")
+}
+
+/// The way to the cloud.
+pub(super) fn connector(cloud: &Testcloud) -> Result<(Arc<dyn Transport>, Connector)> {
+    let transport: Arc<dyn Transport> = Arc::new(SharedClient::new(&TlsOptions::default())?);
+    let mut options = kiln_cloud::Options::new(Url::parse(&cloud.auth_url())?);
+    options.region = Some(cloud.region().to_owned());
+    Ok((Arc::clone(&transport), Connector::new(transport, options)))
+}
+
+/// Makes Kiln known to the cloud, as an operator does for every service.
+pub(super) async fn register(cloud: &Testcloud, url: &str) -> Result<()> {
+    let session = connector(cloud)?.1.session(credentials(cloud.users().admin));
+    let service = value!({"service": {"type": "orchestration", "name": "kiln", "enabled": true}});
+    let made = session.call(&CloudRequest::new("identity", Method::Post, "/v3/services").body(service)).await?;
+    let id = made.body.get("service").and_then(|service| service.str_at("id")).unwrap_or_default().to_owned();
+    for interface in ["public", "internal", "admin"] {
+        let endpoint = value!({"endpoint": {
+            "service_id": id.as_str(),
+            "interface": interface,
+            "region_id": (cloud.region()),
+            "url": (format!("{url}/v1/%(tenant_id)s")),
+        }});
+        session.call(&CloudRequest::new("identity", Method::Post, "/v3/endpoints").body(endpoint)).await?;
+    }
+    Ok(())
+}

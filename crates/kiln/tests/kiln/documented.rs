@@ -1,0 +1,205 @@
+//! Every command and configuration of README, examples and help is run, beside a simulated cloud.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use kiln_testcloud::Testcloud;
+
+use crate::run::Folder;
+use crate::service::Service;
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+const WEB: &str = "\
+heat_template_version: 2018-08-31
+parameters:
+  flavor: {type: string, default: m1.tiny}
+  size: {type: number, default: 1}
+resources:
+  server:
+    type: OS::Nova::Server
+    properties:
+      image: cirros
+      flavor: {get_param: flavor}
+      networks: [{network: private}]
+      metadata: {size: {get_param: size}}
+outputs:
+  address: {value: {get_attr: [server, first_address]}}
+";
+const OLD: &str = "heat_template_version: 2015-10-15\nresources: {word: {type: OS::Heat::RandomString}}\n";
+const CFN: &str = "AWSTemplateFormatVersion: '2010-09-09'\nResources: {word: {Type: 'OS::Heat::RandomString'}}\n";
+
+/// Commands that run until they are told to stop.
+const SERVERS: [&str; 6] = ["kiln serve", "kiln api", "kiln engine", "kiln demo", "kiln testcloud", "--follow"];
+/// Commands that exit with 1 for what they find.
+const FINDERS: [&str; 2] = ["template lint", "fmt --check"];
+
+/// The examples of a text: lines that begin with `kiln`, or a variable before it, and those that they go on in.
+fn commands(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut is_open = false;
+    for line in text.lines() {
+        let line = line.trim();
+        let line = line.strip_prefix("$ ").unwrap_or(line);
+        if is_open {
+            if let Some(last) = found.last_mut() {
+                last.push(' ');
+                last.push_str(line);
+                is_open = last.matches('\'').count() % 2 == 1;
+            }
+        } else if line.starts_with("kiln ") || line.starts_with("OS_DATABASE__CONNECTION=") {
+            // What follows in three spaces, or in two and a mark, explains.
+            let end = line.find("   ").into_iter().chain(line.find("  #")).min().unwrap_or(line.len());
+            found.push(line[..end].trim().to_owned());
+            is_open = line.matches('\'').count() % 2 == 1;
+        }
+    }
+    found
+}
+
+/// Indented lines of a page: its code.
+fn code(page: &str) -> String {
+    let text = std::fs::read_to_string(Path::new(ROOT).join(page)).unwrap();
+    text.lines().filter(|line| line.starts_with("    ")).collect::<Vec<_>>().join("\n")
+}
+
+/// The examples of a command's help and of those below it.
+fn of_help(folder: &Folder, path: &[String], found: &mut Vec<String>) {
+    let args: Vec<&str> = path.iter().map(String::as_str).chain(["--help"]).collect();
+    let help = folder.run(&args).ok();
+    found.extend(commands(&help));
+    let below = help.split("Commands:\n").nth(1).unwrap_or_default();
+    for line in below.lines().take_while(|line| line.starts_with("  ")) {
+        if let Some(name) = line.strip_prefix("  ").filter(|line| !line.starts_with(' ')) {
+            let name = name.split_whitespace().next().unwrap();
+            of_help(folder, &[path, &[name.to_owned()]].concat(), found);
+        }
+    }
+}
+
+/// A folder with everything that the examples name.
+fn prepare(folder: &Folder) {
+    let examples = Path::new(ROOT).join("examples");
+    for name in ["three-tier.yaml", "farm.yaml", "farm-environment.yaml"] {
+        folder.write(name, &std::fs::read_to_string(examples.join(name)).unwrap());
+    }
+    for entry in std::fs::read_dir(examples.join("farm")).unwrap() {
+        let entry = entry.unwrap();
+        folder.write(&format!("farm/{}", entry.file_name().display()), &std::fs::read_to_string(entry.path()).unwrap());
+    }
+    // Its names are those of another cloud.
+    let environment = std::fs::read_to_string(examples.join("three-tier-environment.yaml")).unwrap();
+    let environment = environment.replace("debian-12", "cirros").replace("internet", "public");
+    folder.write("three-tier-environment.yaml", &environment);
+    folder.write("web.yaml", WEB);
+    folder.write("my.yaml", WEB);
+    folder.write("production.yaml", "parameters: {flavor: m1.small}\n");
+    folder.write("old.yaml", OLD);
+    folder.write("cfn.template", CFN);
+    let dot = folder.write("bin/dot", "#!/bin/sh\ncat > /dev/null\n");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kiln"), folder.path().join("bin/kiln")).unwrap();
+    assert!(Command::new("chmod").arg("+x").arg(dot).status().unwrap().success());
+    for place in ["etc", ".zfunc", ".config/fish/completions"] {
+        std::fs::create_dir_all(folder.path().join(place)).unwrap();
+    }
+}
+
+/// A shell in the folder, with the simulated cloud's variables.
+fn shell(folder: &Folder, cloud: &Testcloud, service: &Service, line: &str) -> Output {
+    let demo = cloud.users().demo;
+    let mut command = Command::new("sh");
+    command.args(["-c", line]).current_dir(folder.path()).env_clear().env("HOME", folder.path());
+    command.env("PATH", format!("{}:/usr/bin:/bin", folder.path().join("bin").display()));
+    command.env("TMPDIR", folder.path()).env("KILN_DATABASE", folder.path().join("stacks.db"));
+    command.env("OS_AUTH_URL", cloud.auth_url()).env("OS_USERNAME", demo.user).env("OS_PASSWORD", demo.password);
+    command.env("OS_PROJECT_NAME", demo.project).env("OS_HEAT_API__BIND_PORT", "0");
+    command.env("OS_ORCHESTRATION_ENDPOINT_OVERRIDE", format!("{}/v1/%(project_id)s", service.url));
+    command.output().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_documented_command_runs() {
+    let folder = Folder::new("documented");
+    let cloud = Testcloud::builder().build_time(std::time::Duration::from_millis(50)).start().await.unwrap();
+    let service = Service::start(&folder, &cloud);
+    prepare(&folder);
+    let mut all = Vec::new();
+    of_help(&folder, &[], &mut all);
+    all.extend(["README.md", "examples/README.md"].iter().flat_map(|page| commands(&code(page))));
+    let mut seen = BTreeSet::new();
+    all.retain(|line| seen.insert(line.clone()));
+    assert!(all.len() > 60, "{all:#?}");
+
+    let here = folder.path().display().to_string();
+    let run = |line: &str| shell(&folder, &cloud, &service, line);
+    for line in all {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let local = if words.contains(&"--local") { "--local " } else { "" };
+        let is_create = words.contains(&"create");
+        for name in ["web", "db", "cache", "farm"].into_iter().filter(|name| words.contains(name)) {
+            let stack = format!("kiln {local}stack");
+            if is_create {
+                run(&format!("{stack} delete --yes --wait --poll 0.1 {name}"));
+                continue;
+            }
+            // What an example before began comes to its end.
+            run(&format!("{stack} wait --poll 0.1 {name}"));
+            if !run(&format!("{stack} show {name}")).status.success() {
+                let of = if name == "farm" { "farm.yaml -e farm-environment.yaml" } else { "web.yaml" };
+                let made = run(&format!("{stack} create -t {of} --wait --poll 0.1 {name}"));
+                assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+            }
+        }
+        let place = line.replace("/etc/kiln/kiln.conf", &format!("{here}/kiln.conf"));
+        let place = place.replace("/etc/bash_completion.d", &format!("{here}/etc"));
+        let place = place.replace("sqlite:///tmp/kiln.db", &format!("sqlite://{here}/serve.db"));
+        let serves = SERVERS.iter().any(|server| line.contains(server));
+        let place = if !serves {
+            place.replace("--wait ", "--wait --poll 0.1 ")
+        } else if line.starts_with("OS_DATABASE") {
+            place.replace("kiln serve", &format!("timeout -s INT 2 kiln serve --config-file {here}/kiln.conf"))
+        } else {
+            place.replacen("kiln ", "timeout -s INT 2 kiln ", 1)
+        };
+        let ran = run(&place);
+        let code = ran.status.code().unwrap_or(-1);
+        let finds = FINDERS.iter().any(|finder| line.contains(finder));
+        let right = match code {
+            0 => true,
+            1 => finds,
+            124 | 130 => serves,
+            _ => false,
+        };
+        assert!(right, "{line}\n{place}\nexit code {code}\n{}", String::from_utf8_lossy(&ran.stderr));
+    }
+}
+
+/// The configuration of a text, from `[database]` to `project_name`.
+fn configuration(text: &str) -> String {
+    let lines = text.lines().map(str::trim).skip_while(|line| *line != "[database]");
+    let mut lines: Vec<&str> = lines.take_while(|line| !line.starts_with("kiln ")).collect();
+    let end = lines.iter().position(|line| line.starts_with("project_name")).expect("a configuration");
+    lines.truncate(end + 1);
+    lines.join("\n")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_documented_configuration_starts() {
+    let folder = Folder::new("configured");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let help = folder.run(&["serve", "--help"]).ok();
+    for text in [code("README.md"), help] {
+        let shown = configuration(&text);
+        // Only what is another for everybody is replaced.
+        let config = shown.replace("/var/lib/kiln", &folder.path().display().to_string());
+        let config = config.replace("http://keystone:5000/v3", &cloud.auth_url());
+        let config = config.replace("password = secret", &format!("password = {}", cloud.users().heat.password));
+        let file = folder.write("kiln.conf", &config);
+        let mut command = Command::new("timeout");
+        command.args(["-s", "INT", "3", env!("CARGO_BIN_EXE_kiln"), "serve", "--bind-port", "0", "--config-file"]);
+        let ran = command.arg(file).env_clear().env("PATH", "/usr/bin:/bin").output().unwrap();
+        let log = String::from_utf8_lossy(&ran.stderr);
+        assert!(log.contains("serving address=") && !log.contains("WARN") && !log.contains("ERROR"), "{shown}\n{log}");
+    }
+}
