@@ -33,6 +33,15 @@ async fn run(call: &Call, patch: bool) -> Result<Response, ApiError> {
     let previewed = call.service().preview_update(&call.caller, stack, update, nested).await?;
     let mut changes: Map = LISTS.iter().map(|list| ((*list).to_owned(), Value::List(Vec::new()))).collect();
     sort(&previewed.preview, &previewed.stack, &mut changes);
+    let lists = changes.values_mut().filter_map(|list| match list {
+        Value::List(entries) => Some(entries),
+        _ => None,
+    });
+    for entry in lists.flatten() {
+        if let Some(change) = entry.as_map_mut().and_then(|entry| entry.get_mut("change")) {
+            previewed.hidden.mask(change);
+        }
+    }
     Ok(reply::json(&value!({ "resource_changes": changes })))
 }
 
@@ -76,7 +85,7 @@ fn shown(entry: &PlannedResource, stack: &Stack) -> Value {
         "stack_name": (&stack.name),
         "description": (entry.definition.as_ref().map(|held| held.description.clone()).unwrap_or_default()),
         "metadata": (entry.definition.as_ref().map(|held| held.metadata.clone()).unwrap_or_default()),
-        "change": (change(&entry.change)),
+        "change": (change(entry)),
     })
 }
 
@@ -86,14 +95,31 @@ fn identity(stack: &Stack, path: &str) -> Value {
     value!({ "tenant": tenant, "stack_name": stack_name, "stack_id": stack_id, "path": path })
 }
 
-fn change(change: &PlannedChange) -> Value {
-    match change {
+fn change(entry: &PlannedResource) -> Value {
+    let old = |entry: &PlannedResource| {
+        let row = entry.row.as_ref().and_then(|row| row.definition.clone());
+        row.map(|held| held.properties.clone()).unwrap_or_default()
+    };
+    match &entry.change {
         PlannedChange::Unchanged => value!({ "kind": "unchanged" }),
         PlannedChange::Updated(properties) => {
             let names: Value = properties.keys().map(String::as_str).collect();
-            value!({ "kind": "updated", "properties": names })
+            let old = old(entry);
+            let before: Map =
+                properties.keys().filter_map(|name| Some((name.clone(), old.get(name)?.clone()))).collect();
+            value!({ "kind": "updated", "properties": names, "before": before, "after": (properties.clone()) })
         }
-        PlannedChange::Replaced(reasons) => value!({ "kind": "replaced", "reasons": (reasons.clone()) }),
+        PlannedChange::Replaced(reasons) => {
+            let (old, new) = (old(entry), entry.definition.as_ref().map(|held| held.properties.clone()));
+            let new = new.unwrap_or_default();
+            let differing = |this: &Map, other: &Map| -> Map {
+                let other = |name: &str| other.get(name);
+                let pairs = this.iter().filter(|(name, value)| other(name.as_str()) != Some(*value));
+                pairs.map(|(name, value)| (name.clone(), value.clone())).collect()
+            };
+            let (before, after) = (differing(&old, &new), differing(&new, &old));
+            value!({ "kind": "replaced", "reasons": (reasons.clone()), "before": before, "after": after })
+        }
         PlannedChange::Added => value!({ "kind": "added" }),
         PlannedChange::Deleted => value!({ "kind": "deleted" }),
         PlannedChange::Refused(reason) => value!({ "kind": "refused", "reasons": [reason] }),
