@@ -93,6 +93,36 @@ impl Hidden {
     }
 }
 
+/// Values of hidden parameters, to be masked wherever they are shown.
+#[derive(Clone, Default)]
+pub struct HiddenValues(Vec<String>);
+
+impl HiddenValues {
+    /// Those of these stacks' contents.
+    pub fn of(sources: &[&Sources]) -> Self {
+        let of_one = |sources: &&Sources| {
+            let template = Template::from_value(std::sync::Arc::clone(&sources.template)).ok()?;
+            Some(Hidden::of(&template, &sources.files).values(sources))
+        };
+        Self(sources.iter().filter_map(of_one).flatten().collect())
+    }
+
+    /// Masks them in a value.
+    pub fn mask(&self, value: &mut Value) {
+        match value {
+            Value::Str(text) => *text = masked(text, &self.0),
+            Value::List(items) => items.iter_mut().for_each(|item| self.mask(item)),
+            Value::Map(map) => map.values_mut().for_each(|item| self.mask(item)),
+            Value::Null | Value::Bool(_) => {}
+            other => {
+                if self.0.contains(&text::str(other)) {
+                    *other = HIDDEN.into();
+                }
+            }
+        }
+    }
+}
+
 /// The texts by which a value may be seen, with those of its items.
 fn collect(value: &Value, found: &mut Vec<String>) {
     match value {

@@ -29,7 +29,7 @@ pub use action::StackAction;
 pub use availability::Availability;
 pub use create::CreateStack;
 pub use error::{Error, Invalid};
-pub use hidden::Hidden;
+pub use hidden::{Hidden, HiddenValues};
 pub use input::{Settings, StackContent, TemplateText};
 pub use mark_unhealthy::MarkUnhealthy;
 pub use options::{Limits, Options};

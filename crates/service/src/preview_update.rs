@@ -7,7 +7,7 @@ use kiln_engine::preview::{Preview, preview};
 use kiln_identity::Caller;
 use kiln_store::Stack;
 
-use crate::{Error, Service, UpdateStack};
+use crate::{Error, HiddenValues, Service, UpdateStack};
 
 /// What an update would do to a stack.
 pub struct PreviewedUpdate {
@@ -15,6 +15,8 @@ pub struct PreviewedUpdate {
     pub stack: Stack,
     /// What would become of its resources.
     pub preview: Preview,
+    /// What must not be shown of it.
+    pub hidden: HiddenValues,
 }
 
 impl Service {
@@ -27,7 +29,8 @@ impl Service {
     ) -> Result<PreviewedUpdate, Error> {
         let blueprint = self.updated_blueprint(caller, &stack, update).await?;
         let view = View::of(&self.backends, stack).await?;
+        let hidden = HiddenValues::of(&[blueprint.sources(), view.blueprint.sources()]);
         let preview = preview(&self.backends, &view, Arc::new(blueprint)).await?;
-        Ok(PreviewedUpdate { stack: view.stack, preview })
+        Ok(PreviewedUpdate { stack: view.stack, preview, hidden })
     }
 }

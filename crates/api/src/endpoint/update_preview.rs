@@ -33,6 +33,17 @@ async fn run(call: &Call, patch: bool) -> Result<Response, ApiError> {
     let previewed = call.service().preview_update(&call.caller, stack, update).await?;
     let mut changes: Map = LISTS.iter().map(|list| ((*list).to_owned(), Value::List(Vec::new()))).collect();
     sort(&previewed.preview, nested, &mut changes);
+    let lists = changes.values_mut().filter_map(|list| match list {
+        Value::List(entries) => Some(entries),
+        _ => None,
+    });
+    for entry in lists.flatten().filter_map(Value::as_map_mut) {
+        for key in ["change", "attributes"] {
+            if let Some(value) = entry.get_mut(key) {
+                previewed.hidden.mask(value);
+            }
+        }
+    }
     Ok(reply::json(&value!({ "resource_changes": changes })))
 }
 
@@ -69,7 +80,7 @@ fn shown(entry: &PlannedResource, stack: &Stack) -> Value {
         "metadata": (entry.definition.as_ref().map(|held| held.metadata.clone()).unwrap_or_default()),
         "required_by": (entry.required_by.iter().collect::<Value>()),
         "attributes": (entry.attributes.clone()),
-        "change": (summary(&entry.change)),
+        "change": (summary(entry, &entry.change)),
     });
     let parent = stack.parent.as_ref().map(|parent| ("parent_resource", Value::from(&parent.resource_name)));
     let inside = entry.nested.as_ref().filter(|_| row.is_some_and(|row| row.child.is_some()));
@@ -86,23 +97,54 @@ fn identity(stack: &Stack, path: &str) -> Value {
     value!({ "tenant": tenant, "stack_name": stack_name, "stack_id": stack_id, "path": path })
 }
 
-fn summary(change: &PlannedChange) -> Value {
+/// What Kiln knows of a change besides its list.
+fn summary(entry: &PlannedResource, change: &PlannedChange) -> Value {
+    let old = |entry: &PlannedResource| {
+        let row = entry.row.as_ref().and_then(|row| row.definition.clone());
+        row.map(|held| held.properties.clone()).unwrap_or_default()
+    };
     match change {
         PlannedChange::Unchanged => value!({ "kind": "unchanged" }),
         PlannedChange::Updated(properties) => {
             let names: Value = properties.keys().map(String::as_str).collect();
-            value!({ "kind": "updated", "properties": names })
+            let old = old(entry);
+            let before: Map =
+                properties.keys().filter_map(|name| Some((name.clone(), old.get(name)?.clone()))).collect();
+            let awaited = awaited_in(properties);
+            value!({
+                "kind": "updated", "properties": names, "before": before, "after": (properties.clone()), "awaited": awaited
+            })
         }
-        PlannedChange::Replaced(reasons) => value!({ "kind": "replaced", "reasons": (reasons.clone()) }),
+        PlannedChange::Replaced(reasons) => {
+            let (old, new) = (old(entry), entry.definition.as_ref().map(|held| held.properties.clone()));
+            let new = new.unwrap_or_default();
+            let differing = |this: &Map, other: &Map| -> Map {
+                let other = |name: &str| other.get(name);
+                let pairs = this.iter().filter(|(name, value)| other(name.as_str()) != Some(*value));
+                pairs.map(|(name, value)| (name.clone(), value.clone())).collect()
+            };
+            let (before, after) = (differing(&old, &new), differing(&new, &old));
+            let awaited = awaited_in(&after);
+            value!({
+                "kind": "replaced", "reasons": (reasons.clone()), "before": before, "after": after, "awaited": awaited
+            })
+        }
         PlannedChange::Added => value!({ "kind": "added" }),
         PlannedChange::Deleted => value!({ "kind": "deleted" }),
         PlannedChange::Refused(reason) => value!({ "kind": "refused", "reasons": [reason] }),
         PlannedChange::Undecided { at_least, at_most, awaited } => {
-            let awaited: Value = awaited
-                .iter()
-                .map(|awaited| value!({ "property": (&awaited.property), "known_after": (&awaited.place) }))
-                .collect();
-            value!({ "kind": "undecided", "at_least": (summary(at_least)), "at_most": (summary(at_most)), "awaited": awaited })
+            let awaited: Value = awaited.iter().map(|awaited| known_after(&awaited.property, &awaited.place)).collect();
+            let (at_least, at_most) = (summary(entry, at_least), summary(entry, at_most));
+            value!({ "kind": "undecided", "at_least": at_least, "at_most": at_most, "awaited": awaited })
         }
     }
+}
+
+/// The properties whose values are not known yet, or known in part.
+fn awaited_in(properties: &Map) -> Value {
+    properties.iter().filter_map(|(name, value)| Some(known_after(name, value.unknown()?.place()))).collect()
+}
+
+fn known_after(property: &str, place: &str) -> Value {
+    value!({ "property": property, "known_after": place })
 }

@@ -81,3 +81,22 @@ async fn errors_do_not_show_them() {
         assert!(answer.text.contains("******"), "{}", answer.text);
     }
 }
+
+#[tokio::test]
+async fn previews_do_not_show_them() {
+    let app = App::new().await;
+    let template = |more: &str| {
+        json!({
+            "heat_template_version": "2018-08-31",
+            "parameters": {"key": {"type": "string", "hidden": true}},
+            "resources": {"v": {"type": "OS::Heat::Value", "properties": {"value": {"list_join": [more, ["a", {"get_param": "key"}]]}}}},
+        })
+    };
+    let body = json!({"stack_name": "s", "template": template("-"), "parameters": {"key": SECRET}});
+    let answer = app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
+    let path = answer.header("location").trim_start_matches("http://localhost").to_owned();
+    let changed = json!({"template": template("+"), "parameters": {"key": SECRET}});
+    let answer = app.json(Method::PUT, &format!("{path}/preview"), &changed).await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
+    assert!(!answer.text.contains(SECRET), "{}", answer.text);
+}

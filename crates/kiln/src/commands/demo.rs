@@ -197,7 +197,7 @@ async fn instructions(cloud: &Testcloud, url: &str, stack: &str) -> Result<Strin
     let demo = cloud.users().demo;
     let token = connector(cloud)?.1.session(credentials(demo)).token().await?;
     let project = token.info.project.as_ref().map(|project| project.id.as_str()).unwrap_or_default();
-    let variables: String = exports(cloud).lines().map(|line| format!("  {line}\n")).collect();
+    let variables = format!("  {}\n", exports(cloud).trim_end().replace('\n', "\n  "));
     Ok(format!(
         "
 Kiln goes on serving. In another terminal, with the openstack client (or with kiln in its place):

@@ -5,6 +5,7 @@ mod change;
 mod event;
 mod list;
 mod output;
+mod plan;
 mod resource;
 mod show;
 

@@ -5,9 +5,14 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 
-use super::tree::{Node, Phase, Tree};
+use super::tree::{Count, Node, Phase, Tree};
 
 const TICKS: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+
+/// Columns of a line for the time and the spaces between the others.
+const ROOM: usize = 13;
+/// Types are left out rather than cut to less.
+const LEAST_KIND: usize = 8;
 
 /// How lines are drawn.
 #[derive(Clone, Copy, Debug)]
@@ -41,17 +46,18 @@ pub(super) fn tree(tree: &Tree, now: Duration, canvas: Canvas) -> String {
     let (dropped, lines) = fitting(lines, canvas.height.saturating_sub(2));
     let status = if tree.status.is_empty() { "…" } else { &tree.status };
     let mut out = format!(
-        "{} {} {}  {} of {}",
+        "{} {} {}  {}",
         styled(&tree.name, Style::new().bold(), canvas.colour),
         styled(status, status_style(status), canvas.colour),
         seconds(now),
-        count.done,
-        count.all,
+        summary(tree, count),
     );
     let widest = |column: fn(&Line) -> &str| lines.iter().map(|line| column(line).chars().count()).max().unwrap_or(0);
     let head = widest(|line| &line.head);
-    let kind = widest(|line| &line.kind);
     let word = widest(|line| &line.word);
+    // Types are the first to be cut where the terminal is narrow, names the last.
+    let left = canvas.width.saturating_sub(head + word + ROOM);
+    let kind = widest(|line| &line.kind).min(if left < LEAST_KIND { 0 } else { left });
     for line in &lines {
         out.push('\n');
         out.push_str(&written(line, (head, kind, word), canvas));
@@ -60,6 +66,20 @@ pub(super) fn tree(tree: &Tree, now: Duration, canvas: Canvas) -> String {
         _ = write!(out, "\n   … and {dropped} more");
     }
     out
+}
+
+/// How much is done: of an update nobody knows beforehand how much there will be.
+pub(super) fn summary(tree: &Tree, count: Count) -> String {
+    if !tree.is_partly() {
+        return format!("{} of {}", count.done, count.all);
+    }
+    let mut parts = vec![format!("{} done", count.done)];
+    for (number, word) in [(count.running, "under way"), (count.failed, "failed")] {
+        if number > 0 {
+            parts.push(format!("{number} {word}"));
+        }
+    }
+    parts.join(", ")
 }
 
 fn collect(tree: &Tree, nodes: Vec<&Node>, frame: &str, now: Duration, lines: &mut Vec<Line>) {
@@ -71,7 +91,7 @@ fn collect(tree: &Tree, nodes: Vec<&Node>, frame: &str, now: Duration, lines: &m
             head: format!("{frame}{branch}{} {}", sign(node.phase, now), node.name),
             phase: node.phase,
             kind: node.kind.clone(),
-            word: word(node).to_owned(),
+            word: if tree.is_untouched(node) { "unchanged" } else { word(node) }.to_owned(),
             time: node.spent(now).map(seconds).unwrap_or_default(),
             reason: if node.phase == Phase::Failed { node.reason.clone() } else { String::new() },
             branch: !inner.is_empty(),
@@ -101,12 +121,16 @@ fn written(line: &Line, (head, kind, word): (usize, usize, usize), canvas: Canva
     let pad = |text: &str, width: usize| " ".repeat(width.saturating_sub(text.chars().count()));
     let plain = head + kind + word + 16;
     let room = canvas.width.saturating_sub(plain).max(20);
+    let shown = cut(&line.kind, kind);
+    let types = if kind == 0 {
+        String::new()
+    } else {
+        format!("{}{}  ", styled(&shown, dim, canvas.colour), pad(&shown, kind))
+    };
     let mut out = format!(
-        "{}{}  {}{}  {}{}  {:>6}",
+        "{}{}  {types}{}{}  {:>6}",
         styled(&line.head, if line.phase == Phase::Failed { style } else { Style::new() }, canvas.colour),
         pad(&line.head, head),
-        styled(&line.kind, dim, canvas.colour),
-        pad(&line.kind, kind),
         styled(&line.word, style, canvas.colour),
         pad(&line.word, word),
         line.time,
@@ -117,6 +141,16 @@ fn written(line: &Line, (head, kind, word): (usize, usize, usize), canvas: Canva
         out.push_str(&styled(&short, style, canvas.colour));
     }
     out.trim_end().to_owned()
+}
+
+/// A text in so many columns: a type is known by its end.
+fn cut(text: &str, width: usize) -> String {
+    let length = text.chars().count();
+    if length <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().skip(length + 1 - width.max(1)).collect();
+    format!("…{kept}")
 }
 
 fn sign(phase: Phase, now: Duration) -> char {
@@ -137,6 +171,8 @@ pub(super) fn word(node: &Node) -> &'static str {
     match (node.action.as_str(), node.phase) {
         (_, Phase::Waiting) => "waiting",
         _ if failed => "failed",
+        ("REPLACE", Phase::Running) => "replacing",
+        ("REPLACE", _) => "replaced",
         ("CREATE", Phase::Running) => "creating",
         ("CREATE", _) => "created",
         ("UPDATE", Phase::Running) => "updating",
@@ -153,7 +189,6 @@ pub(super) fn word(node: &Node) -> &'static str {
         ("CHECK", _) => "checked",
         ("ADOPT", Phase::Running) => "adopting",
         ("ADOPT", _) => "adopted",
-        ("", _) => "unchanged",
         (_, Phase::Running) => "under way",
         _ => "done",
     }
@@ -228,11 +263,23 @@ mod tests {
         let drawn = tree(&example(), Duration::from_millis(2500), canvas);
         let expected = "\
 web CREATE_IN_PROGRESS 2.5s  1 of 4
-├─ ✔ net    OS::Neutron::Net         created     0.4s
 ├─ ⠴ group  OS::Heat::ResourceGroup  creating    2.0s
 │  └─ ✘ 0   OS::Nova::Server         failed      1.5s  NoFlavor: m9
-└─ · ip     OS::Neutron::FloatingIP  waiting";
+├─ · ip     OS::Neutron::FloatingIP  waiting
+└─ ✔ net    OS::Neutron::Net         created     0.4s";
         assert_eq!(drawn, expected);
+    }
+
+    #[test]
+    fn sixty_columns_suffice() {
+        let canvas = Canvas { colour: false, width: 40, height: 40 };
+        let drawn = tree(&example(), Duration::from_millis(2500), canvas);
+        let lines = drawn.lines().filter(|line| !line.contains("NoFlavor"));
+        assert!(lines.clone().skip(1).all(|line| line.chars().count() <= 40), "{drawn}");
+        assert!(drawn.contains("…rceGroup  creating") && drawn.contains("group"), "{drawn}");
+        let canvas = Canvas { width: 30, ..canvas };
+        let drawn = tree(&example(), Duration::from_millis(2500), canvas);
+        assert!(drawn.contains("├─ ⠴ group  creating    2.0s"), "{drawn}");
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl Screen {
     /// A screen of a mode.
     pub(crate) fn new(mode: Mode) -> Self {
         let kind = match mode {
-            Mode::Auto if stderr().is_terminal() => {
+            Mode::Auto if stderr().is_terminal() && !is_dumb() => {
                 let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(15));
                 if let Ok(style) = ProgressStyle::with_template("{msg}") {
                     bar.set_style(style);
@@ -115,7 +115,8 @@ impl Screen {
             Kind::Plain => {
                 let count = tree.count();
                 let time = draw::seconds(now);
-                _ = writeln!(stderr(), "{time:>7}  {} {} ({} of {})", tree.name, tree.status, count.done, count.all);
+                let summary = draw::summary(tree, count);
+                _ = writeln!(stderr(), "{time:>7}  {} {} ({summary})", tree.name, tree.status);
             }
             Kind::Json => {
                 json(&value!({"stack": &tree.name, "status": &tree.status, "seconds": (now.as_secs_f64())}));
@@ -133,6 +134,11 @@ impl Screen {
             _ = writeln!(stderr(), "{}", draw::tree(tree, now, canvas));
         }
     }
+}
+
+/// Whether the terminal cannot go back over its lines.
+fn is_dumb() -> bool {
+    std::env::var("TERM").is_ok_and(|term| term == "dumb")
 }
 
 fn json(line: &kiln_value::Value) {

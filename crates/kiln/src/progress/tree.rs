@@ -55,6 +55,10 @@ pub(crate) struct Node {
     pub(crate) began: Option<Duration>,
     /// When it ended.
     pub(crate) ended: Option<Duration>,
+    /// Whether it was there before the action.
+    existed: bool,
+    /// Whether another object takes its place.
+    pub(crate) replaced: bool,
     /// Id of its nested stack, if the service says that it is one.
     nested: String,
     /// Id in the cloud, which for a nested stack is the stack's.
@@ -88,6 +92,8 @@ pub(crate) struct Count {
     pub(crate) done: usize,
     /// Ended badly.
     pub(crate) failed: usize,
+    /// Under way.
+    pub(crate) running: usize,
     /// All.
     pub(crate) all: usize,
 }
@@ -111,6 +117,7 @@ pub(crate) struct Tree {
     /// Action and status of the stack.
     pub(crate) status: String,
     root: String,
+    partly: bool,
     stacks: IndexMap<String, IndexMap<String, Node>>,
     /// In the order in which they were heard of.
     faults: Vec<Fault>,
@@ -120,7 +127,14 @@ impl Tree {
     /// A stack of which nothing else is known.
     pub(crate) fn new(name: &str, id: &str) -> Self {
         let stacks = IndexMap::from([(id.to_owned(), IndexMap::new())]);
-        Self { name: name.to_owned(), status: String::new(), root: id.to_owned(), stacks, faults: Vec::new() }
+        Self {
+            name: name.to_owned(),
+            status: String::new(),
+            root: id.to_owned(),
+            partly: false,
+            stacks,
+            faults: Vec::new(),
+        }
     }
 
     /// Whether a resource is known.
@@ -151,17 +165,31 @@ impl Tree {
             reason: String::new(),
             began: None,
             ended: None,
+            existed: false,
+            replaced: false,
             nested: news.nested.clone(),
             physical: news.physical.clone(),
         };
         resources.insert(news.name.clone(), node);
     }
 
-    /// Counts all resources as done, before an update that may leave them as they are.
+    /// Notes that all resources are there, before an update that may leave them as they are.
     pub(crate) fn settle(&mut self) {
+        self.partly = true;
         for node in self.stacks.values_mut().flat_map(IndexMap::values_mut) {
-            node.phase = Phase::Done;
+            node.existed = true;
         }
+    }
+
+    /// Whether resources may be left as they are.
+    pub(crate) fn is_partly(&self) -> bool {
+        self.partly
+    }
+
+    /// What nothing happened to, now that the action has ended.
+    pub(crate) fn is_untouched(&self, node: &Node) -> bool {
+        let ended = self.status.ends_with("_COMPLETE") || self.status.ends_with("_FAILED");
+        ended && node.existed && node.phase == Phase::Waiting
     }
 
     /// Takes news of a resource; whether it changed anything.
@@ -171,6 +199,15 @@ impl Tree {
             return false;
         };
         let (action, phase) = read(&news.status);
+        // A new object beside the old one, which then goes: one thing that happens to the resource.
+        let rolls_back = self.status.starts_with("ROLLBACK");
+        node.replaced |= node.existed && action == "CREATE" && !rolls_back;
+        let action =
+            if node.replaced && !rolls_back && matches!(action, "CREATE" | "DELETE") { "REPLACE" } else { action };
+        if action == "REPLACE" && node.action == action && phase == Phase::Running && node.phase == Phase::Done {
+            (node.phase, node.ended) = (phase, None);
+            return false;
+        }
         if node.action == action && node.phase == phase {
             return false;
         }
@@ -202,8 +239,17 @@ impl Tree {
         self.of(node.inner())
     }
 
+    /// In the order of their names, and of their numbers where they are called by those.
     fn of(&self, stack: &str) -> impl Iterator<Item = &Node> {
-        self.stacks.get(stack).into_iter().flat_map(IndexMap::values)
+        let mut nodes: Vec<&Node> = self.stacks.get(stack).into_iter().flat_map(IndexMap::values).collect();
+        nodes.sort_by(|a, b| {
+            let number = |node: &Node| node.name.parse::<u64>().ok();
+            match (number(a), number(b)) {
+                (Some(a), Some(b)) => a.cmp(&b),
+                _ => a.name.cmp(&b.name),
+            }
+        });
+        nodes.into_iter()
     }
 
     /// A resource.
@@ -237,7 +283,8 @@ impl Tree {
             match node.phase {
                 Phase::Done => count.done += 1,
                 Phase::Failed => count.failed += 1,
-                Phase::Waiting | Phase::Running => {}
+                Phase::Running => count.running += 1,
+                Phase::Waiting => {}
             }
         }
         count
@@ -308,7 +355,7 @@ mod tests {
         assert_eq!(tree.node("s", "other").unwrap().spent(Duration::from_secs(4)), Some(Duration::from_secs(3)));
         tree.hear(&news("s", "other", "CREATE_COMPLETE", "", 3));
         assert_eq!(tree.node("s", "other").unwrap().spent(Duration::from_secs(9)), Some(Duration::from_secs(2)));
-        assert_eq!(tree.count(), Count { done: 1, failed: 0, all: 3 });
+        assert_eq!(tree.count(), Count { done: 1, failed: 0, running: 0, all: 3 });
     }
 
     #[test]
@@ -330,6 +377,46 @@ mod tests {
         tree.hear(&news("n", "0", "DELETE_COMPLETE", "", 4));
         tree.hear(&news("s", "group", "DELETE_COMPLETE", "", 5));
         assert_eq!(tree.cause().unwrap().path, "group/0");
+    }
+
+    #[test]
+    fn a_replacement_is_one_thing() {
+        let mut tree = tree();
+        tree.settle();
+        assert!(tree.hear(&news("s", "other", "CREATE_IN_PROGRESS", "", 1)));
+        assert_eq!(tree.node("s", "other").unwrap().action, "REPLACE");
+        tree.hear(&news("s", "other", "CREATE_COMPLETE", "", 2));
+        assert_eq!(tree.count().done, 1);
+        tree.hear(&news("s", "other", "DELETE_IN_PROGRESS", "", 3));
+        assert_eq!(tree.count(), Count { done: 0, failed: 0, running: 1, all: 3 });
+        tree.hear(&news("s", "other", "DELETE_COMPLETE", "", 4));
+        let node = tree.node("s", "other").unwrap();
+        assert_eq!((node.action.as_str(), node.phase, node.replaced), ("REPLACE", Phase::Done, true));
+        // What is new and goes again is deleted.
+        tree.hear(&news("s", "new", "CREATE_COMPLETE", "", 5));
+        tree.hear(&news("s", "new", "DELETE_COMPLETE", "", 6));
+        assert_eq!(tree.node("s", "new").unwrap().action, "DELETE");
+    }
+
+    #[test]
+    fn only_the_end_tells_what_was_left_alone() {
+        let mut tree = tree();
+        tree.settle();
+        tree.status = "UPDATE_IN_PROGRESS".into();
+        let untouched = |tree: &Tree| tree.top().filter(|node| tree.is_untouched(node)).count();
+        assert_eq!((untouched(&tree), tree.count().done), (0, 0));
+        tree.status = "UPDATE_COMPLETE".into();
+        assert_eq!(untouched(&tree), 2);
+    }
+
+    #[test]
+    fn there_is_one_order() {
+        let mut tree = Tree::new("web", "s");
+        for name in ["10", "b", "9", "a"] {
+            tree.learn(&news("s", name, "INIT_COMPLETE", "", 0));
+        }
+        let names: Vec<&str> = tree.top().map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["9", "10", "a", "b"]);
     }
 
     #[test]

@@ -233,3 +233,43 @@ fn a_keystone_that_does_not_answer_is_named() {
     assert!(ran.err.contains("http://127.0.0.1:9/v3") && ran.err.contains("--os-auth-url"), "{}", ran.err);
     assert!(!ran.err.contains("secret"), "{}", ran.err);
 }
+
+#[test]
+fn a_dry_run_reads_like_a_plan() {
+    let folder = Folder::new("plan");
+    let text = "\
+heat_template_version: 2018-08-31
+parameters: {length: {type: number, default: 8}}
+resources:
+  secret: {type: OS::Heat::RandomString, properties: {length: {get_param: length}}}
+  word: {type: OS::Heat::Value, properties: {value: one}}
+  group: {type: OS::Heat::ResourceGroup, properties: {count: 2, resource_def: {type: OS::Heat::None}}}
+";
+    folder.write("t.yaml", text);
+    let planned = folder.local(&["stack", "create", "-t", "t.yaml", "--dry-run", "one"]).ok();
+    assert!(planned.contains("  + secret  (OS::Heat::RandomString)\n        length: 8\n"), "{planned}");
+    assert!(planned.contains("  + group  (nested stack)\n      + 0  (OS::Heat::None)\n      + 1  "), "{planned}");
+    assert!(planned.ends_with("one: 5 to create\n"), "{planned}");
+    folder.local(&["stack", "create", "-t", "t.yaml", "one"]).ok();
+
+    folder.write("t.yaml", &text.replace("value: one", "value: two").replace("default: 8", "default: 9"));
+    let update = ["stack", "update", "-t", "t.yaml", "--dry-run", "one"];
+    let planned = folder.local(&update).ok();
+    assert!(
+        planned.contains("-/+ secret  (OS::Heat::RandomString)\n        length: 8 → 9\n        because: "),
+        "{planned}"
+    );
+    assert!(planned.contains("  ~ word  (OS::Heat::Value)\n        value: \"one\" → \"two\"\n"), "{planned}");
+    assert!(planned.ends_with("one: 1 to update, 1 to replace, 3 unchanged\n"), "{planned}");
+    let json = folder.local(&[&update[..], &["-f", "json"]].concat()).json();
+    assert_eq!(json["replaced"][0]["change"]["after"]["length"], 9, "{json}");
+
+    let ran = folder.local(&["stack", "update", "-t", "t.yaml", "--progress", "plain", "one"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.err.contains("secret (OS::Heat::RandomString) replacing"), "{}", ran.err);
+    assert!(
+        ran.err.contains("secret (OS::Heat::RandomString) replaced") && !ran.err.contains("deleted"),
+        "{}",
+        ran.err
+    );
+}

@@ -83,11 +83,16 @@ fn confirmed() -> Outcome<bool> {
     if !stdin.is_terminal() {
         return Ok(true);
     }
-    eprint!("Are you sure you want to delete this stack(s) [y/N]? ");
+    confirm("Are you sure you want to delete this stack(s) [y/N]? ")
+}
+
+/// Asks a question, to which only yes is yes.
+pub(super) fn confirm(question: &str) -> Outcome<bool> {
+    eprint!("{question}");
     let unreadable = |error: std::io::Error| Failure::new(error.to_string());
     std::io::stderr().flush().map_err(unreadable)?;
     let mut answer = String::new();
-    stdin.lock().read_line(&mut answer).map_err(unreadable)?;
+    std::io::stdin().lock().read_line(&mut answer).map_err(unreadable)?;
     Ok(answer.trim().to_lowercase().starts_with('y'))
 }
 

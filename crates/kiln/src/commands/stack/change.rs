@@ -1,12 +1,17 @@
 //! Making and changing stacks.
 
-use clap::{Args, ValueEnum};
-use kiln_client::{Bundle, Error, StackRequest, file_parameters, parameters};
+use std::io::IsTerminal as _;
 
+use clap::{Args, ValueEnum};
+use kiln_client::{Bundle, Client, Error, StackRequest, file_parameters, parameters};
+use kiln_value::Value;
+
+use super::act::confirm;
+use super::plan::Plan;
 use super::{WaitArgs, ended, of_stack, show};
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
-use crate::output::{Cell, Format, Look, One, OutputArgs};
+use crate::output::{Cell, Format, Look, One, OutputArgs, print};
 use crate::progress::Target;
 
 /// What a stack is made of.
@@ -82,6 +87,10 @@ impl CreateArgs {
         request.disable_rollback = Some(!self.enable_rollback);
         if self.dry_run {
             let stack = connection.client.preview_stack(&self.name, &request).await.map_err(shown(&request))?;
+            if self.output.format.is_none() {
+                let plan = Plan::of_create(stack.value().get("resources").unwrap_or(&Value::Null));
+                return Ok(print(&plan.drawn(&self.name, in_colour()))?);
+            }
             return Ok(self.output.one(preview(&stack), Format::Table)?);
         }
         let id = connection.client.create_stack(&self.name, &request).await.map_err(shown(&request))?;
@@ -98,6 +107,11 @@ impl CreateArgs {
 /// What the service found wrong, shown in the template.
 fn shown(request: &StackRequest) -> impl Fn(Error) -> Failure + '_ {
     |error| Failure::from(error).in_template(&request.bundle)
+}
+
+/// Whether standard output shows colours.
+fn in_colour() -> bool {
+    anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
 }
 
 /// The columns of a preview, sorted by name as `openstack stack create --dry-run` shows them.
@@ -159,6 +173,9 @@ pub(crate) struct UpdateArgs {
     /// Compare with what is really there, and mend it
     #[arg(long)]
     converge: bool,
+    /// Do not ask before resources are replaced or deleted
+    #[arg(short, long)]
+    yes: bool,
     /// Only show what would change
     #[arg(long)]
     dry_run: bool,
@@ -185,11 +202,19 @@ impl UpdateArgs {
         };
         let client = &connection.client;
         if self.dry_run {
-            let changes = client.preview_update(&self.stack, &request, self.show_nested).await;
+            // A plan for people shows what is inside nested stacks as well.
+            let nested = self.show_nested || self.output.format.is_none();
+            let changes = client.preview_update(&self.stack, &request, nested).await;
             let mut changes = changes.map_err(self.refused(&request))?;
+            if self.output.format.is_none() {
+                return Ok(print(&Plan::of_update(&changes).drawn(&self.stack, in_colour()))?);
+            }
             changes.sort_keys();
             let one = changes.into_iter().map(|(name, value)| (name, Cell::with(value, Look::Json)));
             return Ok(self.output.one(one.collect(), Format::Table)?);
+        }
+        if !self.yes && !self.confirmed(client, &request).await? {
+            return Ok(());
         }
         let waits = self.wait.waits(connection);
         let watched = if waits {
@@ -203,6 +228,21 @@ impl UpdateArgs {
             ended(&self.stack, &end, "UPDATE")?;
         }
         show::short(connection, &self.stack, &self.output, waits).await
+    }
+
+    /// Asks a person at a terminal before something is destroyed; a script means what it says.
+    async fn confirmed(&self, client: &Client, request: &StackRequest) -> Outcome<bool> {
+        if !std::io::stdin().is_terminal() {
+            return Ok(true);
+        }
+        // What is wrong with the update, the update itself tells.
+        let Ok(changes) = client.preview_update(&self.stack, request, true).await else { return Ok(true) };
+        let plan = Plan::of_update(&changes);
+        if plan.destroyed() == 0 {
+            return Ok(true);
+        }
+        eprint!("{}", plan.drawn(&self.stack, anstream::stderr().is_terminal()));
+        confirm("Some resources are replaced or deleted. Update the stack [y/N]? ")
     }
 
     fn refused<'a>(&'a self, request: &'a StackRequest) -> impl Fn(Error) -> Failure + 'a {
