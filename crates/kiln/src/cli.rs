@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kiln_plan::ResourceTypes;
 
@@ -106,6 +106,18 @@ pub(crate) struct Global {
 }
 
 impl Global {
+    /// Refuses options that a service has no use for; `KILN_DATABASE` is for other commands.
+    pub(crate) fn refuse_for_service(&self) -> Result<()> {
+        if self.local.local {
+            bail!("--local is for commands that need no service, and this is the service");
+        }
+        let of_environment = std::env::var("KILN_DATABASE").ok();
+        if self.local.database.is_some() && self.local.database != of_environment {
+            bail!("--database is where --local remembers its stacks; a service has option connection of [database]");
+        }
+        Ok(())
+    }
+
     /// The options that say where the stacks are, to be typed again for the next command.
     pub(crate) fn repeated(&self) -> String {
         let mut options = Vec::new();

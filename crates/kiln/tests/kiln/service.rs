@@ -273,3 +273,15 @@ async fn a_key_that_does_not_open_the_database_is_refused() {
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(ran.err.contains("[DEFAULT] auth_encryption_key does not open what this database holds"), "{}", ran.err);
 }
+
+#[test]
+fn a_service_refuses_what_is_for_local_stacks() {
+    let folder = Folder::new("notlocal");
+    for (args, told) in [
+        (&["serve", "--database", "x.db"][..], "option connection of [database]"),
+        (&["engine", "--local"], "--local is for commands that need no service"),
+    ] {
+        let ran = folder.run(args);
+        assert!(ran.code == 1 && ran.err.contains(told), "{}", ran.err);
+    }
+}
