@@ -315,3 +315,23 @@ async fn waiting_bears_a_restart_and_says_when_no_engine_runs() {
     assert_eq!(waiting.wait().unwrap().code(), Some(0));
     assert_eq!(service.stop(), 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_without_its_keystone_cannot_be_reached() {
+    let folder = Folder::new("keystonegone");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let service = Service::start(&folder, &cloud);
+    let demo = cloud.users().demo;
+    let mut command = folder.kiln(&["--os-auth-type", "none", "--os-endpoint"]);
+    command.arg(format!("{}/v1/{}", service.url, demo.project)).args(["stack", "list"]);
+    // Without a token it is a refusal.
+    assert_eq!(Ran::from(command.output().unwrap()).code, 1);
+    cloud.stop().await;
+    let (host, path) = (service.url.trim_start_matches("http://"), "/v1/p/stacks");
+    let mut stream = std::net::TcpStream::connect(host).unwrap();
+    let head = format!("GET {path} HTTP/1.1\r\nhost: h\r\nx-auth-token: t\r\nconnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+}
