@@ -94,7 +94,8 @@ impl Service {
         &self.resource_types
     }
 
-    /// `POST /validate`: the status and the body.
+    /// `POST /validate`: the status and the body. Types that Kiln cannot create yet are not what is compared: the query
+    /// says to ignore that (99001).
     async fn validate(&self, query: &str, body: &str) -> (u16, Value) {
         let request = HttpRequest::builder()
             .method(Method::POST)
@@ -117,10 +118,10 @@ pub(crate) async fn judge(
     record: &Record,
     request: &GatheredRequest,
 ) -> Vec<(&'static str, Verdict)> {
-    let (status, answer) = service.validate("", &request.body).await;
+    let (status, answer) = service.validate("?ignore_errors=99001", &request.body).await;
     let mut verdicts = vec![("validate", validated(record.field("validate"), status, &answer))];
     if record.has("nested_parameters") || record.has("nested_parameters_error") {
-        let (status, answer) = service.validate("?show_nested=true", &request.body).await;
+        let (status, answer) = service.validate("?show_nested=true&ignore_errors=99001", &request.body).await;
         verdicts.push(("nested_parameters", nested(record, status, &answer)));
     }
     verdicts

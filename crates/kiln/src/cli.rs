@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kiln_plan::ResourceTypes;
 
@@ -47,6 +47,12 @@ const LONG_EXAMPLES: &str = concat!(
     examples!(),
     "\
 Which cloud: --os-cloud names one of clouds.yaml; else the OS_* variables count, as for the openstack client.
+Every command takes each of these variables as an option too, which counts more than the variable:
+  --os-auth-url, --os-auth-type, --os-username, --os-user-id, --os-password, --os-token,
+  --os-project-name, --os-project-id, --os-user-domain-name, --os-user-domain-id,
+  --os-project-domain-name, --os-project-domain-id, --os-application-credential-id,
+  --os-application-credential-secret, --os-region-name, --os-interface, --os-cacert,
+  --os-endpoint (with --os-auth-type none), --os-orchestration-endpoint
 
 Exit codes:
   0  done
@@ -106,6 +112,18 @@ pub(crate) struct Global {
 }
 
 impl Global {
+    /// Refuses options that a service has no use for; `KILN_DATABASE` is for other commands.
+    pub(crate) fn refuse_for_service(&self) -> Result<()> {
+        if self.local.local {
+            bail!("--local is for commands that need no service, and this is the service");
+        }
+        let of_environment = std::env::var("KILN_DATABASE").ok();
+        if self.local.database.is_some() && self.local.database != of_environment {
+            bail!("--database is where --local remembers its stacks; a service has option connection of [database]");
+        }
+        Ok(())
+    }
+
     /// The options that say where the stacks are, to be typed again for the next command.
     pub(crate) fn repeated(&self) -> String {
         let mut options = Vec::new();
@@ -134,7 +152,8 @@ macro_rules! cloud_args {
             pub(crate) os_cloud: Option<String>,
             $(
                 $(#[$doc])*
-                #[arg(long, global = true, value_name = $value, hide_short_help = true)]
+                // Shown by `kiln --help` alone: they would bury each command's own options.
+                #[arg(long, global = true, value_name = $value, hide = true)]
                 $name: Option<String>,
             )*
             /// Do not check the certificates of servers
@@ -264,6 +283,17 @@ mod tests {
     use clap::CommandFactory as _;
 
     use super::*;
+
+    #[test]
+    fn the_help_names_every_option_of_the_cloud() {
+        let command = Cli::command();
+        let options: Vec<&str> = command.get_arguments().filter_map(|arg| arg.get_long()).collect();
+        let of_cloud: Vec<&&str> = options.iter().filter(|name| name.starts_with("os-")).collect();
+        assert!(of_cloud.len() > 15);
+        for name in of_cloud {
+            assert!(LONG_EXAMPLES.contains(&format!("--{name}")), "{name}");
+        }
+    }
 
     #[test]
     fn the_definition_is_sound() {

@@ -172,7 +172,14 @@ fn database(given: Option<&str>, need: Need) -> Outcome<(String, Secret<String>)
     if let Some(folder) = absolute.parent() {
         std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
     }
-    let mut key_file = absolute.clone().into_os_string();
+    let key = key_of(&absolute, is_new)?;
+    let url = format!("sqlite://{}?mode=rwc", kiln_value::identity::quote(&absolute.to_string_lossy(), "/"));
+    Ok((url, key))
+}
+
+/// The key of a database in a file, which lies beside it. One is made for a new database only.
+pub(crate) fn key_of(file: &Path, is_new: bool) -> Outcome<Secret<String>> {
+    let mut key_file = file.as_os_str().to_owned();
     key_file.push(".key");
     let key_file = PathBuf::from(key_file);
     if !is_new && !key_file.exists() {
@@ -181,10 +188,9 @@ fn database(given: Option<&str>, need: Need) -> Outcome<(String, Secret<String>)
             key_file.display(),
             file.display()
         ));
-        return Err(failure.hint("put the key file back; without it, begin with another --database"));
+        return Err(failure.hint("put the key file back, or begin with another file"));
     }
-    let url = format!("sqlite://{}?mode=rwc", kiln_value::identity::quote(&absolute.to_string_lossy(), "/"));
-    Ok((url, key(&key_file)?))
+    key(&key_file)
 }
 
 /// A key that nobody has yet.

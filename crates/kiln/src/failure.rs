@@ -156,6 +156,8 @@ impl From<Error> for Failure {
             Error::Refused(refusal) => {
                 let failure = Self::new(message).at(refusal.places);
                 match refusal.status {
+                    // The service, or Keystone behind it, is not there now.
+                    502..=504 => Self { code: UNREACHABLE, ..failure },
                     401 => failure.hint("the credentials were not accepted: check --os-cloud or the OS_* variables"),
                     403 => failure.hint("your roles in this project do not allow it"),
                     _ => failure,
@@ -201,5 +203,24 @@ impl From<OutputError> for Failure {
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         Self::new(format!("{error:#}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kiln_client::Refusal;
+
+    use super::*;
+
+    #[test]
+    fn a_service_that_is_not_there_has_its_own_code() {
+        let code = |status| Failure::from(Error::Refused(Refusal { status, ..Refusal::default() })).code;
+        assert_eq!([404, 500, 503].map(code), [FAILED, FAILED, UNREACHABLE]);
+    }
+
+    #[test]
+    fn hints_repeat_the_options_of_the_command() {
+        let failure = Failure::new("").hint("'kiln stack list' shows them").repeating("--local");
+        assert_eq!(failure.hints, ["'kiln --local stack list' shows them"]);
     }
 }

@@ -45,6 +45,9 @@ fn main() -> ExitCode {
 
 async fn run(cli: Cli) -> Outcome {
     let global = &cli.global;
+    if matches!(cli.command, Command::Serve(_) | Command::Api(_) | Command::Engine(_)) {
+        global.refuse_for_service()?;
+    }
     match cli.command {
         Command::Stack(command) => {
             let need = if command.creates() { Need::Any } else { Need::Stacks };

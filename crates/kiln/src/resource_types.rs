@@ -8,6 +8,7 @@ use kiln_drivers::driver_for;
 use kiln_plan::ResourceTypes;
 use kiln_resource::definition::{self, DefinitionError};
 use kiln_resource::{DriverKind, Registry, ResourceType, shipped};
+use kiln_template::environment;
 
 use crate::config::Config;
 
@@ -60,6 +61,7 @@ fn read_environments(catalog: &mut ResourceTypes, config: &Config) -> Result<()>
     files.sort();
     for file in files {
         let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+        tell_unbuilt(&file, &text);
         // Like Heat, go on without a file that is wrong.
         if let Err(error) = catalog.load(&text) {
             tracing::error!(file = %file.display(), %error, "environment file left out");
@@ -67,6 +69,14 @@ fn read_environments(catalog: &mut ResourceTypes, config: &Config) -> Result<()>
     }
     read_templates(catalog);
     Ok(())
+}
+
+/// Says what an operator's environment asks for that Kiln does not do yet.
+fn tell_unbuilt(file: &Path, text: &str) {
+    let Ok(sections) = environment::parse(text) else { return };
+    if let Err(error) = kiln_service::refuse_unbuilt(&sections) {
+        tracing::warn!(file = %file.display(), "{error}");
+    }
 }
 
 /// The templates that the operator's environment maps types to. One that is not there fails the stacks that use it.

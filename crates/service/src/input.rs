@@ -152,8 +152,11 @@ impl Settings {
     }
 }
 
-/// Refuses what Kiln would accept and not do.
-fn refuse_unbuilt(sections: &Map) -> Result<(), Error> {
+/// Refuses what the sections of an environment ask for and Kiln does not do yet.
+///
+/// # Errors
+/// [`Error::NotImplemented`], naming it.
+pub fn refuse_unbuilt(sections: &Map) -> Result<(), Error> {
     if sections.get("event_sinks").is_some_and(Value::is_truthy) {
         return Err(Error::NotImplemented("The section event_sinks of an environment".to_owned()));
     }

@@ -30,7 +30,7 @@ pub use availability::Availability;
 pub use create::CreateStack;
 pub use error::{Error, Invalid};
 pub use hidden::{Hidden, HiddenValues};
-pub use input::{Settings, StackContent, TemplateText};
+pub use input::{Settings, StackContent, TemplateText, refuse_unbuilt};
 pub use mark_unhealthy::MarkUnhealthy;
 pub use options::{Limits, Options};
 pub use preview_create::{PreviewedEntry, PreviewedResource, PreviewedStack};

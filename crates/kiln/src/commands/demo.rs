@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 use super::serve::{self, Role};
 use super::testcloud::{connector, credentials, exports, register};
 use crate::config::Config;
-use crate::connect::CloudAccess;
+use crate::connect::{self, CloudAccess};
 use crate::failure::{Failure, Outcome};
 use crate::output::print;
 use crate::progress::{self, Mode, Screen, Target};
@@ -28,6 +28,8 @@ use crate::shutdown;
 const TEMPLATE: &str = include_str!("../../../../examples/three-tier.yaml");
 /// Heat's port.
 const PORT: u16 = 8004;
+/// The simulated cloud's port, that of 'kiln testcloud', if it is free.
+const CLOUD_PORT: u16 = 15000;
 
 /// `demo`.
 #[derive(Args, Debug)]
@@ -39,12 +41,14 @@ serving, so that the openstack client or curl can ask it. Ctrl-C ends it, and no
 Examples:
   kiln demo
   kiln demo --template my.yaml        your own template, in the simulated cloud
+  kiln demo --template my.yaml --parameter size=3
   kiln demo --exit                    end after the outputs")]
 pub(crate) struct DemoArgs {
     /// End when the outputs are printed
     #[arg(long)]
     exit: bool,
-    /// SQLite file to use and to keep [default: a temporary one]
+    /// SQLite file to use and to keep, with its key beside it; the simulated cloud is new each time
+    /// [default: a temporary one]
     #[arg(long = "keep", value_name = "FILE")]
     file: Option<PathBuf>,
     /// Port of the API [default: 8004, or another one if that is taken]
@@ -56,6 +60,9 @@ pub(crate) struct DemoArgs {
     /// Environment for that template: path or URL; may be repeated
     #[arg(short, long, value_name = "ENVIRONMENT", requires = "template")]
     environment: Vec<String>,
+    /// Value of a parameter of that template; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", requires = "template")]
+    parameter: Vec<String>,
     /// Name of the stack
     #[arg(long, value_name = "STACK", default_value = "three-tier")]
     name: String,
@@ -86,10 +93,16 @@ impl DemoArgs {
     /// Runs it.
     pub(crate) async fn run(self) -> Outcome {
         let build_time = Duration::try_from_secs_f64(self.build_time).context("--build-time")?;
-        let cloud = Testcloud::builder().latency(Duration::from_millis(20)).build_time(build_time).start().await;
-        let cloud = cloud.context("the simulated cloud cannot start")?;
+        let cloud = Testcloud::builder().latency(Duration::from_millis(20)).build_time(build_time);
+        let fixed = cloud.clone().address(SocketAddr::from((Ipv4Addr::LOCALHOST, CLOUD_PORT)));
+        let cloud = match fixed.start().await {
+            Ok(cloud) => cloud,
+            Err(_) => cloud.start().await.context("the simulated cloud cannot start")?,
+        };
         let database = self.database()?;
-        let config = Config::of_options(&options(&cloud, &database));
+        let is_new = std::fs::metadata(&database.path).map_or(true, |file| file.len() == 0);
+        let key = connect::key_of(&database.path, is_new)?;
+        let config = Config::of_options(&options(&cloud, &database, key.expose()));
         let runtime = Runtime::of_service(&config).await?;
         let listener = self.listener().await?;
         let url = format!("http://{}", listener.local_addr().context("the port is gone")?);
@@ -155,8 +168,16 @@ impl DemoArgs {
             }
             None => Bundle { template: Some(shipped()?), ..Bundle::default() },
         };
-        let request = StackRequest { bundle, disable_rollback: Some(true), ..StackRequest::default() };
+        let parameters = kiln_client::parameters(&self.parameter)?;
+        let request = StackRequest { bundle, parameters, disable_rollback: Some(true), ..StackRequest::default() };
         let id = client.create_stack(&self.name, &request).await;
+        if self.file.is_some() && id.as_ref().is_err_and(|error| error.status() == Some(409)) {
+            eprintln!(
+                "The stack {} is there from an earlier demo; what it had in the simulated cloud is gone.",
+                self.name
+            );
+            return Ok(());
+        }
         let id = id.map_err(|error| Failure::from(error).in_template(&request.bundle))?;
         let (target, screen) = (Target::created(&self.name, &id), Screen::new(self.progress));
         let end = progress::follow(&client, target, &screen, Duration::from_millis(50), false).await?;
@@ -178,12 +199,12 @@ fn shipped() -> Result<Value> {
 }
 
 /// What an operator would write into the configuration file.
-fn options(cloud: &Testcloud, database: &Database) -> Vec<(&'static str, &'static str, String)> {
+fn options(cloud: &Testcloud, database: &Database, key: &str) -> Vec<(&'static str, &'static str, String)> {
     let Account { user, password, project } = cloud.users().heat;
     let path = kiln_value::identity::quote(&database.path.to_string_lossy(), "/");
     vec![
         ("database", "connection", format!("sqlite://{path}?mode=rwc")),
-        ("DEFAULT", "auth_encryption_key", Chance::from_os().uuid().simple().to_string()),
+        ("DEFAULT", "auth_encryption_key", key.to_owned()),
         ("keystone_authtoken", "auth_url", cloud.auth_url()),
         ("keystone_authtoken", "username", user.to_owned()),
         ("keystone_authtoken", "password", password.to_owned()),

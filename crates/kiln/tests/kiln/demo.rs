@@ -40,3 +40,22 @@ fn a_template_of_ones_own_with_nested_stacks() {
     assert!(ran.err.contains("nodes/2/server (OS::Nova::Server) created"), "{}", ran.err);
     assert!(ran.out.contains("192.168.78."), "{}", ran.out);
 }
+
+#[test]
+fn a_kept_demo_is_opened_again() {
+    let folder = Folder::new("kept");
+    folder.write(
+        "t.yaml",
+        "heat_template_version: 2018-08-31\nparameters: {n: {type: number}}\n\
+                            resources: {r: {type: OS::Heat::RandomString, properties: {length: {get_param: n}}}}\n\
+                            outputs: {o: {value: {get_attr: [r, value]}}}\n",
+    );
+    let args = ["demo", "--exit", "--keep", "demo.db", "-t", "t.yaml", "--parameter", "n=17", "--progress", "none"];
+    let first = folder.run(&args);
+    assert_eq!(first.code, 0, "{}", first.err);
+    let value = first.out.lines().find_map(|line| line.trim().strip_prefix("o ")).unwrap().trim().to_owned();
+    assert_eq!(value.len(), 17);
+    let again = folder.run(&args);
+    assert_eq!(again.code, 0, "{}", again.err);
+    assert!(again.err.contains("is there from an earlier demo"), "{}", again.err);
+}

@@ -59,11 +59,17 @@ fn config(folder: &Folder, cloud: &Testcloud) -> String {
 
 impl Service {
     pub(crate) fn start(folder: &Folder, cloud: &Testcloud) -> Self {
+        Self::start_as(folder, cloud, "serve", "0")
+    }
+
+    /// The same in another role, on a port.
+    fn start_as(folder: &Folder, cloud: &Testcloud, role: &str, port: &str) -> Self {
         folder.write("types/My/Net.yaml", NET);
         let url = format!("file://{}", folder.write("labelled.yaml", LABELLED).display());
         folder.write("environment.d/ours.yaml", &format!("resource_registry: {{'My::Labelled': '{url}'}}\n"));
         let config = folder.write("kiln.conf", &config(folder, cloud));
-        let mut command = folder.kiln(&["serve", "--log-format", "json", "--config-file", config.to_str().unwrap()]);
+        let mut command = folder.kiln(&[role, "--log-format", "json", "--config-file", config.to_str().unwrap()]);
+        command.args(["--bind-port", port]);
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         // The log tells which port it got.
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -89,12 +95,16 @@ impl Service {
 
     /// Runs a command of the client, as the user demo.
     pub(crate) fn asked(&self, folder: &Folder, cloud: &Testcloud, args: &[&str]) -> Ran {
+        Ran::from(self.command(folder, cloud, args).output().unwrap())
+    }
+
+    fn command(&self, folder: &Folder, cloud: &Testcloud, args: &[&str]) -> Command {
         let demo = cloud.users().demo;
         let mut command = folder.kiln(args);
         command.env("OS_AUTH_URL", cloud.auth_url()).env("OS_USERNAME", demo.user).env("OS_PASSWORD", demo.password);
         command.env("OS_PROJECT_NAME", demo.project);
         command.env("OS_ORCHESTRATION_ENDPOINT_OVERRIDE", format!("{}/v1/%(project_id)s", self.url));
-        Ran::from(command.output().unwrap())
+        command
     }
 
     /// Asks it to end, and gives the exit code.
@@ -272,4 +282,56 @@ async fn a_key_that_does_not_open_the_database_is_refused() {
     let ran = folder.run(&["serve", "--config-file", file.to_str().unwrap()]);
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(ran.err.contains("[DEFAULT] auth_encryption_key does not open what this database holds"), "{}", ran.err);
+}
+
+#[test]
+fn a_service_refuses_what_is_for_local_stacks() {
+    let folder = Folder::new("notlocal");
+    for (args, told) in [
+        (&["serve", "--database", "x.db"][..], "option connection of [database]"),
+        (&["engine", "--local"], "--local is for commands that need no service"),
+    ] {
+        let ran = folder.run(args);
+        assert!(ran.code == 1 && ran.err.contains(told), "{}", ran.err);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn waiting_bears_a_restart_and_says_when_no_engine_runs() {
+    let folder = Folder::new("restart");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let mut api = Service::start_as(&folder, &cloud, "api", "0");
+    folder.write("t.yaml", "heat_template_version: 2018-08-31\nresources: {r: {type: OS::Heat::RandomString}}\n");
+    let args = ["stack", "create", "-t", "t.yaml", "--wait", "--poll", "0.1", "--progress", "plain", "one"];
+    let mut command = api.command(&folder, &cloud, &args);
+    let mut waiting = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut told = BufReader::new(waiting.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(told.any(|line| line.contains("note: no engine runs")));
+    assert_eq!(api.stop(), 0);
+    assert!(told.any(|line| line.contains("still waiting")));
+    let port = api.url.rsplit(':').next().unwrap().to_owned();
+    let mut service = Service::start_as(&folder, &cloud, "serve", &port);
+    assert!(told.any(|line| line.contains("CREATE_COMPLETE")));
+    assert_eq!(waiting.wait().unwrap().code(), Some(0));
+    assert_eq!(service.stop(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_without_its_keystone_cannot_be_reached() {
+    let folder = Folder::new("keystonegone");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let service = Service::start(&folder, &cloud);
+    let demo = cloud.users().demo;
+    let mut command = folder.kiln(&["--os-auth-type", "none", "--os-endpoint"]);
+    command.arg(format!("{}/v1/{}", service.url, demo.project)).args(["stack", "list"]);
+    // Without a token it is a refusal.
+    assert_eq!(Ran::from(command.output().unwrap()).code, 1);
+    cloud.stop().await;
+    let (host, path) = (service.url.trim_start_matches("http://"), "/v1/p/stacks");
+    let mut stream = std::net::TcpStream::connect(host).unwrap();
+    let head = format!("GET {path} HTTP/1.1\r\nhost: h\r\nx-auth-token: t\r\nconnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
 }
