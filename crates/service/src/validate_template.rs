@@ -96,8 +96,17 @@ fn inside(blueprint: &Blueprint, definition: &Definition) -> Result<Option<Sourc
     }
     let resource_type = kind.resource_type();
     // Heat gives what properties raise as Python's own error here.
-    let given = blueprint.draft_properties(definition, &Draft::of(blueprint));
-    let (given, _) = given.map_err(|error| Diagnostic::new("ValueError", error.message.clone()))?;
+    let draft = Draft::of(blueprint);
+    let as_value_error = |error: Diagnostic| Diagnostic::new("ValueError", error.message.clone());
+    if let Kind::Type(entry) = kind
+        && entry.driver.members(&Facts::default()).is_none()
+        && let Err(error) = definition.properties.resolve(&draft)
+        && error.not_known_yet
+    {
+        // Scaling groups do not bear a parameter without a value, unlike template resources and resource groups.
+        return Err(as_value_error(error).into());
+    }
+    let (given, _) = blueprint.draft_properties(definition, &draft).map_err(as_value_error)?;
     let mut properties = properties::resolve(&resource_type.properties, &given)?;
     match kind {
         Kind::Template(provider) => Ok(Some(blueprint.provider_sources(definition, provider, &properties)?)),
@@ -112,7 +121,13 @@ fn inside(blueprint: &Blueprint, definition: &Definition) -> Result<Option<Sourc
                 given: given.keys().cloned().collect(),
                 ..Facts::default()
             };
-            let nested = entry.driver.nested(&facts, &blueprint.wanted_paths(&definition.name)).transpose()?;
+            let wanted = blueprint.wanted_paths(&definition.name);
+            let nested = match entry.driver.members(&facts) {
+                // What is not known yet is null, and stays.
+                Some(_) => entry.driver.nested_draft(&facts, &wanted),
+                None => entry.driver.nested(&facts, &wanted),
+            };
+            let nested = nested.transpose()?;
             Ok(nested.map(|nested| blueprint.group_sources(definition, nested)).transpose()?)
         }
     }
