@@ -1,5 +1,7 @@
 //! Mistakes that need no cloud to be found, whatever else is not known or wrong.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 mod bench;
 
 use kiln_authoring::language::{Level, diagnose};

@@ -34,6 +34,9 @@ pub struct Rules<'a> {
     pub max_depth: u32,
 }
 
+/// What stands for the template of a group in paths.
+const GROUP: &str = "nested_stack";
+
 /// Properties as far as they are known, and the places where they are not.
 pub type Drafted = (Map, Vec<Path>);
 
@@ -180,7 +183,7 @@ impl Blueprint {
                     Some(Err(error)) => vec![error.at(at.clone())],
                     Some(Ok(nested)) => {
                         let sources = self.group_sources(definition, nested);
-                        self.validate_nested(definition, "nested_stack", sources, at, rules)
+                        self.validate_nested(definition, GROUP, sources, at, rules)
                     }
                 }
             }
@@ -210,6 +213,10 @@ impl Blueprint {
             sources.and_then(|sources| Blueprint::build(sources, rules.catalog, self.identity.clone(), place))
         };
         let found = match nested {
+            // Heat looks for the type of a group's members before it looks into the group.
+            Err(error) if label == GROUP && error.message.starts_with("The Resource Type (") => {
+                return vec![error.at(at.clone())];
+            }
             Err(error) => vec![error],
             Ok(nested) => match nested.unavailable(rules.unavailable) {
                 Some(error) => vec![error],
@@ -231,7 +238,8 @@ impl Blueprint {
             return None;
         }
         let at = self.place_of(&definition.name).key(self.bound().template().words().deletion_policy);
-        Some(Diagnostic::new("StackValidationFailed", "\"Snapshot\" deletion policy not supported").at(at))
+        let text = format!("{at}: \"Snapshot\" deletion policy not supported");
+        Some(Diagnostic::new("StackValidationFailed", text).at(at))
     }
 
     /// Properties as far as they are known, and where they are not.
