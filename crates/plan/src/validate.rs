@@ -34,6 +34,9 @@ pub struct Rules<'a> {
     pub max_depth: u32,
 }
 
+/// What stands for the template of a group in paths.
+const GROUP: &str = "nested_stack";
+
 /// Properties as far as they are known, and the places where they are not.
 pub type Drafted = (Map, Vec<Path>);
 
@@ -50,23 +53,25 @@ impl Blueprint {
         // A value of a parameter that is refused would be refused again at every place that uses it.
         let parameters_fit = found.is_empty();
         for definition in self.definitions().values() {
-            if let Some(error) = name_error(&definition.name) {
-                found.push(error);
+            found.extend(name_error(&definition.name).map(|error| error.at(self.place_of(&definition.name))));
+            let mut errors = definition.errors(&draft);
+            errors.retain(|error| !rules.values || !error.not_known_yet);
+            if errors.is_empty() && parameters_fit {
+                errors = self.validate_resource(definition, &draft, rules);
             }
-            match definition.validate(&draft) {
-                Err(error) => found.push(error),
-                Ok(()) if parameters_fit => found.extend(self.validate_resource(definition, &draft, rules)),
-                Ok(()) => {}
-            }
+            found.extend(errors);
         }
         found.extend(self.outputs().values().filter_map(|output| output.validate(&draft).err()));
+        if rules.values && !rules.strict {
+            found.retain(|error| !error.not_known_yet);
+        }
         found
     }
 
     /// The first resource's error whose type the cloud has no service for. In Heat it comes before all others.
     pub fn unavailable(&self, refusal: &dyn Fn(&ResourceType, &str) -> Option<Diagnostic>) -> Option<Diagnostic> {
         self.definitions().values().find_map(|definition| {
-            let at = Path::root().key("resources").key(definition.name.as_str()).key("type");
+            let at = self.place_of(&definition.name).key(self.bound().template().words().resource_type);
             refusal(self.kind(&definition.name)?.resource_type(), &definition.resource_type).map(|error| error.at(at))
         })
     }
@@ -79,14 +84,14 @@ impl Blueprint {
             return None;
         }
         let list: Vec<String> = doubles.iter().map(|name| format!("'{name}'")).collect();
-        let at = Path::root().key("resources").key(doubles[0]);
+        let at = self.place_of(doubles[0]);
         Some(Diagnostic::new("StackValidationFailed", format!("Duplicate names {{{}}}", list.join(", "))).at(at))
     }
 
     fn validate_resource(&self, definition: &Definition, draft: &Draft<'_>, rules: &Rules<'_>) -> Vec<Diagnostic> {
         let Some(kind) = self.kind(&definition.name) else { return Vec::new() };
-        let at = Path::root().key("resources").key(definition.name.as_str());
-        let properties_at = at.key("properties");
+        let at = self.place_of(&definition.name);
+        let properties_at = at.key(self.bound().template().words().properties);
         // An existing object is as it is; whether it is there, the cloud knows.
         if definition.external_id.is_some() {
             return Vec::new();
@@ -125,7 +130,7 @@ impl Blueprint {
         if unjudged {
             found = found.into_iter().filter_map(|error| unjudged_error(error, &at)).collect();
         }
-        found.extend(policy_error(definition, kind));
+        found.extend(self.policy_error(definition, kind));
         if found.is_empty() {
             found.extend(self.validate_kind(definition, kind, &data, &at, rules));
         }
@@ -134,8 +139,9 @@ impl Blueprint {
 
     /// What is wrong with a resource whatever its values are.
     fn validate_shape(&self, definition: &Definition, draft: &Draft<'_>, kind: &Kind) -> Vec<Diagnostic> {
-        let at = Path::root().key("resources").key(definition.name.as_str()).key("properties");
-        let mut found: Vec<Diagnostic> = policy_error(definition, kind).into_iter().collect();
+        let words = self.bound().template().words();
+        let at = self.place_of(&definition.name).key(words.properties);
+        let mut found: Vec<Diagnostic> = self.policy_error(definition, kind).into_iter().collect();
         let resource_type = kind.resource_type();
         if resource_type.open_properties {
             return found;
@@ -177,7 +183,7 @@ impl Blueprint {
                     Some(Err(error)) => vec![error.at(at.clone())],
                     Some(Ok(nested)) => {
                         let sources = self.group_sources(definition, nested);
-                        self.validate_nested(definition, "nested_stack", sources, at, rules)
+                        self.validate_nested(definition, GROUP, sources, at, rules)
                     }
                 }
             }
@@ -196,7 +202,7 @@ impl Blueprint {
         at: &Path,
         rules: &Rules<'_>,
     ) -> Vec<Diagnostic> {
-        let prefix = format!("resources.{}<{label}>", definition.name);
+        let prefix = format!("{}.{}<{label}>", self.bound().template().words().resources, definition.name);
         let depth = self.place.depth + 1;
         let nested = if depth > rules.max_depth {
             let text = format!("Request limit exceeded: Recursion depth exceeds {}.", rules.max_depth);
@@ -207,6 +213,10 @@ impl Blueprint {
             sources.and_then(|sources| Blueprint::build(sources, rules.catalog, self.identity.clone(), place))
         };
         let found = match nested {
+            // Heat looks for the type of a group's members before it looks into the group.
+            Err(error) if label == GROUP && error.message.starts_with("The Resource Type (") => {
+                return vec![error.at(at.clone())];
+            }
             Err(error) => vec![error],
             Ok(nested) => match nested.unavailable(rules.unavailable) {
                 Some(error) => vec![error],
@@ -214,6 +224,22 @@ impl Blueprint {
             },
         };
         found.iter().map(|error| below(error, &prefix, at)).collect()
+    }
+
+    /// Where a resource stands in the template.
+    fn place_of(&self, name: &str) -> Path {
+        Path::root().key(self.bound().template().words().resources).key(name)
+    }
+
+    /// A snapshot is wanted of what none can be made of.
+    fn policy_error(&self, definition: &Definition, kind: &Kind) -> Option<Diagnostic> {
+        let snapshots = || kind.entry().is_some_and(|entry| entry.driver.snapshots());
+        if definition.deletion_policy() != DeletionPolicy::Snapshot || snapshots() {
+            return None;
+        }
+        let at = self.place_of(&definition.name).key(self.bound().template().words().deletion_policy);
+        let text = format!("{at}: \"Snapshot\" deletion policy not supported");
+        Some(Diagnostic::new("StackValidationFailed", text).at(at))
     }
 
     /// Properties as far as they are known, and where they are not.
@@ -308,16 +334,6 @@ fn unjudged_error(error: Diagnostic, at: &Path) -> Option<Diagnostic> {
     Some(error)
 }
 
-/// A snapshot is wanted of what none can be made of.
-fn policy_error(definition: &Definition, kind: &Kind) -> Option<Diagnostic> {
-    let snapshots = || kind.entry().is_some_and(|entry| entry.driver.snapshots());
-    if definition.deletion_policy() != DeletionPolicy::Snapshot || snapshots() {
-        return None;
-    }
-    let at = Path::root().key("resources").key(definition.name.as_str()).key("deletion_policy");
-    Some(Diagnostic::new("StackValidationFailed", "\"Snapshot\" deletion policy not supported").at(at))
-}
-
 /// Heat has a column of 255 characters and fails when it stores a longer name.
 fn name_error(name: &str) -> Option<Diagnostic> {
     let text = if name.contains('/') {
@@ -327,7 +343,7 @@ fn name_error(name: &str) -> Option<Diagnostic> {
     } else {
         return None;
     };
-    Some(Diagnostic::new("StackValidationFailed", text).at(Path::root().key("resources").key(name)))
+    Some(Diagnostic::new("StackValidationFailed", text))
 }
 
 /// `error` stands at the property's place below the properties.

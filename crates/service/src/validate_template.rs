@@ -96,18 +96,39 @@ pub(crate) fn inside(blueprint: &Blueprint, definition: &Definition) -> Result<O
     }
     let resource_type = kind.resource_type();
     // Heat gives what properties raise as Python's own error here.
-    let given = blueprint.draft_properties(definition, &Draft::of(blueprint));
-    let (given, _) = given.map_err(|error| Diagnostic::new("ValueError", error.message.clone()))?;
-    let mut properties = properties::resolve(&resource_type.properties, &given)?;
-    if let (Kind::Type(_), Some(count)) = (kind, properties.get_mut("count")) {
-        *count = Value::Int(1);
+    let draft = Draft::of(blueprint);
+    let as_value_error = |error: Diagnostic| Diagnostic::new("ValueError", error.message.clone());
+    if let Kind::Type(entry) = kind
+        && entry.driver.members(&Facts::default()).is_none()
+        && let Err(error) = definition.properties.resolve(&draft)
+        && error.not_known_yet
+    {
+        // Scaling groups do not bear a parameter without a value, unlike template resources and resource groups.
+        return Err(as_value_error(error).into());
     }
-    let facts = Facts {
-        name: definition.name.clone(),
-        resource_type: resource_type.name.clone(),
-        properties,
-        given: given.keys().cloned().collect(),
-        ..Facts::default()
-    };
-    Ok(blueprint.nested_sources(definition, &facts).transpose()?.map(|nested| nested.sources))
+    let (given, _) = blueprint.draft_properties(definition, &draft).map_err(as_value_error)?;
+    let mut properties = properties::resolve(&resource_type.properties, &given)?;
+    match kind {
+        Kind::Template(provider) => Ok(Some(blueprint.provider_sources(definition, provider, &properties)?)),
+        Kind::Type(entry) => {
+            if let Some(count) = properties.get_mut("count") {
+                *count = Value::Int(1);
+            }
+            let facts = Facts {
+                name: definition.name.clone(),
+                resource_type: resource_type.name.clone(),
+                properties,
+                given: given.keys().cloned().collect(),
+                ..Facts::default()
+            };
+            let wanted = blueprint.wanted_paths(&definition.name);
+            let nested = match entry.driver.members(&facts) {
+                // What is not known yet is null, and stays.
+                Some(_) => entry.driver.nested_draft(&facts, &wanted),
+                None => entry.driver.nested(&facts, &wanted),
+            };
+            let nested = nested.transpose()?;
+            Ok(nested.map(|nested| blueprint.group_sources(definition, nested)).transpose()?)
+        }
+    }
 }

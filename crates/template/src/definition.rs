@@ -127,12 +127,22 @@ impl Definition {
     ///
     /// Fails with `StackValidationFailed`.
     pub fn validate(&self, scope: &dyn Scope) -> Result<(), Diagnostic> {
+        self.errors(scope).into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// The errors of the calls in it: of each property the first.
+    pub fn errors(&self, scope: &dyn Scope) -> Vec<Diagnostic> {
         let words = scope.bound().template().words();
         let path = Path::root().key(words.resources).key(self.name.as_str());
-        self.properties.validate(scope, &path.key(words.properties))?;
-        self.metadata.validate(scope, &path.key(words.metadata))?;
-        self.update_policy.validate(scope, &path.key(words.update_policy))?;
-        self.external_id.iter().try_for_each(|id| id.validate(scope, &path.key("external_id")))
+        let at = path.key(words.properties);
+        let mut found: Vec<Diagnostic> = match self.properties.entries() {
+            Some(entries) => entries.filter_map(|(name, expr)| expr.validate(scope, &at.key(name)).err()).collect(),
+            None => self.properties.validate(scope, &at).err().into_iter().collect(),
+        };
+        found.extend(self.metadata.validate(scope, &path.key(words.metadata)).err());
+        found.extend(self.update_policy.validate(scope, &path.key(words.update_policy)).err());
+        found.extend(self.external_id.iter().filter_map(|id| id.validate(scope, &path.key("external_id")).err()));
+        found
     }
 }
 

@@ -30,6 +30,8 @@ pub struct Details {
     pub file: Option<String>,
     /// What may help: "did you mean …".
     pub hints: Vec<String>,
+    /// Nothing is wrong: a value is asked for that is not known yet, since a parameter without a default has none.
+    pub not_known_yet: bool,
 }
 
 impl Diagnostic {
@@ -42,6 +44,7 @@ impl Diagnostic {
             span: None,
             file: None,
             hints: Vec::new(),
+            not_known_yet: false,
         }))
     }
 
@@ -49,6 +52,13 @@ impl Diagnostic {
     #[must_use]
     pub fn at(mut self, path: Path) -> Self {
         self.path = path;
+        self
+    }
+
+    /// The same, for a value that is not known yet.
+    #[must_use]
+    pub fn of_unknown_value(mut self) -> Self {
+        self.not_known_yet = true;
         self
     }
 

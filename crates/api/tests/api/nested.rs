@@ -80,3 +80,25 @@ async fn errors_read_as_those_of_heat() {
     let answer = create(&app, "later", &parent, json!({}), json!({ "p.yaml": child })).await;
     assert_eq!(answer.status, 201, "{}", answer.text);
 }
+
+/// Parameters without values do not hide what the templates in a template ask for.
+#[tokio::test]
+async fn nested_parameters_are_shown_where_values_are_not_known() {
+    let app = App::new().await;
+    let parent = "heat_template_version: 2018-08-31
+parameters: {word: {type: string}}
+resources:
+  one: {type: child.yaml, properties: {said: {get_param: word}}}
+  many:
+    type: OS::Heat::ResourceGroup
+    properties: {count: 3, resource_def: {type: child.yaml, properties: {said: {get_param: word}}}}
+";
+    let child = "heat_template_version: 2018-08-31\nparameters: {said: {type: string}}\n";
+    let body = json!({ "template": parent, "files": { "child.yaml": child } });
+    let answer = app.json(Method::POST, "/v1/tenant1/validate?show_nested=true", &body).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    let nested = &answer.json()["NestedParameters"];
+    assert_eq!(nested["one"]["Parameters"]["said"]["Type"], "String", "{nested}");
+    let member = &nested["many"]["NestedParameters"]["0"];
+    assert_eq!(member["Parameters"]["said"]["Type"], "String", "{nested}");
+}

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use kiln_plan::{Blueprint, Nesting, ResourceTypes, Sources};
-use kiln_template::constraint::AcceptAll;
+use kiln_plan::{ResourceTypes, Sources};
+use kiln_template::Files;
 use kiln_template::environment::Environment;
-use kiln_template::{Bound, Files};
 use kiln_value::{Diagnostic, Path, Position, Span};
 
 use crate::Page;
 use crate::lint::{Severity, lint};
-use crate::offline::{forgive_missing, mistakes};
+use crate::offline::examine;
 
 /// How much a trouble matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,27 +97,5 @@ fn errors(page: &Page, catalog: &ResourceTypes, files: &Files) -> Vec<Diagnostic
         environment: Arc::new(Environment::default()),
         files: Arc::new(files.clone()),
     };
-    match Blueprint::build(sources, catalog, None, Nesting::default()) {
-        Ok(blueprint) => mistakes(&blueprint, catalog),
-        Err(first) => {
-            let mut errors = unbuilt(page, files);
-            if !errors.iter().any(|error| error.message == first.message || error.path == first.path) {
-                errors.insert(0, first);
-            }
-            forgive_missing(&mut errors, page.section(page.template.words().parameters).map(|(name, _)| name));
-            errors
-        }
-    }
-}
-
-/// What is wrong with a template that cannot be built, as far as it can be told without the types.
-fn unbuilt(page: &Page, files: &Files) -> Vec<Diagnostic> {
-    let nothing = kiln_value::Map::new();
-    match page.template.parameters(None, &nothing, &nothing) {
-        Ok(parameters) => {
-            let bound = Bound::new(Arc::new(page.template.clone()), Arc::new(parameters), Arc::new(files.clone()));
-            bound.validate(&AcceptAll, false)
-        }
-        Err(error) => vec![error],
-    }
+    examine(&sources, catalog).1
 }

@@ -183,10 +183,7 @@ impl Driver for RemoteStack {
     async fn validate_in_cloud(&self, cx: &Context<'_>) -> Result<(), Diagnostic> {
         let Ok(mut body) = request_body(cx.facts) else { return Ok(()) };
         body.retain(|key, _| ["template", "files", "environment"].contains(&key.as_str()));
-        let failure = match call(cx, Method::Post, "/validate", Some(body.into())).await {
-            Ok(_) => return Ok(()),
-            Err(failure) => failure,
-        };
+        let Err(failure) = call(cx, Method::Post, "/validate", Some(body.into())).await else { return Ok(()) };
         let region = region(cx.facts);
         let place = region.unwrap_or("None");
         if failure.class == "EndpointNotFound" {

@@ -197,7 +197,8 @@ fn marks(snapshot: &Snapshot) -> Vec<String> {
     let is_id = |text: &str| uuid::Uuid::try_parse(text).is_ok();
     let rows = snapshot.objects.iter().flat_map(|(kind, rows)| rows.iter().map(move |row| (kind, row)));
     let marked = rows.filter(|(_, row)| row.get("description").and_then(|d| d.as_str()).is_some_and(is_id));
-    let kept = marked.filter(|(_, row)| !row.get("device_owner").is_some_and(|o| o.as_str() == Some("compute:nova")));
+    let kept =
+        marked.filter(|(_, row)| row.get("device_owner").is_none_or(|owner| owner.as_str() != Some("compute:nova")));
     kept.map(|(kind, row)| format!("{kind} {:?}", row.get("name"))).collect()
 }
 

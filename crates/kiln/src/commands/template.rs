@@ -9,7 +9,7 @@ mod text;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use kiln_authoring::offline::obstacles;
+use kiln_authoring::offline::{examine, obstacles};
 use kiln_client::{Bundle, ErrorLocation, parameters};
 use kiln_plan::{Blueprint, ResourceTypes, Sources};
 use kiln_template::environment::{self, Environment};
@@ -124,25 +124,30 @@ fn wrong(errors: &[Diagnostic], bundle: &Bundle) -> Failure {
 
 /// The stack that a bundle describes.
 fn blueprint(bundle: &Bundle, given: &Map, catalog: &ResourceTypes) -> Outcome<Blueprint> {
+    Blueprint::build(sources(bundle, given)?, catalog, None, kiln_plan::Nesting::default())
+        .map_err(|error| wrong(&[error], bundle))
+}
+
+/// What the stack that a bundle describes is made of.
+fn sources(bundle: &Bundle, given: &Map) -> Outcome<Sources> {
     let environment = environment::from_request(Some(&bundle.environment.clone().into()), given)
         .and_then(|sections| Environment::from_sections(&sections))
         .map_err(|error| wrong(&[error], bundle))?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let sources = Sources {
+    Ok(Sources {
         template: Arc::new(bundle.template.clone().unwrap_or_default()),
         environment: Arc::new(environment),
         files: Arc::new(Files(bundle.files.iter().map(|(name, value)| (name.clone(), text(value))).collect())),
-    };
-    Blueprint::build(sources, catalog, None, kiln_plan::Nesting::default()).map_err(|error| wrong(&[error], bundle))
+    })
 }
 
 /// Checks everything that can be checked without asking a cloud; gives the description and the parameters.
 fn offline(bundle: &Bundle, given: &Map, catalog: &ResourceTypes) -> Outcome<One> {
-    let blueprint = blueprint(bundle, given, catalog)?;
-    let errors = obstacles(&blueprint, catalog);
-    if !errors.is_empty() {
-        return Err(wrong(&errors, bundle));
+    let (blueprint, mut errors) = examine(&sources(bundle, given)?, catalog);
+    if let (true, Some(blueprint)) = (errors.is_empty(), &blueprint) {
+        errors = obstacles(blueprint, catalog);
     }
+    let Some(blueprint) = blueprint.filter(|_| errors.is_empty()) else { return Err(wrong(&errors, bundle)) };
     let description: Value = blueprint.bound().template().description().into();
     let parameters: Value = blueprint.parameters().validate_view().into();
     Ok(vec![("Description".into(), description.into()), ("Parameters".into(), parameters.into())])

@@ -42,6 +42,18 @@ fn a_graph_is_drawn_in_each_form() {
 }
 
 #[test]
+fn lint_shows_what_it_finds_beside_a_file_that_it_cannot_read() {
+    let folder = Folder::new("lint-unreadable");
+    folder.write("bad.yaml", "heat_template_version: [\n");
+    folder.write("t.yaml", TEMPLATE);
+    let ran = folder.run(&["template", "lint", "bad.yaml", "nowhere.yaml", "t.yaml"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.out.contains("unused"), "{}", ran.out);
+    assert!(ran.err.contains("bad.yaml: ") && ran.err.contains("nowhere.yaml: "), "{}", ran.err);
+    assert!(ran.err.contains("2 of 3 templates could not be read"), "{}", ran.err);
+}
+
+#[test]
 fn fmt_checks_and_rewrites() {
     let folder = Folder::new("fmt");
     let path = folder.write("t.yaml", TEMPLATE);

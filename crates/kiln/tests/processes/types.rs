@@ -56,7 +56,7 @@ struct Scenario {
 }
 
 impl Scenario {
-    fn of(name: &str, case: Case) -> Self {
+    fn of(name: &str, case: &Case) -> Self {
         let needs = case.needs.iter().map(|(name, kind, given)| {
             ((*name).to_owned(), value!({"type": (*kind), "properties": (referring(given))}))
         });
@@ -160,7 +160,7 @@ fn referring(value: &Value) -> Value {
 }
 
 fn scenarios() -> Vec<Scenario> {
-    let swept = cases::every_case!(listed).into_iter().map(|(name, case)| Scenario::of(name, case));
+    let swept = cases::every_case!(listed).into_iter().map(|(name, case)| Scenario::of(name, &case));
     let of_heat = of_heat().into_iter().map(|(name, type_name, create, update)| Scenario {
         name: format!("heat-{name}"),
         type_name,

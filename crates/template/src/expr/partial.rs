@@ -8,7 +8,7 @@ use super::reference;
 /// A value as far as it can be told before all resources exist.
 ///
 /// A call that refers to a resource without any action yet (`INIT`) is not known: it stands as what its function makes
-/// of null attributes and logical names, or as null where that fails.
+/// of null attributes and logical names, or as null where that fails. So does one that reads a parameter without a value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Partial {
     /// The value; `None` if absent.
@@ -45,11 +45,23 @@ fn walk(node: &Node, context: &Context, path: &Path, unknown: &mut Vec<Path>) ->
         }
         // The branch of an `if` keeps its inner places.
         Node::Call(call) if call.function.is_macro() => return walk(&call.args, context, path, unknown),
-        Node::Call(_) if is_unknown(node, context)? => {
-            unknown.push(path.clone());
-            return Ok(node.resolve_nullable(context).unwrap_or(Some(Value::Null)));
+        Node::Call(_) => {
+            let is_unknown = match is_unknown(node, context) {
+                Err(error) if error.not_known_yet => true,
+                other => other?,
+            };
+            match node.resolve_nullable(context) {
+                Err(error) if is_unknown || error.not_known_yet => {
+                    unknown.push(path.clone());
+                    return Ok(Some(Value::Null));
+                }
+                value if is_unknown => {
+                    unknown.push(path.clone());
+                    return value;
+                }
+                value => return value,
+            }
         }
-        Node::Call(_) => return node.resolve_nullable(context),
     }))
 }
 

@@ -28,7 +28,9 @@ impl Parameter {
         let value = match (given, schema.typed.data_type) {
             (Some(given), data_type) => read(given, data_type),
             // Heat reads the missing value of a boolean as a text.
-            (None, DataType::Boolean) => number::bool_from_string(&Value::Null).map(Value::Bool),
+            (None, DataType::Boolean) => {
+                number::bool_from_string(&Value::Null).map(Value::Bool).map_err(Diagnostic::of_unknown_value)
+            }
             (None, _) => Err(missing(name)),
         };
         Self { name: name.to_owned(), schema, user_value, user_default, value }
@@ -176,7 +178,8 @@ impl fmt::Debug for Parameter {
 }
 
 fn missing(name: &str) -> Diagnostic {
-    Diagnostic::new("UserParameterMissing", format!("The Parameter ({name}) was not provided."))
+    let message = format!("The Parameter ({name}) was not provided.");
+    Diagnostic::new("UserParameterMissing", message).of_unknown_value()
 }
 
 /// A given value in its type.

@@ -56,13 +56,23 @@ impl LintArgs {
         }
         let catalog = global.local.catalog()?;
         let mut texts = Vec::with_capacity(self.templates.len());
+        let mut unreadable = 0;
         for name in &self.templates {
-            let text = Text::read(name)?;
-            let page = text.page()?;
-            let findings = lint(&page, &catalog, |rule| self.wants(rule));
-            texts.push((text, findings));
+            let read = Text::read(name).and_then(|text| text.page().map(|page| (text, page)));
+            match read {
+                Ok((text, page)) => texts.push((text, lint(&page, &catalog, |rule| self.wants(rule)))),
+                // One file that cannot be read does not hide what is found in the others.
+                Err(failure) => {
+                    failure.report();
+                    unreadable += 1;
+                }
+            }
         }
         self.show(&texts)?;
+        if unreadable > 0 {
+            let of = self.templates.len();
+            return Err(Failure::new(format!("{unreadable} of {of} templates could not be read")));
+        }
         let all = || texts.iter().flat_map(|(_, findings)| findings);
         let warnings = all().filter(|finding| finding.severity == Severity::Warning).count();
         match (warnings, all().count() - warnings) {

@@ -1,0 +1,106 @@
+//! Mistakes that need no cloud to be found, whatever else is not known or wrong.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod bench;
+
+use kiln_authoring::language::{Level, diagnose};
+use kiln_template::Files;
+
+/// The errors of a template: path and message.
+fn errors(text: &str) -> Vec<(String, String)> {
+    let troubles = diagnose(text, &bench::catalog(), &Files::default());
+    let errors = troubles.into_iter().filter(|trouble| trouble.level == Level::Error);
+    errors.map(|trouble| (trouble.path.to_string(), trouble.message)).collect()
+}
+
+fn messages(text: &str) -> Vec<String> {
+    errors(text).into_iter().map(|(_, message)| message).collect()
+}
+
+#[test]
+fn what_is_not_known_hides_nothing() {
+    let text = "heat_template_version: 2021-04-16
+parameters:
+  net: {type: string}
+  size: {type: number}
+resources:
+  port:
+    type: OS::Neutron::Port
+    properties: {network: {get_param: net}, nmae: x, admin_state_up: [1]}
+  random:
+    type: OS::Heat::RandomString
+    properties: {length: 1000, salt: {str_replace: {template: a-b, params: {a: {get_param: size}}}}}
+  fine:
+    type: OS::Neutron::Port
+    properties: {network: {get_param: net}, name: {list_join: ['-', [a, {get_param: net}]]}}
+outputs:
+  wrong: {value: {get_param: nett}}
+  fine: {value: {get_param: net}}
+";
+    let expected = [
+        "Property error: resources.port.properties: Unknown Property nmae",
+        "Property error: resources.port.properties.admin_state_up: \"[1]\" is not a valid boolean",
+        "Property error: resources.random.properties.length: 1000 is out of range (min: 1, max: 512)",
+        "The Parameter (nett) was not provided.",
+    ];
+    assert_eq!(messages(text), expected);
+}
+
+#[test]
+fn conditions_that_cannot_be_decided_hide_nothing() {
+    let text = "heat_template_version: 2021-04-16
+parameters: {big: {type: boolean}}
+conditions: {is_big: {get_param: big}}
+resources:
+  net: {type: OS::Neutron::Net, condition: is_big, properties: {nmae: x}}
+";
+    assert_eq!(messages(text), ["Property error: resources.net.properties: Unknown Property nmae"]);
+}
+
+#[test]
+fn what_is_broken_does_not_hide_the_rest() {
+    let text = "heat_template_version: 2021-04-16
+sections: 1
+parameters:
+  bad: {type: strin}
+resources:
+  one: {type: OS::Neutron::Nett}
+  two: {tyype: OS::Neutron::Net}
+  three: {type: OS::Neutron::Net, properties: {nmae: {get_attr: [one, show]}, value: {get_param: bad}}}
+outputs:
+  wrong: {value: {get_attr: [three, nothing]}}
+";
+    let found = errors(text);
+    for part in ["sections", "parameters.bad", "resources.one.type", "resources.two", "resources.three.properties"] {
+        assert!(found.iter().any(|(path, _)| path.starts_with(part)), "{part}: {found:?}");
+    }
+    assert!(found.iter().any(|(_, message)| message.contains("Unknown Property nmae")), "{found:?}");
+    assert!(found.iter().any(|(_, message)| message.contains("(three nothing)")), "{found:?}");
+}
+
+/// Paths are in the words of the template's language, so that places are found.
+#[test]
+fn cfn_templates_have_paths_of_their_own() {
+    let text = "HeatTemplateFormatVersion: 2012-12-12
+Parameters: {Net: {Type: String}}
+Resources:
+  Port: {Type: 'OS::Neutron::Port', Properties: {network: {Ref: Net}, nmae: x, admin_state_up: [1]}}
+";
+    let found = errors(text);
+    let expected = [
+        ("Resources.Port.Properties", "Property error: Resources.Port.Properties: Unknown Property nmae"),
+        (
+            "Resources.Port.Properties.admin_state_up",
+            "Property error: Resources.Port.Properties.admin_state_up: \"[1]\" is not a valid boolean",
+        ),
+    ];
+    let found: Vec<(&str, &str)> = found.iter().map(|(path, message)| (path.as_str(), message.as_str())).collect();
+    assert_eq!(found, expected);
+    let lines: Vec<u32> = diagnose(text, &bench::catalog(), &Files::default())
+        .iter()
+        .filter(|trouble| trouble.level == Level::Error)
+        .map(|trouble| trouble.span.start.line)
+        .collect();
+    assert_eq!(lines, [4, 4]);
+}
