@@ -23,6 +23,17 @@ pub(crate) enum Verdict {
     Failed(Option<Duration>),
 }
 
+/// What a verdict changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// The service has not answered several times in a row: it is left alone now.
+    Sick,
+    /// It answers again.
+    Well,
+    /// Nothing that anybody must know.
+    None,
+}
+
 /// Closed: all calls go through. After [`FAILURES`] in a row without an answer it opens: calls fail at once, without
 /// being sent, for a back-off time. Then one call at a time goes through as a probe. A probe that fails doubles the
 /// back-off; any answer closes the breaker.
@@ -70,13 +81,14 @@ pub(crate) struct Pass {
 impl Pass {
     /// Tells how the call came out. `chance` is a number in 0..1 that takes up to half off the back-off, so that many
     /// processes do not probe at once.
-    pub(crate) fn report(mut self, verdict: Verdict, chance: f64) {
+    pub(crate) fn report(mut self, verdict: Verdict, chance: f64) -> Turn {
         let is_probe = std::mem::take(&mut self.is_probe);
         let mut state = self.breaker.state();
         let asked = match verdict {
             Verdict::Answered => {
+                let was_open = state.until.is_some();
                 *state = State::default();
-                return;
+                return if was_open { Turn::Well } else { Turn::None };
             }
             Verdict::Failed(asked) => asked,
         };
@@ -91,7 +103,12 @@ impl Pass {
             let wait = asked.unwrap_or_default().min(ASKED).max(back_off);
             state.opened = state.opened.saturating_add(1);
             state.until = Some(Instant::now() + wait);
+            // Probes that fail later are no news.
+            if !is_probe {
+                return Turn::Sick;
+            }
         }
+        Turn::None
     }
 }
 
@@ -122,9 +139,9 @@ mod tests {
     async fn opens_after_failures_in_a_row_only() {
         let breaker = Arc::new(Breaker::default());
         for verdict in [FAILED, FAILED, FAILED, FAILED, Verdict::Answered, FAILED, FAILED, FAILED, FAILED] {
-            breaker.admit().unwrap().report(verdict, 0.0);
+            assert_eq!(breaker.admit().unwrap().report(verdict, 0.0), Turn::None);
         }
-        breaker.admit().unwrap().report(FAILED, 0.0);
+        assert_eq!(breaker.admit().unwrap().report(FAILED, 0.0), Turn::Sick);
         assert_eq!(breaker.admit().unwrap_err(), FIRST);
     }
 
@@ -139,7 +156,7 @@ mod tests {
             probe.report(FAILED, 0.0);
         }
         tokio::time::advance(LONGEST).await;
-        breaker.admit().unwrap().report(Verdict::Answered, 0.0);
+        assert_eq!(breaker.admit().unwrap().report(Verdict::Answered, 0.0), Turn::Well);
         assert!(breaker.admit().is_ok() && breaker.admit().is_ok(), "an answer closes it");
     }
 

@@ -9,7 +9,7 @@ use rand::{Rng, SeedableRng};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use crate::breaker::{Breaker, Verdict};
+use crate::breaker::{Breaker, Turn, Verdict};
 use crate::catalog::{Catalog, official_type};
 use crate::error::CloudError;
 use crate::retry::{self, Budget, RetryPolicy};
@@ -125,7 +125,17 @@ impl Exchange {
             Ok(response) => Verdict::Failed(retry::retry_after(response)),
             Err(_) => Verdict::Failed(None),
         };
-        pass.report(verdict, self.chance());
+        match pass.report(verdict, self.chance()) {
+            Turn::Sick => {
+                let why = match &outcome {
+                    Ok(response) => response.status.to_string(),
+                    Err(error) => error.to_string(),
+                };
+                tracing::warn!(service = target.service, why, "a cloud service fails: it is left alone for a while");
+            }
+            Turn::Well => tracing::info!(service = target.service, "a cloud service answers again"),
+            Turn::None => {}
+        }
         Ok(outcome)
     }
 }

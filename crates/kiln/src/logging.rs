@@ -15,6 +15,8 @@ pub(crate) fn start(args: &LogArgs, service: bool) {
     };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // Where standard error is closed, saying that it is would be a panic.
+    let builder = builder.log_internal_errors(false);
     let format = args.log_format.unwrap_or(LogFormat::Text);
     // A logger that is set already, by a test, stays.
     _ = match format {

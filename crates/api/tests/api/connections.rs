@@ -99,3 +99,19 @@ async fn a_crowd_is_over_when_its_time_is() {
     assert!(is_healthy(address).await);
     drop(crowd);
 }
+
+#[tokio::test]
+async fn half_sent_requests_of_one_address_do_not_keep_others_out() {
+    let address = serve(ConnectionLimits { total: 60, per_address: Some(40), ..limits() }).await;
+    let mut crowd = Vec::new();
+    for _ in 0..200 {
+        crowd.push(send(address, "").await);
+    }
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
+    let mut other = socket.connect(address).await.unwrap();
+    let request = "GET /healthcheck HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n";
+    other.write_all(request.as_bytes()).await.unwrap();
+    assert!(rest(other).await.starts_with("HTTP/1.1 200 OK"));
+    drop(crowd);
+}

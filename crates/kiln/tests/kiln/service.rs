@@ -335,3 +335,37 @@ async fn a_service_without_its_keystone_cannot_be_reached() {
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_nobody_reads_keeps_nothing_from_ending() {
+    let folder = Folder::new("unread");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    folder.write("types/My/Net.yaml", NET);
+    let file = folder.write("kiln.conf", &config(&folder, &cloud));
+    let mut command = folder.kiln(&["serve", "--log-format", "json", "--config-file", file.to_str().unwrap()]);
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let serving = lines.find(|line| line.contains("\"address\"")).unwrap();
+    let told: serde_json::Value = serde_json::from_str(&serving).unwrap();
+    let address = told["fields"]["address"].as_str().unwrap().to_owned();
+    // From here on each line of the log fails.
+    drop(lines);
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    stream.write_all(b"GET /v1/p/stacks HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let code = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status.code();
+        }
+        if std::time::Instant::now() > until {
+            child.kill().unwrap();
+            panic!("it does not end");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    assert_eq!(code, Some(0));
+}
