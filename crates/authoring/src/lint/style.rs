@@ -92,7 +92,6 @@ fn is_chain(expression: &str) -> bool {
     for c in expression.chars() {
         match (quote, c) {
             (Some(open), _) if c == open => quote = None,
-            (Some(_), _) => {}
             (None, '\'' | '"' | '`') => quote = Some(c),
             (None, '(') => depth += 1,
             (None, ')') => depth = depth.saturating_sub(1),
