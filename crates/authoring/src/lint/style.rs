@@ -2,7 +2,7 @@
 
 use kiln_template::version::Dialect;
 use kiln_template::{Release, functions};
-use kiln_value::{Path, Value};
+use kiln_value::{Path, Segment, Value};
 
 use super::{Findings, Subject};
 use crate::walk::{calls, visit};
@@ -56,7 +56,7 @@ pub(super) fn simpler(subject: &Subject, findings: &mut Findings) {
         }
         let advice = match call.function {
             "yaql" => of_yaql(call.args),
-            "if" => of_if(call.args),
+            "if" => of_if(call.args, &call.path),
             "str_replace" => of_replace(call.args),
             _ => None,
         };
@@ -80,13 +80,34 @@ fn of_yaql(args: &Value) -> Option<(&'static str, String)> {
     let expression = args.str_at("expression")?;
     // One step only: in a longer chain YAQL earns its place.
     let steps = expression.matches('(').count();
-    let (_, function) = INSTEAD_OF_YAQL.iter().find(|(step, _)| steps == 1 && expression.contains(step))?;
+    let (_, function) =
+        INSTEAD_OF_YAQL.iter().find(|(step, _)| steps == 1 && expression.contains(step) && is_chain(expression))?;
     Some((function, format!("{function} does this without YAQL")))
 }
 
-fn of_if(args: &Value) -> Option<(&'static str, String)> {
+/// Whether an expression is one chain of steps from the data, and not a calculation with such chains.
+fn is_chain(expression: &str) -> bool {
+    let (expression, mut quote, mut depth) = (expression.trim(), None, 0_u32);
+    let is_step = |c: char| c.is_alphanumeric() || "$._[]".contains(c);
+    for c in expression.chars() {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (None, '\'' | '"' | '`') => quote = Some(c),
+            (None, '(') => depth += 1,
+            (None, ')') => depth = depth.saturating_sub(1),
+            (None, _) if depth == 0 && !is_step(c) => return false,
+            _ => {}
+        }
+    }
+    expression.starts_with('$') && expression.ends_with(')')
+}
+
+/// In a list a null stays, and nothing at all does not.
+fn of_if(args: &Value, path: &Path) -> Option<(&'static str, String)> {
     let is_null = args.at(2).is_some_and(Value::is_null);
-    is_null.then(|| ("if", "an if whose else is null can do without it: the property is then left out".to_owned()))
+    let in_list = matches!(path.0.iter().rev().nth(1), Some(Segment::Index(_)));
+    (is_null && !in_list)
+        .then(|| ("if", "an if whose else is null can do without it: the property is then left out".to_owned()))
 }
 
 fn of_replace(args: &Value) -> Option<(&'static str, String)> {
@@ -159,13 +180,19 @@ mod tests {
         assert_eq!(advised("$.data.a.mergeWith($.data.b)"), Some("map_merge"));
         assert_eq!(advised("$.data.list.distinct()"), Some("list_concat_unique"));
         assert_eq!(advised("$.data.list.where($ != '').join(',')"), None);
+        assert_eq!(advised("$.data.text.split('+ ')"), Some("str_split"));
+        assert_eq!(advised("$.data.a+\"x\"+$.data.b.split(',')"), None);
+        assert_eq!(advised("$.data.b.split(',') = $.data.a"), None);
         assert_eq!(since("list_concat_unique"), Some(Release::Hot20170901));
     }
 
     #[test]
     fn an_else_that_is_null_can_be_left_out() {
-        assert!(of_if(&kiln_value::value!(["c", 1, null])).is_some());
-        assert!(of_if(&kiln_value::value!(["c", 1, 2])).is_none());
+        let of_property = Path::root().key("name").key("if");
+        let of_item = Path::root().key("names").index(0).key("if");
+        assert!(of_if(&kiln_value::value!(["c", 1, null]), &of_property).is_some());
+        assert!(of_if(&kiln_value::value!(["c", 1, 2]), &of_property).is_none());
+        assert!(of_if(&kiln_value::value!(["c", 1, null]), &of_item).is_none(), "a null item is an item");
         assert_eq!(since("if"), Some(NEWEST));
     }
 }
