@@ -257,14 +257,14 @@ impl Model {
         }
     }
 
-    /// Whether an earlier request's operation on a nested stack can be superseded: the stack is asked for what is
-    /// wanted now, instead of first reaching what is not wanted any more.
+    /// Whether an earlier request's update of a nested stack can be superseded: the stack is asked for what is wanted
+    /// now, instead of first reaching what is not wanted any more.
     fn may_supersede(&self, node: &Node, id: ResourceId) -> bool {
         let operation = self.rows.get(&id).filter(|row| row.child.is_some()).and_then(Resource::running);
         matches!(node, Node::Update(_))
             && self.busy.get(&id) == Some(&None)
             && !self.continued.contains_key(&id)
-            && matches!(operation.map(|running| &running.operation), Some(Operation::Create | Operation::Update { .. }))
+            && matches!(operation.map(|running| &running.operation), Some(Operation::Update { .. }))
     }
 
     fn clean_up(&mut self, index: Index, id: ResourceId, out: &mut Vec<Command>) -> bool {

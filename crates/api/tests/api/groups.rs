@@ -1,9 +1,10 @@
 //! Groups of members, before anything is created.
 
 use http::{Method, StatusCode};
+use kiln_service::Limits;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, App};
+use crate::support::{Answer, App, user};
 
 async fn create(app: &App, name: &str, resources: Value) -> Answer {
     let template = json!({ "heat_template_version": "2018-08-31", "resources": resources });
@@ -17,7 +18,9 @@ fn group(count: u64, member: &Value) -> Value {
 
 #[tokio::test]
 async fn a_required_property_of_a_member_may_be_known_only_later() {
-    let app = App::new().await;
+    // Whoever is denied any type may not leave types open.
+    let store = App::new().await.store;
+    let app = App::on(store, user(&["admin", "member"]), Limits::default());
     let chain =
         json!({ "type": "OS::Heat::ResourceChain", "properties": { "resources": { "get_attr": ["v", "value"] } } });
     let resources = json!({ "v": { "type": "OS::Heat::Value", "properties": { "value": ["OS::Heat::None"] } }, "g": group(2, &chain) });

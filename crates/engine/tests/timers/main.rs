@@ -464,26 +464,28 @@ async fn a_cancel_that_comes_late_ends_no_later_request_to_a_nested_stack() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_newer_update_reaches_a_nested_stack_that_is_still_at_work() {
-    let created = Arc::new(Mutex::new(Vec::new()));
-    let noted = Arc::clone(&created);
+async fn a_newer_update_reaches_a_nested_stack_whose_update_is_under_way() {
+    let updated = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&updated);
     let cluster = Cluster::new(move |number, call, facts| match call {
-        Call::Start(Action::Create) => {
+        Call::Start(Action::Update) => {
             let word = facts.property("word").as_str().unwrap_or_default();
             noted.lock().expect("whole").push(format!("{} {word}", facts.name));
             if facts.name == "a" { waiting(5) } else { done() }
         }
-        Call::Poll(Action::Create) if number < 10 => waiting(5),
+        Call::Poll(Action::Update) if number < 10 => waiting(5),
         _ => done(),
     });
     let engine = cluster.engine();
     let id = cluster.create_of("inner.yaml", None).await;
-    tokio::time::sleep(Duration::from_secs(10)).await;
+    cluster.settled(id).await;
     cluster.update_to(id, "inner.yaml", "second").await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    cluster.update_to(id, "inner.yaml", "third").await;
     let (stack, _) = cluster.settled(id).await;
     assert_eq!(stack.state, State::new(Action::Update, Status::Complete), "{}", stack.reason);
-    // What comes after `a` is created as it is wanted now, and not first as it was.
-    assert_eq!(*created.lock().expect("whole"), ["a first", "b second"]);
+    // What comes after `a` is updated to what is wanted now, and not first to what was.
+    assert_eq!(*updated.lock().expect("whole"), ["a second", "a third", "b third"]);
     engine.kill();
 }
 

@@ -144,7 +144,8 @@ fn sources(bundle: &Bundle, given: &Map) -> Outcome<Sources> {
 /// Checks everything that can be checked without asking a cloud; gives the description and the parameters.
 fn offline(bundle: &Bundle, given: &Map, catalog: &ResourceTypes) -> Outcome<One> {
     let (blueprint, mut errors) = examine(&sources(bundle, given)?, catalog);
-    if let (true, Some(blueprint)) = (errors.is_empty(), &blueprint) {
+    // Types that cannot be created come first.
+    if let Some(blueprint) = &blueprint {
         errors = obstacles(blueprint, catalog);
     }
     let Some(blueprint) = blueprint.filter(|_| errors.is_empty()) else { return Err(wrong(&errors, bundle)) };
