@@ -1,6 +1,7 @@
 //! What an update would do: the real plan, carried out by nobody.
 
 mod rehearsal;
+mod weigh;
 
 use std::sync::Arc;
 

@@ -211,7 +211,7 @@ impl Template {
     /// The template with one to three changes.
     pub(crate) fn changed(&self, dice: &mut Dice) -> Self {
         let mut new = self.clone();
-        for _ in 0..1 + dice.below(3) {
+        for _ in 0..=dice.below(3) {
             new.change(dice);
         }
         new
@@ -276,9 +276,8 @@ impl Template {
     fn rename(&mut self, at: usize, to: &str) {
         fn renamed(text: &mut Text, from: &str, to: &str) {
             match text {
-                Text::Literal(_) => {}
                 Text::Attribute(name, _) | Text::Reference(name) if name == from => to.clone_into(name),
-                Text::Attribute(..) | Text::Reference(_) => {}
+                Text::Literal(_) | Text::Attribute(..) | Text::Reference(_) => {}
                 Text::Joined(a, b) => {
                     renamed(a, from, to);
                     renamed(b, from, to);
