@@ -103,7 +103,8 @@ impl DemoArgs {
         let is_new = std::fs::metadata(&database.path).map_or(true, |file| file.len() == 0);
         let key = connect::key_of(&database.path, is_new)?;
         let config = Config::of_options(&options(&cloud, &database, key.expose()));
-        let runtime = Runtime::of_service(&config).await?;
+        // Boxed: laid out in one piece with the rest it is deeper than the compiler looks.
+        let runtime = Box::pin(Runtime::of_service(&config)).await?;
         let listener = self.listener().await?;
         let url = format!("http://{}", listener.local_addr().context("the port is gone")?);
         register(&cloud, &url).await?;
