@@ -1,4 +1,4 @@
-//! Tells whether a template may be used, and what it asks for.
+//! Validates a template and describes its parameters.
 
 use indexmap::IndexMap;
 use kiln_identity::Caller;
@@ -9,37 +9,37 @@ use kiln_value::{Diagnostic, Map, StackIdentity, Value};
 
 use crate::{Error, Service, StackContent, TemplateText};
 
-/// A template that may be used.
+/// A valid template.
 pub struct ValidatedTemplate {
-    /// What it asks for.
+    /// Its description and parameters.
     pub summary: TemplateSummary,
-    /// The environment in force.
+    /// The effective environment.
     pub environment: Value,
 }
 
-/// What a template asks for.
+/// Description and parameters of a template.
 pub struct TemplateSummary {
     /// Description.
     pub description: String,
-    /// The parameters, as a validate call shows them.
+    /// The parameters, in the format of validate calls.
     pub parameters: Map,
-    /// Groups of parameters, if there are any.
+    /// Parameter groups, if there are any.
     pub parameter_groups: Option<Value>,
-    /// The templates that stand for resource types, by the name of the resource.
+    /// The templates of nested stacks, by resource name.
     pub nested: IndexMap<String, NestedTemplate>,
 }
 
-/// A template that stands for a resource type.
+/// The template of a nested stack.
 pub struct NestedTemplate {
-    /// The type.
+    /// The resource type.
     pub resource_type: String,
-    /// What the template asks for.
+    /// Its description and parameters.
     pub summary: TemplateSummary,
 }
 
 impl Service {
-    /// Tells whether a template may be used. With `nested` also what the templates in it ask for; with
-    /// `ignore_availability` types without a service are right.
+    /// Validates a template. `nested` includes the templates of nested stacks; `ignore_availability` accepts types
+    /// without a service.
     pub async fn validate_template(
         &self,
         caller: &Caller,
@@ -70,7 +70,7 @@ impl Service {
         })
     }
 
-    /// The templates that stand for types, and those in them.
+    /// The templates of nested stacks, recursively.
     fn nested(&self, blueprint: &Blueprint) -> Result<IndexMap<String, NestedTemplate>, Error> {
         let mut all = IndexMap::new();
         let place = Nesting { facade: None, depth: blueprint.place.depth + 1 };
@@ -88,14 +88,14 @@ impl Service {
     }
 }
 
-/// What the nested stack of a resource is made of; of a group one member, as Heat shows it.
+/// The sources of a resource's nested stack; for a group with one member, as Heat shows it.
 pub(crate) fn inside(blueprint: &Blueprint, definition: &Definition) -> Result<Option<Sources>, Error> {
     let Some(kind) = blueprint.kind(&definition.name) else { return Ok(None) };
     if !kind.is_nested() {
         return Ok(None);
     }
     let resource_type = kind.resource_type();
-    // Heat gives what properties raise as Python's own error here.
+    // Heat reports errors of properties as Python errors here.
     let draft = Draft::of(blueprint);
     let as_value_error = |error: Diagnostic| Diagnostic::new("ValueError", error.message.clone());
     if let Kind::Type(entry) = kind
@@ -103,7 +103,7 @@ pub(crate) fn inside(blueprint: &Blueprint, definition: &Definition) -> Result<O
         && let Err(error) = definition.properties.resolve(&draft)
         && error.not_known_yet
     {
-        // Scaling groups do not bear a parameter without a value, unlike template resources and resource groups.
+        // Scaling groups reject a parameter without a value, unlike template resources and resource groups.
         return Err(as_value_error(error).into());
     }
     let (given, _) = blueprint.draft_properties(definition, &draft).map_err(as_value_error)?;
@@ -123,7 +123,7 @@ pub(crate) fn inside(blueprint: &Blueprint, definition: &Definition) -> Result<O
             };
             let wanted = blueprint.wanted_paths(&definition.name);
             let nested = match entry.driver.members(&facts) {
-                // What is not known yet is null, and stays.
+                // Unknown values are null and are kept.
                 Some(_) => entry.driver.nested_draft(&facts, &wanted),
                 None => entry.driver.nested(&facts, &wanted),
             };

@@ -1,4 +1,4 @@
-//! `POST /validate`: whether a template may be used, and what it asks for.
+//! `POST /validate`: validates a template and returns its parameters.
 
 use axum::response::Response;
 use kiln_service::{Error, TemplateSummary};
@@ -21,7 +21,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     Ok(reply::json(&Value::Map(answer)))
 }
 
-/// Whether types without a service are right (`ignore_errors`); no other error may be ignored.
+/// Whether types without a service are accepted (`ignore_errors`); other errors cannot be ignored.
 fn ignores_availability(call: &Call) -> Result<bool, ApiError> {
     const UNAVAILABLE: &str = "99001";
     let codes = call.query.get("ignore_errors").unwrap_or_default();
@@ -42,7 +42,7 @@ fn refused(error: Error) -> ApiError {
     if failed { ApiError { class: "HTTPBadRequest".into(), message: Some(text), ..error } } else { error }
 }
 
-/// Description, parameters and their groups, and the same of templates that stand for types.
+/// Description, parameters and parameter groups, also of nested templates.
 fn summary(summary: TemplateSummary) -> Map {
     let mut about = Map::new();
     about.insert("Description".to_owned(), summary.description.into());

@@ -221,7 +221,7 @@ async fn what_cannot_be_told_is_not_created_again_and_a_delete_looks_once_more()
     let engine = cluster.engine();
     let id = cluster.create(None).await;
     let (stack, at) = cluster.settled(id).await;
-    let text = "It is not known whether the service has created the object: it has no mark.";
+    let text = "It is unknown whether the service created the object: it has no mark.";
     assert_eq!(stack.reason, format!("Resource CREATE failed: CreateLost: resources.one: {text}"));
     assert!(at < 2.0 && cluster.driver.count(&CREATE) == 1, "{at}");
     tokio::time::sleep(Duration::from_mins(1)).await;

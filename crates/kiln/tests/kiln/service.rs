@@ -310,7 +310,7 @@ async fn waiting_bears_a_restart_and_says_when_no_engine_runs() {
     let mut command = api.command(&folder, &cloud, &args);
     let mut waiting = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let mut told = BufReader::new(waiting.stderr.take().unwrap()).lines().map_while(Result::ok);
-    assert!(told.any(|line| line.contains("note: no engine runs")));
+    assert!(told.any(|line| line.contains("note: no engine of the service is running")));
     assert_eq!(api.stop(), 0);
     assert!(told.any(|line| line.contains("still waiting")));
     let port = api.url.rsplit(':').next().unwrap().to_owned();
