@@ -1,4 +1,4 @@
-//! Calls over a made-up wire: what is sent, how answers are read, where tokens go.
+//! Calls with a fake transport: requests, responses, tokens.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -12,7 +12,7 @@ use kiln_cloud::{HttpRequest, HttpResponse, Transport, TransportError};
 use kiln_value::{Secret, Value, text, value};
 use url::Url;
 
-/// Answers with what was put in, and remembers what was asked.
+/// Returns predefined responses and records requests.
 #[derive(Default)]
 struct Wire {
     answers: Mutex<VecDeque<(u16, Option<&'static str>, Value)>>,
@@ -63,7 +63,7 @@ impl Transport for Wire {
     }
 }
 
-/// Tokens `t1`, `t2` …: a new one each time it is asked to renew.
+/// Tokens `t1`, `t2` …: a new one for each renewal.
 struct Tokens(Mutex<u32>);
 
 #[async_trait]

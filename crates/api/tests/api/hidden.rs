@@ -1,4 +1,4 @@
-//! Values of hidden parameters: no answer shows them.
+//! Values of hidden parameters are masked in all responses.
 
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
