@@ -15,6 +15,7 @@ mod migrations;
 mod options;
 mod reading;
 mod requests;
+mod resealing;
 mod retry;
 mod rows;
 mod schema;
@@ -64,7 +65,7 @@ pub struct SqlStore {
 impl SqlStore {
     /// Connects to the database; does not touch its schema ([`Store::migrate`] does).
     pub async fn open(options: Options) -> Result<Self, Error> {
-        let vault = Arc::new(Vault::new(&options.key, &options.older_keys)?);
+        let vault = Arc::new(Vault::new(&options.key, &options.older_keys)?.with_values(options.encrypt_values));
         let losses = Losses::default();
         let (writer, reader) = options.connect(&losses).await?;
         let dialect = dialect_of(&writer).await?;

@@ -149,7 +149,7 @@ fn referring(deleted: bool) -> SelectStatement {
 }
 
 /// What the plan is sealed for: it is no credentials.
-fn plan_row(id: CredentialsId) -> String {
+pub(super) fn plan_row(id: CredentialsId) -> String {
     format!("plan of {id}")
 }
 

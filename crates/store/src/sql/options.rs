@@ -20,6 +20,10 @@ pub struct Options {
     pub key: Secret<String>,
     /// Keys used before: what they sealed still opens.
     pub older_keys: Vec<Secret<String>>,
+    /// Whether templates, environments, files, properties, attributes and metadata are encrypted too, not only
+    /// credentials and what drivers keep; `encrypt_parameters_and_properties`. What is stored already stays as it is
+    /// until it is written again, or until [`super::SqlStore::reseal`].
+    pub encrypt_values: bool,
     /// Connections to the database at most; `max_pool_size`.
     pub max_connections: u32,
     /// What a commit to SQLite survives. Servers have their own settings for this.
@@ -41,7 +45,14 @@ pub enum Durability {
 impl Options {
     /// Options with defaults for all but the database and the key.
     pub fn new(url: impl Into<String>, key: Secret<String>) -> Self {
-        Self { url: url.into(), key, older_keys: Vec::new(), max_connections: 10, durability: Durability::default() }
+        Self {
+            url: url.into(),
+            key,
+            older_keys: Vec::new(),
+            encrypt_values: false,
+            max_connections: 10,
+            durability: Durability::default(),
+        }
     }
 
     /// The connections: one to write, one to read; but for SQLite in a file they are the same pool.
