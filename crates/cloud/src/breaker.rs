@@ -1,59 +1,59 @@
-//! A breaker for each service of the cloud: a service that does not answer is left alone for a time, by all sessions.
+//! A circuit breaker for each cloud service: calls to a service that does not respond are suspended for all sessions.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Failures in a row that open a breaker.
+/// Consecutive failures that open a breaker.
 const FAILURES: u32 = 5;
-/// The first back-off; it doubles with each probe that fails.
+/// The first back-off; it doubles with each failed probe.
 const FIRST: Duration = Duration::from_secs(1);
-/// The longest back-off, unless the service asks for more.
+/// The longest back-off, unless the service requests more.
 const LONGEST: Duration = Duration::from_secs(30);
-/// The longest back-off that a service can ask for.
+/// The longest back-off that a service can request.
 const ASKED: Duration = Duration::from_mins(5);
 
-/// How a call came out, for the breaker.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The service answered, if only with a refusal.
+    /// The service responded, possibly with an error.
     Answered,
-    /// No answer, or 5xx but 501. With how long the service asks to be left alone (`Retry-After`).
+    /// No response, or a 5xx status except 501. Contains the back-off that the service requests (`Retry-After`).
     Failed(Option<Duration>),
 }
 
-/// What a verdict changed.
+/// The effect of an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// The service has not answered several times in a row: it is left alone now.
+    /// The service failed several times in a row: the breaker is open now.
     Sick,
-    /// It answers again.
+    /// The service responds again: the breaker is closed now.
     Well,
-    /// Nothing that anybody must know.
+    /// No change to report.
     None,
 }
 
-/// Closed: all calls go through. After [`FAILURES`] in a row without an answer it opens: calls fail at once, without
-/// being sent, for a back-off time. Then one call at a time goes through as a probe. A probe that fails doubles the
-/// back-off; any answer closes the breaker.
+/// Closed: all calls are admitted. After [`FAILURES`] consecutive failures it opens: calls fail immediately, without
+/// being sent, for the back-off time. Then one call at a time is admitted as a probe. A failed probe doubles the
+/// back-off; any response closes the breaker.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Failures in a row.
+    /// Consecutive failures.
     failures: u32,
-    /// How often it has opened since the last answer.
+    /// How often it has opened since the last response.
     opened: u32,
-    /// Open until then; closed if none.
+    /// Open until this time; closed if `None`.
     until: Option<Instant>,
-    /// Whether a probe is under way.
+    /// Whether a probe is in progress.
     is_probed: bool,
 }
 
 impl Breaker {
-    /// Lets a call through, or says how long calls are not to be sent.
+    /// Admits a call, or returns the time until calls are admitted again.
     pub(crate) fn admit(self: &Arc<Self>) -> Result<Pass, Duration> {
         let mut state = self.state();
         let is_probe = match state.until {
@@ -71,7 +71,8 @@ impl Breaker {
     }
 }
 
-/// A call that a breaker has let through. Dropped without a verdict, as when the caller gives up, it tells nothing.
+/// A call that the breaker has admitted. If it is dropped without a report, for example when it is canceled, it has no
+/// effect.
 #[derive(Debug)]
 pub(crate) struct Pass {
     breaker: Arc<Breaker>,
@@ -79,8 +80,8 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    /// Tells how the call came out. `chance` is a number in 0..1 that takes up to half off the back-off, so that many
-    /// processes do not probe at once.
+    /// Reports the outcome of the call. `chance` is a number in 0..1 that reduces the back-off by up to half, so that
+    /// many processes do not probe at once.
     pub(crate) fn report(mut self, verdict: Verdict, chance: f64) -> Turn {
         let is_probe = std::mem::take(&mut self.is_probe);
         let mut state = self.breaker.state();
@@ -96,14 +97,14 @@ impl Pass {
         if is_probe {
             state.is_probed = false;
         }
-        // Calls that were under way when it opened change nothing.
+        // Calls that were in progress when it opened have no effect.
         if is_probe || (state.until.is_none() && state.failures >= FAILURES) {
             let back_off = FIRST.saturating_mul(2u32.saturating_pow(state.opened)).min(LONGEST);
             let back_off = back_off.mul_f64(1.0 - chance.clamp(0.0, 1.0) / 2.0);
             let wait = asked.unwrap_or_default().min(ASKED).max(back_off);
             state.opened = state.opened.saturating_add(1);
             state.until = Some(Instant::now() + wait);
-            // Probes that fail later are no news.
+            // Later failed probes are not reported.
             if !is_probe {
                 return Turn::Sick;
             }

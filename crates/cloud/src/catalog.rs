@@ -1,24 +1,24 @@
-//! Where the services are.
+//! The service catalog.
 
 use std::sync::Arc;
 
 use serde::Deserialize;
 use url::Url;
 
-/// Which of a service's endpoints to use.
+/// Endpoint interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Interface {
     /// For everyone.
     #[default]
     Public,
-    /// For the cloud's own parts.
+    /// For internal use within the cloud.
     Internal,
     /// For administrators.
     Admin,
 }
 
 impl Interface {
-    /// From `public`, `publicURL` and so on.
+    /// Parses `public`, `publicURL` and so on.
     pub fn parse(text: &str) -> Option<Self> {
         match text.strip_suffix("URL").unwrap_or(text) {
             "public" => Some(Self::Public),
@@ -37,7 +37,7 @@ impl Interface {
     }
 }
 
-/// The services of a token. Cheap to clone: tokens of one project share it.
+/// The services of a token. Cheap to clone: tokens of the same project share it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Catalog(Arc<Vec<Service>>);
@@ -60,7 +60,7 @@ struct Endpoint {
     url: String,
 }
 
-/// Official service type first, then the names it has or had in catalogs (OpenStack's service types authority).
+/// Official service type first, then its current and former aliases in catalogs (OpenStack's service types authority).
 const ALIASES: &[&[&str]] = &[
     &["alarm", "alarming"],
     &["application-container", "container"],
@@ -78,7 +78,7 @@ const ALIASES: &[&[&str]] = &[
     &["workflow", "workflowv2"],
 ];
 
-/// The names under which a catalog may list a service, the likeliest first.
+/// The names under which a catalog may list a service, most likely first.
 fn aliases(service: &str) -> &[&str] {
     ALIASES.iter().find(|names| names.contains(&service)).copied().unwrap_or_default()
 }
@@ -89,7 +89,7 @@ pub fn official_type(service: &str) -> &str {
 }
 
 impl Catalog {
-    /// The URL of a service as the catalog has it; `None` if it has none for the interface and region.
+    /// The URL of a service in the catalog; `None` if there is none for the interface and region.
     pub fn endpoint(&self, service: &str, interface: Interface, region: Option<&str>) -> Option<&str> {
         let names = aliases(service);
         let exact = std::iter::once(service);
@@ -102,14 +102,14 @@ impl Catalog {
         })
     }
 
-    /// Whether the catalog lists a service at all.
+    /// Whether the catalog contains a service.
     pub fn has(&self, service: &str) -> bool {
         let names = aliases(service);
         self.0.iter().any(|s| s.kind == service || names.contains(&s.kind.as_str()))
     }
 }
 
-/// The version that Kiln speaks with a service, where neither the catalog nor the request names one.
+/// The API version that Kiln uses with a service if neither the catalog nor the request specifies one.
 fn default_version(service: &str) -> Option<&'static str> {
     Some(match official_type(service) {
         "network" => "v2.0",
@@ -129,11 +129,11 @@ fn is_version(segment: &str) -> bool {
     })
 }
 
-/// Joins a catalog's URL and a request's path although either, both or none of them may have the version:
+/// Joins the URL in the catalog and the path of a request. Either, both or neither may contain the version:
 /// `http://h/network` and `/v2.0/networks`, `http://h:9696/v2.0` and `/networks`, `http://h/v3/<project>` and
-/// `/v3/volumes` all give what the service expects. Where both have one, that of the request counts.
+/// `/v3/volumes` all result in the expected URL. If both contain a version, that of the request is used.
 ///
-/// `project` is put in where Cinder's URL needs it and the catalog leaves it out.
+/// `project` is inserted where Cinder's URL needs it and the catalog omits it.
 pub(crate) fn join(base: &Url, service: &str, path: &str, project: Option<&str>) -> Option<Url> {
     let (version, rest) = match path.trim_start_matches('/').split_once('/') {
         Some((first, rest)) if is_version(first) => (Some(first), rest),

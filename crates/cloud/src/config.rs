@@ -1,4 +1,4 @@
-//! Where a client finds its cloud: `clouds.yaml` and the `OS_*` variables, as openstacksdk reads them.
+//! The cloud configuration of a client: `clouds.yaml` and the `OS_*` variables, read as openstacksdk does.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -13,75 +13,78 @@ use crate::credentials::{Credentials, Named, Scope};
 use crate::session::Options;
 use crate::transport::{SharedClient, TlsOptions, TransportError};
 
-/// Reads a variable of the environment.
+/// Reads an environment variable.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// A cloud and who we are there.
+/// A cloud and the credentials for it.
 #[derive(Clone, Debug)]
 pub struct CloudConfig {
-    /// Name in `clouds.yaml`; none if it came from variables.
+    /// Name in `clouds.yaml`; `None` if it comes from variables.
     pub name: Option<String>,
-    /// Keystone; none with [`Credentials::None`].
+    /// URL of Keystone; `None` with [`Credentials::None`].
     pub auth_url: Option<Url>,
-    /// Who we are.
+    /// Credentials.
     pub credentials: Credentials,
     /// Region.
     pub region: Option<String>,
-    /// Interface of the endpoints to use.
+    /// Endpoint interface.
     pub interface: Interface,
     /// Certificates.
     pub tls: TlsOptions,
-    /// Endpoints that count instead of the catalog's, by service type.
+    /// Endpoints that override the catalog, by service type.
     pub endpoint_overrides: HashMap<String, Url>,
 }
 
-/// Why there is no usable configuration.
+/// Configuration errors.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The named cloud stands in no file.
+    /// No file contains the cloud.
     #[error("Cloud {name} was not found.")]
     UnknownCloud {
         /// Its name.
         name: String,
-        /// Names that would have been found.
+        /// Names of the known clouds.
         known: Vec<String>,
     },
-    /// A file that cannot be read.
+    /// A file cannot be read.
     #[error("{}: {message}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         message: String,
     },
-    /// A setting that is needed.
+    /// A required setting is missing.
     #[error("Missing value {0} required for auth plugin {1}")]
     Missing(&'static str, String),
-    /// A setting that makes no sense.
+    /// A setting is invalid.
     #[error("invalid value for {setting}: {message}")]
     Invalid {
-        /// Which.
+        /// The setting.
         setting: String,
-        /// Why.
+        /// The reason.
         message: String,
     },
-    /// Neither a cloud nor variables.
-    #[error("no cloud: name one of clouds.yaml (--os-cloud, OS_CLOUD) or set OS_AUTH_URL and credentials")]
+    /// Neither a cloud nor variables are set.
+    #[error(
+        "no cloud is configured: select one from clouds.yaml (--os-cloud, OS_CLOUD) or set OS_AUTH_URL and credentials"
+    )]
     Nothing,
-    /// The HTTP client refused the certificates.
+    /// The HTTP client rejected the certificates.
     #[error(transparent)]
     Transport(#[from] TransportError),
 }
 
-/// Settings by their flat names, as in `OS_<NAME>` and below `auth`.
+/// Settings by flat name, as in `OS_<NAME>` and below `auth`.
 type Settings = BTreeMap<String, String>;
 
 impl CloudConfig {
-    /// The cloud of this name, else that of `OS_CLOUD`, else what the `OS_*` variables say, else the only one there is.
+    /// The cloud with this name, else that of `OS_CLOUD`, else that of the `OS_*` variables, else the only one in
+    /// `clouds.yaml`.
     ///
-    /// `clouds.yaml` is looked for in the working directory, in `$XDG_CONFIG_HOME/openstack` (default
-    /// `~/.config/openstack`) and in `/etc/openstack`; `OS_CLIENT_CONFIG_FILE` goes first. `secure.yaml`, found the same
-    /// way, is laid over it.
+    /// `clouds.yaml` is searched in the working directory, in `$XDG_CONFIG_HOME/openstack` (default
+    /// `~/.config/openstack`) and in `/etc/openstack`; `OS_CLIENT_CONFIG_FILE` takes precedence. `secure.yaml`, found
+    /// the same way, is merged over it.
     pub fn load(cloud: Option<&str>, env: Environment<'_>) -> Result<Self, ConfigError> {
         let named = cloud.map(str::to_owned).or_else(|| env("OS_CLOUD")).filter(|n| !n.is_empty() && n != "envvars");
         let variables = from_environment(env);
@@ -104,7 +107,7 @@ impl CloudConfig {
         Self::from_settings(Some(name), &settings)
     }
 
-    /// Makes it of flat settings: `auth_url`, `username`, `project_name` …
+    /// Builds a configuration from flat settings: `auth_url`, `username`, `project_name` …
     fn from_settings(name: Option<String>, settings: &Settings) -> Result<Self, ConfigError> {
         let get = |key: &str| settings.get(key).map(String::as_str).filter(|v| !v.is_empty());
         let credentials = credentials(&get)?;
@@ -115,7 +118,7 @@ impl CloudConfig {
         let interface = get("interface").or_else(|| get("endpoint_type")).unwrap_or("public");
         let interface = Interface::parse(interface).ok_or_else(|| ConfigError::Invalid {
             setting: "interface".into(),
-            message: format!("{interface} is none of public, internal, admin"),
+            message: format!("{interface} is not one of public, internal, admin"),
         })?;
         let insecure = get("insecure").is_some_and(is_true) || get("verify").is_some_and(|v| !is_true(v));
         let authorities = get("cacert").map(|path| read_bytes(Path::new(path))).transpose()?;
@@ -136,7 +139,7 @@ impl CloudConfig {
         })
     }
 
-    /// How sessions of this cloud behave. Without Keystone the endpoint stands for it.
+    /// The session options for this cloud. Without Keystone, the endpoint takes the place of its URL.
     pub fn options(&self) -> Result<Options, ConfigError> {
         let url = match (&self.auth_url, &self.credentials) {
             (Some(url), _) => url.clone(),
@@ -150,7 +153,7 @@ impl CloudConfig {
         Ok(options)
     }
 
-    /// A connector to this cloud with a client of its own.
+    /// A connector to this cloud with its own HTTP client.
     pub fn connector(&self) -> Result<Connector, ConfigError> {
         let client = SharedClient::new(&self.tls)?;
         Ok(Connector::new(Arc::new(client), self.options()?))
@@ -198,12 +201,12 @@ fn credentials<'a>(get: &impl Fn(&str) -> Option<&'a str>) -> Result<Credentials
         }
         other => Err(ConfigError::Invalid {
             setting: "auth_type".into(),
-            message: format!("{other} is none of password, token, v3applicationcredential, none"),
+            message: format!("{other} is not one of password, token, v3applicationcredential, none"),
         }),
     }
 }
 
-/// A user or project by id or by name and domain; the domain is `default` where none is told.
+/// A user or project by ID or by name and domain; the default domain is `default`.
 fn named<'a>(get: &impl Fn(&str) -> Option<&'a str>, ids: &[&str], names: &[&str], what: &str) -> Option<Named> {
     if let Some(id) = ids.iter().find_map(|key| get(key)) {
         return Some(Named::id(id));
@@ -237,7 +240,7 @@ fn scope<'a>(get: &impl Fn(&str) -> Option<&'a str>) -> Scope {
     }
 }
 
-/// The variables that count, without `OS_` and in lower case.
+/// The recognized variables, without `OS_` and in lower case.
 const VARIABLES: &[&str] = &[
     "AUTH_TYPE",
     "AUTH_URL",
@@ -279,7 +282,7 @@ fn from_environment(env: Environment<'_>) -> Settings {
     set.collect()
 }
 
-/// The `clouds` of the first file of a name that is there.
+/// Reads `clouds` from the first existing file.
 fn read_clouds(stem: &str, variable: &str, env: Environment<'_>) -> Result<Map, ConfigError> {
     let config = env("XDG_CONFIG_HOME").filter(|d| !d.is_empty()).map(PathBuf::from);
     let home = || env("HOME").map(|home| Path::new(&home).join(".config"));
@@ -296,7 +299,7 @@ fn read_clouds(stem: &str, variable: &str, env: Environment<'_>) -> Result<Map, 
     match document.value.get("clouds") {
         Some(Value::Map(clouds)) => Ok(clouds.clone()),
         None | Some(Value::Null) => Ok(Map::new()),
-        Some(_) => Err(broken("clouds is no map".to_owned())),
+        Some(_) => Err(broken("clouds is not a map".to_owned())),
     }
 }
 
@@ -304,7 +307,7 @@ fn read_bytes(path: &Path) -> Result<Vec<u8>, ConfigError> {
     std::fs::read(path).map_err(|e| ConfigError::File { path: path.to_owned(), message: e.to_string() })
 }
 
-/// Lays maps over maps; everything else replaces.
+/// Merges maps recursively; other values are replaced.
 fn merge(base: &mut Map, over: Map) {
     for (key, value) in over {
         match (base.get_mut(&key), value) {
@@ -316,7 +319,7 @@ fn merge(base: &mut Map, over: Map) {
     }
 }
 
-/// A cloud's entry as flat settings: what is below `auth` counts first.
+/// Flattens the entry of a cloud; settings below `auth` take precedence.
 fn flatten(entry: &Value, settings: &mut Settings) {
     let Some(entry) = entry.as_map() else { return };
     let mut put = |key: &str, value: &Value| {
@@ -332,7 +335,7 @@ fn flatten(entry: &Value, settings: &mut Settings) {
     for (key, value) in entry {
         put(key, value);
     }
-    // `regions` is a list of names or of maps with a name: the first is the default.
+    // `regions` is a list of names or of maps with a name: the first one is the default.
     let first = entry.get("regions").and_then(|r| r.at(0));
     if let Some(region) = first.and_then(|r| r.as_str().or_else(|| r.str_at("name"))) {
         settings.entry("region_name".into()).or_insert(region.to_owned());
@@ -353,7 +356,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder with these files, removed at the end of the test.
+    /// A directory with these files, deleted at the end of the test.
     struct Folder(PathBuf);
 
     impl Folder {

@@ -1,4 +1,4 @@
-//! One cloud, many credentials.
+//! Sessions of one cloud for different credentials.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use crate::session::{Options, Session};
 use crate::stack_cloud::{Memory, StackCloud};
 use crate::transport::Transport;
 
-/// Makes sessions for credentials and keeps those in use, so that all stacks of one owner share a token.
+/// Creates sessions for credentials and keeps those in use, so that all stacks of one owner share a token.
 #[derive(Clone)]
 pub struct Connector {
     exchange: Arc<Exchange>,
@@ -24,7 +24,7 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// A connector to the cloud that the options name.
+    /// A connector to the cloud of these options.
     pub fn new(transport: Arc<dyn Transport>, options: Options) -> Self {
         let memory = Memory::new(options.finder_ttl);
         let exchange = Arc::new(Exchange::new(transport, options));
@@ -32,13 +32,13 @@ impl Connector {
         Self { exchange, memory, made: Arc::default(), clouds }
     }
 
-    /// A session of its own.
+    /// Creates a new session.
     pub fn session(&self, credentials: Credentials) -> Session {
         Session::new(self.exchange.clone(), credentials)
     }
 
-    /// The cloud as the holder of these credentials sees it; the same for the same credentials while in use. It repeats
-    /// nothing, for engines that repeat whole steps themselves ([`StackCloud::patient`] does).
+    /// The cloud with these credentials. Equal credentials share it while it is in use. It does not retry, because
+    /// engines retry whole steps (see [`StackCloud::patient`] for retries).
     pub async fn cloud(&self, credentials: &Credentials) -> Arc<StackCloud> {
         let key = Sha256::digest(kiln_value::text::json_sorted(&credentials.expose())).into();
         let make = async {
@@ -52,7 +52,7 @@ impl Connector {
         self.clouds.get_with(key, make).await
     }
 
-    /// How sessions behave.
+    /// The session options.
     pub fn options(&self) -> &Options {
         &self.exchange.options
     }

@@ -1,11 +1,11 @@
-//! Who we are for Keystone.
+//! Credentials for Keystone.
 
 use kiln_value::{Map, Secret, Value, value};
 
-/// A user, project or domain by id or by name.
+/// A user, project or domain by ID or by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Named {
-    /// By id.
+    /// By ID.
     Id(String),
     /// By name; users and projects also need their domain.
     Name {
@@ -17,18 +17,18 @@ pub enum Named {
 }
 
 impl Named {
-    /// By id.
+    /// By ID.
     pub fn id(id: impl Into<String>) -> Self {
         Self::Id(id.into())
     }
 
-    /// By name in a domain that is given by name.
+    /// By name, in a domain that is also given by name.
     pub fn in_domain(name: impl Into<String>, domain: impl Into<String>) -> Self {
         let domain = Self::Name { name: domain.into(), domain: None };
         Self::Name { name: name.into(), domain: Some(Box::new(domain)) }
     }
 
-    /// As Keystone's requests have it.
+    /// The value in Keystone's requests.
     pub(crate) fn to_value(&self) -> Value {
         match self {
             Self::Id(id) => value!({"id": id}),
@@ -37,7 +37,7 @@ impl Named {
         }
     }
 
-    /// The name, or the id.
+    /// The name or the ID.
     fn word(&self) -> &str {
         match self {
             Self::Id(word) | Self::Name { name: word, .. } => word,
@@ -57,10 +57,10 @@ impl Named {
     }
 }
 
-/// What a token is to be valid for.
+/// The scope of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Nothing in particular: for a token given from outside, what it is scoped to already.
+    /// Unscoped; a token that is given from outside keeps its scope.
     Unscoped,
     /// A project.
     Project(Named),
@@ -68,13 +68,14 @@ pub enum Scope {
     Domain(Named),
     /// The whole system.
     System,
-    /// The project and roles of a trust, by the trust's id.
+    /// The project and roles of a trust, by the ID of the trust.
     Trust(String),
 }
 
 /// Credentials of a session.
 ///
-/// They hold secrets and have no `Serialize`: [`Credentials::expose`] is the one way to store them, encrypted.
+/// They contain secrets and do not implement `Serialize`: [`Credentials::expose`] is the only way to store them,
+/// encrypted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Credentials {
     /// User and password.
@@ -83,26 +84,26 @@ pub enum Credentials {
         user: Named,
         /// The password.
         password: Secret<String>,
-        /// What the token is for.
+        /// The scope of the token.
         scope: Scope,
     },
-    /// A token from outside. Unscoped here means: use it as it is.
+    /// A token from outside. Unscoped means that it is used as it is.
     Token {
         /// The token.
         token: Secret<String>,
-        /// What to exchange it for.
+        /// The scope to exchange it for.
         scope: Scope,
     },
-    /// An application credential; its project comes with it.
+    /// An application credential, which determines the project.
     ApplicationCredential {
-        /// By id, or by name with `user`.
+        /// By ID, or by name together with `user`.
         credential: Named,
-        /// The owner, needed where the credential is given by name.
+        /// The owner, required if the credential is given by name.
         user: Option<Named>,
         /// The secret.
         secret: Secret<String>,
     },
-    /// No Keystone: every service is at one endpoint and asks for no token.
+    /// No Keystone: all services have one endpoint that requires no token.
     None {
         /// The endpoint.
         endpoint: String,
@@ -110,7 +111,7 @@ pub enum Credentials {
 }
 
 impl Credentials {
-    /// A user with a password in a project, all by name in one domain.
+    /// A user with a password in a project, all by name, in the same domain.
     pub fn password(user: &str, password: &str, project: &str, domain: &str) -> Self {
         Self::Password {
             user: Named::in_domain(user, domain),
@@ -119,12 +120,12 @@ impl Credentials {
         }
     }
 
-    /// A token as it is.
+    /// A token, used as it is.
     pub fn token(token: impl Into<String>) -> Self {
         Self::Token { token: Secret::new(token.into()), scope: Scope::Unscoped }
     }
 
-    /// The same user with what a trust grants; only for password credentials (the service user), others stay as they are.
+    /// The same user with the scope of a trust. Only for password credentials (the service user), others do not change.
     #[must_use]
     pub fn with_trust(&self, trust_id: &str) -> Self {
         match self {
@@ -137,7 +138,7 @@ impl Credentials {
         }
     }
 
-    /// The trust that they act by.
+    /// The trust that they use.
     pub fn trust(&self) -> Option<&str> {
         match self {
             Self::Password { scope: Scope::Trust(trust), .. } | Self::Token { scope: Scope::Trust(trust), .. } => {
@@ -147,7 +148,7 @@ impl Credentials {
         }
     }
 
-    /// Everything, secrets in the clear, as a map to be encrypted by the store. Never log or send it.
+    /// All data as a map with plain-text secrets, to be encrypted by the store. Never log or send it.
     pub fn expose(&self) -> Value {
         match self {
             Self::Password { user, password, scope } => value!({
@@ -166,7 +167,7 @@ impl Credentials {
         }
     }
 
-    /// What [`Credentials::expose`] gave; `None` if it is nothing of the kind.
+    /// The reverse of [`Credentials::expose`]; `None` if the value is invalid.
     pub fn from_exposed(value: &Value) -> Option<Self> {
         let secret = |key| value.str_at(key).map(|s| Secret::new(s.to_owned()));
         Some(match value.str_at("method")? {
@@ -186,7 +187,7 @@ impl Credentials {
         })
     }
 
-    /// What they are, without secrets, for people: `the credential of user heat by trust 5f…`.
+    /// A description without secrets: `the credential of user heat by trust 5f…`.
     pub fn describe(&self) -> String {
         match self {
             Self::Password { user, scope, .. } => match scope {
@@ -201,7 +202,7 @@ impl Credentials {
         }
     }
 
-    /// The body of Keystone's `POST /v3/auth/tokens`; `None` where no token is asked for.
+    /// The body of Keystone's `POST /v3/auth/tokens`; `None` if no token is requested.
     pub(crate) fn auth_request(&self) -> Option<Value> {
         let (method, identity, scope) = match self {
             Self::Password { user, password, scope } => {

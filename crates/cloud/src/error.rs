@@ -1,4 +1,4 @@
-//! What can go wrong between Kiln and a cloud.
+//! Errors of calls to a cloud.
 
 use std::time::Duration;
 
@@ -7,76 +7,76 @@ use kiln_resource::Failure;
 use crate::failure;
 use crate::transport::{HttpResponse, TransportError};
 
-/// An exchange with a cloud that did not come to a good end.
+/// A failed call to a cloud.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CloudError {
-    /// The service gave no answer.
+    /// The service did not respond.
     #[error("{service}: {error}")]
     Transport {
         /// Service type.
         service: String,
-        /// The URL, without query.
+        /// The URL without its query.
         url: String,
-        /// What happened.
+        /// The error.
         error: TransportError,
     },
-    /// The service refused or failed: a status of 400 or more.
+    /// The service responded with a status of 400 or more.
     #[error("{service} answered {}", response.status)]
     Status {
         /// Service type.
         service: String,
-        /// The answer.
+        /// The response.
         response: Box<HttpResponse>,
     },
-    /// The catalog has no such service, or not for this interface and region.
+    /// The catalog has no endpoint of the service for this interface and region.
     #[error("{interface} endpoint for {service} service{} not found", region.as_ref().map_or_else(String::new, |r| format!(" in {r} region")))]
     NoEndpoint {
         /// Service type.
         service: String,
         /// Interface: `public` …
         interface: &'static str,
-        /// Region, if one was asked for.
+        /// Region, if one was requested.
         region: Option<String>,
     },
-    /// An answer that cannot be read: what was asked for may have happened.
+    /// The response cannot be read: the operation may have been executed.
     #[error("{service}: {message}")]
     Malformed {
         /// Service type.
         service: String,
-        /// What is wrong with it.
+        /// The problem.
         message: String,
     },
-    /// A request that cannot be made of what is known.
+    /// The request cannot be built.
     #[error("{service}: {message}")]
     Invalid {
         /// Service type.
         service: String,
-        /// What is wrong.
+        /// The problem.
         message: String,
     },
-    /// The request was held back: the service is sick, or too much is under way to it.
+    /// The request was not sent: the breaker of the service is open, or too many requests are in progress.
     #[error("the {service} service was not called: {reason}")]
     NotSent {
         /// Service type.
         service: String,
-        /// Why.
+        /// The reason.
         reason: String,
-        /// When it may be called again.
+        /// Time until the service may be called again.
         retry_after: Option<Duration>,
     },
-    /// There is no token for the request, which was not sent. The cause is Keystone's answer to the request for a token:
-    /// what it says is of the credential, and nothing of the object that the request is about.
+    /// There is no token for the request, so it was not sent. The cause is Keystone's response to the token request: it
+    /// is about the credential, not about the object of the request.
     #[error("no token for {credential}: {cause}")]
     NoToken {
         /// The credential, without secrets.
         credential: String,
-        /// Why.
+        /// The cause.
         cause: Box<CloudError>,
     },
 }
 
 impl CloudError {
-    /// The HTTP status, if the service answered; none if only Keystone answered the request for a token.
+    /// The HTTP status of the service; `None` if only Keystone responded to the token request.
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Status { response, .. } => Some(response.status.as_u16()),
@@ -86,7 +86,7 @@ impl CloudError {
 }
 
 impl From<CloudError> for Failure {
-    /// With the class and the text that Heat's client libraries would show.
+    /// Uses the error class and text of Heat's client libraries.
     fn from(error: CloudError) -> Self {
         failure::from_error(&error)
     }

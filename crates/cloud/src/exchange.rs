@@ -1,4 +1,4 @@
-//! What all sessions of one cloud share: the wire, and the limits of each service on it.
+//! Shared state of all sessions of one cloud: the transport and the limits of each service.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use crate::retry::{self, Budget, RetryPolicy};
 use crate::session::Options;
 use crate::transport::{HttpRequest, HttpResponse, Transport, TransportError};
 
-/// What all sessions of one cloud share.
+/// The shared state of all sessions of one cloud.
 pub(crate) struct Exchange {
     pub(crate) options: Options,
     transport: Arc<dyn Transport>,
@@ -25,14 +25,14 @@ pub(crate) struct Exchange {
     catalogs: Mutex<VecDeque<Catalog>>,
 }
 
-/// The way to one service: so many requests at a time, a breaker, a budget of retries.
+/// The limits of one service: concurrency, breaker and retry budget.
 struct Lane {
     room: Semaphore,
     breaker: Arc<Breaker>,
     budget: Budget,
 }
 
-/// How many different catalogs are kept to be shared: they differ by project.
+/// Maximum number of catalogs that are cached for sharing: they differ by project.
 const CATALOGS: usize = 64;
 
 impl Exchange {
@@ -51,7 +51,7 @@ impl Exchange {
         lanes.entry(key).or_insert_with(|| Arc::new(lane())).clone()
     }
 
-    /// The same catalog, in the place where others have it, too: a thousand tokens would hold a thousand copies.
+    /// Returns a shared copy of an equal catalog: otherwise a thousand tokens would hold a thousand copies.
     pub(crate) fn shared_catalog(&self, catalog: Catalog) -> Catalog {
         let mut known = self.catalogs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(same) = known.iter().find(|other| **other == catalog) {
@@ -68,8 +68,8 @@ impl Exchange {
         self.chance.lock().unwrap_or_else(PoisonError::into_inner).random()
     }
 
-    /// Sends a request to a service, with repetition as the policy has it. `safe`: it does no harm to send it twice.
-    /// Any status is an answer here.
+    /// Sends a request to a service, with retries according to the policy. `safe`: the request may be sent twice. Any
+    /// status is a response here.
     pub(crate) async fn send(
         &self,
         target: Target<'_>,
@@ -84,7 +84,7 @@ impl Exchange {
             let outcome = self.send_once(target, &lane, &request).await?;
             let wait = policy.wait(safe, outcome.as_ref(), attempt, self.chance());
             if let Some(wait) = wait.filter(|_| lane.budget.spend()) {
-                tracing::debug!(service, attempt, wait_ms = wait.as_millis(), "request is repeated");
+                tracing::debug!(service, attempt, wait_ms = wait.as_millis(), "retrying the request");
                 tokio::time::sleep(wait).await;
                 attempt += 1;
                 continue;
@@ -97,7 +97,7 @@ impl Exchange {
         }
     }
 
-    /// Sends a request once. The outer error: it was not sent.
+    /// Sends a request once. The outer error means that it was not sent.
     async fn send_once(
         &self,
         target: Target<'_>,
@@ -109,7 +109,7 @@ impl Exchange {
             reason: reason.to_owned(),
             retry_after,
         };
-        // The semaphore is never closed: an error cannot be, and would only mean no limit.
+        // The semaphore is never closed, so this error cannot occur; it would only mean no limit.
         let room = timeout(request.timeout, lane.room.acquire()).await;
         let _room = room.map_err(|_| not_sent("too many requests to it are under way", None))?.ok();
         let pass = lane.breaker.admit();
@@ -131,20 +131,20 @@ impl Exchange {
                     Ok(response) => response.status.to_string(),
                     Err(error) => error.to_string(),
                 };
-                tracing::warn!(service = target.service, why, "a cloud service fails: it is left alone for a while");
+                tracing::warn!(service = target.service, why, "a cloud service fails: calls to it are suspended");
             }
-            Turn::Well => tracing::info!(service = target.service, "a cloud service answers again"),
+            Turn::Well => tracing::info!(service = target.service, "a cloud service responds again"),
             Turn::None => {}
         }
         Ok(outcome)
     }
 }
 
-/// Where a request goes: a service type, and a region if not the usual one.
+/// The target of a request: a service type, and a region if it is not the default.
 #[derive(Clone, Copy)]
 pub(crate) struct Target<'a> {
     pub(crate) service: &'a str,
     pub(crate) region: Option<&'a str>,
-    /// What must be open when the request is sent.
+    /// The gate that must be open when the request is sent.
     pub(crate) gate: Option<&'a dyn Gate>,
 }

@@ -1,5 +1,5 @@
-//! Refusals as Heat's users know them: each service's Python client has its own class names and texts, and those
-//! stand in a stack's status reason.
+//! Failures as users of Heat know them: the Python client of each service has its own class names and texts, which
+//! appear in the status reason of a stack.
 
 use std::borrow::Cow;
 
@@ -39,8 +39,8 @@ fn no_connection(kind: FailureKind, url: &str, cause: &str) -> Failure {
     Failure::new(kind, "ConnectFailure", format!("Unable to establish connection to {url}: {cause}"))
 }
 
-/// Keystone's answer to a request for a token is none to the request that needed it: that was not sent. A refusal is
-/// one of the credential, also where its status is 404 (a trust that is gone).
+/// Keystone's response to a token request. The request that needed the token was not sent. A refusal concerns the
+/// credential, even with status 404 (a deleted trust).
 fn without_token(credential: &str, cause: &CloudError) -> Failure {
     let failure = from_error(cause);
     match cause {
@@ -53,7 +53,7 @@ fn without_token(credential: &str, cause: &CloudError) -> Failure {
     }
 }
 
-/// The failure that an answer of 400 or more stands for.
+/// The failure for a response with a status of 400 or more.
 pub(crate) fn from_response(service: &str, response: &HttpResponse) -> Failure {
     let status = response.status;
     let body = serde_json::from_slice::<Value>(&response.body).unwrap_or_default();
@@ -72,18 +72,18 @@ pub(crate) fn from_response(service: &str, response: &HttpResponse) -> Failure {
 fn kind(status: StatusCode, class: &str) -> FailureKind {
     match status.as_u16() {
         404 => FailureKind::NotFound,
-        // A quota is not there again in a moment: as in Heat that is final.
+        // An exceeded quota is permanent, as in Heat.
         409 if class == "OverQuotaClient" => FailureKind::Refused,
         409 => FailureKind::Conflict,
         429 => FailureKind::OverLimit,
         500 => FailureKind::ServerError,
         502.. => FailureKind::Unavailable,
-        // 501 among them: it is an answer, not an accident.
+        // Including 501: it is a definite response.
         _ => FailureKind::Refused,
     }
 }
 
-/// Errors that neutronclient knows by their server-side type; all others go by status.
+/// Errors that neutronclient maps by their server-side type; all others are mapped by status.
 const NEUTRON_TYPES: &[&str] = &[
     "NetworkNotFound",
     "PortNotFound",
@@ -247,7 +247,7 @@ fn numbered(message: &str, response: &HttpResponse, id_header: &str) -> String {
     }
 }
 
-/// The body as text: tags taken out of HTML, its lines joined by colons and none repeated.
+/// The body as text: HTML tags are removed, and lines are joined by colons without repetitions.
 fn plain(response: &HttpResponse) -> String {
     let text = String::from_utf8_lossy(&response.body);
     if !response.header("content-type").is_some_and(|t| t.contains("html")) {
@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(got.kind, FailureKind::Refused);
         let body = r#"{"forbidden": {"code": 403, "message": "Quota exceeded for cores: Requested 1"}}"#;
         assert_eq!(failure("compute", 403, ("x", "y"), body).kind, FailureKind::Refused);
-        // Only "too often" may be repeated soon; 500 ends the call, a proxy's answer may not.
+        // Only "too often" is retried soon; 500 ends the call, a response of a proxy may not.
         let kind = |status| failure("compute", status, ("x", "y"), "{}").kind;
         assert_eq!((kind(413), kind(429)), (FailureKind::Refused, FailureKind::OverLimit));
         assert_eq!((kind(500), kind(503)), (FailureKind::ServerError, FailureKind::Unavailable));

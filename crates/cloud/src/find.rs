@@ -1,10 +1,10 @@
-//! Names to ids, with the errors that Heat's client plug-ins raise (`reference/constraints.json`, `errors.json`).
+//! Resolves names to IDs, with the errors of Heat's client plug-ins (`reference/constraints.json`, `errors.json`).
 
 use kiln_resource::{Cloud, CloudRequest, Failure, FailureKind, Method};
 use kiln_value::Value;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// Resources of Neutron: finder, collection, word in messages, extension that must be there.
+/// Neutron resources: finder, collection, word in messages, required extension.
 const NEUTRON: &[(&str, &str, &str, Option<&str>)] = &[
     ("neutron.network", "/v2.0/networks", "network", None),
     ("neutron.subnet", "/v2.0/subnets", "subnet", None),
@@ -15,7 +15,8 @@ const NEUTRON: &[(&str, &str, &str, Option<&str>)] = &[
     ("neutron.qos_policy", "/v2.0/qos/policies", "policy", Some("qos")),
 ];
 
-/// Things found by id only: finder, service, path, key of the answer, key of the id, Heat's name of the entity.
+/// Objects that are found only by ID: finder, service, path, key of the response, key of the ID, Heat's name of the
+/// entity.
 const BY_ID: &[(&str, &str, &str, &str, &str, &str)] = &[
     ("nova.server", "compute", "/servers", "server", "id", "Server"),
     ("nova.keypair", "compute", "/os-keypairs", "keypair", "name", "Key"),
@@ -25,7 +26,7 @@ const BY_ID: &[(&str, &str, &str, &str, &str, &str)] = &[
     ("keystone.region", "identity", "/v3/regions", "region", "id", "KeystoneRegion"),
 ];
 
-/// Things of Keystone: finder, collection, key of one, Heat's name of the entity, whether they live in a domain.
+/// Keystone objects: finder, collection, key of one object, Heat's name of the entity, whether they belong to a domain.
 const KEYSTONE: &[(&str, &str, &str, &str, bool)] = &[
     ("keystone.project", "/v3/projects", "project", "KeystoneProject", true),
     ("keystone.user", "/v3/users", "user", "KeystoneUser", true),
@@ -35,7 +36,7 @@ const KEYSTONE: &[(&str, &str, &str, &str, bool)] = &[
     ("keystone.service", "/v3/services", "service", "KeystoneService", false),
 ];
 
-/// The id of what `name` (a name or id) names.
+/// The ID of the object with this name or ID.
 pub(crate) async fn find(cloud: &dyn Cloud, finder: &str, name: &str) -> Result<String, Failure> {
     if let Some((_, collection, word, extension)) = NEUTRON.iter().find(|row| row.0 == finder) {
         return neutron(cloud, collection, word, *extension, name).await;
@@ -71,12 +72,12 @@ fn is_uuid_like(text: &str) -> bool {
     digits.clone().count() == 32 && digits.clone().all(|b| b.is_ascii_hexdigit())
 }
 
-/// A path segment, encoded.
+/// A percent-encoded path segment.
 fn segment(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
-/// One object, `None` if there is none of this id.
+/// An object by ID, `None` if it does not exist.
 async fn show(cloud: &dyn Cloud, service: &str, collection: &str, id: &str) -> Result<Option<Value>, Failure> {
     if id.is_empty() {
         return Ok(None);
@@ -88,7 +89,7 @@ async fn show(cloud: &dyn Cloud, service: &str, collection: &str, id: &str) -> R
     }
 }
 
-/// The objects of a list, whatever key it stands under.
+/// The objects of a list, under any key.
 async fn list(cloud: &dyn Cloud, request: CloudRequest) -> Result<Vec<Value>, Failure> {
     let response = cloud.call(request).await?;
     let Value::Map(entries) = response.body else { return Ok(Vec::new()) };
@@ -100,7 +101,7 @@ async fn list(cloud: &dyn Cloud, request: CloudRequest) -> Result<Vec<Value>, Fa
     Ok(first.unwrap_or_default())
 }
 
-/// The ids of the objects whose `key` is `wanted`.
+/// The IDs of the objects whose `key` has the value `wanted`.
 fn ids(objects: &[Value], key: &str, wanted: &str) -> Vec<String> {
     objects.iter().filter(|o| o.str_at(key) == Some(wanted)).filter_map(|o| o.str_at("id").map(str::to_owned)).collect()
 }
@@ -142,7 +143,7 @@ async fn neutron(
     }
 }
 
-/// Groups are looked for in the own project only: an administrator sees a `default` of every project.
+/// Groups are searched only in the caller's project: an administrator sees the `default` group of every project.
 async fn security_group(cloud: &dyn Cloud, name: &str) -> Result<String, Failure> {
     let select = |key: &str| {
         let request = CloudRequest::new("network", Method::Get, "/v2.0/security-groups");
@@ -168,7 +169,7 @@ async fn security_group(cloud: &dyn Cloud, name: &str) -> Result<String, Failure
     }
 }
 
-/// As openstacksdk finds it: Heat asks for segments through that.
+/// As in openstacksdk, which Heat uses for segments.
 async fn segment_of_network(cloud: &dyn Cloud, name: &str) -> Result<String, Failure> {
     let segments = list(cloud, CloudRequest::new("network", Method::Get, "/v2.0/segments")).await?;
     if let [id, ..] = ids(&segments, "id", name).as_slice() {
@@ -256,7 +257,7 @@ async fn qos_specs(cloud: &dyn Cloud, name: &str) -> Result<String, Failure> {
     })
 }
 
-/// Keystone's things may be given as `name{domain}`.
+/// Keystone objects may be given as `name{domain}`.
 async fn keystone(
     cloud: &dyn Cloud,
     collection: &str,

@@ -1,4 +1,4 @@
-//! What Kiln itself asks of Keystone: the worth of a token, trusts.
+//! Kiln's own requests to Keystone: token validation and trusts.
 
 use jiff::Timestamp;
 use kiln_resource::{CloudRequest, Method};
@@ -10,22 +10,23 @@ use crate::token::TokenInfo;
 
 const TRUSTS: &str = "/v3/OS-TRUST/trusts";
 
-/// How Keystone writes the end of a trust. Its database drops fractions of a second (measured with MariaDB).
+/// Keystone's format of the expiry of a trust. Its database drops fractions of a second (measured with MariaDB).
 const END: &str = "%Y-%m-%dT%H:%M:%S.000000Z";
 
-/// Who a token belongs to and what it is good for, asked with the session's own token (a service user's).
+/// The user, project and roles of a token, requested with the token of the session (a service user).
 ///
-/// An unknown, ended or revoked token is a [`CloudError::Status`] of 404. What it costs is one exchange: callers cache.
+/// An unknown, expired or revoked token is a [`CloudError::Status`] of 404. Each call is one request: callers cache the
+/// result.
 pub async fn validate_token(session: &Session, subject: &Secret<String>) -> Result<TokenInfo, CloudError> {
     let own = session.token().await?;
     session.validate(&own.secret, subject).await
 }
 
-/// A trust: the session's user lets `trustee_user_id` act for them in the session's project.
+/// Creates a trust: the session's user lets `trustee_user_id` act for them in the session's project. Returns its ID.
 ///
-/// `roles` by name; all that the session's token has if empty. The trustee acts under the user's name (impersonation),
-/// as stacks need it. The trust ends at `end`, of which Keystone keeps whole seconds; it refuses (409) a second one
-/// between the same users for the same project with the same end. Gives the trust's id.
+/// `roles` are names; if empty, all roles of the session's token. The trustee acts under the name of the user
+/// (impersonation), as stacks need. The trust expires at `end`, of which Keystone stores whole seconds; Keystone
+/// refuses (409) a second trust between the same users for the same project with the same expiry.
 pub async fn create_trust(
     session: &Session,
     trustee_user_id: &str,
@@ -45,7 +46,7 @@ pub async fn create_trust(
         "trustee_user_id": trustee_user_id,
         "project_id": project,
         "impersonation": true,
-        // A stack may contain stacks, which get trusts by this one (OS::Heat::Stack).
+        // A stack may contain stacks, whose trusts are created through this one (OS::Heat::Stack).
         "allow_redelegation": true,
         "roles": roles,
         "expires_at": (end.map(|end| end.strftime(END).to_string())),
@@ -56,27 +57,27 @@ pub async fn create_trust(
     id.map(str::to_owned).ok_or_else(|| malformed("a trust without id"))
 }
 
-/// By what a trust is known whose id is not.
+/// Identifies a trust with an unknown ID.
 #[derive(Clone, Copy, Debug)]
 pub struct TrustMark<'a> {
-    /// Id of the user who trusts.
+    /// ID of the trustor.
     pub trustor: &'a str,
-    /// Id of the project.
+    /// ID of the project.
     pub project: &'a str,
-    /// When it ends, in whole seconds.
+    /// Expiry, in whole seconds.
     pub end: Timestamp,
 }
 
-/// Whose trusts are listed: the session's user is one side of them.
+/// Selects the trusts to list: the session's user is the trustor or the trustee.
 #[derive(Clone, Copy, Debug)]
 pub enum TrustParty<'a> {
-    /// The user who trusts: of the mark.
+    /// The trustor of the mark.
     Trustor,
-    /// The user who is trusted, by id.
+    /// The trustee, by ID.
     Trustee(&'a str),
 }
 
-/// The id of the trust with a mark, if there is one.
+/// The ID of the trust with a mark, if it exists.
 pub async fn find_trust(
     session: &Session,
     party: TrustParty<'_>,
@@ -98,7 +99,7 @@ pub async fn find_trust(
     Ok(listed.iter().find(fits).and_then(|trust| trust.str_at("id")).map(str::to_owned))
 }
 
-/// When a trust ends; `None` for one that does not, and for one that is not there. The session as in [`has_trust`].
+/// The expiry of a trust; `None` if it has none or does not exist. The session is that of [`has_trust`].
 pub async fn trust_end(session: &Session, trust_id: &str) -> Result<Option<Timestamp>, CloudError> {
     match session.call(&CloudRequest::new("identity", Method::Get, format!("{TRUSTS}/{trust_id}"))).await {
         Ok(response) => {
@@ -110,7 +111,7 @@ pub async fn trust_end(session: &Session, trust_id: &str) -> Result<Option<Times
     }
 }
 
-/// Whether there is a trust of this id. The session is that of the user who trusts or is trusted.
+/// Whether a trust exists. The session is that of the trustor or the trustee.
 pub async fn has_trust(session: &Session, trust_id: &str) -> Result<bool, CloudError> {
     match session.call(&CloudRequest::new("identity", Method::Get, format!("{TRUSTS}/{trust_id}"))).await {
         Ok(_) => Ok(true),
@@ -119,8 +120,8 @@ pub async fn has_trust(session: &Session, trust_id: &str) -> Result<bool, CloudE
     }
 }
 
-/// Ends a trust; done if there is none, of which Keystone also tells when it is asked for the trust's token. Only the
-/// user that gave it may end it, so the session is a trust session of that user or their own.
+/// Deletes a trust. Succeeds if it does not exist, which Keystone also reports in response to the token request of the
+/// trust. Only the trustor may delete it, so the session is that of the trustor or of the trust.
 pub async fn delete_trust(session: &Session, trust_id: &str) -> Result<(), CloudError> {
     let request = CloudRequest::new("identity", Method::Delete, format!("{TRUSTS}/{trust_id}"));
     match session.call(&request).await {

@@ -1,7 +1,7 @@
 //! OpenStack over HTTP: sessions, catalog, trusts, limits, retries.
 //!
-//! A [`Connector`] makes [`Session`]s from [`Credentials`]; a [`StackCloud`] is one as drivers see it
-//! (`kiln_resource::Cloud`). Everything goes through one [`Transport`], so that tests can put faults on the wire.
+//! A [`Connector`] creates [`Session`]s from [`Credentials`]; a [`StackCloud`] is the view of drivers
+//! (`kiln_resource::Cloud`). All requests use one [`Transport`], so that tests can inject faults.
 
 mod breaker;
 mod catalog;

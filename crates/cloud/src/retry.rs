@@ -1,15 +1,13 @@
-//! When and how long after a failure a request is sent again within one call.
+//! When a request is retried within one call, and after which delay.
 //!
-//! The policy of the field, in one place:
-//!
-//! - A read may be repeated after a lost reply, 5xx (but 501, which is an answer) and 429. All else is repeated only if
-//!   the service cannot have acted: there was no connection, or it answered 429. A refused token (401) is renewed and
-//!   the request sent once more, at once.
-//! - Waits double, are spread by chance, and are as long as the service asks (`Retry-After`), within a cap.
-//! - Retries are a small part of the traffic: each service has a [`Budget`] for them, so that an outage is not made
-//!   worse by them. A service that does not answer at all is left alone (`breaker.rs`).
-//! - Whoever repeats whole steps itself, as an engine does, has no retries here ([`RetryPolicy::none`]): one place
-//!   waits, and it does so without a call's room.
+//! - A read is retried after a lost response, 5xx (except 501) and 429. Other requests are retried only if the service
+//!   cannot have acted: no connection was made, or the response was 429. After a rejected token (401), the token is
+//!   renewed and the request is sent once more, immediately.
+//! - Delays double, are randomized, and are as long as the service requests (`Retry-After`), up to a cap.
+//! - Retries are a small part of the traffic: each service has a [`Budget`] for them, so that they do not make an
+//!   outage worse. Calls to a service that does not respond at all are suspended (`breaker.rs`).
+//! - Callers that retry whole steps, such as an engine, use no retries here ([`RetryPolicy::none`]), so that only one
+//!   place waits, and it waits without occupying a slot for a call.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -18,14 +16,14 @@ use http::StatusCode;
 
 use crate::transport::{HttpResponse, TransportError};
 
-/// How often and how fast requests are repeated.
+/// How often and how fast requests are retried.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryPolicy {
-    /// Attempts after the first.
+    /// Maximum number of retries.
     pub retries: u32,
-    /// Wait before the first of them; doubles with each.
+    /// Delay before the first retry; it doubles with each retry.
     pub base: Duration,
-    /// The longest wait, also where the service asks for more (`Retry-After`).
+    /// The longest delay, even if the service requests more (`Retry-After`).
     pub cap: Duration,
 }
 
@@ -36,13 +34,13 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// No repetition and no wait.
+    /// No retries.
     pub fn none() -> Self {
         Self { retries: 0, ..Self::default() }
     }
 
-    /// How long to wait before the attempt after `attempt` (from 0); `None` if the outcome stands. `safe`: it does no
-    /// harm to send it twice. `chance` is a number in 0..1 that spreads the waits of many over half their length.
+    /// Delay before the attempt after `attempt` (from 0); `None` if there is no retry. `safe`: the request may be sent
+    /// twice. `chance` is a number in 0..1 that spreads the delays over half their length.
     pub(crate) fn wait(
         &self,
         safe: bool,
@@ -69,12 +67,12 @@ impl RetryPolicy {
     }
 }
 
-/// Whether a status says that the service failed: 501 is an answer, not an accident.
+/// Whether a status means that the service failed: 501 is a definite response.
 pub(crate) fn is_failing(status: StatusCode) -> bool {
     status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED
 }
 
-/// How long a service asks to wait: a number of seconds, or a time by the clock of its own `Date`.
+/// The delay that a service requests: a number of seconds, or a time relative to the `Date` of the response.
 pub(crate) fn retry_after(response: &HttpResponse) -> Option<Duration> {
     let asked = response.header("retry-after")?.trim();
     if let Ok(seconds) = asked.parse() {
@@ -85,13 +83,13 @@ pub(crate) fn retry_after(response: &HttpResponse) -> Option<Duration> {
     Some(Duration::try_from(wait).unwrap_or_default())
 }
 
-/// What a service may be sent again: a tenth of its requests, and some to begin with. Counted in tenths.
+/// Budget for retries: a tenth of the requests, and some initial credit. Counted in tenths.
 #[derive(Debug)]
 pub(crate) struct Budget(Mutex<u32>);
 
-/// The most that a budget holds.
+/// Maximum credit.
 const SAVED: u32 = 100;
-/// What it costs to send a request again.
+/// Cost of a retry.
 const COST: u32 = 10;
 
 impl Default for Budget {
@@ -101,13 +99,13 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// A request was sent.
+    /// Adds the credit for a sent request.
     pub(crate) fn earn(&self) {
         let mut saved = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *saved = (*saved + 1).min(SAVED);
     }
 
-    /// Whether one may be sent again.
+    /// Whether a retry is allowed.
     pub(crate) fn spend(&self) -> bool {
         let mut saved = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let left = saved.checked_sub(COST);

@@ -1,4 +1,4 @@
-//! A session: credentials that become tokens, and requests that carry them.
+//! A session: gets tokens for credentials and sends requests with them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,31 +20,31 @@ use crate::token::{Token, TokenEnvelope, TokenInfo};
 use crate::token_keeper::TokenKeeper;
 use crate::transport::{HttpRequest, HttpResponse};
 
-/// How sessions behave.
+/// Session options.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Keystone: with or without `/v3`.
+    /// URL of Keystone, with or without `/v3`.
     pub auth_url: Url,
-    /// Region of the endpoints to use; any if there is none.
+    /// Region of the endpoints; `None` means any region.
     pub region: Option<String>,
-    /// Interface of the endpoints to use.
+    /// Endpoint interface.
     pub interface: Interface,
-    /// Endpoints that count instead of the catalog's, by service type.
+    /// Endpoints that override the catalog, by service type.
     pub endpoint_overrides: HashMap<String, Url>,
-    /// The longest time that one exchange may take.
+    /// Timeout of one request.
     pub timeout: Duration,
-    /// Repetition in sessions; clouds for engines have none.
+    /// Retries of sessions; clouds for engines use none.
     pub retry: RetryPolicy,
-    /// How many requests may be under way to one service at a time, over all sessions.
+    /// Maximum number of concurrent requests to one service, over all sessions.
     pub concurrency: usize,
-    /// How long the answer of a finder or the list of extensions is remembered.
+    /// How long the results of finders and lists of extensions are cached.
     pub finder_ttl: Duration,
-    /// Seed of the chance that spreads retries.
+    /// Seed for the randomization of retries.
     pub seed: u64,
 }
 
 impl Options {
-    /// The usual behaviour with a Keystone.
+    /// Default options with a Keystone.
     pub fn new(auth_url: Url) -> Self {
         Self {
             auth_url,
@@ -60,7 +60,7 @@ impl Options {
     }
 }
 
-/// Credentials at work: gets tokens, renews them, finds endpoints and sends requests. Cheap to clone.
+/// Manages the token of the credentials, finds endpoints and sends requests. Cheap to clone.
 #[derive(Clone)]
 pub struct Session {
     inner: Arc<Inner>,
@@ -74,13 +74,13 @@ struct Inner {
 }
 
 impl Session {
-    /// A session that repeats requests as the options say.
+    /// A session that retries requests as the options specify.
     pub(crate) fn new(exchange: Arc<Exchange>, credentials: Credentials) -> Self {
         let retry = exchange.options.retry;
         Self { inner: Arc::new(Inner { exchange, credentials, tokens: Arc::default() }), retry }
     }
 
-    /// The same session, with the same token, that repeats requests in another way.
+    /// The same session with the same token and another retry policy.
     #[must_use]
     pub fn with_retries(&self, retry: RetryPolicy) -> Self {
         Self { inner: Arc::clone(&self.inner), retry }
@@ -95,13 +95,13 @@ impl Session {
         &self.inner.credentials
     }
 
-    /// The token. It is renewed before it ends, while the old one serves on; without a valid one all wait for one
-    /// request, each within the time limit of an exchange. Every error is [`CloudError::NoToken`].
+    /// The token. It is renewed before it expires, while the old one stays in use. Without a valid token, all callers
+    /// wait for one request, each within the timeout of a request. Every error is [`CloudError::NoToken`].
     pub async fn token(&self) -> Result<Arc<Token>, CloudError> {
         let mut attempt = 0;
         loop {
             let ask = || {
-                // A request of its own in the background, which all share: nobody's retries are in it.
+                // A separate background request that all callers share, without the retries of any caller.
                 let session = self.with_retries(RetryPolicy::none());
                 async move { session.authenticate().await }
             };
@@ -114,7 +114,7 @@ impl Session {
                 CloudError::Status { response, .. } => Some(Ok(&**response)),
                 _ => None,
             };
-            // A token that nobody received harms nobody: asking for another is as safe as a read.
+            // A token that nobody received is harmless: requesting another one is as safe as a read.
             let wait = outcome.and_then(|o| self.retry.wait(true, o, attempt, self.inner.exchange.chance()));
             let Some(wait) = wait else {
                 let credential = self.inner.credentials.describe();
@@ -125,7 +125,7 @@ impl Session {
         }
     }
 
-    /// Forgets a token that a service refused. Whether a new one can be got.
+    /// Drops a token that a service rejected. Returns whether a new one can be requested.
     fn forget(&self, refused: &Token) -> bool {
         let can_renew = self.inner.credentials.auth_request().is_some();
         if can_renew {
@@ -134,7 +134,7 @@ impl Session {
         can_renew
     }
 
-    /// Asks Keystone for a token.
+    /// Requests a token from Keystone.
     async fn authenticate(&self) -> Result<Token, CloudError> {
         let mut token = self.ask_token().await?;
         token.info.catalog = self.inner.exchange.shared_catalog(std::mem::take(&mut token.info.catalog));
@@ -165,7 +165,7 @@ impl Session {
         Ok(Token { secret, info: token_info(&response)? })
     }
 
-    /// Asks Keystone of a token, with a token.
+    /// Validates a token, authorized by another token.
     pub(crate) async fn validate(
         &self,
         own: &Secret<String>,
@@ -190,7 +190,7 @@ impl Session {
         accepted("identity", self.inner.exchange.send(target, request, true, &self.retry).await?)
     }
 
-    /// The URL of a path of a service.
+    /// The URL for a path of a service.
     fn url(&self, service: &str, path: &str, region: Option<&str>, token: Option<&Token>) -> Result<Url, CloudError> {
         let options = self.options();
         let region = region.or(options.region.as_deref());
@@ -203,7 +203,7 @@ impl Session {
             (None, _, Some(token)) => {
                 match token.info.catalog.endpoint(service, options.interface, region) {
                     Some(url) => parse(service, url)?,
-                    // An unscoped token has no catalog, but Keystone can still be asked.
+                    // An unscoped token has no catalog, but Keystone is still reachable.
                     None if service == "identity" => options.auth_url.clone(),
                     None => return Err(self.no_endpoint(service, region)),
                 }
@@ -222,9 +222,9 @@ impl Session {
         CloudError::NoEndpoint { service: service.to_owned(), interface, region: region.map(str::to_owned) }
     }
 
-    /// Sends a request with the session's token, once more with a fresh one if the service refuses that (401).
-    /// An answer of 400 or more is [`CloudError::Status`]; one that says yes but cannot be read is
-    /// [`CloudError::Malformed`], since what was asked for may have happened.
+    /// Sends a request with the token of the session, and once more with a new token if the service rejects it (401). A
+    /// status of 400 or more is a [`CloudError::Status`]. A successful response that cannot be read is a
+    /// [`CloudError::Malformed`], because the operation may have been executed.
     pub async fn call(&self, request: &CloudRequest) -> Result<CloudResponse, CloudError> {
         let response = self.send(request).await?;
         let body = read_body(request, &response)?;
@@ -291,7 +291,7 @@ impl Session {
     }
 }
 
-/// The header that asks for a microversion: one name for all services, with older names where they still count.
+/// The headers that select a microversion: one name for all services, and older names where they are still used.
 fn microversion_headers(service: &str, version: &str) -> Vec<(HeaderName, String)> {
     let general = HeaderName::from_static("openstack-api-version");
     match official_type(service) {
@@ -336,15 +336,15 @@ fn parse(service: &str, url: &str) -> Result<Url, CloudError> {
     Url::parse(url).map_err(|e| invalid(service, e))
 }
 
-/// The body of an answer that says yes. A read must be JSON; what only does something may answer with a text or
-/// nothing, unless it calls that JSON.
+/// Reads the body of a successful response. A read must return JSON; other requests may return text or nothing, unless
+/// the content type is JSON.
 fn read_body(request: &CloudRequest, response: &HttpResponse) -> Result<Value, CloudError> {
     let is_read = request.method == Method::Get && response.status != StatusCode::NO_CONTENT;
     let is_json = response.header("content-type").is_some_and(|kind| kind.contains("json"));
     match serde_json::from_slice(&response.body) {
         Ok(body) => Ok(body),
         Err(error) if is_read || (is_json && !response.body.is_empty()) => {
-            Err(malformed(&request.service, format!("{} with an answer that is no JSON: {error}", response.status)))
+            Err(malformed(&request.service, format!("{} with a response that is not JSON: {error}", response.status)))
         }
         Err(_) => Ok(Value::Null),
     }
@@ -355,7 +355,7 @@ fn invalid(service: &str, message: impl std::fmt::Display) -> CloudError {
     CloudError::Invalid { service: service.to_owned(), message: message.to_string() }
 }
 
-/// An answer that cannot be read.
+/// A response that cannot be read.
 fn malformed(service: &str, message: impl std::fmt::Display) -> CloudError {
     CloudError::Malformed { service: service.to_owned(), message: message.to_string() }
 }

@@ -1,4 +1,4 @@
-//! [`Cloud`] for the drivers: a session with memory.
+//! [`Cloud`] for drivers: a session with a cache.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use crate::error::CloudError;
 use crate::find;
 use crate::session::Session;
 
-/// The cloud as the holder of one set of credentials sees it.
+/// The cloud with one set of credentials.
 pub struct StackCloud {
     session: Session,
     memory: Memory,
-    /// Tells its names from those of other credentials in the memory that all share.
+    /// Separates its names from those of other credentials in the shared cache.
     number: u64,
 }
 
-/// What all clouds of one connector remember: one memory, since there may be a cloud for every stack.
+/// The cache that all clouds of one connector share, because there may be one cloud for every stack.
 #[derive(Clone)]
 pub(crate) struct Memory {
     found: Cache<(u64, String, String), String>,
@@ -29,7 +29,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// An empty memory that keeps the answers of finders for a time, and lists of extensions for ten times that.
+    /// An empty cache that keeps results of finders for `ttl`, and lists of extensions ten times as long.
     pub(crate) fn new(ttl: Duration) -> Self {
         Self {
             found: Cache::builder().max_capacity(100_000).time_to_live(ttl).build(),
@@ -39,13 +39,13 @@ impl Memory {
 }
 
 impl StackCloud {
-    /// A cloud through a session; no other has its number.
+    /// A cloud with a session; the number is unique.
     pub(crate) fn new(session: Session, memory: Memory, number: u64) -> Self {
         Self { session, memory, number }
     }
 
-    /// The same cloud that repeats reads a few times, as the connector's options say: for requests that nobody else
-    /// repeats, as those of an API.
+    /// The same cloud with the retries of the connector's options, for requests that are not retried elsewhere, such as
+    /// those of the API.
     #[must_use]
     pub fn patient(&self) -> Self {
         let session = self.session.with_retries(self.session.options().retry);

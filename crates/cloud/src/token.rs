@@ -1,4 +1,4 @@
-//! What Keystone says of a token.
+//! Keystone's data about a token.
 
 use jiff::Timestamp;
 use kiln_value::Secret;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::Catalog;
 
-/// A domain, by id and name.
+/// A domain, by ID and name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct DomainInfo {
     /// Id.
@@ -29,38 +29,38 @@ pub struct Principal {
     pub domain: DomainInfo,
 }
 
-/// A role, by id and name.
+/// A role, by ID and name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct RoleInfo {
-    /// Id; empty for implied roles that Keystone gives by name only.
+    /// ID; empty for implied roles that Keystone returns by name only.
     #[serde(default)]
     pub id: String,
     /// Name.
     pub name: String,
 }
 
-/// An object of which only the id is told.
+/// A reference to an object by ID.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Reference {
     /// Id.
     pub id: String,
 }
 
-/// The trust behind a token.
+/// The trust of a token.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct TrustInfo {
     /// Id.
     pub id: String,
-    /// Who trusts.
+    /// The trustor.
     pub trustor_user: Reference,
-    /// Who is trusted.
+    /// The trustee.
     pub trustee_user: Reference,
-    /// Whether the trusted acts under the name of who trusts.
+    /// Whether the trustee acts under the name of the trustor.
     #[serde(default)]
     pub impersonation: bool,
 }
 
-/// A valid token: who, for what, how long.
+/// A valid token: user, scope, expiry.
 #[derive(Clone, Debug, Deserialize)]
 pub struct TokenInfo {
     /// The user.
@@ -77,24 +77,24 @@ pub struct TokenInfo {
     /// The roles in that scope.
     #[serde(default)]
     pub roles: Vec<RoleInfo>,
-    /// When it ends.
+    /// Expiry.
     pub expires_at: Timestamp,
-    /// When it began.
+    /// Time of issue.
     pub issued_at: Timestamp,
-    /// How it was got: `password`, `token` …
+    /// Authentication methods: `password`, `token` …
     #[serde(default)]
     pub methods: Vec<String>,
-    /// The trust it came from.
+    /// The trust it was issued for.
     #[serde(default, rename = "OS-TRUST:trust")]
     pub trust: Option<TrustInfo>,
-    /// Whether the project is a domain's own.
+    /// Whether the project is a domain.
     #[serde(default)]
     pub is_domain: bool,
-    /// Whether the project is the one that administrators work in. A Keystone without such a project leaves it out, and
-    /// then it is so.
+    /// Whether the project is the admin project. Keystone omits this field, which then means true, if no admin project
+    /// is configured.
     #[serde(default = "of_any_project")]
     pub is_admin_project: bool,
-    /// The services.
+    /// The service catalog.
     #[serde(default)]
     pub catalog: Catalog,
 }
@@ -110,16 +110,16 @@ impl TokenInfo {
     }
 }
 
-/// A token in a session: what Keystone says of it, and the token itself.
+/// A token with Keystone's data about it.
 #[derive(Clone, Debug)]
 pub struct Token {
     /// The token.
     pub secret: Secret<String>,
-    /// What Keystone says of it.
+    /// Keystone's data.
     pub info: TokenInfo,
 }
 
-/// The envelope of Keystone's answers.
+/// The envelope of Keystone's responses.
 #[derive(Deserialize)]
 pub(crate) struct TokenEnvelope {
     pub(crate) token: TokenInfo,

@@ -1,4 +1,4 @@
-//! Keeps a session's token: one request for it at a time, however many wait, and none of them for long.
+//! Keeps the token of a session: one token request at a time for all waiting callers.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,34 +10,35 @@ use crate::error::CloudError;
 use crate::token::Token;
 use crate::transport::TransportError;
 
-/// What a request for a token came to.
+/// The result of a token request.
 type Outcome = Result<Arc<Token>, CloudError>;
 
-/// After a refresh that failed the old token serves on, and the next refresh begins this much later.
+/// After a failed renewal the old token stays in use, and the next renewal starts after this time.
 const AGAIN: Duration = Duration::from_secs(10);
 
-/// The token of a session, renewed before it ends.
+/// The token of a session, renewed before it expires.
 #[derive(Default)]
 pub(crate) struct TokenKeeper(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     current: Option<Current>,
-    /// The request under way.
+    /// The running request.
     pending: Option<watch::Receiver<Option<Outcome>>>,
 }
 
 struct Current {
     token: Arc<Token>,
-    /// From then on another is asked for. By the monotonic clock and the token's own length, so that clocks may differ.
+    /// Time of renewal. Uses the monotonic clock and the lifetime of the token, so that clocks may differ.
     renew_at: Instant,
-    /// From then on it is not used.
+    /// The token is not used after this time.
     ends_at: Instant,
 }
 
 impl TokenKeeper {
-    /// The token, if need be by `ask`, which runs as a task of its own: it goes on when nobody waits any more. While the
-    /// token is valid nobody waits for another, and nobody waits longer than `limit`.
+    /// The token, requested with `ask` if necessary. The request runs in its own task, which continues when all callers
+    /// have given up. While the token is valid, callers do not wait for a renewal, and no caller waits longer than
+    /// `limit`.
     pub(crate) async fn token<F>(self: &Arc<Self>, limit: Duration, ask: impl FnOnce() -> F) -> Outcome
     where
         F: Future<Output = Result<Token, CloudError>> + Send + 'static,
@@ -64,12 +65,12 @@ impl TokenKeeper {
                 outcome.clone().unwrap_or_else(|| Err(lost(TransportError::Broken("no outcome".into()))))
             }
             // The task was dropped with its runtime.
-            Ok(Err(_)) => Err(lost(TransportError::Broken("the request was given up".into()))),
+            Ok(Err(_)) => Err(lost(TransportError::Broken("the request was canceled".into()))),
             Err(_) => Err(lost(TransportError::Timeout)),
         }
     }
 
-    /// Begins to ask.
+    /// Starts a request.
     fn ask(
         self: &Arc<Self>,
         request: impl Future<Output = Result<Token, CloudError>> + Send + 'static,
@@ -91,7 +92,7 @@ impl TokenKeeper {
             (Ok(token), current) => {
                 let life = token.info.expires_at.duration_since(token.info.issued_at);
                 let life = Duration::try_from(life).unwrap_or_default();
-                // The last tenth, at most five minutes, is for the refresh; the end of it for requests under way.
+                // The last tenth, at most five minutes, is for the renewal; its end is for requests in progress.
                 let renewal = (life / 10).min(Duration::from_mins(5));
                 let margin = (life / 20).min(Duration::from_secs(30));
                 *current = Some(Current {
@@ -101,14 +102,14 @@ impl TokenKeeper {
                 });
             }
             (Err(error), Some(current)) => {
-                tracing::warn!(%error, "a token could not be renewed; the old one serves on");
+                tracing::warn!(%error, "failed to renew a token; the old one stays in use");
                 current.renew_at = Instant::now() + AGAIN;
             }
             (Err(_), None) => {}
         }
     }
 
-    /// Forgets a token that a service refused, unless another is there already.
+    /// Drops a token that a service rejected, unless it has already been replaced.
     pub(crate) fn forget(&self, refused: &Token) {
         let mut state = self.state();
         if state.current.as_ref().is_some_and(|current| current.token.secret == refused.secret) {

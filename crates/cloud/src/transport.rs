@@ -1,4 +1,4 @@
-//! How a request reaches a service: one trait, one shared client.
+//! Sends HTTP requests: one trait, one shared client.
 
 use std::time::Duration;
 
@@ -7,77 +7,77 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use url::Url;
 
-/// An HTTP request, ready to be sent.
+/// An HTTP request.
 #[derive(Clone, Debug)]
 pub struct HttpRequest {
     /// Method.
     pub method: Method,
-    /// The whole URL with its query.
+    /// URL with query.
     pub url: Url,
-    /// Headers; those that hold a token are marked sensitive.
+    /// Headers; those that contain a token are marked sensitive.
     pub headers: HeaderMap,
     /// Body.
     pub body: Option<Bytes>,
-    /// The longest time that the exchange may take.
+    /// Timeout of the request.
     pub timeout: Duration,
 }
 
-/// The answer to an [`HttpRequest`], whatever its status.
+/// The response to an [`HttpRequest`], with any status.
 #[derive(Clone, Debug)]
 pub struct HttpResponse {
     /// Status.
     pub status: StatusCode,
     /// Headers.
     pub headers: HeaderMap,
-    /// Body, whole.
+    /// Complete body.
     pub body: Bytes,
 }
 
 impl HttpResponse {
-    /// A header's text; `None` if it is not there or no text.
+    /// The text of a header; `None` if it is missing or not text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 }
 
-/// Why there was no answer.
+/// Why there is no response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TransportError {
-    /// No connection: the service has not seen the request.
+    /// No connection: the service has not received the request.
     #[error("{0}")]
     Connect(String),
-    /// No answer in time: the service may have done what was asked for.
+    /// No response in time: the operation may have been executed.
     #[error("the request timed out")]
     Timeout,
-    /// The connection broke: the service may have done what was asked for.
+    /// The connection was lost: the operation may have been executed.
     #[error("{0}")]
     Broken(String),
 }
 
-/// Sends requests. Tests put faults between the session and the wire here.
+/// Sends requests. Tests inject faults here.
 #[async_trait]
 pub trait Transport: Send + Sync {
-    /// Sends one request, once. Redirects are not followed.
+    /// Sends a request once. Redirects are not followed.
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, TransportError>;
 }
 
-/// What the shared client must know of the site's certificates.
+/// TLS options of the client.
 #[derive(Clone, Debug, Default)]
 pub struct TlsOptions {
-    /// PEM text of further certificate authorities (`cacert`).
+    /// Additional certificate authorities in PEM format (`cacert`).
     pub authorities: Option<Vec<u8>>,
-    /// Do not check certificates (`insecure`).
+    /// Do not verify certificates (`insecure`).
     pub insecure: bool,
 }
 
-/// [`Transport`] by one reqwest client, whose connections all sessions share.
+/// [`Transport`] with one reqwest client, whose connections all sessions share.
 #[derive(Clone, Debug)]
 pub struct SharedClient(reqwest::Client);
 
 impl SharedClient {
-    /// A client; the error is that of unreadable certificates.
+    /// Creates a client; fails if the certificates cannot be read.
     pub fn new(tls: &TlsOptions) -> Result<Self, TransportError> {
-        // Another part of the process may have installed the provider already: either is right.
+        // Another part of the process may have installed the provider already: both are valid.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let broken = |error: reqwest::Error| TransportError::Connect(chain(&error));
         let mut builder = reqwest::Client::builder()
@@ -119,7 +119,7 @@ fn classify(error: &reqwest::Error) -> TransportError {
     }
 }
 
-/// The innermost cause: reqwest's own texts repeat the URL and say little else.
+/// The innermost cause: reqwest's own texts mostly repeat the URL.
 fn chain(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {

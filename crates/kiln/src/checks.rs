@@ -1,15 +1,15 @@
-//! What a service looks at when it starts, so that a mistake is told in one line and not found by its users.
+//! Checks at the start of a service, so that configuration errors are reported in one line.
 
 use anyhow::{Result, bail};
 use kiln_cloud::{CloudError, Session};
 use kiln_store::{StackQuery, Store};
 
-/// Stacks whose credentials are tried with the key.
+/// Number of stacks whose credentials are decrypted to check the key.
 const TRIED: u64 = 20;
 
-/// The service's own user at Keystone.
+/// The Keystone user of the service.
 pub(crate) struct OwnUser {
-    /// Keystone.
+    /// URL of Keystone.
     pub(crate) url: String,
     /// The user's name.
     pub(crate) name: String,
@@ -17,8 +17,9 @@ pub(crate) struct OwnUser {
     pub(crate) session: Session,
 }
 
-/// Whether Keystone is there and takes the service's password. A Keystone that does not answer may be starting as well:
-/// that is only told.
+/// Checks that Keystone is reachable and accepts the password of the service. A Keystone that does not respond may
+/// still
+/// be starting: this is only logged.
 pub(crate) async fn keystone(own: &OwnUser) -> Result<()> {
     let OwnUser { url, name, session } = own;
     let token = session.token().await.map_err(|error| match error {
@@ -28,21 +29,21 @@ pub(crate) async fn keystone(own: &OwnUser) -> Result<()> {
     match token {
         Ok(_) => Ok(()),
         Err(error) if error.status() == Some(401) => bail!(
-            "Keystone at {url} refuses the user {name:?}: check username, password, project_name and the domains in \
+            "Keystone at {url} rejects the user {name:?}: check username, password, project_name and the domains in \
              [keystone_authtoken]"
         ),
         Err(error) if error.status() == Some(404) => {
-            bail!("[keystone_authtoken] auth_url {url}: there is no Keystone v3 ({error})")
+            bail!("[keystone_authtoken] auth_url {url}: no Keystone v3 API found ({error})")
         }
         Err(error @ (CloudError::Transport { .. } | CloudError::Status { .. } | CloudError::NotSent { .. })) => {
-            tracing::error!("[keystone_authtoken] auth_url {url}: Keystone cannot be asked now ({error})");
+            tracing::error!("[keystone_authtoken] auth_url {url}: Keystone is not reachable ({error})");
             Ok(())
         }
         Err(error) => bail!("[keystone_authtoken] auth_url {url}: {error}"),
     }
 }
 
-/// Whether the key opens what is stored.
+/// Checks that the key decrypts the stored credentials.
 pub(crate) async fn key(store: &dyn Store) -> Result<()> {
     let stacks = store.stacks(&StackQuery { limit: Some(TRIED), ..StackQuery::default() }).await?;
     let mut closed = None;
@@ -55,8 +56,8 @@ pub(crate) async fn key(store: &dyn Store) -> Result<()> {
     }
     match closed {
         Some(why) => bail!(
-            "[DEFAULT] auth_encryption_key does not open what this database holds ({why}): set the key that it was \
-             filled with"
+            "[DEFAULT] auth_encryption_key does not decrypt the data in this database ({why}): set the key that the \
+             data was encrypted with"
         ),
         None => Ok(()),
     }

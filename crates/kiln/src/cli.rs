@@ -1,4 +1,4 @@
-//! The command line: what `kiln` understands.
+//! The command line of `kiln`.
 
 use std::path::PathBuf;
 
@@ -9,17 +9,16 @@ use kiln_plan::ResourceTypes;
 use crate::commands::{completion, demo, lsp, manage, resource_type, serve, stack, template, testcloud};
 use crate::resource_types;
 
-/// OpenStack Orchestration in one binary: templates in, running clouds out.
+/// OpenStack Orchestration in a single binary, compatible with Heat.
 ///
-/// Kiln reads Heat templates (HOT and CFN) and makes what they describe in an OpenStack cloud: servers, networks,
-/// volumes and all the rest, in the right order, and takes it away again. It runs as a service beside Keystone, with
-/// Heat's API for the `openstack` client (`kiln serve`), or by itself on your machine with your own credentials
-/// (`--local`).
+/// Kiln reads Heat templates (HOT and CFN) and manages the OpenStack resources that they describe: servers, networks,
+/// volumes and more. It runs as a service with the Heat API, for the `openstack` client and SDKs (`kiln serve`), or
+/// without a service, with your own credentials (`--local`).
 #[derive(Debug, Parser)]
 #[command(name = "kiln", version, after_help = EXAMPLES, after_long_help = LONG_EXAMPLES, max_term_width = 110)]
 #[command(infer_long_args = true, disable_help_subcommand = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub(crate) command: Command,
     /// Options of every command.
@@ -31,23 +30,23 @@ macro_rules! examples {
     () => {
         "\
 Examples:
-  kiln demo                                       watch a stack come up in a simulated cloud
-  kiln stack create -t web.yaml --wait web        a stack in your cloud
-  kiln --local stack create -t web.yaml web       the same with no orchestration service
-  kiln template validate -t web.yaml --offline    is the template right?
-  kiln serve --config-file /etc/kiln/kiln.conf    the service: API and engine
+  kiln demo                                       create a stack in a simulated cloud
+  kiln stack create -t web.yaml --wait web        create a stack in your cloud
+  kiln --local stack create -t web.yaml web       the same, without an orchestration service
+  kiln template validate -t web.yaml --offline    check a template
+  kiln serve --config-file /etc/kiln/kiln.conf    run the service: API and engine
 
 "
     };
 }
 
-const EXAMPLES: &str = concat!(examples!(), "--help says more than -h.");
+const EXAMPLES: &str = concat!(examples!(), "Use --help for more details than -h.");
 
 const LONG_EXAMPLES: &str = concat!(
     examples!(),
     "\
-Which cloud: --os-cloud names one of clouds.yaml; else the OS_* variables count, as for the openstack client.
-Every command takes each of these variables as an option too, which counts more than the variable:
+Cloud: use --os-cloud to select a cloud from clouds.yaml, or set the OS_* variables as for the
+openstack client. Each command also accepts these options, which take precedence over the variables:
   --os-auth-url, --os-auth-type, --os-username, --os-user-id, --os-password, --os-token,
   --os-project-name, --os-project-id, --os-user-domain-name, --os-user-domain-id,
   --os-project-domain-name, --os-project-domain-id, --os-application-credential-id,
@@ -55,42 +54,42 @@ Every command takes each of these variables as an option too, which counts more 
   --os-endpoint (with --os-auth-type none), --os-orchestration-endpoint
 
 Exit codes:
-  0  done
-  1  refused or failed; the reason is on standard error
-  2  the command line is wrong
-  3  the stack that was waited for ended in FAILED
-  4  the service or the cloud cannot be reached
+  0  success
+  1  the command failed; the reason is printed to standard error
+  2  invalid command line
+  3  the operation on the stack failed (with --wait)
+  4  the service or the cloud is not reachable
   130  interrupted"
 );
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Make, change, look at and delete stacks
+    /// Create, update, show and delete stacks
     #[command(subcommand)]
     Stack(stack::StackCommand),
-    /// Check templates, and what they may say
+    /// Validate, lint, format and upgrade templates
     #[command(subcommand)]
     Template(template::TemplateCommand),
-    /// What a template can be made of
+    /// List and show resource types
     #[command(subcommand)]
     ResourceType(resource_type::ResourceTypeCommand),
     /// Run the service: the API and an engine in one process
     Serve(serve::ServeArgs),
-    /// Run the API only; engines run elsewhere on the same database
+    /// Run only the API; engines run in other processes with the same database
     Api(serve::ServeArgs),
-    /// Run an engine only; any number of them may share a database
+    /// Run only an engine; several engines can share a database
     Engine(serve::EngineArgs),
-    /// Look after the database of a service
+    /// Manage the database of a service
     #[command(subcommand)]
     Manage(manage::ManageCommand),
-    /// Watch a stack come up in a simulated cloud
+    /// Create a stack in a simulated cloud
     Demo(demo::DemoArgs),
-    /// Run a simulated cloud, to try templates and --local without a real one
+    /// Run a simulated OpenStack cloud, to try templates and --local
     Testcloud(testcloud::TestcloudArgs),
-    /// Help an editor with templates: a language server
+    /// Run the language server for templates
     Lsp(lsp::LspArgs),
-    /// Print the completion script of a shell
+    /// Generate a completion script for a shell
     Completion(completion::CompletionArgs),
 }
 
@@ -100,31 +99,31 @@ pub(crate) struct Global {
     /// The cloud.
     #[command(flatten)]
     pub(crate) cloud: CloudArgs,
-    /// No service.
+    /// Running without a service.
     #[command(flatten)]
     pub(crate) local: LocalArgs,
     /// Logs.
     #[command(flatten)]
     pub(crate) log: LogArgs,
-    /// Read what templates name on other hosts of the network; files and URLs that you name are read anyway
+    /// Allow templates to refer to files on other hosts; files and URLs on the command line are always read
     #[arg(long, global = true, hide_short_help = true)]
     pub(crate) allow_remote: bool,
 }
 
 impl Global {
-    /// Refuses options that a service has no use for; `KILN_DATABASE` is for other commands.
+    /// Rejects options that do not apply to a service. `KILN_DATABASE` is ignored: it applies to other commands.
     pub(crate) fn refuse_for_service(&self) -> Result<()> {
         if self.local.local {
-            bail!("--local is for commands that need no service, and this is the service");
+            bail!("--local cannot be used with a service");
         }
         let of_environment = std::env::var("KILN_DATABASE").ok();
         if self.local.database.is_some() && self.local.database != of_environment {
-            bail!("--database is where --local remembers its stacks; a service has option connection of [database]");
+            bail!("--database is the database of --local; to configure a service, set [database] connection");
         }
         Ok(())
     }
 
-    /// The options that say where the stacks are, to be typed again for the next command.
+    /// The options that select the stacks, to repeat in the commands of hints.
     pub(crate) fn repeated(&self) -> String {
         let mut options = Vec::new();
         if let Some(cloud) = &self.cloud.os_cloud {
@@ -143,26 +142,26 @@ impl Global {
 
 macro_rules! cloud_args {
     ($($(#[$doc:meta])* $name:ident => $variable:literal, $value:literal;)*) => {
-        /// Which cloud, and who we are there. Each is the same as the variable of its name.
+        /// The cloud and the credentials. Each option replaces the variable of the same name.
         #[derive(Args, Clone, Debug, Default)]
         #[command(next_help_heading = "Cloud")]
         pub(crate) struct CloudArgs {
-            /// Name of a cloud in clouds.yaml (OS_CLOUD)
+            /// Name of the cloud in clouds.yaml (OS_CLOUD)
             #[arg(long, global = true, value_name = "NAME")]
             pub(crate) os_cloud: Option<String>,
             $(
                 $(#[$doc])*
-                // Shown by `kiln --help` alone: they would bury each command's own options.
+                // Listed only in `kiln --help`, to keep the help of each command readable.
                 #[arg(long, global = true, value_name = $value, hide = true)]
                 $name: Option<String>,
             )*
-            /// Do not check the certificates of servers
+            /// Do not verify TLS certificates
             #[arg(long, global = true, hide_short_help = true)]
             insecure: bool,
         }
 
         impl CloudArgs {
-            /// The value that stands in for a variable of the environment.
+            /// The value of the option that replaces this environment variable.
             pub(crate) fn variable(&self, name: &str) -> Option<String> {
                 match name {
                     $($variable => self.$name.clone(),)*
@@ -171,7 +170,7 @@ macro_rules! cloud_args {
                 }
             }
 
-            /// Whether any of the options is given besides the cloud's name.
+            /// Whether any other option than the name of the cloud is set.
             pub(crate) fn names_credentials(&self) -> bool {
                 self.os_auth_url.is_some() || self.os_endpoint.is_some()
             }
@@ -182,41 +181,41 @@ macro_rules! cloud_args {
 cloud_args! {
     /// Keystone's URL (OS_AUTH_URL)
     os_auth_url => "OS_AUTH_URL", "URL";
-    /// How to authenticate: password, token, v3applicationcredential, none (OS_AUTH_TYPE)
+    /// Authentication type: password, token, v3applicationcredential, none (OS_AUTH_TYPE)
     os_auth_type => "OS_AUTH_TYPE", "TYPE";
-    /// User (OS_USERNAME)
+    /// User name (OS_USERNAME)
     os_username => "OS_USERNAME", "NAME";
-    /// User by id (OS_USER_ID)
+    /// User ID (OS_USER_ID)
     os_user_id => "OS_USER_ID", "ID";
-    /// Password (OS_PASSWORD); better in the variable or in clouds.yaml
+    /// Password (OS_PASSWORD); the variable or clouds.yaml is safer
     os_password => "OS_PASSWORD", "TEXT";
     /// Token (OS_TOKEN)
     os_token => "OS_TOKEN", "TOKEN";
-    /// Project (OS_PROJECT_NAME)
+    /// Project name (OS_PROJECT_NAME)
     os_project_name => "OS_PROJECT_NAME", "NAME";
-    /// Project by id (OS_PROJECT_ID)
+    /// Project ID (OS_PROJECT_ID)
     os_project_id => "OS_PROJECT_ID", "ID";
-    /// Domain of the user (OS_USER_DOMAIN_NAME)
+    /// Domain name of the user (OS_USER_DOMAIN_NAME)
     os_user_domain_name => "OS_USER_DOMAIN_NAME", "NAME";
-    /// Domain of the user by id (OS_USER_DOMAIN_ID)
+    /// Domain ID of the user (OS_USER_DOMAIN_ID)
     os_user_domain_id => "OS_USER_DOMAIN_ID", "ID";
-    /// Domain of the project (OS_PROJECT_DOMAIN_NAME)
+    /// Domain name of the project (OS_PROJECT_DOMAIN_NAME)
     os_project_domain_name => "OS_PROJECT_DOMAIN_NAME", "NAME";
-    /// Domain of the project by id (OS_PROJECT_DOMAIN_ID)
+    /// Domain ID of the project (OS_PROJECT_DOMAIN_ID)
     os_project_domain_id => "OS_PROJECT_DOMAIN_ID", "ID";
-    /// Application credential by id (OS_APPLICATION_CREDENTIAL_ID)
+    /// Application credential ID (OS_APPLICATION_CREDENTIAL_ID)
     os_application_credential_id => "OS_APPLICATION_CREDENTIAL_ID", "ID";
-    /// Secret of the application credential (OS_APPLICATION_CREDENTIAL_SECRET)
+    /// Application credential secret (OS_APPLICATION_CREDENTIAL_SECRET)
     os_application_credential_secret => "OS_APPLICATION_CREDENTIAL_SECRET", "TEXT";
     /// Region (OS_REGION_NAME)
     os_region_name => "OS_REGION_NAME", "NAME";
-    /// Endpoints to use: public, internal, admin (OS_INTERFACE)
+    /// Endpoint interface: public, internal, admin (OS_INTERFACE)
     os_interface => "OS_INTERFACE", "NAME";
-    /// File of certificate authorities (OS_CACERT)
+    /// File with CA certificates (OS_CACERT)
     os_cacert => "OS_CACERT", "FILE";
-    /// Endpoint to use without Keystone, with --os-auth-type none (OS_ENDPOINT)
+    /// Endpoint without Keystone, with --os-auth-type none (OS_ENDPOINT)
     os_endpoint => "OS_ENDPOINT", "URL";
-    /// Orchestration endpoint to use instead of the catalog's (OS_ORCHESTRATION_ENDPOINT_OVERRIDE)
+    /// Orchestration endpoint, overrides the catalog (OS_ORCHESTRATION_ENDPOINT_OVERRIDE)
     os_orchestration_endpoint => "OS_ORCHESTRATION_ENDPOINT_OVERRIDE", "URL";
 }
 
@@ -224,56 +223,56 @@ cloud_args! {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Without a service")]
 pub(crate) struct LocalArgs {
-    /// Do the work in this process, with your own credentials; no orchestration service is needed
+    /// Run the engine in this process with your own credentials; no orchestration service is required
     #[arg(long, global = true)]
     pub(crate) local: bool,
-    /// Where --local remembers its stacks: a file, or a database URL [default: kiln/stacks.db in your data folder]
+    /// Database of --local: a file or a database URL [default: kiln/stacks.db in your data directory]
     #[arg(long, global = true, value_name = "FILE", env = "KILN_DATABASE", hide_env_values = true)]
     pub(crate) database: Option<String>,
-    /// Folder of definition files: resource types of your own, or in place of Kiln's, for whatever asks no service
+    /// Directory of definition files that add or replace resource types, for commands without a service
     #[arg(long, global = true, value_name = "FOLDER", env = "KILN_RESOURCE_TYPES_DIR", hide_short_help = true)]
     resource_types_dir: Option<PathBuf>,
 }
 
 impl LocalArgs {
-    /// The resource types, where no service is asked.
+    /// The resource types for commands without a service.
     pub(crate) fn catalog(&self) -> Result<ResourceTypes> {
         resource_types::shipped_and_own(self.resource_types_dir.as_deref()).context("--resource-types-dir")
     }
 }
 
-/// Logs, on standard error.
+/// Logs, written to standard error.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Logs")]
 pub(crate) struct LogArgs {
-    /// Say more; twice: everything
+    /// Print more log messages; repeat for all
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
-    /// Say only what went wrong
+    /// Print only errors
     #[arg(short, long, global = true, conflicts_with = "verbose", hide_short_help = true)]
     pub(crate) quiet: bool,
-    /// How logs are written; RUST_LOG chooses which
+    /// Log format; RUST_LOG sets the filter
     #[arg(long, global = true, value_enum, value_name = "FORMAT", hide_short_help = true)]
     pub(crate) log_format: Option<LogFormat>,
 }
 
-/// How logs are written.
+/// Log format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// For people.
+    /// Readable text.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
 /// The configuration of a service.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ConfigArgs {
-    /// INI file with Heat's option names; may be repeated, later ones count more [default: ~/.kiln/kiln.conf,
+    /// INI file with Heat's option names; may be repeated, later files take precedence [default: ~/.kiln/kiln.conf,
     /// ~/kiln.conf, /etc/kiln/kiln.conf, /etc/kiln.conf]
     #[arg(long, value_name = "FILE")]
     pub(crate) config_file: Vec<PathBuf>,
-    /// Folder whose *.conf files are read behind the others; may be repeated
+    /// Directory with *.conf files, read after the other files; may be repeated
     #[arg(long, value_name = "FOLDER")]
     pub(crate) config_dir: Vec<PathBuf>,
 }

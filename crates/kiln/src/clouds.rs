@@ -1,4 +1,4 @@
-//! The cloud of each stack, by the credentials that are stored for its tree.
+//! The cloud of each stack, opened with the stored credentials of its stack tree.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,17 +13,17 @@ use kiln_value::Value;
 #[cfg(test)]
 mod tests;
 
-/// Class of a failure for which the credentials are to blame: the request was not sent.
+/// Error class of failures that are caused by the credentials: the request was not sent.
 const UNAUTHORIZED: &str = "AuthorizationFailure";
 
-/// Clouds by stored credentials. Sessions are shared by all stacks with the same ones, as long as they are in use.
+/// Clouds by stored credentials. Stacks with the same credentials share a session while it is in use.
 pub(crate) struct StoredClouds {
     stored: Arc<StoredCredentials>,
     identity: Arc<dyn Identity>,
 }
 
 impl StoredClouds {
-    /// Clouds behind `connector`; `identity` made the credentials and takes them back.
+    /// Clouds behind `connector`; `identity` created the credentials and deletes them.
     pub(crate) fn new(store: Arc<dyn Store>, connector: Connector, identity: Arc<dyn Identity>) -> Self {
         Self { stored: Arc::new(StoredCredentials { store, connector }), identity }
     }
@@ -36,7 +36,7 @@ impl Clouds for StoredClouds {
         let id = stack.credentials.ok_or_else(missing)?;
         let (id, cloud) = match self.stored.cloud(id).await? {
             Some(cloud) => (id, cloud),
-            // The row is older than an update that replaced them.
+            // The row is older than an update that replaced the credentials.
             None => self.stored.newer(stack.id, id).await?.ok_or_else(missing)?,
         };
         let (stored, root) = (Arc::clone(&self.stored), stack.id);
@@ -57,14 +57,14 @@ impl Clouds for StoredClouds {
     }
 }
 
-/// Credentials in the store, and the clouds that they open.
+/// Stored credentials and the clouds that they give access to.
 struct StoredCredentials {
     store: Arc<dyn Store>,
     connector: Connector,
 }
 
 impl StoredCredentials {
-    /// The cloud by these credentials; `None` if they are gone.
+    /// The cloud for these credentials; `None` if they are deleted.
     async fn cloud(&self, id: CredentialsId) -> Result<Option<Arc<StackCloud>>, Failure> {
         let stored = match self.store.credentials(id).await {
             Ok(stored) => stored,
@@ -73,12 +73,12 @@ impl StoredCredentials {
         };
         let exposed: Option<Value> = serde_json::from_str(stored.expose()).ok();
         let credentials = exposed.as_ref().and_then(Credentials::from_exposed);
-        let credentials =
-            credentials.ok_or_else(|| Failure::other(UNAUTHORIZED, "The stack's stored credentials are damaged."))?;
+        let credentials = credentials
+            .ok_or_else(|| Failure::other(UNAUTHORIZED, "The stored credentials of the stack cannot be decrypted."))?;
         Ok(Some(self.connector.cloud(&credentials).await))
     }
 
-    /// The cloud by the credentials that a root stack has now, if they are others than these.
+    /// The cloud with the current credentials of the root stack, if they differ from these.
     async fn newer(
         &self,
         root: StackId,
@@ -94,8 +94,8 @@ fn unreadable(error: &kiln_store::Error) -> Failure {
     Failure::new(FailureKind::Unavailable, "InternalError", error.to_string())
 }
 
-/// The cloud of a stack, which an update may give other credentials while somebody works with it: when the old ones are
-/// refused, the new ones take their place.
+/// The cloud of a stack. If an update replaces the credentials of the stack and the old ones are rejected, the new ones
+/// are used.
 struct FollowingCloud {
     stored: Arc<StoredCredentials>,
     root: StackId,
@@ -107,7 +107,8 @@ impl FollowingCloud {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The cloud by newer credentials than these, if they were what failed and there are newer ones; else the failure.
+    /// The cloud with newer credentials, if the failure was caused by the credentials and there are newer ones; else
+    /// the failure.
     async fn newer(&self, old: CredentialsId, failure: Failure) -> Result<Arc<StackCloud>, Failure> {
         if failure.class != UNAUTHORIZED {
             return Err(failure);
@@ -118,7 +119,7 @@ impl FollowingCloud {
     }
 }
 
-/// Asks a [`FollowingCloud`], again if only the credentials were refused and there are newer ones.
+/// Calls a [`FollowingCloud`] and repeats the call with newer credentials if the current ones are rejected.
 macro_rules! ask {
     ($this:ident, $cloud:ident => $question:expr) => {{
         let (id, $cloud) = $this.current();

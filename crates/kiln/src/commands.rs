@@ -1,4 +1,4 @@
-//! The commands, a file per noun.
+//! The commands, one file per noun.
 
 pub(crate) mod completion;
 pub(crate) mod demo;

@@ -1,7 +1,7 @@
 //! The configuration of a service: Heat's option names, from files and the environment.
 //!
-//! As with oslo.config, `OS_<GROUP>__<OPTION>` of the environment counts more than files (`OS_DATABASE__CONNECTION`),
-//! and later files more than earlier ones. Names and defaults: reference `config_options.json`.
+//! As with oslo.config, the environment variable `OS_<GROUP>__<OPTION>` takes precedence over files
+//! (`OS_DATABASE__CONNECTION`), and later files over earlier ones. Names and defaults: reference `config_options.json`.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -16,24 +16,24 @@ use crate::cli::ConfigArgs;
 use crate::failure::{Failure, nearest};
 use crate::ini::{DEFAULT, Ini};
 
-/// What files and environment say.
+/// The options from files and the environment.
 pub(crate) struct Config {
     ini: Ini,
     files: Vec<PathBuf>,
     env: fn(&str) -> Option<String>,
-    /// Options that were asked for, to tell which of a file nobody knows.
+    /// Options that Kiln has read, used to find unknown options in files.
     asked: Mutex<HashSet<(String, String)>>,
 }
 
-/// Options of Heat's files that are right there, mean nothing here, and look like others.
+/// Valid options of Heat that Kiln ignores and that look like misspelled options of Kiln.
 const HEATS_OWN: &[&str] = &["workers", "heat_metadata_server_url", "host_href"];
 
-/// A user of the cloud that a section names: `[keystone_authtoken]`, `[trustee]`.
+/// A Keystone user that is configured in a section: `[keystone_authtoken]`, `[trustee]`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Account {
-    /// Keystone.
+    /// URL of Keystone.
     pub(crate) auth_url: Option<String>,
-    /// User.
+    /// User name.
     pub(crate) username: Option<String>,
     /// Password.
     pub(crate) password: Option<Secret<String>>,
@@ -45,14 +45,14 @@ pub(crate) struct Account {
     pub(crate) project_domain: String,
     /// Region.
     pub(crate) region: Option<String>,
-    /// File of certificate authorities.
+    /// File with CA certificates.
     pub(crate) cafile: Option<PathBuf>,
-    /// Do not check certificates.
+    /// Do not verify certificates.
     pub(crate) insecure: bool,
 }
 
 impl Config {
-    /// Reads the files that the user names, else those of the usual places.
+    /// Reads the files on the command line, or the default files.
     pub(crate) fn load(args: &ConfigArgs) -> Result<Self> {
         let mut files = args.config_file.clone();
         if files.is_empty() && args.config_dir.is_empty() {
@@ -73,17 +73,17 @@ impl Config {
         Ok(Self { ini, files, env: variable, asked: Mutex::default() })
     }
 
-    /// These options, as `(group, option, value)`, and nothing else.
+    /// Only these options, as `(group, option, value)`.
     pub(crate) fn of_options(options: &[(&str, &str, String)]) -> Self {
         let mut ini = Ini::default();
         for (group, option, value) in options {
-            // A dollar sign means itself here.
+            // Values are literal: escape dollar signs.
             ini.add(group, option, value.replace('$', "$$"));
         }
         Self { ini, files: vec![], env: |_| None, asked: Mutex::default() }
     }
 
-    /// The options of a text; nothing of the environment.
+    /// The options of a text, without the environment.
     #[cfg(test)]
     fn of(text: &str) -> Self {
         let mut ini = Ini::default();
@@ -91,7 +91,7 @@ impl Config {
         Self { ini, files: vec![], env: |_| None, asked: Mutex::default() }
     }
 
-    /// An option as it stands; an empty one is none.
+    /// An option as text; an empty value counts as not set.
     pub(crate) fn text(&self, group: &str, option: &str) -> Option<String> {
         if let Ok(mut asked) = self.asked.lock() {
             asked.insert((group.to_owned(), option.to_owned()));
@@ -106,24 +106,24 @@ impl Config {
             None => Ok(default),
             Some(text) => match text.trim().parse() {
                 Ok(number) => Ok(number),
-                Err(_) => bail!("[{group}] {option}: {text:?} is not a number in its range"),
+                Err(_) => bail!("[{group}] {option}: {text:?} is not a number in the allowed range"),
             },
         }
     }
 
-    /// A time in seconds, also with a fraction.
+    /// A duration in seconds, with optional fraction.
     pub(crate) fn seconds(&self, group: &str, option: &str, default: Duration) -> Result<Duration> {
         let seconds = self.number(group, option, default.as_secs_f64())?;
         Duration::try_from_secs_f64(seconds).with_context(|| format!("[{group}] {option}"))
     }
 
-    /// A number, of which negative ones mean none.
+    /// A number; negative values mean no limit.
     pub(crate) fn limit(&self, group: &str, option: &str, default: u64) -> Result<Option<u64>> {
         let default = i64::try_from(default).unwrap_or(i64::MAX);
         Ok(u64::try_from(self.number(group, option, default)?).ok())
     }
 
-    /// How much a YAQL expression may use: `[yaql] limit_iterators` and `memory_quota`.
+    /// The limits of YAQL expressions: `[yaql] limit_iterators` and `memory_quota`.
     pub(crate) fn yaql_limits(&self) -> Result<YaqlLimits> {
         let usual = YaqlLimits::default();
         let limit = |option, usual: Option<usize>| {
@@ -133,35 +133,35 @@ impl Config {
         };
         Ok(YaqlLimits {
             iterations: limit("limit_iterators", usual.iterations)?,
-            // To yaql no bytes at all are no quota either.
+            // In yaql, a quota of 0 bytes also means no limit.
             memory: limit("memory_quota", usual.memory)?.filter(|bytes| *bytes > 0),
             ..usual
         })
     }
 
-    /// A truth value, in oslo.config's words.
+    /// A boolean in the notation of oslo.config.
     pub(crate) fn flag(&self, group: &str, option: &str, default: bool) -> Result<bool> {
         let Some(text) = self.text(group, option) else { return Ok(default) };
         match text.to_lowercase().as_str() {
             "true" | "1" | "on" | "yes" => Ok(true),
             "false" | "0" | "off" | "no" => Ok(false),
-            _ => bail!("[{group}] {option}: {text:?} is neither true nor false"),
+            _ => bail!("[{group}] {option}: {text:?} is not a boolean"),
         }
     }
 
-    /// A list with commas between.
+    /// A comma-separated list.
     pub(crate) fn list(&self, group: &str, option: &str) -> Vec<String> {
         let text = self.text(group, option).unwrap_or_default();
         let items = text.split(',').map(|item| item.trim().trim_matches(['"', '\'']));
         items.filter(|item| !item.is_empty()).map(str::to_owned).collect()
     }
 
-    /// Something that must not be seen.
+    /// A secret value.
     pub(crate) fn secret(&self, group: &str, option: &str) -> Option<Secret<String>> {
         self.text(group, option).map(Secret::new)
     }
 
-    /// The user that a section names; `auth_section` leads to another section.
+    /// The user that a section configures; `auth_section` refers to another section.
     pub(crate) fn account(&self, group: &str) -> Result<Account> {
         let section = self.text(group, "auth_section").unwrap_or_else(|| group.to_owned());
         let get = |option: &str| self.text(&section, option);
@@ -172,7 +172,7 @@ impl Config {
         if let Some(kind) = get("auth_type").or_else(|| get("auth_plugin"))
             && !matches!(kind.as_str(), "password" | "v3password")
         {
-            bail!("[{section}] auth_type: only password is understood, not {kind:?}");
+            bail!("[{section}] auth_type: only password is supported, not {kind:?}");
         }
         Ok(Account {
             auth_url: get("auth_url").or_else(|| get("identity_uri")),
@@ -187,22 +187,21 @@ impl Config {
         })
     }
 
-    /// Says in the log which files were read, and warns once of their options that mean nothing here: first of those
-    /// that look misspelt.
+    /// Logs the files that were read, and warns about unknown options: first about likely misspellings.
     pub(crate) fn tell(&self) {
         for file in &self.files {
-            tracing::info!(file = %file.display(), "configuration read");
+            tracing::info!(file = %file.display(), "read configuration file");
         }
         let (misspelt, others) = self.unknown();
         for (option, near) in misspelt {
-            tracing::warn!("{option} means nothing to Kiln: did you mean {near}?");
+            tracing::warn!("unknown option {option}: did you mean {near}?");
         }
         if !others.is_empty() {
-            tracing::warn!("options that mean nothing to Kiln: {}", others.join(", "));
+            tracing::warn!("options without effect in Kiln: {}", others.join(", "));
         }
     }
 
-    /// The options of the files that nothing asked for: those that look like others, with these, and the rest.
+    /// The options in files that Kiln does not use: likely misspellings with suggestions, and the others.
     fn unknown(&self) -> (Vec<(String, String)>, Vec<String>) {
         let asked = self.asked.lock().map(|asked| asked.clone()).unwrap_or_default();
         let (mut misspelt, mut others) = (Vec::new(), Vec::new());
@@ -213,7 +212,7 @@ impl Config {
             }
             let shown = format!("[{group}] {option}");
             let beside = asked.iter().filter(|(known, name)| known == group && !given.contains(&(group, name)));
-            // The same name in another section, or nearly the same in this one.
+            // The same name in another section, or a similar name in this section.
             let elsewhere = asked.iter().find(|(known, name)| name == option && !given.contains(&(known, name)));
             let near = nearest(option, beside.map(|(_, name)| name.as_str()));
             match (near, elsewhere) {
@@ -229,19 +228,19 @@ impl Config {
         (misspelt, others)
     }
 
-    /// An error of the configuration, with the files that it came from.
+    /// Adds the names of the configuration files to an error.
     pub(crate) fn refused(&self, error: anyhow::Error) -> Failure {
         let failure = Failure::from(error);
         match self.files.as_slice() {
-            [] => failure.hint("no configuration file was read: --config-file names one"),
+            [] => failure.hint("no configuration file was found: use --config-file to specify one"),
             files => {
                 let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-                failure.hint(format!("the configuration is {}", names.join(", ")))
+                failure.hint(format!("configuration files: {}", names.join(", ")))
             }
         }
     }
 
-    /// All values of an option that may be repeated, in order; one of the environment counts alone.
+    /// All values of an option that may be repeated, in order; a value in the environment replaces them all.
     pub(crate) fn all(&self, group: &str, option: &str) -> Vec<String> {
         let Some(last) = self.text(group, option) else { return Vec::new() };
         let values = self.ini.all(group, option);
@@ -252,13 +251,13 @@ impl Config {
         }
     }
 
-    /// `[DEFAULT]` options have no group of their own.
+    /// An option of the group `[DEFAULT]`.
     pub(crate) fn default(&self, option: &str) -> Option<String> {
         self.text(DEFAULT, option)
     }
 }
 
-/// Where oslo.config looks for the file of a service, with Kiln's name.
+/// The default places of configuration files in oslo.config, with Kiln's name.
 fn usual_places(env: fn(&str) -> Option<String>) -> Vec<PathBuf> {
     let mut places = Vec::new();
     if let Some(home) = env("HOME").filter(|home| !home.is_empty()) {

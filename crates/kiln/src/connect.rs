@@ -1,4 +1,4 @@
-//! From the options of a command to a client: of the cloud's orchestration service, or of one in this process.
+//! Connects a command to the orchestration service of the cloud, or to a service in this process (`--local`).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,23 +20,23 @@ use crate::in_process::{HOST, InProcess};
 use crate::runtime::{LOCAL_PROJECT, OwnCloud, Runtime};
 use crate::shutdown;
 
-/// A client, and what it may need to live.
+/// A client and the engine in this process, if there is one.
 pub(crate) struct Connection {
     /// The client.
     pub(crate) client: Client,
-    /// Reads templates and what they name.
+    /// Reads templates and the files that they refer to.
     pub(crate) source: Source,
     local: Option<Engine>,
 }
 
-/// What a command needs of the database of `--local`.
+/// The database of `--local` that a command needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// Stacks, which must be in one that there is.
+    /// An existing database with stacks.
     Stacks,
-    /// One that may be new.
+    /// An existing or new database.
     Any,
-    /// Nothing: a new one is made in memory only.
+    /// None: a missing database is replaced by one in memory.
     Nothing,
 }
 
@@ -47,28 +47,28 @@ struct Engine {
 }
 
 impl Connection {
-    /// Connects as the options say, to do what needs this of a database of `--local`.
+    /// Connects as the options specify. `need` applies to the database of `--local`.
     pub(crate) async fn open(global: &Global, need: Need) -> Outcome<Self> {
         if global.local.local { Self::local(global, need).await } else { Self::remote(global) }
     }
 
-    /// Only what reads templates; for commands that ask no service.
+    /// Only the source of templates, for commands that need no service.
     pub(crate) fn source(global: &Global) -> Outcome<Source> {
         Ok(Source::with_web(transport(&TlsOptions::default())?, global.allow_remote))
     }
 
-    /// Whether the work is done in this process, and ends with it.
+    /// Whether the engine runs in this process and stops with it.
     pub(crate) fn is_local(&self) -> bool {
         self.local.is_some()
     }
 
-    /// Ends what was started for this command.
+    /// Stops the engine, if one was started.
     pub(crate) async fn close(self) -> Outcome {
         let Some(Engine { stop, task }) = self.local else { return Ok(()) };
         stop.send_replace(true);
         match task.await {
             Ok(ended) => Ok(ended?),
-            Err(error) => Err(Failure::new(format!("the engine broke: {error}"))),
+            Err(error) => Err(Failure::new(format!("the engine failed: {error}"))),
         }
     }
 
@@ -101,10 +101,10 @@ impl Connection {
     }
 }
 
-/// The cloud that options, variables and `clouds.yaml` name.
+/// The cloud that options, variables and `clouds.yaml` select.
 fn cloud_config(args: &CloudArgs) -> Result<CloudConfig, ConfigError> {
     let env = |name: &str| args.variable(name).or_else(|| std::env::var(name).ok());
-    // Who gives a URL means it, whatever OS_CLOUD says.
+    // A URL on the command line takes precedence over OS_CLOUD.
     let cloud = args.os_cloud.as_deref().or_else(|| args.names_credentials().then_some("envvars"));
     CloudConfig::load(cloud, &env)
 }
@@ -115,11 +115,11 @@ fn no_cloud(error: &ConfigError) -> Failure {
         ConfigError::UnknownCloud { name, known } => match nearest(name, known.iter().map(String::as_str)) {
             Some(near) => failure.hint(format!("did you mean {near}?")),
             None if known.is_empty() => {
-                failure.hint("there is no clouds.yaml here, in ~/.config/openstack or in /etc/openstack")
+                failure.hint("no clouds.yaml found in the current directory, ~/.config/openstack or /etc/openstack")
             }
-            None => failure.hint(format!("clouds.yaml has {}", known.join(", "))),
+            None => failure.hint(format!("clouds.yaml contains {}", known.join(", "))),
         },
-        ConfigError::Nothing => failure.hint("without any cloud, 'kiln demo' shows what Kiln does in a simulated one"),
+        ConfigError::Nothing => failure.hint("to try Kiln without a cloud, run 'kiln demo'"),
         _ => failure,
     }
 }
@@ -131,7 +131,7 @@ fn transport(tls: &TlsOptions) -> Outcome<Arc<dyn Transport>> {
     }
 }
 
-/// The user's cloud for stacks of `--local`; none if none is named anywhere: stacks of `OS::Heat::` types need none.
+/// The cloud for stacks of `--local`, or `None` if none is configured: `OS::Heat::` types need no cloud.
 async fn own_cloud(args: &CloudArgs) -> Outcome<Option<OwnCloud>> {
     let config = match cloud_config(args) {
         Ok(config) => config,
@@ -143,13 +143,14 @@ async fn own_cloud(args: &CloudArgs) -> Outcome<Option<OwnCloud>> {
     let token = connector.session(credentials.clone()).token().await;
     let token = token.map_err(|error| Failure::from(no_token(error, connector.options())))?;
     let project = token.info.project.clone().ok_or_else(|| {
-        Failure::new("the credentials are for no project").hint("set OS_PROJECT_NAME, or project_name in clouds.yaml")
+        Failure::new("the credentials are not scoped to a project")
+            .hint("set OS_PROJECT_NAME, or project_name in clouds.yaml")
     })?;
     let (username, catalog) = (token.info.user.name.clone(), token.info.catalog.clone());
     Ok(Some(OwnCloud { connector, credentials, project: project.id, project_name: project.name, username, catalog }))
 }
 
-/// The URL of the database of `--local`, and the key for what is secret in it, which lies beside it.
+/// The URL and the encryption key of the database of `--local`.
 fn database(given: Option<&str>, need: Need) -> Outcome<(String, Secret<String>)> {
     if let Some(url) = given.filter(|given| given.contains("://") || given.starts_with("sqlite::")) {
         let folder = data_folder()?;
@@ -160,14 +161,14 @@ fn database(given: Option<&str>, need: Need) -> Outcome<(String, Secret<String>)
         None => data_folder()?.join("stacks.db"),
     };
     let absolute = std::path::absolute(&file).map_err(|error| unwritable(&file, &error))?;
-    // An empty file is what a tool for temporary files leaves.
+    // An empty file, such as one created by mktemp, counts as new.
     let is_new = std::fs::metadata(&absolute).map_or(true, |file| file.len() == 0);
     if is_new && need == Need::Nothing {
         return Ok(("sqlite::memory:".to_owned(), Secret::new(new_key())));
     }
     if is_new && need == Need::Stacks && given.is_some() {
-        let failure = Failure::new(format!("{}: there is no such database of stacks", file.display()));
-        return Err(failure.hint("'kiln stack create' creates one; check --database or KILN_DATABASE"));
+        let failure = Failure::new(format!("{}: the database does not exist", file.display()));
+        return Err(failure.hint("check --database or KILN_DATABASE; 'kiln stack create' creates a database"));
     }
     if let Some(folder) = absolute.parent() {
         std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
@@ -177,29 +178,29 @@ fn database(given: Option<&str>, need: Need) -> Outcome<(String, Secret<String>)
     Ok((url, key))
 }
 
-/// The key of a database in a file, which lies beside it. One is made for a new database only.
+/// The key of a database file, stored in a file next to it. A key is created only for a new database.
 pub(crate) fn key_of(file: &Path, is_new: bool) -> Outcome<Secret<String>> {
     let mut key_file = file.as_os_str().to_owned();
     key_file.push(".key");
     let key_file = PathBuf::from(key_file);
     if !is_new && !key_file.exists() {
         let failure = Failure::new(format!(
-            "{}: the key of {} is missing, and what is secret in it can be read with no other",
+            "{}: the key file of {} is missing; the secrets in the database cannot be decrypted without it",
             key_file.display(),
             file.display()
         ));
-        return Err(failure.hint("put the key file back, or begin with another file"));
+        return Err(failure.hint("restore the key file, or use a new database"));
     }
     key(&key_file)
 }
 
-/// A key that nobody has yet.
+/// Generates a key.
 fn new_key() -> String {
     Chance::from_os().uuid().simple().to_string()
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(format!("{}: {error}", path.display())).hint("--database names another file")
+    Failure::new(format!("{}: {error}", path.display())).hint("use --database to select another file")
 }
 
 /// `$XDG_DATA_HOME/kiln`, or `~/.local/share/kiln`.
@@ -207,12 +208,12 @@ fn data_folder() -> Outcome<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| home.join(".local/share")));
     let folder =
-        base.ok_or_else(|| Failure::new("there is no home folder").hint("--database names a file"))?.join("kiln");
+        base.ok_or_else(|| Failure::new("no home directory").hint("use --database to select a file"))?.join("kiln");
     std::fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
     Ok(folder)
 }
 
-/// Reads a key, or makes one that only its owner reads.
+/// Reads a key file, or creates one that only its owner can read.
 fn key(path: &Path) -> Outcome<Secret<String>> {
     use std::io::Write as _;
     match std::fs::read_to_string(path) {
@@ -230,7 +231,7 @@ fn key(path: &Path) -> Outcome<Secret<String>> {
     Ok(Secret::new(key))
 }
 
-/// [`Access`] by a cloud's Keystone and catalog.
+/// [`Access`] through the Keystone and catalog of a cloud.
 pub(crate) struct CloudAccess {
     connector: Connector,
     credentials: Credentials,
@@ -245,7 +246,7 @@ impl CloudAccess {
     }
 }
 
-/// Why there is no token: with the URL that was asked, and the user.
+/// The error of a token request, with the URL and the user.
 fn no_token(error: CloudError, options: &kiln_cloud::Options) -> Error {
     let (who, cause) = match error {
         CloudError::NoToken { credential, cause } => (credential, *cause),
@@ -254,10 +255,8 @@ fn no_token(error: CloudError, options: &kiln_cloud::Options) -> Error {
     let url = options.auth_url.to_string();
     match cause {
         CloudError::Transport { error, .. } => Error::NoKeystone { url, reason: error.to_string() },
-        cause if cause.status() == Some(401) => {
-            Error::Access(format!("Keystone at {url} does not accept {who} (HTTP 401)"))
-        }
-        cause => Error::Access(format!("Keystone at {url} gave no token for {who}: {cause}")),
+        cause if cause.status() == Some(401) => Error::Access(format!("Keystone at {url} rejects {who} (HTTP 401)")),
+        cause => Error::Access(format!("Keystone at {url} did not issue a token for {who}: {cause}")),
     }
 }
 
@@ -266,7 +265,7 @@ impl CloudAccess {
         no_token(error, self.connector.options())
     }
 
-    /// The URL with the project in the place of `%(project_id)s`, as keystoneauth puts it in.
+    /// Replaces `%(project_id)s` in the URL with the project, as keystoneauth does.
     async fn with_project(&self, url: &Url) -> Result<Url, Error> {
         let forms = ["%(project_id)s", "%(tenant_id)s", "$(project_id)s", "$(tenant_id)s"];
         if !forms.iter().any(|form| url.as_str().contains(form)) {
@@ -275,7 +274,7 @@ impl CloudAccess {
         let token = self.session.lock().await.token().await.map_err(|error| self.no_token(error))?;
         let project = token.info.project.as_ref().map(|project| project.id.as_str()).unwrap_or_default();
         let full = forms.iter().fold(url.to_string(), |url, form| url.replace(form, project));
-        Url::parse(&full).map_err(|_| Error::Access(format!("the orchestration endpoint is no URL: {full}")))
+        Url::parse(&full).map_err(|_| Error::Access(format!("the orchestration endpoint is not a URL: {full}")))
     }
 }
 
@@ -283,7 +282,7 @@ impl CloudAccess {
 impl Access for CloudAccess {
     async fn endpoint(&self) -> Result<Url, Error> {
         let options = self.connector.options();
-        let wrong = |url: &str| Error::Access(format!("the orchestration endpoint is no URL: {url}"));
+        let wrong = |url: &str| Error::Access(format!("the orchestration endpoint is not a URL: {url}"));
         if let Some(url) = options.endpoint_overrides.get("orchestration") {
             return self.with_project(url).await;
         }
@@ -295,7 +294,7 @@ impl Access for CloudAccess {
         let url = found.ok_or_else(|| {
             let region = options.region.as_deref().map(|region| format!(" in region {region}")).unwrap_or_default();
             Error::Access(format!(
-                "the catalog of {} has no orchestration service{region}: --local does the work without one",
+                "the catalog of {} has no orchestration service{region}: use --local to run without a service",
                 options.auth_url
             ))
         })?;

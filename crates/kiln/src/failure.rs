@@ -1,4 +1,4 @@
-//! What the user sees when something goes wrong, and the exit code.
+//! Failures of commands: message, hints and exit code.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -10,25 +10,25 @@ pub(crate) use kiln_template::hint::nearest;
 
 use crate::output::OutputError;
 
-/// Refused or failed.
+/// The command failed.
 const FAILED: u8 = 1;
-/// The stack that was waited for ended in FAILED.
+/// The operation on the stack failed.
 const STACK_FAILED: u8 = 3;
-/// The service or the cloud cannot be reached.
+/// The service or the cloud is not reachable.
 const UNREACHABLE: u8 = 4;
 
-/// Interrupted: 128 and SIGINT, as shells have it.
+/// Interrupted: 128 + SIGINT, as in shells.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Nobody reads on: 128 and SIGPIPE.
+/// The reader closed the pipe: 128 + SIGPIPE.
 const BROKEN_PIPE: u8 = 141;
 
-/// The end of a command that did not do what it should.
+/// A failed command.
 #[derive(Debug)]
 pub(crate) struct Failure {
     message: String,
     places: Vec<ErrorLocation>,
-    /// Pictures of the places in the user's own file.
+    /// Rendered excerpts of the user's file.
     pictures: Vec<String>,
     hints: Vec<String>,
     code: u8,
@@ -38,41 +38,41 @@ pub(crate) struct Failure {
 pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 
 impl Failure {
-    /// A failure with a text.
+    /// A failure with a message.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), places: Vec::new(), pictures: Vec::new(), hints: Vec::new(), code: FAILED }
     }
 
-    /// The stack that was waited for ended badly.
+    /// The operation on the stack failed.
     pub(crate) fn of_stack(message: impl Into<String>) -> Self {
         Self { code: STACK_FAILED, ..Self::new(message) }
     }
 
-    /// Something cannot be reached.
+    /// The service or the cloud is not reachable.
     pub(crate) fn unreachable(message: impl Into<String>) -> Self {
         Self { code: UNREACHABLE, ..Self::new(message) }
     }
 
-    /// The user does not want to wait any more.
+    /// The user interrupted the command.
     pub(crate) fn interrupted() -> Self {
         Self { code: INTERRUPTED, ..Self::new("interrupted") }
     }
 
-    /// The same with something that may help.
+    /// Adds a hint.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// The same with places in a template.
+    /// Adds places in a template.
     #[must_use]
     pub(crate) fn at(mut self, places: Vec<ErrorLocation>) -> Self {
         self.places = places;
         self
     }
 
-    /// The same with the places shown in the text of the template that was sent.
+    /// Shows the places in the source of the template that was sent.
     #[must_use]
     pub(crate) fn in_template(mut self, bundle: &Bundle) -> Self {
         let Some(template) = &bundle.template else { return self };
@@ -85,7 +85,7 @@ impl Failure {
         self
     }
 
-    /// The same, whose hints name commands with these options, as the user must type them: `--local`.
+    /// Adds the options of the command, such as `--local`, to the commands in the hints.
     #[must_use]
     pub(crate) fn repeating(mut self, options: &str) -> Self {
         if !options.is_empty() {
@@ -98,7 +98,7 @@ impl Failure {
         self
     }
 
-    /// Tells the user and gives the exit code.
+    /// Prints the failure and returns the exit code.
     pub(crate) fn report(&self) -> ExitCode {
         if self.message.is_empty() {
             return ExitCode::from(self.code);
@@ -106,7 +106,7 @@ impl Failure {
         let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
         let blue = Style::new().bold().fg_color(Some(AnsiColor::Cyan.into()));
         let mut err = anstream::stderr().lock();
-        // Nothing can be told where standard error is closed.
+        // Errors are ignored: standard error may be closed.
         _ = writeln!(err, "{red}error{red:#}: {}", self.message);
         for picture in &self.pictures {
             _ = writeln!(err, "{picture}");
@@ -129,16 +129,16 @@ impl Failure {
     }
 }
 
-/// A URL as the user knows it: a file below the working directory by its name from there.
+/// A URL for display: a file below the working directory is shown as a relative path.
 fn shown(url: &str) -> String {
     let Some(path) = address::file_of(url) else { return url.to_owned() };
     let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
     path.strip_prefix(&here).unwrap_or(&path).display().to_string()
 }
 
-/// A place as its lines with a mark below.
+/// Renders a place with its source lines.
 fn picture(place: &ErrorLocation, told: &str, path: &str, text: &str, range: std::ops::Range<usize>) -> String {
-    // The message stands above once; here only what it does not say.
+    // Do not repeat the message of the failure.
     let label = if place.message == told { "" } else { place.message.as_str() };
     let annotation = AnnotationKind::Primary.span(range).label(label);
     let snippet = Snippet::source(text).path(path).annotation(annotation);
@@ -156,15 +156,15 @@ impl From<Error> for Failure {
             Error::Refused(refusal) => {
                 let failure = Self::new(message).at(refusal.places);
                 match refusal.status {
-                    // The service, or Keystone behind it, is not there now.
+                    // The service, or Keystone behind it, is not available.
                     502..=504 => Self { code: UNREACHABLE, ..failure },
                     401 => failure.hint("the credentials were not accepted: check --os-cloud or the OS_* variables"),
-                    403 => failure.hint("your roles in this project do not allow it"),
+                    403 => failure.hint("your roles in this project do not allow this operation"),
                     _ => failure,
                 }
             }
             Error::Unreachable { .. } => Self::unreachable(message)
-                .hint("is the orchestration service running? Without one, --local does the work in this process"),
+                .hint("check that the orchestration service is running, or use --local to run without a service"),
             Error::NoKeystone { .. } => {
                 Self::unreachable(message).hint("check --os-auth-url, OS_AUTH_URL or auth_url in clouds.yaml")
             }
@@ -179,7 +179,7 @@ impl From<InputError> for Failure {
         let failure = Self::new(error.to_string());
         match error {
             InputError::Reference { named_in, reason, .. } => {
-                failure.hint(format!("{reason} (it is named in {named_in})"))
+                failure.hint(format!("{reason} (referenced in {named_in})"))
             }
             InputError::Environment { url, .. } => failure.hint(format!("in {url}")),
             InputError::Parameter(_) => failure.hint("for example --parameter flavor=m1.small"),
@@ -191,7 +191,7 @@ impl From<InputError> for Failure {
 impl From<OutputError> for Failure {
     fn from(error: OutputError) -> Self {
         match error {
-            // A reader that has gone away, as `head`, knows that it did not get everything.
+            // The reader, such as `head`, closed the pipe on purpose.
             OutputError::Io(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
                 Self { code: BROKEN_PIPE, ..Self::new("") }
             }

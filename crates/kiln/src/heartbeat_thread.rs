@@ -1,4 +1,4 @@
-//! A thread for the heartbeat of an engine, so that work on templates cannot hold up the renewal of leases.
+//! A separate thread for the heartbeat of an engine, so that CPU-bound work cannot delay the renewal of leases.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use kiln_store::{Options, SqlStore, Store};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-/// A thread with a runtime and a store of its own. It ends when this is dropped.
+/// A thread with its own runtime and store. It ends when this value is dropped.
 pub(crate) struct HeartbeatThread {
     runtime: Handle,
     store: Arc<dyn Store>,
@@ -15,9 +15,10 @@ pub(crate) struct HeartbeatThread {
 }
 
 impl HeartbeatThread {
-    /// Starts the thread, with connections of its own to the database: neither a busy pool nor a lock can hold it up.
+    /// Starts the thread with its own database connections, so that a busy pool or a lock cannot delay it.
     pub(crate) async fn start(options: Options) -> Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().build().context("no runtime for the heartbeat")?;
+        let runtime =
+            Builder::new_current_thread().enable_all().build().context("cannot start the runtime of the heartbeat")?;
         let handle = runtime.handle().clone();
         let (opened, store) = oneshot::channel();
         let (end, ended) = oneshot::channel::<()>();
@@ -25,22 +26,22 @@ impl HeartbeatThread {
         let run = move || {
             runtime.block_on(async {
                 if opened.send(SqlStore::open(options).await).is_ok() {
-                    // What else was spawned runs on until the sender is gone.
+                    // Other spawned tasks run until the sender is dropped.
                     _ = ended.await;
                 }
             });
         };
-        thread.spawn(run).context("no thread for the heartbeat")?;
-        let store = store.await.context("the thread of the heartbeat ended")?.context("[database] connection")?;
+        thread.spawn(run).context("cannot start the heartbeat thread")?;
+        let store = store.await.context("the heartbeat thread ended")?.context("[database] connection")?;
         Ok(Self { runtime: handle, store: Arc::new(store), _end: end })
     }
 
-    /// Where the heartbeat is to run.
+    /// The runtime of the thread.
     pub(crate) fn runtime(&self) -> Handle {
         self.runtime.clone()
     }
 
-    /// The store that it uses there.
+    /// The store of the thread.
     pub(crate) fn store(&self) -> Arc<dyn Store> {
         Arc::clone(&self.store)
     }
@@ -85,7 +86,7 @@ mod tests {
         ])
     }
 
-    /// A client of an API in this process, as the user demo.
+    /// A client of an API in this process, as the demo user.
     fn client(cloud: &Testcloud, runtime: &Runtime) -> Client {
         let demo = cloud.users().demo;
         let mut options = kiln_cloud::Options::new(Url::parse(&cloud.auth_url()).unwrap());
@@ -97,7 +98,7 @@ mod tests {
         Client::new(Arc::new(InProcess::new(runtime.api().router())), Arc::new(access))
     }
 
-    /// As another engine: what it could claim now.
+    /// The number of leases that another engine could claim now.
     fn claimed_by_another(database: &Path) -> usize {
         let url = format!("sqlite://{}", database.display());
         let other = async {
@@ -130,7 +131,7 @@ mod tests {
         };
         let client = client(&cloud, &runtime);
         client.create_stack("busy", &request).await.unwrap();
-        // When the volume's id is stored, nothing is to be written until it is built.
+        // After the volume's ID is stored, nothing is written until the volume is built.
         while !client.resource("busy", "v", &[]).await.is_ok_and(|volume| !volume.physical_id().is_empty()) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

@@ -1,4 +1,5 @@
-//! The API in this process as a [`Transport`]: `--local` opens no port, so that nobody else on the machine can ask it.
+//! The API in this process as a [`Transport`]. `--local` opens no port, so that other users of the machine cannot
+//! access it.
 
 use async_trait::async_trait;
 use axum::Router;
@@ -6,10 +7,10 @@ use axum::body::{Body, to_bytes};
 use kiln_cloud::{HttpRequest, HttpResponse, Transport, TransportError};
 use tower::ServiceExt as _;
 
-/// The host of URLs that stay in this process.
+/// The host of URLs that are handled in this process.
 pub(crate) const HOST: &str = "kiln.invalid";
 
-/// Answers requests by a router.
+/// Handles requests with a router.
 pub(crate) struct InProcess(Router);
 
 impl InProcess {
@@ -28,7 +29,7 @@ impl Transport for InProcess {
         *sent.method_mut() = request.method;
         *sent.uri_mut() = request.url.as_str().parse().map_err(|error: http::uri::InvalidUri| broken(&error))?;
         *sent.headers_mut() = request.headers;
-        // As on the wire: a body without a length is none for the API.
+        // As in HTTP, the API ignores a body without a length.
         sent.headers_mut().insert(http::header::CONTENT_LENGTH, length.into());
         let answer = async {
             let response = match self.0.clone().oneshot(sent).await {

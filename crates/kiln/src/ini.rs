@@ -1,8 +1,9 @@
 //! INI files as oslo.config reads them.
 //!
 //! They differ from other INI dialects: an indented line continues the value above it, a key may be repeated, `:`
-//! assigns as well as `=`, quotes around a whole value are taken off, comments stand only on lines of their own, and
-//! `%` means nothing. `$name` and `${group.name}` stand for other options; `$$` and `\$` for a dollar sign.
+//! assigns like `=`, quotes around a whole value are removed, comments must be on their own lines, and `%` has no
+//! special meaning. `$name` and `${group.name}` are replaced with the values of other options; `$$` and `\$` are a
+//! dollar sign.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -10,16 +11,16 @@ use std::fmt::Write as _;
 /// The group of options above the first section.
 pub(crate) const DEFAULT: &str = "DEFAULT";
 
-/// References that are replaced in one value: options that name each other several times would grow without end.
+/// Maximum number of references that are replaced in one value, because options may refer to each other.
 const MOST_REPLACEMENTS: u32 = 1000;
 
-/// What is wrong in a line. The line itself is not shown: it may be a password.
+/// A syntax error. The line is not shown because it may contain a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub(crate) struct IniError {
-    /// Number of the line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The problem.
     pub problem: &'static str,
 }
 
@@ -36,7 +37,7 @@ struct Assignment {
 }
 
 impl Ini {
-    /// Reads a file's text on top of what is there: later values count more.
+    /// Reads the text of a file; its values take precedence over earlier ones.
     pub(crate) fn read(&mut self, text: &str) -> Result<(), IniError> {
         let mut group: Option<String> = None;
         let mut open: Option<Assignment> = None;
@@ -80,9 +81,9 @@ impl Ini {
         }
     }
 
-    /// Adds a value behind those there are: it counts most.
+    /// Adds a value that takes precedence over earlier ones.
     pub(crate) fn add(&mut self, group: &str, key: &str, value: String) {
-        // `auth-url` and `auth_url` are one option.
+        // `auth-url` and `auth_url` are the same option.
         let key = key.replace('-', "_");
         self.groups.entry(group.to_owned()).or_default().entry(key).or_default().push(value);
     }
@@ -94,17 +95,17 @@ impl Ini {
         Some(self.substitute(raw, group, 0, &mut left))
     }
 
-    /// All values of an option that is repeated, as they stand.
+    /// All values of a repeated option, without replacements.
     pub(crate) fn all(&self, group: &str, key: &str) -> &[String] {
         self.groups.get(group).and_then(|options| options.get(key)).map_or(&[], Vec::as_slice)
     }
 
-    /// Every option there is, as `(group, key)`.
+    /// All options, as `(group, key)`.
     pub(crate) fn options(&self) -> impl Iterator<Item = (&str, &str)> {
         self.groups.iter().flat_map(|(group, options)| options.keys().map(move |key| (group.as_str(), key.as_str())))
     }
 
-    /// Replaces `$name`; a name that is no option stays as it is, and so do those that are `left` over.
+    /// Replaces `$name`. Names of unknown options, and references beyond the limit `left`, are kept.
     fn substitute(&self, text: &str, group: &str, depth: u8, left: &mut u32) -> String {
         const DEEPEST: u8 = 16;
         let mut out = String::with_capacity(text.len());
@@ -145,7 +146,7 @@ impl Ini {
     }
 }
 
-/// The name behind a `$` and what follows it.
+/// The name after a `$` and the rest of the text.
 fn reference(text: &str) -> Option<(&str, &str)> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if let Some(inner) = text.strip_prefix('{') {

@@ -4,7 +4,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::cli::{LogArgs, LogFormat};
 
-/// Starts logging. A service says what it does, a command only what went wrong; `RUST_LOG` overrides both.
+/// Starts logging. The default level is info for services and error for commands; `RUST_LOG` overrides both.
 pub(crate) fn start(args: &LogArgs, service: bool) {
     let level = match (args.quiet, args.verbose) {
         (true, _) => "error",
@@ -15,10 +15,10 @@ pub(crate) fn start(args: &LogArgs, service: bool) {
     };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // Where standard error is closed, saying that it is would be a panic.
+    // Reporting an error to a closed standard error would panic.
     let builder = builder.log_internal_errors(false);
     let format = args.log_format.unwrap_or(LogFormat::Text);
-    // A logger that is set already, by a test, stays.
+    // Keep a logger that a test has already set.
     _ = match format {
         LogFormat::Json => builder.json().try_init(),
         LogFormat::Text => {

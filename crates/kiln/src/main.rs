@@ -1,4 +1,4 @@
-//! Kiln: OpenStack Orchestration in one binary.
+//! Kiln: OpenStack Orchestration in a single binary.
 
 mod checks;
 mod cli;
@@ -68,13 +68,13 @@ async fn run(cli: Cli) -> Outcome {
     }
 }
 
-/// Does something with a connection, until it is done or the user has enough of it.
+/// Runs a command with a connection until it is done or the user interrupts it.
 async fn connected(global: &Global, need: Need, work: impl AsyncFnOnce(&Connection) -> Outcome) -> Outcome {
     let connection = Connection::open(global, need).await?;
     let goes_on = if connection.is_local() {
-        "what is under way stays as it is: 'kiln stack wait STACK' goes on with it"
+        "the operation is not finished: run 'kiln stack wait STACK' to continue it"
     } else {
-        "the service goes on with what is under way: 'kiln stack wait STACK' waits for it again"
+        "the service continues the operation: run 'kiln stack wait STACK' to wait for it"
     };
     let outcome = tokio::select! {
         outcome = work(&connection) => outcome,

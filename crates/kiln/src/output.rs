@@ -1,4 +1,4 @@
-//! Results on standard output, shaped as the `openstack` client shapes them (cliff's formatters).
+//! Prints results to standard output in the formats of the `openstack` client (cliff's formatters).
 
 mod csv;
 mod json;
@@ -12,68 +12,68 @@ use kiln_value::{Map, Value, text};
 
 pub(crate) use self::table::Table;
 
-/// How a list or a single object is written.
+/// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// A table with frames.
+    /// A table with borders.
     Table,
     /// JSON.
     Json,
     /// YAML.
     Yaml,
-    /// Values only: a row a line for lists, a value a line otherwise.
+    /// Only values: one row per line for lists, else one value per line.
     Value,
-    /// `name="value"` lines that a shell can read; single objects only.
+    /// `name="value"` lines for shells; single objects only.
     Shell,
-    /// Comma separated values; lists only.
+    /// Comma-separated values; lists only.
     Csv,
-    /// A line of text per event; lists of events only.
+    /// One line of text per event; lists of events only.
     Log,
-    /// A graph for Graphviz; lists of resources only.
+    /// Graphviz graph; lists of resources only.
     Dot,
 }
 
-/// The options of commands that print something.
+/// Output options.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Output")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct OutputArgs {
-    /// How to print
+    /// Output format
     #[arg(short = 'f', long, value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
-    /// Show only this column; may be repeated
+    /// Column to print; may be repeated
     #[arg(short = 'c', long = "column", value_name = "COLUMN")]
     pub(crate) columns: Vec<String>,
-    /// Sort a list by this column; may be repeated
+    /// Column to sort lists by; may be repeated
     #[arg(long = "sort-column", value_name = "COLUMN")]
     pub(crate) sort_column: Vec<String>,
-    /// Sort a list downwards
+    /// Sort in descending order
     #[arg(long)]
     pub(crate) sort_descending: bool,
-    /// Sort a list upwards (the default of --sort-column)
+    /// Sort in ascending order (the default of --sort-column)
     #[arg(long, hide = true)]
     pub(crate) sort_ascending: bool,
-    /// Write JSON in one line
+    /// Print JSON in one line
     #[arg(long)]
     pub(crate) noindent: bool,
-    /// Put this before the names of shell variables
+    /// Prefix for the names of shell variables
     #[arg(long, value_name = "PREFIX", default_value = "", hide_default_value = true)]
     pub(crate) prefix: String,
-    /// Break long table cells so that tables are not wider than this
+    /// Maximum table width; longer cells are wrapped
     #[arg(long, value_name = "COLUMNS", env = "CLIFF_MAX_TERM_WIDTH", hide_env = true)]
     pub(crate) max_width: Option<u16>,
-    /// Break long table cells so that tables fit the terminal
+    /// Fit tables to the width of the terminal
     #[arg(long)]
     pub(crate) fit_width: bool,
-    /// Print an empty table if there is nothing to show
+    /// Print an empty table if there are no rows
     #[arg(long, hide = true)]
     pub(crate) print_empty: bool,
-    /// Which CSV values are quoted
+    /// CSV values to quote
     #[arg(long = "quote", value_enum, value_name = "MODE", default_value = "nonnumeric", hide = true)]
     pub(crate) quote: csv::Quote,
 }
 
-/// How a table shows a cell that is a list or a map; other formats write its value.
+/// How a table shows a list or a map; other formats print its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
     /// As Python prints it.
@@ -84,11 +84,11 @@ pub(crate) enum Look {
     Yaml,
     /// As `href (rel)` lines.
     Links,
-    /// As text broken at 55 characters.
+    /// As text wrapped at 55 characters.
     Wrapped,
 }
 
-/// A value with how it looks in a table.
+/// A value and how a table shows it.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell {
     value: Value,
@@ -96,12 +96,12 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// A cell that a table shows in a certain way.
+    /// A cell with the given look.
     pub(crate) fn with(value: impl Into<Value>, look: Look) -> Self {
         Self { value: value.into(), look }
     }
 
-    /// What a table shows.
+    /// The text in a table.
     fn shown(&self) -> String {
         let shown = match self.look {
             Look::Plain => text::str(&self.value),
@@ -143,44 +143,44 @@ fn wrapped(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Rows under column names.
+/// Rows and column names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct List {
     /// Names of the columns.
     pub(crate) columns: Vec<String>,
-    /// The rows; each has a cell per column.
+    /// The rows, with one cell per column.
     pub(crate) rows: Vec<Vec<Cell>>,
 }
 
 /// Names and values of one object.
 pub(crate) type One = Vec<(String, Cell)>;
 
-/// Why nothing was written.
+/// An output error.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutputError {
-    /// `-c` names none of the columns.
+    /// `-c` matches none of the columns.
     #[error("No recognized column names in {asked:?}. Recognized columns are {known:?}.")]
     NoColumns {
-        /// What was asked for.
+        /// The requested columns.
         asked: Vec<String>,
-        /// What there is.
+        /// The available columns.
         known: Vec<String>,
     },
-    /// A format that this command does not have.
-    #[error("This command does not print {0}")]
+    /// This command does not support the format.
+    #[error("This command does not support {0}")]
     Format(&'static str),
     /// Standard output is closed or full.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Writes a text that has a form of its own.
+/// Prints a text as it is.
 pub(crate) fn print(text: &str) -> Result<(), OutputError> {
     Ok(io::stdout().lock().write_all(text.as_bytes())?)
 }
 
 impl OutputArgs {
-    /// Writes a list.
+    /// Prints a list.
     pub(crate) fn list(&self, mut list: List, default: Format) -> Result<(), OutputError> {
         self.sort_rows(&mut list);
         if let Some(keep) = self.kept(&list.columns)? {
@@ -199,14 +199,14 @@ impl OutputArgs {
                 }
             }
             Format::Csv => write!(out, "{}", csv::written(&list, self.quote))?,
-            Format::Shell => return Err(OutputError::Format("lists as shell variables; use -f value")),
-            Format::Log => return Err(OutputError::Format("a log; events do")),
-            Format::Dot => return Err(OutputError::Format("a graph; resource lists do")),
+            Format::Shell => return Err(OutputError::Format("the shell format for lists; use -f value")),
+            Format::Log => return Err(OutputError::Format("the log format; it is for events only")),
+            Format::Dot => return Err(OutputError::Format("the dot format; it is for resource lists only")),
         }
         Ok(())
     }
 
-    /// Writes one object.
+    /// Prints one object.
     pub(crate) fn one(&self, mut one: One, default: Format) -> Result<(), OutputError> {
         let names: Vec<String> = one.iter().map(|(name, _)| name.clone()).collect();
         if let Some(keep) = self.kept(&names)? {
@@ -236,9 +236,9 @@ impl OutputArgs {
                     writeln!(out, "{}{name}=\"{value}\"", self.prefix)?;
                 }
             }
-            Format::Csv => return Err(OutputError::Format("single objects as CSV; use -f shell or -f json")),
-            Format::Log => return Err(OutputError::Format("a log; events do")),
-            Format::Dot => return Err(OutputError::Format("a graph; resource lists do")),
+            Format::Csv => return Err(OutputError::Format("CSV for single objects; use -f shell or -f json")),
+            Format::Log => return Err(OutputError::Format("the log format; it is for events only")),
+            Format::Dot => return Err(OutputError::Format("the dot format; it is for resource lists only")),
         }
         Ok(())
     }
@@ -247,7 +247,7 @@ impl OutputArgs {
         if self.noindent { text::json(value) } else { json::indented(value, json::Charset::Ascii) }
     }
 
-    /// The indices of the columns to keep, in the order asked for; `None`: all.
+    /// The indices of the requested columns, in the requested order; `None` means all.
     fn kept(&self, known: &[String]) -> Result<Option<Vec<usize>>, OutputError> {
         if self.columns.is_empty() {
             return Ok(None);

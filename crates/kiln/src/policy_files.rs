@@ -1,4 +1,4 @@
-//! An operator's rules: `[oslo_policy] policy_file` and the files of `policy_dirs`, as oslo.policy reads them.
+//! The operator's policy: `[oslo_policy] policy_file` and the files in `policy_dirs`, read as oslo.policy does.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,10 @@ use kiln_value::{Map, Value};
 use crate::config::Config;
 use crate::failure::nearest;
 
-/// What relative names of policy files start from.
+/// Base directory for relative names of policy files.
 const HERE: &str = "/etc/kiln";
 
-/// The rules in force. A file that is named must be there; those of the usual names need not.
+/// The effective rules. Configured files must exist, default files may be missing.
 pub(crate) fn policy(config: &Config) -> Result<Policy> {
     let policy = Policy::new(config.flag("oslo_policy", "enforce_new_defaults", true)?);
     let mut rules = Map::new();
@@ -36,10 +36,10 @@ pub(crate) fn policy(config: &Config) -> Result<Policy> {
     for name in policy.unknown(&rules) {
         let near = nearest(name, policy.names().filter(|known| *known != name));
         let hint = near.map(|near| format!(": did you mean {near:?}?")).unwrap_or_default();
-        tracing::warn!("policy rule {name:?} is not used by anything{hint}");
+        tracing::warn!("policy rule {name:?} is not used{hint}");
     }
     for name in policy.missing() {
-        tracing::warn!("policy rule {name:?} is referred to and not defined: it never holds");
+        tracing::warn!("policy rule {name:?} is referenced but not defined: it is always false");
     }
     Ok(policy)
 }
@@ -48,7 +48,7 @@ fn place(name: &str) -> PathBuf {
     Path::new(HERE).join(name)
 }
 
-/// The files of a folder, in the order of their names; hidden ones are none.
+/// The files of a directory sorted by name, without hidden files.
 fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
     let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
@@ -58,14 +58,14 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The rules of a file: YAML, or JSON.
+/// Reads the rules of a YAML or JSON file.
 fn read(file: &Path) -> Result<Map> {
     let shown = || file.display().to_string();
     let text = std::fs::read_to_string(file).with_context(shown)?;
     match kiln_yaml::parse(&text).map_err(|error| anyhow!("{error}")).with_context(shown)?.value {
         Value::Map(rules) => Ok(rules),
         Value::Null => Ok(Map::new()),
-        _ => bail!("{}: a policy file is a map of rules", shown()),
+        _ => bail!("{}: a policy file must contain a map of rules", shown()),
     }
 }
 

@@ -1,7 +1,7 @@
-//! Watching a stack while something is done to it.
+//! Shows the progress of an operation on a stack.
 //!
-//! [`follow()`] asks the service for news and keeps a [`tree::Tree`]; a [`Screen`] shows it: a live tree on a terminal, lines
-//! elsewhere, JSON lines for machines. All of it goes to standard error; standard output is for results.
+//! [`follow()`] polls the service for events and updates a [`tree::Tree`]. A [`Screen`] shows it: as a live tree on a
+//! terminal, else as lines, or as JSON lines. Progress is written to standard error; standard output is for results.
 
 mod draw;
 mod follow;

@@ -1,4 +1,4 @@
-//! What stands for a type: the types that come with Kiln, the operator's own, and the operator's environment.
+//! Resource types: the types of Kiln, those of the operator, and the operator's environment.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,11 +12,11 @@ use kiln_template::environment;
 
 use crate::config::Config;
 
-/// The types that come with Kiln and those of a folder, which count more.
+/// The types of Kiln and those of a directory, which take precedence.
 pub(crate) fn shipped_and_own(own: Option<&Path>) -> Result<ResourceTypes> {
     let mut types = all(shipped::types())?;
     if let Some(folder) = own {
-        // Later ones take the place of those of the same name.
+        // Later types replace earlier ones of the same name.
         types.extend(defined(folder)?);
     }
     Ok(ResourceTypes::new(Registry::build(types, driver_for)))
@@ -31,14 +31,14 @@ pub(crate) fn of_service(config: &Config) -> Result<ResourceTypes> {
     Ok(catalog)
 }
 
-/// The types of a folder of definition files, each of which something must be able to act for.
+/// The types of a directory of definition files. Each type must have a driver.
 fn defined(folder: &Path) -> Result<Vec<ResourceType>> {
     let types = all(definition::load(folder))?;
     let idle = |this: &&ResourceType| this.driver == DriverKind::Code && driver_for(this).is_none();
     if let Some(ResourceType { name, .. }) = types.iter().find(idle) {
         let file = definition::file_of(name);
         bail!(
-            "{}: Kiln has no code for {name}: it needs a rest part, or driver: none to be shown and validated only",
+            "{}: Kiln has no driver for {name}: add a rest section, or driver: none to only show and validate the type",
             folder.join(file).display()
         );
     }
@@ -48,7 +48,7 @@ fn defined(folder: &Path) -> Result<Vec<ResourceType>> {
 fn all(read: Result<Vec<ResourceType>, Vec<DefinitionError>>) -> Result<Vec<ResourceType>> {
     read.or_else(|errors| {
         let lines: Vec<String> = errors.iter().map(|error| format!("  {error}")).collect();
-        bail!("resource types that cannot be used:\n{}", lines.join("\n"))
+        bail!("invalid resource types:\n{}", lines.join("\n"))
     })
 }
 
@@ -62,16 +62,16 @@ fn read_environments(catalog: &mut ResourceTypes, config: &Config) -> Result<()>
     for file in files {
         let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
         tell_unbuilt(&file, &text);
-        // Like Heat, go on without a file that is wrong.
+        // Like Heat, ignore an invalid file.
         if let Err(error) = catalog.load(&text) {
-            tracing::error!(file = %file.display(), %error, "environment file left out");
+            tracing::error!(file = %file.display(), %error, "ignoring invalid environment file");
         }
     }
     read_templates(catalog);
     Ok(())
 }
 
-/// Says what an operator's environment asks for that Kiln does not do yet.
+/// Logs unsupported features in an operator's environment.
 fn tell_unbuilt(file: &Path, text: &str) {
     let Ok(sections) = environment::parse(text) else { return };
     if let Err(error) = kiln_service::refuse_unbuilt(&sections) {
@@ -79,7 +79,7 @@ fn tell_unbuilt(file: &Path, text: &str) {
     }
 }
 
-/// The templates that the operator's environment maps types to. One that is not there fails the stacks that use it.
+/// Reads the templates that the operator's environment maps types to. Stacks that use a missing template fail.
 fn read_templates(catalog: &mut ResourceTypes) {
     let urls: BTreeSet<String> = catalog.globals.templates().map(|(_, url)| url.to_owned()).collect();
     for url in urls {
@@ -87,10 +87,12 @@ fn read_templates(catalog: &mut ResourceTypes) {
         match std::fs::read_to_string(&file) {
             Ok(text) => {
                 if let Err(error) = catalog.provide(&url, text) {
-                    tracing::error!(file = %file.display(), %error, "the template of a type is wrong");
+                    tracing::error!(file = %file.display(), %error, "invalid template of a resource type");
                 }
             }
-            Err(error) => tracing::error!(file = %file.display(), %error, "the template of a type cannot be read"),
+            Err(error) => {
+                tracing::error!(file = %file.display(), %error, "cannot read the template of a resource type")
+            }
         }
     }
 }

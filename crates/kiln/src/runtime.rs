@@ -1,7 +1,7 @@
-//! The assembly: the one place that names concrete adapters.
+//! Assembles the service. Only this module names concrete adapters.
 //!
-//! A [`Runtime`] holds what a service is made of: store, types, clouds, identity, engine, API, from a configuration
-//! ([`Runtime::of_service`]) or with the user's own credentials ([`Runtime::of_user`]).
+//! A [`Runtime`] holds the parts of a service: store, types, clouds, identity, engine and API. It is built from a
+//! configuration ([`Runtime::of_service`]) or with the credentials of a user ([`Runtime::of_user`]).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,30 +26,30 @@ use crate::policy_files;
 use crate::resource_types;
 use crate::shutdown::Stop;
 
-/// Heat's default of `auth_encryption_key`: known to everyone, good for a trial only.
+/// Heat's default of `auth_encryption_key`: public, for testing only.
 const PUBLIC_KEY: &str = "notgood but just long enough i t";
 
-/// How long a call to a service of the cloud may take, as long as nothing else is set.
+/// The default timeout of a call to a cloud service.
 const CALL_TIMEOUT: Duration = Duration::from_mins(1);
-/// How long a call may go on in the cloud when nobody waits for it any more.
+/// How long the cloud may continue to process a call after its timeout.
 const CALL_AFTERMATH: Duration = Duration::from_secs(15);
 
-/// Everything that a service is made of.
+/// The parts of a service.
 pub(crate) struct Runtime {
-    /// The service's own user, where there is a Keystone.
+    /// The Keystone user of the service, if there is a Keystone.
     own: Option<OwnUser>,
     service: Service,
     api: kiln_api::Options,
     engine: kiln_engine::Options,
-    /// The database of an engine's heartbeat, which then has a thread of its own.
+    /// The database of the heartbeat, if the heartbeat has its own thread.
     heartbeat: Option<kiln_store::Options>,
 }
 
-/// The user's own cloud, for [`Runtime::of_user`].
+/// The cloud of the user, for [`Runtime::of_user`].
 pub(crate) struct OwnCloud {
-    /// The way there.
+    /// Connects to the cloud.
     pub(crate) connector: Connector,
-    /// Who the user is there.
+    /// The credentials of the user.
     pub(crate) credentials: Credentials,
     /// The project's id.
     pub(crate) project: String,
@@ -57,12 +57,12 @@ pub(crate) struct OwnCloud {
     pub(crate) project_name: String,
     /// The user's name.
     pub(crate) username: String,
-    /// The services there.
+    /// The service catalog.
     pub(crate) catalog: kiln_cloud::Catalog,
 }
 
 impl Runtime {
-    /// A service for all users of a cloud: tokens are checked by Keystone, stacks act by trusts.
+    /// A service for all users of a cloud: Keystone validates tokens, and stacks use trusts.
     pub(crate) async fn of_service(config: &Config) -> Result<Self> {
         let store = open(config).await?;
         let policy = Arc::new(policy_files::policy(config)?);
@@ -70,19 +70,19 @@ impl Runtime {
         let connector = connector(config, &service)?;
         let service_credentials = credentials(&service, "keystone_authtoken", true)?;
         let trustee = match config.account("trustee")? {
-            // One user may be both.
+            // Without a trustee section, the service user is also the trustee.
             account if account.username.is_none() => credentials(&service, "keystone_authtoken", false)?,
             account => credentials(&account, "trustee", false)?,
         };
         let public = config.text("keystone_authtoken", "www_authenticate_uri");
         let public = public.or_else(|| service.auth_url.clone()).unwrap_or_default();
         let mut options = KeystoneOptions::new(public, now);
-        // Negative: every request asks Keystone, so that a revoked token is refused at once.
+        // Negative: validate the token of every request, so that a revoked token is rejected immediately.
         let remember = config.number("keystone_authtoken", "token_cache_time", 300_i64)?;
         options.remember = Duration::from_secs(u64::try_from(remember).unwrap_or_default());
         options.delegated_roles = config.list(DEFAULT, "trusts_delegated_roles");
         if let Some(method) = config.default("deferred_auth_method").filter(|method| method != "trusts") {
-            bail!("[DEFAULT] deferred_auth_method: Kiln acts for users by trusts only, not by {method:?}");
+            bail!("[DEFAULT] deferred_auth_method: Kiln supports only trusts, not {method:?}");
         }
         let own = OwnUser {
             url: service.auth_url.clone().unwrap_or_default(),
@@ -103,7 +103,7 @@ impl Runtime {
         })
     }
 
-    /// An engine and an API for one user, who needs no token, on a database of theirs. `key` seals what is secret in it.
+    /// An engine and an API for one user, without tokens. `key` encrypts the secrets in the database.
     pub(crate) async fn of_user(
         database: &str,
         key: Secret<String>,
@@ -131,7 +131,7 @@ impl Runtime {
             own: None,
             service: Service { options, backends, identity, policy },
             api: kiln_api::Options::default(),
-            // The process ends with its work: another may start right behind it and must not wait for a dead one's leases.
+            // The process stops after its work. The next one must not wait long for the leases of a killed process.
             engine: kiln_engine::Options {
                 lease: Duration::from_secs(5),
                 drain: Duration::from_secs(10),
@@ -141,7 +141,7 @@ impl Runtime {
         })
     }
 
-    /// Looks whether the service can work: see [`checks`].
+    /// Runs the startup checks: see [`checks`].
     pub(crate) async fn check(&self) -> Result<()> {
         if let Some(own) = &self.own {
             checks::keystone(own).await?;
@@ -154,7 +154,7 @@ impl Runtime {
         Api::new(kiln_api::Parts { options: self.api.clone(), service: self.service.clone() })
     }
 
-    /// Runs an engine until it is told to stop; then its leases are given back.
+    /// Runs an engine until a stop is requested, then releases its leases.
     pub(crate) async fn engine(&self, stop: Stop) -> Result<()> {
         let mut engine = Engine::new(self.engine.clone(), self.service.backends.clone());
         let heartbeat = match &self.heartbeat {
@@ -168,7 +168,7 @@ impl Runtime {
     }
 }
 
-/// The project of stacks that live in no cloud.
+/// The project of stacks without a cloud.
 pub(crate) const LOCAL_PROJECT: &str = "local";
 
 fn backends(store: Arc<dyn Store>, catalog: ResourceTypes, clouds: Arc<dyn Clouds>) -> Backends {
@@ -176,17 +176,17 @@ fn backends(store: Arc<dyn Store>, catalog: ResourceTypes, clouds: Arc<dyn Cloud
     Backends { store, resource_types: Arc::new(catalog), clouds, clock, chance }
 }
 
-/// The machine's time.
+/// The system time.
 pub(crate) fn now() -> jiff::Timestamp {
     SystemClock.now()
 }
 
-/// The store that a configuration names, with its schema up to date.
+/// Opens the configured store and upgrades its schema.
 pub(crate) async fn open(config: &Config) -> Result<Arc<dyn Store>> {
     let options = store_options(config)?;
     if options.key.expose() == PUBLIC_KEY {
         tracing::warn!(
-            "[DEFAULT] auth_encryption_key is not set: stored credentials are sealed with a key that everyone knows"
+            "[DEFAULT] auth_encryption_key is not set: stored credentials are encrypted with a public default key"
         );
     }
     let url = options.url.clone();
@@ -197,9 +197,9 @@ pub(crate) async fn open(config: &Config) -> Result<Arc<dyn Store>> {
     };
     match opened.await {
         Ok(store) => Ok(Arc::new(store)),
-        // A library may quote the URL, and the URL may have a password.
+        // The message of a library may contain the URL with its password.
         Err(kiln_store::Error::Unusable(why)) if why.contains("auth_encryption_key") => {
-            bail!("[DEFAULT] {why}: 'openssl rand -hex 16' prints one of 32")
+            bail!("[DEFAULT] {why}: run 'openssl rand -hex 16' to generate a key")
         }
         Err(error) => {
             let shown = without_password(&url);
@@ -208,17 +208,17 @@ pub(crate) async fn open(config: &Config) -> Result<Arc<dyn Store>> {
     }
 }
 
-/// A database URL as it may be shown.
+/// A database URL without its password.
 fn without_password(url: &str) -> String {
     let Some((front, place)) = url.rsplit_once('@') else { return url.to_owned() };
-    // The password begins at the last colon but that of the scheme, however the rest is misspelt.
+    // The password starts at the last colon that is not part of the scheme, even in a malformed URL.
     let scheme = front.find("//").map_or_else(|| front.find(':').map_or(0, |at| at + 1), |at| at + 2);
     let (scheme, user) = front.split_at(scheme);
     let user = user.split(':').next().unwrap_or_default();
     format!("{scheme}{user}:***@{place}")
 }
 
-/// A message of a library without what the URL of the database keeps to itself.
+/// Removes the database URL and its password from a message.
 fn without_secrets(message: &str, url: &str) -> String {
     let Some((front, _)) = url.rsplit_once('@') else { return message.to_owned() };
     let native = url.split_once("://").map_or(url, |(_, rest)| rest);
@@ -232,7 +232,7 @@ fn without_secrets(message: &str, url: &str) -> String {
 
 fn store_options(config: &Config) -> Result<kiln_store::Options> {
     let url = config.text("database", "connection").ok_or_else(|| {
-        anyhow!("[database] connection is not set: for example sqlite:///var/lib/kiln/kiln.db or postgresql://…")
+        anyhow!("[database] connection is not set; use for example sqlite:///var/lib/kiln/kiln.db or postgresql://…")
     })?;
     let key = config.secret(DEFAULT, "auth_encryption_key").unwrap_or_else(|| Secret::new(PUBLIC_KEY.to_owned()));
     let mut options = kiln_store::Options::new(url, key);
@@ -244,7 +244,7 @@ fn store_options(config: &Config) -> Result<kiln_store::Options> {
 }
 
 fn credentials(account: &Account, section: &str, scoped: bool) -> Result<Credentials> {
-    let missing = |option: &str| anyhow!("[{section}] {option} is not set: Kiln needs a user of its own at Keystone");
+    let missing = |option: &str| anyhow!("[{section}] {option} is not set: Kiln needs a Keystone user");
     let project = account.project.as_deref();
     Ok(Credentials::Password {
         user: Named::in_domain(account.username.as_deref().ok_or_else(|| missing("username"))?, &account.user_domain),
@@ -259,7 +259,7 @@ fn credentials(account: &Account, section: &str, scoped: bool) -> Result<Credent
 
 fn connector(config: &Config, service: &Account) -> Result<Connector> {
     let url = service.auth_url.clone().or_else(|| config.text("keystone_authtoken", "www_authenticate_uri"));
-    let url = url.ok_or_else(|| anyhow!("[keystone_authtoken] auth_url is not set: where is Keystone?"))?;
+    let url = url.ok_or_else(|| anyhow!("[keystone_authtoken] auth_url is not set: set the URL of Keystone"))?;
     let mut options = kiln_cloud::Options::new(Url::parse(&url).with_context(|| format!("auth_url {url:?}"))?);
     options.region = config.default("region_name_for_services").or_else(|| service.region.clone());
     let interface = config.text("clients", "endpoint_type").unwrap_or_else(|| "public".to_owned());
@@ -311,8 +311,7 @@ fn api_options(config: &Config) -> Result<kiln_api::Options> {
     Ok(options)
 }
 
-/// What connections may use: Kiln's own options, shown by 'kiln serve --help'. A proxy is one address for all its
-/// clients.
+/// Limits of connections, from the options in 'kiln serve --help'. Behind a proxy all clients share one address.
 fn connection_limits(config: &Config, behind_proxy: bool) -> Result<ConnectionLimits> {
     let usual = ConnectionLimits::default();
     let per_address = if behind_proxy { 0 } else { usual.per_address.unwrap_or_default() };
@@ -326,7 +325,7 @@ fn connection_limits(config: &Config, behind_proxy: bool) -> Result<ConnectionLi
     })
 }
 
-/// The longest time that a call to a service of the cloud may take: Kiln's own option, in seconds.
+/// The timeout of a call to a cloud service, from option `[kiln] call_timeout`.
 fn call_timeout(config: &Config) -> Result<Duration> {
     config.seconds("kiln", "call_timeout", CALL_TIMEOUT)
 }
@@ -341,7 +340,7 @@ fn engine_options(config: &Config) -> Result<kiln_engine::Options> {
         action_retries: config.number(DEFAULT, "action_retry_limit", usual.action_retries)?,
         call_retries: config.number(DEFAULT, "client_retry_limit", usual.call_retries)?,
         max_events: config.number(DEFAULT, "max_events_per_stack", usual.max_events)?,
-        // Kiln's own; what they mean is said by 'kiln engine --help'.
+        // The options in 'kiln engine --help'.
         lease: config.seconds("kiln", "lease", usual.lease)?,
         call_limit: config.seconds("kiln", "call_limit", calls)?,
         list_delay: config.seconds("kiln", "list_delay", usual.list_delay)?,
@@ -350,7 +349,7 @@ fn engine_options(config: &Config) -> Result<kiln_engine::Options> {
     })
 }
 
-/// This machine's name.
+/// The host name of this machine.
 fn hostname() -> String {
     let named = std::fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned());
     named.ok().filter(|name| !name.is_empty()).unwrap_or_else(|| "localhost".to_owned())

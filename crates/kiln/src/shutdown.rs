@@ -1,10 +1,10 @@
-//! When to stop.
+//! Stop signals.
 
 use tokio::sync::watch;
 
 use crate::failure::INTERRUPTED;
 
-/// Becomes true once, when the process is asked to end.
+/// Becomes true once a stop of the process is requested.
 pub(crate) type Stop = watch::Receiver<bool>;
 
 /// The sender and receiver of a stop.
@@ -12,7 +12,7 @@ pub(crate) fn channel() -> (watch::Sender<bool>, Stop) {
     watch::channel(false)
 }
 
-/// A stop that comes with SIGINT or SIGTERM, or by the sender. A second signal ends the process at once.
+/// A stop that is triggered by SIGINT, SIGTERM or the sender. A second signal ends the process immediately.
 pub(crate) fn on_signal() -> (watch::Sender<bool>, Stop) {
     let (sender, stop) = channel();
     let signalled = sender.clone();
@@ -26,9 +26,9 @@ pub(crate) fn on_signal() -> (watch::Sender<bool>, Stop) {
     (sender, stop)
 }
 
-/// Waits until it is time to stop.
+/// Waits until a stop is requested.
 pub(crate) async fn stopped(mut stop: Stop) {
-    // A sender that is gone cannot ask any more, and nobody else can: stop then too.
+    // A dropped sender also means stop, because no other one exists.
     _ = stop.wait_for(|stop| *stop).await;
 }
 

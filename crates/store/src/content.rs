@@ -1,4 +1,4 @@
-//! Texts stored once by their hash: templates, environments, files.
+//! Texts that are stored once by hash: templates, environments, files.
 
 use std::fmt;
 
@@ -27,25 +27,25 @@ impl fmt::Display for Digest {
     }
 }
 
-/// What a stack should be, by digests.
+/// The desired state of a stack, as digests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Desired {
     /// The template.
     pub template: Digest,
-    /// The environment, merged, with the parameters.
+    /// The merged environment with the parameters.
     pub environment: Digest,
     /// The files.
     pub files: Digest,
 }
 
-/// What a stack should be, as texts (JSON); stored by their digests.
+/// The desired state of a stack, as texts (JSON) that are stored by digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DesiredText {
     /// The template.
     pub template: String,
-    /// The environment, merged, with the parameters.
+    /// The merged environment with the parameters.
     pub environment: String,
-    /// The files: a map of name to text.
+    /// The files: a map of names to texts.
     pub files: String,
 }
 

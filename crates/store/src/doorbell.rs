@@ -1,7 +1,7 @@
-//! Who should look, and at what.
+//! Notifications that a stack may have work or news.
 //!
-//! In a process, every [`Doorbell`] that was given out hears every ring. The database carries rings to other processes
-//! (`sql/wires.rs`); while it does not, those who wait look again after a while.
+//! Within a process, every [`Doorbell`] receives every ring. The database carries rings to other processes
+//! (`sql/wires.rs`); while it cannot, waiters poll.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,26 +14,26 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::{Doorbell, StackId};
 
-/// How long a wait lasts at most while other processes may write unheard.
+/// Maximum wait while rings of other processes may be missed.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Rings kept for one who does not come for them; beyond it is told to look at everything.
+/// Maximum number of queued rings per waiter; beyond it the waiter must look at everything.
 const MAX_RINGS: usize = 10_000;
 
 /// Who else writes to the database.
 #[derive(Debug)]
 pub(crate) enum Reach {
-    /// No one: it lives in this process.
+    /// Nobody: the database belongs to this process.
     Alone,
-    /// Others, whose rings are heard while `listening` holds.
+    /// Other processes, whose rings are received while `listening` is true.
     Carried { listening: AtomicBool, outbound: UnboundedSender<StackId> },
 }
 
-/// Passes rings on.
+/// Distributes rings.
 #[derive(Debug)]
 pub(crate) struct Hub {
     listeners: Mutex<Vec<Weak<Bell>>>,
     reach: Reach,
-    /// There is a listener.
+    /// Notifies that there is a listener.
     listened: Notify,
 }
 
@@ -42,7 +42,7 @@ impl Hub {
         Arc::new(Self { listeners: Mutex::default(), reach, listened: Notify::new() })
     }
 
-    /// A bell of its own for one who waits.
+    /// Creates a bell for a waiter.
     pub(crate) fn bell(self: &Arc<Self>) -> Arc<Bell> {
         let bell = Arc::new(Bell { hub: Arc::clone(self), rings: Mutex::default(), notify: Notify::new() });
         self.listeners().push(Arc::downgrade(&bell));
@@ -54,33 +54,33 @@ impl Hub {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether anybody listens here.
+    /// Whether anybody in this process listens.
     pub(crate) fn is_listened(&self) -> bool {
         self.listeners().iter().any(|listener| listener.strong_count() > 0)
     }
 
-    /// Waits until somebody listens here. One task waits.
+    /// Waits until somebody in this process listens. Only one task waits.
     pub(crate) async fn listened(&self) {
         while !self.is_listened() {
             self.listened.notified().await;
         }
     }
 
-    /// Whether nobody else writes.
+    /// Whether nobody else writes to the database.
     pub(crate) fn is_alone(&self) -> bool {
         matches!(self.reach, Reach::Alone)
     }
 
-    /// Rings here and elsewhere.
+    /// Rings in this process and in others.
     pub(crate) fn ring(&self, stack: StackId) {
         self.ring_here(Some(stack));
         if let Reach::Carried { outbound, .. } = &self.reach {
-            // It fails only while the store is being closed.
+            // This fails only while the store is being closed.
             let _ = outbound.send(stack);
         }
     }
 
-    /// Rings in this process; `None`: for everything.
+    /// Rings in this process; `None` means everything.
     pub(crate) fn ring_here(&self, stack: Option<StackId>) {
         self.listeners().retain(|listener| {
             let Some(bell) = listener.upgrade() else { return false };
@@ -92,7 +92,7 @@ impl Hub {
     fn patience(&self) -> Option<Duration> {
         match &self.reach {
             Reach::Carried { listening, .. } if !listening.load(Ordering::Relaxed) => Some(PATIENCE),
-            // A ring may still be lost: engines look for work and for news from time to time.
+            // Rings may be lost, so engines also poll for work and news.
             Reach::Alone | Reach::Carried { .. } => None,
         }
     }
@@ -107,11 +107,11 @@ impl Hub {
 #[derive(Debug, Default)]
 struct Rings {
     stacks: BTreeSet<StackId>,
-    /// Look at everything.
+    /// Whether to look at everything.
     all: bool,
 }
 
-/// The bell of one who waits.
+/// The bell of one waiter.
 #[derive(Debug)]
 pub(crate) struct Bell {
     hub: Arc<Hub>,

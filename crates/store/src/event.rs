@@ -1,4 +1,4 @@
-//! What happened.
+//! Events.
 
 use jiff::Timestamp;
 use kiln_resource::{Action, Status};
@@ -7,35 +7,35 @@ use uuid::Uuid;
 
 use crate::{EventId, Stack, StackId};
 
-/// Something that happened to a stack or to one of its resources.
+/// An event of a stack or one of its resources.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// Its id.
+    /// Its ID.
     pub id: EventId,
     /// The stack.
     pub stack: StackId,
-    /// The root of the stack's tree, to read the events of nested stacks in one query.
+    /// The root stack, to read the events of nested stacks in one query.
     pub root: StackId,
     /// Logical name of the resource, or the stack's name for an event of the stack itself.
     pub resource_name: String,
     /// Type of the resource; `OS::Heat::Stack` for an event of the stack itself.
     pub resource_type: String,
-    /// Physical id: the object's, the stack's id, or the physical name before there is one.
+    /// Physical ID: of the object or the stack, or the physical name before the object exists.
     pub physical_id: Option<String>,
-    /// Action; may be the pseudo action SIGNAL, hence a text.
+    /// Action; a string because it may be the pseudo action SIGNAL.
     pub action: String,
     /// Status.
     pub status: Status,
     /// Reason.
     pub reason: String,
-    /// The resource's properties then, hidden ones left out.
+    /// The properties of the resource at that time, without hidden ones.
     pub properties: Value,
-    /// When.
+    /// Time of the event.
     pub time: Timestamp,
 }
 
 impl Event {
-    /// The event of a request, with an id that follows from the stack's and the generation.
+    /// The start event of a request. Its ID is derived from the stack and the generation.
     pub(crate) fn of_start(stack: &Stack) -> Self {
         let name = format!("generation {}", stack.generation);
         Self {
@@ -53,12 +53,12 @@ impl Event {
         }
     }
 
-    /// Whether this is about the stack itself.
+    /// Whether the event is about the stack itself.
     pub fn is_of_stack(&self) -> bool {
         self.physical_id.as_deref() == Some(&self.stack.to_string())
     }
 
-    /// The action as an event's text.
+    /// The action as a string for events.
     pub fn action_of(action: Action) -> String {
         action.as_str().to_owned()
     }

@@ -1,11 +1,11 @@
-//! The right to write.
+//! Leases.
 
 use std::time::Duration;
 
 use crate::{EngineId, StackId};
 
-/// The right of one engine to work on one stack. It ends when it is not renewed for the time to live, by the
-/// database's clock; the epoch grows with every claim, and a write with an old one is refused.
+/// The right of one engine to work on one stack. A lease expires when it is not renewed within its time to live, by the
+/// database's clock. Each claim increments the epoch, and writes with an old epoch are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// The stack.
@@ -14,10 +14,10 @@ pub struct Lease {
     pub owner: EngineId,
     /// Number of this claim.
     pub epoch: i64,
-    /// Whether the owner before gave the lease back with no call under way, or there was none. A lease that ran out is
-    /// not clean.
+    /// Whether the previous owner released the lease with no call in progress, or there was no owner. An expired lease
+    /// is not clean.
     pub clean: bool,
-    /// How long before this claim the former lease had ended, by the database's clock; zero if it was given back or
+    /// Time between the end of the previous lease and this claim, by the database's clock; zero if it was released or
     /// there was none.
     pub idle: Duration,
 }

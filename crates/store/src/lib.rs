@@ -1,8 +1,8 @@
-//! Stacks, resources, events and leases: what Kiln remembers.
+//! Storage of stacks, resources, events and leases.
 //!
-//! [`Store`] is a list of use cases, not of tables. Whoever calls the API writes what *should be* (a stack's
-//! [`Desired`] and a grown `generation`); the engine that holds the stack's [`Lease`] writes what *is*. Every
-//! write of an engine is fenced: it is refused if the lease's epoch is not the current one.
+//! [`Store`] is a list of use cases, not of tables. The API writes the desired state (a stack's [`Desired`] and a
+//! higher `generation`); the engine that holds the stack's [`Lease`] writes the actual state. Every write of an engine
+//! is fenced: it is refused if the epoch of the lease is not the current one.
 
 pub mod content;
 mod doorbell;

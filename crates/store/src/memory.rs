@@ -1,8 +1,8 @@
-//! The store in memory: a model of the one in a database, for simulations.
+//! A store in memory that models the one in a database, for simulations.
 //!
-//! It is deterministic: no threads, no chance, no time but that of the clock it is given, everything in ordered maps.
-//! Each use case is done in one go, without a pause; whoever wants pauses, failures or lost rings puts them around it.
-//! The suite of the store (`tests/suite`) runs on it as on every database.
+//! It is deterministic: no threads, no randomness, no time except the given clock, and only ordered maps. Each use case
+//! runs without interruption; pauses, failures and lost rings are added by wrappers. The test suite of the store
+//! (`tests/suite`) runs on it as on every database.
 
 mod commit;
 mod credentials;
@@ -30,10 +30,10 @@ use crate::{
     Summary, UnusedCredentials,
 };
 
-/// What [`MemoryStore`] takes for the database's clock.
+/// The clock that stands for the database's clock.
 pub type DatabaseClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// The store in memory. Clones are the same store.
+/// The store in memory. Clones share the same data.
 #[derive(Clone)]
 pub struct MemoryStore {
     state: Arc<Mutex<State>>,
@@ -48,15 +48,15 @@ impl fmt::Debug for MemoryStore {
 }
 
 impl MemoryStore {
-    /// An empty store whose database has this clock.
+    /// An empty store with this database clock.
     pub fn new(clock: DatabaseClock) -> Self {
         Self { state: Arc::default(), clock, hub: Hub::new(Reach::Alone) }
     }
 
-    /// The state, and the database's time in microseconds.
+    /// The state and the database's time in microseconds.
     fn open(&self) -> (MutexGuard<'_, State>, i64) {
         let now = (self.clock)().as_microsecond();
-        // A panic of another thread in the middle of a write is a defect that its test shows.
+        // If another thread panics during a write, its own test fails.
         (self.state.lock().unwrap_or_else(PoisonError::into_inner), now)
     }
 

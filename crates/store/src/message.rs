@@ -8,16 +8,16 @@ use kiln_value::Value;
 
 use crate::{MessageId, StackId};
 
-/// What a message asks for.
+/// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MessageKind {
     /// A signal to a resource.
     Signal,
-    /// A resource is to be marked unhealthy.
+    /// A request to mark a resource unhealthy.
     MarkUnhealthy,
-    /// The running request is to be cancelled.
+    /// A request to cancel the running operation.
     Cancel,
-    /// A time that the stack's engine set for itself has come.
+    /// A timer that the engine of the stack has set.
     Timer,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for MessageKind {
     }
 }
 
-/// A word that names no kind of message; a newer Kiln may have written it.
+/// An unknown kind of message; a newer version of Kiln may have written it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown kind of message {0:?}")]
 pub struct UnknownMessageKind(pub String);
@@ -55,27 +55,27 @@ impl FromStr for MessageKind {
     }
 }
 
-/// A message to a stack. It wakes the stack when it is due, also a settled one, and is handled once.
+/// A message to a stack. When it is due, it wakes the stack, even a settled one. It is handled once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
-    /// Its id: a message that is sent again with the same id is not stored again, even after it was handled.
+    /// Its ID. A message with the ID of a stored message is not stored again, even after that one was handled.
     pub id: MessageId,
     /// The stack.
     pub stack: StackId,
-    /// Logical name of the resource that it is for; `None`: for the stack.
+    /// Logical name of the target resource; `None`: the stack.
     pub resource: Option<String>,
-    /// What it asks for.
+    /// Its kind.
     pub kind: MessageKind,
-    /// What goes with it.
+    /// Its data.
     pub body: Value,
-    /// Not to be handled before this.
+    /// The earliest time to handle it.
     pub due: Timestamp,
-    /// When it was sent.
+    /// The time when it was sent.
     pub sent: Timestamp,
 }
 
 impl Message {
-    /// Whether it was due as soon as it was sent.
+    /// Whether it was due immediately when it was sent.
     pub fn is_due_at_once(&self) -> bool {
         self.due <= self.sent
     }

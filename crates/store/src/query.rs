@@ -1,4 +1,4 @@
-//! What to list, and in which order.
+//! Filters and order of lists.
 
 use crate::StackId;
 
@@ -18,18 +18,18 @@ pub enum SortKey {
 /// An order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sort {
-    /// Keys, the first weighs most; the id breaks ties. Empty: newest first.
+    /// Keys, the first is the primary one; the ID breaks ties. Empty: newest first.
     pub keys: Vec<SortKey>,
     /// Whether descending.
     pub descending: bool,
 }
 
-/// Which stacks to list. All conditions must hold; within one, any of the values.
+/// Filters of a stack list. All conditions must match; within a condition, any of the values.
 #[derive(Clone, Debug, Default)]
 pub struct StackQuery {
-    /// Of this project; `None`: of all.
+    /// Project; `None`: all projects.
     pub project: Option<String>,
-    /// Only these ids.
+    /// Only these IDs.
     pub ids: Vec<StackId>,
     /// Only these names.
     pub names: Vec<String>,
@@ -37,36 +37,36 @@ pub struct StackQuery {
     pub statuses: Vec<String>,
     /// Only these actions.
     pub actions: Vec<String>,
-    /// Only of these users.
+    /// Only stacks of these users.
     pub usernames: Vec<String>,
-    /// All of these tags.
+    /// Only stacks with all of these tags.
     pub tags: Vec<String>,
-    /// Any of these tags.
+    /// Only stacks with any of these tags.
     pub tags_any: Vec<String>,
-    /// Not all of these tags.
+    /// Only stacks without at least one of these tags.
     pub not_tags: Vec<String>,
-    /// None of these tags.
+    /// Only stacks with none of these tags.
     pub not_tags_any: Vec<String>,
-    /// Nested stacks too.
+    /// Whether to include nested stacks.
     pub nested: bool,
-    /// Deleted stacks too.
+    /// Whether to include deleted stacks.
     pub deleted: bool,
-    /// Only nested stacks of this one.
+    /// Only nested stacks of this stack.
     pub parent: Option<StackId>,
     /// Order.
     pub sort: Option<Sort>,
-    /// Behind this stack.
+    /// Only stacks after this one.
     pub marker: Option<StackId>,
-    /// At most so many.
+    /// Maximum number.
     pub limit: Option<u64>,
 }
 
-/// Which events to list.
+/// Filters of an event list.
 #[derive(Clone, Debug, Default)]
 pub struct EventQuery {
-    /// Of these stacks.
+    /// The stacks.
     pub stacks: Vec<StackId>,
-    /// Only of this resource.
+    /// Only events of this resource.
     pub resource: Option<String>,
     /// Only these actions.
     pub actions: Vec<String>,
@@ -74,12 +74,12 @@ pub struct EventQuery {
     pub statuses: Vec<String>,
     /// Only these resource types.
     pub types: Vec<String>,
-    /// Only these ids.
+    /// Only these IDs.
     pub ids: Vec<String>,
-    /// Newest first.
+    /// Whether newest events come first.
     pub descending: bool,
-    /// Behind this event.
+    /// Only events after this one.
     pub marker: Option<crate::EventId>,
-    /// At most so many.
+    /// Maximum number.
     pub limit: Option<u64>,
 }

@@ -1,8 +1,8 @@
-//! The store in a SQL database: SQLite, PostgreSQL, MariaDB or MySQL, from one code.
+//! The store in a SQL database: SQLite, PostgreSQL, MariaDB or MySQL.
 //!
-//! One file for each family of use cases; what differs between databases is in `dialect`. Times are microseconds
-//! since 1970, data is JSON in text columns, ids are texts. Every use case is one transaction that is tried again
-//! when the database gave way to another.
+//! There is one file for each family of use cases; the differences between databases are in `dialect`. Times are
+//! microseconds since 1970, data is JSON in text columns, and IDs are strings. Every use case is one transaction, which
+//! is retried after a conflict with another one.
 
 mod commit;
 mod credentials;
@@ -14,8 +14,9 @@ mod listing;
 mod migrations;
 mod options;
 mod reading;
+mod reencryption;
 mod requests;
-mod resealing;
+
 mod retry;
 mod rows;
 mod schema;
@@ -48,22 +49,22 @@ use crate::{
 
 pub use self::options::{Durability, Options};
 
-/// The store in a SQL database. Clones are the same store.
+/// The store in a SQL database. Clones share the same connections.
 #[derive(Clone, Debug)]
 pub struct SqlStore {
     writer: DatabaseConnection,
-    /// For what is not part of a transaction that writes.
+    /// For queries outside write transactions.
     reader: DatabaseConnection,
     dialect: Dialect,
     vault: Arc<Vault>,
     hub: Arc<Hub>,
     losses: Losses,
-    /// Held, not used: they end with the last clone.
+    /// Only kept alive: the tasks end with the last clone.
     _wires: Arc<Wires>,
 }
 
 impl SqlStore {
-    /// Connects to the database; does not touch its schema ([`Store::migrate`] does).
+    /// Connects to the database. The schema is not changed ([`Store::migrate`] does that).
     pub async fn open(options: Options) -> Result<Self, Error> {
         let vault = Arc::new(Vault::new(&options.key, &options.older_keys)?.with_values(options.encrypt_values));
         let losses = Losses::default();
@@ -77,8 +78,8 @@ impl SqlStore {
         Ok(Self { writer, reader, dialect, vault, hub, losses, _wires: Arc::new(wires) })
     }
 
-    /// Begins to write. SQLite is told at once, because a transaction that begins to write later may find that it
-    /// cannot; the others need no word for it.
+    /// Begins a write transaction. SQLite must know this at the start, because a read transaction may be unable to
+    /// write later.
     async fn begin(&self) -> Result<DatabaseTransaction, Fault> {
         let options = TransactionOptions {
             sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
@@ -87,9 +88,9 @@ impl SqlStore {
         Ok(self.writer.begin_with_options(options).await?)
     }
 
-    /// Commits. With SQLite, a connection on which that failed is not used again: what became of the transaction is
-    /// between it and the file. (One whose rollback failed is not either: see [`Options::connect`].) A server ends the
-    /// transaction whatever it answers, and a connection without an answer is none.
+    /// Commits. With SQLite, a connection is closed if its commit fails, because the state of its transaction is
+    /// unknown. (The same applies to a failed rollback: see [`Options::connect`].) A server ends the transaction in
+    /// every case, and a connection without an answer is closed.
     async fn finish(&self, tx: DatabaseTransaction) -> Result<(), Fault> {
         let done = tx.commit().await;
         if done.is_err()
@@ -97,7 +98,7 @@ impl SqlStore {
             && !self.hub.is_alone()
             && let Ok(mut connection) = self.writer.get_sqlite_connection_pool().acquire().await
         {
-            // There is one only.
+            // There is only one connection.
             connection.close_on_drop();
         }
         Ok(done?)

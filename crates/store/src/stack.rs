@@ -1,16 +1,16 @@
-//! A stack's row, and what may be asked of it.
+//! Stacks and requests to them.
 
 use jiff::Timestamp;
 use kiln_resource::{Action, State, Status};
 
 use crate::{CredentialsId, Desired, DesiredText, ResourceId, StackId};
 
-/// The resource that a nested stack stands for.
+/// The parent resource of a nested stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parent {
     /// Stack of the resource.
     pub stack: StackId,
-    /// The resource's row.
+    /// The row of the resource.
     pub resource: ResourceId,
     /// Its logical name.
     pub resource_name: String,
@@ -25,9 +25,9 @@ pub struct Stack {
     pub name: String,
     /// Project (tenant) id.
     pub project: String,
-    /// The resource it stands for, if nested.
+    /// The parent resource, if nested.
     pub parent: Option<Parent>,
-    /// The root of its tree: itself, if not nested.
+    /// The root stack of its tree: itself, if not nested.
     pub root: StackId,
     /// 0 for a root stack.
     pub depth: u32,
@@ -35,41 +35,41 @@ pub struct Stack {
     pub state: State,
     /// Reason of the status.
     pub reason: String,
-    /// What it should be.
+    /// The desired state.
     pub desired: Desired,
-    /// What it was when it was last COMPLETE by create or update, or what it was before the first update of a stack
-    /// that never was: what a rollback returns to. `None`: nothing.
+    /// The desired state to which a rollback returns: the last one that was reached by a create or update, or the state
+    /// before the first update of a stack that never reached one. `None`: nothing.
     pub previous: Option<Desired>,
-    /// Number of the last request; grows by one with each.
+    /// Number of the last request; each request increments it.
     pub generation: i64,
-    /// Number of the last request that came to its end. Work is to do while it is below `generation`.
+    /// Number of the last finished request. There is work while it is below `generation`.
     pub settled: i64,
-    /// Whether a failure is left as it is.
+    /// Whether failures are not rolled back.
     pub disable_rollback: bool,
     /// Minutes an action may take; `None`: the operator's default.
     pub timeout_mins: Option<i64>,
     /// Tags.
     pub tags: Vec<String>,
-    /// Name of the user who made it (`stack_owner`).
+    /// Name of the user who created it (`stack_owner`).
     pub username: String,
-    /// Id of that user.
+    /// ID of that user.
     pub user_id: String,
-    /// Credentials of the tree, kept at the root.
+    /// Credentials of the tree, stored at the root.
     pub credentials: Option<CredentialsId>,
     /// Project of the stack's users.
     pub user_project: Option<String>,
-    /// How many messages others ever sent to it: whoever sees it grow looks into the inbox.
+    /// Number of messages that were sent to the stack. When it increases, the engine reads the inbox.
     pub messages: i64,
-    /// When it was asked for.
+    /// Time of creation.
     pub created: Timestamp,
-    /// When a later action was last asked for.
+    /// Time of the last request after the creation.
     pub updated: Option<Timestamp>,
-    /// When it was gone.
+    /// Time of deletion.
     pub deleted: Option<Timestamp>,
 }
 
 impl Stack {
-    /// A new stack as it begins.
+    /// A new stack in its initial state.
     pub(crate) fn started(new: &NewStack) -> Self {
         Self {
             id: new.id,
@@ -98,78 +98,78 @@ impl Stack {
         }
     }
 
-    /// Whether a request has not come to its end.
+    /// Whether a request is unfinished.
     pub fn is_pending(&self) -> bool {
         self.settled < self.generation
     }
 }
 
-/// The reason of a state in which an action has just begun.
+/// The reason of a state in which an action has just started.
 pub(crate) fn started_text(action: Action) -> String {
     format!("Stack {action} started")
 }
 
-/// A stack to make. It starts at generation 1 with `CREATE_IN_PROGRESS` and the event "Stack CREATE started".
+/// A stack to create. It starts at generation 1 with `CREATE_IN_PROGRESS` and the event "Stack CREATE started".
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewStack {
-    /// Its id.
+    /// Its ID.
     pub id: StackId,
     /// Its name.
     pub name: String,
-    /// Project id.
+    /// Project ID.
     pub project: String,
-    /// The resource it stands for, if nested; then `root` and `depth` follow from that stack.
+    /// The parent resource, if nested; then `root` and `depth` are derived from that stack.
     pub parent: Option<Parent>,
-    /// The root: itself, if not nested.
+    /// The root stack: itself, if not nested.
     pub root: StackId,
     /// 0 for a root stack.
     pub depth: u32,
     /// The first action: CREATE or ADOPT.
     pub action: Action,
-    /// What it should be.
+    /// The desired state.
     pub desired: DesiredText,
-    /// Whether a failure is left as it is.
+    /// Whether failures are not rolled back.
     pub disable_rollback: bool,
-    /// Minutes an action may take.
+    /// Timeout of an action in minutes.
     pub timeout_mins: Option<i64>,
     /// Tags.
     pub tags: Vec<String>,
     /// Name of the user.
     pub username: String,
-    /// Id of the user.
+    /// ID of the user.
     pub user_id: String,
     /// Credentials of the tree.
     pub credentials: Option<CredentialsId>,
     /// Project of the stack's users.
     pub user_project: Option<String>,
-    /// Now.
+    /// Current time.
     pub now: Timestamp,
 }
 
-/// A request to an existing stack. It makes the stack `<action>_IN_PROGRESS` with the reason and event
-/// `Stack <ACTION> started`, and its generation one higher.
+/// A request to an existing stack. It sets the state `<action>_IN_PROGRESS` with the reason and event `Stack <ACTION>
+/// started` and increments the generation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StackRequest {
-    /// What to do: UPDATE, DELETE, ROLLBACK, SUSPEND, RESUME, CHECK …
+    /// The action: UPDATE, DELETE, ROLLBACK, SUSPEND, RESUME, CHECK …
     pub action: Action,
-    /// What it should be from now on; `None`: as it is.
+    /// The new desired state; `None`: unchanged.
     pub desired: Option<DesiredText>,
-    /// Changed settings; `None`: as they are.
+    /// New rollback setting; `None`: unchanged.
     pub disable_rollback: Option<bool>,
-    /// Changed time limit; `None`: as it is.
+    /// New timeout; `None`: unchanged.
     pub timeout_mins: Option<i64>,
-    /// Changed tags; `None`: as they are.
+    /// New tags; `None`: unchanged.
     pub tags: Option<Vec<String>>,
-    /// The credentials of the user who asks, if they replace the stored ones.
+    /// The credentials of the requesting user, if they replace the stored ones.
     pub credentials: Option<CredentialsId>,
-    /// Refused with [`crate::Error::Changed`] unless the stack's generation is this; `None`: any.
+    /// Refused with [`crate::Error::Changed`] unless the stack has this generation; `None`: any.
     pub if_generation: Option<i64>,
-    /// Now.
+    /// Current time.
     pub now: Timestamp,
 }
 
 impl StackRequest {
-    /// A request for an action that changes nothing of what the stack should be.
+    /// A request that does not change the desired state.
     pub fn new(action: Action, now: Timestamp) -> Self {
         Self {
             action,

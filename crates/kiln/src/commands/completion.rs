@@ -1,4 +1,4 @@
-//! `kiln completion`: scripts for shells.
+//! `kiln completion`: completion scripts for shells.
 
 use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
@@ -15,7 +15,7 @@ Examples:
   kiln completion zsh > ~/.zfunc/_kiln
   kiln completion fish > ~/.config/fish/completions/kiln.fish")]
 pub(crate) struct CompletionArgs {
-    /// The shell
+    /// Shell
     #[arg(value_enum, value_name = "SHELL")]
     shell: Shell,
 }

@@ -1,4 +1,4 @@
-//! `kiln demo`: everything at once, on one machine, with a simulated cloud.
+//! `kiln demo`: runs Kiln and a simulated cloud on one machine.
 
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -26,55 +26,56 @@ use crate::shutdown;
 
 /// The template of the demo.
 const TEMPLATE: &str = include_str!("../../../../examples/three-tier.yaml");
-/// Heat's port.
+/// The default port of Heat.
 const PORT: u16 = 8004;
-/// The simulated cloud's port, that of 'kiln testcloud', if it is free.
+/// The port of the simulated cloud if it is free, the same as of 'kiln testcloud'.
 const CLOUD_PORT: u16 = 15000;
 
 /// `demo`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-It starts a simulated OpenStack (Keystone, Nova, Neutron, Cinder, Glance) and Kiln's API and engine on the loopback
-interface, makes the stack of examples/three-tier.yaml there, shows how far it is, prints the outputs, and goes on
-serving, so that the openstack client or curl can ask it. Ctrl-C ends it, and nothing is left behind.
+Starts a simulated OpenStack (Keystone, Nova, Neutron, Cinder, Glance) and Kiln's API and engine on
+the loopback interface, creates a stack from examples/three-tier.yaml, shows its progress and prints
+the outputs. The services keep running for the openstack client or curl. Press Ctrl-C to stop; all
+data is deleted unless --keep is set.
 
 Examples:
   kiln demo
-  kiln demo --template my.yaml        your own template, in the simulated cloud
+  kiln demo --template my.yaml        use your own template
   kiln demo --template my.yaml --parameter size=3
-  kiln demo --exit                    end after the outputs")]
+  kiln demo --exit                    exit after printing the outputs")]
 pub(crate) struct DemoArgs {
-    /// End when the outputs are printed
+    /// Exit after printing the outputs
     #[arg(long)]
     exit: bool,
-    /// SQLite file to use and to keep, with its key beside it; the simulated cloud is new each time
-    /// [default: a temporary one]
+    /// SQLite file to use and keep, with its key in a second file; the simulated cloud always starts empty
+    /// [default: a temporary file]
     #[arg(long = "keep", value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Port of the API [default: 8004, or another one if that is taken]
+    /// Port of the API [default: 8004, or a free port if 8004 is in use]
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
-    /// Template to use instead: path or URL
+    /// Template to use instead of the example: path or URL
     #[arg(short, long, value_name = "TEMPLATE")]
     template: Option<String>,
-    /// Environment for that template: path or URL; may be repeated
+    /// Environment for the template: path or URL; may be repeated
     #[arg(short, long, value_name = "ENVIRONMENT", requires = "template")]
     environment: Vec<String>,
-    /// Value of a parameter of that template; may be repeated
+    /// Parameter value for the template; may be repeated
     #[arg(long, value_name = "KEY=VALUE", requires = "template")]
     parameter: Vec<String>,
     /// Name of the stack
     #[arg(long, value_name = "STACK", default_value = "three-tier")]
     name: String,
-    /// Seconds that a server or volume takes to build
+    /// Build time of servers and volumes in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     build_time: f64,
-    /// How to show how far it is
+    /// How to show the progress
     #[arg(long, value_enum, value_name = "HOW", default_value_t)]
     progress: Mode,
 }
 
-/// A SQLite file that goes with the demo.
+/// The SQLite file of the demo; a temporary file is deleted on drop.
 struct Database {
     path: PathBuf,
     temporary: bool,
@@ -83,30 +84,30 @@ struct Database {
 impl Drop for Database {
     fn drop(&mut self) {
         if self.temporary {
-            // What cannot be removed lies in the folder for such files.
+            // A file that cannot be deleted stays in the directory for temporary files.
             _ = self.path.parent().map(std::fs::remove_dir_all);
         }
     }
 }
 
 impl DemoArgs {
-    /// Runs it.
+    /// Runs the command.
     pub(crate) async fn run(self) -> Outcome {
         let build_time = Duration::try_from_secs_f64(self.build_time).context("--build-time")?;
         let cloud = Testcloud::builder().latency(Duration::from_millis(20)).build_time(build_time);
         let fixed = cloud.clone().address(SocketAddr::from((Ipv4Addr::LOCALHOST, CLOUD_PORT)));
         let cloud = match fixed.start().await {
             Ok(cloud) => cloud,
-            Err(_) => cloud.start().await.context("the simulated cloud cannot start")?,
+            Err(_) => cloud.start().await.context("cannot start the simulated cloud")?,
         };
         let database = self.database()?;
         let is_new = std::fs::metadata(&database.path).map_or(true, |file| file.len() == 0);
         let key = connect::key_of(&database.path, is_new)?;
         let config = Config::of_options(&options(&cloud, &database, key.expose()));
-        // Boxed: laid out in one piece with the rest it is deeper than the compiler looks.
+        // Boxed: otherwise the nested future exceeds the recursion limit of the compiler.
         let runtime = Box::pin(Runtime::of_service(&config)).await?;
         let listener = self.listener().await?;
-        let url = format!("http://{}", listener.local_addr().context("the port is gone")?);
+        let url = format!("http://{}", listener.local_addr().context("cannot determine the port")?);
         register(&cloud, &url).await?;
         eprintln!("Simulated OpenStack at {}, Kiln at {url}\n", cloud.auth_url());
 
@@ -157,7 +158,7 @@ impl DemoArgs {
         }
     }
 
-    /// Makes the stack as its user would, and prints its outputs.
+    /// Creates the stack as the demo user and prints its outputs.
     async fn make(&self, cloud: &Testcloud) -> Outcome {
         let demo = cloud.users().demo;
         let (transport, connector) = connector(cloud)?;
@@ -174,7 +175,7 @@ impl DemoArgs {
         let id = client.create_stack(&self.name, &request).await;
         if self.file.is_some() && id.as_ref().is_err_and(|error| error.status() == Some(409)) {
             eprintln!(
-                "The stack {} is there from an earlier demo; what it had in the simulated cloud is gone.",
+                "The stack {} exists from an earlier demo, but its resources in the simulated cloud do not.",
                 self.name
             );
             return Ok(());
@@ -199,7 +200,7 @@ fn shipped() -> Result<Value> {
     Ok(kiln_yaml::parse(TEMPLATE).map_err(|error| anyhow::anyhow!("{error}"))?.value)
 }
 
-/// What an operator would write into the configuration file.
+/// The configuration options of the service.
 fn options(cloud: &Testcloud, database: &Database, key: &str) -> Vec<(&'static str, &'static str, String)> {
     let Account { user, password, project } = cloud.users().heat;
     let path = kiln_value::identity::quote(&database.path.to_string_lossy(), "/");
@@ -214,7 +215,7 @@ fn options(cloud: &Testcloud, database: &Database, key: &str) -> Vec<(&'static s
     ]
 }
 
-/// How to go on.
+/// The commands to continue with.
 async fn instructions(cloud: &Testcloud, url: &str, stack: &str) -> Result<String> {
     let demo = cloud.users().demo;
     let token = connector(cloud)?.1.session(credentials(demo)).token().await?;
@@ -222,17 +223,17 @@ async fn instructions(cloud: &Testcloud, url: &str, stack: &str) -> Result<Strin
     let variables = format!("  {}\n", exports(cloud).trim_end().replace('\n', "\n  "));
     Ok(format!(
         "
-Kiln goes on serving. In another terminal, with the openstack client (or with kiln in its place):
+Kiln is still running. In another terminal, use the openstack client (or replace openstack with kiln):
 
 {variables}  openstack stack show {stack}
   openstack stack resource list {stack}
   openstack server list
 
-or with curl:
+or use curl:
 
   curl -s {url}/v1/{project}/stacks -H 'X-Auth-Token: {token}'
 
-Ctrl-C ends it.
+Press Ctrl-C to stop.
 ",
         token = token.secret.expose(),
     ))

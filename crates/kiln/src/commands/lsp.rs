@@ -16,35 +16,36 @@ use crate::failure::{Failure, Outcome};
 /// `lsp`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Editors start this themselves. It speaks the Language Server Protocol over standard input and output; for YAML files
-that are templates it gives diagnostics, completion, hover, go to definition, references, rename, outline and formatting;
-for environments, diagnostics and formatting. Resource types of your own: --resource-types-dir.
+Editors start this command. It implements the Language Server Protocol over standard input and
+output. For templates it provides diagnostics, completion, hover, go to definition, references,
+rename, outline and formatting; for environments, diagnostics and formatting. Use
+--resource-types-dir to add your own resource types.
 
 Neovim:
   vim.lsp.start({ name = 'kiln', cmd = { 'kiln', 'lsp' } })
 Helix (languages.toml):
   language-server.kiln = { command = \"kiln\", args = [\"lsp\"] }")]
 pub(crate) struct LspArgs {
-    /// Speak over standard input and output, which is what it does anyway
+    /// Use standard input and output, which is always the case
     #[arg(long, hide = true)]
     stdio: bool,
 }
 
 impl LspArgs {
-    /// Answers until the client says `exit` or goes away.
+    /// Serves until the client sends `exit` or disconnects.
     pub(crate) async fn run(self, global: &Global) -> Outcome {
         let catalog = global.local.catalog()?;
         let served = tokio::task::spawn_blocking(move || serve(&mut Server::new(catalog))).await;
         match served {
             Ok(Ok(true)) => Ok(()),
-            Ok(Ok(false)) => Err(Failure::new("the client went away without a shutdown request")),
+            Ok(Ok(false)) => Err(Failure::new("the client disconnected without a shutdown request")),
             Ok(Err(error)) => Err(Failure::new(format!("language server: {error}"))),
             Err(error) => Err(Failure::new(format!("language server: {error}"))),
         }
     }
 }
 
-/// Whether the client has taken its leave as the protocol says.
+/// Serves requests; returns whether the client ended the session as the protocol requires.
 fn serve(server: &mut Server) -> io::Result<bool> {
     let mut input = BufReader::new(io::stdin().lock());
     let mut output = io::stdout().lock();

@@ -1,4 +1,4 @@
-//! `kiln manage …`: what `heat-manage` does.
+//! `kiln manage …`: the commands of `heat-manage`.
 
 use clap::{Args, Subcommand};
 use kiln_store::Retention;
@@ -10,30 +10,30 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{Cell, Format, List, OutputArgs, print};
 use crate::runtime;
 
-/// Look after the database.
+/// Commands for the database of a service.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ManageCommand {
-    /// The database's schema
+    /// Manage the database schema
     #[command(subcommand)]
     Db(DbCommand),
-    /// The engines
+    /// Show the engines
     #[command(subcommand)]
     Service(ServiceCommand),
-    /// Forget stacks that were deleted long ago, now; engines do it by themselves
+    /// Purge stacks that were deleted long ago; engines also do this automatically
     PurgeDeleted(PurgeArgs),
 }
 
 /// `manage db …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DbCommand {
-    /// Bring the schema up to date; services do it by themselves when they start
+    /// Upgrade the schema; services also do this at startup
     Sync(ConfigArgs),
 }
 
 /// `manage service …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ServiceCommand {
-    /// List the engines that reported
+    /// List the engines and their status
     List(ListArgs),
 }
 
@@ -51,23 +51,23 @@ pub(crate) struct ListArgs {
 #[command(after_help = "\
 Examples:
   kiln manage purge-deleted --days 30
-  kiln manage purge-deleted --days 0        everything that is deleted")]
+  kiln manage purge-deleted --days 0        purge all deleted stacks")]
 pub(crate) struct PurgeArgs {
     #[command(flatten)]
     config: ConfigArgs,
-    /// Forget stacks that were deleted more than this many days ago
+    /// Purge stacks that were deleted more than this many days ago
     #[arg(long, value_name = "DAYS", default_value_t = 90)]
     days: u32,
 }
 
 impl ManageCommand {
-    /// Runs it.
+    /// Runs the command.
     pub(crate) async fn run(self) -> Outcome {
         match self {
             Self::Db(DbCommand::Sync(args)) => {
                 let config = Config::load(&args)?;
                 runtime::open(&config).await?;
-                Ok(print("The database's schema is up to date.\n")?)
+                Ok(print("The database schema is up to date.\n")?)
             }
             Self::Service(ServiceCommand::List(args)) => args.run().await,
             Self::PurgeDeleted(args) => args.run().await,
@@ -111,6 +111,6 @@ impl PurgeArgs {
                 break;
             }
         }
-        Ok(print(&format!("{total} rows are gone.\n"))?)
+        Ok(print(&format!("Purged {total} rows.\n"))?)
     }
 }

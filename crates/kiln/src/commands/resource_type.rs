@@ -9,17 +9,17 @@ use crate::connect::Connection;
 use crate::failure::{Failure, Outcome, nearest};
 use crate::output::{Cell, Format, List, OutputArgs};
 
-/// What a template can be made of.
+/// Commands for resource types.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ResourceTypeCommand {
     /// List the resource types
     List(ListArgs),
-    /// Show the properties and attributes of a resource type, or a template made of it
+    /// Show the properties and attributes of a resource type, or a template for it
     Show(ShowArgs),
 }
 
 impl ResourceTypeCommand {
-    /// Runs it.
+    /// Runs the command.
     pub(crate) async fn run(self, connection: &Connection) -> Outcome {
         match self {
             Self::List(args) => args.run(connection).await,
@@ -35,10 +35,10 @@ Examples:
   kiln resource-type list
   kiln resource-type list --filter name='OS::Neutron::.*' -f value")]
 pub(crate) struct ListArgs {
-    /// Only types with this name (a pattern), version or support_status; may be repeated
+    /// Only types with this name (a regular expression), version or support_status; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     filter: Vec<String>,
-    /// With descriptions
+    /// Show descriptions
     #[arg(long)]
     long: bool,
     #[command(flatten)]
@@ -63,7 +63,7 @@ impl ListArgs {
     }
 }
 
-/// Name and description of an item of the list.
+/// Name and description of a list item.
 fn named(item: &Value) -> (String, String) {
     match item {
         Value::Str(name) => (name.clone(), String::new()),
@@ -74,12 +74,12 @@ fn named(item: &Value) -> (String, String) {
     }
 }
 
-/// Language of a template.
+/// Template language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Language {
-    /// Heat's own.
+    /// HOT.
     Hot,
-    /// CloudFormation's.
+    /// CloudFormation.
     Cfn,
 }
 
@@ -96,7 +96,7 @@ pub(crate) struct ShowArgs {
     /// Print a template with one resource of this type
     #[arg(long, value_enum, value_name = "LANGUAGE", ignore_case = true, conflicts_with = "long")]
     template_type: Option<Language>,
-    /// With its description
+    /// Show the description
     #[arg(long)]
     long: bool,
     #[command(flatten)]
@@ -125,7 +125,7 @@ impl ShowArgs {
                     client.resource_types(&vec![], false).await?.iter().map(|item| named(item).0).collect();
                 Err(match nearest(name, known.iter().map(String::as_str)) {
                     Some(near) => failure.hint(format!("did you mean {near}?")),
-                    None => failure.hint("'kiln resource-type list' shows the types there are"),
+                    None => failure.hint("run 'kiln resource-type list' to list the types"),
                 })
             }
             Err(error) => Err(error.into()),

@@ -13,7 +13,7 @@ use crate::shutdown::{self, Stop};
 /// Heat's port.
 const PORT: u16 = 8004;
 
-/// What a process does.
+/// The role of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// API and engine.
@@ -27,13 +27,13 @@ pub(crate) enum Role {
 #[command(after_help = "\
 Examples:
   kiln serve --config-file /etc/kiln/kiln.conf
-  OS_DATABASE__CONNECTION=sqlite:///tmp/kiln.db kiln serve      any option as OS_<GROUP>__<OPTION>
+  OS_DATABASE__CONNECTION=sqlite:///tmp/kiln.db kiln serve    # OS_<GROUP>__<OPTION> sets an option
 
-A configuration that is enough (Heat's own file works too):
+Minimal configuration (Heat's configuration file also works):
   [database]
   connection = sqlite:///var/lib/kiln/kiln.db?mode=rwc
   [DEFAULT]
-  # Your own 32 characters: openssl rand -hex 16
+  # Generate your own key of 32 characters: openssl rand -hex 16
   auth_encryption_key = 0123456789abcdef0123456789abcdef
   [keystone_authtoken]
   auth_url = http://keystone:5000/v3
@@ -41,31 +41,31 @@ A configuration that is enough (Heat's own file works too):
   password = secret
   project_name = service
 
-Options of Kiln's own in section kiln, besides those of 'kiln engine --help':
-  max_connections = 2048             connections of clients at a time; fewer where the limit of file
-                                     descriptors is low, of which the engine keeps 256
-  max_connections_per_address = 256  the same for one client address; 0: no limit, which is the default
-                                     behind a proxy ([oslo_middleware] enable_proxy_headers_parsing)
-  header_timeout = 60                seconds for the head of a request; idle connections end with it
-  body_timeout = 60                  seconds for the body of a request
-  send_timeout = 60                  seconds that a client may leave an answer unread
+Options in section [kiln], in addition to those in 'kiln engine --help':
+  max_connections = 2048             maximum number of client connections; lower if the limit of
+                                     file descriptors is low (256 are reserved for the engine)
+  max_connections_per_address = 256  maximum per client address; 0: no limit, the default behind a
+                                     proxy ([oslo_middleware] enable_proxy_headers_parsing)
+  header_timeout = 60                seconds to receive request headers, also for idle connections
+  body_timeout = 60                  seconds to receive a request body
+  send_timeout = 60                  seconds that a client may take to read a response
 
-It stops with SIGTERM or Ctrl-C: requests under way are answered, and the work that an engine has
-under way is handed over to the others at once.")]
+Stop the service with SIGTERM or Ctrl-C. It completes the running requests, and other engines take
+over its stacks immediately.")]
 pub(crate) struct ServeArgs {
     /// Configuration.
     #[command(flatten)]
     config: ConfigArgs,
-    /// Address or host name to listen on (option bind_host of section heat_api; 0.0.0.0)
+    /// Address or host name to listen on (option bind_host of section heat_api) [default: 0.0.0.0]
     #[arg(long, value_name = "ADDRESS")]
     bind_host: Option<String>,
-    /// Port to listen on (option bind_port of section heat_api; 8004)
+    /// Port to listen on (option bind_port of section heat_api) [default: 8004]
     #[arg(long, value_name = "PORT")]
     bind_port: Option<u16>,
 }
 
 impl ServeArgs {
-    /// Serves until told to stop.
+    /// Serves until a stop is requested.
     pub(crate) async fn run(self, role: Role) -> Outcome {
         let config = Config::load(&self.config)?;
         let runtime = started(&config).await?;
@@ -84,25 +84,26 @@ impl ServeArgs {
     }
 }
 
-/// The service of a configuration, checked.
+/// Creates the service from its configuration and checks it.
 async fn started(config: &Config) -> Outcome<Runtime> {
     let runtime = Runtime::of_service(config).await;
-    let runtime = runtime.map_err(|error| config.refused(error).hint("'kiln serve --help' shows a configuration"))?;
+    let runtime =
+        runtime.map_err(|error| config.refused(error).hint("see 'kiln serve --help' for an example configuration"))?;
     runtime.check().await.map_err(|error| config.refused(error))?;
     Ok(runtime)
 }
 
-/// Serves the API, with an engine beside it, until told to stop.
+/// Serves the API, and runs an engine if the role includes one, until a stop is requested.
 pub(crate) async fn serve(runtime: &Runtime, listener: TcpListener, role: Role, stop: Stop) -> Result<()> {
     let address = listener.local_addr()?;
     tracing::info!(%address, engine = role == Role::Both, "serving");
     let api = async {
         let ended = runtime.api().serve(listener, shutdown::stopped(stop.clone())).await;
-        ended.context("the API ended")
+        ended.context("the API failed")
     };
     let engine = async {
         match role {
-            Role::Both => runtime.engine(stop.clone()).await.context("the engine ended"),
+            Role::Both => runtime.engine(stop.clone()).await.context("the engine failed"),
             Role::Api => Ok(()),
         }
     };
@@ -114,17 +115,16 @@ pub(crate) async fn serve(runtime: &Runtime, listener: TcpListener, role: Role, 
 /// `engine`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Engines are equal: any number of them, on any hosts, share the work of one database. Those that
-stop hand their work over at once; that of one that dies is taken over within seconds.
+Any number of engines, on any hosts, can share one database. When an engine stops, others take over
+its stacks immediately; when it fails, within seconds.
 
-Options of Kiln's own in section kiln, in seconds:
-  lease = 15         how long an engine may be silent until its stacks are taken over
-  call_timeout = 60  the longest time that a call to a service of the cloud may take
-  call_limit = 75    the longest time that what a lost call creates may stay unseen: it is not
-                     created again before; call_timeout + 15 if not set
-  list_delay = 10    the longest time that a service may not list what it has created
-  drain = 75         how long an engine that stops waits for calls under way; call_timeout + 15
-                     if not set
+Options in section [kiln], in seconds:
+  lease = 15         time without a heartbeat after which other engines take over the stacks
+  call_timeout = 60  timeout of a call to a cloud service
+  call_limit = 75    time until the result of a create call without a response is visible in the cloud;
+                     the call is not repeated before; default: call_timeout + 15
+  list_delay = 10    maximum time until a service lists an object that it created
+  drain = 75         time that a stopping engine waits for calls; default: call_timeout + 15
 
 Example:
   kiln engine --config-file /etc/kiln/kiln.conf")]
@@ -135,7 +135,7 @@ pub(crate) struct EngineArgs {
 }
 
 impl EngineArgs {
-    /// Works until told to stop.
+    /// Runs the engine until a stop is requested.
     pub(crate) async fn run(self) -> Outcome {
         let config = Config::load(&self.config)?;
         let runtime = started(&config).await?;

@@ -22,59 +22,59 @@ use crate::progress::{self, End, Mode, Screen, Target};
 
 pub(crate) use self::show::entries;
 
-/// What to do with stacks.
+/// Commands for stacks.
 #[derive(Debug, Subcommand)]
 pub(crate) enum StackCommand {
-    /// Make a stack of a template
+    /// Create a stack from a template
     Create(change::CreateArgs),
-    /// Change a stack
+    /// Update a stack
     Update(change::UpdateArgs),
     /// List stacks
     List(list::ListArgs),
     /// Show a stack
     Show(show::ShowArgs),
-    /// Delete stacks with all that is in them
+    /// Delete stacks and their resources
     Delete(act::DeleteArgs),
-    /// Stop what is being done to stacks
+    /// Cancel the running create or update of stacks
     Cancel(act::CancelArgs),
-    /// Look whether everything of stacks is there and well
+    /// Check that the resources of stacks still exist and are healthy
     Check(act::ActArgs),
-    /// Put the resources of stacks to sleep
+    /// Suspend the resources of stacks
     Suspend(act::ActArgs),
-    /// Wake the resources of stacks up
+    /// Resume the suspended resources of stacks
     Resume(act::ActArgs),
-    /// Wait until nothing is done with a stack any more
+    /// Wait until the running operation of stacks is done
     Wait(act::WaitForArgs),
-    /// What happened to a stack
+    /// List and show the events of a stack
     #[command(subcommand)]
     Event(event::EventCommand),
-    /// What a stack is made of
+    /// List, show, signal and mark the resources of a stack
     #[command(subcommand)]
     Resource(resource::ResourceCommand),
-    /// What a stack gives
+    /// List and show the outputs of a stack
     #[command(subcommand)]
     Output(output::OutputCommand),
-    /// The template of a stack
+    /// Show the template of a stack
     #[command(subcommand)]
     Template(show::TemplateCommand),
-    /// The environment of a stack
+    /// Show the environment of a stack
     #[command(subcommand)]
     Environment(show::EnvironmentCommand),
-    /// The files of a stack
+    /// List the files of a stack
     #[command(subcommand)]
     File(show::FileCommand),
-    /// Why a stack failed
+    /// List the failed resources of a stack
     #[command(subcommand)]
     Failures(resource::FailuresCommand),
 }
 
 impl StackCommand {
-    /// Whether it may be the first one on a database.
+    /// Whether the command may run on a database that does not exist yet.
     pub(crate) fn creates(&self) -> bool {
         matches!(self, Self::Create(_))
     }
 
-    /// Runs it.
+    /// Runs the command.
     pub(crate) async fn run(self, connection: &Connection) -> Outcome {
         match self {
             Self::Create(args) => args.run(connection).await,
@@ -98,25 +98,25 @@ impl StackCommand {
     }
 }
 
-/// How to wait for the end.
+/// Options for waiting.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Waiting")]
 struct WaitArgs {
-    /// Wait until it is done, showing how far it is; without a service (--local) this is always so
+    /// Wait until the operation is done and show its progress; always on with --local
     #[arg(long)]
     wait: bool,
     #[command(flatten)]
     how: HowArgs,
 }
 
-/// How often to look, and how to show what is seen.
+/// Polling and progress.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Waiting")]
 struct HowArgs {
-    /// Seconds between two looks [default: 2, or 0.05 with --local]
+    /// Polling interval in seconds [default: 2, or 0.05 with --local]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     poll: Option<Duration>,
-    /// How to show how far it is
+    /// How to show the progress
     #[arg(long, value_enum, value_name = "HOW", default_value_t)]
     progress: Mode,
 }
@@ -127,7 +127,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 impl WaitArgs {
-    /// Whether to wait.
+    /// Whether the command waits.
     fn waits(&self, connection: &Connection) -> bool {
         self.wait || connection.is_local()
     }
@@ -138,7 +138,7 @@ impl WaitArgs {
 }
 
 impl HowArgs {
-    /// Waits. A stack that ends in FAILED is a failure that names the root cause.
+    /// Waits until the operation of the stack is done and shows its progress.
     async fn follow(&self, connection: &Connection, target: Target, rollback: bool) -> Outcome<End> {
         let usual = Duration::from_millis(if connection.is_local() { 50 } else { 2000 });
         let screen = Screen::new(self.progress);
@@ -147,7 +147,7 @@ impl HowArgs {
     }
 }
 
-/// The failure of a stack that did not come to the end of `wanted` (`CREATE`).
+/// Fails unless the stack completed the action `wanted` (`CREATE`); the failure contains the root cause.
 pub(super) fn ended(name: &str, end: &End, wanted: &str) -> Outcome {
     if end.is_complete() && end.status.starts_with(wanted) {
         return Ok(());
@@ -162,23 +162,23 @@ pub(super) fn ended(name: &str, end: &End, wanted: &str) -> Outcome {
         None => {}
     }
     let failure = Failure::of_stack(message);
-    // What is gone has no events to show.
+    // A deleted stack has no events to show.
     let is_gone = end.status == "DELETE_COMPLETE";
-    Err(if is_gone { failure } else { failure.hint(format!("'kiln stack event list {name}' shows all events")) })
+    Err(if is_gone { failure } else { failure.hint(format!("run 'kiln stack event list {name}' to list all events")) })
 }
 
-/// The error of a call on a stack, in the words of the `openstack` client.
+/// Converts the error of a call on a stack to the text of the `openstack` client.
 fn of_stack(stack: &str) -> impl Fn(Error) -> Failure + '_ {
     move |error| {
         if error.is_not_found() {
-            Failure::new(format!("Stack not found: {stack}")).hint("'kiln stack list' shows the stacks there are")
+            Failure::new(format!("Stack not found: {stack}")).hint("run 'kiln stack list' to list the stacks")
         } else {
             error.into()
         }
     }
 }
 
-/// `key=value` texts as query parameters.
+/// Converts `key=value` arguments to query parameters.
 fn filters(given: &[String]) -> Outcome<kiln_client::Query> {
     let parameters = kiln_client::parameters(given)?;
     let mut query = Vec::new();
@@ -193,13 +193,13 @@ fn filters(given: &[String]) -> Outcome<kiln_client::Query> {
     Ok(query)
 }
 
-/// A stack in a row, or what to print of it by default.
+/// A stack and the output format.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct StackArg {
     /// Name or id of the stack
     #[arg(value_name = "STACK")]
     stack: String,
-    /// How to print.
+    /// Output options.
     #[command(flatten)]
     output: OutputArgs,
 }

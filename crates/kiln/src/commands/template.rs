@@ -1,4 +1,4 @@
-//! `kiln template …`: the commands of `openstack orchestration template …`, and validation without a service.
+//! `kiln template …`: the commands of `openstack orchestration template …`, and tools that need no service.
 
 mod graph;
 mod language;
@@ -22,33 +22,33 @@ use crate::connect::{Connection, Need};
 use crate::failure::{Failure, Outcome, nearest};
 use crate::output::{Cell, Format, List, One, OutputArgs};
 
-/// Check templates, and what they may say.
+/// Commands for templates.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TemplateCommand {
-    /// Check a template with its environments and files
+    /// Validate a template with its environments and files
     Validate(ValidateArgs),
-    /// The versions of the template language
+    /// List the template versions of the service
     #[command(subcommand)]
     Version(VersionCommand),
-    /// The functions of a template version
+    /// List the functions of a template version of the service
     #[command(subcommand)]
     Function(FunctionCommand),
-    /// The template versions that Kiln knows; asks no service
+    /// List the template versions that Kiln supports, without a service
     Versions(language::VersionsArgs),
-    /// The functions of a template version; asks no service
+    /// List the functions of a template version, without a service
     Functions(language::FunctionsArgs),
-    /// Find what is no error and still not what you want
+    /// Find likely mistakes in valid templates
     Lint(lint::LintArgs),
-    /// Draw the resources and who needs whom
+    /// Draw the resources and their dependencies
     Graph(graph::GraphArgs),
-    /// Put a template into its usual form, comments and all
+    /// Format a template; comments are kept
     Fmt(rewrite::FmtArgs),
-    /// Rewrite an old template (HOT or CFN) to the newest version
+    /// Convert an old template (HOT or CFN) to the latest HOT version
     Upgrade(rewrite::UpgradeArgs),
 }
 
 impl TemplateCommand {
-    /// Runs it.
+    /// Runs the command.
     pub(crate) async fn run(self, global: &Global) -> Outcome {
         match self {
             Self::Validate(args) => args.run(global).await,
@@ -69,26 +69,27 @@ impl TemplateCommand {
 #[command(after_help = "\
 Examples:
   kiln template validate -t web.yaml -e production.yaml
-  kiln template validate -t web.yaml --offline       asks no service: names of images, networks … are not looked up
+  kiln template validate -t web.yaml --offline
 
-Without a service every mistake is told with its line, not only the first.")]
+With --offline, no service is contacted: names of images, networks and so on are not checked. All
+errors are reported with their lines, not only the first one.")]
 pub(crate) struct ValidateArgs {
     /// Template: path or URL
     #[arg(short, long, value_name = "TEMPLATE")]
     template: String,
-    /// Environment: path or URL; may be repeated, later ones count more
+    /// Environment: path or URL; may be repeated, later ones take precedence
     #[arg(short, long, value_name = "ENVIRONMENT")]
     environment: Vec<String>,
-    /// Value of a parameter; may be repeated
+    /// Parameter value; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     parameter: Vec<String>,
-    /// Show the parameters of nested templates too
+    /// Include the parameters of nested templates
     #[arg(long)]
     show_nested: bool,
-    /// Error codes to ignore, with commas between
+    /// Error codes to ignore, separated by commas
     #[arg(long, value_name = "CODE1,CODE2…")]
     ignore_errors: Option<String>,
-    /// Ask no service
+    /// Validate without a service
     #[arg(long)]
     offline: bool,
     #[command(flatten)]
@@ -112,23 +113,23 @@ impl ValidateArgs {
     }
 }
 
-/// Several mistakes, or one, shown in the template.
+/// The failure for one or more errors, shown in the source of the template.
 fn wrong(errors: &[Diagnostic], bundle: &Bundle) -> Failure {
     let places = errors.iter().map(place).collect();
     let message = match errors {
         [one] => one.message.clone(),
-        many => format!("{} mistakes", many.len()),
+        many => format!("{} errors", many.len()),
     };
     Failure::new(message).at(places).in_template(bundle)
 }
 
-/// The stack that a bundle describes.
+/// Builds the blueprint of the stack that a bundle describes.
 fn blueprint(bundle: &Bundle, given: &Map, catalog: &ResourceTypes) -> Outcome<Blueprint> {
     Blueprint::build(sources(bundle, given)?, catalog, None, kiln_plan::Nesting::default())
         .map_err(|error| wrong(&[error], bundle))
 }
 
-/// What the stack that a bundle describes is made of.
+/// Template, environment and files of a bundle.
 fn sources(bundle: &Bundle, given: &Map) -> Outcome<Sources> {
     let environment = environment::from_request(Some(&bundle.environment.clone().into()), given)
         .and_then(|sections| Environment::from_sections(&sections))
@@ -141,10 +142,10 @@ fn sources(bundle: &Bundle, given: &Map) -> Outcome<Sources> {
     })
 }
 
-/// Checks everything that can be checked without asking a cloud; gives the description and the parameters.
+/// Runs all checks that need no cloud; returns the description and the parameters.
 fn offline(bundle: &Bundle, given: &Map, catalog: &ResourceTypes) -> Outcome<One> {
     let (blueprint, mut errors) = examine(&sources(bundle, given)?, catalog);
-    // Types that cannot be created come first.
+    // Report types that cannot be created first.
     if let Some(blueprint) = &blueprint {
         errors = obstacles(blueprint, catalog);
     }
@@ -174,7 +175,7 @@ pub(crate) enum VersionCommand {
 /// `template version list`.
 #[derive(Args, Debug)]
 pub(crate) struct VersionArgs {
-    /// Ask no service: the versions that Kiln knows
+    /// List the versions that Kiln supports, without a service
     #[arg(long)]
     offline: bool,
     #[command(flatten)]
@@ -217,10 +218,10 @@ pub(crate) enum FunctionCommand {
 Example:
   kiln template function list heat_template_version.2018-08-31")]
 pub(crate) struct FunctionArgs {
-    /// Template version: heat_template_version.2018-08-31
+    /// Template version, such as heat_template_version.2018-08-31
     #[arg(value_name = "TEMPLATE-VERSION")]
     version: String,
-    /// Functions of conditions too
+    /// Include the functions of conditions
     #[arg(long, alias = "with_conditions")]
     with_conditions: bool,
     #[command(flatten)]
@@ -238,7 +239,7 @@ impl FunctionArgs {
                 let known = Release::ALL.iter().map(|release| release.name());
                 return Err(match nearest(&self.version, known) {
                     Some(near) => failure.hint(format!("did you mean {near}?")),
-                    None => failure.hint("'kiln template version list' shows the versions there are"),
+                    None => failure.hint("run 'kiln template version list' to list the versions"),
                 });
             }
             functions => functions?,

@@ -1,4 +1,4 @@
-//! `kiln testcloud`: a simulated OpenStack by itself, to try templates, `--local` and CI without a cloud.
+//! `kiln testcloud`: a simulated OpenStack cloud for trying templates, `--local` and CI.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -20,8 +20,8 @@ use crate::shutdown;
 /// `testcloud`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-It serves Keystone, Nova, Neutron, Cinder and Glance on one port, with the users demo, alt_demo, admin
-and heat (password: password), until Ctrl-C. What is created there is gone when it ends.
+Serves Keystone, Nova, Neutron, Cinder and Glance on one port until Ctrl-C. The users are demo,
+alt_demo, admin and heat, each with the password 'password'. All data is lost when it stops.
 
 Examples:
   kiln testcloud
@@ -30,34 +30,36 @@ Examples:
   kiln testcloud --fault '{\"service\": \"compute\", \"method\": \"POST\", \"path\": \"/servers\",
                            \"when\": {\"nth\": 2}, \"action\": {\"status\": 503}}'
 
-With its variables set, --local creates stacks in it:
+After the variables are set, --local uses this cloud:
   kiln --local stack create -t web.yaml web
 
-Faults hit calls by service, method and path (each may be left out); when: always, nth, count, probability;
-action: status, status_after, lost_reply, hang, stall, delay, fail_build, slow_build, endless_build, lag.")]
+A fault applies to calls that match service, method and path (all optional).
+When: always, nth, count, probability.
+Action: status, status_after, lost_reply, hang, stall, delay, fail_build, slow_build,
+endless_build, lag.")]
 pub(crate) struct TestcloudArgs {
     /// Address to listen on
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     address: IpAddr,
-    /// Port to listen on; 0 for any free one
+    /// Port to listen on; 0 selects a free port
     #[arg(long, value_name = "PORT", default_value_t = 15000)]
     port: u16,
-    /// Seconds that every answer takes
+    /// Response time in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 0.0)]
     latency: f64,
-    /// Seconds that a server, volume or image takes to build
+    /// Build time of servers, volumes and images in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     build_time: f64,
-    /// Seed of ids, addresses and chance
+    /// Seed for IDs, addresses and random faults
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     seed: u64,
-    /// A fault as JSON; may be repeated
+    /// Fault to inject, as JSON; may be repeated
     #[arg(long, value_name = "JSON", value_parser = fault)]
     fault: Vec<Fault>,
-    /// Write the variables to this file too
+    /// Also write the variables to this file
     #[arg(long, value_name = "FILE")]
     exports: Option<PathBuf>,
-    /// List this orchestration service in the catalog: the URL where 'kiln serve' listens
+    /// URL of an orchestration service ('kiln serve') to add to the catalog
     #[arg(long, value_name = "URL")]
     orchestration: Option<Url>,
 }
@@ -67,7 +69,7 @@ fn fault(text: &str) -> Result<Fault, String> {
 }
 
 impl TestcloudArgs {
-    /// Serves until told to stop.
+    /// Serves until a stop is requested.
     pub(crate) async fn run(self) -> Outcome {
         let address = SocketAddr::from((self.address, self.port));
         let cloud = Testcloud::builder()
@@ -76,19 +78,19 @@ impl TestcloudArgs {
             .build_time(Duration::try_from_secs_f64(self.build_time).context("--build-time")?)
             .seed(self.seed);
         let cloud = cloud.start().await.map_err(|error| {
-            Failure::new(format!("cannot listen on {address}: {error}")).hint("--port names another port")
+            Failure::new(format!("cannot listen on {address}: {error}")).hint("use --port to select another port")
         })?;
         if let Some(url) = &self.orchestration {
             register(&cloud, url.as_str().trim_end_matches('/')).await?;
         }
-        // The set-up is not disturbed.
+        // Faults do not apply to the setup.
         self.fault.iter().for_each(|fault| cloud.faults().add(fault.clone()));
         let exports = exports(&cloud);
         if let Some(file) = &self.exports {
             std::fs::write(file, &exports).with_context(|| file.display().to_string())?;
         }
         print(&exports)?;
-        eprintln!("The simulated cloud serves at {}. Ctrl-C ends it.", cloud.auth_url());
+        eprintln!("The simulated cloud is running at {}. Press Ctrl-C to stop it.", cloud.auth_url());
         let (_sender, stop) = shutdown::on_signal();
         shutdown::stopped(stop).await;
         cloud.stop().await;
@@ -96,7 +98,7 @@ impl TestcloudArgs {
     }
 }
 
-/// The variables by which a user works in the cloud, as a shell reads them.
+/// The environment variables of the demo user, as shell commands.
 pub(super) fn exports(cloud: &Testcloud) -> String {
     let Account { user, password, project } = cloud.users().demo;
     format!(
@@ -113,7 +115,7 @@ pub(super) fn credentials(account: Account) -> Credentials {
     Credentials::password(account.user, account.password, account.project, "Default")
 }
 
-/// The way to the cloud.
+/// Transport and connector to the cloud.
 pub(super) fn connector(cloud: &Testcloud) -> Result<(Arc<dyn Transport>, Connector)> {
     let transport: Arc<dyn Transport> = Arc::new(SharedClient::new(&TlsOptions::default())?);
     let mut options = kiln_cloud::Options::new(Url::parse(&cloud.auth_url())?);
@@ -121,7 +123,7 @@ pub(super) fn connector(cloud: &Testcloud) -> Result<(Arc<dyn Transport>, Connec
     Ok((Arc::clone(&transport), Connector::new(transport, options)))
 }
 
-/// Makes Kiln known to the cloud, as an operator does for every service.
+/// Adds Kiln to the service catalog of the cloud.
 pub(super) async fn register(cloud: &Testcloud, url: &str) -> Result<()> {
     let session = connector(cloud)?.1.session(credentials(cloud.users().admin));
     let service = value!({"service": {"type": "orchestration", "name": "kiln", "enabled": true}});

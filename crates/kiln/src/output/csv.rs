@@ -1,4 +1,4 @@
-//! Comma separated values, as Python's `csv` writes them for cliff.
+//! Comma-separated values, as Python's `csv` writes them for cliff.
 
 use clap::ValueEnum;
 use kiln_value::{Value, text};
@@ -10,16 +10,16 @@ use super::List;
 pub(crate) enum Quote {
     /// All.
     All,
-    /// Those that need it.
+    /// Values with special characters.
     Minimal,
-    /// All but numbers.
+    /// All except numbers.
     #[default]
     Nonnumeric,
     /// None; separators are escaped.
     None,
 }
 
-/// The list with its names as the first line.
+/// The list with the column names in the first line.
 pub(super) fn written(list: &List, quote: Quote) -> String {
     let mut out = String::new();
     let names: Vec<Value> = list.columns.iter().map(Value::from).collect();

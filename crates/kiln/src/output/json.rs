@@ -1,4 +1,4 @@
-//! JSON in indented form, as Python's `json.dumps(value, indent=2)` writes it.
+//! Indented JSON, as Python's `json.dumps(value, indent=2)` writes it.
 
 use kiln_value::{Value, text};
 
@@ -7,11 +7,11 @@ use kiln_value::{Value, text};
 pub(super) enum Charset {
     /// Escaped.
     Ascii,
-    /// As they are, for people.
+    /// Unescaped, for readability.
     Unicode,
 }
 
-/// Indented by two spaces a level.
+/// Indented by two spaces per level.
 pub(super) fn indented(value: &Value, charset: Charset) -> String {
     let mut out = String::new();
     write(&mut out, value, charset, 0);
@@ -46,7 +46,7 @@ fn write(out: &mut String, value: &Value, charset: Charset, depth: usize) {
 
 fn next(out: &mut String, i: usize, charset: Charset, depth: usize) {
     if i > 0 {
-        // python-heatclient asks for ", " here, cliff does not.
+        // python-heatclient uses ", " as the separator here, cliff does not.
         out.push_str(if charset == Charset::Unicode { ", " } else { "," });
     }
     line(out, depth);

@@ -1,4 +1,4 @@
-//! Tables with frames of `+`, `-` and `|`, as prettytable draws them for the `openstack` client.
+//! Tables with borders of `+`, `-` and `|`, as prettytable draws them for the `openstack` client.
 
 use comfy_table::{CellAlignment, ContentArrangement};
 use kiln_value::Value;
@@ -8,18 +8,18 @@ use super::{Cell, List, One};
 /// comfy-table's own notation: borders, the line below the names, columns, no lines between rows, corners.
 const FRAMES: &str = "||--+-++|    ++++++";
 
-/// A table to be drawn.
+/// A table.
 pub(crate) struct Table {
     names: Vec<String>,
     rows: Vec<Vec<String>>,
-    /// Per column: whether it stands right.
+    /// Whether each column is right-aligned.
     right: Vec<bool>,
-    /// Whether it is drawn without rows.
+    /// Whether it is drawn even without rows.
     even_empty: bool,
 }
 
 impl Table {
-    /// A table of a list: columns of numbers stand right.
+    /// A table for a list; columns of numbers are right-aligned.
     pub(super) fn of_list(list: &List, even_empty: bool) -> Self {
         let number = |cell: &Cell| matches!(cell.value, Value::Int(_) | Value::BigInt(_) | Value::Float(_));
         let first = list.rows.first();
@@ -32,7 +32,7 @@ impl Table {
         }
     }
 
-    /// A table of the names and values of one object.
+    /// A table for the names and values of one object.
     pub(super) fn of_one(one: &One) -> Self {
         Self {
             names: vec!["Field".into(), "Value".into()],
@@ -42,8 +42,8 @@ impl Table {
         }
     }
 
-    /// The lines; cells are broken only if there is a `width` and the table is wider. Without rows it is an empty
-    /// line, which scripts of the `openstack` client know.
+    /// Renders the table. Cells are wrapped only if there is a `width` and the table is wider. Without rows, the result
+    /// is an empty line, as in the `openstack` client.
     pub(crate) fn drawn(&self, width: Option<u16>) -> String {
         if self.rows.is_empty() && !self.even_empty {
             return "\n".to_owned();
@@ -66,7 +66,7 @@ impl Table {
     }
 }
 
-/// Columns of the terminal; `None` if there is none.
+/// Width of the terminal; `None` if there is none.
 pub(super) fn terminal_width() -> Option<u16> {
     console::Term::stdout().size_checked().map(|(_, columns)| columns)
 }

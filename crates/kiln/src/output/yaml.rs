@@ -1,11 +1,11 @@
 //! YAML in block style.
 //!
-//! Layout and order are those of PyYAML's `safe_dump(value, default_flow_style=False)`, with two exceptions for people
-//! who read it: texts of several lines stand in literal blocks, and long ones are not broken.
+//! Layout and order are those of PyYAML's `safe_dump(value, default_flow_style=False)`, with two exceptions for
+//! readability: multi-line strings are literal blocks, and long lines are not wrapped.
 
 use kiln_value::{Map, Value, text};
 
-/// The text of a value; keys of maps are sorted, as `safe_dump` does.
+/// The YAML of a value; keys of maps are sorted as in `safe_dump`.
 pub(crate) fn dump(value: &Value) -> String {
     let mut out = String::new();
     match value {
@@ -19,7 +19,7 @@ pub(crate) fn dump(value: &Value) -> String {
     out
 }
 
-/// The items; the cursor stands where the first is to begin.
+/// Writes the items, starting at the cursor.
 fn list(out: &mut String, items: &[Value], indent: usize) {
     for (i, item) in items.iter().enumerate() {
         if i > 0 {
@@ -37,7 +37,7 @@ fn list(out: &mut String, items: &[Value], indent: usize) {
     }
 }
 
-/// The entries; the cursor stands where the first is to begin.
+/// Writes the entries, starting at the cursor.
 fn map(out: &mut String, entries: &Map, indent: usize) {
     let mut sorted: Vec<(&String, &Value)> = entries.iter().collect();
     sorted.sort_by_key(|(key, _)| *key);
@@ -68,7 +68,7 @@ fn map(out: &mut String, entries: &Map, indent: usize) {
     }
 }
 
-/// A scalar or something empty; lines of a block are indented by `indent`.
+/// Writes a scalar or an empty collection; lines of a block are indented by `indent`.
 fn scalar(out: &mut String, value: &Value, indent: usize) {
     match value {
         Value::Null => out.push_str("null"),
@@ -87,13 +87,13 @@ fn float(number: f64) -> String {
         "nan" => ".nan".to_owned(),
         "inf" => ".inf".to_owned(),
         "-inf" => "-.inf".to_owned(),
-        // Without a dot YAML 1.1 reads `1e+16` as a text.
+        // Without a dot, YAML 1.1 reads `1e+16` as a string.
         plain if !plain.contains('.') => plain.replace('e', ".0e"),
         plain => plain.to_owned(),
     }
 }
 
-/// Whether a text has several lines and survives a literal block as it is.
+/// Whether a literal block can represent a multi-line string exactly.
 fn fits_block(s: &str) -> bool {
     let prints = |c: char| {
         c == '\n' || c == '\t' || (!c.is_control() && !matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}'))
@@ -123,7 +123,7 @@ fn quoted_if_needed(out: &mut String, s: &str) {
     if is_plain(s) {
         out.push_str(s);
     } else if s.chars().any(char::is_control) || s.contains(['\u{85}', '\u{2028}', '\u{2029}', '\u{feff}']) {
-        // JSON's escapes are YAML's.
+        // JSON escapes are valid in YAML.
         out.push_str(&text::json(&s.into()));
     } else {
         out.push('\'');
@@ -132,7 +132,7 @@ fn quoted_if_needed(out: &mut String, s: &str) {
     }
 }
 
-/// Whether a text may stand without quotes and is read back as a text.
+/// Whether a string needs no quotes.
 fn is_plain(s: &str) -> bool {
     let indicator = |c: char| "#,[]{}&*!|>'\"%@`".contains(c);
     let mut chars = s.chars();
@@ -150,7 +150,7 @@ fn is_plain(s: &str) -> bool {
     !syntax && !is_special(s)
 }
 
-/// Whether YAML 1.1 would read a plain text as something else: a number, a date, a truth value, a merge key.
+/// Whether YAML 1.1 reads an unquoted string as something else: a number, a date, a boolean, a merge key.
 fn is_special(s: &str) -> bool {
     let date = s.len() >= 8 && s.as_bytes().get(4) == Some(&b'-') && s.chars().take(4).all(|c| c.is_ascii_digit());
     let known = matches!(s, "=" | "<<" | "~");

@@ -1,4 +1,4 @@
-//! The lines of a tree.
+//! Renders a tree as lines.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -9,15 +9,15 @@ use super::tree::{Count, Node, Phase, Tree};
 
 const TICKS: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
-/// Columns of a line for the time and the spaces between the others.
+/// Columns for the time and the spaces between the columns.
 const ROOM: usize = 13;
-/// Types are left out rather than cut to less.
+/// Minimum width of a type; narrower types are omitted.
 const LEAST_KIND: usize = 8;
 
-/// How lines are drawn.
+/// Drawing options.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Canvas {
-    /// Whether there are colours.
+    /// Whether to use colors.
     pub(super) colour: bool,
     /// Columns.
     pub(super) width: usize,
@@ -25,20 +25,20 @@ pub(super) struct Canvas {
     pub(super) height: usize,
 }
 
-/// A line before its columns are aligned.
+/// A line before the columns are aligned.
 struct Line {
-    /// Frame, sign and name.
+    /// Frame, symbol and name.
     head: String,
     phase: Phase,
     kind: String,
     word: String,
     time: String,
     reason: String,
-    /// Whether the resource has others below it.
+    /// Whether the resource has resources below it.
     branch: bool,
 }
 
-/// The whole tree, as far as it fits: what is done goes first, then what waits.
+/// The tree, limited to the height: completed resources are omitted first, then waiting ones.
 pub(super) fn tree(tree: &Tree, now: Duration, canvas: Canvas) -> String {
     let mut lines = Vec::new();
     collect(tree, tree.top().collect(), "", now, &mut lines);
@@ -55,7 +55,7 @@ pub(super) fn tree(tree: &Tree, now: Duration, canvas: Canvas) -> String {
     let widest = |column: fn(&Line) -> &str| lines.iter().map(|line| column(line).chars().count()).max().unwrap_or(0);
     let head = widest(|line| &line.head);
     let word = widest(|line| &line.word);
-    // Types are the first to be cut where the terminal is narrow, names the last.
+    // Types are shortened first, names last.
     let left = canvas.width.saturating_sub(head + word + ROOM);
     let kind = widest(|line| &line.kind).min(if left < LEAST_KIND { 0 } else { left });
     for line in &lines {
@@ -68,13 +68,13 @@ pub(super) fn tree(tree: &Tree, now: Duration, canvas: Canvas) -> String {
     out
 }
 
-/// How much is done: of an update nobody knows beforehand how much there will be.
+/// The number of completed resources. The total of an update is not known in advance.
 pub(super) fn summary(tree: &Tree, count: Count) -> String {
     if !tree.is_partly() {
         return format!("{} of {}", count.done, count.all);
     }
     let mut parts = vec![format!("{} done", count.done)];
-    for (number, word) in [(count.running, "under way"), (count.failed, "failed")] {
+    for (number, word) in [(count.running, "running"), (count.failed, "failed")] {
         if number > 0 {
             parts.push(format!("{number} {word}"));
         }
@@ -100,7 +100,7 @@ fn collect(tree: &Tree, nodes: Vec<&Node>, frame: &str, now: Duration, lines: &m
     }
 }
 
-/// At most `height` lines, and how many were left out.
+/// At most `height` lines, and the number of omitted lines.
 fn fitting(mut lines: Vec<Line>, height: usize) -> (usize, Vec<Line>) {
     let all = lines.len();
     for phase in [Phase::Done, Phase::Waiting] {
@@ -143,7 +143,7 @@ fn written(line: &Line, (head, kind, word): (usize, usize, usize), canvas: Canva
     out.trim_end().to_owned()
 }
 
-/// A text in so many columns: a type is known by its end.
+/// Shortens a text to a width; types keep their end.
 fn cut(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {
@@ -165,7 +165,7 @@ fn sign(phase: Phase, now: Duration) -> char {
     }
 }
 
-/// What is happening, in a word: `creating`, `created`.
+/// The state in one word: `creating`, `created`.
 pub(super) fn word(node: &Node) -> &'static str {
     let failed = node.phase == Phase::Failed;
     match (node.action.as_str(), node.phase) {
@@ -189,7 +189,7 @@ pub(super) fn word(node: &Node) -> &'static str {
         ("CHECK", _) => "checked",
         ("ADOPT", Phase::Running) => "adopting",
         ("ADOPT", _) => "adopted",
-        (_, Phase::Running) => "under way",
+        (_, Phase::Running) => "running",
         _ => "done",
     }
 }

@@ -1,4 +1,4 @@
-//! Asks the service for news until the work is done.
+//! Polls the service and updates the progress until an operation is done.
 
 use std::time::Duration;
 
@@ -8,54 +8,54 @@ use tokio::time::Instant;
 use super::screen::Screen;
 use super::tree::{News, Tree};
 
-/// Deeper stacks are not shown; Heat nests at most five deep by default.
+/// Maximum depth of nested stacks to show; Heat's default limit is five.
 const DEPTH: u32 = 10;
-/// How long the service may be away.
+/// How long the service may be unavailable.
 const PATIENCE: Duration = Duration::from_mins(5);
-/// Seconds until it is asked again then.
+/// Polling interval while the service is unavailable.
 const AGAIN: Duration = Duration::from_secs(1);
-/// So long without news, the service is asked whether an engine runs.
+/// Time without events after which the health of the service is requested.
 const QUIET: Duration = Duration::from_secs(10);
-/// How often the tree is drawn on a terminal.
+/// Interval at which the tree is redrawn on a terminal.
 const FRAME: Duration = Duration::from_millis(100);
 
-/// What is watched.
+/// The stack to follow.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
-    /// `name/id`, so that a deleted stack is still found.
+    /// `name/id`, which also finds deleted stacks.
     identity: String,
     id: String,
-    /// The last event before the action began.
+    /// The last event before the operation started.
     marker: Option<String>,
     tree: Tree,
 }
 
-/// How it ended.
+/// The end of an operation.
 #[derive(Clone, Debug)]
 pub(crate) struct End {
     /// Action and status of the stack.
     pub(crate) status: String,
     /// Reason of the status.
     pub(crate) reason: String,
-    /// What was seen.
+    /// The progress tree.
     pub(crate) tree: Tree,
 }
 
 impl End {
-    /// Whether it ended well.
+    /// Whether the operation succeeded.
     pub(crate) fn is_complete(&self) -> bool {
         self.status.ends_with("_COMPLETE")
     }
 }
 
 impl Target {
-    /// A stack that was just made.
+    /// A stack that was just created.
     pub(crate) fn created(name: &str, id: &str) -> Self {
         let (identity, id) = (format!("{name}/{id}"), id.to_owned());
         Self { tree: Tree::new(name, &id), identity, id, marker: None }
     }
 
-    /// A stack that is there, before something is asked of it. `partly`: resources that nothing happens to count as done.
+    /// An existing stack, before an operation is requested. `partly`: resources without events count as done.
     pub(crate) async fn existing(client: &Client, stack: &str, partly: bool) -> Result<Self, Error> {
         let stack = client.stack(stack, false).await?;
         let mut target = Self::created(stack.name(), stack.id());
@@ -73,7 +73,7 @@ impl Target {
         &self.identity
     }
 
-    /// Learns which resources there are.
+    /// Loads the resources of the stack.
     async fn look(&mut self, client: &Client) -> Result<(), Error> {
         for resource in client.resources(&self.identity, DEPTH, false, &vec![]).await? {
             self.tree.learn(&presence(&resource, &self.id));
@@ -81,7 +81,7 @@ impl Target {
         Ok(())
     }
 
-    /// Takes the events since the last time; whether the stack itself came to an end among them.
+    /// Processes new events. Returns whether the operation of the stack itself has ended.
     async fn listen(&mut self, client: &Client, screen: &Screen, began: Instant) -> Result<bool, Error> {
         let filter = EventFilter { nested_depth: DEPTH, marker: self.marker.clone(), ..EventFilter::default() };
         let events = client.events(&self.identity, &filter).await?;
@@ -99,7 +99,7 @@ impl Target {
                 }
                 continue;
             }
-            // Several events that come at once are as far apart as the service's clock says.
+            // The service's clock determines the time between events of one poll.
             let news = news_of_event(event, &self.id, now.saturating_sub(apart(event.time(), &newest)));
             if self.tree.hear(&news) {
                 screen.tell(&self.tree, &news);
@@ -112,7 +112,7 @@ impl Target {
     }
 }
 
-/// Watches until the stack is at rest again. `rollback`: a failure may be followed by a rollback.
+/// Follows the stack until no operation is running. `rollback`: a rollback may follow a failure.
 pub(crate) async fn follow(
     client: &Client,
     mut target: Target,
@@ -168,14 +168,14 @@ pub(crate) async fn follow(
     }
 }
 
-/// The service is not there for a while: it is being restarted.
+/// A temporary outage of the service, for example during a restart.
 #[derive(Default)]
 struct Absence {
     since: Option<Instant>,
 }
 
 impl Absence {
-    /// Bears an error that may pass, for a while; it is told once.
+    /// Ignores a temporary error for some time and prints one note.
     fn bear(&mut self, error: Error, screen: &Screen) -> Result<(), Error> {
         if !error.is_passing() {
             return Err(error);
@@ -197,7 +197,7 @@ impl Absence {
     }
 }
 
-/// Nothing happens: perhaps nobody works.
+/// A period without events; perhaps no engine is running.
 struct Silence {
     marker: Option<String>,
     since: Instant,
@@ -209,7 +209,7 @@ impl Silence {
         Self { marker: None, since: now, told: false }
     }
 
-    /// After a while without news, asks the service once whether an engine runs.
+    /// After some time without events, checks once whether an engine is running.
     async fn listen(&mut self, client: &Client, marker: Option<&str>, screen: &Screen) {
         if self.marker.as_deref() != marker {
             *self = Self { marker: marker.map(str::to_owned), since: Instant::now(), told: false };
@@ -219,12 +219,12 @@ impl Silence {
         }
         self.told = true;
         if client.health().await.is_some_and(|health| health.contains("engine: down")) {
-            screen.note("no engine runs on the service's database: the work goes on when one is started");
+            screen.note("no engine of the service is running: the operation continues when one is started");
         }
     }
 }
 
-/// The stack is not there any more: it was deleted.
+/// The stack was deleted.
 fn gone(mut target: Target, screen: &Screen, began: Instant) -> End {
     "DELETE_COMPLETE".clone_into(&mut target.tree.status);
     screen.tell_status(&target.tree, began.elapsed());
@@ -232,7 +232,7 @@ fn gone(mut target: Target, screen: &Screen, began: Instant) -> End {
     End { status: target.tree.status.clone(), reason: String::new(), tree: target.tree }
 }
 
-/// Waits for the next look, drawing meanwhile.
+/// Waits until the next poll and redraws the tree meanwhile.
 async fn rest(tree: &Tree, screen: &Screen, poll: Duration, began: Instant) {
     let until = Instant::now() + poll;
     if !screen.is_live() {
@@ -248,7 +248,7 @@ async fn rest(tree: &Tree, screen: &Screen, poll: Duration, began: Instant) {
     }
 }
 
-/// That a resource is there. How far it is, events tell.
+/// News about the existence of a resource. Events report its status.
 fn presence(resource: &Resource, root: &str) -> News {
     let nested = resource.nested().and_then(|identity| identity.rsplit('/').next());
     News {
@@ -276,7 +276,7 @@ fn or_root(stack: &str, root: &str) -> String {
     if stack.is_empty() { root } else { stack }.to_owned()
 }
 
-/// How long before the newest event an event was, by the service's clock.
+/// The time between an event and the newest event, by the service's clock.
 fn apart(time: &str, newest: &str) -> Duration {
     let parsed = |text: &str| text.parse::<jiff::Timestamp>().ok();
     let (Some(time), Some(newest)) = (parsed(time), parsed(newest)) else { return Duration::ZERO };

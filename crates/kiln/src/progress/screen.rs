@@ -1,4 +1,4 @@
-//! Where the tree is shown.
+//! Prints the progress.
 
 use std::io::{IsTerminal as _, Write as _, stderr};
 use std::time::Duration;
@@ -13,18 +13,18 @@ use super::tree::{News, Tree};
 /// How progress is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
-    /// A tree on a terminal, lines elsewhere.
+    /// A tree on a terminal, else lines.
     #[default]
     Auto,
-    /// A line for each thing that happens.
+    /// One line per event.
     Plain,
-    /// A JSON object a line for each thing that happens.
+    /// One JSON object per event.
     Json,
     /// Nothing.
     None,
 }
 
-/// Shows progress on standard error.
+/// Prints progress to standard error.
 #[derive(Debug)]
 pub(crate) struct Screen {
     kind: Kind,
@@ -39,7 +39,7 @@ enum Kind {
 }
 
 impl Screen {
-    /// A screen of a mode.
+    /// A screen with the given mode.
     pub(crate) fn new(mode: Mode) -> Self {
         let kind = match mode {
             Mode::Auto if stderr().is_terminal() && !is_dumb() => {
@@ -57,24 +57,24 @@ impl Screen {
         Self { kind }
     }
 
-    /// Whether the tree is drawn again and again.
+    /// Whether the tree is redrawn continuously.
     pub(crate) fn is_live(&self) -> bool {
         matches!(self.kind, Kind::Live { .. })
     }
 
-    /// Shows the tree as it is now.
+    /// Draws the tree.
     pub(crate) fn show(&self, tree: &Tree, now: Duration) {
         if let Kind::Live { bar, colour } = &self.kind {
             let (height, width) = console::Term::stderr().size();
             let canvas = Canvas { colour: *colour, width: width.into(), height: height.into() };
-            // A line that the terminal would break counts twice and would not be cleared.
+            // A wrapped line would count twice and would not be cleared.
             let fits = |line| console::truncate_str(line, canvas.width.saturating_sub(1), "…").into_owned();
             let lines: Vec<String> = draw::tree(tree, now, canvas).lines().map(fits).collect();
             bar.set_message(lines.join("\n"));
         }
     }
 
-    /// Tells one thing that happened to a resource.
+    /// Prints news about a resource.
     pub(crate) fn tell(&self, tree: &Tree, news: &News) {
         let Some(node) = tree.node(&news.stack, &news.name) else { return };
         let path = tree.path(&news.stack, &news.name);
@@ -99,7 +99,7 @@ impl Screen {
         }
     }
 
-    /// Tells something that is neither of the stack nor of a resource.
+    /// Prints a note.
     pub(crate) fn note(&self, text: &str) {
         match &self.kind {
             Kind::Live { bar, .. } => bar.suspend(|| _ = writeln!(stderr(), "note: {text}")),
@@ -109,7 +109,7 @@ impl Screen {
         }
     }
 
-    /// Tells the stack's new status.
+    /// Prints the new status of the stack.
     pub(crate) fn tell_status(&self, tree: &Tree, now: Duration) {
         match &self.kind {
             Kind::Plain => {
@@ -125,7 +125,7 @@ impl Screen {
         }
     }
 
-    /// Leaves the tree standing as it is.
+    /// Draws the final tree.
     pub(crate) fn finish(&self, tree: &Tree, now: Duration) {
         if let Kind::Live { bar, colour } = &self.kind {
             bar.finish_and_clear();
@@ -136,7 +136,7 @@ impl Screen {
     }
 }
 
-/// Whether the terminal cannot go back over its lines.
+/// Whether the terminal cannot move the cursor.
 fn is_dumb() -> bool {
     std::env::var("TERM").is_ok_and(|term| term == "dumb")
 }

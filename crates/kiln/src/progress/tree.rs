@@ -1,40 +1,40 @@
-//! What is known of a stack's resources and those of its nested stacks. Pure: times are given.
+//! The resources of a stack and its nested stacks, with their progress. Pure: times are passed in.
 
 use std::time::Duration;
 
 use indexmap::IndexMap;
 
-/// How far a resource is.
+/// The phase of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Nothing was done yet.
+    /// Not started.
     Waiting,
-    /// Under way.
+    /// Running.
     Running,
-    /// Ended well.
+    /// Complete.
     Done,
-    /// Ended badly.
+    /// Failed.
     Failed,
 }
 
-/// News of a resource, or of a stack itself.
+/// News about a resource or a stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct News {
-    /// Id of the stack.
+    /// ID of the stack.
     pub(crate) stack: String,
     /// Name of the resource.
     pub(crate) name: String,
-    /// Type; empty if the source does not say.
+    /// Type; empty if unknown.
     pub(crate) kind: String,
     /// Action and status: `CREATE_IN_PROGRESS`.
     pub(crate) status: String,
     /// Reason.
     pub(crate) reason: String,
-    /// Id of the nested stack that it stands for; empty if it is none or not known.
+    /// ID of the nested stack of the resource; empty if there is none or it is unknown.
     pub(crate) nested: String,
-    /// Id in the cloud; empty if there is none or it is not known.
+    /// Physical ID; empty if there is none or it is unknown.
     pub(crate) physical: String,
-    /// Time since the watching began.
+    /// Time since the start of the command.
     pub(crate) at: Duration,
 }
 
@@ -47,25 +47,25 @@ pub(crate) struct Node {
     pub(crate) kind: String,
     /// `CREATE`, `UPDATE` …
     pub(crate) action: String,
-    /// How far it is.
+    /// The phase.
     pub(crate) phase: Phase,
-    /// Why.
+    /// The status reason.
     pub(crate) reason: String,
-    /// When the action began.
+    /// Start of the action.
     pub(crate) began: Option<Duration>,
-    /// When it ended.
+    /// End of the action.
     pub(crate) ended: Option<Duration>,
-    /// Whether it was there before the action.
+    /// Whether the resource existed before the action.
     existed: bool,
-    /// Whether another object takes its place.
+    /// Whether the resource is being replaced.
     pub(crate) replaced: bool,
-    /// Id of its nested stack, if the service says that it is one.
+    /// ID of its nested stack, if the service reports one.
     nested: String,
-    /// Id in the cloud, which for a nested stack is the stack's.
+    /// Physical ID; for a nested stack, the ID of the stack.
     physical: String,
 }
 
-/// A failure, kept also when a rollback has taken the resource away.
+/// A failure. It is kept when a rollback deletes the resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Fault {
     stack: String,
@@ -74,34 +74,34 @@ struct Fault {
 }
 
 impl Node {
-    /// Id of the stack that it may stand for.
+    /// ID of the nested stack of the resource.
     fn inner(&self) -> &str {
         if self.nested.is_empty() { &self.physical } else { &self.nested }
     }
 
-    /// How long the action takes or took.
+    /// Duration of the action.
     pub(crate) fn spent(&self, now: Duration) -> Option<Duration> {
         Some(self.ended.unwrap_or(now).saturating_sub(self.began?))
     }
 }
 
-/// How many resources are how far.
+/// Number of resources in each phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
-    /// Ended well.
+    /// Complete.
     pub(crate) done: usize,
-    /// Ended badly.
+    /// Failed.
     pub(crate) failed: usize,
-    /// Under way.
+    /// Running.
     pub(crate) running: usize,
     /// All.
     pub(crate) all: usize,
 }
 
-/// The failure behind the others.
+/// The root cause of a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cause {
-    /// The way to the resource through nested stacks: `group/0/server`.
+    /// Path of the resource through nested stacks: `group/0/server`.
     pub(crate) path: String,
     /// Its type.
     pub(crate) kind: String,
@@ -109,7 +109,7 @@ pub(crate) struct Cause {
     pub(crate) reason: String,
 }
 
-/// A stack and all below it.
+/// A stack with its nested stacks.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     /// Name of the stack.
@@ -119,12 +119,12 @@ pub(crate) struct Tree {
     root: String,
     partly: bool,
     stacks: IndexMap<String, IndexMap<String, Node>>,
-    /// In the order in which they were heard of.
+    /// In the order of their events.
     faults: Vec<Fault>,
 }
 
 impl Tree {
-    /// A stack of which nothing else is known.
+    /// A stack without resources.
     pub(crate) fn new(name: &str, id: &str) -> Self {
         let stacks = IndexMap::from([(id.to_owned(), IndexMap::new())]);
         Self {
@@ -142,7 +142,7 @@ impl Tree {
         self.stacks.get(stack).is_some_and(|resources| resources.contains_key(name))
     }
 
-    /// Learns that a resource is there, which waits as long as nothing else is heard of it.
+    /// Adds a resource, which is waiting until there is news about it.
     pub(crate) fn learn(&mut self, news: &News) {
         let resources = self.stacks.entry(news.stack.clone()).or_default();
         if let Some(node) = resources.get_mut(&news.name) {
@@ -173,7 +173,7 @@ impl Tree {
         resources.insert(news.name.clone(), node);
     }
 
-    /// Notes that all resources are there, before an update that may leave them as they are.
+    /// Marks all resources as existing, before an update that may not change them.
     pub(crate) fn settle(&mut self) {
         self.partly = true;
         for node in self.stacks.values_mut().flat_map(IndexMap::values_mut) {
@@ -181,25 +181,25 @@ impl Tree {
         }
     }
 
-    /// Whether resources may be left as they are.
+    /// Whether the action may leave resources unchanged.
     pub(crate) fn is_partly(&self) -> bool {
         self.partly
     }
 
-    /// What nothing happened to, now that the action has ended.
+    /// Whether the action has ended without changes to the resource.
     pub(crate) fn is_untouched(&self, node: &Node) -> bool {
         let ended = self.status.ends_with("_COMPLETE") || self.status.ends_with("_FAILED");
         ended && node.existed && node.phase == Phase::Waiting
     }
 
-    /// Takes news of a resource; whether it changed anything.
+    /// Processes news about a resource. Returns whether anything changed.
     pub(crate) fn hear(&mut self, news: &News) -> bool {
         self.learn(news);
         let Some(node) = self.stacks.get_mut(&news.stack).and_then(|resources| resources.get_mut(&news.name)) else {
             return false;
         };
         let (action, phase) = read(&news.status);
-        // A new object beside the old one, which then goes: one thing that happens to the resource.
+        // A new object is created and then the old one is deleted: this is one replacement.
         let rolls_back = self.status.starts_with("ROLLBACK");
         node.replaced |= node.existed && action == "CREATE" && !rolls_back;
         let action =
@@ -239,7 +239,7 @@ impl Tree {
         self.of(node.inner())
     }
 
-    /// In the order of their names, and of their numbers where they are called by those.
+    /// Sorted by name; numeric names are sorted by number.
     fn of(&self, stack: &str) -> impl Iterator<Item = &Node> {
         let mut nodes: Vec<&Node> = self.stacks.get(stack).into_iter().flat_map(IndexMap::values).collect();
         nodes.sort_by(|a, b| {
@@ -257,9 +257,9 @@ impl Tree {
         self.stacks.get(stack)?.get(name)
     }
 
-    /// The way to a resource through nested stacks: `group/0/server`.
+    /// Path of a resource through nested stacks: `group/0/server`.
     pub(crate) fn path(&self, stack: &str, name: &str) -> String {
-        // Deeper than Heat nests by default; ends a loop that a foreign service might tell of.
+        // Deeper than Heat's default limit; stops at cycles in the answer of the service.
         const DEEPEST: usize = 64;
         let mut path = vec![name];
         let mut stack = stack;
@@ -275,7 +275,7 @@ impl Tree {
         path.join("/")
     }
 
-    /// How many resources are how far, nested ones too.
+    /// Number of resources in each phase, including nested stacks.
     pub(crate) fn count(&self) -> Count {
         let mut count = Count::default();
         for node in self.stacks.values().flat_map(IndexMap::values) {
@@ -290,14 +290,14 @@ impl Tree {
         count
     }
 
-    /// The failure behind the others: the first of a resource that has no failure below it and was not merely stopped
-    /// because of another.
+    /// The root cause: the first failure of a resource that has no failed resource in its nested stack and was not
+    /// stopped because of another failure.
     pub(crate) fn cause(&self) -> Option<Cause> {
         let node = |fault: &Fault| self.node(&fault.stack, &fault.name);
         let has_inner = |fault: &&Fault| {
             node(fault).is_some_and(|node| self.faults.iter().any(|inner| inner.stack == node.inner()))
         };
-        // Of equal ones the earliest is taken.
+        // The earliest fault takes precedence.
         let fault =
             self.faults.iter().filter(|fault| !has_inner(fault)).min_by_key(|fault| was_stopped(&fault.reason))?;
         Some(Cause {
@@ -308,7 +308,7 @@ impl Tree {
     }
 }
 
-/// Whether a failure is only the consequence of another.
+/// Whether a failure is the consequence of another one.
 fn was_stopped(reason: &str) -> bool {
     reason.contains(" aborted") || reason.contains("cancelled")
 }
@@ -392,7 +392,7 @@ mod tests {
         tree.hear(&news("s", "other", "DELETE_COMPLETE", "", 4));
         let node = tree.node("s", "other").unwrap();
         assert_eq!((node.action.as_str(), node.phase, node.replaced), ("REPLACE", Phase::Done, true));
-        // What is new and goes again is deleted.
+        // A new resource that is deleted again counts as deleted.
         tree.hear(&news("s", "new", "CREATE_COMPLETE", "", 5));
         tree.hear(&news("s", "new", "DELETE_COMPLETE", "", 6));
         assert_eq!(tree.node("s", "new").unwrap().action, "DELETE");

@@ -57,5 +57,5 @@ fn a_kept_demo_is_opened_again() {
     assert_eq!(value.len(), 17);
     let again = folder.run(&args);
     assert_eq!(again.code, 0, "{}", again.err);
-    assert!(again.err.contains("is there from an earlier demo"), "{}", again.err);
+    assert!(again.err.contains("exists from an earlier demo"), "{}", again.err);
 }

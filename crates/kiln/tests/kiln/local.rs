@@ -166,7 +166,7 @@ fn a_database_is_created_by_create_alone() {
     for rest in [&["list"][..], &["show", "one"], &["delete", "--yes", "one"], &["update", "-t", "t.yaml", "one"]] {
         let ran = folder.run(&[&elsewhere, rest].concat());
         assert_eq!(ran.code, 1, "{rest:?}");
-        assert!(ran.err.contains("mistyped.db: there is no such database of stacks"), "{}", ran.err);
+        assert!(ran.err.contains("mistyped.db: the database does not exist"), "{}", ran.err);
     }
     folder.run(&["--local", "--database", "mistyped.db", "resource-type", "list"]).ok();
     assert!(!folder.path().join("mistyped.db").exists() && !folder.path().join("mistyped.db.key").exists());
@@ -187,7 +187,7 @@ fn a_missing_key_is_never_replaced() {
     for args in [&["stack", "list"][..], &["stack", "create", "-t", "t.yaml", "two"]] {
         let ran = folder.local(args);
         assert_eq!(ran.code, 1);
-        assert!(ran.err.contains("stacks.db.key: the key of") && ran.err.contains("is missing"), "{}", ran.err);
+        assert!(ran.err.contains("stacks.db.key: the key file of") && ran.err.contains("is missing"), "{}", ran.err);
     }
     assert!(!key.exists());
     std::fs::write(&key, text).unwrap();
@@ -218,7 +218,7 @@ fn interrupted_work_goes_on_by_one_command() {
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let hint = lines.collect::<Vec<_>>().join("\n");
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(hint.contains("'kiln --local stack wait STACK' goes on"), "{hint}");
+    assert!(hint.contains("run 'kiln --local stack wait STACK' to continue"), "{hint}");
     let ran = folder.local(&["stack", "wait", "one", "-f", "json"]);
     assert_eq!(ran.json()[0]["Stack Status"], "CREATE_COMPLETE");
     assert_eq!(folder.local(&["stack", "wait", "two"]).code, 1);

@@ -225,10 +225,10 @@ async fn the_log_tells_what_is_asked_and_done() {
     let states: Vec<_> = service.told("stack").iter().map(|told| told["state"].as_str().unwrap().to_owned()).collect();
     assert_eq!(states, ["CREATE_IN_PROGRESS", "CREATE_COMPLETE"]);
     let log = format!("{:?}", service.log.lock().unwrap());
-    assert!(log.contains(
-        "[DEFAULT] max_stack_per_tenant means nothing to Kiln: did you mean [DEFAULT] max_stacks_per_tenant?"
-    ));
-    assert!(log.contains("options that mean nothing to Kiln: [DEFAULT] unknown_option"), "{log}");
+    assert!(
+        log.contains("unknown option [DEFAULT] max_stack_per_tenant: did you mean [DEFAULT] max_stacks_per_tenant?")
+    );
+    assert!(log.contains("options without effect in Kiln: [DEFAULT] unknown_option"), "{log}");
     assert!(!log.contains(cloud.users().heat.password), "{log}");
 }
 
@@ -248,7 +248,7 @@ async fn a_configuration_that_cannot_work_is_refused_in_a_line() {
     let password = format!("password = {}", cloud.users().heat.password);
     let key = "0123456789abcdef0123456789abcdef";
     for (from, to, told) in [
-        (password.as_str(), "password = wr0ngw0rd", "refuses the user \"heat\": check username, password"),
+        (password.as_str(), "password = wr0ngw0rd", "rejects the user \"heat\": check username, password"),
         (key, "0123456789abcdef0123456789abcdefg", "[DEFAULT] auth_encryption_key must have 32 (or 16) bytes"),
         ("sqlite://", "nosuch://me:wr0ngw0rd@", "[database] connection nosuch://me:***@"),
         (
@@ -281,15 +281,19 @@ async fn a_key_that_does_not_open_the_database_is_refused() {
     let file = folder.write("kiln.conf", &other);
     let ran = folder.run(&["serve", "--config-file", file.to_str().unwrap()]);
     assert_eq!(ran.code, 1, "{}", ran.err);
-    assert!(ran.err.contains("[DEFAULT] auth_encryption_key does not open what this database holds"), "{}", ran.err);
+    assert!(
+        ran.err.contains("[DEFAULT] auth_encryption_key does not decrypt the data in this database"),
+        "{}",
+        ran.err
+    );
 }
 
 #[test]
 fn a_service_refuses_what_is_for_local_stacks() {
     let folder = Folder::new("notlocal");
     for (args, told) in [
-        (&["serve", "--database", "x.db"][..], "option connection of [database]"),
-        (&["engine", "--local"], "--local is for commands that need no service"),
+        (&["serve", "--database", "x.db"][..], "set [database] connection"),
+        (&["engine", "--local"], "--local cannot be used with a service"),
     ] {
         let ran = folder.run(args);
         assert!(ran.code == 1 && ran.err.contains(told), "{}", ran.err);

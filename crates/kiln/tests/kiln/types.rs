@@ -61,7 +61,7 @@ fn mistakes_in_definitions_are_told_where_they_are() {
 
     folder.write("idle/My/Thing.yaml", &THING.replace("rest: {collection: /v1/things}\n", ""));
     let idle = validate(&folder, &["--resource-types-dir", "idle"]);
-    assert!(idle.err.contains("idle/My/Thing.yaml: Kiln has no code for My::Thing"), "{}", idle.err);
+    assert!(idle.err.contains("idle/My/Thing.yaml: Kiln has no driver for My::Thing"), "{}", idle.err);
     let nowhere = validate(&folder, &["--resource-types-dir", "nowhere"]);
     assert!(nowhere.err.contains("--resource-types-dir") && nowhere.err.contains("nowhere: "), "{}", nowhere.err);
 }

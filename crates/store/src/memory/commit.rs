@@ -8,7 +8,7 @@ use super::state::{State, micro};
 use crate::{Batch, Error, Lease, Resource, Settle, Stack, StackId, Turn};
 
 impl State {
-    /// Refuses a batch that cannot be written whole.
+    /// Refuses a batch that cannot be written completely.
     pub(super) fn check_batch(&self, lease: Lease, batch: &Batch) -> Result<(), Error> {
         if !self.is_current(lease) {
             return Err(Error::Stale(lease.stack));
@@ -36,7 +36,7 @@ impl State {
         Ok(())
     }
 
-    /// Writes a batch that was checked.
+    /// Writes a checked batch.
     pub(super) fn commit(&mut self, lease: Lease, batch: Batch, now: i64) -> Result<Stack, Error> {
         for row in batch.save {
             self.save(row);
@@ -130,7 +130,7 @@ impl State {
     }
 }
 
-/// What it should be becomes what it was before, if it was anything.
+/// Resets the desired state to the previous one, if there is one.
 fn return_to_previous(stack: &mut Stack) {
     if let Some(previous) = &stack.previous {
         stack.desired = previous.clone();

@@ -1,4 +1,4 @@
-//! Credentials. They are not sealed: nothing leaves the memory.
+//! Credentials. They are not encrypted, because they never leave the memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -33,7 +33,7 @@ impl State {
         self.credentials.get(&id).and_then(|credentials| credentials.known.clone()).ok_or_else(|| not_found(id))
     }
 
-    /// Refuses credentials that are gone.
+    /// Refuses credentials that are deleted.
     pub(super) fn check_credentials(&self, id: Option<CredentialsId>) -> Result<(), Error> {
         match id {
             Some(id) if !self.credentials.contains_key(&id) => Err(not_found(id)),

@@ -1,4 +1,4 @@
-//! Engines that report, and what may be forgotten, in pieces as in a database.
+//! Engine reports and purging, in bounded steps as in a database.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,7 +57,7 @@ impl State {
             }
             let Some(row) = self.stacks.remove(&id) else { continue };
             let tags: BTreeSet<&String> = row.stack.tags.iter().collect();
-            // The row, the lease, and a row for each tag.
+            // The stack row, the lease, and one row for each tag.
             gone += 2 + tags.len();
             if let Some(siblings) = row.stack.parent.and_then(|parent| self.nested.get_mut(&parent.stack)) {
                 siblings.remove(&id);

@@ -4,20 +4,20 @@ use super::state::{MessagePlace, Sent, State, micro};
 use crate::{Message, MessageId, StackId};
 
 impl State {
-    /// Stores a message of another; false if the stack is gone.
+    /// Stores a message of another stack; false if the stack is deleted.
     pub(super) fn send(&mut self, message: &Message, now: i64) -> bool {
         let Some(row) = self.stacks.get_mut(&message.stack).filter(|row| row.stack.deleted.is_none()) else {
             return false;
         };
         row.stack.messages += 1;
-        // Whatever the sender's clock says: what is due at once can be claimed at once.
+        // A message that is due immediately can be claimed immediately, whatever the sender's clock is.
         let now = jiff::Timestamp::from_microsecond(now).unwrap_or(message.due);
         let due = if message.is_due_at_once() { message.due.min(now) } else { message.due };
         self.store_message(&Message { due, ..message.clone() });
         true
     }
 
-    /// Stores a message that was not stored before.
+    /// Stores a message unless it was stored before.
     pub(super) fn store_message(&mut self, message: &Message) {
         if self.sent.contains_key(&message.id) {
             return;
@@ -60,7 +60,7 @@ impl State {
         });
     }
 
-    /// Since when a stack has a message that is due.
+    /// The time since when a stack has a due message.
     pub(super) fn oldest_due(&self, stack: StackId, now: i64) -> Option<i64> {
         self.messages_of(stack).next().map(|(place, _)| place.1).filter(|due| *due <= now)
     }

@@ -1,4 +1,4 @@
-//! Who works on which stack.
+//! Leases.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use crate::limits::CLAIMS;
 use crate::{EngineId, Lease, StackId};
 
 impl LeaseRow {
-    /// Whether it has run out.
+    /// Whether the lease has expired.
     fn is_over(&self, now: i64) -> bool {
         self.expires <= now
     }
 
-    /// Whether it ends later than it can: the clock was set back since it was given.
+    /// Whether the lease ends later than possible, because the clock was set back after the claim.
     fn is_from_the_future(&self, now: i64) -> bool {
         self.expires.saturating_sub(self.ttl) > now
     }
@@ -61,11 +61,11 @@ impl State {
         leases
     }
 
-    /// Stacks with work to do, the oldest first, whoever holds them.
+    /// Stacks with work, oldest first, whether or not they are leased.
     fn work(&self, only: &[StackId], now: i64) -> BTreeSet<(i64, StackId)> {
         if only.is_empty() {
             let messages = self.due.iter().take_while(|(due, ..)| *due <= now).map(|(due, stack, _)| (*due, *stack));
-            // A stack may be there twice.
+            // A stack may occur twice.
             return self.pending.iter().copied().chain(messages).collect();
         }
         let due = |stack: &StackId| {
@@ -75,7 +75,7 @@ impl State {
         only.iter().filter_map(due).collect()
     }
 
-    /// Whether the lease's engine may write.
+    /// Whether the engine of the lease may write.
     pub(super) fn is_current(&self, lease: Lease) -> bool {
         self.stacks.get(&lease.stack).is_some_and(|row| {
             let stored = &row.lease;
@@ -83,7 +83,7 @@ impl State {
         })
     }
 
-    /// Extends a lease; false if it is not held any more.
+    /// Extends a lease; false if it is no longer held.
     pub(super) fn extend(&mut self, lease: Lease, ttl: Duration, now: i64) -> bool {
         if !self.is_current(lease) {
             return false;
@@ -95,7 +95,7 @@ impl State {
         true
     }
 
-    /// Gives leases back; gives the stacks among them, held or not, that have work to do.
+    /// Releases leases; returns the given stacks that have work, whether or not the lease was held.
     pub(super) fn give_back(&mut self, leases: &[Lease], now: i64) -> BTreeSet<StackId> {
         for lease in leases.iter().filter(|lease| self.is_current(**lease)).copied().collect::<Vec<_>>() {
             if let Some(row) = self.stacks.get_mut(&lease.stack) {

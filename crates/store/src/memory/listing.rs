@@ -1,4 +1,4 @@
-//! Lists of stacks and events, with filters, order and pages.
+//! Lists of stacks and events, with filters, sorting and paging.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -62,7 +62,7 @@ fn limit_of(limit: Option<u64>) -> usize {
     limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
 }
 
-/// The first key that differs decides, at last the id.
+/// The first key that differs decides, and the ID breaks ties.
 fn compare(sort: Option<&Sort>, one: &Stack, other: &Stack) -> Ordering {
     let keys = sort.map(|sort| sort.keys.as_slice()).unwrap_or_default();
     let (keys, descending) = match keys {
@@ -107,12 +107,12 @@ fn is_asked_for(query: &EventQuery, event: &Event) -> bool {
         && any_of(&query.ids, |id| *id == event.id.to_string())
 }
 
-/// One of the values holds; no values: no condition.
+/// Whether one of the values matches; without values there is no condition.
 fn any_of<T>(values: &[T], holds: impl Fn(&T) -> bool) -> bool {
     values.is_empty() || values.iter().any(holds)
 }
 
-/// `FAILED`, or `CREATE_FAILED` with the action. What is neither is the status of no stack.
+/// `FAILED`, or `CREATE_FAILED` with the action. Any other word matches no stack.
 fn has_status(stack: &Stack, word: &str) -> bool {
     let (action, status) = (stack.state.action.as_str(), stack.state.status.as_str());
     if word.parse::<Status>().is_ok() {

@@ -1,4 +1,4 @@
-//! What is stored, read back one by one or by stack.
+//! Reads of single rows and of the rows of a stack. Lists with filters are in `listing`.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ impl State {
         self.events.get(self.event_places.get(&id)?)
     }
 
-    /// In the order in which they were made, whatever their stack.
+    /// In the order of creation, for all stacks together.
     pub(super) fn resources_of(&self, stacks: &[StackId]) -> Vec<Resource> {
         let stacks: BTreeSet<StackId> = stacks.iter().copied().collect();
         let mut rows: Vec<_> = stacks.into_iter().flat_map(|stack| self.rows_of(stack)).collect();
@@ -29,7 +29,7 @@ impl State {
     }
 
     pub(super) fn count_resources(&self, root: StackId) -> u64 {
-        // A tree is its root and what is nested below.
+        // A tree is the root stack and its nested stacks.
         let mut stacks = vec![root];
         let mut count = 0;
         while let Some(stack) = stacks.pop() {
@@ -41,7 +41,7 @@ impl State {
         count
     }
 
-    /// Also those deleted before, as long as the resource is there that waits for it.
+    /// Includes deleted stacks while the resource that waits for them exists.
     pub(super) fn children_of(&self, parent: StackId) -> Vec<Summary> {
         let Some(asked) = self.stacks.get(&parent).map(|row| &row.stack) else { return Vec::new() };
         let last_request = asked.updated.unwrap_or(asked.created);

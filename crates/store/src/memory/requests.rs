@@ -1,4 +1,4 @@
-//! Stacks made, and requests to them.
+//! Creation of stacks and requests to them.
 
 use kiln_resource::{Action, State as Progress, Status};
 
@@ -7,7 +7,7 @@ use crate::limits::CONTENT_FRESH;
 use crate::{DesiredText, Digest, Error, Event, NewStack, Stack, StackId, StackRequest, stack};
 
 impl State {
-    /// Refuses a stack that cannot be made.
+    /// Refuses a stack that cannot be created.
     pub(super) fn check_new(&self, new: &NewStack) -> Result<(), Error> {
         self.check_credentials(new.credentials)?;
         if new.parent.is_none() && self.names.contains_key(&(new.project.clone(), new.name.clone())) {
@@ -19,7 +19,7 @@ impl State {
         Ok(())
     }
 
-    /// Makes a stack that was checked.
+    /// Creates a checked stack.
     pub(super) fn create(&mut self, new: &NewStack, now: i64) -> Stack {
         self.store_contents(&new.desired, now);
         if let Some(credentials) = new.credentials {
@@ -41,7 +41,7 @@ impl State {
         stack
     }
 
-    /// Refuses a request to a live stack whose generation is this.
+    /// Refuses a request unless the stack exists and has the expected generation.
     pub(super) fn check_request(&self, id: StackId, generation: i64, request: &StackRequest) -> Result<(), Error> {
         self.check_credentials(request.credentials)?;
         match request.if_generation {
@@ -50,7 +50,7 @@ impl State {
         }
     }
 
-    /// Writes a request that was checked; gives the stack as it is then and the event to write. `None`: it is gone.
+    /// Writes a checked request; returns the stack after that and the event to write. `None`: the stack is deleted.
     pub(super) fn request(&mut self, id: StackId, request: &StackRequest, now: i64) -> Option<(Stack, Event)> {
         let old = self.live(id)?.credentials;
         if let Some(desired) = &request.desired {

@@ -1,4 +1,4 @@
-//! The tables and their indexes.
+//! Tables and indexes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,83 +10,83 @@ use crate::{
     StackId,
 };
 
-/// Everything that is stored. Times of the database are microseconds since 1970, as in a database.
+/// All stored data. Times of the database are microseconds since 1970, as in a database.
 #[derive(Default)]
 pub(super) struct State {
     pub(super) stacks: BTreeMap<StackId, StackRow>,
     /// Live root stacks by project and name.
     pub(super) names: BTreeMap<(String, String), StackId>,
-    /// Stacks with a request that has not come to its end, by the time of the oldest.
+    /// Stacks with an unfinished request, by the time of the oldest one.
     pub(super) pending: BTreeSet<(i64, StackId)>,
-    /// Nested stacks by the stack of the resource that they stand for.
+    /// Nested stacks by the stack of their parent resource.
     pub(super) nested: BTreeMap<StackId, BTreeSet<StackId>>,
-    /// Resources by stack, in the order in which they were made.
+    /// Resources by stack, in order of creation.
     pub(super) resources: BTreeMap<(StackId, u64), Resource>,
     pub(super) resource_places: BTreeMap<ResourceId, (StackId, u64)>,
-    /// Events by stack, in the order in which they were written.
+    /// Events by stack, in order of writing.
     pub(super) events: BTreeMap<(StackId, u64), Event>,
     pub(super) event_places: BTreeMap<EventId, (StackId, u64)>,
     pub(super) contents: BTreeMap<Digest, Content>,
-    /// Messages that were not handled, in the order in which they are handled.
+    /// Unhandled messages, in the order in which they are handled.
     pub(super) messages: BTreeMap<MessagePlace, Message>,
-    /// The same by the time when they are due.
+    /// The same messages by due time.
     pub(super) due: BTreeSet<(i64, StackId, MessageId)>,
-    /// Every message that is remembered: where it is, or when it was handled.
+    /// All remembered messages: their place, or the time when they were handled.
     pub(super) sent: BTreeMap<MessageId, Sent>,
     pub(super) credentials: BTreeMap<CredentialsId, Credentials>,
     pub(super) engines: BTreeMap<EngineId, EngineInfo>,
-    /// The last number of a resource, an event or credentials.
+    /// The last serial number of a resource, an event or credentials.
     serial: u64,
 }
 
 /// A stack and its lease.
 pub(super) struct StackRow {
     pub(super) stack: Stack,
-    /// When the oldest request was made that has not come to its end.
+    /// Time of the oldest unfinished request.
     pub(super) due: Option<i64>,
     pub(super) lease: LeaseRow,
 }
 
-/// A lease; of the first day: nobody's, epoch 0.
+/// A lease; initially without owner and with epoch 0.
 #[derive(Default)]
 pub(super) struct LeaseRow {
     pub(super) owner: Option<EngineId>,
     pub(super) epoch: i64,
-    /// 0: given back, or never claimed.
+    /// 0: released, or never claimed.
     pub(super) expires: i64,
-    /// For how long it was given.
+    /// The time to live.
     pub(super) ttl: i64,
-    /// The epoch that was given back in good order.
+    /// The epoch that was released cleanly.
     pub(super) released: i64,
 }
 
 /// A text.
 pub(super) struct Content {
     pub(super) body: String,
-    /// When a stack last came to name it, within a tolerance.
+    /// Time of the last reference by a stack, within a tolerance.
     pub(super) used: i64,
 }
 
 /// Stack, due, sent, id.
 pub(super) type MessagePlace = (StackId, i64, i64, MessageId);
 
-/// What is remembered of a message.
+/// A remembered message.
 pub(super) enum Sent {
     Waiting(MessagePlace),
     Handled { stack: StackId, at: i64 },
 }
 
-/// Planned or known credentials.
+/// Planned or stored credentials.
 pub(super) struct Credentials {
     pub(super) plan: Secret<String>,
     pub(super) known: Option<Secret<String>>,
     pub(super) created: i64,
-    /// Last planned, kept, attached or detached.
+    /// Last time that they were planned, stored, attached or detached.
     pub(super) touched: i64,
 }
 
 impl State {
-    /// A number that was not given before.
+    /// The next serial number.
     pub(super) fn next(&mut self) -> u64 {
         self.serial += 1;
         self.serial
@@ -97,12 +97,12 @@ impl State {
         self.stacks.get(&id).map(|row| &row.stack).filter(|stack| stack.deleted.is_none())
     }
 
-    /// The resources of a stack with their places.
+    /// The resources of a stack with their keys.
     pub(super) fn rows_of(&self, stack: StackId) -> impl Iterator<Item = (&(StackId, u64), &Resource)> {
         self.resources.range((stack, 0)..=(stack, u64::MAX))
     }
 
-    /// The events of a stack with their places.
+    /// The events of a stack with their keys.
     pub(super) fn events_of(&self, stack: StackId) -> impl Iterator<Item = (&(StackId, u64), &Event)> {
         self.events.range((stack, 0)..=(stack, u64::MAX))
     }
@@ -127,7 +127,7 @@ impl State {
         self.events.insert(place, event);
     }
 
-    /// Sets since when a stack has a request that has not come to its end.
+    /// Sets the time of the oldest unfinished request of a stack.
     pub(super) fn set_due(&mut self, id: StackId, due: Option<i64>) {
         let Some(row) = self.stacks.get_mut(&id) else { return };
         if let Some(before) = row.due.take() {
@@ -138,12 +138,12 @@ impl State {
     }
 }
 
-/// A time as a database keeps it.
+/// A time with the precision of a database.
 pub(super) fn micro(time: Timestamp) -> Timestamp {
     Timestamp::from_microsecond(time.as_microsecond()).unwrap_or(time)
 }
 
-/// A duration as it is added to times.
+/// A duration in microseconds.
 pub(super) fn micros_of(duration: std::time::Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX / 4)
 }

@@ -1,4 +1,4 @@
-//! What is: the batches of the engine that holds a lease.
+//! Batches of the engine that holds a lease.
 
 use kiln_resource::{Action, State, Status};
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, OnConflict, Query};
@@ -15,12 +15,12 @@ use super::writing::{insert, insert_events};
 use super::{SqlStore, schema};
 use crate::{Batch, Error, Lease, ResourceId, Settle, Stack, StackId, Turn};
 
-/// Ids in one statement.
+/// IDs in one statement.
 const CHUNK: usize = 1_000;
 
 impl SqlStore {
     pub(super) async fn commit_batch(&self, lease: Lease, batch: &Batch) -> Result<Stack, Error> {
-        #[expect(clippy::disallowed_methods, reason = "tells this batch from others; nothing depends on what it is")]
+        #[expect(clippy::disallowed_methods, reason = "identifies this batch; its value does not matter")]
         let mark = Uuid::new_v4().to_string();
         let stack = self.retry(|| self.commit_once(lease, batch, &mark)).await?;
         for other in batch.rings() {
@@ -35,8 +35,9 @@ impl SqlStore {
         Ok(stack)
     }
 
-    /// The fence comes first and locks the lease: no other engine can claim it until this is done. The rows of nested
-    /// stacks come before the stack's own, always from the leaves to the root, so that no two wait in a circle.
+    /// The fence is checked first and locks the lease, so that no other engine can claim it until the transaction ends.
+    /// Rows of nested stacks are written before the row of the stack itself, always from the leaves to the root, to
+    /// avoid deadlocks.
     async fn commit_once(&self, lease: Lease, batch: &Batch, mark: &str) -> Result<Stack, Fault> {
         let tx = self.begin().await?;
         if fence(&tx, lease, mark).await? == Fence::Done {
@@ -80,17 +81,17 @@ impl SqlStore {
     }
 }
 
-/// What the lease says of a batch.
+/// The result of the fence.
 #[derive(PartialEq)]
 enum Fence {
-    /// It may be written.
+    /// The batch may be written.
     Open,
-    /// It was written before, by an attempt whose connection was lost.
+    /// The batch was already written by an attempt that lost its connection.
     Done,
 }
 
-/// Refuses unless the lease is current. A write, not a look: so it holds the row until the transaction ends, and on
-/// a cluster of equal nodes, where locks are local, a claim elsewhere collides with it.
+/// Checks that the lease is current. This is a write, not a read: it locks the row until the transaction ends. On a
+/// multi-master cluster, where locks are local, it conflicts with a claim on another node.
 async fn fence(tx: &DatabaseTransaction, lease: Lease, mark: &str) -> Result<Fence, Fault> {
     let update = Query::update()
         .table(schema::LEASE)
@@ -147,7 +148,7 @@ async fn apply_settle(tx: &DatabaseTransaction, stack: StackId, settle: &Settle)
         update.value("desired", previous_desired());
     }
     if settle.reached {
-        // MariaDB computes from left to right, others from the row as it was: the same with either.
+        // MariaDB evaluates assignments from left to right, others use the old row: the result is the same here.
         update.value("previous", if rolled_back { previous_desired() } else { Expr::col("desired") });
     }
     if settle.deleted {

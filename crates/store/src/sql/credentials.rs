@@ -1,4 +1,4 @@
-//! Credentials: recorded before they are made, and listed while no live stack refers to them.
+//! Credentials. They are recorded before they are created, and listed when no live stack refers to them.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use super::rows::{Columns, micros_of};
 use super::{SqlStore, schema};
 use crate::{CredentialsId, Error, StackId, UnusedCredentials};
 
-/// What stands for credentials that are not known yet.
+/// Stands for credentials that are not known yet.
 const UNKNOWN: &str = "";
 
 impl SqlStore {
     pub(super) async fn put_plan(&self, plan: &Secret<String>) -> Result<CredentialsId, Error> {
-        #[expect(clippy::disallowed_methods, reason = "a secret has the system's chance, as its nonce does")]
+        #[expect(clippy::disallowed_methods, reason = "a secret needs the system's randomness, as its nonce does")]
         let id = CredentialsId(Uuid::new_v4());
         let envelope = self.vault.seal(&plan_row(id), plan.expose())?;
         let now = || self.dialect.now();
@@ -99,7 +99,7 @@ impl SqlStore {
         let id: CredentialsId = columns.parsed()?;
         let plan = match columns.optional_text()? {
             Some(envelope) => self.vault.open(&plan_row(id), &envelope)?,
-            // Stored before there were plans.
+            // Rows from before plans existed.
             None => Secret::new("{}".to_owned()),
         };
         let credentials = match columns.text()?.as_str() {
@@ -109,7 +109,7 @@ impl SqlStore {
         Ok(UnusedCredentials { id, plan, credentials })
     }
 
-    /// A stack refers to the credentials from now on; refused if they are gone.
+    /// Attaches the credentials to a stack; refused if they are deleted.
     pub(super) async fn attach_credentials(&self, tx: &DatabaseTransaction, id: CredentialsId) -> Result<(), Fault> {
         let touch = Query::update()
             .table(schema::CREDENTIALS)
@@ -119,7 +119,7 @@ impl SqlStore {
         found(id, tx.execute(&touch).await?.rows_affected())
     }
 
-    /// The credentials of a stack are replaced by others. The old ones are unused from now on, not since they were made.
+    /// Replaces the credentials of a stack. The old ones are unused from now on.
     pub(super) async fn replace_credentials(
         &self,
         tx: &DatabaseTransaction,
@@ -137,7 +137,7 @@ impl SqlStore {
     }
 }
 
-/// Live or deleted stacks that refer to the credentials of the query around.
+/// Live or deleted stacks that refer to the credentials of the outer query.
 fn referring(deleted: bool) -> SelectStatement {
     let gone = Expr::col((schema::STACK, "deleted"));
     Query::select()
@@ -148,7 +148,7 @@ fn referring(deleted: bool) -> SelectStatement {
         .to_owned()
 }
 
-/// What the plan is sealed for: it is no credentials.
+/// The row name that the plan is encrypted for, different from that of the credentials.
 pub(super) fn plan_row(id: CredentialsId) -> String {
     format!("plan of {id}")
 }

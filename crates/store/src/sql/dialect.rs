@@ -1,4 +1,4 @@
-//! What differs between the databases, in one place.
+//! Differences between the databases.
 
 use sea_orm::DbBackend;
 use sea_orm::sea_query::Expr;
@@ -17,7 +17,7 @@ pub(super) enum Dialect {
 }
 
 impl Dialect {
-    /// The dialect of a backend; `version` is what MariaDB or MySQL say of themselves.
+    /// The dialect of a backend; `version` is the version string of MariaDB or MySQL.
     pub(super) fn of(backend: DbBackend, version: &str) -> Self {
         match backend {
             DbBackend::Sqlite => Self::Sqlite,
@@ -27,12 +27,12 @@ impl Dialect {
         }
     }
 
-    /// Whether statements that define tables can be undone with their transaction.
+    /// Whether DDL statements are rolled back with their transaction.
     pub(super) fn has_transactional_ddl(self) -> bool {
         matches!(self, Self::Sqlite | Self::Postgres)
     }
 
-    /// The database's clock: microseconds since 1970, UTC. Leases are judged by nothing else.
+    /// The database's clock: microseconds since 1970, UTC. Leases are judged only by this clock.
     pub(super) fn now(self) -> Expr {
         Expr::cust(match self {
             Self::Sqlite => "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
@@ -41,7 +41,7 @@ impl Dialect {
         })
     }
 
-    /// Puts the dialect's types into a statement that defines a table:
+    /// Inserts the types of the dialect into a statement that defines a table:
     ///
     /// | word       | holds                                                            |
     /// |------------|------------------------------------------------------------------|
@@ -72,7 +72,7 @@ impl Dialect {
                 ("{text}", "TEXT COLLATE \"C\""),
                 ("{table}", ""),
             ],
-            // An identity that ignores spaces at the end, as the usual collations do, would be none.
+            // A collation that ignores trailing spaces, as the default ones do, cannot be used for IDs.
             Self::MariaDb | Self::MySql => [
                 ("{serial}", "BIGINT AUTO_INCREMENT PRIMARY KEY"),
                 ("{int}", "BIGINT"),
@@ -93,7 +93,7 @@ impl Dialect {
         words.iter().fold(statement.to_owned(), |text, (word, sql)| text.replace(word, sql))
     }
 
-    /// How a table is altered so that a column of short texts takes any; `None`: it does already.
+    /// The clause that changes a column of short texts to accept any text; `None`: it already does.
     pub(super) fn widen(self, column: &str, null: &str) -> Option<String> {
         match self {
             Self::Sqlite => None,

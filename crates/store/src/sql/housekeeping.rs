@@ -1,4 +1,4 @@
-//! Engines that report, and what may be forgotten: in pieces, so that nobody waits long for a lock.
+//! Engine reports and purging, in small steps so that nobody waits long for a lock.
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Order, Query, SelectStatement, UnionType};
@@ -58,7 +58,7 @@ impl SqlStore {
         Ok(gone + self.forget_handled().await? + self.forget_contents().await?)
     }
 
-    /// The longest gone first.
+    /// The oldest deletions first.
     async fn forget_stacks(&self, retention: &Retention) -> Result<u64, Error> {
         let select = Query::select()
             .column("id")
@@ -159,7 +159,7 @@ impl SqlStore {
         .await
     }
 
-    /// Texts that no stack names. One that is named again while this runs has a new time and stays.
+    /// Texts without references. A text that is referenced again meanwhile has a new time and is kept.
     async fn forget_contents(&self) -> Result<u64, Error> {
         let old = || Expr::col("used").lt(self.dialect.now().sub(micros_of(CONTENT_KEPT)));
         let select = Query::select()
@@ -185,7 +185,7 @@ impl SqlStore {
     }
 }
 
-/// All digests that stacks name: three in each of two columns, 64 characters each and a space between.
+/// All digests that stacks refer to: three in each of two columns, 64 characters each, separated by a space.
 fn named_digests() -> SelectStatement {
     let mut parts = ["desired", "previous"]
         .into_iter()

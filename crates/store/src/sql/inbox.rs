@@ -1,7 +1,7 @@
 //! Messages to stacks.
 //!
-//! A message is a row; nothing else has to be kept in step with it: a stack can be claimed while it has rows that are
-//! due. A message that was handled keeps its row without its content for a while, so that a repeated send finds it.
+//! A message is a row, and no other row must be kept consistent with it: a stack can be claimed while it has due
+//! messages. The row of a handled message is kept for some time without its content, to detect a repeated send.
 
 use jiff::Timestamp;
 use sea_orm::sea_query::{CaseStatement, Cond, Expr, ExprTrait, OnConflict, Order, Query, SelectStatement};
@@ -14,9 +14,9 @@ use super::writing::insert;
 use super::{SqlStore, schema};
 use crate::{Error, Message, MessageId, StackId};
 
-/// Ids in one statement.
+/// IDs in one statement.
 const CHUNK: usize = 1_000;
-/// Where in a message's columns its time stands.
+/// Index of the due time in the columns of a message.
 const DUE: usize = 5;
 
 impl SqlStore {
@@ -35,8 +35,8 @@ impl SqlStore {
         Ok(())
     }
 
-    /// Stores a message; false if the stack is gone. The write to the stack's row sees to it that the stack is not
-    /// deleted meanwhile, also on a cluster of equal nodes, where a lock would not.
+    /// Stores a message; false if the stack is deleted. The update of the stack's row prevents its concurrent deletion,
+    /// also on a multi-master cluster, where a lock does not.
     pub(super) async fn send_in(&self, tx: &DatabaseTransaction, message: &Message) -> Result<bool, Fault> {
         let count = Query::update()
             .table(schema::STACK)
@@ -49,7 +49,7 @@ impl SqlStore {
         }
         let mut row = rows::of_message(message, &self.vault)?;
         if message.is_due_at_once() {
-            // Whatever the sender's clock says: the stack can be claimed at once.
+            // The stack can be claimed immediately, whatever the sender's clock is.
             let due = Expr::val(micros(message.due));
             let earlier =
                 CaseStatement::new().case(due.clone().lte(self.dialect.now()), due).finally(self.dialect.now());
@@ -99,7 +99,7 @@ impl SqlStore {
         Ok(())
     }
 
-    /// One row for each message of the stack that is due: the stack is a column of the query around it, or a value.
+    /// One row for each due message of the stack, given as a column of the outer query or as a value.
     pub(super) fn due_messages(&self, stack: Expr) -> SelectStatement {
         Query::select()
             .expr(Expr::val(1))
@@ -110,7 +110,7 @@ impl SqlStore {
     }
 }
 
-/// Stores messages that are not there yet.
+/// Inserts messages that are not stored yet.
 pub(super) async fn insert_messages(
     tx: &DatabaseTransaction,
     vault: &Vault,
@@ -124,7 +124,7 @@ async fn insert_rows(tx: &DatabaseTransaction, rows: Vec<Vec<Expr>>) -> Result<(
     insert(tx, schema::MESSAGE, &schema::MESSAGE_COLUMNS, rows, Some(absent)).await
 }
 
-/// Removes all messages of a stack that is deleted.
+/// Deletes all messages of a deleted stack.
 pub(super) async fn remove_messages(tx: &DatabaseTransaction, stack: StackId) -> Result<(), Fault> {
     let delete =
         Query::delete().from_table(schema::MESSAGE).and_where(Expr::col("stack").eq(stack.to_string())).to_owned();

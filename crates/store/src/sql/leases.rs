@@ -1,8 +1,8 @@
-//! Who works on which stack.
+//! Leases.
 //!
-//! Each stack has a lease row from its first day. A claim is one UPDATE that succeeds for one engine only: it names
-//! the epoch and the end that it saw and makes the epoch one higher, and the database's clock says whether the lease
-//! has run out. What has run out but was claimed by no one is still its owner's: nobody else can have written.
+//! Each stack has a lease row from its creation. A claim is one UPDATE that succeeds for one engine only: it compares
+//! the epoch and expiry that the engine saw, increments the epoch, and checks the expiry against the database's clock.
+//! An expired lease that nobody has claimed still belongs to its owner, because nobody else can have written.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -20,21 +20,21 @@ use crate::{EngineId, Error, Lease, StackId};
 /// Leases in one statement.
 const CHUNK: usize = 500;
 
-/// A stack with work to do, and its lease as it was seen.
+/// A stack with work, and its lease as it was read.
 struct Candidate {
     stack: StackId,
-    /// Since when there is work.
+    /// The time since when there is work.
     due: i64,
     epoch: i64,
     expires: i64,
-    /// The epoch that was given back in good order.
+    /// The epoch that was released cleanly.
     released: i64,
     /// The database's clock.
     now: i64,
 }
 
 impl Candidate {
-    /// Whether the lease ends later than it can: the clock was set back since it was given.
+    /// Whether the lease ends later than possible, because the clock was set back after the claim.
     fn is_from_the_future(&self) -> bool {
         self.expires > self.now
     }
@@ -64,7 +64,7 @@ impl SqlStore {
         if limit == 0 {
             return Ok(leases);
         }
-        // Others may be faster: look at more than are wanted.
+        // Other engines may claim some of them first: read more than requested.
         for candidate in self.claimable(only, limit.saturating_mul(2)).await? {
             if leases.len() >= limit {
                 break;
@@ -78,9 +78,9 @@ impl SqlStore {
         Ok(leases)
     }
 
-    /// Stacks with work to do and no current lease; the oldest work first.
+    /// Stacks with work and without a current lease, oldest work first.
     async fn claimable(&self, only: &[StackId], limit: usize) -> Result<Vec<Candidate>, Error> {
-        // Each part walks an index of its own and ends at the limit.
+        // Each part uses its own index and stops at the limit.
         let part = |table: &'static str, id: &'static str, due: Expr| {
             let mut select = Query::select();
             select
@@ -95,7 +95,7 @@ impl SqlStore {
                 .order_by((table, id), Order::Asc)
                 .limit(limit as u64);
             if !only.is_empty() {
-                // More than fit one statement are claimed with the next call.
+                // If there are too many for one statement, the next call claims the rest.
                 let only = only.iter().take(10 * CHUNK).map(ToString::to_string);
                 select.and_where(Expr::col((table, id)).is_in(only));
             }
@@ -119,7 +119,7 @@ impl SqlStore {
         Ok(found)
     }
 
-    /// A lease that has run out, or that cannot have been given by the clock as it goes now.
+    /// A lease that has expired, or that the current clock cannot have issued.
     fn is_over(&self) -> Cond {
         let column = |name: &'static str| Expr::col((schema::LEASE, name));
         Cond::any()
@@ -127,8 +127,8 @@ impl SqlStore {
             .add(column("expires").sub(column("ttl")).gt(self.dialect.now()))
     }
 
-    /// The compare-and-swap. It looks once more whether there is work: the former owner may have done it and given
-    /// the lease back since.
+    /// The compare-and-swap. It checks again whether there is work, because the former owner may have done it and
+    /// released the lease meanwhile.
     async fn swap(&self, owner: EngineId, ttl: Duration, seen: &Candidate) -> Result<bool, Error> {
         let requested = Query::select()
             .expr(Expr::val(1))
@@ -137,7 +137,7 @@ impl SqlStore {
             .and_where(Expr::col((schema::STACK, "due")).is_not_null())
             .to_owned();
         let messages = self.due_messages(Expr::val(seen.stack.to_string()));
-        #[expect(clippy::disallowed_methods, reason = "tells this claim from others; nothing depends on what it is")]
+        #[expect(clippy::disallowed_methods, reason = "identifies this claim; its value does not matter")]
         let mark = Uuid::new_v4().to_string();
         let mut update = unchanged(seen);
         update
@@ -152,15 +152,15 @@ impl SqlStore {
             let (update, mark) = (&update, mark.as_str());
             async move {
                 let swapped = self.writer.execute(update).await?.rows_affected() > 0;
-                // An attempt before may have done it, and lost its connection.
+                // An earlier attempt may have succeeded and lost its connection.
                 Ok(swapped || attempt > 1 && is_marked(&self.writer, seen.stack, mark).await?)
             }
         })
         .await
     }
 
-    /// A lease that a clock gave which was set back since ends after the time to live from now: its owner may still
-    /// work, and its own clock says to it that it must have renewed the lease by then.
+    /// Shortens a lease from before the clock was set back to the time to live from now. Its owner may still work, and
+    /// by its own clock it must have renewed the lease by then.
     async fn shorten(&self, ttl: Duration, seen: &Candidate) -> Result<(), Error> {
         let mut update = unchanged(seen);
         update.value("expires", self.dialect.now().add(micros_of(ttl))).value("ttl", micros_of(ttl));
@@ -205,7 +205,7 @@ impl SqlStore {
         Ok(kept)
     }
 
-    /// Rings for those given back that still have work to do: their ring may have come while the lease was held.
+    /// Rings for released stacks that still have work: their ring may have come while the lease was held.
     pub(super) async fn give_back(&self, leases: &[Lease]) -> Result<(), Error> {
         for leases in leases.chunks(CHUNK) {
             let update = Query::update()
@@ -249,7 +249,7 @@ fn candidate(columns: &mut Columns<'_>) -> Result<Candidate, Fault> {
     })
 }
 
-/// An update of a lease, if it is as it was seen.
+/// An update of a lease that applies only if it is unchanged since it was read.
 fn unchanged(seen: &Candidate) -> UpdateStatement {
     Query::update()
         .table(schema::LEASE)
@@ -259,7 +259,7 @@ fn unchanged(seen: &Candidate) -> UpdateStatement {
         .to_owned()
 }
 
-/// Of the messages of a stack, only the oldest: a stack with many must not crowd others out.
+/// Only the oldest message of each stack, so that a stack with many messages does not displace others.
 fn is_first_message() -> Expr {
     let (older, this) = ("older", schema::MESSAGE);
     let same_time = Expr::col((older, "due")).equals((this, "due"));
@@ -278,7 +278,7 @@ fn any_current(leases: &[Lease]) -> Cond {
     leases.iter().fold(Cond::any(), |any, lease| any.add(is_current(*lease)))
 }
 
-/// Whether the last claim or batch of the stack's lease has this mark.
+/// Whether the last claim or batch of the lease has this mark.
 pub(super) async fn is_marked(db: &impl ConnectionTrait, stack: StackId, mark: &str) -> Result<bool, Fault> {
     let select = Query::select()
         .expr(Expr::val(1))
@@ -289,7 +289,7 @@ pub(super) async fn is_marked(db: &impl ConnectionTrait, stack: StackId, mark: &
     Ok(db.query_one(&select).await?.is_some())
 }
 
-/// The condition on a lease's row under which its engine may write.
+/// The condition under which the engine of the lease may write.
 pub(super) fn is_current(lease: Lease) -> Cond {
     Cond::all()
         .add(Expr::col("stack").eq(lease.stack.to_string()))

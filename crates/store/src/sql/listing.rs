@@ -1,4 +1,4 @@
-//! Lists of stacks and events, with filters, order and pages.
+//! Lists of stacks and events, with filters, sorting and paging.
 
 use kiln_resource::{Action, Status};
 use sea_orm::ConnectionTrait;
@@ -46,7 +46,7 @@ impl SqlStore {
         .await
     }
 
-    /// The values of the sort keys that the marker has. Numbers and texts: both are read as what they are.
+    /// The sort key values of the marker, read as numbers or strings.
     async fn keys_of(&self, marker: StackId, keys: &[Expr]) -> Result<Vec<Value>, Fault> {
         let mut select = Query::select();
         select.from(schema::STACK).and_where(Expr::col("id").eq(marker.to_string())).exprs(keys.iter().cloned());
@@ -90,7 +90,7 @@ impl SqlStore {
     }
 }
 
-/// The expressions to sort by, the id last, and the order of all of them.
+/// The sort expressions with the ID last, and their order.
 fn order_of(sort: Option<&Sort>) -> (Vec<Expr>, Order) {
     let keys = sort.map(|sort| sort.keys.as_slice()).unwrap_or_default();
     let (keys, descending) = match keys {
@@ -103,7 +103,7 @@ fn order_of(sort: Option<&Sort>) -> (Vec<Expr>, Order) {
             SortKey::Name => Expr::col("name"),
             SortKey::Status => Expr::col("status"),
             SortKey::Created => Expr::col("created"),
-            // Databases disagree on where NULL sorts; never changed is before any time.
+            // Databases sort NULL differently; never updated sorts before any time.
             SortKey::Updated => Func::coalesce([Expr::col("updated"), 0.into()]).into(),
         })
         .collect();
@@ -111,7 +111,7 @@ fn order_of(sort: Option<&Sort>) -> (Vec<Expr>, Order) {
     (keys, if descending { Order::Desc } else { Order::Asc })
 }
 
-/// Rows that come after the one with these keys: the first that differs decides.
+/// Rows after the row with these keys: the first key that differs decides.
 fn behind(keys: &[Expr], order: &Order, marker: &[Value]) -> Cond {
     let mut any = Cond::any();
     for (at, (key, value)) in keys.iter().zip(marker).enumerate() {
@@ -172,12 +172,12 @@ fn events_of(query: &EventQuery) -> Cond {
         .add_option(any_of("id", query.ids.iter().cloned()))
 }
 
-/// The column has one of the values; no values: no condition.
+/// Whether the column has one of the values; without values there is no condition.
 fn any_of(column: &'static str, values: impl ExactSizeIterator<Item = String>) -> Option<Expr> {
     (values.len() > 0).then(|| Expr::col(column).is_in(values))
 }
 
-/// `FAILED`, or `CREATE_FAILED` with the action. What is neither is the status of no stack.
+/// `FAILED`, or `CREATE_FAILED` with the action. Any other word matches no stack.
 fn has_status(word: &str) -> Expr {
     if word.parse::<Status>().is_ok() {
         return Expr::col("status").eq(word);

@@ -1,8 +1,9 @@
-//! The schema's history, and how a database is brought up to date.
+//! Migrations of the schema.
 //!
-//! Numbered, in code, safe to run at every start and from several processes at once. SQLite and PostgreSQL change
-//! tables within a transaction, under a lock. MariaDB and MySQL commit each statement at once, and a lock by name is
-//! granted on every node of a cluster: there each statement may be done twice, and "exists already" means done.
+//! They are numbered, written in code, and safe to run at every start and from several processes at once. SQLite and
+//! PostgreSQL change tables in a transaction under a lock. MariaDB and MySQL commit each DDL statement immediately, and
+//! a named lock does not cover the nodes of a cluster: there each statement may run twice, and "already exists" means
+//! success.
 
 mod m0001_first;
 mod m0002_inbox;
@@ -19,14 +20,14 @@ use crate::Error;
 
 /// A step of a migration.
 enum Change {
-    /// A statement for every database, with the words of [`Dialect::define`].
+    /// A statement for every database, with the placeholders of [`Dialect::define`].
     All(&'static str),
-    /// Columns of short texts that take any text from now on, each with `NULL` or `NOT NULL`.
+    /// Widens columns of short texts to any text, each with `NULL` or `NOT NULL`.
     Widen { table: &'static str, columns: &'static [(&'static str, &'static str)] },
 }
 
 impl Change {
-    /// The statement; none if the database needs none.
+    /// The statement; `None` if the database needs none.
     fn statement(&self, dialect: Dialect) -> Option<String> {
         match self {
             Self::All(statement) => Some(dialect.define(statement)),
@@ -39,10 +40,10 @@ impl Change {
     }
 }
 
-/// The changes of each migration; the first has number 1. Only ever append.
+/// The changes of each migration; the first has number 1. Append only.
 const MIGRATIONS: &[&[Change]] = &[m0001_first::CHANGES, m0002_inbox::CHANGES, m0003_rings::CHANGES];
 
-/// Any number, known to no one else who shares the database.
+/// An arbitrary number that no other application of the database uses.
 const POSTGRES_LOCK: &str = "SELECT pg_advisory_xact_lock(7236119543)";
 
 impl SqlStore {
@@ -72,7 +73,7 @@ async fn migrate(db: &impl ConnectionTrait, dialect: Dialect) -> Result<(), Faul
     let done = version(db).await?;
     if done > MIGRATIONS.len() {
         return Err(Error::Unusable(format!(
-            "its schema has version {done}, made by a newer Kiln; this one knows {}",
+            "its schema has version {done}, from a newer version of Kiln; this version supports up to {}",
             MIGRATIONS.len()
         ))
         .into());
@@ -92,12 +93,12 @@ async fn migrate(db: &impl ConnectionTrait, dialect: Dialect) -> Result<(), Faul
             .values([number.into(), dialect.now()])?
             .on_conflict(OnConflict::column("version").do_nothing_on(["version"]).to_owned());
         db.execute(&insert).await?;
-        tracing::info!(migration = number, "database schema brought up to date");
+        tracing::info!(migration = number, "database schema upgraded");
     }
     Ok(())
 }
 
-/// The number of the last migration that was done; 0: none.
+/// The number of the last completed migration; 0: none.
 async fn version(db: &impl ConnectionTrait) -> Result<usize, Fault> {
     let query = Query::select().expr(Expr::col("version").max()).from(schema::VERSION).to_owned();
     let row = db.query_one(&query).await?;

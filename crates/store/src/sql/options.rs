@@ -1,4 +1,4 @@
-//! Which database, and how it is used.
+//! Options of the database.
 
 use std::time::Duration;
 
@@ -13,37 +13,37 @@ use crate::Error;
 /// How to open a [`super::SqlStore`].
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// `sqlite:///path.db`, `sqlite::memory:`, `postgres://…`, `mysql://…`; also in the form of Heat's `[database]
-    /// connection`, with a driver (`mysql+pymysql://…`).
+    /// `sqlite:///path.db`, `sqlite::memory:`, `postgres://…`, `mysql://…`; also the form of Heat's `[database]
+    /// connection` with a driver (`mysql+pymysql://…`).
     pub url: String,
-    /// Seals secrets: `auth_encryption_key`, 32 bytes (16 are doubled).
+    /// Encryption key of secrets: `auth_encryption_key`, 32 bytes (16 are doubled).
     pub key: Secret<String>,
-    /// Keys used before: what they sealed still opens.
+    /// Previous keys, which can still decrypt.
     pub older_keys: Vec<Secret<String>>,
     /// Whether templates, environments, files, properties, attributes and metadata are encrypted too, not only
     /// credentials and what drivers keep; `encrypt_parameters_and_properties`. What is stored already stays as it is
-    /// until it is written again, or until [`super::SqlStore::reseal`].
+    /// until it is written again, or until [`super::SqlStore::reencrypt`].
     pub encrypt_values: bool,
-    /// Connections to the database at most; `max_pool_size`.
+    /// Maximum number of database connections; `max_pool_size`.
     pub max_connections: u32,
-    /// What a commit to SQLite survives. Servers have their own settings for this.
+    /// Durability of SQLite commits. Servers have their own settings.
     pub durability: Durability,
 }
 
-/// What a commit to SQLite survives.
+/// Durability of SQLite commits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// The death of Kiln at any moment, kill -9 included: nothing that was committed is lost. The loss of power may
-    /// take the last commits, never the database: an object that the cloud was making just then may be left without
-    /// a record. (`synchronous = NORMAL`)
+    /// Commits survive a crash of Kiln at any moment, including kill -9. A power failure may lose the last commits but
+    /// never corrupts the database; an object that was just being created in the cloud may then have no record.
+    /// (`synchronous = NORMAL`)
     #[default]
     Process,
-    /// The loss of power as well. Each commit waits for the disk. (`synchronous = FULL`)
+    /// Commits also survive a power failure. Each commit waits for the disk. (`synchronous = FULL`)
     Power,
 }
 
 impl Options {
-    /// Options with defaults for all but the database and the key.
+    /// Default options, except for the database and the key.
     pub fn new(url: impl Into<String>, key: Secret<String>) -> Self {
         Self {
             url: url.into(),
@@ -55,13 +55,13 @@ impl Options {
         }
     }
 
-    /// The connections: one to write, one to read; but for SQLite in a file they are the same pool.
+    /// The connections: one pool to write and one to read, which differ only for SQLite files.
     pub(super) async fn connect(&self, losses: &Losses) -> Result<(DatabaseConnection, DatabaseConnection), Error> {
         let url = self.native_url();
         let connect = |connections: u32, read_only: bool| {
             let options = self.pool(&url, connections, read_only, losses);
-            // Two processes that open a new file at the same time both want to make it a WAL: SQLite does not let the
-            // second wait for that, as it does for anything else.
+            // Two processes that open a new file at the same time both switch it to WAL mode. SQLite does not let the
+            // second one wait for that, unlike for other locks.
             retry(losses, move |_| {
                 let options = options.clone();
                 async { Ok(Database::connect(options).await?) }
@@ -74,18 +74,18 @@ impl Options {
             let pool = connect(1, false).await?;
             Ok((pool.clone(), pool))
         } else {
-            // SQLite has one writer at a time: they wait for each other here, fairly, and not by polling the file.
+            // SQLite has one writer at a time: writers queue fairly here instead of polling the file.
             let writer = connect(1, false).await?;
             Ok((writer, connect(self.max_connections.clamp(1, 4), true).await?))
         }
     }
 
-    /// Whether the database ends with this process and nobody else sees it.
+    /// Whether the database belongs to this process and ends with it.
     pub fn is_private(&self) -> bool {
         is_in_memory(&self.native_url())
     }
 
-    /// The URL as the drivers here take it: no Python driver, and no `charset`, which is always UTF-8.
+    /// The URL for the Rust drivers: without Python driver and without `charset`, which is always UTF-8.
     pub(super) fn native_url(&self) -> String {
         let Some((scheme, rest)) = self.url.split_once(':') else { return self.url.clone() };
         let scheme = match scheme.split('+').next().unwrap_or(scheme) {
@@ -136,7 +136,7 @@ impl Options {
             })
             .map_sqlx_sqlite_pool_opts(move |pool| {
                 if private {
-                    // The connection is the database; and nobody else waits for its transactions, or misses them.
+                    // The connection is the database, and nobody else waits for its transactions or misses them.
                     pool
                 } else {
                     pool.after_release(|connection, _| Box::pin(is_free(connection)))
@@ -145,7 +145,7 @@ impl Options {
             .map_sqlx_mysql_pool_opts(|pool| {
                 pool.after_connect(|connection, _| {
                     Box::pin(async move {
-                        // No locks on gaps between rows: they are what deadlocks are made of.
+                        // No gap locks: they cause most deadlocks.
                         connection.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED").await?;
                         Ok(())
                     })
@@ -162,19 +162,20 @@ impl Options {
                 Box::pin(async move { Ok(!doubt || connection.ping().await.is_ok()) })
             });
         if private {
-            // The database lives as long as its one connection.
+            // The database exists as long as its only connection.
             options.idle_timeout(None::<Duration>).max_lifetime(None::<Duration>);
         }
         options
     }
 }
 
-/// Whether a connection to SQLite that comes back is in no transaction any more, and may be used again.
+/// Whether a SQLite connection that is returned to the pool is outside of a transaction and can be reused.
 ///
-/// SQLite ends a transaction of its own accord when the disk is full. The rollback that follows fails, and for sqlx the
-/// connection stays in the transaction: what it then takes for commits would be parts of one that never ends.
+/// SQLite rolls a transaction back automatically when the disk is full. The explicit rollback that follows fails, and
+/// sqlx assumes that the connection is still in the transaction: later commits would only be parts of a transaction
+/// that never ends.
 async fn is_free(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
-    // Behind the rollback that may be queued.
+    // Wait for a rollback that may be queued.
     connection.ping().await?;
     Ok(!connection.is_in_transaction())
 }
@@ -203,7 +204,7 @@ mod tests {
         }
     }
 
-    /// A file that may not grow stands for a disk that is full. The limit is the connection's: a new one has space.
+    /// A file with a size limit simulates a full disk. The limit belongs to the connection: a new one has space.
     #[tokio::test]
     async fn a_connection_in_which_a_rollback_failed_is_not_used_again() {
         let folder = tempfile::tempdir().unwrap();

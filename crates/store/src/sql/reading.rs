@@ -1,4 +1,4 @@
-//! What is stored, read back one by one or by stack. Lists with filters are in `listing`.
+//! Reads of single rows and of the rows of a stack. Lists with filters are in `listing`.
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, Order, Query, SelectStatement};
@@ -8,15 +8,15 @@ use super::rows::Columns;
 use super::{SqlStore, schema};
 use crate::{Desired, DesiredText, Digest, Error, Event, EventId, Resource, Stack, StackId, Summary};
 
-/// Ids in one statement.
+/// IDs in one statement.
 const CHUNK: usize = 1_000;
 
-/// Stacks, with nothing said about which.
+/// Selects stacks, without conditions.
 pub(super) fn select_stacks() -> SelectStatement {
     Query::select().columns(schema::STACK_COLUMNS).from(schema::STACK).to_owned()
 }
 
-/// A stack by id, as the connection (or transaction) sees it.
+/// A stack by ID, as the connection or transaction sees it.
 pub(super) async fn find_stack(db: &impl ConnectionTrait, id: StackId) -> Result<Option<Stack>, Fault> {
     let select = select_stacks().and_where(Expr::col("id").eq(id.to_string())).to_owned();
     db.query_one(&select).await?.map(|row| Columns::of(&row).stack()).transpose()
@@ -125,7 +125,7 @@ impl SqlStore {
         .await
     }
 
-    /// Also those deleted before, as long as the resource is there that waits for it.
+    /// Includes deleted stacks while the resource that waits for them exists.
     pub(super) async fn read_children(&self, parent: StackId) -> Result<Vec<Summary>, Error> {
         let (child, asked, resource) = ("c", "p", schema::RESOURCE);
         let last_request = Func::coalesce([Expr::col((asked, "updated")), Expr::col((asked, "created"))]);

@@ -1,6 +1,6 @@
-//! What should be: stacks made and requests to them.
+//! The desired state: creation of stacks and requests to them.
 //!
-//! Whoever calls the API comes here directly; an engine comes with its batch, for nested stacks.
+//! The API uses these directly; an engine uses them in its batches, for nested stacks.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ impl SqlStore {
         let made = self
             .retry(|| async {
                 match self.make_once(stack).await {
-                    // The same stack was made before, by an attempt whose connection was lost.
+                    // An earlier attempt created the stack and lost its connection.
                     Err(fault) if fault.is_duplicate() || fault.is_name_taken() => {
                         find_stack(&self.reader, stack.id).await?.ok_or(fault)
                     }
@@ -42,11 +42,11 @@ impl SqlStore {
     }
 
     pub(super) async fn ask(&self, stack: StackId, request: &StackRequest) -> Result<Stack, Error> {
-        #[expect(clippy::disallowed_methods, reason = "tells this request from others; nothing depends on what it is")]
+        #[expect(clippy::disallowed_methods, reason = "identifies this request; its value does not matter")]
         let id = EventId(Uuid::new_v4());
         let asked = retry(&self.losses, |attempt| async move {
             match self.ask_once(stack, request, id).await {
-                // The request was written before, by an attempt whose connection was lost: its event tells.
+                // An earlier attempt wrote the request and lost its connection, as its event shows.
                 Err(fault) if attempt > 1 && !fault.is_lost() && has_event(&self.reader, id).await? => {
                     find_stack(&self.reader, stack).await?.ok_or(fault)
                 }
@@ -68,7 +68,7 @@ impl SqlStore {
         Ok(asked)
     }
 
-    /// Makes stacks, with their leases, tags, texts and first events.
+    /// Creates stacks, with their leases, tags, texts and first events.
     pub(super) async fn create_in(&self, tx: &DatabaseTransaction, new: &[NewStack]) -> Result<Vec<Stack>, Fault> {
         self.store_contents(tx, new.iter().map(|stack| &stack.desired)).await?;
         for credentials in new.iter().filter_map(|stack| stack.credentials) {
@@ -88,7 +88,7 @@ impl SqlStore {
         Ok(stacks)
     }
 
-    /// Writes a request; gives the stack as it is then and the event to write. `None`: the stack is gone.
+    /// Writes a request; returns the stack after that and the event to write. `None`: the stack is deleted.
     pub(super) async fn request_in(
         &self,
         tx: &DatabaseTransaction,
@@ -108,7 +108,7 @@ impl SqlStore {
             .and_where(Expr::col("id").eq(id.to_string()))
             .and_where(Expr::col("deleted").is_null());
         if request.action == Action::Update {
-            // Before `desired` is set: MariaDB computes from left to right.
+            // Before `desired` is set: MariaDB evaluates assignments from left to right.
             update.value("previous", previous_desired());
         }
         if let Some(generation) = request.if_generation {
@@ -148,13 +148,14 @@ impl SqlStore {
         Ok(Some((stack, event)))
     }
 
-    /// Stores texts that are not there yet. Those that are get a new time if theirs is old: see [`CONTENT_FRESH`].
+    /// Inserts texts that are not stored yet. If the time of a stored text is old, it is updated: see
+    /// [`CONTENT_FRESH`].
     async fn store_contents<'t>(
         &self,
         tx: &DatabaseTransaction,
         desired: impl IntoIterator<Item = &'t DesiredText>,
     ) -> Result<(), Fault> {
-        // In the order of the digests, so that two who store the same texts do not wait for each other in a circle.
+        // Sorted by digest, so that two transactions with the same texts do not deadlock.
         let texts: BTreeMap<String, &str> = desired
             .into_iter()
             .flat_map(|desired| [&desired.template, &desired.environment, &desired.files])
@@ -186,7 +187,7 @@ impl SqlStore {
     }
 }
 
-/// [`schema::STACK_COLUMNS`] and what is only for the database.
+/// [`schema::STACK_COLUMNS`] and columns that only the database uses.
 const ROW_COLUMNS: [&str; schema::STACK_COLUMNS.len() + 2] = {
     let mut columns = [""; schema::STACK_COLUMNS.len() + 2];
     let mut at = 0;
@@ -233,7 +234,7 @@ fn row_of(stack: &Stack) -> Result<Vec<Expr>, Fault> {
     ])
 }
 
-/// What it was before, or what it is if it was nothing.
+/// The previous state, or the desired state if there is no previous one.
 pub(super) fn previous_desired() -> Expr {
     Func::coalesce([Expr::col("previous"), Expr::col("desired")]).into()
 }

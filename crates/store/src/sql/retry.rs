@@ -1,4 +1,4 @@
-//! Which failures are worth another try, and how often.
+//! Which failures are retried, and how often.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,21 +11,21 @@ use sea_orm::{DbErr, RuntimeErr, SqlErr};
 use super::SqlStore;
 use crate::Error;
 
-/// How often a transaction is tried that gave way to another.
+/// Maximum number of attempts of a transaction that conflicts with others.
 const ATTEMPTS: u32 = 12;
-/// For how long a transaction is tried again whose connection was lost. (To connect takes as long at most, once more.)
+/// How long a transaction is retried after its connection was lost. (Connecting may take the same time again.)
 const LOST_PATIENCE: Duration = Duration::from_secs(30);
-/// The longest wait before the second try; it doubles with each.
+/// Maximum delay before the second attempt; it doubles with each attempt.
 const FIRST_DELAY: Duration = Duration::from_millis(4);
-/// No wait is longer.
+/// Upper limit of the delay.
 const LAST_DELAY: Duration = Duration::from_secs(1);
 
-/// Why a transaction did not come to its end.
+/// Why a transaction failed.
 #[derive(Debug)]
 pub(super) enum Fault {
     /// The database failed.
     Database(DbErr),
-    /// The store refuses, or cannot go on.
+    /// The store refused the operation, or cannot continue.
     Refused(Error),
 }
 
@@ -78,11 +78,11 @@ impl Fault {
         }
     }
 
-    /// Whether the database undid the whole transaction and says that it may well succeed another time.
+    /// Whether the database rolled the transaction back and a retry may succeed.
     pub(super) fn is_transient(&self) -> bool {
         let Some(sqlx::Error::Database(error)) = self.sqlx() else { return false };
         if let Some(error) = error.try_downcast_ref::<MySqlDatabaseError>() {
-            // Deadlock (also a lost certification of Galera); waited too long for a lock.
+            // Deadlock (also a failed certification in Galera); lock wait timeout.
             return matches!(error.number(), 1213 | 1205);
         }
         if let Some(error) = error.try_downcast_ref::<PgDatabaseError>() {
@@ -90,14 +90,14 @@ impl Fault {
             return matches!(error.code(), "40001" | "40P01");
         }
         if error.try_downcast_ref::<SqliteError>().is_some() {
-            // SQLITE_BUSY and SQLITE_LOCKED; the higher bits tell more.
+            // SQLITE_BUSY and SQLITE_LOCKED; the higher bits contain details.
             let code = error.code().and_then(|code| code.parse::<i32>().ok());
             return code.is_some_and(|code| matches!(code & 0xff, 5 | 6));
         }
         false
     }
 
-    /// Whether the connection was lost. The transaction may have been committed before, or may still be.
+    /// Whether the connection was lost. The transaction may have been committed, or may still be.
     pub(super) fn is_lost(&self) -> bool {
         let error = match self.sqlx() {
             Some(sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed) => return true,
@@ -105,58 +105,58 @@ impl Fault {
             _ => return false,
         };
         if let Some(error) = error.try_downcast_ref::<MySqlDatabaseError>() {
-            // Shutdown in progress; node not ready (Galera); network errors; interrupted, as one hears who is killed in
-            // the middle of a statement; killed; disconnected as idle.
+            // Shutdown in progress; node not ready (Galera); network errors; interrupted, when killed during a
+            // statement; killed; disconnected because idle.
             return matches!(error.number(), 1053 | 1047 | 1158..=1161 | 1317 | 1927 | 4031);
         }
         if let Some(error) = error.try_downcast_ref::<PgDatabaseError>() {
-            // Terminated by an administrator; crash; starting or stopping; idle for too long; connection exceptions.
+            // Terminated by an administrator; crash; starting or stopping; idle timeout; connection exceptions.
             return matches!(error.code(), "57P01" | "57P02" | "57P03" | "57P05" | "25P03")
                 || error.code().starts_with("08");
         }
         false
     }
 
-    /// Whether a unique index refused a row.
+    /// Whether a unique index rejected a row.
     pub(super) fn is_duplicate(&self) -> bool {
         matches!(self, Self::Database(error) if matches!(error.sql_err(), Some(SqlErr::UniqueConstraintViolation(_))))
     }
 
-    /// Whether the database can never hold the data: too long, out of range, not representable.
+    /// Whether the database can never store the data: too long, out of range, not representable.
     fn is_of_the_data(&self) -> bool {
         let Some(sqlx::Error::Database(error)) = self.sqlx() else { return false };
         if let Some(error) = error.try_downcast_ref::<MySqlDatabaseError>() {
-            // Packet too large; out of range; incorrect value for the type; no such character; data too long.
+            // Packet too large; out of range; incorrect value for the type; invalid character; data too long.
             return matches!(error.number(), 1153 | 1264 | 1292 | 1366 | 1406 | 3988);
         }
         if let Some(error) = error.try_downcast_ref::<PgDatabaseError>() {
-            // The class of data exceptions; program limit exceeded (the row of an index is too long).
+            // Class of data exceptions; program limit exceeded (index row too long).
             return error.code().starts_with("22") || error.code() == "54000";
         }
         // SQLITE_TOOBIG.
         error.try_downcast_ref::<SqliteError>().is_some() && error.code().is_some_and(|code| code == "18")
     }
 
-    /// Whether a statement that defines something was done before: MariaDB's and MySQL's
-    /// 1050 (table), 1060 (column), 1061 (index).
+    /// Whether a DDL statement has already been executed: errors 1050 (table), 1060 (column), 1061 (index) of MariaDB
+    /// and MySQL.
     pub(super) fn says_exists(&self) -> bool {
         let Some(sqlx::Error::Database(error)) = self.sqlx() else { return false };
         error.try_downcast_ref::<MySqlDatabaseError>().is_some_and(|error| matches!(error.number(), 1050 | 1060 | 1061))
     }
 
-    /// Whether the store refused a name that is taken.
+    /// Whether the store refused a name that is in use.
     pub(super) fn is_name_taken(&self) -> bool {
         matches!(self, Self::Refused(Error::NameTaken(_)))
     }
 
-    /// Whether a unique index whose name (or column) contains the word refused a row.
+    /// Whether a unique index with this word in its name (or column) rejected a row.
     pub(super) fn is_duplicate_of(&self, word: &str) -> bool {
         let Self::Database(error) = self else { return false };
         matches!(error.sql_err(), Some(SqlErr::UniqueConstraintViolation(text)) if text.contains(word))
     }
 }
 
-/// When a connection was last lost: what has been idle since then is tried before it is used.
+/// The time of the last lost connection: connections that have been idle since then are tested before use.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Losses(Arc<Mutex<Option<Instant>>>);
 
@@ -165,17 +165,17 @@ impl Losses {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
-    /// Whether a connection that was idle for so long has been since before the last loss.
+    /// Whether a connection with this idle time has been idle since before the last loss.
     pub(super) fn doubt(&self, idle_for: Duration) -> bool {
         let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         last.is_some_and(|last| idle_for >= last.elapsed())
     }
 }
 
-/// Does the work, a whole transaction, until it succeeds or fails for good.
+/// Runs a whole transaction until it succeeds or fails permanently.
 ///
-/// When the connection is lost, nobody knows whether the database has committed: so all work that comes here gives the
-/// same when it is done once more. It is told the number of the attempt, from 1 on.
+/// When the connection is lost, it is unknown whether the database has committed. So the work must be idempotent. It
+/// receives the number of the attempt, from 1.
 pub(super) async fn retry<T, F>(losses: &Losses, work: impl Fn(u32) -> F) -> Result<T, Error>
 where
     F: Future<Output = Result<T, Fault>>,
@@ -189,9 +189,9 @@ where
         };
         if fault.is_lost() && started.elapsed() < LOST_PATIENCE {
             losses.note();
-            tracing::warn!(attempt, %fault, "the connection to the database was lost: tried again on a new one");
+            tracing::warn!(attempt, %fault, "lost the connection to the database; retrying with a new one");
         } else if fault.is_transient() && attempt < ATTEMPTS {
-            tracing::debug!(attempt, ?fault, "transaction is tried again");
+            tracing::debug!(attempt, ?fault, "retrying the transaction");
         } else {
             return Err(fault.into());
         }
@@ -201,7 +201,7 @@ where
 }
 
 impl SqlStore {
-    /// [`retry`] for work that needs no number.
+    /// [`retry`] for work that does not need the attempt number.
     pub(super) async fn retry<T, F>(&self, work: impl Fn() -> F) -> Result<T, Error>
     where
         F: Future<Output = Result<T, Fault>>,
@@ -210,7 +210,7 @@ impl SqlStore {
     }
 }
 
-/// A random part of a limit that doubles with each attempt, so that two who collided part.
+/// A random delay up to a limit that doubles with each attempt, so that conflicting transactions separate.
 fn delay(attempt: u32) -> Duration {
     let limit = FIRST_DELAY.saturating_mul(1 << attempt.min(16)).min(LAST_DELAY);
     limit.mul_f64(rand::random::<f64>())

@@ -1,4 +1,4 @@
-//! Rows from and to the types of the store.
+//! Conversion between rows and the types of the store.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -15,14 +15,14 @@ use super::retry::Fault;
 use super::secrets::Vault;
 use crate::{Desired, Digest, Error, Event, Message, Parent, Resource, Stack};
 
-/// The columns of a row, read one after the other.
+/// Reads the columns of a row in order.
 pub(super) struct Columns<'r> {
     row: &'r QueryResult,
     next: usize,
 }
 
 impl<'r> Columns<'r> {
-    /// From the first column on.
+    /// Starts at the first column.
     pub(super) fn of(row: &'r QueryResult) -> Self {
         Self { row, next: 0 }
     }
@@ -49,10 +49,10 @@ impl<'r> Columns<'r> {
         self.get()
     }
 
-    /// A number that is never negative.
+    /// A number that is not negative.
     pub(super) fn count(&mut self) -> Result<u64, Fault> {
         let number = self.int()?;
-        u64::try_from(number).map_err(|_| damaged(format!("{number} where a count is stored")))
+        u64::try_from(number).map_err(|_| damaged(format!("count {number}")))
     }
 
     pub(super) fn flag(&mut self) -> Result<bool, Fault> {
@@ -67,7 +67,7 @@ impl<'r> Columns<'r> {
         self.optional_int()?.map(time_of).transpose()
     }
 
-    /// An id, an action, a status.
+    /// An ID, an action or a status.
     pub(super) fn parsed<T: FromStr<Err: Display>>(&mut self) -> Result<T, Fault> {
         parse(&self.text()?)
     }
@@ -76,7 +76,7 @@ impl<'r> Columns<'r> {
         self.optional_text()?.as_deref().map(parse).transpose()
     }
 
-    /// What [`json`] wrote.
+    /// A value that [`json`] wrote.
     fn json<T: DeserializeOwned + Default>(&mut self) -> Result<T, Fault> {
         match self.optional_text()? {
             None => Ok(T::default()),
@@ -260,7 +260,7 @@ pub(super) fn micros(time: Timestamp) -> i64 {
     time.as_microsecond()
 }
 
-/// A duration as it is added to times.
+/// A duration in microseconds.
 pub(super) fn micros_of(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX / 4)
 }
@@ -269,17 +269,17 @@ fn time_of(micros: i64) -> Result<Timestamp, Fault> {
     Timestamp::from_microsecond(micros).map_err(damaged)
 }
 
-/// A text as all databases take it: PostgreSQL has no NUL character.
+/// A text that all databases accept: PostgreSQL does not allow NUL characters.
 pub(super) fn plain(text: &str) -> String {
     if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text.to_owned() }
 }
 
-/// An id that may be absent.
+/// An optional ID.
 pub(super) fn optional_id(id: Option<&impl ToString>) -> Expr {
     id.map(ToString::to_string).into()
 }
 
-/// JSON, or NULL for what is empty: most columns of most rows.
+/// JSON, or NULL for empty values: most columns of most rows.
 pub(super) fn json(value: &impl Serialize, empty: bool) -> Result<Expr, Fault> {
     Ok(if empty { None } else { Some(to_json(value)?) }.into())
 }
@@ -310,7 +310,7 @@ fn damaged(what: impl Display) -> Fault {
     Error::Damaged(what.to_string()).into()
 }
 
-/// Three digests in one column: they are set, and go back, together.
+/// Three digests in one column: they are always set together.
 pub(super) fn pack(desired: &Desired) -> String {
     format!("{} {} {}", desired.template, desired.environment, desired.files)
 }
@@ -319,6 +319,6 @@ pub(super) fn unpack(text: &str) -> Result<Desired, Fault> {
     let mut digests = text.split(' ').map(|digest| Digest(digest.to_owned()));
     match (digests.next(), digests.next(), digests.next(), digests.next()) {
         (Some(template), Some(environment), Some(files), None) => Ok(Desired { template, environment, files }),
-        _ => Err(damaged(format!("{text:?} where three digests are stored"))),
+        _ => Err(damaged(format!("digests {text:?}"))),
     }
 }

@@ -1,12 +1,13 @@
-//! Names of tables and columns. The tables themselves are made by the migrations.
+//! Names of tables and columns. The migrations create the tables.
 //!
-//! All carry a prefix: Kiln may live in the database of the Python Heat, which has a `stack` and an `event` too.
+//! All names have a prefix, because Kiln may share a database with the Python Heat, which also has tables named `stack`
+//! and `event`.
 
-/// Numbers of the migrations that were done.
+/// Numbers of the completed migrations.
 pub(super) const VERSION: &str = "kiln_schema_version";
 /// Stacks.
 pub(super) const STACK: &str = "kiln_stack";
-/// Tags of stacks, for filters; a stack's row has them as well.
+/// Tags of stacks, for filters; also stored in the row of the stack.
 pub(super) const TAG: &str = "kiln_tag";
 /// Texts by their digest.
 pub(super) const CONTENT: &str = "kiln_content";
@@ -14,7 +15,7 @@ pub(super) const CONTENT: &str = "kiln_content";
 pub(super) const RESOURCE: &str = "kiln_resource";
 /// Events.
 pub(super) const EVENT: &str = "kiln_event";
-/// Leases: a row for each stack, from its first day.
+/// Leases: one row for each stack, from its creation.
 pub(super) const LEASE: &str = "kiln_lease";
 /// Messages to stacks.
 pub(super) const MESSAGE: &str = "kiln_message";
@@ -25,10 +26,10 @@ pub(super) const ENGINE: &str = "kiln_engine";
 /// Rings of the doorbell, for other processes.
 pub(super) const RING: &str = "kiln_ring";
 
-/// The index that keeps names unique; databases name it (or its column) when they refuse a row.
+/// The index that keeps names unique. Databases report its name (or its column) when they reject a row.
 pub(super) const LIVE_NAME: &str = "live_name";
 
-/// What is read of a stack, in the order in which it is read.
+/// The columns of a stack, in reading order.
 pub(super) const STACK_COLUMNS: [&str; 26] = [
     "id",
     "name",
@@ -58,7 +59,7 @@ pub(super) const STACK_COLUMNS: [&str; 26] = [
     "deleted",
 ];
 
-/// What is read and written of a resource, in that order.
+/// The columns of a resource, in reading and writing order.
 pub(super) const RESOURCE_COLUMNS: [&str; 21] = [
     "id",
     "stack",
@@ -83,7 +84,7 @@ pub(super) const RESOURCE_COLUMNS: [&str; 21] = [
     "updated",
 ];
 
-/// What is read and written of an event, in that order.
+/// The columns of an event, in reading and writing order.
 pub(super) const EVENT_COLUMNS: [&str; 11] = [
     "id",
     "stack",
@@ -98,5 +99,5 @@ pub(super) const EVENT_COLUMNS: [&str; 11] = [
     "time",
 ];
 
-/// What is read and written of a message, in that order.
+/// The columns of a message, in reading and writing order.
 pub(super) const MESSAGE_COLUMNS: [&str; 7] = ["id", "stack", "resource", "kind", "body", "due", "sent"];

@@ -1,8 +1,8 @@
-//! Secrets at rest: AES-256-GCM in an envelope that names its key.
+//! Encryption of secrets at rest: AES-256-GCM in an envelope with the ID of the key.
 //!
-//! An envelope is `k1:<key id>:<base64 of nonce and ciphertext>`. It is bound to the id of its row: moved to another
-//! row it does not open. The key id is a piece of the key's hash, so that a key can be changed: what older keys
-//! sealed still opens while they are configured.
+//! An envelope is `k1:<key id>:<base64 of nonce and ciphertext>`. It is bound to the ID of its row: in another row it
+//! cannot be decrypted. The key ID is a part of the hash of the key. To change the key, configure the previous one as
+//! an older key; it can still decrypt.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ use crate::content::hex;
 const FORMAT: &str = "k1";
 const NONCE_BYTES: usize = 12;
 
-/// Seals and opens secrets.
+/// Encrypts and decrypts secrets.
 pub(super) struct Vault {
     /// The current key first.
     keys: Vec<(String, Aes256Gcm)>,
@@ -34,7 +34,7 @@ impl fmt::Debug for Vault {
 }
 
 impl Vault {
-    /// Seals with `key`, opens with any. A key has 32 bytes, or 16 that are doubled, as Heat takes them
+    /// Encrypts with `key`, decrypts with any key. A key has 32 bytes, or 16 bytes that are doubled, as in Heat
     /// (docs/heat-behaviour.md §19).
     pub(super) fn new(key: &Secret<String>, older: &[Secret<String>]) -> Result<Self, Error> {
         let keys = std::iter::once(key).chain(older).map(cipher).collect::<Result<_, _>>()?;
@@ -59,7 +59,7 @@ impl Vault {
 
     /// What is stored in place of a text that was sealed or not, by any key, under any setting; `None` if it stays as
     /// it is. `secret`: sealed under every setting.
-    pub(super) fn reseal(&self, row: &str, stored: &str, secret: bool) -> Result<Option<String>, Error> {
+    pub(super) fn reencrypt(&self, row: &str, stored: &str, secret: bool) -> Result<Option<String>, Error> {
         if self.is_current(stored) && (secret || self.values) {
             return Ok(None);
         }
@@ -74,7 +74,7 @@ impl Vault {
         parts.next() == Some(FORMAT) && parts.next() == self.keys.first().map(|(id, _)| id.as_str())
     }
 
-    /// Seals a text that belongs to the row with this id.
+    /// Encrypts a text for the row with this ID.
     pub(super) fn seal(&self, row: &str, text: &str) -> Result<String, Error> {
         let Some((id, cipher)) = self.keys.first() else { return Err(Error::Unusable("no key".into())) };
         let nonce = Aes256Gcm::generate_nonce(&mut OsRng);
@@ -86,7 +86,7 @@ impl Vault {
         Ok(format!("{FORMAT}:{id}:{}", STANDARD.encode(bytes)))
     }
 
-    /// Opens what was sealed for the row with this id.
+    /// Decrypts a text of the row with this ID.
     pub(super) fn open(&self, row: &str, envelope: &str) -> Result<Secret<String>, Error> {
         let damaged = |what: &str| Error::Damaged(format!("secret of {row}: {what}"));
         let mut parts = envelope.splitn(3, ':');
@@ -94,14 +94,14 @@ impl Vault {
             return Err(damaged("unknown envelope"));
         };
         let Some((_, cipher)) = self.keys.iter().find(|(known, _)| known == id) else {
-            return Err(damaged(&format!("sealed with key {id}, which is not configured")));
+            return Err(damaged(&format!("encrypted with key {id}, which is not configured")));
         };
-        let bytes = STANDARD.decode(body).map_err(|_| damaged("no base64"))?;
+        let bytes = STANDARD.decode(body).map_err(|_| damaged("invalid base64"))?;
         let Some((nonce, sealed)) = bytes.split_at_checked(NONCE_BYTES) else { return Err(damaged("too short")) };
         let text = cipher
             .decrypt(Nonce::from_slice(nonce), Payload { msg: sealed, aad: row.as_bytes() })
-            .map_err(|_| damaged("it does not open"))?;
-        String::from_utf8(text).map(Secret::new).map_err(|_| damaged("no text"))
+            .map_err(|_| damaged("cannot be decrypted"))?;
+        String::from_utf8(text).map(Secret::new).map_err(|_| damaged("invalid UTF-8"))
     }
 }
 

@@ -1,7 +1,7 @@
-//! Rings of the doorbell that reach other processes.
+//! Carries rings of the doorbell to other processes.
 //!
-//! PostgreSQL carries them itself (`LISTEN`). Elsewhere they are rows of a table, which every process that has a
-//! listener reads from time to time: one small query for all its stacks, and none by a stack.
+//! PostgreSQL uses notifications (`LISTEN`). Other databases use rows of a table, which every process with a listener
+//! polls: one small query for all stacks.
 
 mod notifications;
 mod table;
@@ -20,12 +20,12 @@ use super::dialect::Dialect;
 use crate::StackId;
 use crate::doorbell::{Hub, Reach};
 
-/// Rings that are sent on at once, at most.
+/// Maximum number of rings that are sent at once.
 const RINGS_AT_ONCE: usize = 200;
-/// Between two tries to listen.
+/// Delay between two attempts to listen.
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 
-/// The tasks that carry rings; they end with it.
+/// The tasks that carry rings. They stop when this value is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Wires(Vec<AbortHandle>);
 
@@ -37,7 +37,7 @@ impl Drop for Wires {
     }
 }
 
-/// A hub whose rings PostgreSQL carries, and the wires.
+/// A hub with notifications of PostgreSQL, and its tasks.
 pub(super) fn by_notifications(pool: &PgPool, url: String) -> (Arc<Hub>, Wires) {
     let (hub, inbound, origin) = carried();
     let carry = tokio::spawn(notifications::carry(pool.clone(), inbound, origin.clone())).abort_handle();
@@ -45,7 +45,7 @@ pub(super) fn by_notifications(pool: &PgPool, url: String) -> (Arc<Hub>, Wires) 
     (hub, Wires(vec![carry, listen]))
 }
 
-/// A hub whose rings a table carries, and the wires.
+/// A hub with a table, and its tasks.
 pub(super) fn by_table(
     writer: &DatabaseConnection,
     reader: &DatabaseConnection,
@@ -60,7 +60,7 @@ pub(super) fn by_table(
 
 fn carried() -> (Arc<Hub>, UnboundedReceiver<StackId>, String) {
     let (outbound, inbound) = unbounded_channel();
-    #[expect(clippy::disallowed_methods, reason = "tells this process from others; nothing depends on what it is")]
+    #[expect(clippy::disallowed_methods, reason = "identifies this process; its value does not matter")]
     let origin = Uuid::new_v4().to_string();
     (Hub::new(Reach::Carried { listening: AtomicBool::new(false), outbound }), inbound, origin)
 }

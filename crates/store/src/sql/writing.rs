@@ -1,4 +1,4 @@
-//! Many rows in few statements.
+//! Writes many rows with few statements.
 
 use sea_orm::sea_query::{Expr, OnConflict, Query, Value};
 use sea_orm::{ConnectionTrait, DatabaseTransaction};
@@ -8,15 +8,14 @@ use super::secrets::Vault;
 use super::{rows, schema};
 use crate::Event;
 
-/// Rows of one statement: a few sizes only, so that connections keep the prepared statements. The largest stays below
+/// Rows per statement: only a few sizes, so that connections can reuse prepared statements. The largest stays below
 /// SQLite's 32,766 variables with 27 columns.
 const SIZES: [usize; 4] = [256, 32, 4, 1];
 
-/// Bytes of text in one statement, far below the 16 MB that MariaDB takes unless told otherwise. A single row may
-/// have more.
+/// Bytes of text per statement, far below MariaDB's default limit of 16 MB. A single row may be larger.
 const MAX_BYTES: usize = 4 << 20;
 
-/// Inserts rows of the given columns; none is no work.
+/// Inserts rows with the given columns; no rows are a no-op.
 pub(super) async fn insert(
     tx: &DatabaseTransaction,
     table: &'static str,

@@ -122,12 +122,12 @@ async fn values_are_encrypted_if_the_option_says_so() {
             reads(&encrypted, &made, &rows).await;
             reads(&clear, &made, &rows).await;
 
-            assert_eq!(clear.reseal().await.unwrap(), 7, "three texts, a resource, two events and a message");
+            assert_eq!(clear.reencrypt().await.unwrap(), 7, "three texts, a resource, two events and a message");
             assert_eq!(shown(&bed).await, 6);
             reads(&clear, &made, &rows).await;
             reads(&encrypted, &made, &rows).await;
-            assert_eq!(clear.reseal().await.unwrap(), 0);
-            assert_eq!(encrypted.reseal().await.unwrap(), 7);
+            assert_eq!(clear.reencrypt().await.unwrap(), 0);
+            assert_eq!(encrypted.reencrypt().await.unwrap(), 7);
             assert_eq!(shown(&bed).await, 0);
         }
         bed.end().await;
@@ -143,7 +143,7 @@ async fn after_a_change_of_the_key_the_old_one_is_needed_no_more() {
                 let (made, rows) = fill(&open(&bed, FIRST, &[], values).await).await;
                 let turned = open(&bed, SECOND, &[FIRST], values).await;
                 reads(&turned, &made, &rows).await;
-                assert_eq!(turned.reseal().await.unwrap(), written);
+                assert_eq!(turned.reencrypt().await.unwrap(), written);
                 reads(&open(&bed, SECOND, &[], values).await, &made, &rows).await;
                 open(&bed, FIRST, &[], values).await.resources(made.id).await.unwrap_err();
                 bed.execute("DELETE FROM kiln_stack").await;

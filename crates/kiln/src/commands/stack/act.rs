@@ -1,4 +1,4 @@
-//! Deleting, cancelling, checking, suspending and resuming stacks.
+//! `kiln stack delete`, `cancel`, `check`, `suspend`, `resume` and `wait`.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
@@ -18,10 +18,10 @@ Examples:
   kiln stack delete --wait web
   kiln stack delete --yes web db cache")]
 pub(crate) struct DeleteArgs {
-    /// Names or ids of the stacks
+    /// Names or IDs of the stacks
     #[arg(value_name = "STACK", required = true)]
     stacks: Vec<String>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     yes: bool,
     #[command(flatten)]
@@ -77,7 +77,7 @@ fn refused(stack: &str, error: Error) -> Failure {
     }
 }
 
-/// Asks on a terminal; a script means what it says.
+/// Asks for confirmation on a terminal. Scripts are not asked.
 fn confirmed() -> Outcome<bool> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
@@ -86,7 +86,7 @@ fn confirmed() -> Outcome<bool> {
     confirm("Are you sure you want to delete this stack(s) [y/N]? ")
 }
 
-/// Asks a question, to which only yes is yes.
+/// Asks a yes/no question. Every answer that does not start with `y` means no.
 pub(super) fn confirm(question: &str) -> Outcome<bool> {
     eprint!("{question}");
     let unreadable = |error: std::io::Error| Failure::new(error.to_string());
@@ -99,7 +99,7 @@ pub(super) fn confirm(question: &str) -> Outcome<bool> {
 /// `stack check`, `suspend`, `resume`.
 #[derive(Args, Debug)]
 pub(crate) struct ActArgs {
-    /// Names or ids of the stacks
+    /// Names or IDs of the stacks
     #[arg(value_name = "STACK", required = true)]
     stacks: Vec<String>,
     #[command(flatten)]
@@ -129,11 +129,11 @@ impl ActArgs {
 #[command(after_help = "\
 Examples:
   kiln stack wait web
-  kiln --local stack wait web        goes on with what an interrupted --local command began
+  kiln --local stack wait web        continue an interrupted --local operation
 
-The exit code is 3 if the stack ends in FAILED. A stack that is gone has been deleted: that is no failure.")]
+The exit code is 3 if the operation on the stack failed. A deleted stack is not a failure.")]
 pub(crate) struct WaitForArgs {
-    /// Names or ids of the stacks
+    /// Names or IDs of the stacks
     #[arg(value_name = "STACK", required = true)]
     stacks: Vec<String>,
     #[command(flatten)]
@@ -164,13 +164,13 @@ impl WaitForArgs {
 /// `stack cancel`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-An update is rolled back. With --no-rollback a create or update stops and stays as it is:
-resources that are under way still come to their end.")]
+A canceled update is rolled back. With --no-rollback, a create or update stops and its changes are
+kept; operations that are already running on resources are still completed.")]
 pub(crate) struct CancelArgs {
-    /// Names or ids of the stacks
+    /// Names or IDs of the stacks
     #[arg(value_name = "STACK", required = true)]
     stacks: Vec<String>,
-    /// Leave the stack as it is then
+    /// Keep the changes; do not roll back
     #[arg(long)]
     no_rollback: bool,
     #[command(flatten)]
@@ -193,7 +193,7 @@ impl CancelArgs {
                 let status = now.status().to_lowercase();
                 let failure = Failure::new(format!("Stack {stack} with status '{status}' not in cancelable state"));
                 return Err(match now.status() {
-                    "CREATE_IN_PROGRESS" => failure.hint("a create can be stopped with --no-rollback"),
+                    "CREATE_IN_PROGRESS" => failure.hint("use --no-rollback to cancel a create"),
                     _ => failure,
                 });
             }
@@ -203,8 +203,9 @@ impl CancelArgs {
     }
 }
 
-/// Asks for an action, waits if wanted, and gives the stack as it is then. `wanted` is the action that must come to
-/// its end; empty: any.
+/// Requests an action, waits if requested, and returns the stack. `wanted` is the action that must complete; empty
+/// means
+/// any action.
 async fn act(
     connection: &Connection,
     stack: &str,
@@ -221,7 +222,7 @@ async fn act(
     client.stack_action(stack, action).await.map_err(of_stack(stack))?;
     if let Some(target) = watched {
         let end = wait.follow(connection, target, action == StackAction::CancelUpdate).await?;
-        // What was stopped without a rollback ends in FAILED: that is what was asked for.
+        // An operation that is canceled without a rollback ends in FAILED, as requested.
         if action != StackAction::CancelWithoutRollback {
             ended(stack, &end, wanted)?;
         }

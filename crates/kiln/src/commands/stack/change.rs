@@ -1,4 +1,4 @@
-//! Making and changing stacks.
+//! `kiln stack create` and `kiln stack update`.
 
 use std::io::IsTerminal as _;
 
@@ -14,22 +14,22 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{Cell, Format, Look, One, OutputArgs, print};
 use crate::progress::Target;
 
-/// What a stack is made of.
+/// The content of a stack: environments, parameters, tags.
 #[derive(Args, Clone, Debug)]
 struct Content {
-    /// Environment: path or URL; may be repeated, later ones count more
+    /// Environment: path or URL; may be repeated, later ones take precedence
     #[arg(short, long, value_name = "ENVIRONMENT")]
     environment: Vec<String>,
-    /// Value of a parameter; may be repeated
+    /// Parameter value; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     parameter: Vec<String>,
-    /// Value of a parameter from a file; may be repeated
+    /// Parameter value read from a file; may be repeated
     #[arg(long, value_name = "KEY=FILE")]
     parameter_file: Vec<String>,
-    /// Minutes that it may take
+    /// Timeout of the operation in minutes
     #[arg(long, value_name = "MINUTES")]
     timeout: Option<i64>,
-    /// Tags of the stack
+    /// Tags of the stack, separated by commas
     #[arg(long, value_name = "TAG1,TAG2…")]
     tags: Option<String>,
 }
@@ -54,8 +54,8 @@ impl Content {
 Examples:
   kiln stack create -t web.yaml --parameter flavor=m1.small --wait web
   kiln stack create -t web.yaml -e production.yaml --enable-rollback web
-  kiln stack create -t web.yaml --dry-run web        what would be made
-  kiln --local stack create -t web.yaml web          with no service at all")]
+  kiln stack create -t web.yaml --dry-run web        show what would be created
+  kiln --local stack create -t web.yaml web          without a service")]
 pub(crate) struct CreateArgs {
     /// Name of the stack
     #[arg(value_name = "STACK-NAME")]
@@ -65,13 +65,13 @@ pub(crate) struct CreateArgs {
     template: String,
     #[command(flatten)]
     content: Content,
-    /// If it fails, take away what was made
+    /// Roll back if the create fails: delete the created resources
     #[arg(long)]
     enable_rollback: bool,
-    /// Stop before this resource until its hook is cleared; may be repeated, 'nested/inner' for nested stacks
+    /// Set a pre-create hook on this resource; use 'nested/inner' for nested stacks; may be repeated
     #[arg(long, value_name = "RESOURCE")]
     pre_create: Vec<String>,
-    /// Only show what would be made
+    /// Show what would be created, without creating it
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -104,12 +104,12 @@ impl CreateArgs {
     }
 }
 
-/// What the service found wrong, shown in the template.
+/// Shows the errors of the service in the source of the template.
 fn shown(request: &StackRequest) -> impl Fn(Error) -> Failure + '_ {
     |error| Failure::from(error).in_template(&request.bundle)
 }
 
-/// Whether standard output shows colours.
+/// Whether standard output supports colors.
 fn in_colour() -> bool {
     anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
 }
@@ -130,14 +130,14 @@ fn preview(stack: &kiln_client::Stack) -> One {
     one
 }
 
-/// What to do with the rollback setting of a stack.
+/// How an update changes the rollback setting of the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Rollback {
-    /// Put the stack back if an update fails.
+    /// Roll back if an update fails.
     Enabled,
-    /// Leave it as it is.
+    /// Do not roll back.
     Disabled,
-    /// As it was.
+    /// Keep the current setting.
     Keep,
 }
 
@@ -146,8 +146,8 @@ enum Rollback {
 #[command(after_help = "\
 Examples:
   kiln stack update -t web.yaml --wait web
-  kiln stack update --existing --parameter flavor=m1.large web    only this parameter changes
-  kiln stack update -t web.yaml --dry-run web                     what would change, and what would be replaced")]
+  kiln stack update --existing --parameter flavor=m1.large web    change only this parameter
+  kiln stack update -t web.yaml --dry-run web                     show the planned changes")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct UpdateArgs {
     /// Name or id of the stack
@@ -158,28 +158,28 @@ pub(crate) struct UpdateArgs {
     template: Option<String>,
     #[command(flatten)]
     content: Content,
-    /// Keep the template, environment and parameters of the stack where nothing else is given
+    /// Reuse the current template, environment and parameters of the stack
     #[arg(long)]
     existing: bool,
-    /// Return a parameter to its default; may be repeated, with --existing
+    /// Reset a parameter to its default, with --existing; may be repeated
     #[arg(long, value_name = "PARAMETER")]
     clear_parameter: Vec<String>,
-    /// What happens if it fails
+    /// Rollback if the update fails
     #[arg(long, value_enum, value_name = "HOW", default_value = "keep")]
     rollback: Rollback,
-    /// Stop before this resource until its hook is cleared; may be repeated
+    /// Set a pre-update hook on this resource; may be repeated
     #[arg(long, value_name = "RESOURCE")]
     pre_update: Vec<String>,
-    /// Compare with what is really there, and mend it
+    /// Detect drift from the actual resources and repair it
     #[arg(long)]
     converge: bool,
-    /// Do not ask before resources are replaced or deleted
+    /// Do not ask for confirmation before resources are replaced or deleted
     #[arg(short, long)]
     yes: bool,
-    /// Only show what would change
+    /// Show what would change, without changing it
     #[arg(long)]
     dry_run: bool,
-    /// Show nested stacks too, with --dry-run
+    /// Include nested stacks, with --dry-run
     #[arg(long, requires = "dry_run")]
     show_nested: bool,
     #[command(flatten)]
@@ -202,7 +202,7 @@ impl UpdateArgs {
         };
         let client = &connection.client;
         if self.dry_run {
-            // A plan for people shows what is inside nested stacks as well.
+            // The readable plan always includes nested stacks.
             let nested = self.show_nested || self.output.format.is_none();
             let changes = client.preview_update(&self.stack, &request, nested).await;
             let mut changes = changes.map_err(self.refused(&request))?;
@@ -230,19 +230,19 @@ impl UpdateArgs {
         show::short(connection, &self.stack, &self.output, waits).await
     }
 
-    /// Asks a person at a terminal before something is destroyed; a script means what it says.
+    /// On a terminal, asks for confirmation if resources are replaced or deleted. Scripts are not asked.
     async fn confirmed(&self, client: &Client, request: &StackRequest) -> Outcome<bool> {
         if !std::io::stdin().is_terminal() {
             return Ok(true);
         }
-        // What is wrong with the update, the update itself tells.
+        // If the preview fails, the update fails too and reports the error.
         let Ok(changes) = client.preview_update(&self.stack, request, true).await else { return Ok(true) };
         let plan = Plan::of_update(&changes);
         if plan.destroyed() == 0 {
             return Ok(true);
         }
         eprint!("{}", plan.drawn(&self.stack, anstream::stderr().is_terminal()));
-        confirm("Some resources are replaced or deleted. Update the stack [y/N]? ")
+        confirm("Some resources will be replaced or deleted. Update the stack [y/N]? ")
     }
 
     fn refused<'a>(&'a self, request: &'a StackRequest) -> impl Fn(Error) -> Failure + 'a {

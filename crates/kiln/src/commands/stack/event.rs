@@ -1,4 +1,4 @@
-//! What happened to a stack.
+//! `kiln stack event …`.
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -13,7 +13,7 @@ use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Cell, Format, List, Look, OutputArgs};
 
-/// Seconds between two looks for new events.
+/// Polling interval for new events.
 const FOLLOW: Duration = Duration::from_secs(2);
 
 /// `stack event …`.
@@ -21,7 +21,7 @@ const FOLLOW: Duration = Duration::from_secs(2);
 pub(crate) enum EventCommand {
     /// List events, oldest first
     List(ListArgs),
-    /// Show an event with the resource's properties then
+    /// Show an event with the properties of the resource at that time
     Show(ShowArgs),
 }
 
@@ -38,32 +38,32 @@ impl EventCommand {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  kiln stack event list web                        as a log
+  kiln stack event list web                        print as a log
   kiln stack event list --nested-depth 3 web -f json
   kiln stack event list --resource server --filter resource_status=FAILED web
-  kiln stack event list --follow web               until Ctrl-C")]
+  kiln stack event list --follow web               print new events until Ctrl-C")]
 pub(crate) struct ListArgs {
     #[command(flatten)]
     stack: StackArg,
-    /// Only of this resource
+    /// Only events of this resource
     #[arg(long, value_name = "RESOURCE", conflicts_with = "nested_depth")]
     resource: Option<String>,
     /// Only events with this property; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     filter: Vec<String>,
-    /// At most so many
+    /// Maximum number of events
     #[arg(long, value_name = "COUNT")]
     limit: Option<u64>,
-    /// Only events behind this one, by id
+    /// Only events after the event with this ID
     #[arg(long, value_name = "ID")]
     marker: Option<String>,
-    /// Events of nested stacks too, down to this depth
+    /// Include events of nested stacks down to this depth
     #[arg(long, value_name = "DEPTH", default_value_t = 0, hide_default_value = true)]
     nested_depth: u32,
-    /// Sort by this key, ':desc' downwards; may be repeated; ':desc' alone is by time
+    /// Sort by this key, with ':desc' for descending order; ':desc' alone sorts by time; may be repeated
     #[arg(long, value_name = "KEY[:DIRECTION]")]
     sort: Vec<String>,
-    /// Go on until Ctrl-C
+    /// Print new events until Ctrl-C
     #[arg(long)]
     follow: bool,
 }
@@ -102,7 +102,7 @@ impl ListArgs {
             .map(str::to_owned)
             .collect();
         let events = match connection.client.events(stack, &filter).await {
-            // The service says so where a resource has none that pass the filters.
+            // The service returns this error if no event of the resource passes the filters.
             Err(error) if error.is_not_found() && error.to_string().starts_with("No events found") => Vec::new(),
             events => events.map_err(of_stack(stack))?,
         };
@@ -154,17 +154,17 @@ fn write(paths: &mut Paths, events: &[Event]) {
     for event in events {
         let (time, id) = (event.time().replace('T', " "), event.id());
         let (path, status, reason) = (paths.of(event), event.status(), event.reason());
-        // A reader that has gone away, as `head`, needs no more.
+        // The reader, such as `head`, closed the pipe.
         if writeln!(out, "{time} {id} [{path}]: {status}  {reason}").is_err() {
             return;
         }
     }
 }
 
-/// The ways to resources through nested stacks, learnt from events as python-heatclient does: `group.0.server`.
+/// Paths of resources through nested stacks, such as `group.0.server`, derived from events as python-heatclient does.
 #[derive(Default)]
 struct Paths {
-    /// By id of a nested stack or its name: the stack and name of the resource it stands for.
+    /// Maps the ID or name of a nested stack to the stack and name of its parent resource.
     parents: HashMap<String, (String, String)>,
 }
 
@@ -187,11 +187,11 @@ impl Paths {
     }
 
     fn lead(&self, path: &mut Vec<String>, stack: &str) {
-        // Ends loops that a foreign service might tell of.
+        // Stops at cycles in the answer of the service.
         const DEEPEST: usize = 64;
         let Some((stack, name)) = self.parents.get(stack) else { return };
         match self.parents.get(name) {
-            // The event of a nested stack itself bears the stack's name, which leads to the resource.
+            // An event of the nested stack itself has the name of the stack, which leads to the parent resource.
             Some((parent, resource)) if path.len() < DEEPEST => {
                 path.push(resource.clone());
                 if parent != stack {
@@ -207,13 +207,13 @@ impl Paths {
 /// `stack event show`.
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
-    /// Name or id of the stack
+    /// Name or ID of the stack
     #[arg(value_name = "STACK")]
     stack: String,
     /// Name of the resource
     #[arg(value_name = "RESOURCE")]
     resource: String,
-    /// Id of the event
+    /// ID of the event
     #[arg(value_name = "EVENT")]
     event: String,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! Listing stacks.
+//! `kiln stack list`.
 
 use clap::{Args, ValueEnum};
 use kiln_client::StackFilter;
@@ -8,14 +8,14 @@ use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Cell, Format, List, OutputArgs};
 
-/// How several tags count.
+/// How the tags are matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum TagMode {
-    /// Any of them.
+    /// Stacks with at least one of the tags.
     Any,
-    /// Not all of them.
+    /// Stacks without at least one of the tags.
     Not,
-    /// None of them.
+    /// Stacks with none of the tags.
     NotAny,
 }
 
@@ -28,43 +28,43 @@ Examples:
   kiln stack list --tags web,blue --tag-mode any --sort 'stack_name:desc'")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct ListArgs {
-    /// Deleted stacks too
+    /// Include deleted stacks
     #[arg(long)]
     deleted: bool,
-    /// Nested stacks too
+    /// Include nested stacks
     #[arg(long)]
     nested: bool,
-    /// Hidden stacks too
+    /// Include hidden stacks
     #[arg(long)]
     hidden: bool,
     /// Only stacks with this property (id, status, name, action, tenant, username); may be repeated
     #[arg(long = "property", value_name = "KEY=VALUE")]
     properties: Vec<String>,
-    /// Only stacks of this project, by id (admin)
+    /// Only stacks of the project with this ID (admin)
     #[arg(long, value_name = "PROJECT")]
     project: Option<String>,
     /// Only stacks with all of these tags
     #[arg(long, value_name = "TAG1,TAG2…")]
     tags: Option<String>,
-    /// How the tags count instead
+    /// How to match the tags, if not all of them are required
     #[arg(long, value_enum, value_name = "MODE", requires = "tags")]
     tag_mode: Option<TagMode>,
-    /// At most so many
+    /// Maximum number of stacks
     #[arg(long, value_name = "COUNT")]
     limit: Option<u64>,
-    /// Only stacks behind this one, by id
+    /// Only stacks after the stack with this ID
     #[arg(long, value_name = "ID")]
     marker: Option<String>,
-    /// Sort by this key, ':desc' downwards; several with commas
+    /// Sort by these keys, separated by commas; ':desc' after a key for descending order
     #[arg(long, value_name = "KEY[:DIRECTION]")]
     sort: Option<String>,
-    /// Stacks of all projects (admin)
+    /// Include stacks of all projects (admin)
     #[arg(long)]
     all_projects: bool,
-    /// Fewer columns
+    /// Show fewer columns
     #[arg(long)]
     short: bool,
-    /// More columns; stacks of all projects too
+    /// Show more columns and stacks of all projects
     #[arg(long)]
     long: bool,
     #[command(flatten)]
@@ -120,7 +120,7 @@ impl ListArgs {
     }
 }
 
-/// Sorts by `key[:asc|:desc],…`; the first key counts most.
+/// Sorts by `key[:asc|:desc],…`; the first key is the primary one.
 pub(super) fn sort(values: &mut [&kiln_value::Value], order: &str) -> Outcome {
     for part in order.split(',').rev().filter(|part| !part.is_empty()) {
         let (key, direction) = part.split_once(':').unwrap_or((part, "asc"));

@@ -1,4 +1,4 @@
-//! What a stack gives.
+//! `kiln stack output …`.
 
 use clap::{Args, Subcommand};
 
@@ -12,7 +12,7 @@ use crate::output::{Cell, Format, List, Look};
 pub(crate) enum OutputCommand {
     /// List the outputs
     List(StackArg),
-    /// Show an output with its value, or all
+    /// Show one output or all outputs with their values
     Show(ShowArgs),
 }
 
@@ -21,7 +21,7 @@ pub(crate) enum OutputCommand {
 #[command(after_help = "\
 Examples:
   kiln stack output show web address
-  kiln stack output show web address -f value -c output_value    only the value, for scripts
+  kiln stack output show web address -f value -c output_value    print only the value, for scripts
   kiln stack output show web --all")]
 pub(crate) struct ShowArgs {
     #[command(flatten)]
@@ -29,7 +29,7 @@ pub(crate) struct ShowArgs {
     /// Name of the output
     #[arg(value_name = "OUTPUT", required_unless_present = "all", conflicts_with = "all")]
     output: Option<String>,
-    /// All outputs
+    /// Show all outputs
     #[arg(long)]
     all: bool,
 }

@@ -1,11 +1,11 @@
-//! What a create or an update would do, as a plan for people.
+//! Renders the preview of a create or an update as a plan.
 
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use kiln_value::{Map, Value, text};
 
-/// What would happen to a resource.
+/// The change of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Added,
@@ -13,7 +13,7 @@ enum Kind {
     Replaced,
     Deleted,
     Refused,
-    /// It depends on what is known only once other resources are done.
+    /// The change depends on values that are known only after other resources are changed.
     MayUpdate,
     MayReplace,
 }
@@ -41,18 +41,18 @@ impl Kind {
     }
 }
 
-/// A resource of the plan.
+/// The change of a resource in the plan.
 #[derive(Clone, Debug)]
 struct Step {
     kind: Kind,
     name: String,
     resource_type: String,
     stack: String,
-    /// Lines below it: what changes, why, what is lost.
+    /// Details: changed properties, reasons, lost data.
     lines: Vec<String>,
 }
 
-/// A plan: what changes, and how much stays.
+/// A plan: the changes and the number of unchanged resources.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
     steps: Vec<Step>,
@@ -60,7 +60,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// The plan of an update, by the answer of its preview. A list holds what happens at most.
+    /// The plan of an update, from the answer of its preview. The list determines the maximum change.
     pub(super) fn of_update(changes: &Map) -> Self {
         let mut plan = Self::default();
         let lists = [
@@ -81,9 +81,9 @@ impl Plan {
         plan
     }
 
-    /// Takes the updates away that only pass an update on to a nested stack in which everything stays.
+    /// Removes updates of nested stacks in which nothing changes.
     fn drop_empty(&mut self, unchanged: &[Step]) {
-        // From the inside out: a stack may nest several times.
+        // From the innermost to the outermost stack.
         while let Some(at) = self.steps.iter().position(|step| {
             step.kind == Kind::Updated
                 && step.lines.is_empty()
@@ -95,14 +95,14 @@ impl Plan {
         }
     }
 
-    /// The plan of a create, by the resources that its preview shows.
+    /// The plan of a create, from the resources of its preview.
     pub(super) fn of_create(resources: &Value) -> Self {
         let mut plan = Self::default();
         add(&mut plan.steps, resources);
         plan
     }
 
-    /// How many resources it replaces or deletes, or may replace.
+    /// Number of resources that are or may be replaced or deleted.
     pub(super) fn destroyed(&self) -> usize {
         self.count(Kind::Replaced) + self.count(Kind::MayReplace) + self.count(Kind::Deleted)
     }
@@ -111,7 +111,7 @@ impl Plan {
         self.steps.iter().filter(|step| step.kind == kind).count()
     }
 
-    /// One line: how many of what.
+    /// Summary line with the number of changes.
     pub(super) fn summary(&self) -> String {
         let counts = [
             (self.count(Kind::Added), "to create"),
@@ -125,10 +125,10 @@ impl Plan {
         ];
         let parts: Vec<String> =
             counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
-        if parts.is_empty() { "nothing to do".to_owned() } else { parts.join(", ") }
+        if parts.is_empty() { "no changes".to_owned() } else { parts.join(", ") }
     }
 
-    /// The plan of a stack as lines.
+    /// Renders the plan.
     pub(super) fn drawn(&self, stack: &str, colour: bool) -> String {
         let mut out = String::new();
         let roots: Vec<&Step> = self.steps.iter().filter(|step| self.parent(step).is_none()).collect();
@@ -143,7 +143,7 @@ impl Plan {
     }
 
     fn draw(&self, step: &Step, depth: usize, colour: bool, out: &mut String) {
-        // Deeper than any service nests; ends a circle that an answer might hold.
+        // Deeper than any service nests; stops at cycles in the answer.
         const DEEPEST: usize = 32;
         let indent = "    ".repeat(depth);
         let head = format!("{} {}", step.kind.sign(), step.name);
@@ -160,21 +160,21 @@ impl Plan {
         }
     }
 
-    /// The step of the resource whose nested stack a step is in.
+    /// The step of the resource that owns the nested stack of a step.
     fn parent(&self, step: &Step) -> Option<&Step> {
         let around = self.steps.iter().filter(|other| is_in(step, other));
         around.max_by_key(|other| other.stack.len() + other.name.len())
     }
 }
 
-/// Whether a step is in the nested stack of another's resource: that is called by the parent's name and the resource's,
-/// and something behind.
+/// Whether a step is in the nested stack of another step's resource. The name of a nested stack starts with the name of
+/// the parent stack and the resource.
 fn is_in(step: &Step, around: &Step) -> bool {
     let prefix = format!("{}-{}", around.stack, around.name);
     step.stack.strip_prefix(&prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
-/// In the order of their names, and of their numbers where they are called by those.
+/// Sorted by name; numeric names are sorted by number.
 fn sorted(mut steps: Vec<&Step>) -> Vec<&Step> {
     steps.sort_by(|a, b| match (a.name.parse::<u64>(), b.name.parse::<u64>()) {
         (Ok(a), Ok(b)) => a.cmp(&b),
@@ -210,13 +210,13 @@ fn step(entry: &Value, kind: Kind) -> Step {
     Step { kind, name: text_at("resource_name"), resource_type, stack: text_at("stack_name"), lines }
 }
 
-/// The properties whose values are known only after something else, with what that is.
+/// The properties whose values are not known yet, with the resources that determine them.
 fn awaited(change: Option<&Value>) -> Vec<(&str, &str)> {
     let list = change.and_then(|change| change.get("awaited")).and_then(Value::as_list).unwrap_or_default();
     list.iter().filter_map(|one| Some((one.str_at("property")?, one.str_at("known_after")?))).collect()
 }
 
-/// What changes in the properties: old and new values where the service tells them, else the names.
+/// The changes of properties: old and new values if the service returns them, else the names.
 fn differences(change: Option<&Value>, awaited: &[(&str, &str)]) -> Vec<String> {
     let part = |key| change.and_then(|change| change.get(key)).and_then(Value::as_map);
     let (Some(before), Some(after)) = (part("before"), part("after")) else {
@@ -238,7 +238,7 @@ fn differences(change: Option<&Value>, awaited: &[(&str, &str)]) -> Vec<String> 
     names.iter().map(line).collect()
 }
 
-/// A value in a line.
+/// A value in one line.
 fn short(value: &Value) -> String {
     const LONGEST: usize = 60;
     let text = text::json(value);
@@ -249,7 +249,7 @@ fn short(value: &Value) -> String {
     format!("{kept}…")
 }
 
-/// What is gone for good.
+/// Data that is lost.
 fn lost(resource_type: &str, kind: Kind, change: Option<&Value>) -> Option<&'static str> {
     let rebuilt = || {
         let after = change.and_then(|change| change.get("after")).and_then(Value::as_map);
@@ -268,11 +268,11 @@ fn lost(resource_type: &str, kind: Kind, change: Option<&Value>) -> Option<&'sta
     }
 }
 
-/// Adds the resources of a stack that is not made; a list in the place of one holds those of its nested stack.
+/// Adds the resources of a stack to create; a list in place of a resource contains those of its nested stack.
 fn add(steps: &mut Vec<Step>, resources: &Value) {
     for entry in resources.as_list().unwrap_or_default() {
         if entry.as_list().is_some() {
-            // The preview has no entry for the resource that stands for them.
+            // The preview has no entry for the resource that owns the nested stack.
             if let Some(step) = facade(entry) {
                 steps.push(step);
             }
@@ -292,7 +292,7 @@ fn add(steps: &mut Vec<Step>, resources: &Value) {
     }
 }
 
-/// The resource that stands for the stack of these resources, as far as they tell.
+/// The resource that owns the nested stack, derived from the resources in it.
 fn facade(nested: &Value) -> Option<Step> {
     let plain = nested.as_list()?.iter().find(|entry| entry.as_map().is_some())?;
     let name = plain.str_at("parent_resource")?;
@@ -381,6 +381,6 @@ web: 3 to create
 
     #[test]
     fn nothing_is_nothing() {
-        assert_eq!(Plan::of_update(&Map::new()).drawn("web", false), "web: nothing to do\n");
+        assert_eq!(Plan::of_update(&Map::new()).drawn("web", false), "web: no changes\n");
     }
 }

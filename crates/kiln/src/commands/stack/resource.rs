@@ -1,4 +1,4 @@
-//! What a stack is made of.
+//! `kiln stack resource …` and `kiln stack failures …`.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -24,7 +24,7 @@ pub(crate) enum ResourceCommand {
     Metadata(OneArgs),
     /// Send a signal to a resource
     Signal(SignalArgs),
-    /// Have a resource replaced by the next update
+    /// Mark a resource for replacement by the next update
     #[command(subcommand)]
     Mark(MarkCommand),
 }
@@ -58,10 +58,10 @@ Examples:
 pub(crate) struct ListArgs {
     #[command(flatten)]
     stack: StackArg,
-    /// More columns
+    /// Show more columns
     #[arg(long)]
     long: bool,
-    /// Resources of nested stacks too, down to this depth
+    /// Include resources of nested stacks down to this depth
     #[arg(short, long, value_name = "DEPTH", default_value_t = 0, hide_default_value = true)]
     nested_depth: u32,
     /// Only resources with this name, status, type, action, id or physical_resource_id; may be repeated
@@ -92,7 +92,7 @@ impl ListArgs {
     }
 }
 
-/// The graph of resources for Graphviz: who needs whom, nested stacks as clusters.
+/// The dependency graph in Graphviz format, with nested stacks as clusters.
 fn graph(resources: &[Resource]) -> String {
     let ids: HashMap<(&str, &str), String> =
         resources.iter().enumerate().map(|(i, r)| ((r.stack_id(), r.name()), format!("r{i}"))).collect();
@@ -137,7 +137,7 @@ fn graph(resources: &[Resource]) -> String {
 /// A resource of a stack.
 #[derive(Args, Debug)]
 pub(crate) struct OneArgs {
-    /// Name or id of the stack
+    /// Name or ID of the stack
     #[arg(value_name = "STACK")]
     stack: String,
     /// Name of the resource
@@ -163,7 +163,7 @@ impl OneArgs {
 pub(crate) struct ShowArgs {
     #[command(flatten)]
     one: OneArgs,
-    /// Show this attribute too; may be repeated
+    /// Include this attribute; may be repeated
     #[arg(long, value_name = "ATTRIBUTE")]
     with_attr: Vec<String>,
 }
@@ -178,7 +178,7 @@ impl ShowArgs {
     }
 }
 
-/// The failure of a call on a resource, with the name that may have been meant.
+/// The failure of a call on a resource, with a suggestion for a misspelled name.
 async fn not_found(client: &Client, stack: &str, resource: &str, error: Error) -> Failure {
     if !error.is_not_found() {
         return error.into();
@@ -194,7 +194,7 @@ async fn not_found(client: &Client, stack: &str, resource: &str, error: Error) -
 /// `stack resource signal`.
 #[derive(Args, Debug)]
 pub(crate) struct SignalArgs {
-    /// Name or id of the stack
+    /// Name or ID of the stack
     #[arg(value_name = "STACK")]
     stack: String,
     /// Name of the resource
@@ -239,13 +239,13 @@ impl SignalArgs {
 /// `stack resource mark unhealthy`.
 #[derive(Args, Debug)]
 pub(crate) struct MarkArgs {
-    /// Name or id of the stack
+    /// Name or ID of the stack
     #[arg(value_name = "STACK")]
     stack: String,
     /// Name of the resource
     #[arg(value_name = "RESOURCE")]
     resource: String,
-    /// Why
+    /// Reason
     #[arg(value_name = "REASON", default_value = "", hide_default_value = true)]
     reason: String,
     /// Mark it as healthy again
@@ -266,17 +266,17 @@ impl MarkArgs {
 /// `stack failures …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum FailuresCommand {
-    /// List the failed resources, down to those that made the others fail
+    /// List the failed resources that caused the failure, in nested stacks too
     List(FailuresArgs),
 }
 
 /// `stack failures list`.
 #[derive(Args, Debug)]
 pub(crate) struct FailuresArgs {
-    /// Name or id of the stack
+    /// Name or ID of the stack
     #[arg(value_name = "STACK")]
     stack: String,
-    /// Whole reasons, not only their last lines
+    /// Print full reasons, not only their last lines
     #[arg(long)]
     long: bool,
 }

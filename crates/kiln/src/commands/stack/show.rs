@@ -1,4 +1,4 @@
-//! Showing a stack and what it was made of.
+//! `kiln stack show`, `template`, `environment` and `file`.
 
 use clap::{Args, Subcommand};
 use kiln_value::Value;
@@ -8,7 +8,7 @@ use crate::connect::Connection;
 use crate::failure::Outcome;
 use crate::output::{Cell, Format, Look, One, OutputArgs};
 
-/// The columns that come first, and all of them after a create or update.
+/// The first columns of `stack show`, and the columns that create and update print.
 const FIRST: [&str; 7] =
     ["id", "stack_name", "description", "creation_time", "updated_time", "stack_status", "stack_status_reason"];
 
@@ -17,7 +17,7 @@ const FIRST: [&str; 7] =
 pub(crate) struct ShowArgs {
     #[command(flatten)]
     stack: StackArg,
-    /// Leave out the values of outputs, which may take long
+    /// Do not resolve outputs, which can take a long time
     #[arg(long)]
     no_resolve_outputs: bool,
 }
@@ -43,8 +43,7 @@ impl ShowArgs {
     }
 }
 
-/// The first columns of a stack, as create and update print them.
-/// When it is `done`, the outputs too.
+/// Prints a stack after a create or update, with the outputs if the operation is `done`.
 pub(super) async fn short(connection: &Connection, stack: &str, output: &OutputArgs, done: bool) -> Outcome {
     let answer = connection.client.stack(stack, done).await.map_err(of_stack(stack))?;
     let mut columns = FIRST.to_vec();
@@ -111,7 +110,7 @@ impl FileCommand {
     }
 }
 
-/// The entries of a map as names and values.
+/// Converts the entries of a map to names and cells.
 pub(crate) fn entries(value: Value) -> One {
     match value {
         Value::Map(entries) => entries.into_iter().map(|(name, value)| (name, value.into())).collect(),

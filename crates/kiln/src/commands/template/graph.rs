@@ -9,17 +9,17 @@ use crate::cli::Global;
 use crate::connect::Connection;
 use crate::failure::Outcome;
 
-/// How the graph is drawn.
+/// Format of the graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Drawing {
-    /// For Graphviz.
+    /// Graphviz.
     #[default]
     Dot,
-    /// For Mermaid, as in Markdown.
+    /// Mermaid, for Markdown.
     Mermaid,
-    /// A picture.
+    /// SVG image.
     Svg,
-    /// Nodes and edges.
+    /// Nodes and edges as JSON.
     Json,
 }
 
@@ -31,18 +31,18 @@ Examples:
   kiln template graph web.yaml -f svg > web.svg
   kiln template graph web.yaml -f mermaid -e production.yaml --parameter size=3
 
-An arrow leads from what is made first to what needs it.")]
+An arrow points from a resource to the resources that depend on it.")]
 pub(crate) struct GraphArgs {
     /// Template: path or URL
     #[arg(value_name = "TEMPLATE")]
     template: String,
-    /// Environment: path or URL; may be repeated, later ones count more
+    /// Environment: path or URL; may be repeated, later ones take precedence
     #[arg(short, long, value_name = "ENVIRONMENT")]
     environment: Vec<String>,
-    /// Value of a parameter, of which conditions may depend; may be repeated
+    /// Parameter value, which conditions may depend on; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     parameter: Vec<String>,
-    /// How to draw
+    /// Output format
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "dot")]
     format: Drawing,
 }

@@ -1,4 +1,4 @@
-//! `kiln template versions` and `functions`: what this program knows, whatever the service is.
+//! `kiln template versions` and `functions`: the versions and functions that this program supports.
 
 use clap::Args;
 use kiln_template::version::Dialect;
@@ -14,12 +14,12 @@ pub(crate) struct VersionsArgs {
     output: OutputArgs,
 }
 
-/// The version as the API names it.
+/// The name of the version in the API.
 fn name(release: Release) -> String {
     format!("{}.{}", release.dialect().version_key(), release.name())
 }
 
-/// The versions that Kiln knows: name, language, alias.
+/// The supported versions: name, language, alias.
 pub(super) fn version_rows() -> Vec<Vec<Cell>> {
     let row = |release: &Release| -> Vec<Cell> {
         let kind = if release.dialect() == Dialect::Hot { "hot" } else { "cfn" };
@@ -39,14 +39,14 @@ impl VersionsArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  kiln template functions                       of the newest version
+  kiln template functions                       functions of the latest version
   kiln template functions 2015-10-15
   kiln template functions AWSTemplateFormatVersion.2010-09-09")]
 pub(crate) struct FunctionsArgs {
-    /// Template version: 2018-08-31, rocky, heat_template_version.2018-08-31
+    /// Template version, such as 2018-08-31, rocky or heat_template_version.2018-08-31
     #[arg(value_name = "TEMPLATE-VERSION", default_value = "2021-04-16")]
     version: String,
-    /// Functions of conditions too
+    /// Include the functions of conditions
     #[arg(long, alias = "with_conditions")]
     with_conditions: bool,
     #[command(flatten)]
@@ -64,7 +64,7 @@ impl FunctionsArgs {
             let failure = Failure::new(format!("Template version not found: {}", self.version));
             return Err(match nearest(&self.version, Release::ALL.iter().map(|release| release.name())) {
                 Some(near) => failure.hint(format!("did you mean {near}?")),
-                None => failure.hint("'kiln template versions' shows the versions there are"),
+                None => failure.hint("run 'kiln template versions' to list the versions"),
             });
         };
         let functions = functions(release, self.with_conditions);

@@ -16,21 +16,22 @@ use crate::output::{Cell, Format, List, OutputArgs};
 Examples:
   kiln template lint web.yaml
   kiln template lint *.yaml --without unused-parameter --rule missing-description
-  kiln template lint --list                    the rules
-  kiln template lint web.yaml -f json          for programs
+  kiln template lint --list                    list the rules
+  kiln template lint web.yaml -f json          print JSON for scripts
 
-The exit code is 1 if there is a warning; advice alone leaves it 0. Each rule is described in docs/linting.md.")]
+The exit code is 1 if there is a warning and 0 if there is only advice. For a description of the
+rules, see docs/linting.md.")]
 pub(crate) struct LintArgs {
     /// Templates; - for standard input
     #[arg(value_name = "TEMPLATE", required_unless_present = "list")]
     templates: Vec<String>,
-    /// Ask this rule too; may be repeated
+    /// Also run this rule; may be repeated
     #[arg(long, value_name = "NAME")]
     rule: Vec<String>,
-    /// Do not ask this rule; may be repeated
+    /// Do not run this rule; may be repeated
     #[arg(long, value_name = "NAME")]
     without: Vec<String>,
-    /// Ask this rule and no other that is not named; may be repeated
+    /// Run only this rule; may be repeated
     #[arg(long, value_name = "NAME", conflicts_with = "rule")]
     only: Vec<String>,
     /// List the rules
@@ -44,10 +45,10 @@ impl LintArgs {
     pub(super) fn run(self, global: &Global) -> Outcome {
         for name in self.rule.iter().chain(&self.without).chain(&self.only) {
             if rule(name).is_none() {
-                let failure = Failure::new(format!("there is no rule {name}"));
+                let failure = Failure::new(format!("unknown rule: {name}"));
                 return Err(match nearest(name, RULES.iter().map(|rule| rule.name)) {
                     Some(near) => failure.hint(format!("did you mean {near}?")),
-                    None => failure.hint("'kiln template lint --list' shows the rules"),
+                    None => failure.hint("run 'kiln template lint --list' to list the rules"),
                 });
             }
         }
@@ -61,7 +62,7 @@ impl LintArgs {
             let read = Text::read(name).and_then(|text| text.page().map(|page| (text, page)));
             match read {
                 Ok((text, page)) => texts.push((text, lint(&page, &catalog, |rule| self.wants(rule)))),
-                // One file that cannot be read does not hide what is found in the others.
+                // Continue with the other files if one cannot be read.
                 Err(failure) => {
                     failure.report();
                     unreadable += 1;
@@ -79,7 +80,7 @@ impl LintArgs {
             (0, _) => Ok(()),
             (1, 0) => Err(Failure::new("1 warning")),
             (warnings, 0) => Err(Failure::new(format!("{warnings} warnings"))),
-            (warnings, advice) => Err(Failure::new(format!("warnings: {warnings}, pieces of advice: {advice}"))),
+            (warnings, advice) => Err(Failure::new(format!("warnings: {warnings}, advice: {advice}"))),
         }
     }
 
@@ -128,7 +129,7 @@ impl LintArgs {
     }
 }
 
-/// A finding in its lines.
+/// Renders a finding with its source lines.
 fn picture(finding: &Finding, text: &Text, lines: &Lines) -> String {
     let level = match finding.severity {
         Severity::Warning => Level::WARNING,
@@ -146,7 +147,7 @@ fn picture(finding: &Finding, text: &Text, lines: &Lines) -> String {
 }
 
 impl Text {
-    /// The text as a template.
+    /// Parses the text as a template.
     pub(super) fn page(&self) -> Outcome<Page> {
         Page::read(self.content.as_str()).map_err(|error| {
             let failure = Failure::new(format!("{}: {}", self.name, error.message));

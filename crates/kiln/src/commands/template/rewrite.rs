@@ -1,4 +1,4 @@
-//! `kiln template fmt` and `upgrade`: the same template in other words.
+//! `kiln template fmt` and `upgrade`: rewrite a template without changing its meaning.
 
 use clap::Args;
 use kiln_authoring::format;
@@ -12,17 +12,18 @@ use crate::failure::{Failure, Outcome};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  kiln template fmt web.yaml               rewrites the file
-  kiln template fmt --check *.yaml         only tells which files would change; exit code 1 if any does
-  kiln template fmt - < web.yaml           from standard input to standard output
+  kiln template fmt web.yaml               rewrite the file
+  kiln template fmt --check *.yaml         list unformatted files; exit code 1 if there are any
+  kiln template fmt - < web.yaml           read standard input, write standard output
 
-Indentation, blanks and empty lines are put in order, and so are the sections (version, description, parameter_groups,
-parameters, conditions, resources, outputs); comments stay with their section, and every value stays as it is.")]
+Indentation, spaces and empty lines are formatted, and the sections are sorted (version, description,
+parameter_groups, parameters, conditions, resources, outputs). Comments stay with their section, and
+values do not change.")]
 pub(crate) struct FmtArgs {
     /// Templates; - for standard input
     #[arg(value_name = "TEMPLATE", required = true)]
     templates: Vec<String>,
-    /// Change nothing, only tell
+    /// List the files that would change, without changing them
     #[arg(long)]
     check: bool,
 }
@@ -43,7 +44,7 @@ impl FmtArgs {
                 text.write(&formatted)?;
             }
         }
-        if changed > 0 { Err(Failure::new(format!("{changed} to be formatted"))) } else { Ok(()) }
+        if changed > 0 { Err(Failure::new(format!("{changed} files are not formatted"))) } else { Ok(()) }
     }
 }
 
@@ -53,10 +54,10 @@ impl FmtArgs {
 Examples:
   kiln template upgrade old.yaml > new.yaml
   kiln template upgrade --in-place old.yaml
-  kiln template upgrade cfn.template -f json        the text, the notes and the proof as JSON
+  kiln template upgrade cfn.template -f json        print template, notes and comparison as JSON
 
-Nothing is written unless both templates resolve alike: every resource, output and parameter is compared, with the
-defaults and with each other value that conditions may depend on.")]
+The result is written only if both templates resolve to the same stack. Every resource, output and
+parameter is compared, with default parameters and all other values that conditions depend on.")]
 pub(crate) struct UpgradeArgs {
     /// Template; - for standard input
     #[arg(value_name = "TEMPLATE")]
@@ -64,7 +65,7 @@ pub(crate) struct UpgradeArgs {
     /// Rewrite the file
     #[arg(short, long)]
     in_place: bool,
-    /// How to print
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", value_parser = ["text", "json"], default_value = "text")]
     format: String,
 }
@@ -99,7 +100,8 @@ impl UpgradeArgs {
                 anstream::eprintln!("{}", told(note));
             }
             let sets = if proof.bindings == 1 { "set" } else { "sets" };
-            anstream::eprintln!("{}: both resolve alike with {} {sets} of parameters", text.name, proof.bindings);
+            let (name, count) = (&text.name, proof.bindings);
+            anstream::eprintln!("{name}: both templates resolve to the same stack with {count} {sets} of parameters");
         }
         if self.in_place { text.write(&upgraded) } else { Ok(()) }
     }

@@ -4,9 +4,8 @@ use super::Change::{self, All};
 
 /// See [`super::MIGRATIONS`].
 pub(super) const CHANGES: &[Change] = &[
-    // `due` is the time of the oldest request that has not come to its end: what a claim looks for.
-    // `live_name` is the name while it is taken: of a live root stack.
-    // `desired` and `previous` are three digests: template, environment, files.
+    // `due` is the time of the oldest unfinished request, which claims look for. `live_name` is the name while it is in
+    // use by a live root stack. `desired` and `previous` are three digests each: template, environment, files.
     All("CREATE TABLE IF NOT EXISTS kiln_stack (
         id {id} NOT NULL PRIMARY KEY,
         name {name} NOT NULL,
@@ -48,7 +47,7 @@ pub(super) const CHANGES: &[Change] = &[
         PRIMARY KEY (stack, tag)
     ) {table}"),
     All("CREATE INDEX kiln_tag_tag ON kiln_tag (tag)"),
-    // `used` is when a stack last came to name the text, within a tolerance.
+    // `used` is the time of the last reference by a stack, within a tolerance.
     All("CREATE TABLE IF NOT EXISTS kiln_content (
         digest {word} NOT NULL PRIMARY KEY,
         used {int} NOT NULL,
@@ -96,7 +95,7 @@ pub(super) const CHANGES: &[Change] = &[
     ) {table}"),
     All("CREATE UNIQUE INDEX kiln_event_id ON kiln_event (id)"),
     All("CREATE INDEX kiln_event_stack ON kiln_event (stack, seq)"),
-    // `expires` 0: given back, or never claimed. `writes` counts commits: a write that makes any two engines collide.
+    // `expires` 0: released, or never claimed. `writes` counts commits, so that writes of two engines always conflict.
     All("CREATE TABLE IF NOT EXISTS kiln_lease (
         stack {id} NOT NULL PRIMARY KEY,
         owner {id} NULL,

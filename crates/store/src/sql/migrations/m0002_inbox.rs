@@ -1,17 +1,18 @@
-//! Messages, planned credentials, and leases that tell how they ended.
+//! Messages, planned credentials, and leases that record how they ended.
 
 use super::Change::{self, All, Widen};
 
 /// See [`super::MIGRATIONS`].
 pub(super) const CHANGES: &[Change] = &[
-    // `released` is the epoch that was given back in good order: a claim raises the epoch, so that it says nothing of
-    // the next one. `ttl` is how long the lease was given for: one that ends later than that from now was given by a
-    // clock that was set back since. `mark` tells the last claim or batch from others: whoever lost the connection
-    // while it was committed finds out by it. An engine of the first schema leaves all three as they are.
+    // `released` is the epoch that was released cleanly: a claim increments the epoch, so it does not apply to the next
+    // lease. `ttl` is the time to live: a lease that ends later than that from now was issued before the clock was set
+    // back. `mark` identifies the last claim or batch, so that an engine that lost its connection during the commit can
+    // find out whether it succeeded. An engine of the first schema does not change these columns.
     All("ALTER TABLE kiln_lease ADD COLUMN released {int} NOT NULL DEFAULT 0"),
     All("ALTER TABLE kiln_lease ADD COLUMN ttl {int} NOT NULL DEFAULT 60000000"),
     All("ALTER TABLE kiln_lease ADD COLUMN mark {id} NULL"),
-    // `due` and `body` go when the message was handled; the row stays for a while, so that it is not stored again.
+    // `due` and `body` are cleared when the message is handled; the row is kept for some time to detect a repeated
+    // send.
     All("CREATE TABLE IF NOT EXISTS kiln_message (
         id {id} NOT NULL PRIMARY KEY,
         stack {id} NOT NULL,
@@ -26,12 +27,12 @@ pub(super) const CHANGES: &[Change] = &[
     All("CREATE INDEX kiln_message_due ON kiln_message (due, stack)"),
     All("CREATE INDEX kiln_message_handled ON kiln_message (handled)"),
     All("ALTER TABLE kiln_stack ADD COLUMN messages {int} NOT NULL DEFAULT 0"),
-    // An empty `envelope` is one that is not known yet. `touched` is when the row was last planned, kept, attached to a
-    // stack or detached from one.
+    // An empty `envelope` means not known yet. `touched` is the time when the row was last planned, stored, attached to
+    // a stack or detached from one.
     All("ALTER TABLE kiln_credentials ADD COLUMN plan {text} NULL"),
     All("ALTER TABLE kiln_credentials ADD COLUMN touched {int} NOT NULL DEFAULT 0"),
     All("CREATE INDEX kiln_stack_credentials ON kiln_stack (credentials)"),
-    // Names have no longest length but where an index needs one.
+    // The length of names is limited only where an index needs it.
     Widen {
         table: "kiln_stack",
         columns: &[

@@ -1,10 +1,11 @@
-//! Rings of the doorbell, for databases that carry none of their own accord.
+//! Rings of the doorbell, for databases without notifications.
 
 use super::Change::{self, All};
 
 /// See [`super::MIGRATIONS`].
 pub(super) const CHANGES: &[Change] = &[
-    // `origin` is the process that rang. Rows are kept for a minute; the newest one stays, so that numbers only grow.
+    // `origin` is the process that rang. Rows are kept for a minute; the newest one is kept so that numbers only
+    // increase.
     All("CREATE TABLE IF NOT EXISTS kiln_ring (
         number {serial},
         stack {id} NOT NULL,

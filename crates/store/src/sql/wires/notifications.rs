@@ -1,4 +1,4 @@
-//! Rings as notifications of PostgreSQL.
+//! Rings as PostgreSQL notifications.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use super::{LISTEN_AGAIN, RINGS_AT_ONCE};
 use crate::StackId;
 use crate::doorbell::Hub;
 
-/// PostgreSQL's channel. A notification may have 8,000 bytes: [`RINGS_AT_ONCE`] ids and the origin.
+/// The channel. A notification has at most 8,000 bytes: [`RINGS_AT_ONCE`] IDs and the origin.
 const CHANNEL: &str = "kiln";
 
-/// Sends rings on, as many at once as have come meanwhile: a commit of a notification is serial for the whole server,
-/// so none is made in the transactions that ring.
+/// Sends all pending rings at once. Commits of notifications are serialized for the whole server, so the transactions
+/// that ring do not send them.
 pub(super) async fn carry(pool: PgPool, mut rings: UnboundedReceiver<StackId>, origin: String) {
     let mut stacks = Vec::new();
     while rings.recv_many(&mut stacks, RINGS_AT_ONCE).await > 0 {
@@ -23,18 +23,18 @@ pub(super) async fn carry(pool: PgPool, mut rings: UnboundedReceiver<StackId>, o
         let payload = ids.into_iter().fold(origin.clone(), |payload, id| payload + " " + &id);
         let sent = sqlx::query("SELECT pg_notify($1, $2)").bind(CHANNEL).bind(payload).execute(&pool).await;
         if let Err(error) = sent {
-            tracing::debug!(%error, "a ring was lost");
+            tracing::debug!(%error, "failed to send notifications");
         }
     }
 }
 
-/// Hears the rings of other processes, for as long as anybody here listens. After a lost connection everything is worth
-/// a look.
+/// Receives the rings of other processes while anybody in this process listens. After a lost connection, listeners look
+/// at everything.
 pub(super) async fn listen(url: String, hub: Arc<Hub>, origin: String) {
     loop {
         hub.listened().await;
         if let Err(error) = hear(&url, &hub, &origin).await {
-            tracing::debug!(%error, "rings of other processes are not heard");
+            tracing::debug!(%error, "failed to receive notifications");
         }
         hub.set_listening(false);
         hub.ring_here(None);

@@ -17,12 +17,12 @@ use crate::sql::retry::Fault;
 use crate::sql::rows::{Columns, micros_of};
 use crate::sql::schema;
 
-/// Between two looks at the table.
+/// Polling interval of the table.
 const LOOK: Duration = Duration::from_millis(500);
-/// How long rings are kept, and between two times that old ones are removed.
+/// How long rings are kept, and the interval of their deletion.
 const KEPT: Duration = Duration::from_mins(1);
 
-/// Writes rings down, as many at once as have come meanwhile; not in the transactions that ring, which would be longer.
+/// Writes all pending rings at once, outside of the transactions that ring, to keep those short.
 pub(super) async fn carry(
     writer: DatabaseConnection,
     dialect: Dialect,
@@ -33,7 +33,7 @@ pub(super) async fn carry(
     while rings.recv_many(&mut stacks, RINGS_AT_ONCE).await > 0 {
         let rung: BTreeSet<StackId> = stacks.drain(..).collect();
         if let Err(fault) = write_down(&writer, dialect, &rung, &origin).await {
-            tracing::debug!(%fault, "rings were lost");
+            tracing::debug!(%fault, "failed to write rings");
         }
     }
 }
@@ -58,17 +58,17 @@ pub(super) struct Rings {
     pub(super) reader: DatabaseConnection,
     pub(super) writer: DatabaseConnection,
     pub(super) dialect: Dialect,
-    /// What this process calls itself.
+    /// The name of this process.
     pub(super) origin: String,
 }
 
 impl Rings {
-    /// Hears the rings of other processes, for as long as anybody here listens.
+    /// Receives the rings of other processes while anybody in this process listens.
     pub(super) async fn listen(self, hub: Arc<Hub>) {
         loop {
             hub.listened().await;
             if let Err(fault) = self.hear(&hub).await {
-                tracing::debug!(%fault, "rings of other processes are not heard");
+                tracing::debug!(%fault, "failed to read rings");
             }
             hub.set_listening(false);
             hub.ring_here(None);
@@ -129,13 +129,13 @@ impl Rings {
     }
 }
 
-/// Which rings were heard. Numbers are given before the rows are committed: a lower one may appear after a higher one,
-/// so that each look begins where the table ended two looks ago.
+/// The rings that were received. Numbers are assigned before the rows are committed, so a lower one may appear after a
+/// higher one. Therefore each poll starts at the end of the table two polls ago.
 #[derive(Debug)]
 struct Heard {
-    /// The highest numbers of the last looks, the oldest first.
+    /// The highest numbers of the last polls, oldest first.
     highest: [i64; 3],
-    /// The numbers above the oldest of them.
+    /// The received numbers above the oldest of them.
     numbers: BTreeSet<i64>,
 }
 
@@ -144,7 +144,7 @@ impl Heard {
         Self { highest: [newest; 3], numbers: BTreeSet::new() }
     }
 
-    /// Up to this nothing new is expected.
+    /// No new rings are expected up to this number.
     fn floor(&self) -> i64 {
         let [floor, ..] = self.highest;
         floor

@@ -38,11 +38,11 @@ impl SqlStore {
     /// Encrypts what is stored with the current key; values too if [`super::Options::encrypt_values`] is set, else they
     /// are decrypted. Afterwards older keys are needed no more. Returns how many rows were written. Engines and APIs
     /// with the same options may work meanwhile: a row that changes between read and write is read again.
-    pub async fn reseal(&self) -> Result<u64, Error> {
+    pub async fn reencrypt(&self) -> Result<u64, Error> {
         let mut written = 0;
         for sealed in &SEALED {
             let mut after = String::new();
-            while let Some((last, rows)) = self.retry(|| self.reseal_page(sealed, &after)).await? {
+            while let Some((last, rows)) = self.retry(|| self.reencrypt_page(sealed, &after)).await? {
                 after = last;
                 written += rows;
             }
@@ -51,7 +51,7 @@ impl SqlStore {
     }
 
     /// The rows behind a key; the last key and how many were written. `None`: there are no more.
-    async fn reseal_page(&self, sealed: &Sealed, after: &str) -> Result<Option<(String, u64)>, Fault> {
+    async fn reencrypt_page(&self, sealed: &Sealed, after: &str) -> Result<Option<(String, u64)>, Fault> {
         let select = Query::select()
             .column(sealed.key)
             .from(sealed.table)
@@ -64,13 +64,13 @@ impl SqlStore {
         let Some(last) = keys.last().cloned() else { return Ok(None) };
         let mut written = 0;
         for key in &keys {
-            written += u64::from(self.reseal_row(sealed, key).await?);
+            written += u64::from(self.reencrypt_row(sealed, key).await?);
         }
         Ok(Some((last, written)))
     }
 
     /// One row; whether it was written.
-    async fn reseal_row(&self, sealed: &Sealed, key: &str) -> Result<bool, Fault> {
+    async fn reencrypt_row(&self, sealed: &Sealed, key: &str) -> Result<bool, Fault> {
         let columns = || sealed.secrets.iter().chain(sealed.values).copied();
         let select =
             Query::select().columns(columns()).from(sealed.table).and_where(Expr::col(sealed.key).eq(key)).to_owned();
@@ -84,7 +84,7 @@ impl SqlStore {
                 // Empty: credentials that are not known yet.
                 let Some(old) = stored.optional_text()?.filter(|old| !old.is_empty()) else { continue };
                 let row = if column == "plan" { plan_row(key)? } else { key.to_owned() };
-                let Some(new) = self.vault.reseal(&row, &old, number < sealed.secrets.len())? else { continue };
+                let Some(new) = self.vault.reencrypt(&row, &old, number < sealed.secrets.len())? else { continue };
                 update.value(column, new).and_where(Expr::col(column).eq(old));
                 changed = true;
             }
