@@ -123,3 +123,30 @@ fn hooks_are_refused_by_name() {
     let ran = folder.local(&["stack", "update", "-t", "t.yaml", "--converge", "s"]);
     assert!(ran.err.contains("converge") && ran.err.contains("not implemented by Kiln yet"), "{}", ran.err);
 }
+
+#[test]
+fn offline_validation_shows_what_nested_templates_ask_for() {
+    let folder = Folder::new("offline-nested");
+    folder.write(
+        "parent.yaml",
+        "heat_template_version: 2018-08-31
+parameters: {word: {type: string}}
+resources:
+  one: {type: child.yaml, properties: {said: {get_param: word}}}
+  many:
+    type: OS::Heat::ResourceGroup
+    properties: {resource_def: {type: child.yaml, properties: {said: x}}}
+",
+    );
+    folder.write("child.yaml", "heat_template_version: 2018-08-31\nparameters: {said: {type: string}}\n");
+    let shown = |more: &[&str]| -> serde_json::Value {
+        let args = [&["template", "validate", "--offline", "-t", "parent.yaml", "-f", "json"], more].concat();
+        serde_json::from_str(&folder.run(&args).ok()).unwrap()
+    };
+    assert_eq!(shown(&[])["NestedParameters"], serde_json::Value::Null);
+    let nested = &shown(&["--show-nested"])["NestedParameters"];
+    assert_eq!(nested["one"]["Parameters"]["said"]["Type"], "String", "{nested}");
+    assert!(nested["one"]["Type"].as_str().is_some_and(|name| name.ends_with("/child.yaml")), "{nested}");
+    let member = &nested["many"]["NestedParameters"]["0"];
+    assert_eq!(member["Parameters"]["said"]["Value"], "x", "{nested}");
+}
