@@ -150,3 +150,37 @@ resources:
     let member = &nested["many"]["NestedParameters"]["0"];
     assert_eq!(member["Parameters"]["said"]["Value"], "x", "{nested}");
 }
+
+/// Every mistake of a CFN template is shown with its message and its place, offline and by a service.
+#[test]
+fn mistakes_in_cfn_templates_have_messages_and_places() {
+    let folder = Folder::new("cfn-mistakes");
+    folder.write(
+        "t.yaml",
+        "HeatTemplateFormatVersion: 2012-12-12
+Resources:
+  R:
+    Type: OS::Heat::RandomString
+    DependsOn: Nowhere
+    Properties: {length: 1000}
+  S:
+    Type: OS::Heat::RandomStrng
+  V:
+    Type: OS::Heat::Value
+    Properties: {type: number, value: abc}
+",
+    );
+    let told = [
+        ("t.yaml:5:5", "The specified reference \"Nowhere\" (in R) is incorrect."),
+        ("t.yaml:6:18", "Property error: Resources.R.Properties.length: 1000 is out of range (min: 1, max: 512)"),
+        ("t.yaml:8:5", "The Resource Type (OS::Heat::RandomStrng) could not be found."),
+        ("t.yaml:11:32", "Property error: Resources.V.Properties.value: could not convert string to float: 'abc'"),
+    ];
+    let ran = folder.run(&["template", "validate", "--offline", "-t", "t.yaml"]);
+    assert_eq!(ran.code, 1);
+    for (place, message) in told {
+        assert!(ran.err.contains(place) && ran.err.contains(message), "{place}: {message}\n{}", ran.err);
+    }
+    let ran = folder.local(&["stack", "create", "-t", "t.yaml", "s"]);
+    assert!(ran.err.contains("OS::Heat::RandomStrng") && ran.err.contains("t.yaml:8:5"), "{}", ran.err);
+}
