@@ -123,3 +123,64 @@ fn hooks_are_refused_by_name() {
     let ran = folder.local(&["stack", "update", "-t", "t.yaml", "--converge", "s"]);
     assert!(ran.err.contains("converge") && ran.err.contains("not implemented by Kiln yet"), "{}", ran.err);
 }
+
+#[test]
+fn offline_validation_shows_what_nested_templates_ask_for() {
+    let folder = Folder::new("offline-nested");
+    folder.write(
+        "parent.yaml",
+        "heat_template_version: 2018-08-31
+parameters: {word: {type: string}}
+resources:
+  one: {type: child.yaml, properties: {said: {get_param: word}}}
+  many:
+    type: OS::Heat::ResourceGroup
+    properties: {resource_def: {type: child.yaml, properties: {said: x}}}
+",
+    );
+    folder.write("child.yaml", "heat_template_version: 2018-08-31\nparameters: {said: {type: string}}\n");
+    let shown = |more: &[&str]| -> serde_json::Value {
+        let args = [&["template", "validate", "--offline", "-t", "parent.yaml", "-f", "json"], more].concat();
+        serde_json::from_str(&folder.run(&args).ok()).unwrap()
+    };
+    assert_eq!(shown(&[])["NestedParameters"], serde_json::Value::Null);
+    let nested = &shown(&["--show-nested"])["NestedParameters"];
+    assert_eq!(nested["one"]["Parameters"]["said"]["Type"], "String", "{nested}");
+    assert!(nested["one"]["Type"].as_str().is_some_and(|name| name.ends_with("/child.yaml")), "{nested}");
+    let member = &nested["many"]["NestedParameters"]["0"];
+    assert_eq!(member["Parameters"]["said"]["Value"], "x", "{nested}");
+}
+
+/// Every mistake of a CFN template is shown with its message and its place, offline and by a service.
+#[test]
+fn mistakes_in_cfn_templates_have_messages_and_places() {
+    let folder = Folder::new("cfn-mistakes");
+    folder.write(
+        "t.yaml",
+        "HeatTemplateFormatVersion: 2012-12-12
+Resources:
+  R:
+    Type: OS::Heat::RandomString
+    DependsOn: Nowhere
+    Properties: {length: 1000}
+  S:
+    Type: OS::Heat::RandomStrng
+  V:
+    Type: OS::Heat::Value
+    Properties: {type: number, value: abc}
+",
+    );
+    let told = [
+        ("t.yaml:5:5", "The specified reference \"Nowhere\" (in R) is incorrect."),
+        ("t.yaml:6:18", "Property error: Resources.R.Properties.length: 1000 is out of range (min: 1, max: 512)"),
+        ("t.yaml:8:5", "The Resource Type (OS::Heat::RandomStrng) could not be found."),
+        ("t.yaml:11:32", "Property error: Resources.V.Properties.value: could not convert string to float: 'abc'"),
+    ];
+    let ran = folder.run(&["template", "validate", "--offline", "-t", "t.yaml"]);
+    assert_eq!(ran.code, 1);
+    for (place, message) in told {
+        assert!(ran.err.contains(place) && ran.err.contains(message), "{place}: {message}\n{}", ran.err);
+    }
+    let ran = folder.local(&["stack", "create", "-t", "t.yaml", "s"]);
+    assert!(ran.err.contains("OS::Heat::RandomStrng") && ran.err.contains("t.yaml:8:5"), "{}", ran.err);
+}
