@@ -1,5 +1,6 @@
 //! `kiln template …`: the commands of `openstack orchestration template …`, and validation without a service.
 
+mod excerpt;
 mod graph;
 mod language;
 mod lint;
