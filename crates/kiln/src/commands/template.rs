@@ -1,5 +1,6 @@
 //! `kiln template …`: the commands of `openstack orchestration template …`, and tools that need no service.
 
+mod excerpt;
 mod graph;
 mod language;
 mod lint;

@@ -53,6 +53,25 @@ fn lint_shows_what_it_finds_beside_a_file_that_it_cannot_read() {
     assert!(ran.err.contains("2 of 3 templates could not be read"), "{}", ran.err);
 }
 
+/// Time that grows with the square of the template would be hours here.
+#[test]
+fn lint_of_a_large_template_takes_linear_time() {
+    let folder = Folder::new("lint-large");
+    let names: Vec<String> = (0..12_000).map(|n| format!("p{n}")).collect();
+    let lines: String = names.iter().map(|name| format!("  {name}: {{type: string}}\n")).collect();
+    folder.write("lines.yaml", &format!("heat_template_version: 2021-04-16\nparameters:\n{lines}"));
+    let flow: Vec<String> = names.iter().map(|name| format!("{name}: {{type: string}}")).collect();
+    folder.write("flow.yaml", &format!("heat_template_version: 2021-04-16\nparameters: {{{}}}\n", flow.join(", ")));
+    let start = std::time::Instant::now();
+    for (name, place) in [("lines.yaml", "lines.yaml:12002:3"), ("flow.yaml", "flow.yaml:2:276880")] {
+        let ran = folder.run(&["template", "lint", name]);
+        assert!(ran.err.contains("12000 warnings"), "{}", ran.err);
+        let last = ran.out.rsplit("warning[").next().unwrap();
+        assert!(last.contains(place) && last.contains("p11999: {type: string}"), "{last}");
+    }
+    assert!(start.elapsed() < std::time::Duration::from_mins(1), "{:?}", start.elapsed());
+}
+
 #[test]
 fn fmt_checks_and_rewrites() {
     let folder = Folder::new("fmt");
