@@ -3,7 +3,7 @@
 //! Only blanks and empty lines change (and a `#` gets a blank behind it), and the sections come into their usual order;
 //! what a text says is compared before it is given away. Flow collections and texts of several lines move as they are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kiln_value::{Span, Spans, Value, text};
 
@@ -19,39 +19,99 @@ pub enum FormatError {
     /// It is JSON, which has no form to be put into here.
     #[error("this is JSON; only YAML is formatted")]
     Json,
-    /// It is written in a way that is not understood well enough to change it.
-    #[error("line {0} is written in a way that cannot be formatted safely")]
-    Unclear(u32),
 }
 
-/// Formats the text of a template or an environment.
+/// A line whose layout is not understood well enough to change it.
+struct Unclear(u32);
+
+/// Formats the text of a template or an environment. Line breaks stay what they are, and so does the layout of an entry
+/// that is written in a way that cannot be changed safely.
 ///
 /// # Errors
 /// See [`FormatError`]; the text is then to be left alone.
 pub fn format(text: &str) -> Result<String, FormatError> {
     let document = kiln_yaml::parse(text).map_err(|error| FormatError::Syntax(error.to_string()))?;
-    if text.trim_start().starts_with(['{', '[']) {
+    if text.trim_start().starts_with(['{', '[']) && kiln_yaml::json::parse_with_spans(text).is_ok() {
         return Err(FormatError::Json);
     }
+    let mut formatted = laid_out(text, &document.value, &document.spans).unwrap_or_else(|| text.to_owned());
+    if let Some(sorted) = ordered(&formatted) {
+        formatted = sorted;
+    }
+    if text.split_once('\n').is_some_and(|(first, _)| first.ends_with('\r')) {
+        let with_returns = formatted.replace("\r\n", "\n").replace('\n', "\r\n");
+        return Ok(if says(&with_returns, &document.value) { with_returns } else { text.to_owned() });
+    }
+    Ok(formatted)
+}
+
+/// The text with its blanks and empty lines in order; `None` if nothing of it can be changed safely.
+fn laid_out(text: &str, value: &Value, spans: &Spans) -> Option<String> {
+    let sections = top_level(value, spans);
+    let mut kept = BTreeSet::new();
+    let clear = loop {
+        match attempt(text, value, spans, &kept) {
+            Ok(formatted) => break formatted,
+            // The innermost entry around it stays as it is; then the next one.
+            Err(Unclear(line)) => {
+                let around = entries_around(value, spans, line);
+                let innermost = around.into_iter().rev().find(|key| !kept.contains(key))?;
+                kept.insert(innermost);
+            }
+        }
+    };
+    if says(&clear, value) {
+        return Some(clear);
+    }
+    // A section that says something else once it is formatted stays as it is.
+    for own in &sections {
+        let others = sections.iter().copied().filter(|other| other != own).chain(kept.iter().copied()).collect();
+        let alone = attempt(text, value, spans, &others).ok();
+        if !alone.is_some_and(|formatted| says(&formatted, value)) {
+            kept.insert(*own);
+        }
+    }
+    attempt(text, value, spans, &kept).ok().filter(|formatted| says(formatted, value))
+}
+
+/// Formats all but the entries whose keys stand in the lines `kept`.
+fn attempt(text: &str, value: &Value, spans: &Spans, kept: &BTreeSet<u32>) -> Result<String, Unclear> {
     let mut layout = Layout {
         text,
         lines: Lines::new(text),
+        kept,
         starts: BTreeMap::new(),
         owned: BTreeMap::new(),
         gaps: BTreeMap::new(),
     };
-    layout.node(&document.value, &document.spans, 0)?;
-    let sections = top_level(&document.value, &document.spans);
-    let mut formatted = layout.written(&sections);
-    if !says(&formatted, &document.value) && !text.ends_with('\n') {
+    if !layout.is_block(value, spans) && matches!(value, Value::Map(_) | Value::List(_)) {
+        return Err(Unclear(1));
+    }
+    layout.node(value, spans, 0)?;
+    let mut formatted = layout.written(&top_level(value, spans));
+    if !text.ends_with('\n') && !says(&formatted, value) {
         // A text at the very end may stand without its line feed.
         formatted.truncate(formatted.trim_end_matches('\n').len());
     }
-    if says(&formatted, &document.value) {
-        return Ok(ordered(&formatted).unwrap_or(formatted));
+    Ok(formatted)
+}
+
+/// The lines of the keys of all entries that hold a line, outermost first.
+fn entries_around(value: &Value, spans: &Spans, line: u32) -> Vec<u32> {
+    let (mut around, mut value, mut spans) = (Vec::new(), value, spans);
+    loop {
+        let children: Vec<&Value> = match value {
+            Value::Map(map) => map.values().collect(),
+            Value::List(list) => list.iter().collect(),
+            _ => return around,
+        };
+        let begins = |child: &Spans| child.key.unwrap_or(child.value).start.line <= line;
+        let holds = |child: &Spans| begins(child) && line <= child.value.end.line;
+        let inner = children.into_iter().zip(&spans.children).rfind(|(_, child)| holds(child));
+        let Some((inside, child)) = inner else { return around };
+        around.extend(child.key.map(|key| key.start.line));
+        (value, spans) = (inside, child);
     }
-    let first = text.lines().zip(formatted.lines()).take_while(|(old, new)| old == new).count();
-    Err(FormatError::Unclear(u32::try_from(first + 1).unwrap_or(u32::MAX)))
 }
 
 /// Whether a text says the same, to the kinds of its numbers.
@@ -70,6 +130,8 @@ fn top_level(value: &Value, spans: &Spans) -> Vec<u32> {
 struct Layout<'t> {
     text: &'t str,
     lines: Lines,
+    /// The lines of keys whose values keep their layout.
+    kept: &'t BTreeSet<u32>,
     /// The blanks that lines which begin a key or an item shall have.
     starts: BTreeMap<u32, usize>,
     /// Lines that move with the key they belong to: by how much.
@@ -79,7 +141,7 @@ struct Layout<'t> {
 }
 
 impl Layout<'_> {
-    fn node(&mut self, value: &Value, spans: &Spans, column: usize) -> Result<(), FormatError> {
+    fn node(&mut self, value: &Value, spans: &Spans, column: usize) -> Result<(), Unclear> {
         match value {
             Value::Map(map) => {
                 for (value, child) in map.values().zip(&spans.children) {
@@ -99,7 +161,7 @@ impl Layout<'_> {
         Ok(())
     }
 
-    fn entry(&mut self, value: &Value, child: &Spans, key: Span, column: usize) -> Result<(), FormatError> {
+    fn entry(&mut self, value: &Value, child: &Spans, key: Span, column: usize) -> Result<(), Unclear> {
         if self.before(key).trim().is_empty() {
             self.starts.insert(key.start.line, column);
         }
@@ -113,16 +175,20 @@ impl Layout<'_> {
             self.gap(gap, ": ");
         }
         let old = usize::try_from(key.start.column).unwrap_or(usize::MAX).saturating_sub(1);
+        if self.kept.contains(&key.start.line) {
+            self.own(key.start.line, child.value, difference(column, old));
+            return Ok(());
+        }
         self.inside(key.start.line, value, child, column, old)
     }
 
-    fn item(&mut self, value: &Value, child: &Spans, column: usize) -> Result<(), FormatError> {
+    fn item(&mut self, value: &Value, child: &Spans, column: usize) -> Result<(), Unclear> {
         let before = self.before(child.value);
         if before.trim().is_empty() {
             return self.item_below(value, child, column);
         }
         let Some(head) = before.trim_end().strip_suffix('-') else {
-            return Err(FormatError::Unclear(child.value.start.line));
+            return Err(Unclear(child.value.start.line));
         };
         let old = head.chars().count();
         if head.trim().is_empty() {
@@ -137,14 +203,7 @@ impl Layout<'_> {
     }
 
     /// What stands behind a key or a dash that moves from one column to another.
-    fn inside(
-        &mut self,
-        line: u32,
-        value: &Value,
-        child: &Spans,
-        column: usize,
-        old: usize,
-    ) -> Result<(), FormatError> {
+    fn inside(&mut self, line: u32, value: &Value, child: &Spans, column: usize, old: usize) -> Result<(), Unclear> {
         if self.is_block(value, child) {
             return self.node(value, child, column + 2);
         }
@@ -153,7 +212,7 @@ impl Layout<'_> {
     }
 
     /// An item that begins on a line below its dash.
-    fn item_below(&mut self, value: &Value, child: &Spans, column: usize) -> Result<(), FormatError> {
+    fn item_below(&mut self, value: &Value, child: &Spans, column: usize) -> Result<(), Unclear> {
         let line = child.value.start.line;
         let above = (1..line).rev().find(|above| !self.lines.line(self.text, *above).trim().is_empty());
         let dash = above.filter(|above| self.lines.line(self.text, *above).trim() == "-");
@@ -162,7 +221,7 @@ impl Layout<'_> {
                 self.starts.insert(dash, column);
                 self.node(value, child, column + 2)
             }
-            _ => Err(FormatError::Unclear(line)),
+            _ => Err(Unclear(line)),
         }
     }
 
@@ -397,5 +456,29 @@ outputs:
     fn json_and_broken_texts_are_left_alone() {
         assert_eq!(format("{\"a\": 1}"), Err(FormatError::Json));
         assert!(matches!(format("a: [1"), Err(FormatError::Syntax(_))));
+    }
+
+    #[test]
+    fn line_breaks_stay_what_they_are() {
+        assert_eq!(format("a:   1\r\nb: |\r\n  x\r\n  y\r\n").unwrap(), "a: 1\r\n\r\nb: |\r\n  x\r\n  y\r\n");
+        assert_eq!(format("a:   1\nb: 2\r\n").unwrap(), "a: 1\n\nb: 2\n");
+    }
+
+    #[test]
+    fn an_entry_in_an_unusual_layout_stays_and_the_rest_is_formatted() {
+        for (odd, kept) in [
+            ("list:\n        - # why\n          text\n", "  list:\n      - # why\n        text\n"),
+            ("list:\n        -\n          text\n", "  list:\n      -\n        text\n"),
+            ("list:\n        - !!str 1\n        - &a\n          x: 1\n", "- &a\n"),
+            ("? a b\n    : x\n", "? a b\n"),
+        ] {
+            let text = format!("first:   1\nmap:\n    {odd}\nlast:\n        x:    2\n");
+            let formatted = format(&text).unwrap();
+            assert!(formatted.starts_with("first: 1\n") && formatted.ends_with("last:\n  x: 2\n"), "{formatted}");
+            assert!(formatted.contains(kept), "{formatted}");
+            assert_eq!(format(&formatted).unwrap(), formatted);
+        }
+        assert_eq!(format("{a: 1,\n  b: 2}\n").unwrap(), "{a: 1,\n  b: 2}\n");
+        assert_eq!(format("- - # x\n    a\n").unwrap(), "- - # x\n    a\n");
     }
 }

@@ -8,13 +8,15 @@ use kiln_value::{Position, Span};
 #[derive(Clone, Debug, Default)]
 pub struct Lines {
     starts: Vec<usize>,
+    /// Whether every character is one byte, so that long lines need not be counted through.
+    is_ascii: bool,
 }
 
 impl Lines {
     /// The lines of a text.
     pub fn new(text: &str) -> Self {
         let after_breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
-        Self { starts: std::iter::once(0).chain(after_breaks).collect() }
+        Self { starts: std::iter::once(0).chain(after_breaks).collect(), is_ascii: text.is_ascii() }
     }
 
     /// How many lines there are; a text that ends in a line feed has an empty last one.
@@ -26,15 +28,19 @@ impl Lines {
     pub fn line<'t>(&self, text: &'t str, line: u32) -> &'t str {
         let index = usize::try_from(line).unwrap_or(usize::MAX).wrapping_sub(1);
         let Some(start) = self.starts.get(index) else { return "" };
-        let rest = text.get(*start..).unwrap_or_default();
-        rest.split('\n').next().unwrap_or_default()
+        let end = self.starts.get(index + 1).map_or(text.len(), |next| next - 1);
+        text.get(*start..end).unwrap_or_default()
     }
 
     /// The byte at a place; behind a line's end its last. `None` below the last line.
     pub fn offset(&self, text: &str, at: Position) -> Option<usize> {
         let start = self.starts.get(usize::try_from(at.line.checked_sub(1)?).ok()?)?;
         let characters = usize::try_from(at.column.checked_sub(1)?).ok()?;
-        let within: usize = self.line(text, at.line).chars().take(characters).map(char::len_utf8).sum();
+        let line = self.line(text, at.line);
+        if self.is_ascii {
+            return Some(start + characters.min(line.len()));
+        }
+        let within: usize = line.chars().take(characters).map(char::len_utf8).sum();
         Some(start + within)
     }
 
@@ -48,14 +54,19 @@ impl Lines {
     pub fn position(&self, text: &str, offset: usize) -> Position {
         let index = self.starts.partition_point(|start| *start <= offset).saturating_sub(1);
         let start = self.starts.get(index).copied().unwrap_or_default();
-        let column = text.get(start..offset).map_or(0, |before| before.chars().count());
+        let before = text.get(start..offset).unwrap_or_default();
+        let column = if self.is_ascii { before.len() } else { before.chars().count() };
         Position { line: number(index + 1), column: number(column + 1) }
     }
 
     /// A place as the Language Server Protocol counts it: lines from 0 and UTF-16 units from 0.
     pub fn to_utf16(&self, text: &str, at: Position) -> (u32, u32) {
         let before = usize::try_from(at.column.saturating_sub(1)).unwrap_or(usize::MAX);
-        let units: usize = self.line(text, at.line).chars().take(before).map(char::len_utf16).sum();
+        let line = self.line(text, at.line);
+        if self.is_ascii {
+            return (at.line.saturating_sub(1), number(before.min(line.len())));
+        }
+        let units: usize = line.chars().take(before).map(char::len_utf16).sum();
         (at.line.saturating_sub(1), number(units))
     }
 

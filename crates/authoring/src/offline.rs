@@ -1,5 +1,7 @@
 //! What can be told of a stack without a cloud.
 
+mod without;
+
 use std::sync::Arc;
 
 use kiln_plan::{Blueprint, Draft, Nesting, ResourceTypes, Rules, Sources};
@@ -7,7 +9,8 @@ use kiln_resource::ResourceType;
 use kiln_resource::translation::Answers;
 use kiln_template::constraint::AcceptAll;
 use kiln_template::{Bound, Template};
-use kiln_value::{Diagnostic, Map, Path, Segment, Value, value};
+use kiln_value::{Diagnostic, Map, Path, Segment, Value};
+use without::without;
 
 /// Parts of a template that are set aside, one after the other, to see what else is wrong.
 const MOST_BROKEN: usize = 50;
@@ -17,79 +20,47 @@ const MOST_BROKEN: usize = 50;
 pub fn examine(sources: &Sources, catalog: &ResourceTypes) -> (Option<Blueprint>, Vec<Diagnostic>) {
     let mut found: Vec<Diagnostic> = Vec::new();
     let mut whole = sources.clone();
-    for _ in 0..MOST_BROKEN {
-        let error = match Blueprint::build(whole.clone(), catalog, None, Nesting::default()) {
+    let mut built = None;
+    for round in 0..MOST_BROKEN {
+        let (is_built, errors) = match Blueprint::build(whole.clone(), catalog, None, Nesting::default()) {
             Ok(blueprint) => {
-                add(&mut found, mistakes(&blueprint, catalog));
-                let is_whole = Arc::ptr_eq(&whole.template, &sources.template);
-                return (is_whole.then_some(blueprint), found);
+                let errors = mistakes(&blueprint, catalog);
+                built = built.or_else(|| (round == 0).then_some(blueprint));
+                (true, errors)
             }
-            Err(error) => error,
+            Err(error) => (false, vec![error]),
         };
-        let rest = without(&whole.template, &error);
-        if !error.not_known_yet {
-            add(&mut found, vec![error]);
-        }
+        // Resources are not looked at while a parameter is wrong.
+        let hiding = errors.iter().filter(|error| !is_built || is_of_parameter(&whole.template, error));
+        let rest = hiding.fold(None, |rest, error| without(rest.as_ref().unwrap_or(&whole), error).or(rest));
+        add(&mut found, errors.into_iter().filter(|error| !error.not_known_yet).collect());
         match rest {
-            Some(template) => whole.template = Arc::new(template),
+            Some(rest) => whole = rest,
+            None if is_built => return (built, found),
             None => break,
         }
     }
     add(&mut found, unbuilt(&whole));
-    (None, found)
+    (built, found)
 }
 
-/// Adds what was not found before.
+/// Adds what was not found before: what is set aside may be wrong in another way.
 fn add(found: &mut Vec<Diagnostic>, more: Vec<Diagnostic>) {
+    let before = found.len();
     for error in more {
+        let is_same = |known: &Diagnostic| known.message == error.message && known.path == error.path;
         let is_known =
             |known: &Diagnostic| known.message == error.message || (known.path == error.path && !error.path.is_root());
-        if !found.iter().any(is_known) {
+        let (old, new) = found.split_at(before);
+        if !old.iter().any(is_known) && !new.iter().any(is_same) {
             found.push(error);
         }
     }
 }
 
-/// The template without what an error is about; `None` if that cannot be told, or has been set aside already.
-fn without(template: &Value, error: &Diagnostic) -> Option<Value> {
-    let read = Template::from_value(Arc::new(template.clone())).ok()?;
-    let words = read.words();
-    let mut rest = template.clone();
-    let sections = rest.as_map_mut()?;
-    if error.not_known_yet {
-        // A condition that cannot be decided: all is taken to be there.
-        let mut stripped = false;
-        for section in [words.resources, words.outputs] {
-            let Some(entries) = sections.get_mut(section).and_then(Value::as_map_mut) else { continue };
-            for (_, entry) in entries.iter_mut() {
-                stripped |= entry.as_map_mut().is_some_and(|entry| entry.shift_remove(words.condition).is_some());
-            }
-        }
-        return stripped.then_some(rest);
-    }
-    let (section, name) = match error.path.0.as_slice() {
-        [Segment::Key(section)] => (section.as_str(), None),
-        [Segment::Key(section), Segment::Key(name), ..] => (section.as_str(), Some(name.as_str())),
-        _ => return None,
-    };
-    let Some(name) = name else {
-        let is_ours = [words.resources, words.parameters, words.outputs].contains(&section);
-        return if is_ours { None } else { sections.shift_remove(section).map(|_| rest) };
-    };
-    let entries = sections.get_mut(section)?.as_map_mut()?;
-    let stand_in = match section {
-        _ if section == words.resources => value!({(words.resource_type): "OS::Heat::None"}),
-        _ if section == words.parameters && section == "parameters" => value!({"type": "string"}),
-        _ if section == words.parameters => value!({"Type": "String"}),
-        _ if section == words.conditions => true.into(),
-        _ => return entries.shift_remove(name).map(|_| rest),
-    };
-    let entry = entries.get_mut(name)?;
-    if *entry == stand_in {
-        return None;
-    }
-    *entry = stand_in;
-    Some(rest)
+fn is_of_parameter(template: &Value, error: &Diagnostic) -> bool {
+    let Ok(read) = Template::from_value(Arc::new(template.clone())) else { return false };
+    matches!(error.path.0.first(), Some(Segment::Key(section)) if section == read.words().parameters)
 }
 
 /// What is wrong with a template that cannot be built, as far as it can be told without the types.

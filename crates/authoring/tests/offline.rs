@@ -104,3 +104,91 @@ Resources:
         .collect();
     assert_eq!(lines, [4, 4]);
 }
+
+fn has(found: &[(String, String)], path: &str, part: &str) {
+    assert!(found.iter().any(|(at, message)| at == path && message.contains(part)), "{path}: {part}: {found:#?}");
+}
+
+/// What a function is refused for hides neither the names nor the values of the other properties, and a reference to
+/// nothing hides no property of its resource.
+#[test]
+fn every_error_of_every_resource_is_found() {
+    let text = "heat_template_version: 2021-04-16
+resources:
+  one:
+    type: OS::Heat::RandomString
+    depends_on: nowhere
+    properties: {length: 1000, salt: {get_resource: gone}, lenth: 1, lngth: 2}
+  two:
+    type: OS::Heat::RandomString
+    properties: {length: {str_split: 1}, salt: {get_attr: [one, vlue]}, lenth: 1}
+  three:
+    type: OS::Heat::RandomStrng
+    properties: {salt: {get_attr: [two, nothing]}}
+  four:
+    type: OS::Heat::RandomString
+    depend_on: one
+    properties: {lenth: 1}
+";
+    let found = errors(text);
+    has(&found, "resources.one.depends_on", "\"nowhere\" (in one)");
+    has(&found, "resources.one.properties.salt.get_resource", "\"gone\" (in one.Properties.salt)");
+    has(&found, "resources.one.properties.length", "1000 is out of range");
+    has(&found, "resources.one.properties", "Unknown Property lenth");
+    has(&found, "resources.one.properties", "Unknown Property lngth");
+    has(&found, "resources.two.properties.length", "str_split");
+    has(&found, "resources.two.properties", "Unknown Property lenth");
+    has(&found, "resources.two.properties.salt.get_attr", "(one vlue)");
+    has(&found, "resources.three.type", "OS::Heat::RandomStrng");
+    has(&found, "resources.three.properties.salt.get_attr", "(two nothing)");
+    has(&found, "resources.four", "depend_on");
+    has(&found, "resources.four.properties", "Unknown Property lenth");
+    assert_eq!(found.len(), 12, "{found:#?}");
+}
+
+/// The same in CFN templates, whose paths are in their own words.
+#[test]
+fn every_error_of_a_cfn_template_has_a_place() {
+    let text = "AWSTemplateFormatVersion: 2010-09-09
+Conditions: {Odd: {'Fn::Equals': [1]}}
+Resources:
+  R: {Type: 'OS::Heat::RandomString', DependsOn: Nowhere, Properties: {salt: {Ref: Gone}, length: 1000}}
+  S: {Type: 'OS::Heat::RandomStrng'}
+";
+    let found = errors(text);
+    has(&found, "Conditions.Odd.Fn::Equals", "Fn::Equals");
+    has(&found, "Resources.R.DependsOn", "\"Nowhere\" (in R)");
+    has(&found, "Resources.R.Properties.salt", "\"Gone\"");
+    has(&found, "Resources.R.Properties.length", "1000 is out of range");
+    has(&found, "Resources.S.Type", "OS::Heat::RandomStrng");
+    assert_eq!(found.len(), 5, "{found:#?}");
+}
+
+/// A section that cannot be read, and parameters whose defaults are wrong, hide nothing in the others.
+#[test]
+fn broken_sections_hide_nothing() {
+    let text = "heat_template_version: 2021-04-16
+parameters: [net]
+resources:
+  r: {type: OS::Heat::RandomString, properties: {salt: {get_param: net}, lenth: 1}}
+";
+    let found = errors(text);
+    has(&found, "parameters", "");
+    has(&found, "resources.r.properties", "Unknown Property lenth");
+    assert_eq!(found.len(), 2, "{found:#?}");
+    let text = "heat_template_version: 2021-04-16
+parameters:
+  size: {type: number, default: 5, constraints: [{range: {max: 3}}]}
+conditions: {odd: {equals: [1]}, strange: 5}
+resources:
+  r: {type: OS::Heat::RandomString, properties: {length: {get_param: size}, lenth: 1}}
+outputs: [1]
+";
+    let found = errors(text);
+    has(&found, "parameters.size", "out of range");
+    has(&found, "conditions.odd.equals", "equals");
+    has(&found, "conditions.strange", "strange");
+    has(&found, "outputs", "");
+    has(&found, "resources.r.properties", "Unknown Property lenth");
+    assert_eq!(found.len(), 5, "{found:#?}");
+}

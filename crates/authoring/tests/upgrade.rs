@@ -92,3 +92,56 @@ resources:
     let obstacles = upgrade(&Page::read(text).unwrap()).unwrap_err();
     assert!(obstacles[0].message.contains("would"), "{obstacles:?}");
 }
+
+/// Values that the proof makes up are texts at first; where a part takes only others, others are tried.
+#[test]
+fn parts_that_take_no_text_are_compared_with_other_values() {
+    for value in [
+        "{repeat: {for_each: {x: {get_attr: [a, show]}}, template: {n: x}}}",
+        "{list_concat: [{get_attr: [a, show]}, [1]]}",
+        "{map_merge: [{get_attr: [a, show]}, {b: c}]}",
+        "{map_replace: [{get_attr: [a, show]}, {keys: {b: c}}]}",
+        "{str_split: [',', {get_attr: [a, show]}, 0]}",
+        "{yaql: {expression: '$.data.m.keys()', data: {m: {get_attr: [a, show]}}}}",
+        "{yaql: {expression: 'int($.data.m) + 1', data: {m: {get_param: port}}}}",
+        "{get_param: [data, {get_param: key}]}",
+    ] {
+        let text = format!(
+            "heat_template_version: 2018-03-02
+parameters:
+  port: {{type: string}}
+  key: {{type: string, constraints: [{{allowed_pattern: '[a-c]{{20}}'}}, {{length: {{min: 20}}}}]}}
+  data: {{type: json}}
+  odd: {{type: number, constraints: [{{range: {{min: 4, max: 9}}}}]}}
+resources:
+  a: {{type: OS::Heat::Value, properties: {{value: {{get_param: odd}}}}}}
+outputs:
+  o: {{value: {value}}}
+"
+        );
+        let page = Page::read(text.as_str()).unwrap();
+        let done = upgrade(&page);
+        assert!(done.is_ok(), "{value}: {done:?}");
+    }
+    let selected = "HeatTemplateFormatVersion: '2012-12-12'
+Resources:
+  A: {Type: OS::Heat::Value}
+Outputs:
+  o: {Value: {'Fn::Select': [port_id, {'Fn::GetAtt': [A, vip]}]}}
+";
+    let done = upgrade(&Page::read(selected).unwrap());
+    assert!(done.is_ok(), "{done:?}");
+}
+
+#[test]
+fn what_takes_no_value_at_all_is_refused_with_the_reason() {
+    let text = "heat_template_version: 2016-10-14
+resources:
+  a: {type: OS::Heat::Value, properties: {value: {str_split: [',', 1]}}}
+  b: {type: OS::Heat::Value, properties: {value: 1}}
+";
+    let obstacles = upgrade(&Page::read(text).unwrap()).unwrap_err();
+    assert_eq!(obstacles.len(), 1, "{obstacles:?}");
+    assert!(obstacles[0].path.to_string().starts_with("resources.a"), "{obstacles:?}");
+    assert!(obstacles[0].message.contains("does not resolve"), "{obstacles:?}");
+}

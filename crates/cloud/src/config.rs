@@ -121,7 +121,16 @@ impl CloudConfig {
             message: format!("{interface} is not one of public, internal, admin"),
         })?;
         let insecure = get("insecure").is_some_and(is_true) || get("verify").is_some_and(|v| !is_true(v));
-        let authorities = get("cacert").map(|path| read_bytes(Path::new(path))).transpose()?;
+        let file = |name: &str| get(name).map(|path| read_bytes(Path::new(path))).transpose();
+        let authorities = file("cacert")?;
+        // One file may contain both.
+        let identity = match (file("cert")?, file("key")?) {
+            (Some(certificate), key) => Some([certificate, key.unwrap_or_default()].join(&b'\n')),
+            (None, Some(_)) => {
+                return Err(ConfigError::Invalid { setting: "key".into(), message: "cert is not set".into() });
+            }
+            (None, None) => None,
+        };
         let mut endpoint_overrides = HashMap::new();
         for (key, url) in settings {
             if let Some(service) = key.strip_suffix("_endpoint_override").or_else(|| key.strip_suffix("_endpoint")) {
@@ -134,7 +143,7 @@ impl CloudConfig {
             credentials,
             region: get("region_name").map(str::to_owned),
             interface,
-            tls: TlsOptions { authorities, insecure },
+            tls: TlsOptions { authorities, identity, insecure },
             endpoint_overrides,
         })
     }

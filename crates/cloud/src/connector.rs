@@ -1,5 +1,6 @@
 //! Sessions of one cloud for different credentials.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -26,8 +27,18 @@ pub struct Connector {
 impl Connector {
     /// A connector to the cloud of these options.
     pub fn new(transport: Arc<dyn Transport>, options: Options) -> Self {
+        Self::with_transports(transport, HashMap::new(), options)
+    }
+
+    /// A connector to the cloud specified by the options, with separate transports for some services, by official
+    /// service type.
+    pub fn with_transports(
+        transport: Arc<dyn Transport>,
+        of_services: HashMap<String, Arc<dyn Transport>>,
+        options: Options,
+    ) -> Self {
         let memory = Memory::new(options.finder_ttl);
-        let exchange = Arc::new(Exchange::new(transport, options));
+        let exchange = Arc::new(Exchange::new(transport, of_services, options));
         let clouds = Cache::builder().max_capacity(2_000).time_to_idle(Duration::from_mins(15)).build();
         Self { exchange, memory, made: Arc::default(), clouds }
     }

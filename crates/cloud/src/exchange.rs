@@ -20,6 +20,8 @@ use crate::transport::{HttpRequest, HttpResponse, Transport, TransportError};
 pub(crate) struct Exchange {
     pub(crate) options: Options,
     transport: Arc<dyn Transport>,
+    /// The transports of services that have their own, by official type.
+    of_services: HashMap<String, Arc<dyn Transport>>,
     lanes: Mutex<HashMap<String, Arc<Lane>>>,
     chance: Mutex<SmallRng>,
     catalogs: Mutex<VecDeque<Catalog>>,
@@ -36,9 +38,20 @@ struct Lane {
 const CATALOGS: usize = 64;
 
 impl Exchange {
-    pub(crate) fn new(transport: Arc<dyn Transport>, options: Options) -> Self {
+    pub(crate) fn new(
+        transport: Arc<dyn Transport>,
+        of_services: HashMap<String, Arc<dyn Transport>>,
+        options: Options,
+    ) -> Self {
         let chance = SmallRng::seed_from_u64(options.seed);
-        Self { options, transport, lanes: Mutex::default(), chance: Mutex::new(chance), catalogs: Mutex::default() }
+        Self {
+            options,
+            transport,
+            of_services,
+            lanes: Mutex::default(),
+            chance: Mutex::new(chance),
+            catalogs: Mutex::default(),
+        }
     }
 
     /// The lane of a service in a region.
@@ -49,6 +62,10 @@ impl Exchange {
         let key = format!("{} {region}", official_type(service));
         let lane = || Lane { room: Semaphore::new(width), breaker: Arc::default(), budget: Budget::default() };
         lanes.entry(key).or_insert_with(|| Arc::new(lane())).clone()
+    }
+
+    fn transport_to(&self, service: &str) -> &dyn Transport {
+        &**self.of_services.get(official_type(service)).unwrap_or(&self.transport)
     }
 
     /// Returns a shared copy of an equal catalog: otherwise a thousand tokens would hold a thousand copies.
@@ -118,7 +135,7 @@ impl Exchange {
             return Err(not_sent("the engine's lease on the stack has to be renewed first", None));
         }
         lane.budget.earn();
-        let outcome = timeout(request.timeout, self.transport.send(request.clone())).await;
+        let outcome = timeout(request.timeout, self.transport_to(target.service).send(request.clone())).await;
         let outcome = outcome.unwrap_or(Err(TransportError::Timeout));
         let verdict = match &outcome {
             Ok(response) if !retry::is_failing(response.status) => Verdict::Answered,

@@ -29,6 +29,8 @@ pub struct Options {
     pub region: Option<String>,
     /// Endpoint interface.
     pub interface: Interface,
+    /// Endpoint interfaces of single services, by official service type.
+    pub interfaces: HashMap<String, Interface>,
     /// Endpoints that override the catalog, by service type.
     pub endpoint_overrides: HashMap<String, Url>,
     /// Timeout of one request.
@@ -44,12 +46,18 @@ pub struct Options {
 }
 
 impl Options {
+    /// Endpoint interface of a service.
+    fn interface_of(&self, service: &str) -> Interface {
+        self.interfaces.get(official_type(service)).copied().unwrap_or(self.interface)
+    }
+
     /// Default options with a Keystone.
     pub fn new(auth_url: Url) -> Self {
         Self {
             auth_url,
             region: None,
             interface: Interface::Public,
+            interfaces: HashMap::new(),
             endpoint_overrides: HashMap::new(),
             timeout: Duration::from_mins(1),
             retry: RetryPolicy::default(),
@@ -201,7 +209,7 @@ impl Session {
             (Some(url), ..) => url.clone(),
             (None, Credentials::None { endpoint }, _) => parse(service, endpoint)?,
             (None, _, Some(token)) => {
-                match token.info.catalog.endpoint(service, options.interface, region) {
+                match token.info.catalog.endpoint(service, options.interface_of(service), region) {
                     Some(url) => parse(service, url)?,
                     // An unscoped token has no catalog, but Keystone is still reachable.
                     None if service == "identity" => options.auth_url.clone(),
@@ -214,7 +222,7 @@ impl Session {
     }
 
     fn no_endpoint(&self, service: &str, region: Option<&str>) -> CloudError {
-        let interface = match self.options().interface {
+        let interface = match self.options().interface_of(service) {
             Interface::Public => "public",
             Interface::Internal => "internal",
             Interface::Admin => "admin",

@@ -66,6 +66,8 @@ pub trait Transport: Send + Sync {
 pub struct TlsOptions {
     /// Additional certificate authorities in PEM format (`cacert`).
     pub authorities: Option<Vec<u8>>,
+    /// The client's own certificate and its key in PEM format (`cert`, `key`).
+    pub identity: Option<Vec<u8>>,
     /// Do not verify certificates (`insecure`).
     pub insecure: bool,
 }
@@ -90,6 +92,9 @@ impl SharedClient {
             for certificate in reqwest::Certificate::from_pem_bundle(pem).map_err(broken)? {
                 builder = builder.add_root_certificate(certificate);
             }
+        }
+        if let Some(pem) = &tls.identity {
+            builder = builder.identity(reqwest::Identity::from_pem(pem).map_err(broken)?);
         }
         builder.build().map(Self).map_err(broken)
     }

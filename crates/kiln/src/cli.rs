@@ -50,7 +50,7 @@ openstack client. Each command also accepts these options, which take precedence
   --os-auth-url, --os-auth-type, --os-username, --os-user-id, --os-password, --os-token,
   --os-project-name, --os-project-id, --os-user-domain-name, --os-user-domain-id,
   --os-project-domain-name, --os-project-domain-id, --os-application-credential-id,
-  --os-application-credential-secret, --os-region-name, --os-interface, --os-cacert,
+  --os-application-credential-secret, --os-region-name, --os-interface, --os-cacert, --os-cert, --os-key,
   --os-endpoint (with --os-auth-type none), --os-orchestration-endpoint
 
 Exit codes:
@@ -213,6 +213,10 @@ cloud_args! {
     os_interface => "OS_INTERFACE", "NAME";
     /// File with CA certificates (OS_CACERT)
     os_cacert => "OS_CACERT", "FILE";
+    /// File with the client certificate (OS_CERT)
+    os_cert => "OS_CERT", "FILE";
+    /// File with the key of the client certificate (OS_KEY)
+    os_key => "OS_KEY", "FILE";
     /// Endpoint without Keystone, with --os-auth-type none (OS_ENDPOINT)
     os_endpoint => "OS_ENDPOINT", "URL";
     /// Orchestration endpoint, overrides the catalog (OS_ORCHESTRATION_ENDPOINT_OVERRIDE)

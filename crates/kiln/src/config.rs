@@ -46,7 +46,11 @@ pub(crate) struct Account {
     /// Region.
     pub(crate) region: Option<String>,
     /// File with CA certificates.
-    pub(crate) cafile: Option<PathBuf>,
+    pub(crate) cafile: Option<String>,
+    /// File with the client certificate.
+    pub(crate) certfile: Option<String>,
+    /// File with the key of the client certificate.
+    pub(crate) keyfile: Option<String>,
     /// Do not verify certificates.
     pub(crate) insecure: bool,
 }
@@ -182,7 +186,9 @@ impl Config {
             project: get("project_name").or_else(|| get("tenant_name")),
             project_domain: domain("project"),
             region: get("region_name"),
-            cafile: get("cafile").map(PathBuf::from),
+            cafile: get("cafile"),
+            certfile: get("certfile"),
+            keyfile: get("keyfile"),
             insecure: self.flag(&section, "insecure", false)?,
         })
     }

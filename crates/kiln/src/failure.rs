@@ -118,6 +118,10 @@ impl Failure {
             } else if !place.path.is_empty() {
                 _ = writeln!(err, "  {blue}-->{blue:#} {}", place.path);
             }
+            // The message of a single error stands above.
+            if !says(&self.message, &place.message) {
+                _ = writeln!(err, "      {}", place.message);
+            }
             for hint in &place.hints {
                 _ = writeln!(err, "  {blue}hint{blue:#}: {hint}");
             }
@@ -136,10 +140,15 @@ fn shown(url: &str) -> String {
     path.strip_prefix(&here).unwrap_or(&path).display().to_string()
 }
 
+/// Whether two messages say the same: the API doubles colons.
+fn says(told: &str, message: &str) -> bool {
+    told == message || told.replace(": : ", ": ") == message
+}
+
 /// Renders a place with its source lines.
 fn picture(place: &ErrorLocation, told: &str, path: &str, text: &str, range: std::ops::Range<usize>) -> String {
     // Do not repeat the message of the failure.
-    let label = if place.message == told { "" } else { place.message.as_str() };
+    let label = if says(told, &place.message) { "" } else { place.message.as_str() };
     let annotation = AnnotationKind::Primary.span(range).label(label);
     let snippet = Snippet::source(text).path(path).annotation(annotation);
     let mut group = Group::with_level(Level::ERROR).element(snippet);

@@ -2,10 +2,12 @@
 
 mod checks;
 mod cli;
+mod clients;
 mod clouds;
 mod commands;
 mod config;
 mod connect;
+mod database;
 mod failure;
 mod heartbeat_thread;
 mod in_process;

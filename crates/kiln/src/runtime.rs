@@ -6,28 +6,26 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use kiln_api::{Api, ConnectionLimits};
-use kiln_cloud::{Connector, Credentials, Interface, Named, Scope, SharedClient, TlsOptions, Transport};
+use kiln_cloud::{Connector, Credentials, Named, Scope};
 use kiln_engine::{Backends, Chance, Clock as _, Clouds, Engine, NoCloud, SystemClock};
 use kiln_identity::{Identity, Keystone, KeystoneOptions, Local, Policy};
 use kiln_plan::ResourceTypes;
 use kiln_service::{Limits, Service};
-use kiln_store::{Durability, SqlStore, Store};
+use kiln_store::{SqlStore, Store};
 use kiln_value::{Secret, Value, text};
-use url::Url;
 
 use crate::checks::{self, OwnUser};
+use crate::clients;
 use crate::clouds::StoredClouds;
 use crate::config::{Account, Config};
+use crate::database;
 use crate::heartbeat_thread::HeartbeatThread;
 use crate::ini::DEFAULT;
 use crate::policy_files;
 use crate::resource_types;
 use crate::shutdown::Stop;
-
-/// Heat's default of `auth_encryption_key`: public, for testing only.
-const PUBLIC_KEY: &str = "notgood but just long enough i t";
 
 /// The default timeout of a call to a cloud service.
 const CALL_TIMEOUT: Duration = Duration::from_mins(1);
@@ -64,10 +62,10 @@ pub(crate) struct OwnCloud {
 impl Runtime {
     /// A service for all users of a cloud: Keystone validates tokens, and stacks use trusts.
     pub(crate) async fn of_service(config: &Config) -> Result<Self> {
-        let store = open(config).await?;
+        let store = database::open(config).await?;
         let policy = Arc::new(policy_files::policy(config)?);
         let service = config.account("keystone_authtoken")?;
-        let connector = connector(config, &service)?;
+        let connector = clients::connector(config, &service)?;
         let service_credentials = credentials(&service, "keystone_authtoken", true)?;
         let trustee = match config.account("trustee")? {
             // Without a trustee section, the service user is also the trustee.
@@ -99,7 +97,7 @@ impl Runtime {
             service: Service { options: service_options(config)?, backends, identity, policy },
             api: api_options(config)?,
             engine: engine_options(config)?,
-            heartbeat: Some(store_options(config)?).filter(|options| !options.is_private()),
+            heartbeat: Some(database::options(config)?).filter(|options| !options.is_private()),
         })
     }
 
@@ -181,68 +179,6 @@ pub(crate) fn now() -> jiff::Timestamp {
     SystemClock.now()
 }
 
-/// Opens the configured store and upgrades its schema.
-pub(crate) async fn open(config: &Config) -> Result<Arc<dyn Store>> {
-    let options = store_options(config)?;
-    if options.key.expose() == PUBLIC_KEY {
-        tracing::warn!(
-            "[DEFAULT] auth_encryption_key is not set: stored credentials are encrypted with a public default key"
-        );
-    }
-    let url = options.url.clone();
-    let opened = async {
-        let store = SqlStore::open(options).await?;
-        store.migrate().await?;
-        Ok::<_, kiln_store::Error>(store)
-    };
-    match opened.await {
-        Ok(store) => Ok(Arc::new(store)),
-        // The message of a library may contain the URL with its password.
-        Err(kiln_store::Error::Unusable(why)) if why.contains("auth_encryption_key") => {
-            bail!("[DEFAULT] {why}: run 'openssl rand -hex 16' to generate a key")
-        }
-        Err(error) => {
-            let shown = without_password(&url);
-            bail!("[database] connection {shown}: {}", without_secrets(&error.to_string(), &url))
-        }
-    }
-}
-
-/// A database URL without its password.
-fn without_password(url: &str) -> String {
-    let Some((front, place)) = url.rsplit_once('@') else { return url.to_owned() };
-    // The password starts at the last colon that is not part of the scheme, even in a malformed URL.
-    let scheme = front.find("//").map_or_else(|| front.find(':').map_or(0, |at| at + 1), |at| at + 2);
-    let (scheme, user) = front.split_at(scheme);
-    let user = user.split(':').next().unwrap_or_default();
-    format!("{scheme}{user}:***@{place}")
-}
-
-/// Removes the database URL and its password from a message.
-fn without_secrets(message: &str, url: &str) -> String {
-    let Some((front, _)) = url.rsplit_once('@') else { return message.to_owned() };
-    let native = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let secret = front.rsplit([':', '/']).next().unwrap_or_default();
-    let mut message = message.replace(url, "<url>").replace(native, "<url>");
-    if !secret.is_empty() {
-        message = message.replace(secret, "***");
-    }
-    message
-}
-
-fn store_options(config: &Config) -> Result<kiln_store::Options> {
-    let url = config.text("database", "connection").ok_or_else(|| {
-        anyhow!("[database] connection is not set; use for example sqlite:///var/lib/kiln/kiln.db or postgresql://…")
-    })?;
-    let key = config.secret(DEFAULT, "auth_encryption_key").unwrap_or_else(|| Secret::new(PUBLIC_KEY.to_owned()));
-    let mut options = kiln_store::Options::new(url, key);
-    options.max_connections = config.number("database", "max_pool_size", options.max_connections)?;
-    if config.flag("database", "sqlite_synchronous", false)? {
-        options.durability = Durability::Power;
-    }
-    Ok(options)
-}
-
 fn credentials(account: &Account, section: &str, scoped: bool) -> Result<Credentials> {
     let missing = |option: &str| anyhow!("[{section}] {option} is not set: Kiln needs a Keystone user");
     let project = account.project.as_deref();
@@ -255,27 +191,6 @@ fn credentials(account: &Account, section: &str, scoped: bool) -> Result<Credent
             None => Scope::Unscoped,
         },
     })
-}
-
-fn connector(config: &Config, service: &Account) -> Result<Connector> {
-    let url = service.auth_url.clone().or_else(|| config.text("keystone_authtoken", "www_authenticate_uri"));
-    let url = url.ok_or_else(|| anyhow!("[keystone_authtoken] auth_url is not set: set the URL of Keystone"))?;
-    let mut options = kiln_cloud::Options::new(Url::parse(&url).with_context(|| format!("auth_url {url:?}"))?);
-    options.region = config.default("region_name_for_services").or_else(|| service.region.clone());
-    let interface = config.text("clients", "endpoint_type").unwrap_or_else(|| "public".to_owned());
-    options.interface =
-        Interface::parse(&interface).ok_or_else(|| anyhow!("[clients] endpoint_type: {interface:?}"))?;
-    options.timeout = call_timeout(config)?;
-    let ca_file = config.text("clients", "ca_file").map(Into::into).or_else(|| service.cafile.clone());
-    let tls = TlsOptions {
-        authorities: match &ca_file {
-            Some(path) => Some(std::fs::read(path).with_context(|| path.display().to_string())?),
-            None => None,
-        },
-        insecure: service.insecure || config.flag("clients", "insecure", false)?,
-    };
-    let client: Arc<dyn Transport> = Arc::new(SharedClient::new(&tls)?);
-    Ok(Connector::new(client, options))
 }
 
 fn service_options(config: &Config) -> Result<kiln_service::Options> {
@@ -326,7 +241,7 @@ fn connection_limits(config: &Config, behind_proxy: bool) -> Result<ConnectionLi
 }
 
 /// The timeout of a call to a cloud service, from option `[kiln] call_timeout`.
-fn call_timeout(config: &Config) -> Result<Duration> {
+pub(crate) fn call_timeout(config: &Config) -> Result<Duration> {
     config.seconds("kiln", "call_timeout", CALL_TIMEOUT)
 }
 
@@ -358,20 +273,6 @@ fn hostname() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn no_message_shows_the_password_of_the_database() {
-        for (url, shown) in [
-            ("mysql+pymysql://heat:s3cret@db/heat", "mysql+pymysql://heat:***@db/heat"),
-            ("postgresql:/heat:s3cret@db/heat", "postgresql:/heat:***@db/heat"),
-            ("nosuch://heat:s3:cr@et@db/heat", "nosuch://heat:***@db/heat"),
-            ("sqlite:///a.db", "sqlite:///a.db"),
-        ] {
-            assert_eq!(without_password(url), shown);
-            let quoted = without_secrets(&format!("no driver for {url}"), url);
-            assert!(!quoted.contains("s3cret") && !quoted.contains("cr@et"), "{quoted}");
-        }
-    }
 
     #[test]
     fn retries_of_calls_can_be_set() {

@@ -8,7 +8,7 @@ use kiln_resource::{ResourceId, Sibling, StoredDefinition};
 use kiln_template::environment::Environment;
 use kiln_template::parameter::Parameters;
 use kiln_template::{AttributeUse, Bound, Definition, Facade, Files, Output, Scope, Template, Wanted};
-use kiln_value::{Diagnostic, Map, StackIdentity, Value, text};
+use kiln_value::{Diagnostic, Map, Path, StackIdentity, Value, text};
 
 use crate::ResourceTypes;
 use crate::event::Target;
@@ -73,11 +73,13 @@ impl Blueprint {
         let bound = Bound::within(template, Arc::new(parameters), Arc::clone(&sources.files), catalog.yaql);
         let definitions = bound.definitions()?;
         let outputs = bound.outputs()?;
+        let words = bound.template().words();
         let mut kinds = BTreeMap::new();
         // Lookups of types are recorded in the environment (docs/heat-behaviour.md §12).
         let mut environment = Environment::clone(environment);
         for definition in definitions.values() {
-            let kind = Kind::of(definition, &mut environment, &sources.files, catalog)?;
+            let at = Path::root().key(words.resources).key(definition.name.as_str()).key(words.resource_type);
+            let kind = Kind::of(definition, &mut environment, &sources.files, catalog, &at)?;
             kinds.insert(definition.name.clone(), kind);
         }
         if environment != *sources.environment {
@@ -169,7 +171,7 @@ impl Blueprint {
         names.sort();
         let text = format!("Circular Dependency Found: {{{}}}", names.join(", "));
         let first = names.first().cloned().unwrap_or_default();
-        let path = kiln_value::Path::root().key(self.bound.template().words().resources).key(first);
+        let path = Path::root().key(self.bound.template().words().resources).key(first);
         Err(Diagnostic::new("CircularDependencyException", text)
             .at(path)
             .hint("these resources depend on each other; remove one of the dependencies"))

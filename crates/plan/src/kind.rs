@@ -36,15 +36,15 @@ pub struct Provider {
 }
 
 impl Kind {
-    /// The kind of a resource's type in an environment.
+    /// The kind of a resource's type in an environment; `at` is the position of the type in the template.
     pub(crate) fn of(
         definition: &Definition,
         environment: &mut Environment,
         files: &Files,
         catalog: &ResourceTypes,
+        at: &Path,
     ) -> Result<Self, Diagnostic> {
         let name = &definition.resource_type;
-        let at = Path::root().key("resources").key(definition.name.as_str()).key("type");
         let types = &catalog.types;
         let found =
             environment.implementation(&catalog.globals, &Value::from(name), &definition.name).map_err(|error| {
@@ -66,7 +66,7 @@ impl Kind {
                 } else {
                     let text = format!("Could not fetch remote template \"{url}\": Invalid URL scheme ");
                     let hint = "send the template's text along in \"files\" under this name";
-                    Err(Diagnostic::new("StackValidationFailed", text).at(at).hint(hint))
+                    Err(Diagnostic::new("StackValidationFailed", text).at(at.clone()).hint(hint))
                 }
             }
             Resolved::Type(found) => {
@@ -74,7 +74,7 @@ impl Kind {
                     Ok(Self::Type(Arc::clone(entry)))
                 } else {
                     let text = format!("The Resource Type ({name}) could not be found.");
-                    Err(Diagnostic::new("StackValidationFailed", text).at(at))
+                    Err(Diagnostic::new("StackValidationFailed", text).at(at.clone()))
                 }
             }
         }

@@ -7,7 +7,7 @@ use kiln_resource::translation::{Answers, Lookup};
 use kiln_resource::{Facts, ResourceType, properties, translation};
 use kiln_template::constraint::CustomConstraints;
 use kiln_template::{Definition, DeletionPolicy};
-use kiln_value::{Diagnostic, Map, Path, PathedText, Value};
+use kiln_value::{Diagnostic, Map, Path, PathedText, Segment, Value};
 
 use crate::ResourceTypes;
 use crate::blueprint::{Blueprint, Nesting, Sources};
@@ -44,20 +44,20 @@ impl Blueprint {
     /// Everything that is wrong, in Heat's order: what Heat would say is the first.
     pub fn validate(&self, rules: &Rules<'_>) -> Vec<Diagnostic> {
         let mut found = self.parameters().validate(rules.custom, rules.strict);
+        // A value of a parameter that is refused would be refused again at every place that uses it.
+        let parameters_fit = found.is_empty();
         found.extend(self.bound().template().parameter_groups().err());
         if let Ok(conditions) = self.bound().conditions() {
-            found.extend(conditions.validate(self.bound()).err());
+            found.extend(conditions.errors(self.bound()));
         }
         found.extend(self.duplicate_names());
         let draft = Draft::of(self);
-        // A value of a parameter that is refused would be refused again at every place that uses it.
-        let parameters_fit = found.is_empty();
         for definition in self.definitions().values() {
             found.extend(name_error(&definition.name).map(|error| error.at(self.place_of(&definition.name))));
             let mut errors = definition.errors(&draft);
             errors.retain(|error| !rules.values || !error.not_known_yet);
-            if errors.is_empty() && parameters_fit {
-                errors = self.validate_resource(definition, &draft, rules);
+            if parameters_fit {
+                errors = self.validate_resource(definition, &draft, rules, errors);
             }
             found.extend(errors);
         }
@@ -88,35 +88,46 @@ impl Blueprint {
         Some(Diagnostic::new("StackValidationFailed", format!("Duplicate names {{{}}}", list.join(", "))).at(at))
     }
 
-    fn validate_resource(&self, definition: &Definition, draft: &Draft<'_>, rules: &Rules<'_>) -> Vec<Diagnostic> {
-        let Some(kind) = self.kind(&definition.name) else { return Vec::new() };
+    /// Everything that is wrong with a resource, after what its functions are refused for.
+    fn validate_resource(
+        &self,
+        definition: &Definition,
+        draft: &Draft<'_>,
+        rules: &Rules<'_>,
+        refused: Vec<Diagnostic>,
+    ) -> Vec<Diagnostic> {
+        let mut found = refused;
+        let Some(kind) = self.kind(&definition.name) else { return found };
         let at = self.place_of(&definition.name);
         let properties_at = at.key(self.bound().template().words().properties);
         // An existing object is as it is; whether it is there, the cloud knows.
         if definition.external_id.is_some() {
-            return Vec::new();
+            return found;
         }
         if let Kind::Template(provider) = kind
             && let Some(error) = facade::error(definition, provider, self.sources(), rules.catalog)
         {
-            return vec![error.at(at)];
+            found.push(error.at(at));
+            return found;
         }
         if !rules.values {
-            return self.validate_shape(definition, draft, kind);
+            found.extend(self.validate_shape(definition, draft, kind, &found));
+            return found;
         }
-        let (data, unknown) = match self.draft_properties(definition, draft) {
-            Ok(known) => known,
-            Err(error) => return vec![property_error(&properties_at, &error)],
-        };
+        let (data, unknown, errors) = self.drafted(definition, draft);
+        found.extend(news(errors, &found, &properties_at));
         let resource_type = kind.resource_type();
         let given = data.clone();
         let data = match translation::apply(&resource_type.translation, data, rules.answers, &properties_at) {
             Ok(data) => data,
-            Err(error) => return vec![error],
+            Err(error) => {
+                found.push(error);
+                return found;
+            }
         };
         let moved = translation::moved(&resource_type.translation, &given, &data);
         if resource_type.open_properties {
-            return Vec::new();
+            return found;
         }
         // A nested stack's parameters stand for what is not there yet: Heat judges no values below the root either.
         let unjudged = self.place.depth > 0 && !rules.strict;
@@ -126,10 +137,10 @@ impl Blueprint {
             () if unjudged || within(&unknown, path) => Judged::ByKind,
             () => Judged::Wholly,
         };
-        let mut found = properties::validate(&resource_type.properties, &data, &judged, rules.custom, &properties_at);
-        if unjudged {
-            found = found.into_iter().filter_map(|error| unjudged_error(error, &at)).collect();
-        }
+        let wrong = properties::validate(&resource_type.properties, &data, &judged, rules.custom, &properties_at);
+        found.extend(
+            wrong.into_iter().filter_map(|error| if unjudged { unjudged_error(error, &at) } else { Some(error) }),
+        );
         found.extend(self.policy_error(definition, kind));
         if found.is_empty() {
             found.extend(self.validate_kind(definition, kind, &data, &at, rules));
@@ -138,7 +149,13 @@ impl Blueprint {
     }
 
     /// What is wrong with a resource whatever its values are.
-    fn validate_shape(&self, definition: &Definition, draft: &Draft<'_>, kind: &Kind) -> Vec<Diagnostic> {
+    fn validate_shape(
+        &self,
+        definition: &Definition,
+        draft: &Draft<'_>,
+        kind: &Kind,
+        refused: &[Diagnostic],
+    ) -> Vec<Diagnostic> {
         let words = self.bound().template().words();
         let at = self.place_of(&definition.name).key(words.properties);
         let mut found: Vec<Diagnostic> = self.policy_error(definition, kind).into_iter().collect();
@@ -148,10 +165,11 @@ impl Blueprint {
         }
         let names: Vec<String> = match definition.properties.entries() {
             Some(entries) => entries.map(|(name, _)| name.to_owned()).collect(),
-            None => match self.draft_properties(definition, draft) {
-                Ok((data, _)) => data.into_iter().map(|(name, _)| name).collect(),
-                Err(error) => return vec![property_error(&at, &error)],
-            },
+            None => {
+                let (data, _, errors) = self.drafted(definition, draft);
+                found.extend(news(errors, refused, &at));
+                data.into_iter().map(|(name, _)| name).collect()
+            }
         };
         found.extend(properties::validate_names(&resource_type.properties, &names, &at));
         found
@@ -176,7 +194,7 @@ impl Blueprint {
         match kind {
             Kind::Type(entry) => {
                 if let Err(error) = entry.driver.validate(&facts) {
-                    return vec![if error.path.is_root() { error.at(at.clone()) } else { error }];
+                    return vec![self.in_our_words(error, at)];
                 }
                 match entry.driver.nested_draft(&facts, &self.wanted_paths(&definition.name)) {
                     None => Vec::new(),
@@ -192,6 +210,23 @@ impl Blueprint {
                 self.validate_nested(definition, &provider.url, sources, at, rules)
             }
         }
+    }
+
+    /// An error of a driver, which knows no language of templates and gives the place, if any, in the words of HOT.
+    fn in_our_words(&self, mut error: Diagnostic, at: &Path) -> Diagnostic {
+        let words = self.bound().template().words();
+        let place = match error.path.0.get(2..) {
+            Some([Segment::Key(section), rest @ ..]) if section == "properties" => {
+                let mut place = at.key(words.properties);
+                place.0.extend(rest.iter().cloned());
+                place
+            }
+            _ => at.clone(),
+        };
+        if !error.path.is_root() {
+            error.message = error.message.replace(&error.path.to_string(), &place.to_string());
+        }
+        error.at(place)
     }
 
     fn validate_nested(
@@ -227,7 +262,7 @@ impl Blueprint {
     }
 
     /// Where a resource stands in the template.
-    fn place_of(&self, name: &str) -> Path {
+    pub fn place_of(&self, name: &str) -> Path {
         Path::root().key(self.bound().template().words().resources).key(name)
     }
 
@@ -247,15 +282,33 @@ impl Blueprint {
     /// # Errors
     /// What a function raises, with the path below the properties.
     pub fn draft_properties(&self, definition: &Definition, draft: &Draft<'_>) -> Result<Drafted, Diagnostic> {
+        let (data, unknown, errors) = self.drafted(definition, draft);
+        errors.into_iter().next().map_or(Ok((data, unknown)), Err)
+    }
+
+    /// The same, with the errors of all properties; what has one is not known.
+    fn drafted(&self, definition: &Definition, draft: &Draft<'_>) -> (Map, Vec<Path>, Vec<Diagnostic>) {
         let Some(entries) = definition.properties.entries() else {
-            let partial = definition.properties.partial(draft).map_err(|error| error.at(Path::root()))?;
-            let map = partial.value.and_then(|value| value.as_map().cloned()).unwrap_or_default();
-            return Ok((map, partial.unknown));
+            return match definition.properties.partial(draft) {
+                Ok(partial) => {
+                    let map = partial.value.and_then(|value| value.as_map().cloned()).unwrap_or_default();
+                    (map, partial.unknown, Vec::new())
+                }
+                Err(error) => (Map::new(), vec![Path::root()], vec![error.at(Path::root())]),
+            };
         };
-        let (mut data, mut unknown) = (Map::new(), Vec::new());
+        let (mut data, mut unknown, mut errors) = (Map::new(), Vec::new(), Vec::new());
         for (name, expr) in entries {
             let at = Path::root().key(name);
-            let partial = expr.partial(draft).map_err(|error| error.at(at.clone()))?;
+            let partial = match expr.partial(draft) {
+                Ok(partial) => partial,
+                Err(error) => {
+                    data.insert(name.to_owned(), Value::Null);
+                    unknown.push(at.clone());
+                    errors.push(error.at(at));
+                    continue;
+                }
+            };
             if let Some(value) = partial.value {
                 data.insert(name.to_owned(), value);
             }
@@ -268,7 +321,7 @@ impl Blueprint {
         if let Some(kind) = self.kind(&definition.name) {
             properties::describe(&kind.resource_type().properties, &mut data, Some(&definition.description));
         }
-        Ok((data, unknown))
+        (data, unknown, errors)
     }
 
     /// The names that properties of this stack (not of nested ones) ask the cloud about.
@@ -344,6 +397,12 @@ fn name_error(name: &str) -> Option<Diagnostic> {
         return None;
     };
     Some(Diagnostic::new("StackValidationFailed", text))
+}
+
+/// The errors of properties, at their places below `at`, that are not of a place where one is known already.
+fn news(errors: Vec<Diagnostic>, known: &[Diagnostic], at: &Path) -> Vec<Diagnostic> {
+    let errors = errors.iter().map(|error| property_error(at, error));
+    errors.filter(|error| !known.iter().any(|known| known.path.0.starts_with(&error.path.0))).collect()
 }
 
 /// `error` stands at the property's place below the properties.

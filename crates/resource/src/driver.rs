@@ -373,6 +373,11 @@ pub trait Driver: Send + Sync {
         self.nested(facts, wanted)
     }
 
+    /// The properties that [`Driver::nested_draft`] cannot do without, not even to show what the nested stack asks for.
+    fn draft_needs(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// How many members the nested stack has, if they all come from the definition of [`Driver::nested_draft`]: they are
     /// counted before any of them is built.
     fn members(&self, facts: &Facts) -> Option<usize> {

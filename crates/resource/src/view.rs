@@ -93,7 +93,7 @@ impl AttributeSchema {
     pub fn show() -> Self {
         Self {
             kind: Some(DataType::Map),
-            description: Some("All that the service tells of the object.".to_owned()),
+            description: Some("Complete object, as the API of the service returns it.".to_owned()),
             live: true,
             ..Self::default()
         }

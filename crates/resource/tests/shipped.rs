@@ -63,10 +63,77 @@ fn every_type_is_as_in_heat() {
     assert_eq!(seen, reference.len(), "a type of Heat has no file");
 }
 
+/// A sentence for people: every type, property (also those inside maps and lists) and attribute has one.
 #[test]
-fn no_summary_is_missing() {
-    let without: Vec<String> = types().into_iter().filter(|t| !t.summary.ends_with('.')).map(|t| t.name).collect();
-    assert_eq!(without, Vec::<String>::new());
+fn everything_is_described_in_one_short_sentence() {
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    for this in types() {
+        let mut look = |place: &str, text: Option<&str>| {
+            seen += 1;
+            if let Some(fault) = fault(text) {
+                wrong.push(format!("{} {place}: {fault}", this.name));
+            }
+        };
+        look("summary", Some(&this.summary));
+        descriptions("properties", &this.properties, &mut look);
+        descriptions("update_policy", &this.update_policy, &mut look);
+        for (name, attribute) in &this.attributes {
+            look(&format!("attributes.{name}"), attribute.description.as_deref());
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {seen}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// What is wrong with a description.
+fn fault(text: Option<&str>) -> Option<String> {
+    let Some(text) = text else { return Some("no description".to_owned()) };
+    let length = text.chars().count();
+    if length > 160 {
+        return Some(format!("{length} characters are too many: {text}"));
+    }
+    if !text.ends_with('.') || text.contains(". ") || text.contains('\n') || text.trim() != text {
+        return Some(format!("not one sentence with a full stop: {text}"));
+    }
+    None
+}
+
+fn descriptions(path: &str, schema: &IndexMap<String, PropertySchema>, look: &mut impl FnMut(&str, Option<&str>)) {
+    for (name, property) in schema {
+        let path = format!("{path}.{name}");
+        look(&path, property.description.as_deref());
+        // Items of a list are no properties: what they are is said with the list. Their members are.
+        let mut inner = property.inner.as_ref();
+        while let Some(Inner::Items(items)) = inner {
+            inner = items.inner.as_ref();
+        }
+        if let Some(Inner::Members(members)) = inner {
+            descriptions(&path, members, look);
+        }
+    }
+}
+
+/// The API shows the descriptions of properties, also of those inside lists, and of attributes.
+#[test]
+fn descriptions_are_shown() {
+    let server = types().into_iter().find(|t| t.name == "OS::Nova::Server").unwrap();
+    let described = |value: &Value, path: &[&str]| {
+        let found = path.iter().try_fold(value, |value, key| value.get(key)).and_then(Value::as_str);
+        assert_eq!(fault(found), None, "{path:?}");
+    };
+    let view = server.schema_view(true);
+    described(&view, &["description"]);
+    described(&view, &["properties", "flavor", "description"]);
+    let extra = ["properties", "networks", "schema", "*", "schema", "port_extra_properties"];
+    described(&view, &[&extra[..], &["schema", "mac_address", "description"]].concat());
+    described(&view, &["attributes", "networks", "description"]);
+    described(&view, &["attributes", "show", "description"]);
+    let hot = server.template_view(kiln_resource::view::TemplateKind::Hot);
+    described(&hot, &["parameters", "flavor", "description"]);
+    described(&hot, &["outputs", "networks", "description"]);
+    let cfn = server.template_view(kiln_resource::view::TemplateKind::Cfn);
+    described(&cfn, &["Parameters", "flavor", "Description"]);
+    described(&cfn, &["Outputs", "networks", "Description"]);
 }
 
 /// A type in the form of the reference, what has its usual value left out.

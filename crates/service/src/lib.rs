@@ -38,4 +38,4 @@ pub use preview_update::PreviewedUpdate;
 pub use resource_type::ResourceTypeFilter;
 pub use service::Service;
 pub use update::UpdateStack;
-pub use validate_template::{NestedTemplate, TemplateSummary, ValidatedTemplate};
+pub use validate_template::ValidatedTemplate;

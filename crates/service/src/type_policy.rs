@@ -11,7 +11,6 @@ use kiln_template::environment::{Environment, Resolved};
 use kiln_template::{Definition, Files, Template, source};
 use kiln_value::{Map, Path, Segment, Value, text};
 
-use crate::validate_template::inside;
 use crate::{Error, Service};
 
 /// The description of a type that is known only while the stack is being created.
@@ -100,9 +99,9 @@ impl Walk<'_> {
             _ => Known::Nothing,
         };
         let (types, identity) = (&self.service.backends.resource_types, blueprint.identity.clone());
-        let built = inside(blueprint, definition).and_then(|sources| {
-            Ok(sources.map(|sources| Blueprint::build(sources, types, identity, place)).transpose()?)
-        });
+        let built = blueprint
+            .shown_sources(definition)
+            .and_then(|sources| sources.map(|sources| Blueprint::build(sources, types, identity, place)).transpose());
         match built {
             Ok(Some(nested)) => {
                 let sources = nested.sources();

@@ -10,7 +10,7 @@ use kiln_resource::translation::{Answers, Lookup};
 use kiln_resource::{Cloud, Context, Facts, Failure, Operation, RegisteredType, ResourceType};
 use kiln_template::Definition;
 use kiln_template::constraint::CustomConstraints;
-use kiln_value::{Diagnostic, Path, Value, text};
+use kiln_value::{Diagnostic, Value, text};
 
 use crate::availability::Availability;
 use crate::hidden::mask_errors;
@@ -95,7 +95,7 @@ impl Service {
             if entry.driver.start(&cx, &Operation::Check).await.is_err_and(|failure| failure.is_not_found()) {
                 let kind = &definition.resource_type;
                 let text = format!("Invalid external resource: Resource {id} ({kind}) can not be found.");
-                let at = Path::root().key("resources").key(definition.name.as_str()).key("external_id");
+                let at = blueprint.place_of(&definition.name).key("external_id");
                 found.push(Diagnostic::new("StackValidationFailed", text).at(at));
             }
         }
@@ -115,7 +115,7 @@ impl Service {
         for (entry, facts) in asking {
             let cx = Context { cloud: &*cloud, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
             if let Err(error) = entry.driver.validate_in_cloud(&cx).await {
-                let at = Path::root().key("resources").key(facts.name.as_str());
+                let at = blueprint.place_of(&facts.name);
                 found.push(if error.path.is_root() { error.at(at) } else { error });
             }
         }

@@ -14,7 +14,9 @@ mod listing;
 mod migrations;
 mod options;
 mod reading;
+mod reencryption;
 mod requests;
+
 mod retry;
 mod rows;
 mod schema;
@@ -64,7 +66,7 @@ pub struct SqlStore {
 impl SqlStore {
     /// Connects to the database. The schema is not changed ([`Store::migrate`] does that).
     pub async fn open(options: Options) -> Result<Self, Error> {
-        let vault = Arc::new(Vault::new(&options.key, &options.older_keys)?);
+        let vault = Arc::new(Vault::new(&options.key, &options.older_keys)?.with_values(options.encrypt_values));
         let losses = Losses::default();
         let (writer, reader) = options.connect(&losses).await?;
         let dialect = dialect_of(&writer).await?;

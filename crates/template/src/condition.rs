@@ -8,6 +8,7 @@ use kiln_value::{Diagnostic, Path, Value, text};
 use crate::expr::{Context, Deciding, Expr};
 use crate::function::fault;
 use crate::hint::hinted;
+use crate::version::Words;
 use crate::{Bound, Unbuilt};
 
 /// The conditions of a template, each decided once, when it is first asked for.
@@ -51,13 +52,25 @@ impl Conditions {
     ///
     /// Fails with `StackValidationFailed`.
     pub fn validate(&self, bound: &Bound) -> Result<(), Diagnostic> {
+        self.errors(bound).into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// What [`Conditions::validate`] refuses: of each condition the first error.
+    pub fn errors(&self, bound: &Bound) -> Vec<Diagnostic> {
         let scope = Unbuilt::empty(bound);
-        self.conditions.iter().try_for_each(|(name, condition)| {
+        let words = bound.template().words();
+        let errors = self.conditions.iter().filter_map(|(name, condition)| {
             if !condition.expr.is_call() {
-                truth(name, &condition.expr.source())?;
+                return truth(name, &condition.expr.source(), words).err();
             }
-            condition.expr.validate(&scope, &Path::root())
-        })
+            // The text has no path to the section, as in Heat.
+            condition.expr.validate(&scope, &Path::root()).err().map(|mut error| {
+                let inner = std::mem::replace(&mut error.path, Path::root().key(words.conditions).key(name.as_str()));
+                error.path.0.extend(inner.0);
+                error
+            })
+        });
+        errors.collect()
     }
 
     /// Whether a condition holds.
@@ -73,6 +86,7 @@ impl Conditions {
         if name.is_null() {
             return Ok(true);
         }
+        let words = context.bound().template().words();
         let known = name.as_str().and_then(|name| self.conditions.get_key_value(name));
         let Some((name, condition)) = known else {
             let name = text::str(name);
@@ -84,31 +98,31 @@ impl Conditions {
         let mut chain = context.deciding;
         while let Some(deciding) = chain {
             if deciding.name == name {
-                return Err(invalid(name, &format!("Circular definition for condition \"{name}\"")));
+                return Err(invalid(words, name, &format!("Circular definition for condition \"{name}\"")));
             }
             chain = deciding.outer;
         }
         let depth = condition.expr.node().depth() + context.deciding.map_or(0, |deciding| deciding.depth);
         if depth > MAX_DEPTH {
-            return Err(invalid(name, &format!("The definition of condition \"{name}\" is nested too deeply")));
+            return Err(invalid(words, name, &format!("The definition of condition \"{name}\" is nested too deeply")));
         }
         let deciding = Deciding { name, outer: context.deciding, depth };
         let value = condition.expr.node().resolve(&context.deciding(&deciding))?;
-        let decided = truth(name, &value)?;
+        let decided = truth(name, &value, words)?;
         Ok(*condition.decided.get_or_init(|| decided))
     }
 }
 
-fn truth(name: &str, value: &Value) -> Result<bool, Diagnostic> {
+fn truth(name: &str, value: &Value, words: &Words) -> Result<bool, Diagnostic> {
     if let Some(unknown) = value.unknown() {
         return Err(unknown.undecided(&format!("The condition \"{name}\"")));
     }
     value.as_bool().ok_or_else(|| {
-        invalid(name, &format!("The definition of condition \"{name}\" is invalid: {}", text::str(value)))
+        invalid(words, name, &format!("The definition of condition \"{name}\" is invalid: {}", text::str(value)))
     })
 }
 
-fn invalid(name: &str, message: &str) -> Diagnostic {
+fn invalid(words: &Words, name: &str, message: &str) -> Diagnostic {
     Diagnostic::new("StackValidationFailed", format!("Condition validation error: {message}"))
-        .at(Path::root().key("conditions").key(name))
+        .at(Path::root().key(words.conditions).key(name))
 }

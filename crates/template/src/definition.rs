@@ -89,7 +89,9 @@ impl Definition {
                 }
                 let message =
                     format!("Invalid dependency with external {} resource: {}", self.resource_type, text::str(&id));
-                return Err(Diagnostic::new("InvalidExternalResourceDependency", message));
+                return Err(
+                    Diagnostic::new("InvalidExternalResourceDependency", message).at(self.depends_on_place(scope))
+                );
             }
         }
         let mut names: IndexSet<String> = self.depends_on.iter().cloned().collect();
@@ -106,10 +108,15 @@ impl Definition {
         if let Some(unknown) =
             names.iter().find(|name| scope.resource(name).is_none() && !scope.bound().has_resource(name))
         {
-            return Err(fault::bad_reference(unknown, &self.name));
+            return Err(fault::bad_reference(unknown, &self.name).at(self.depends_on_place(scope)));
         }
         names.retain(|name| scope.resource(name).is_some());
         Ok(names)
+    }
+
+    fn depends_on_place(&self, scope: &dyn Scope) -> Path {
+        let words = scope.bound().template().words();
+        Path::root().key(words.resources).key(self.name.as_str()).key(words.depends_on)
     }
 
     /// All attributes of other resources that it reads in properties and metadata.

@@ -18,7 +18,7 @@ impl Bound {
         errors.extend(self.parameters().validate(custom, strict));
         errors.extend(template.parameter_groups().err());
         match self.conditions() {
-            Ok(conditions) => errors.extend(conditions.validate(self).err()),
+            Ok(conditions) => errors.extend(conditions.errors(self)),
             Err(error) => errors.push(error),
         }
         let section = Path::root().key(template.words().resources);

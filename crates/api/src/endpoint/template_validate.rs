@@ -1,8 +1,8 @@
 //! `POST /validate`: validates a template and returns its parameters.
 
 use axum::response::Response;
-use kiln_service::{Error, TemplateSummary};
-use kiln_value::{Map, Value};
+use kiln_service::Error;
+use kiln_value::Value;
 
 use crate::call::Call;
 use crate::error::ApiError;
@@ -16,7 +16,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     let any = ignores_availability(call)?;
     let validated = call.service().validate_template(&call.caller, &template, content, show_nested, any).await;
     let validated = validated.map_err(refused)?;
-    let mut answer = summary(validated.summary);
+    let mut answer = validated.summary.to_map();
     answer.insert("Environment".to_owned(), validated.environment);
     Ok(reply::json(&Value::Map(answer)))
 }
@@ -40,23 +40,4 @@ fn refused(error: Error) -> ApiError {
     let text = error.to_string();
     let error = ApiError::from(error);
     if failed { ApiError { class: "HTTPBadRequest".into(), message: Some(text), ..error } } else { error }
-}
-
-/// Description, parameters and parameter groups, also of nested templates.
-fn summary(summary: TemplateSummary) -> Map {
-    let mut about = Map::new();
-    about.insert("Description".to_owned(), summary.description.into());
-    about.insert("Parameters".to_owned(), summary.parameters.into());
-    about.extend(summary.parameter_groups.map(|groups| ("ParameterGroups".to_owned(), groups)));
-    let mut nested = Map::new();
-    for (name, template) in summary.nested {
-        let mut entry = Map::new();
-        entry.insert("Type".to_owned(), template.resource_type.into());
-        entry.extend(self::summary(template.summary));
-        nested.insert(name, entry.into());
-    }
-    if !nested.is_empty() {
-        about.insert("NestedParameters".to_owned(), nested.into());
-    }
-    about
 }

@@ -102,3 +102,57 @@ resources:
     let member = &nested["many"]["NestedParameters"]["0"];
     assert_eq!(member["Parameters"]["said"]["Type"], "String", "{nested}");
 }
+
+const CHILD: &str = "heat_template_version: 2018-08-31
+parameters: {said: {type: string}, often: {type: number, default: 3}}
+";
+
+/// The answer of the validate call to one resource, with what the templates in it ask for.
+async fn shown(app: &App, kind: &str, properties: &str) -> Answer {
+    let parent = format!(
+        "heat_template_version: 2018-08-31\nparameters: {{word: {{type: string}}, size: {{type: number}}}}\n\
+         resources: {{r: {{type: '{kind}', properties: {{{properties}}}}}}}\n"
+    );
+    let body = json!({ "template": parent, "files": { "child.yaml": CHILD } });
+    app.json(Method::POST, "/v1/tenant1/validate?show_nested=true&ignore_errors=99001", &body).await
+}
+
+/// As in Heat, a value that is not known or does not fit is left out of what the nested template shows.
+#[tokio::test]
+async fn values_that_cannot_be_had_are_left_out_of_nested_parameters() {
+    let app = App::new().await;
+    for properties in ["", "said: {get_param: nothing}", "said: {list_join: ['-', [{get_param: word}]]}"] {
+        let answer = shown(&app, "child.yaml", &format!("often: abc, {properties}")).await;
+        assert_eq!(answer.status, 200, "{properties}: {}", answer.text);
+        let nested = &answer.json()["NestedParameters"]["r"];
+        assert_eq!(nested["Parameters"]["said"]["Type"], "String", "{nested}");
+        assert_eq!(nested["Parameters"]["said"]["Value"], Value::Null, "{nested}");
+        assert_eq!(nested["Parameters"]["often"]["Value"], Value::Null, "{nested}");
+    }
+}
+
+/// One member of a scaling group is shown, although the type cannot be created yet. Its definition must be known, its size
+/// need not.
+#[tokio::test]
+async fn a_member_of_a_scaling_group_is_shown() {
+    let app = App::new().await;
+    let group = async |said: &str| {
+        let properties =
+            format!("min_size: {{get_param: size}}, max_size: 3, resource: {{type: child.yaml, properties: {said}}}");
+        shown(&app, "OS::Heat::AutoScalingGroup", &properties).await
+    };
+    let answer = group("{said: x}").await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    let group_shown = answer.json()["NestedParameters"]["r"].clone();
+    assert_eq!((&group_shown["Type"], &group_shown["Parameters"]), (&json!("OS::Heat::AutoScalingGroup"), &json!({})));
+    let members: Vec<&Value> = group_shown["NestedParameters"].as_object().unwrap().values().collect();
+    assert_eq!(members.len(), 1, "{group_shown}");
+    assert_eq!(members[0]["Parameters"]["said"]["Value"], "x", "{group_shown}");
+    let answer = group("{said: {get_param: word}}").await;
+    assert_eq!(
+        (answer.status.as_u16(), &answer.json()["error"]["type"]),
+        (400, &json!("ValueError")),
+        "{}",
+        answer.text
+    );
+}

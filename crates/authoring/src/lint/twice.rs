@@ -1,6 +1,6 @@
 //! What is said twice.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use kiln_value::{Path, Position, Segment, Span};
 use libyaml_safer::{Event, EventData, Mark, Parser};
@@ -69,31 +69,19 @@ fn span(event: &Event) -> Span {
 }
 
 pub(super) fn depends_on(subject: &Subject, findings: &mut Findings) {
-    let resource = |path: &Path| match path.0.get(1) {
-        Some(Segment::Key(name)) => Some(name.clone()),
-        _ => None,
+    // References by the entry that makes them; only those that hold whatever the conditions are.
+    let not_counted = ["if", "Fn::If", "update_policy", "external_id"];
+    let is_sure = |path: &Path| {
+        !path.0.iter().any(|step| matches!(step, Segment::Key(key) if not_counted.contains(&key.as_str())))
     };
-    let used = |awaited: &crate::Mention| {
-        // Only references that hold whatever the conditions are.
-        let sure = |path: &Path| {
-            !path.0.iter().any(|step| matches!(step, Segment::Key(key) if key == "if" || key == "Fn::If"))
-        };
-        subject.mentions.iter().any(|mention| {
-            mention.role == Role::Resource
-                && mention.manner == Manner::Used
-                && mention.name == awaited.name
-                && resource(&mention.path) == resource(&awaited.path)
-                && mention.path.0.first() == awaited.path.0.first()
-                && !mention
-                    .path
-                    .0
-                    .iter()
-                    .any(|step| matches!(step, Segment::Key(key) if key == "update_policy" || key == "external_id"))
-                && sure(&mention.path)
-        })
-    };
+    let used: HashSet<(&[Segment], &str)> = subject
+        .mentions
+        .iter()
+        .filter(|mention| mention.role == Role::Resource && mention.manner == Manner::Used && is_sure(&mention.path))
+        .filter_map(|mention| Some((mention.path.0.get(..2)?, mention.name.as_str())))
+        .collect();
     for awaited in subject.mentions.iter().filter(|mention| mention.manner == Manner::Awaited) {
-        if used(awaited) {
+        if awaited.path.0.get(..2).is_some_and(|entry| used.contains(&(entry, awaited.name.as_str()))) {
             let message = format!("the resource waits for \"{}\" anyway, since it refers to it", awaited.name);
             findings.add(message, awaited.path.clone(), awaited.span, None);
         }

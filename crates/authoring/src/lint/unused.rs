@@ -63,10 +63,8 @@ pub(super) fn replacements(subject: &Subject, findings: &mut Findings) {
         };
         // What is put in may hold further keys.
         let inserted: Vec<&str> = params.values().flat_map(literal_texts).collect();
-        for key in params.keys().filter(|key| !template.contains(key.as_str())) {
-            if inserted.iter().any(|text| text.contains(key.as_str())) {
-                continue;
-            }
+        let is_there = |key: &str| template.contains(key) || inserted.iter().any(|text| text.contains(key));
+        for key in params.keys().filter(|key| !is_there(key)) {
             let path = call.path.key("params").key(key.as_str());
             let span = subject.page.span(&path);
             let message = format!("{} does not occur in the template of this {}", text::quote(key), call.function);
@@ -78,12 +76,15 @@ pub(super) fn replacements(subject: &Subject, findings: &mut Findings) {
 /// Nothing refers to it, it refers to nothing, and it stands for nothing by itself: servers and the like are wanted for
 /// their own sake, so this is advice that must be asked for.
 pub(super) fn resources(subject: &Subject, findings: &mut Findings) {
-    let mentions = subject.mentions.iter().filter(|mention| mention.role == Role::Resource);
-    let related: Vec<&Mention> = mentions.filter(|mention| mention.manner != Manner::Declared).collect();
+    let mut related: BTreeSet<&str> = BTreeSet::new();
+    for mention in subject.mentions.iter().filter(|mention| mention.role == Role::Resource) {
+        if mention.manner != Manner::Declared {
+            related.insert(&mention.name);
+            related.extend(holder(&mention.path).map(String::as_str));
+        }
+    }
     for resource in subject.declared(&Role::Resource) {
-        let is_named = related.iter().any(|mention| mention.name == resource.name);
-        let names_others = related.iter().any(|mention| holder(&mention.path) == Some(&resource.name));
-        if !is_named && !names_others {
+        if !related.contains(resource.name.as_str()) {
             let message = format!("nothing refers to the resource \"{}\", and it refers to nothing", resource.name);
             let hint = "show it in an output, or take it away".to_owned();
             findings.add(message, resource.path.clone(), resource.span, Some(hint));

@@ -2,11 +2,12 @@
 //!
 //! Both are bound to the same parameters and resolved in the same made-up stack, in which every reference and attribute
 //! has a value that tells where it comes from. This is done with the defaults and with every value that conditions may
-//! turn on, one parameter at a time.
+//! turn on, one parameter at a time. A part that does not take a text is compared with numbers, lists and maps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use kiln_template::constraint::{DataType, Rule};
 use kiln_template::parameter::ParameterSchema;
 use kiln_template::{Bound, Definition, Facade, Files, Output, ResourceView, Scope};
@@ -45,19 +46,39 @@ pub(super) fn compare(old: &Page, new: &Page, added: &BTreeMap<String, Value>) -
             None => differences.push((path, "the parameter would be gone".to_owned())),
         }
     }
-    let shapes = Arc::new(shapes(old));
+    let shapes = shapes(old);
+    let stand_ins = Kind::ALL.map(|kind| Arc::new(StandIns { kind, shapes: shapes.clone() }));
+    let mut comparison = Comparison { pages: (old, new), compared: 0, differences };
     let mut proof = Proof { bindings: 0, compared: 0 };
+    let mut open: Option<Unresolved> = None;
     let schemata: Vec<_> = schemata.iter().map(|(name, schema)| (name.as_str(), schema)).collect();
     for binding in bindings(old, &schemata) {
-        if !differences.is_empty() {
+        let before = comparison.compared;
+        let mut left: Option<Unresolved> = None;
+        for stand_ins in &stand_ins {
+            if left.as_ref().is_some_and(IndexMap::is_empty) || !comparison.differences.is_empty() {
+                break;
+            }
+            left = Some(comparison.with(&stand_ins.kind.filled(&binding, &schemata), stand_ins, left.as_ref()));
+        }
+        if !comparison.differences.is_empty() {
             break;
         }
-        // A made-up value that neither takes proves nothing, but the first set must do.
-        let must_do = proof.bindings == 0;
-        if let Some(compared) = compare_bound((old, new), &binding, &shapes, must_do, &mut differences) {
-            proof = Proof { bindings: proof.bindings + 1, compared: proof.compared + compared };
+        let left = left.unwrap_or_default();
+        proof.bindings += usize::from(comparison.compared > before || left.is_empty());
+        // Every part must resolve with some values.
+        match &mut open {
+            None => open = Some(left),
+            Some(open) => open.retain(|path, _| left.contains_key(path)),
         }
     }
+    let mut differences = comparison.differences;
+    let open = open.into_iter().flatten();
+    differences.extend(open.map(|(path, error)| {
+        let at = if error.path.is_root() { path } else { error.path.clone() };
+        (at, format!("the template itself does not resolve: {}", error.message))
+    }));
+    proof.compared = comparison.compared;
     if differences.is_empty() { Ok(proof) } else { Err(differences) }
 }
 
@@ -143,6 +164,53 @@ fn made_up(name: &str, schema: &ParameterSchema) -> Value {
     }
 }
 
+/// The parts of a template that do not resolve, with the reason; the root if none does.
+type Unresolved = IndexMap<Path, Diagnostic>;
+
+/// What is made up where only the use of a value could tell what it is.
+#[derive(Clone, Copy)]
+enum Kind {
+    Text,
+    Number,
+    List,
+    Map,
+}
+
+impl Kind {
+    const ALL: [Self; 4] = [Self::Text, Self::Number, Self::List, Self::Map];
+
+    fn value(self, what: &str) -> Value {
+        match self {
+            Self::Text => what.into(),
+            Self::Number => "1".into(),
+            Self::List => value!([(format!("{what} 0")), (format!("{what} 1"))]),
+            Self::Map => Map::from_iter([(what.to_owned(), format!("the value of {what}").into())]).into(),
+        }
+    }
+
+    /// A set of values with texts and maps of this kind where they are made up.
+    fn filled(self, binding: &Map, schemata: &[(&str, &ParameterSchema)]) -> Map {
+        let mut filled = binding.clone();
+        for (name, schema) in schemata {
+            let Some(value) = filled.get_mut(*name).filter(|value| **value == made_up(name, schema)) else { continue };
+            match (self, schema.typed.data_type) {
+                (Self::Number, DataType::String) if value.as_str() == Some(&format!("the {name}")) => {
+                    *value = self.value(name);
+                }
+                (Self::Map, DataType::Map) => *value = self.value(name),
+                _ => {}
+            }
+        }
+        filled
+    }
+}
+
+/// What attributes are taken for.
+struct StandIns {
+    kind: Kind,
+    shapes: Shapes,
+}
+
 /// A template in a made-up stack.
 struct Stack {
     bound: Bound,
@@ -152,7 +220,7 @@ struct Stack {
 }
 
 impl Stack {
-    fn new(page: &Page, given: &Map, shapes: &Arc<Shapes>) -> Result<Self, Diagnostic> {
+    fn new(page: &Page, given: &Map, stand_ins: &Arc<StandIns>) -> Result<Self, Diagnostic> {
         let identity = StackIdentity::new("project", "stack", "11111111-2222-3333-4444-555555555555")?;
         let parameters = page.template.parameters(Some(&identity), given, &Map::new())?;
         let files = calls(page, &["get_file"]).into_iter().filter_map(|call| call.args.as_str().map(str::to_owned));
@@ -164,78 +232,105 @@ impl Stack {
             .iter()
             .map(|one| {
                 let name = one.name.clone();
-                (name.clone(), MadeUp { name, shapes: Arc::clone(shapes) })
+                (name.clone(), MadeUp { name, stand_ins: Arc::clone(stand_ins) })
             })
             .collect();
         Ok(Self { bound, definitions, outputs, resources })
     }
 
     /// What everything comes to, by its place.
-    fn resolved(&self) -> Result<Vec<(Path, Value)>, Diagnostic> {
+    fn resolved(&self) -> Vec<(Path, Result<Value, Diagnostic>)> {
         let words = self.bound.template().words();
         let (resources, outputs) = (Path::root().key(words.resources), Path::root().key(words.outputs));
-        let mut all = Vec::new();
-        for one in &self.definitions {
+        let definitions = self.definitions.iter().map(|one| {
             let path = resources.key(one.name.as_str());
             let in_place = |error: Diagnostic| if error.path.is_root() { error.at(path.clone()) } else { error };
-            let or_empty = |value: Option<Value>| value.filter(Value::is_truthy).unwrap_or_else(|| Map::new().into());
-            let mut waits: Vec<String> = one.requires(self).map_err(in_place)?.into_iter().collect();
-            waits.sort();
-            let id = one.external_id.as_ref().map(|id| id.value(self)).transpose().map_err(in_place)?;
-            let resolved = value!({
-                "type": (one.resource_type.as_str()),
-                "properties": (or_empty(one.properties.resolve(self).map_err(in_place)?)),
-                "metadata": (or_empty(one.metadata.resolve(self).map_err(in_place)?)),
-                "update_policy": (or_empty(one.update_policy.resolve(self).map_err(in_place)?)),
-                "deletion_policy": (one.deletion_policy().as_str()),
-                "description": (one.description.as_str()),
-                "depends_on": (one.depends_on.clone()),
-                "requires": waits,
-                "external_id": id,
-            });
-            all.push((path, resolved));
-        }
-        for one in &self.outputs {
+            (path.clone(), self.definition(one).map_err(in_place))
+        });
+        let outputs = self.outputs.iter().map(|one| {
             let path = outputs.key(one.name.as_str());
-            let value = one.value.value(self).map_err(|error| error.at(path.clone()))?;
-            let enabled = one.enabled;
-            all.push((path, value!({"value": value, "description": (one.description.as_str()), "enabled": enabled})));
-        }
-        Ok(all)
+            let (description, enabled) = (one.description.as_str(), one.enabled);
+            let value = one.value.value(self).map_err(|error| error.at(path.clone()));
+            (path, value.map(|value| value!({"value": value, "description": description, "enabled": enabled})))
+        });
+        definitions.chain(outputs).collect()
+    }
+
+    fn definition(&self, one: &Definition) -> Result<Value, Diagnostic> {
+        let or_empty = |value: Option<Value>| value.filter(Value::is_truthy).unwrap_or_else(|| Map::new().into());
+        let mut waits: Vec<String> = one.requires(self)?.into_iter().collect();
+        waits.sort();
+        let id = one.external_id.as_ref().map(|id| id.value(self)).transpose()?;
+        Ok(value!({
+            "type": (one.resource_type.as_str()),
+            "properties": (or_empty(one.properties.resolve(self)?)),
+            "metadata": (or_empty(one.metadata.resolve(self)?)),
+            "update_policy": (or_empty(one.update_policy.resolve(self)?)),
+            "deletion_policy": (one.deletion_policy().as_str()),
+            "description": (one.description.as_str()),
+            "depends_on": (one.depends_on.clone()),
+            "requires": waits,
+            "external_id": id,
+        }))
     }
 }
 
-/// Compares with one set of values; gives how much was compared, or nothing if neither template takes the values.
-fn compare_bound(
-    (old, new): (&Page, &Page),
-    binding: &Map,
-    shapes: &Arc<Shapes>,
-    must_do: bool,
-    differences: &mut Vec<Difference>,
-) -> Option<usize> {
-    let resolve = |page: &Page| Stack::new(page, binding, shapes).and_then(|stack| stack.resolved());
-    let (before, after) = match (resolve(old), resolve(new)) {
-        (Ok(before), Ok(after)) => (before, after),
-        (Err(_), Err(_)) if !must_do => return None,
-        (Err(error), _) => {
-            differences.push((error.path.clone(), format!("the template itself does not resolve: {}", error.message)));
-            return None;
+/// What the comparison has come to.
+struct Comparison<'p> {
+    /// The old template and the new one.
+    pages: (&'p Page, &'p Page),
+    compared: usize,
+    differences: Vec<Difference>,
+}
+
+impl Comparison<'_> {
+    /// Compares with one set of values, and only the parts `only` if there are any; gives those that do not resolve in
+    /// the old template, so that they prove nothing.
+    fn with(&mut self, binding: &Map, stand_ins: &Arc<StandIns>, only: Option<&Unresolved>) -> Unresolved {
+        let (old, new) = self.pages;
+        let resolve = |page: &Page| Stack::new(page, binding, stand_ins).map(|stack| stack.resolved());
+        let mut unresolved = Unresolved::new();
+        let before = match resolve(old) {
+            Ok(before) => before,
+            Err(error) => {
+                unresolved.insert(Path::root(), error);
+                return unresolved;
+            }
+        };
+        let after = match resolve(new) {
+            Ok(after) => after,
+            Err(error) => {
+                self.would_fail(&error);
+                return unresolved;
+            }
+        };
+        if before.len() != after.len() {
+            self.differences.push((Path::root(), "there would be other resources or outputs".to_owned()));
         }
-        (_, Err(error)) => {
-            differences.push((as_old(old, &error.path), format!("would not resolve: {}", error.message)));
-            return None;
+        let only = only.filter(|only| !only.contains_key(&Path::root()));
+        let pairs =
+            before.into_iter().zip(after).filter(|((path, _), _)| only.is_none_or(|only| only.contains_key(path)));
+        for ((path, before), (_, after)) in pairs {
+            match (before, after) {
+                (Err(error), _) => _ = unresolved.insert(path, error),
+                (Ok(_), Err(error)) => self.would_fail(&error),
+                (Ok(before), Ok(after)) => {
+                    self.compared += 1;
+                    if text::repr(&before) != text::repr(&after) {
+                        let what =
+                            format!("would resolve to {} instead of {}", text::json(&after), text::json(&before));
+                        self.differences.push((path, what));
+                    }
+                }
+            }
         }
-    };
-    if before.len() != after.len() {
-        differences.push((Path::root(), "there would be other resources or outputs".to_owned()));
+        unresolved
     }
-    for ((path, before), (_, after)) in before.iter().zip(&after) {
-        if text::repr(before) != text::repr(after) {
-            let what = format!("would resolve to {} instead of {}", text::json(after), text::json(before));
-            differences.push((path.clone(), what));
-        }
+
+    fn would_fail(&mut self, error: &Diagnostic) {
+        let path = as_old(self.pages.0, &error.path);
+        self.differences.push((path, format!("would not resolve: {}", error.message)));
     }
-    Some(before.len())
 }
 
 /// A place of the new template in the old one.
@@ -254,7 +349,7 @@ fn as_old(old: &Page, path: &Path) -> Path {
 /// A resource of which everything tells where it comes from.
 struct MadeUp {
     name: String,
-    shapes: Arc<Shapes>,
+    stand_ins: Arc<StandIns>,
 }
 
 impl Scope for Stack {
@@ -294,8 +389,8 @@ impl ResourceView for MadeUp {
 
     fn attribute(&self, name: &str, path: &[Value]) -> Option<Value> {
         // A path leads to the same whether the service follows it or the function, as it did at first.
-        let known = self.shapes.get(&(self.name.clone(), name.to_owned()));
-        let whole = known.cloned().unwrap_or_else(|| format!("{name} of {}", self.name).into());
+        let known = self.stand_ins.shapes.get(&(self.name.clone(), name.to_owned()));
+        let whole = known.cloned().unwrap_or_else(|| self.stand_ins.kind.value(&format!("{name} of {}", self.name)));
         Some(kiln_template::select(whole, path))
     }
 

@@ -38,7 +38,8 @@ fn outer_step(page: &Page, call: &Path) -> Option<Value> {
     let args = Path(call.0.get(..call.0.len().checked_sub(2)?)?.to_vec());
     let index = value_at(page.value(), &args)?.at(0)?;
     match index {
-        Value::Str(text) if function == "Fn::Select" => Some(text.parse::<i64>().map_or(Value::Int(1), Value::Int)),
+        // What is no number is the key of a map.
+        Value::Str(text) if function == "Fn::Select" => Some(text.parse().map_or_else(|_| index.clone(), Value::Int)),
         Value::Int(_) if function == "Fn::Select" => Some(index.clone()),
         _ => Some(Value::Int(1)),
     }

@@ -2,5 +2,6 @@
 
 mod answers;
 mod outages;
+mod services;
 mod tokens;
 mod wire;

@@ -41,7 +41,8 @@ const TOKEN: &str = r#"{"token": {
     "project": {"id": "p", "name": "demo", "domain": {"id": "default", "name": "Default"}},
     "roles": [{"id": "r", "name": "member"}],
     "issued_at": "2020-01-01T00:00:00.000000Z", "expires_at": "2020-01-01T01:00:00.000000Z",
-    "catalog": [{"type": "network", "endpoints": [{"interface": "public", "region_id": "R", "url": "http://n:9696"}]}]
+    "catalog": [{"type": "network", "endpoints": [{"interface": "public", "region_id": "R", "url": "http://n:9696"},
+        {"interface": "internal", "region_id": "R", "url": "http://inside:9696"}]}]
 }}"#;
 
 #[async_trait]

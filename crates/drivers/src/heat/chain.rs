@@ -58,6 +58,10 @@ impl Driver for ResourceChain {
         Some(Ok(Nested { template: template(facts, wanted, None), ..Nested::default() }))
     }
 
+    fn draft_needs(&self) -> &'static [&'static str] {
+        &["resources", "resource_properties"]
+    }
+
     fn nested_attribute(
         &self,
         _: &Facts,

@@ -7,6 +7,7 @@ pub mod group;
 mod members;
 mod none;
 mod random_string;
+mod scaling_group;
 mod stack;
 pub mod structured;
 mod test_resource;
@@ -15,6 +16,12 @@ mod value;
 use std::sync::Arc;
 
 use kiln_resource::{Driver, DriverKind, ResourceType};
+
+/// The driver of a type that cannot be created yet, but whose nested template can be validated and shown.
+pub(crate) fn draft_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
+    (resource_type.name == "OS::Heat::AutoScalingGroup")
+        .then(|| Arc::new(scaling_group::ScalingGroup) as Arc<dyn Driver>)
+}
 
 /// The driver of a placeholder or of a type of `OS::Heat`, if it has one here.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {

@@ -1,6 +1,6 @@
 //! `kiln manage …`: the commands of `heat-manage`.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use kiln_store::Retention;
 use kiln_value::Value;
 
@@ -8,7 +8,7 @@ use crate::cli::ConfigArgs;
 use crate::config::Config;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Cell, Format, List, OutputArgs, print};
-use crate::runtime;
+use crate::{database, runtime};
 
 /// Commands for the database of a service.
 #[derive(Debug, Subcommand)]
@@ -21,6 +21,8 @@ pub(crate) enum ManageCommand {
     Service(ServiceCommand),
     /// Purge stacks that were deleted long ago; engines also do this automatically
     PurgeDeleted(PurgeArgs),
+    /// Encrypt or decrypt the database again, for example with a new key
+    UpdateParams(UpdateParamsArgs),
 }
 
 /// `manage db …`.
@@ -60,13 +62,55 @@ pub(crate) struct PurgeArgs {
     days: u32,
 }
 
+/// `manage update-params`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Stored credentials are always encrypted. Parameters, properties, attributes, metadata, templates and files are
+encrypted if encrypt_parameters_and_properties is set; what was stored before stays as it is until it is written again.
+
+To change the key while services run:
+  1. Set [kiln] older_encryption_keys to the old key and [DEFAULT] auth_encryption_key to the new one, and restart.
+  2. kiln manage update-params
+  3. Remove older_encryption_keys.
+
+Examples:
+  kiln manage update-params             encrypt with the current key, values as the configuration specifies
+  kiln manage update-params encrypt     values too
+  kiln manage update-params decrypt     values not; set encrypt_parameters_and_properties = false first")]
+pub(crate) struct UpdateParamsArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// Whether values are stored encrypted; by default encrypt_parameters_and_properties
+    values: Option<Values>,
+}
+
+/// What becomes of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Values {
+    Encrypt,
+    Decrypt,
+}
+
+impl UpdateParamsArgs {
+    async fn run(self) -> Outcome {
+        let mut options = database::options(&Config::load(&self.config)?)?;
+        if let Some(values) = self.values {
+            options.encrypt_values = values == Values::Encrypt;
+        }
+        let store = database::open_with(options).await?;
+        let rows = store.reencrypt().await.map_err(|error| Failure::new(error.to_string()))?;
+        Ok(print(&format!("{rows} rows updated.\n"))?)
+    }
+}
+
 impl ManageCommand {
     /// Runs the command.
     pub(crate) async fn run(self) -> Outcome {
         match self {
+            Self::UpdateParams(args) => args.run().await,
             Self::Db(DbCommand::Sync(args)) => {
                 let config = Config::load(&args)?;
-                runtime::open(&config).await?;
+                database::open(&config).await?;
                 Ok(print("The database schema is up to date.\n")?)
             }
             Self::Service(ServiceCommand::List(args)) => args.run().await,
@@ -77,7 +121,7 @@ impl ManageCommand {
 
 impl ListArgs {
     async fn run(self) -> Outcome {
-        let store = runtime::open(&Config::load(&self.config)?).await?;
+        let store = database::open(&Config::load(&self.config)?).await?;
         let engines = store.engines().await.map_err(|error| Failure::new(error.to_string()))?;
         let now = runtime::now();
         let row = |engine: &kiln_store::EngineInfo| -> Vec<Cell> {
@@ -100,7 +144,7 @@ impl ListArgs {
 
 impl PurgeArgs {
     async fn run(self) -> Outcome {
-        let store = runtime::open(&Config::load(&self.config)?).await?;
+        let store = database::open(&Config::load(&self.config)?).await?;
         let age = std::time::Duration::from_secs(u64::from(self.days) * 86_400);
         let retention = Retention { deleted_before: runtime::now() - age, events_per_stack: 0 };
         let mut total = 0;

@@ -1,7 +1,7 @@
 //! `kiln resource-type …`: the commands of `openstack orchestration resource type …`.
 
 use clap::{Args, Subcommand, ValueEnum};
-use kiln_client::{Dialect, parameters};
+use kiln_client::{Client, Dialect, parameters};
 use kiln_value::{Value, text};
 
 use super::stack::entries;
@@ -113,7 +113,12 @@ impl ShowArgs {
             None => client.resource_type(name, self.long).await,
         };
         match answer {
-            Ok(shown) => Ok(self.output.one(entries(shown), Format::Yaml)?),
+            Ok(mut shown) => {
+                if self.long {
+                    add_description(&connection.client, name, &mut shown).await?;
+                }
+                Ok(self.output.one(entries(shown), Format::Yaml)?)
+            }
             Err(error) if error.is_not_found() => {
                 let failure = Failure::new(format!("Resource type not found: {name}"));
                 let known: Vec<String> =
@@ -126,4 +131,15 @@ impl ShowArgs {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Adds the description of a type to its schema. Heat's API accepts `with_description` only in the list of types.
+async fn add_description(client: &Client, name: &str, shown: &mut Value) -> Outcome {
+    let filter = vec![("name".to_owned(), name.to_owned())];
+    let listed = client.resource_types(&filter, true).await?;
+    let found = listed.iter().map(named).find(|(listed, _)| listed == name);
+    if let (Some((_, description)), Some(schema)) = (found, shown.as_map_mut()) {
+        schema.insert("description".to_owned(), description.into());
+    }
+    Ok(())
 }

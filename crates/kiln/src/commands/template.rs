@@ -1,5 +1,6 @@
 //! `kiln template …`: the commands of `openstack orchestration template …`, and tools that need no service.
 
+mod excerpt;
 mod graph;
 mod language;
 mod lint;
@@ -102,7 +103,8 @@ impl ValidateArgs {
         if self.offline {
             let source = Connection::source(global)?;
             let bundle = Bundle::read(&source, Some(&self.template), &self.environment).await?;
-            return Ok(self.output.one(offline(&bundle, &given, &global.local.catalog()?)?, Format::Yaml)?);
+            let about = offline(&bundle, &given, &global.local.catalog()?, self.show_nested)?;
+            return Ok(self.output.one(about, Format::Yaml)?);
         }
         let connection = Connection::open(global, Need::Nothing).await?;
         let bundle = Bundle::read(&connection.source, Some(&self.template), &self.environment).await?;
@@ -142,17 +144,20 @@ fn sources(bundle: &Bundle, given: &Map) -> Outcome<Sources> {
     })
 }
 
-/// Runs all checks that need no cloud; returns the description and the parameters.
-fn offline(bundle: &Bundle, given: &Map, catalog: &ResourceTypes) -> Outcome<One> {
+/// How deep nested templates are shown, as a service does by default (`max_nested_stack_depth`).
+const MAX_DEPTH: u32 = 5;
+
+/// Runs all checks that need no cloud; returns the description and the parameters, with `nested` also those of the
+/// templates in it.
+fn offline(bundle: &Bundle, given: &Map, catalog: &ResourceTypes, nested: bool) -> Outcome<One> {
     let (blueprint, mut errors) = examine(&sources(bundle, given)?, catalog);
     // Report types that cannot be created first.
     if let Some(blueprint) = &blueprint {
         errors = obstacles(blueprint, catalog);
     }
     let Some(blueprint) = blueprint.filter(|_| errors.is_empty()) else { return Err(wrong(&errors, bundle)) };
-    let description: Value = blueprint.bound().template().description().into();
-    let parameters: Value = blueprint.parameters().validate_view().into();
-    Ok(vec![("Description".into(), description.into()), ("Parameters".into(), parameters.into())])
+    let summary = blueprint.summary(catalog, nested.then_some(MAX_DEPTH)).map_err(|error| wrong(&[error], bundle))?;
+    Ok(entries(summary.to_map().into()))
 }
 
 fn place(error: &Diagnostic) -> ErrorLocation {

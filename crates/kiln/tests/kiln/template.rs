@@ -53,6 +53,25 @@ fn lint_shows_what_it_finds_beside_a_file_that_it_cannot_read() {
     assert!(ran.err.contains("2 of 3 templates could not be read"), "{}", ran.err);
 }
 
+/// Time that grows with the square of the template would be hours here.
+#[test]
+fn lint_of_a_large_template_takes_linear_time() {
+    let folder = Folder::new("lint-large");
+    let names: Vec<String> = (0..12_000).map(|n| format!("p{n}")).collect();
+    let lines: String = names.iter().map(|name| format!("  {name}: {{type: string}}\n")).collect();
+    folder.write("lines.yaml", &format!("heat_template_version: 2021-04-16\nparameters:\n{lines}"));
+    let flow: Vec<String> = names.iter().map(|name| format!("{name}: {{type: string}}")).collect();
+    folder.write("flow.yaml", &format!("heat_template_version: 2021-04-16\nparameters: {{{}}}\n", flow.join(", ")));
+    let start = std::time::Instant::now();
+    for (name, place) in [("lines.yaml", "lines.yaml:12002:3"), ("flow.yaml", "flow.yaml:2:276880")] {
+        let ran = folder.run(&["template", "lint", name]);
+        assert!(ran.err.contains("12000 warnings"), "{}", ran.err);
+        let last = ran.out.rsplit("warning[").next().unwrap();
+        assert!(last.contains(place) && last.contains("p11999: {type: string}"), "{last}");
+    }
+    assert!(start.elapsed() < std::time::Duration::from_mins(1), "{:?}", start.elapsed());
+}
+
 #[test]
 fn fmt_checks_and_rewrites() {
     let folder = Folder::new("fmt");
@@ -122,4 +141,65 @@ fn hooks_are_refused_by_name() {
     assert!(ran.err.contains("The hook pre-update of resource r is not implemented by Kiln yet"), "{}", ran.err);
     let ran = folder.local(&["stack", "update", "-t", "t.yaml", "--converge", "s"]);
     assert!(ran.err.contains("converge") && ran.err.contains("not implemented by Kiln yet"), "{}", ran.err);
+}
+
+#[test]
+fn offline_validation_shows_what_nested_templates_ask_for() {
+    let folder = Folder::new("offline-nested");
+    folder.write(
+        "parent.yaml",
+        "heat_template_version: 2018-08-31
+parameters: {word: {type: string}}
+resources:
+  one: {type: child.yaml, properties: {said: {get_param: word}}}
+  many:
+    type: OS::Heat::ResourceGroup
+    properties: {resource_def: {type: child.yaml, properties: {said: x}}}
+",
+    );
+    folder.write("child.yaml", "heat_template_version: 2018-08-31\nparameters: {said: {type: string}}\n");
+    let shown = |more: &[&str]| -> serde_json::Value {
+        let args = [&["template", "validate", "--offline", "-t", "parent.yaml", "-f", "json"], more].concat();
+        serde_json::from_str(&folder.run(&args).ok()).unwrap()
+    };
+    assert_eq!(shown(&[])["NestedParameters"], serde_json::Value::Null);
+    let nested = &shown(&["--show-nested"])["NestedParameters"];
+    assert_eq!(nested["one"]["Parameters"]["said"]["Type"], "String", "{nested}");
+    assert!(nested["one"]["Type"].as_str().is_some_and(|name| name.ends_with("/child.yaml")), "{nested}");
+    let member = &nested["many"]["NestedParameters"]["0"];
+    assert_eq!(member["Parameters"]["said"]["Value"], "x", "{nested}");
+}
+
+/// Every mistake of a CFN template is shown with its message and its place, offline and by a service.
+#[test]
+fn mistakes_in_cfn_templates_have_messages_and_places() {
+    let folder = Folder::new("cfn-mistakes");
+    folder.write(
+        "t.yaml",
+        "HeatTemplateFormatVersion: 2012-12-12
+Resources:
+  R:
+    Type: OS::Heat::RandomString
+    DependsOn: Nowhere
+    Properties: {length: 1000}
+  S:
+    Type: OS::Heat::RandomStrng
+  V:
+    Type: OS::Heat::Value
+    Properties: {type: number, value: abc}
+",
+    );
+    let told = [
+        ("t.yaml:5:5", "The specified reference \"Nowhere\" (in R) is incorrect."),
+        ("t.yaml:6:18", "Property error: Resources.R.Properties.length: 1000 is out of range (min: 1, max: 512)"),
+        ("t.yaml:8:5", "The Resource Type (OS::Heat::RandomStrng) could not be found."),
+        ("t.yaml:11:32", "Property error: Resources.V.Properties.value: could not convert string to float: 'abc'"),
+    ];
+    let ran = folder.run(&["template", "validate", "--offline", "-t", "t.yaml"]);
+    assert_eq!(ran.code, 1);
+    for (place, message) in told {
+        assert!(ran.err.contains(place) && ran.err.contains(message), "{place}: {message}\n{}", ran.err);
+    }
+    let ran = folder.local(&["stack", "create", "-t", "t.yaml", "s"]);
+    assert!(ran.err.contains("OS::Heat::RandomStrng") && ran.err.contains("t.yaml:8:5"), "{}", ran.err);
 }

@@ -65,3 +65,22 @@ fn mistakes_in_definitions_are_told_where_they_are() {
     let nowhere = validate(&folder, &["--resource-types-dir", "nowhere"]);
     assert!(nowhere.err.contains("--resource-types-dir") && nowhere.err.contains("nowhere: "), "{}", nowhere.err);
 }
+
+/// Descriptions of a type, its properties and attributes; the type's own only on request, as Heat's clients have it.
+#[test]
+fn types_are_described() {
+    let folder = Folder::new("types-described");
+    let show = |more: &[&str]| {
+        let args = [&["resource-type", "show", "OS::Heat::RandomString", "-f", "json"], more].concat();
+        folder.local(&args).json()
+    };
+    let long = show(&["--long"]);
+    assert!(long["description"].as_str().unwrap().starts_with("A random string"), "{long}");
+    assert_eq!(long["properties"]["length"]["description"], "Number of characters.");
+    let class = &long["properties"]["character_classes"]["schema"]["*"]["schema"]["class"];
+    assert_eq!(class["description"], "Class of characters.");
+    assert_eq!(long["attributes"]["value"]["description"], "Random string.");
+    assert_eq!(show(&[]).get("description"), None);
+    let template = folder.local(&["resource-type", "show", "OS::Heat::RandomString", "--template-type", "hot"]).ok();
+    assert!(template.contains("description: Number of characters."), "{template}");
+}

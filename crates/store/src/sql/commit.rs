@@ -45,7 +45,7 @@ impl SqlStore {
         }
         self.save(&tx, batch).await?;
         remove(&tx, lease.stack, &batch.remove).await?;
-        insert_events(&tx, &batch.events).await?;
+        insert_events(&tx, &self.vault, &batch.events).await?;
         if !batch.children.is_empty() {
             self.create_in(&tx, &batch.children).await?;
         }
@@ -55,7 +55,7 @@ impl SqlStore {
                 started.push(event);
             }
         }
-        insert_events(&tx, &started).await?;
+        insert_events(&tx, &self.vault, &started).await?;
         self.mark_handled(&tx, lease.stack, &batch.handled).await?;
         if let Some(turn) = &batch.turn {
             apply_turn(&tx, lease.stack, turn).await?;
@@ -65,7 +65,7 @@ impl SqlStore {
         }
         let stack = find_stack(&tx, lease.stack).await?.ok_or(Error::Stale(lease.stack))?;
         if stack.deleted.is_none() {
-            insert_messages(&tx, &batch.timers).await?;
+            insert_messages(&tx, &self.vault, &batch.timers).await?;
         }
         for message in &batch.send {
             self.send_in(&tx, message).await?;

@@ -149,7 +149,7 @@ fn referring(deleted: bool) -> SelectStatement {
 }
 
 /// The row name that the plan is encrypted for, different from that of the credentials.
-fn plan_row(id: CredentialsId) -> String {
+pub(super) fn plan_row(id: CredentialsId) -> String {
     format!("plan of {id}")
 }
 

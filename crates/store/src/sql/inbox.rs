@@ -9,6 +9,7 @@ use sea_orm::{ConnectionTrait, DatabaseTransaction};
 
 use super::retry::Fault;
 use super::rows::{self, Columns, micros};
+use super::secrets::Vault;
 use super::writing::insert;
 use super::{SqlStore, schema};
 use crate::{Error, Message, MessageId, StackId};
@@ -46,7 +47,7 @@ impl SqlStore {
         if tx.execute(&count).await?.rows_affected() == 0 {
             return Ok(false);
         }
-        let mut row = rows::of_message(message)?;
+        let mut row = rows::of_message(message, &self.vault)?;
         if message.is_due_at_once() {
             // The stack can be claimed immediately, whatever the sender's clock is.
             let due = Expr::val(micros(message.due));
@@ -73,7 +74,7 @@ impl SqlStore {
             .to_owned();
         self.retry(|| async {
             let rows = self.reader.query_all(&select).await?;
-            rows.iter().map(|row| Columns::of(row).message()).collect()
+            rows.iter().map(|row| Columns::of(row).message(&self.vault)).collect()
         })
         .await
     }
@@ -110,8 +111,12 @@ impl SqlStore {
 }
 
 /// Inserts messages that are not stored yet.
-pub(super) async fn insert_messages(tx: &DatabaseTransaction, messages: &[Message]) -> Result<(), Fault> {
-    insert_rows(tx, messages.iter().map(rows::of_message).collect::<Result<_, _>>()?).await
+pub(super) async fn insert_messages(
+    tx: &DatabaseTransaction,
+    vault: &Vault,
+    messages: &[Message],
+) -> Result<(), Fault> {
+    insert_rows(tx, messages.iter().map(|message| rows::of_message(message, vault)).collect::<Result<_, _>>()?).await
 }
 
 async fn insert_rows(tx: &DatabaseTransaction, rows: Vec<Vec<Expr>>) -> Result<(), Fault> {

@@ -84,7 +84,7 @@ impl SqlStore {
                 select.limit(limit);
             }
             let rows = self.reader.query_all(&select).await?;
-            rows.iter().map(|row| Columns::of(row).event()).collect()
+            rows.iter().map(|row| Columns::of(row).event(&self.vault)).collect()
         })
         .await
     }

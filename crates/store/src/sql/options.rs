@@ -20,6 +20,10 @@ pub struct Options {
     pub key: Secret<String>,
     /// Previous keys, which can still decrypt.
     pub older_keys: Vec<Secret<String>>,
+    /// Whether templates, environments, files, properties, attributes and metadata are encrypted too, not only
+    /// credentials and what drivers keep; `encrypt_parameters_and_properties`. What is stored already stays as it is
+    /// until it is written again, or until [`super::SqlStore::reencrypt`].
+    pub encrypt_values: bool,
     /// Maximum number of database connections; `max_pool_size`.
     pub max_connections: u32,
     /// Durability of SQLite commits. Servers have their own settings.
@@ -41,7 +45,14 @@ pub enum Durability {
 impl Options {
     /// Default options, except for the database and the key.
     pub fn new(url: impl Into<String>, key: Secret<String>) -> Self {
-        Self { url: url.into(), key, older_keys: Vec::new(), max_connections: 10, durability: Durability::default() }
+        Self {
+            url: url.into(),
+            key,
+            older_keys: Vec::new(),
+            encrypt_values: false,
+            max_connections: 10,
+            durability: Durability::default(),
+        }
     }
 
     /// The connections: one pool to write and one to read, which differ only for SQLite files.

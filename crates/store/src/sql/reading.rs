@@ -52,7 +52,9 @@ impl SqlStore {
                 rows.iter()
                     .map(|row| {
                         let mut columns = Columns::of(row);
-                        Ok((columns.text()?, columns.text()?))
+                        let digest = columns.text()?;
+                        let text = self.vault.open_value(&digest, columns.text()?)?;
+                        Ok((digest, text))
                     })
                     .collect::<Result<Vec<_>, Fault>>()
             })
@@ -76,7 +78,7 @@ impl SqlStore {
             .to_owned();
         self.retry(|| async {
             match self.reader.query_one(&select).await? {
-                Some(row) => Columns::of(&row).text(),
+                Some(row) => Ok(self.vault.open_value(&digest.0, Columns::of(&row).text()?)?),
                 None => Err(Error::NotFound(format!("content {digest}")).into()),
             }
         })
@@ -168,8 +170,10 @@ impl SqlStore {
             .and_where(Expr::col("id").eq(id.to_string()))
             .and_where(Expr::col("stack").eq(stack.to_string()))
             .to_owned();
-        self.retry(|| async { self.reader.query_one(&select).await?.map(|row| Columns::of(&row).event()).transpose() })
-            .await
+        self.retry(|| async {
+            self.reader.query_one(&select).await?.map(|row| Columns::of(&row).event(&self.vault)).transpose()
+        })
+        .await
     }
 }
 

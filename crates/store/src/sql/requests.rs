@@ -63,7 +63,7 @@ impl SqlStore {
         let Some((asked, event)) = self.request_in(&tx, stack, request).await? else {
             return Err(Error::NotFound(format!("stack {stack}")).into());
         };
-        insert_events(&tx, &[Event { id, ..event }]).await?;
+        insert_events(&tx, &self.vault, &[Event { id, ..event }]).await?;
         self.finish(tx).await?;
         Ok(asked)
     }
@@ -84,7 +84,7 @@ impl SqlStore {
         insert(tx, schema::LEASE, &["stack", "epoch", "expires", "writes"], leases.collect(), None).await?;
         insert_tags(tx, stacks.iter().map(|stack| (stack.id, stack.tags.as_slice()))).await?;
         let events: Vec<Event> = stacks.iter().map(Event::of_start).collect();
-        insert_events(tx, &events).await?;
+        insert_events(tx, &self.vault, &events).await?;
         Ok(stacks)
     }
 
@@ -177,8 +177,11 @@ impl SqlStore {
         for row in tx.query_all(&select).await? {
             missing.remove(&Columns::of(&row).text()?);
         }
-        let rows =
-            missing.into_iter().map(|(digest, text)| vec![digest.into(), self.dialect.now(), text.into()]).collect();
+        let row = |(digest, text): (String, &str)| {
+            let body = self.vault.seal_value(&digest, text.to_owned())?;
+            Ok::<_, Error>(vec![digest.into(), self.dialect.now(), body.into()])
+        };
+        let rows = missing.into_iter().map(row).collect::<Result<_, _>>()?;
         let absent = OnConflict::column("digest").do_nothing_on(["digest"]).to_owned();
         insert(tx, schema::CONTENT, &["digest", "used", "body"], rows, Some(absent)).await
     }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kiln_resource::State;
-use kiln_value::Map;
 use sea_orm::sea_query::Expr;
 use sea_orm::{QueryResult, TryGetable};
 use serde::Serialize;
@@ -85,6 +84,14 @@ impl<'r> Columns<'r> {
         }
     }
 
+    /// What [`guarded`] or [`sealed`] wrote for the row with this id.
+    fn guarded<T: DeserializeOwned + Default>(&mut self, vault: &Vault, row: &str) -> Result<T, Fault> {
+        match self.optional_text()? {
+            None => Ok(T::default()),
+            Some(text) => from_json(&vault.open_value(row, text)?),
+        }
+    }
+
     fn state(&mut self) -> Result<State, Fault> {
         Ok(State::new(self.parsed()?, self.parsed()?))
     }
@@ -123,9 +130,9 @@ impl<'r> Columns<'r> {
 
     /// [`super::schema::RESOURCE_COLUMNS`].
     pub(super) fn resource(&mut self, vault: &Vault) -> Result<Resource, Fault> {
-        let id = self.parsed()?;
+        let row = self.text()?;
         Ok(Resource {
-            id,
+            id: parse(&row)?,
             stack: self.parsed()?,
             name: self.text()?,
             resource_type: self.text()?,
@@ -133,14 +140,11 @@ impl<'r> Columns<'r> {
             physical_id: self.optional_text()?,
             state: self.state()?,
             reason: self.text()?,
-            operation: self.json()?,
-            definition: self.json()?,
-            metadata: self.json()?,
-            data: match self.optional_text()? {
-                None => Map::new(),
-                Some(envelope) => from_json(vault.open(&id.to_string(), &envelope)?.expose())?,
-            },
-            attributes: self.json()?,
+            operation: self.guarded(vault, &row)?,
+            definition: self.guarded(vault, &row)?,
+            metadata: self.guarded(vault, &row)?,
+            data: self.guarded(vault, &row)?,
+            attributes: self.guarded(vault, &row)?,
             requires: self.json()?,
             replaces: self.optional_parsed()?,
             replaced_by: self.optional_parsed()?,
@@ -152,9 +156,10 @@ impl<'r> Columns<'r> {
     }
 
     /// [`super::schema::EVENT_COLUMNS`].
-    pub(super) fn event(&mut self) -> Result<Event, Fault> {
+    pub(super) fn event(&mut self, vault: &Vault) -> Result<Event, Fault> {
+        let row = self.text()?;
         Ok(Event {
-            id: self.parsed()?,
+            id: parse(&row)?,
             stack: self.parsed()?,
             root: self.parsed()?,
             resource_name: self.text()?,
@@ -163,19 +168,20 @@ impl<'r> Columns<'r> {
             action: self.text()?,
             status: self.parsed()?,
             reason: self.text()?,
-            properties: self.json()?,
+            properties: self.guarded(vault, &row)?,
             time: self.time()?,
         })
     }
 
     /// [`super::schema::MESSAGE_COLUMNS`].
-    pub(super) fn message(&mut self) -> Result<Message, Fault> {
+    pub(super) fn message(&mut self, vault: &Vault) -> Result<Message, Fault> {
+        let row = self.text()?;
         Ok(Message {
-            id: self.parsed()?,
+            id: parse(&row)?,
             stack: self.parsed()?,
             resource: self.optional_text()?,
             kind: self.parsed()?,
-            body: self.json()?,
+            body: self.guarded(vault, &row)?,
             due: self.time()?,
             sent: self.time()?,
         })
@@ -185,7 +191,11 @@ impl<'r> Columns<'r> {
 /// The row of a resource.
 pub(super) fn of_resource(resource: &Resource, vault: &Vault) -> Result<Vec<Expr>, Fault> {
     let id = resource.id.to_string();
-    let data = if resource.data.is_empty() { None } else { Some(vault.seal(&id, &to_json(&resource.data)?)?) };
+    let data = sealed(vault, &id, &resource.data, resource.data.is_empty())?;
+    let operation = guarded(vault, &id, &resource.operation, resource.operation.is_idle())?;
+    let definition = guarded(vault, &id, &resource.definition, resource.definition.is_none())?;
+    let metadata = guarded(vault, &id, &resource.metadata, resource.metadata.is_null())?;
+    let attributes = guarded(vault, &id, &resource.attributes, resource.attributes.is_empty())?;
     Ok(vec![
         id.into(),
         resource.stack.to_string().into(),
@@ -196,11 +206,11 @@ pub(super) fn of_resource(resource: &Resource, vault: &Vault) -> Result<Vec<Expr
         resource.state.action.as_str().into(),
         resource.state.status.as_str().into(),
         plain(&resource.reason).into(),
-        json(&resource.operation, resource.operation.is_idle())?,
-        json(&resource.definition, resource.definition.is_none())?,
-        json(&resource.metadata, resource.metadata.is_null())?,
-        data.into(),
-        json(&resource.attributes, resource.attributes.is_empty())?,
+        operation,
+        definition,
+        metadata,
+        data,
+        attributes,
         json(&resource.requires, resource.requires.is_empty())?,
         optional_id(resource.replaces.as_ref()),
         optional_id(resource.replaced_by.as_ref()),
@@ -212,9 +222,11 @@ pub(super) fn of_resource(resource: &Resource, vault: &Vault) -> Result<Vec<Expr
 }
 
 /// The row of an event.
-pub(super) fn of_event(event: &Event) -> Result<Vec<Expr>, Fault> {
+pub(super) fn of_event(event: &Event, vault: &Vault) -> Result<Vec<Expr>, Fault> {
+    let id = event.id.to_string();
+    let properties = guarded(vault, &id, &event.properties, event.properties.is_null())?;
     Ok(vec![
-        event.id.to_string().into(),
+        id.into(),
         event.stack.to_string().into(),
         event.root.to_string().into(),
         plain(&event.resource_name).into(),
@@ -223,19 +235,21 @@ pub(super) fn of_event(event: &Event) -> Result<Vec<Expr>, Fault> {
         plain(&event.action).into(),
         event.status.as_str().into(),
         plain(&event.reason).into(),
-        json(&event.properties, event.properties.is_null())?,
+        properties,
         micros(event.time).into(),
     ])
 }
 
 /// The row of a message.
-pub(super) fn of_message(message: &Message) -> Result<Vec<Expr>, Fault> {
+pub(super) fn of_message(message: &Message, vault: &Vault) -> Result<Vec<Expr>, Fault> {
+    let id = message.id.to_string();
+    let body = guarded(vault, &id, &message.body, message.body.is_null())?;
     Ok(vec![
-        message.id.to_string().into(),
+        id.into(),
         message.stack.to_string().into(),
         message.resource.as_deref().map(plain).into(),
         message.kind.as_str().into(),
-        json(&message.body, message.body.is_null())?,
+        body,
         micros(message.due).into(),
         micros(message.sent).into(),
     ])
@@ -268,6 +282,16 @@ pub(super) fn optional_id(id: Option<&impl ToString>) -> Expr {
 /// JSON, or NULL for empty values: most columns of most rows.
 pub(super) fn json(value: &impl Serialize, empty: bool) -> Result<Expr, Fault> {
     Ok(if empty { None } else { Some(to_json(value)?) }.into())
+}
+
+/// JSON, sealed if the store encrypts values; NULL for what is empty.
+fn guarded(vault: &Vault, row: &str, value: &impl Serialize, empty: bool) -> Result<Expr, Fault> {
+    Ok(if empty { None } else { Some(vault.seal_value(row, to_json(value)?)?) }.into())
+}
+
+/// JSON, sealed; NULL for what is empty.
+fn sealed(vault: &Vault, row: &str, value: &impl Serialize, empty: bool) -> Result<Expr, Fault> {
+    Ok(if empty { None } else { Some(vault.seal(row, &to_json(value)?)?) }.into())
 }
 
 fn to_json(value: &impl Serialize) -> Result<String, Fault> {

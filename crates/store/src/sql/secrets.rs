@@ -23,6 +23,8 @@ const NONCE_BYTES: usize = 12;
 pub(super) struct Vault {
     /// The current key first.
     keys: Vec<(String, Aes256Gcm)>,
+    /// Whether values are sealed, not only secrets.
+    values: bool,
 }
 
 impl fmt::Debug for Vault {
@@ -36,7 +38,40 @@ impl Vault {
     /// (docs/heat-behaviour.md §19).
     pub(super) fn new(key: &Secret<String>, older: &[Secret<String>]) -> Result<Self, Error> {
         let keys = std::iter::once(key).chain(older).map(cipher).collect::<Result<_, _>>()?;
-        Ok(Self { keys })
+        Ok(Self { keys, values: false })
+    }
+
+    /// Seals values too, or no longer.
+    pub(super) fn with_values(self, values: bool) -> Self {
+        Self { values, ..self }
+    }
+
+    /// A value as it is stored in the row with this id: sealed if values are. A text that looks like an envelope is
+    /// sealed in any case, so that whatever looks like one is one.
+    pub(super) fn seal_value(&self, row: &str, text: String) -> Result<String, Error> {
+        if self.values || is_envelope(&text) { self.seal(row, &text) } else { Ok(text) }
+    }
+
+    /// Opens what [`Self::seal_value`] wrote, whatever the setting was then.
+    pub(super) fn open_value(&self, row: &str, stored: String) -> Result<String, Error> {
+        if is_envelope(&stored) { Ok(self.open(row, &stored)?.expose().clone()) } else { Ok(stored) }
+    }
+
+    /// What is stored in place of a text that was sealed or not, by any key, under any setting; `None` if it stays as
+    /// it is. `secret`: sealed under every setting.
+    pub(super) fn reencrypt(&self, row: &str, stored: &str, secret: bool) -> Result<Option<String>, Error> {
+        if self.is_current(stored) && (secret || self.values) {
+            return Ok(None);
+        }
+        let text = self.open_value(row, stored.to_owned())?;
+        let new = if secret { self.seal(row, &text)? } else { self.seal_value(row, text)? };
+        Ok((new != stored).then_some(new))
+    }
+
+    /// Whether a text is an envelope of the current key.
+    fn is_current(&self, text: &str) -> bool {
+        let mut parts = text.splitn(3, ':');
+        parts.next() == Some(FORMAT) && parts.next() == self.keys.first().map(|(id, _)| id.as_str())
     }
 
     /// Encrypts a text for the row with this ID.
@@ -68,6 +103,11 @@ impl Vault {
             .map_err(|_| damaged("cannot be decrypted"))?;
         String::from_utf8(text).map(Secret::new).map_err(|_| damaged("invalid UTF-8"))
     }
+}
+
+/// Whether a stored text is an envelope. JSON never begins like one.
+fn is_envelope(text: &str) -> bool {
+    text.strip_prefix(FORMAT).is_some_and(|rest| rest.starts_with(':'))
 }
 
 fn cipher(key: &Secret<String>) -> Result<(String, Aes256Gcm), Error> {

@@ -4,6 +4,7 @@ use sea_orm::sea_query::{Expr, OnConflict, Query, Value};
 use sea_orm::{ConnectionTrait, DatabaseTransaction};
 
 use super::retry::Fault;
+use super::secrets::Vault;
 use super::{rows, schema};
 use crate::Event;
 
@@ -45,8 +46,8 @@ pub(super) async fn insert(
 }
 
 /// Appends events.
-pub(super) async fn insert_events(tx: &DatabaseTransaction, events: &[Event]) -> Result<(), Fault> {
-    let rows = events.iter().map(rows::of_event).collect::<Result<_, _>>()?;
+pub(super) async fn insert_events(tx: &DatabaseTransaction, vault: &Vault, events: &[Event]) -> Result<(), Fault> {
+    let rows = events.iter().map(|event| rows::of_event(event, vault)).collect::<Result<_, _>>()?;
     insert(tx, schema::EVENT, &schema::EVENT_COLUMNS, rows, None).await
 }
 

@@ -66,6 +66,14 @@ impl Bed {
         db.close().await.unwrap();
     }
 
+    /// The one column of text that a query selects, behind the store's back.
+    pub(crate) async fn texts(&self, query: &str) -> Vec<String> {
+        let db = Database::connect(&self.url).await.unwrap();
+        let rows = db.query_all_raw(Statement::from_string(db.get_database_backend(), query)).await.unwrap();
+        db.close().await.unwrap();
+        rows.iter().map(|row| row.try_get_by_index(0).unwrap()).collect()
+    }
+
     /// The names of the store's tables.
     pub(crate) async fn tables(&self) -> Vec<String> {
         let db = Database::connect(&self.url).await.unwrap();

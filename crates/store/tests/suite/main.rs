@@ -6,6 +6,7 @@ mod bed;
 mod commits;
 mod credentials;
 mod doorbell;
+mod encryption;
 mod full_disk;
 mod housekeeping;
 mod inbox;

@@ -1,10 +1,11 @@
 //! `kiln template lint`.
 
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use clap::Args;
 use kiln_authoring::lint::{Finding, RULES, Rule, Severity, lint, rule};
 use kiln_authoring::{Page, lines::Lines};
 
+use super::excerpt::{Excerpt, excerpt};
 use super::text::Text;
 use crate::cli::Global;
 use crate::failure::{Failure, Outcome, nearest};
@@ -136,10 +137,18 @@ fn picture(finding: &Finding, text: &Text, lines: &Lines) -> String {
         Severity::Advice => Level::INFO.with_name("advice"),
     };
     let title = level.primary_title(finding.message.as_str()).id(finding.rule);
+    let start = finding.span.start;
     let range = lines.range(&text.content, finding.span).unwrap_or_default();
-    let annotation = AnnotationKind::Primary.span(range);
-    let snippet = Snippet::source(text.content.as_str()).path(text.name.as_str()).annotation(annotation);
-    let mut group = Group::with_title(title).element(snippet);
+    let Excerpt { text: shown, range, is_cut } = excerpt(&text.content, range);
+    let number = |n: u32| usize::try_from(n).unwrap_or(usize::MAX);
+    let snippet = Snippet::source(shown).line_start(number(start.line)).annotation(AnnotationKind::Primary.span(range));
+    let mut group = Group::with_title(title);
+    if is_cut {
+        let place = Origin::path(text.name.as_str()).line(number(start.line)).char_column(number(start.column));
+        group = group.element(place).element(snippet);
+    } else {
+        group = group.element(snippet.path(text.name.as_str()));
+    }
     if let Some(hint) = &finding.hint {
         group = group.element(Level::HELP.message(hint.as_str()));
     }

@@ -1,0 +1,67 @@
+//! The lines around a place of a text, as far as a terminal can show them.
+
+use std::ops::Range;
+
+/// The longest line that is shown whole.
+const LONGEST: usize = 400;
+/// How much of a longer line is shown on either side of the place.
+const AROUND: usize = 80;
+
+/// A part of a text that holds a place.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Excerpt<'t> {
+    /// The lines of the place, or what is around it in a very long line.
+    pub(super) text: &'t str,
+    /// The place in `text`.
+    pub(super) range: Range<usize>,
+    /// Whether `text` begins inside its line, so that columns count from elsewhere.
+    pub(super) is_cut: bool,
+}
+
+/// The lines that a place takes. Renderers search a snippet from its beginning: a whole text for each of many places
+/// takes time that grows with the square of its length.
+pub(super) fn excerpt(text: &str, range: Range<usize>) -> Excerpt<'_> {
+    let part = |range: Range<usize>| text.get(range).unwrap_or_default();
+    let (before, behind) = (part(0..range.start), part(range.end..text.len()));
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    let end = behind.find('\n').map_or(text.len(), |at| range.end + at);
+    let own = |start: usize, end: usize, is_cut: bool| {
+        let range = range.start - start..range.end.min(end) - start;
+        Excerpt { text: part(start..end), range, is_cut }
+    };
+    if end - start <= LONGEST || part(start..end).contains('\n') {
+        return own(start, end, false);
+    }
+    let mut from = range.start.saturating_sub(AROUND).max(start);
+    while !text.is_char_boundary(from) {
+        from -= 1;
+    }
+    let mut to = (range.start + 2 * AROUND).min(end);
+    while !text.is_char_boundary(to) {
+        to += 1;
+    }
+    own(from, to, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_shown_with_its_lines() {
+        let text = "a: 1\nbb: 2\nc: 3\n";
+        assert_eq!(excerpt(text, 5..7), Excerpt { text: "bb: 2", range: 0..2, is_cut: false });
+        assert_eq!(excerpt(text, 8..12), Excerpt { text: "bb: 2\nc: 3", range: 3..7, is_cut: false });
+        assert_eq!(excerpt(text, 16..16), Excerpt { text: "", range: 0..0, is_cut: false });
+    }
+
+    #[test]
+    fn a_very_long_line_is_cut() {
+        let text = format!("{}place{}", "ä".repeat(500), "ü".repeat(500));
+        let found = excerpt(&text, 1000..1005);
+        assert_eq!(&found.text[found.range.clone()], "place");
+        assert!(found.is_cut && found.text.len() < 300, "{found:?}");
+        let whole = excerpt(&text, 0..text.len());
+        assert!(whole.is_cut && whole.range.end == whole.text.len(), "{whole:?}");
+    }
+}

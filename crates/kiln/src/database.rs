@@ -1,0 +1,120 @@
+//! The database: its options, and how it is opened.
+
+use std::sync::Arc;
+
+use anyhow::{Result, anyhow, bail};
+use kiln_store::{Durability, Options, SqlStore, Store};
+use kiln_value::Secret;
+
+use crate::config::Config;
+use crate::ini::DEFAULT;
+
+/// Heat's default of `auth_encryption_key`. It is public.
+const PUBLIC_KEY: &str = "notgood but just long enough i t";
+
+/// Opens the configured store and upgrades its schema.
+pub(crate) async fn open(config: &Config) -> Result<Arc<dyn Store>> {
+    Ok(Arc::new(open_with(options(config)?).await?))
+}
+
+/// Opens a store and upgrades its schema.
+pub(crate) async fn open_with(options: Options) -> Result<SqlStore> {
+    let url = options.url.clone();
+    let opened = async {
+        let store = SqlStore::open(options).await?;
+        store.migrate().await?;
+        Ok::<_, kiln_store::Error>(store)
+    };
+    match opened.await {
+        Ok(store) => Ok(store),
+        // The message of a library may contain the URL with its password.
+        Err(kiln_store::Error::Unusable(why)) if why.contains("auth_encryption_key") => {
+            bail!("[DEFAULT] {why}: run 'openssl rand -hex 16' to generate a key")
+        }
+        Err(error) => {
+            let shown = without_password(&url);
+            bail!("[database] connection {shown}: {}", without_secrets(&error.to_string(), &url))
+        }
+    }
+}
+
+/// The options of the store.
+pub(crate) fn options(config: &Config) -> Result<Options> {
+    let url = config.text("database", "connection").ok_or_else(|| {
+        anyhow!("[database] connection is not set; use for example sqlite:///var/lib/kiln/kiln.db or postgresql://…")
+    })?;
+    // Heat starts with a public default. Whoever reads the database could then decrypt every credential in it.
+    let Some(key) = config.secret(DEFAULT, "auth_encryption_key") else {
+        bail!("[DEFAULT] auth_encryption_key is not set: run 'openssl rand -hex 16' to generate a key");
+    };
+    if key.expose() == PUBLIC_KEY {
+        tracing::warn!("[DEFAULT] auth_encryption_key is Heat's default, which is public: set your own key");
+    }
+    let mut options = Options::new(url, key);
+    options.older_keys = config.list("kiln", "older_encryption_keys").into_iter().map(Secret::new).collect();
+    options.encrypt_values = config.flag(DEFAULT, "encrypt_parameters_and_properties", false)?;
+    options.max_connections = config.number("database", "max_pool_size", options.max_connections)?;
+    if config.flag("database", "sqlite_synchronous", false)? {
+        options.durability = Durability::Power;
+    }
+    Ok(options)
+}
+
+/// A database URL without its password.
+fn without_password(url: &str) -> String {
+    let Some((front, place)) = url.rsplit_once('@') else { return url.to_owned() };
+    // The password starts at the last colon that is not part of the scheme, even in a malformed URL.
+    let scheme = front.find("//").map_or_else(|| front.find(':').map_or(0, |at| at + 1), |at| at + 2);
+    let (scheme, user) = front.split_at(scheme);
+    let user = user.split(':').next().unwrap_or_default();
+    format!("{scheme}{user}:***@{place}")
+}
+
+/// Removes the database URL and its password from a message.
+fn without_secrets(message: &str, url: &str) -> String {
+    let Some((front, _)) = url.rsplit_once('@') else { return message.to_owned() };
+    let native = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let secret = front.rsplit([':', '/']).next().unwrap_or_default();
+    let mut message = message.replace(url, "<url>").replace(native, "<url>");
+    if !secret.is_empty() {
+        message = message.replace(secret, "***");
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_message_shows_the_password_of_the_database() {
+        for (url, shown) in [
+            ("mysql+pymysql://heat:s3cret@db/heat", "mysql+pymysql://heat:***@db/heat"),
+            ("postgresql:/heat:s3cret@db/heat", "postgresql:/heat:***@db/heat"),
+            ("nosuch://heat:s3:cr@et@db/heat", "nosuch://heat:***@db/heat"),
+            ("sqlite:///a.db", "sqlite:///a.db"),
+        ] {
+            assert_eq!(without_password(url), shown);
+            let quoted = without_secrets(&format!("no driver for {url}"), url);
+            assert!(!quoted.contains("s3cret") && !quoted.contains("cr@et"), "{quoted}");
+        }
+    }
+
+    #[test]
+    fn no_service_starts_without_a_key() {
+        let options = |given: &[(&str, &str, String)]| {
+            let mut all = vec![("database", "connection", "sqlite::memory:".to_owned())];
+            all.extend_from_slice(given);
+            options(&Config::of_options(&all)).map_err(|error| error.to_string())
+        };
+        assert!(options(&[]).unwrap_err().starts_with("[DEFAULT] auth_encryption_key is not set"));
+        let key = |text: &str| Secret::new(text.to_owned());
+        let set = |option, text: &str| (DEFAULT, option, text.to_owned());
+        let own = set("auth_encryption_key", "0123456789abcdef0123456789abcdef");
+        assert!(!options(std::slice::from_ref(&own)).unwrap().encrypt_values);
+        let older = ("kiln", "older_encryption_keys", "fedcba9876543210, 0123456789abcdef".to_owned());
+        let all = options(&[own, set("encrypt_parameters_and_properties", "true"), older]).unwrap();
+        assert!(all.encrypt_values);
+        assert_eq!(all.older_keys, [key("fedcba9876543210"), key("0123456789abcdef")]);
+    }
+}

@@ -1,0 +1,164 @@
+//! What a template asks for: its parameters, and those of the templates in it.
+
+use indexmap::IndexMap;
+use kiln_resource::{Facts, RegisteredType, properties};
+use kiln_template::Definition;
+use kiln_value::{Diagnostic, Map, Value};
+
+use crate::ResourceTypes;
+use crate::blueprint::{Blueprint, Nesting, Sources};
+use crate::kind::{Kind, Provider};
+use crate::stack_scope::Draft;
+
+/// What a template asks for, as a validate call shows it.
+#[derive(Debug)]
+pub struct TemplateSummary {
+    /// Description.
+    pub description: String,
+    /// The parameters.
+    pub parameters: Map,
+    /// Groups of parameters, if there are any.
+    pub parameter_groups: Option<Value>,
+    /// The templates that stand for resource types, and groups, by the name of the resource.
+    pub nested: IndexMap<String, NestedTemplate>,
+}
+
+/// A template that stands for a resource type, or that a group makes.
+#[derive(Debug)]
+pub struct NestedTemplate {
+    /// The type.
+    pub resource_type: String,
+    /// What the template asks for.
+    pub summary: TemplateSummary,
+}
+
+impl TemplateSummary {
+    /// The summary as the body of the validate call's answer.
+    pub fn to_map(&self) -> Map {
+        let mut about = Map::new();
+        about.insert("Description".to_owned(), self.description.as_str().into());
+        about.insert("Parameters".to_owned(), self.parameters.clone().into());
+        about.extend(self.parameter_groups.clone().map(|groups| ("ParameterGroups".to_owned(), groups)));
+        let nested = self.nested.iter().map(|(name, template)| {
+            let mut entry = Map::from([("Type".to_owned(), template.resource_type.as_str().into())]);
+            entry.extend(template.summary.to_map());
+            (name.clone(), Value::Map(entry))
+        });
+        let nested: Map = nested.collect();
+        if !nested.is_empty() {
+            about.insert("NestedParameters".to_owned(), nested.into());
+        }
+        about
+    }
+}
+
+impl Blueprint {
+    /// What the template asks for. With `max_depth` also what the templates in it ask for, down to this depth.
+    ///
+    /// # Errors
+    /// What is wrong with the templates in it, and values that a group's template needs and that are not known.
+    pub fn summary(&self, catalog: &ResourceTypes, max_depth: Option<u32>) -> Result<TemplateSummary, Diagnostic> {
+        let template = self.bound().template();
+        let has_groups = !template.parameter_groups()?.is_empty();
+        let groups = || template.as_value().get("parameter_groups").cloned().unwrap_or_default();
+        Ok(TemplateSummary {
+            description: template.description(),
+            parameters: self.parameters().validate_view(),
+            parameter_groups: has_groups.then(groups),
+            nested: match max_depth {
+                Some(max_depth) => self.nested_summaries(catalog, max_depth)?,
+                None => IndexMap::new(),
+            },
+        })
+    }
+
+    fn nested_summaries(
+        &self,
+        catalog: &ResourceTypes,
+        max_depth: u32,
+    ) -> Result<IndexMap<String, NestedTemplate>, Diagnostic> {
+        let mut all = IndexMap::new();
+        let place = Nesting { facade: None, depth: self.place.depth + 1 };
+        if place.depth > max_depth {
+            return Ok(all);
+        }
+        for definition in self.definitions().values() {
+            let Some(sources) = self.shown_sources(definition)? else { continue };
+            let nested = Self::build(sources, catalog, self.identity.clone(), place.clone())?;
+            let summary = nested.summary(catalog, Some(max_depth))?;
+            let resource_type = definition.resource_type.clone();
+            all.insert(definition.name.clone(), NestedTemplate { resource_type, summary });
+        }
+        Ok(all)
+    }
+
+    /// What the nested stack of a resource is made of, as far as it is known; of a group one member, as Heat shows it.
+    /// `None` for a resource that stands for no stack.
+    ///
+    /// # Errors
+    /// Those of the driver, and `ValueError` for a value that the template of a group needs.
+    pub fn shown_sources(&self, definition: &Definition) -> Result<Option<Sources>, Diagnostic> {
+        match self.kind(&definition.name).filter(|kind| kind.is_nested()) {
+            None => Ok(None),
+            Some(Kind::Template(provider)) => {
+                let properties = self.known_properties(definition, provider);
+                self.provider_sources(definition, provider, &properties).map(Some)
+            }
+            Some(Kind::Type(entry)) => self.shown_group(definition, entry),
+        }
+    }
+
+    /// The properties of a template resource that have values. As in Heat, what is not known or does not fit is left out:
+    /// the nested template's parameter has no value then.
+    fn known_properties(&self, definition: &Definition, provider: &Provider) -> Map {
+        let draft = Draft::of(self);
+        let given: Map = match definition.properties.entries() {
+            Some(entries) => {
+                let known = entries.filter_map(|(name, expr)| Some((name.to_owned(), expr.resolve(&draft).ok()??)));
+                known.collect()
+            }
+            None => match definition.properties.resolve(&draft) {
+                Ok(Some(Value::Map(given))) => given,
+                _ => Map::new(),
+            },
+        };
+        let schema = &provider.resource_type.properties;
+        let fitting = schema
+            .iter()
+            .filter_map(|(name, property)| Some((name.clone(), properties::value(name, property, &given).ok()?)));
+        fitting.collect()
+    }
+
+    fn shown_group(&self, definition: &Definition, entry: &RegisteredType) -> Result<Option<Sources>, Diagnostic> {
+        let draft = Draft::of(self);
+        // Heat gives what properties raise as Python's own error here.
+        let as_value_error = |error: Diagnostic| Diagnostic::new("ValueError", error.message.clone());
+        let needs = entry.driver.draft_needs();
+        for (_, expr) in definition.properties.entries().into_iter().flatten().filter(|(name, _)| needs.contains(name))
+        {
+            expr.resolve(&draft).map_err(as_value_error)?;
+        }
+        let (given, _) = self.draft_properties(definition, &draft).map_err(as_value_error)?;
+        let schema = &entry.resource_type.properties;
+        let mut resolved = Map::new();
+        for (name, property) in schema {
+            let value = match properties::value(name, property, &given) {
+                Err(error) if needs.contains(&name.as_str()) => return Err(as_value_error(error)),
+                value => value.unwrap_or_default(),
+            };
+            resolved.insert(name.clone(), value);
+        }
+        if let Some(count) = resolved.get_mut("count") {
+            *count = Value::Int(1);
+        }
+        let facts = Facts {
+            name: definition.name.clone(),
+            resource_type: entry.resource_type.name.clone(),
+            properties: resolved,
+            given: given.keys().cloned().collect(),
+            ..Facts::default()
+        };
+        let nested = entry.driver.nested_draft(&facts, &self.wanted_paths(&definition.name)).transpose()?;
+        nested.map(|nested| self.group_sources(definition, nested)).transpose()
+    }
+}

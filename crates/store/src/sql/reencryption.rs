@@ -1,0 +1,104 @@
+//! Secrets and values, encrypted anew: with the current key, and as the options say now.
+
+use sea_orm::ConnectionTrait;
+use sea_orm::sea_query::{Expr, ExprTrait, Order, Query};
+
+use super::retry::Fault;
+use super::rows::Columns;
+use super::{SqlStore, credentials, schema};
+use crate::{CredentialsId, Error};
+
+/// Rows that are read at a time.
+const PAGE: u64 = 200;
+
+/// The columns of a table that hold secrets and values.
+struct Sealed {
+    table: &'static str,
+    key: &'static str,
+    /// Always sealed.
+    secrets: &'static [&'static str],
+    /// Sealed if the option is set.
+    values: &'static [&'static str],
+}
+
+const SEALED: [Sealed; 5] = [
+    Sealed { table: schema::CREDENTIALS, key: "id", secrets: &["envelope", "plan"], values: &[] },
+    Sealed {
+        table: schema::RESOURCE,
+        key: "id",
+        secrets: &["data"],
+        values: &["step", "definition", "metadata", "attributes"],
+    },
+    Sealed { table: schema::EVENT, key: "id", secrets: &[], values: &["properties"] },
+    Sealed { table: schema::MESSAGE, key: "id", secrets: &[], values: &["body"] },
+    Sealed { table: schema::CONTENT, key: "digest", secrets: &[], values: &["body"] },
+];
+
+impl SqlStore {
+    /// Encrypts what is stored with the current key; values too if [`super::Options::encrypt_values`] is set, else they
+    /// are decrypted. Afterwards older keys are needed no more. Returns how many rows were written. Engines and APIs
+    /// with the same options may work meanwhile: a row that changes between read and write is read again.
+    pub async fn reencrypt(&self) -> Result<u64, Error> {
+        let mut written = 0;
+        for sealed in &SEALED {
+            let mut after = String::new();
+            while let Some((last, rows)) = self.retry(|| self.reencrypt_page(sealed, &after)).await? {
+                after = last;
+                written += rows;
+            }
+        }
+        Ok(written)
+    }
+
+    /// The rows behind a key; the last key and how many were written. `None`: there are no more.
+    async fn reencrypt_page(&self, sealed: &Sealed, after: &str) -> Result<Option<(String, u64)>, Fault> {
+        let select = Query::select()
+            .column(sealed.key)
+            .from(sealed.table)
+            .and_where(Expr::col(sealed.key).gt(after))
+            .order_by(sealed.key, Order::Asc)
+            .limit(PAGE)
+            .to_owned();
+        let rows = self.reader.query_all(&select).await?;
+        let keys = rows.iter().map(|row| Columns::of(row).text()).collect::<Result<Vec<_>, _>>()?;
+        let Some(last) = keys.last().cloned() else { return Ok(None) };
+        let mut written = 0;
+        for key in &keys {
+            written += u64::from(self.reencrypt_row(sealed, key).await?);
+        }
+        Ok(Some((last, written)))
+    }
+
+    /// One row; whether it was written.
+    async fn reencrypt_row(&self, sealed: &Sealed, key: &str) -> Result<bool, Fault> {
+        let columns = || sealed.secrets.iter().chain(sealed.values).copied();
+        let select =
+            Query::select().columns(columns()).from(sealed.table).and_where(Expr::col(sealed.key).eq(key)).to_owned();
+        loop {
+            let Some(row) = self.writer.query_one(&select).await? else { return Ok(false) };
+            let mut stored = Columns::of(&row);
+            let mut update = Query::update();
+            update.table(sealed.table).and_where(Expr::col(sealed.key).eq(key));
+            let mut changed = false;
+            for (number, column) in columns().enumerate() {
+                // Empty: credentials that are not known yet.
+                let Some(old) = stored.optional_text()?.filter(|old| !old.is_empty()) else { continue };
+                let row = if column == "plan" { plan_row(key)? } else { key.to_owned() };
+                let Some(new) = self.vault.reencrypt(&row, &old, number < sealed.secrets.len())? else { continue };
+                update.value(column, new).and_where(Expr::col(column).eq(old));
+                changed = true;
+            }
+            if !changed {
+                return Ok(false);
+            }
+            if self.writer.execute(&update).await?.rows_affected() > 0 {
+                return Ok(true);
+            }
+        }
+    }
+}
+
+fn plan_row(key: &str) -> Result<String, Fault> {
+    let id: CredentialsId = key.parse().map_err(|_| Error::Damaged(format!("{key:?} where an id is stored")))?;
+    Ok(credentials::plan_row(id))
+}
