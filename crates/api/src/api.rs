@@ -1,4 +1,4 @@
-//! The service: what it is made of and how a request goes through it.
+//! The API service and the processing of requests.
 
 use std::sync::Arc;
 
@@ -24,11 +24,11 @@ use crate::http::{body, page, reply};
 use crate::link::Links;
 use crate::options::{ConnectionLimits, Options};
 
-/// What the API works with.
+/// The parts of the API.
 pub struct Parts {
-    /// Behaviour.
+    /// Options.
     pub options: Options,
-    /// What can be asked for.
+    /// The use cases.
     pub service: Service,
 }
 
@@ -39,17 +39,17 @@ pub struct Api {
 }
 
 impl Api {
-    /// The API over these parts.
+    /// Builds the API from its parts.
     pub fn new(parts: Parts) -> Self {
         Self { parts: Arc::new(parts) }
     }
 
-    /// What connections may use.
+    /// The limits of connections.
     pub(crate) fn connection_limits(&self) -> &ConnectionLimits {
         &self.parts.options.connections
     }
 
-    /// Everything as a router, to be served or called directly.
+    /// The router, to be served or called directly.
     pub fn router(&self) -> Router {
         let api = self.clone();
         Router::new().fallback(move |request: Request<Body>| {
@@ -74,7 +74,7 @@ impl Api {
         };
         let ms = u64::try_from(backends.clock.monotonic().saturating_sub(begun).as_millis()).unwrap_or(u64::MAX);
         let (path, status) = (head.uri.path(), response.status().as_u16());
-        // Without the query: it may hold more than a log should.
+        // Without the query, which may contain data that must not be logged.
         tracing::info!(method = %head.method, path, status, ms, user, project, id, "request");
         if let Ok(id) = HeaderValue::from_str(&id) {
             response.headers_mut().insert("x-openstack-request-id", id);
@@ -93,8 +93,8 @@ impl Api {
         }
     }
 
-    /// A request to version 1: who calls comes first, then whether there is such a path. The caller is kept in `known`
-    /// for the log.
+    /// Handles a request to version 1: first authenticates the caller, then matches the path. Stores the caller in
+    /// `known` for the log.
     async fn v1(&self, head: &Head, body: Body, path: &str, known: &mut Option<Arc<Caller>>) -> Response {
         let caller = match self.parts.service.identity.authenticate(&head.headers).await {
             Ok(caller) => caller,
@@ -129,7 +129,7 @@ impl Api {
         endpoint::run(endpoint, &call).await.unwrap_or_else(IntoResponse::into_response)
     }
 
-    /// How the client names us: `http://host:8004`.
+    /// The address that the client used: `http://host:8004`.
     fn address(&self, head: &Head) -> String {
         let header = |name| text(&head.headers, name);
         let forwarded = |name| header(name).filter(|_| self.parts.options.proxy_headers);
@@ -144,7 +144,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// What keystonemiddleware answers.
+/// The responses of keystonemiddleware.
 fn refuse(denied: &Denied) -> Response {
     let status = match denied {
         Denied::Unauthorized { .. } => StatusCode::UNAUTHORIZED,
@@ -152,7 +152,7 @@ fn refuse(denied: &Denied) -> Response {
     };
     let message = match denied {
         Denied::Unauthorized { .. } => denied.to_string(),
-        // Which Keystone and why is for the log.
+        // The details are only logged.
         Denied::Unavailable(_) => "The Keystone service is temporarily unavailable.".to_owned(),
     };
     let error = value!({ "code": (status.as_u16()), "title": (crate::error::title(status)), "message": message });

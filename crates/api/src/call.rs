@@ -1,4 +1,4 @@
-//! One request on its way through an endpoint.
+//! A request that is processed by an endpoint.
 
 use std::sync::Arc;
 
@@ -16,16 +16,16 @@ use crate::http::route::PathParams;
 use crate::instantiation::Instantiation;
 use crate::link::Links;
 
-/// A request with all that an endpoint needs.
+/// A request with the data that an endpoint needs.
 pub(crate) struct Call {
     pub(crate) api: Arc<Parts>,
     pub(crate) caller: Arc<Caller>,
     pub(crate) params: PathParams,
     pub(crate) query: Query,
-    /// The JSON object, if there is one to be read.
+    /// The JSON object of the body, if there is one.
     pub(crate) body: Option<Value>,
     pub(crate) headers: HeaderMap,
-    /// The URL without its query.
+    /// The URL without the query.
     pub(crate) url: String,
     pub(crate) links: Links,
 }
@@ -36,58 +36,58 @@ impl Call {
         &self.api.service
     }
 
-    /// What the use cases work with.
+    /// The dependencies of the use cases.
     pub(crate) fn backends(&self) -> &Backends {
         &self.api.service.backends
     }
 
-    /// Where stacks are remembered.
+    /// The store.
     pub(crate) fn store(&self) -> &dyn Store {
         &*self.api.service.backends.store
     }
 
-    /// Refuses a caller of another project (administrators excepted) and one to whom the policy forbids `action`.
+    /// Rejects callers of another project (except administrators), and callers without permission for `action`.
     pub(crate) fn allow(&self, action: &str) -> Result<(), ApiError> {
         let tenant = self.params.get("tenant_id");
         self.same_project()?;
         self.enforce(action, tenant)
     }
 
-    /// Refuses a caller of another project (administrators excepted).
+    /// Rejects callers of another project (except administrators).
     pub(crate) fn same_project(&self) -> Result<(), ApiError> {
         let own = self.caller.project_id == self.params.get("tenant_id");
         if own || self.caller.is_admin || self.caller.is_system { Ok(()) } else { Err(ApiError::foreign_project()) }
     }
 
-    /// Refuses a caller to whom the policy forbids `action` in a project.
+    /// Rejects callers without permission for `action` in a project.
     pub(crate) fn enforce(&self, action: &str, project: &str) -> Result<(), ApiError> {
         let allowed = self.service().policy.allows(action, &self.caller, project);
         if allowed { Ok(()) } else { Err(Error::Forbidden(action.to_owned()).into()) }
     }
 
-    /// The JSON object of a request that must have one.
+    /// The JSON object of a request that requires one.
     pub(crate) fn body(&self) -> Result<&Map, ApiError> {
         self.body.as_ref().and_then(Value::as_map).ok_or_else(ApiError::malformed)
     }
 
-    /// The body of a request that makes, changes, previews or validates a stack.
+    /// The body of a request that creates, updates, previews or validates a stack.
     pub(crate) fn instantiation(&self) -> Result<Instantiation<'_>, ApiError> {
         Ok(Instantiation::new(self.body()?, &self.service().options.limits))
     }
 
-    /// The live stack that the path names.
+    /// The live stack of the path.
     pub(crate) async fn stack(&self) -> Result<Stack, ApiError> {
         let (id, name) = self.address()?;
         Ok(self.service().stack(&self.caller, id, name).await?)
     }
 
-    /// The stack that the path names, deleted ones too.
+    /// The stack of the path, including deleted ones.
     pub(crate) async fn stack_or_deleted(&self) -> Result<Stack, ApiError> {
         let (id, name) = self.address()?;
         Ok(self.service().stack_or_deleted(&self.caller, id, name).await?)
     }
 
-    /// Id and name in the path. What is no id is that of no stack.
+    /// ID and name in the path. An invalid ID is treated as an unknown stack.
     fn address(&self) -> Result<(StackId, &str), Error> {
         let name = self.params.get("stack_name");
         let id = self.params.get("stack_id").parse().map_err(|_| Error::NoStack(name.to_owned()))?;

@@ -1,4 +1,4 @@
-//! Errors as clients see them: Heat's status, class and text.
+//! Error responses with Heat's status, class and text.
 
 use std::borrow::Cow;
 
@@ -9,20 +9,20 @@ use kiln_value::{Diagnostic, PathedText, Value, value};
 
 use crate::http::reply;
 
-/// An answer that is an error, in the shape of Heat's fault middleware (`openstack_api` of reference/errors.json).
+/// An error response in the format of Heat's fault middleware (`openstack_api` of reference/errors.json).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApiError {
     /// HTTP status.
     pub status: StatusCode,
-    /// Error class that clients match on: `StackExists`.
+    /// Error class that clients use: `StackExists`.
     pub class: Cow<'static, str>,
-    /// The text; `None` where Heat shows none.
+    /// The text; `None` if Heat shows none.
     pub message: Option<String>,
-    /// What Kiln knows besides, one per error; sent as an extra key.
+    /// Kiln's additional data, one entry per error; sent as an extra key.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Statuses of error classes; classes that are not here are 500.
+/// Statuses of error classes; other classes are 500.
 const STATUSES: &[(StatusCode, &[&str])] = &[
     (
         StatusCode::BAD_REQUEST,
@@ -71,7 +71,7 @@ const STATUSES: &[(StatusCode, &[&str])] = &[
     (StatusCode::SERVICE_UNAVAILABLE, &["HTTPServiceUnavailable"]),
 ];
 
-/// Classes of the interpreter: their texts are not for clients.
+/// Python's own exception classes: their texts are not shown to clients.
 const SILENT: &[&str] = &[
     "AssertionError",
     "AttributeError",
@@ -91,7 +91,7 @@ const SILENT: &[&str] = &[
 ];
 
 impl ApiError {
-    /// An error of a class, with the status that Heat gives to the class.
+    /// An error of a class, with Heat's status for the class.
     pub fn new(class: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
         let class = class.into();
         let status = STATUSES.iter().find(|(_, classes)| classes.contains(&&*class));
@@ -100,52 +100,52 @@ impl ApiError {
         Self { status, class, message, diagnostics: Vec::new() }
     }
 
-    /// The request is wrong: 400 `HTTPBadRequest`.
+    /// An invalid request: 400 `HTTPBadRequest`.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new("HTTPBadRequest", message)
     }
 
-    /// The request is wrong in a way that Heat does not explain.
+    /// An invalid request that Heat does not explain.
     pub fn malformed() -> Self {
         Self::bad_request(explanation(StatusCode::BAD_REQUEST))
     }
 
-    /// The path is known but not with this method: 405.
+    /// The path does not support this method: 405.
     pub fn method_not_allowed() -> Self {
         Self::new("HTTPMethodNotAllowed", explanation(StatusCode::METHOD_NOT_ALLOWED))
     }
 
-    /// There is no such thing: 404 `HTTPNotFound`.
+    /// An unknown object: 404 `HTTPNotFound`.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new("HTTPNotFound", message)
     }
 
-    /// A feature or a state in which it cannot be used: 400 `NotSupported`.
+    /// An unsupported feature or state: 400 `NotSupported`.
     pub fn not_supported(feature: &str) -> Self {
         Self::new("NotSupported", format!("{feature} is not supported."))
     }
 
-    /// A limit is reached: 400 `RequestLimitExceeded`.
+    /// A limit is exceeded: 400 `RequestLimitExceeded`.
     pub fn limit(message: &str) -> Self {
         Self::new("RequestLimitExceeded", format!("Request limit exceeded: {message}"))
     }
 
-    /// The project in the URL is not the caller's: 403 `HTTPForbidden`.
+    /// The project in the URL is not that of the caller: 403 `HTTPForbidden`.
     pub fn foreign_project() -> Self {
         Self::new("HTTPForbidden", explanation(StatusCode::FORBIDDEN))
     }
 
-    /// The body did not come in time: 408.
+    /// The body was not received in time: 408.
     pub fn too_slow() -> Self {
-        Self::new("HTTPRequestTimeout", "The body of the request did not come in time.")
+        Self::new("HTTPRequestTimeout", "The body of the request was not received in time.")
     }
 
-    /// Kiln does not have this yet: 501.
+    /// Not implemented by Kiln yet: 501.
     pub fn not_implemented(what: &str) -> Self {
         Self::new("HTTPNotImplemented", format!("{what} is not implemented by Kiln yet."))
     }
 
-    /// Something broke here; the cause goes to the log, not to the client.
+    /// An internal error; the cause is logged but not sent to the client.
     pub fn internal(cause: impl std::fmt::Display) -> Self {
         tracing::error!(%cause, "a request failed");
         Self::new("HTTPInternalServerError", explanation(StatusCode::INTERNAL_SERVER_ERROR))
@@ -171,7 +171,7 @@ impl ApiError {
     }
 }
 
-/// A diagnostic as the extra key shows it: `line` and `column` count from 1 and are null where they are not known.
+/// A diagnostic in the extra key: `line` and `column` start at 1 and are null if unknown.
 fn diagnostic(diagnostic: &Diagnostic) -> Value {
     let start = diagnostic.span.map(|span| span.start);
     value!({
@@ -184,12 +184,12 @@ fn diagnostic(diagnostic: &Diagnostic) -> Value {
     })
 }
 
-/// The reason phrase as webob words it.
+/// The reason phrase of webob.
 pub(crate) fn title(status: StatusCode) -> &'static str {
     status.canonical_reason().unwrap_or("Error")
 }
 
-/// What webob says of a status.
+/// The explanation of webob.
 fn explanation(status: StatusCode) -> &'static str {
     match status {
         StatusCode::FORBIDDEN => "Access was denied to this resource.",
@@ -209,7 +209,7 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// A text as Heat's API gives it.
+/// A text as Heat's API returns it.
 fn wire_text(class: &str, text: String) -> String {
     if class == "StackValidationFailed" { PathedText::of(&text).on_the_wire() } else { text }
 }

@@ -1,5 +1,5 @@
-//! `GET /healthcheck`: whether the database answers, and whether an engine works on it. For load balancers and people,
-//! without a token.
+//! `GET /healthcheck`: the status of the database and the engines, for load balancers and administrators, without a
+//! token.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use jiff::{SignedDuration, Timestamp};
 use kiln_engine::Backends;
 use kiln_store::EngineInfo;
 
-/// How long the database may take to answer.
+/// Timeout of the database.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whether an engine is alive: it has not missed two reports.
+/// Whether an engine is alive: it has missed at most one report.
 pub fn is_up(engine: &EngineInfo, now: Timestamp) -> bool {
     now.duration_since(engine.seen) <= SignedDuration::from_secs(2 * i64::from(engine.interval))
 }
 
-/// 200 as long as requests can be answered: without an engine they are stored, and wait. 503 without a database.
+/// 200 while requests can be processed: without an engine they are stored and wait. 503 without a database.
 pub(crate) async fn check(backends: &Backends) -> Response {
     let now = backends.clock.now();
     let engines = tokio::time::timeout(PATIENCE, backends.store.engines()).await;
@@ -34,12 +34,12 @@ pub(crate) async fn check(backends: &Backends) -> Response {
             (StatusCode::OK, text)
         }
         failed => {
-            // What exactly is for the log: anybody may ask here.
+            // Details are only logged, because this endpoint is public.
             let error = failed.map_or_else(
-                |_| "no answer".to_owned(),
+                |_| "timeout".to_owned(),
                 |answer| answer.err().map(|e| e.to_string()).unwrap_or_default(),
             );
-            tracing::error!(error, "healthcheck: the database does not answer");
+            tracing::error!(error, "healthcheck: the database is not available");
             (StatusCode::SERVICE_UNAVAILABLE, "database: down\n".to_owned())
         }
     };

@@ -1,4 +1,4 @@
-//! The body of a request that makes, changes, previews or validates a stack: from JSON to the plain inputs of the use
+//! The body of a request that creates, updates, previews or validates a stack: converts JSON to the input of the use
 //! cases.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use kiln_value::{Diagnostic, Map, Value, text};
 use crate::error::ApiError;
 use crate::http::query;
 
-/// A request's body, read step by step: each step fails with Heat's error.
+/// The body of a request, read step by step: each step fails with Heat's error.
 pub(crate) struct Instantiation<'a> {
     body: &'a Map,
     limits: &'a Limits,
@@ -26,7 +26,7 @@ impl<'a> Instantiation<'a> {
         self.body.get(key).filter(|value| !value.is_null())
     }
 
-    /// A stack to make, or to preview.
+    /// A stack to create or preview.
     pub(crate) fn create(&self) -> Result<CreateStack, ApiError> {
         if self.body.contains_key("converge") {
             return Err(ApiError::bad_request(
@@ -47,7 +47,7 @@ impl<'a> Instantiation<'a> {
         Ok(CreateStack { name: name.clone(), template, content, settings })
     }
 
-    /// A change of a stack; with `patch` what is not given stays as it is.
+    /// An update of a stack; with `patch`, missing parts do not change.
     pub(crate) fn update(&self, patch: bool) -> Result<UpdateStack, ApiError> {
         let settings = self.settings()?;
         let cleared = self.get("clear_parameters").and_then(Value::as_list).unwrap_or_default();
@@ -75,12 +75,12 @@ impl<'a> Instantiation<'a> {
         if boolean("converge")? == Some(true) {
             return Err(ApiError::not_implemented("Convergence with the actual resources (converge)"));
         }
-        // 0 is how clients say that there is no limit of their own.
+        // Clients send 0 for no timeout of their own.
         let timeout_mins = timeout.filter(|mins| *mins > 0);
         Ok(Settings { timeout_mins, disable_rollback: boolean("disable_rollback")?, tags })
     }
 
-    /// The template; `None` if none is given.
+    /// The template; `None` if it is missing.
     fn template(&self) -> Result<Option<TemplateText>, ApiError> {
         if self.body.contains_key("adopt_stack_data") {
             return Err(ApiError::not_supported("Stack Adopt"));
@@ -97,27 +97,27 @@ impl<'a> Instantiation<'a> {
             Some(Value::Null) => Ok(None),
             Some(_) => Err(ApiError::malformed()),
             None => match self.get("template_url") {
-                Some(_) => Err(ApiError::bad_request(
-                    "Could not retrieve template: reading templates from URLs is switched off",
-                )),
+                Some(_) => {
+                    Err(ApiError::bad_request("Could not retrieve template: reading templates from URLs is disabled"))
+                }
                 None => Ok(None),
             },
         }
     }
 
-    /// The template, which must be given.
+    /// The template, which is required.
     pub(crate) fn required_template(&self) -> Result<TemplateText, ApiError> {
         self.template()?.ok_or_else(|| ApiError::bad_request("No template specified"))
     }
 
-    /// What the request says besides the template: environment, parameters and files.
+    /// Environment, parameters and files.
     pub(crate) fn content(&self) -> Result<StackContent, ApiError> {
         let environment_files = match self.get("environment_files") {
             None => Vec::new(),
             Some(Value::List(names)) => names.iter().map(text::str).collect(),
             Some(_) => return Err(ApiError::malformed()),
         };
-        // With files named, the environment is not looked at: clients send it merged as well, for older services.
+        // If environment files are named, the environment is ignored: clients also send it merged, for older services.
         let environment = self.body.get("environment").filter(|_| environment_files.is_empty());
         let none = Map::new();
         let parameters = match self.body.get("parameters") {
@@ -138,7 +138,7 @@ impl<'a> Instantiation<'a> {
     }
 }
 
-/// The content of a file; clients send what they have parsed already as data.
+/// The content of a file; clients send parsed content as data.
 fn file_text(content: &Value) -> String {
     match content {
         Value::Str(text) => text.clone(),
@@ -146,7 +146,7 @@ fn file_text(content: &Value) -> String {
     }
 }
 
-/// A `ValueError` of a reader is the client's fault and says so; other errors stay what they are.
+/// A `ValueError` of a reader is a client error; other errors do not change.
 fn unreadable(what: &str, error: Diagnostic) -> ApiError {
     if error.class != "ValueError" {
         return error.into();

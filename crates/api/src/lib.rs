@@ -1,8 +1,8 @@
-//! The REST API v1: the one that `openstack stack …` and Heat's other clients speak.
+//! The REST API v1, for `openstack stack …` and other clients of Heat.
 //!
-//! [`Api`] reads requests, asks the policy by route, and writes answers; what is asked for is done by
-//! [`kiln_service::Service`]. What lives in the cloud is read there and then by the same drivers as the engine's. One
-//! file per endpoint is in `endpoint/`, the shapes they share are in `view/`.
+//! [`Api`] reads requests, checks the policy by route, and writes responses; [`kiln_service::Service`] executes the use
+//! cases. Live data of the cloud is read by the same drivers that the engine uses. `endpoint/` contains one file per
+//! endpoint, `view/` the shared formats.
 
 mod api;
 mod call;

@@ -1,4 +1,4 @@
-//! URLs of stacks and of what is in them.
+//! URLs of stacks and their parts.
 
 use kiln_store::Stack;
 use kiln_value::StackIdentity;
@@ -6,14 +6,14 @@ use kiln_value::identity::quote;
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
 
-/// A link as every view carries it.
+/// A link.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Link {
     pub(crate) href: String,
     pub(crate) rel: &'static str,
 }
 
-/// Makes URLs below the address at which the client reached us.
+/// Creates URLs with the address that the client used.
 #[derive(Clone, Debug)]
 pub(crate) struct Links {
     /// `http://host:8004/v1`.
@@ -30,7 +30,7 @@ impl Links {
         self.within(stack, "")
     }
 
-    /// The URL of something in a stack: `/resources/server`.
+    /// The URL of a part of a stack: `/resources/server`.
     pub(crate) fn within(&self, stack: &Stack, path: &str) -> String {
         self.identity(&identity(stack, path))
     }
@@ -45,13 +45,13 @@ impl Links {
         Link { href: self.stack(stack), rel }
     }
 
-    /// A link to something in a stack.
+    /// A link to a part of a stack.
     pub(crate) fn to(&self, stack: &Stack, path: &str, rel: &'static str) -> Link {
         Link { href: self.within(stack, path), rel }
     }
 }
 
-/// Who a stack is, or with a path something in it.
+/// The identity of a stack, or with a path that of a part of it.
 pub(crate) fn identity(stack: &Stack, path: &str) -> StackIdentity {
     StackIdentity {
         tenant: stack.project.clone(),
@@ -61,7 +61,7 @@ pub(crate) fn identity(stack: &Stack, path: &str) -> StackIdentity {
     }
 }
 
-/// The identity that an ARN names: `arn:openstack:heat::<tenant>:stacks/<name>/<id><path>`; `None` if it is no such ARN.
+/// Parses an ARN: `arn:openstack:heat::<tenant>:stacks/<name>/<id><path>`; `None` if it is invalid.
 pub(crate) fn from_arn(arn: &str) -> Option<StackIdentity> {
     let mut fields = arn.splitn(6, ':');
     let mut field = || fields.next();

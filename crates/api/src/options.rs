@@ -1,21 +1,21 @@
-//! How the API behaves; names and defaults are those of Heat's options (docs/heat-behaviour.md §23).
+//! Options of the API, with the names and defaults of Heat (docs/heat-behaviour.md §23).
 
 use std::time::Duration;
 
-/// What connections may use, so that nobody keeps others out. Options of Kiln's own, in section `[kiln]`.
+/// Limits of connections, so that no client blocks others. Options of Kiln in section `[kiln]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// Connections at a time (`max_connections`). More wait in the queue of the operating system.
+    /// Maximum number of connections (`max_connections`). More wait in the queue of the operating system.
     pub total: usize,
-    /// Connections at a time from one address (`max_connections_per_address`); `None`: any number, for a service
-    /// behind a proxy. More are closed at once.
+    /// Maximum number of connections per client address (`max_connections_per_address`); `None`: no limit, for a
+    /// service behind a proxy. More are closed immediately.
     pub per_address: Option<usize>,
-    /// How long the head of a request may take, from the end of the request before it: idle connections end with it
+    /// Timeout of request headers, from the end of the previous request: it also closes idle connections
     /// (`header_timeout`).
     pub header: Duration,
-    /// How long a body may take (`body_timeout`).
+    /// Timeout of a request body (`body_timeout`).
     pub body: Duration,
-    /// How long a client may leave an answer unread (`send_timeout`).
+    /// How long a client may take to read a response (`send_timeout`).
     pub send: Duration,
 }
 
@@ -31,20 +31,20 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// How the API behaves.
+/// Options of the API.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Bytes of a request's body (`max_json_body_size`).
+    /// Maximum size of a request body in bytes (`max_json_body_size`).
     pub max_body: usize,
-    /// URL of the API as clients reach it, up to and with `/v1` (`heat_api_root`); `None`: as each request names it.
+    /// URL of the API for clients, including `/v1` (`heat_api_root`); `None`: the address of each request.
     pub root: Option<String>,
-    /// Believe `X-Forwarded-Proto` and `X-Forwarded-Host` (`enable_proxy_headers_parsing`).
+    /// Use `X-Forwarded-Proto` and `X-Forwarded-Host` (`enable_proxy_headers_parsing`).
     pub proxy_headers: bool,
-    /// Stacks with one of these tags are not listed unless asked for (`hidden_stack_tags`).
+    /// Stacks with one of these tags are listed only on request (`hidden_stack_tags`).
     pub hidden_stack_tags: Vec<String>,
-    /// What `build_info` shows (`heat_revision`).
+    /// The revision in `build_info` (`heat_revision`).
     pub revision: String,
-    /// What connections may use.
+    /// Limits of connections.
     pub connections: ConnectionLimits,
 }
 

@@ -1,4 +1,4 @@
-//! Where the service is and with which token to ask it.
+//! Endpoint and token of the service.
 
 use async_trait::async_trait;
 use kiln_value::Secret;
@@ -6,17 +6,17 @@ use url::Url;
 
 use crate::Error;
 
-/// Gives the endpoint and a token for each call.
+/// Provides the endpoint and a token for each call.
 #[async_trait]
 pub trait Access: Send + Sync {
     /// The orchestration endpoint with version and project: `http://host:8004/v1/<project>`.
     async fn endpoint(&self) -> Result<Url, Error>;
 
-    /// A token; `None` where none is asked for. `renew` is set after a token was refused.
+    /// A token; `None` if no token is required. `renew` is set after a token was rejected.
     async fn token(&self, renew: bool) -> Result<Option<Secret<String>>, Error>;
 }
 
-/// An endpoint and a token that are known already.
+/// A fixed endpoint and token.
 #[derive(Clone, Debug)]
 pub struct Fixed {
     /// The endpoint.

@@ -1,18 +1,18 @@
-//! File names and URLs as python-heatclient joins them.
+//! File names and URLs, joined as python-heatclient does.
 //!
-//! The names of `files` reach the service as they are made here, so they must be equal to the reference client's:
-//! this is Python's `urllib.parse.urljoin`, which encodes nothing, and not the `url` crate, which does.
+//! The names in `files` are sent to the service, so they must be equal to those of the reference client. This module
+//! implements Python's `urllib.parse.urljoin`, which encodes nothing, unlike the `url` crate.
 
 use std::path::{Component, Path, PathBuf};
 
 use kiln_value::identity::quote;
 
-/// A URL cut into what joining looks at.
+/// The parts of a URL that matter for joining.
 struct Parts<'a> {
     scheme: Option<&'a str>,
     authority: Option<&'a str>,
     path: &'a str,
-    /// From `?` or `#` on.
+    /// The part from `?` or `#`.
     tail: &'a str,
 }
 
@@ -41,7 +41,7 @@ pub fn scheme(url: &str) -> Option<&str> {
     named.then_some(scheme)
 }
 
-/// Where a reference stands that is written in a document at `base`.
+/// Resolves a reference in a document at `base`.
 pub fn join(base: &str, reference: &str) -> String {
     if reference.is_empty() {
         return base.to_owned();
@@ -61,7 +61,7 @@ pub fn join(base: &str, reference: &str) -> String {
     format!("{scheme}{authority}{slash}{path}{}", to.tail)
 }
 
-/// A path behind another one, `.` and `..` taken away.
+/// Resolves a path relative to another one and removes `.` and `..`.
 fn resolve(base: &str, path: &str) -> String {
     let mut segments: Vec<&str> = Vec::new();
     if !path.starts_with('/') {
@@ -88,7 +88,7 @@ fn resolve(base: &str, path: &str) -> String {
     if joined.is_empty() { "/".to_owned() } else { joined }
 }
 
-/// The directory that references in a document at `url` are relative to, with a `/` at its end.
+/// The base of references in a document at `url`, with a trailing `/`.
 pub fn base_of(url: &str) -> String {
     let path = split(url).path;
     let directory = match path.rfind('/') {
@@ -99,7 +99,7 @@ pub fn base_of(url: &str) -> String {
     with_slash(join(url, directory))
 }
 
-/// The same URL with a `/` at its end.
+/// The URL with a trailing `/`.
 pub fn with_slash(mut url: String) -> String {
     if !url.ends_with('/') {
         url.push('/');
@@ -107,7 +107,7 @@ pub fn with_slash(mut url: String) -> String {
     url
 }
 
-/// The URL of what a user names: URLs stay, paths become `file://` URLs with links resolved.
+/// The URL for a user's argument: URLs do not change, paths become `file://` URLs with symbolic links resolved.
 pub fn url_of(name: &str) -> String {
     if scheme(name).is_some() {
         return name.to_owned();
@@ -116,7 +116,7 @@ pub fn url_of(name: &str) -> String {
     format!("file://{}", quote(&path.to_string_lossy(), "/"))
 }
 
-/// The absolute path without links. What does not exist is taken literally, as Python's `Path.resolve` does.
+/// The absolute path without symbolic links. Parts that do not exist are kept, as in Python's `Path.resolve`.
 fn real_path(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut real = PathBuf::new();
@@ -132,7 +132,7 @@ fn real_path(path: &Path) -> PathBuf {
     real
 }
 
-/// The file that a `file:` URL names; `None` for other URLs and other hosts.
+/// The file of a `file:` URL; `None` for other URLs and other hosts.
 pub fn file_of(url: &str) -> Option<PathBuf> {
     let parts = split(url);
     let local = parts.authority.is_none_or(|host| host.is_empty() || host.eq_ignore_ascii_case("localhost"));

@@ -1,7 +1,7 @@
-//! A template, its environments and everything they name, gathered into what a request carries.
+//! Collects a template, its environments and all referenced files for a request.
 //!
-//! Behaviour of python-heatclient 5.3 (`template_utils`): references are rewritten to absolute URLs, and what stands
-//! there travels in `files` under that URL; nested templates as the JSON of their own rewritten value.
+//! It behaves like python-heatclient 5.3 (`template_utils`): references are rewritten to absolute URLs, and `files`
+//! contains the content under that URL; nested templates are sent as JSON of their rewritten value.
 
 use std::collections::HashMap;
 
@@ -10,35 +10,36 @@ use kiln_value::{Map, Value, text};
 use crate::source::text_of;
 use crate::{InputError, Origin, Source, address, document};
 
-/// What is sent to make or change a stack.
+/// The content of a request to create or update a stack.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bundle {
     /// The template; `None` keeps the existing one.
     pub template: Option<Value>,
-    /// Where the template came from.
+    /// The origin of the template.
     pub origin: Origin,
-    /// The environments, merged, the last counts most.
+    /// The merged environments; later ones take precedence.
     pub environment: Map,
-    /// URLs of the environments in the order given; each is in `files` too, so that the service can merge them itself.
+    /// URLs of the environments in the given order; `files` contains them too, so that the service can merge them
+    /// itself.
     pub environment_files: Vec<String>,
     /// Contents by URL.
     pub files: Map,
 }
 
-/// A URL that was found in a document.
+/// A URL that a document refers to.
 struct Reference {
     url: String,
     named_in: String,
 }
 
-/// Gathers files, each once.
+/// Collects files, each once.
 struct Gathering<'a> {
     source: &'a Source,
     files: Map,
 }
 
 impl Bundle {
-    /// Reads a template (path or URL) and environments, and all that they refer to.
+    /// Reads a template (path or URL) and environments, and everything that they refer to.
     pub async fn read(source: &Source, template: Option<&str>, environments: &[String]) -> Result<Self, InputError> {
         let mut gathering = Gathering { source, files: Map::new() };
         let (template, origin) = match template {
@@ -63,7 +64,8 @@ impl Bundle {
         Ok(Self { template, origin, environment, environment_files, files: gathering.files })
     }
 
-    /// Sets a hook (`pre-create`, `pre-update`, `pre-delete`) on resources; `nested/inner` names one of a nested stack.
+    /// Sets a hook (`pre-create`, `pre-update`, `pre-delete`) on resources; `nested/inner` is a resource of a nested
+    /// stack.
     pub fn set_hooks(&mut self, resources: &[String], hook: &str) {
         for resource in resources {
             let names = resource.split('/').filter(|name| !name.is_empty());
@@ -119,11 +121,11 @@ impl Gathering<'_> {
         Ok(environment)
     }
 
-    /// Reads what was found, and what that refers to, until all is there. A template that contains itself ends here
-    /// like any other: each URL is read once; to refuse it is the service's part.
+    /// Reads the references, and recursively what they refer to. Each URL is read once, so a template that contains
+    /// itself is not a problem here; the service rejects it.
     async fn fetch(&mut self, found: Vec<Reference>) -> Result<(), InputError> {
-        // The next stands last: each is read before what stands behind it, so that the first that fails is the first
-        // in the text.
+        // A stack with the next reference on top: references of a document are read before the references after it, so
+        // that the first failure is the first one in the text.
         let mut waiting: Vec<Reference> = found.into_iter().rev().collect();
         while let Some(reference) = waiting.pop() {
             if self.files.contains_key(&reference.url) {
@@ -149,7 +151,7 @@ impl Gathering<'_> {
     }
 }
 
-/// Rewrites `get_file: name` and `type: name.yaml` wherever they stand.
+/// Rewrites `get_file: name` and `type: name.yaml` everywhere.
 fn absolute_in_template(value: &mut Value, document: &str, base: &str, found: &mut Vec<Reference>) {
     match value {
         Value::List(items) => {
@@ -172,7 +174,7 @@ fn absolute_in_template(value: &mut Value, document: &str, base: &str, found: &m
 fn refers(key: &str, name: &str) -> bool {
     match key {
         "get_file" => true,
-        // As the reference client asks: only these two, in lower case.
+        // As in the reference client: only these two, in lower case.
         "type" => [".yaml", ".template"].iter().any(|ending| name.ends_with(ending)),
         _ => false,
     }
@@ -183,7 +185,7 @@ fn rewrite(name: &mut String, document: &str, base: &str, found: &mut Vec<Refere
     found.push(Reference { url: name.clone(), named_in: document.to_owned() });
 }
 
-/// Rewrites the template names of a registry: those of types, and those of single resources one level down.
+/// Rewrites the template names in a registry: of types, and one level below, of single resources.
 fn absolute_in_registry(registry: &mut Map, document: &str, found: &mut Vec<Reference>) -> Result<(), String> {
     let base = match registry.get("base_url") {
         Some(Value::Str(base)) => address::with_slash(base.clone()),
@@ -207,19 +209,19 @@ fn absolute_in_mappings(map: &mut Map, document: &str, base: &str, found: &mut V
         match value {
             _ if matches!(key.as_str(), "base_url" | "hooks" | "restricted_actions") => {}
             Value::Map(_) => {}
-            // Types such as `OS::Nova::Server` are no files.
+            // Types such as `OS::Nova::Server` are not files.
             Value::Str(name) if name.contains("::") => {}
             Value::Str(name) => rewrite(name, document, base, found),
             other => {
                 let kind = other.kind().python_name();
-                return Err(format!("resource_registry: {key} must name a type or a template, not a {kind}"));
+                return Err(format!("resource_registry: {key} must be the name of a type or a template, not a {kind}"));
             }
         }
     }
     Ok(())
 }
 
-/// Lays one environment over another. An empty section (null) does not wipe out a map.
+/// Merges an environment into another one. An empty section (null) does not remove a map.
 fn merge(old: &mut Value, new: Map) {
     if old.as_map().is_none() {
         *old = Map::new().into();
@@ -234,8 +236,8 @@ fn merge(old: &mut Value, new: Map) {
     }
 }
 
-/// Parameters from `key=value` texts: a lone text may hold several with `;` between, and a key given more than
-/// once becomes a list.
+/// Parameters from `key=value` arguments: a single argument may contain several, separated by `;`, and a repeated key
+/// becomes a list.
 pub fn parameters(given: &[String]) -> Result<Map, InputError> {
     match given {
         [one] => collect(one.split(';')),
@@ -256,7 +258,7 @@ fn collect<'a>(given: impl IntoIterator<Item = &'a str>) -> Result<Map, InputErr
     Ok(parameters)
 }
 
-/// Parameters whose values are the contents of files, from `key=file` texts relative to the template.
+/// Parameters with the contents of files, from `key=file` arguments relative to the template.
 pub async fn file_parameters(source: &Source, given: &[String], template: Option<&str>) -> Result<Map, InputError> {
     let from = template.map(address::url_of).unwrap_or_default();
     let base = if from.is_empty() { address::with_slash(address::url_of(".")) } else { address::base_of(&from) };

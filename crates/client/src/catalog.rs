@@ -1,4 +1,4 @@
-//! Calls about what the service knows: resource types, template versions, itself; and validation.
+//! Calls for resource types, template versions, build info, engines and validation.
 
 use http::Method;
 use kiln_value::{Map, Value};
@@ -6,17 +6,17 @@ use kiln_value::{Map, Value};
 use crate::client::{Query, segment, unwrap_list};
 use crate::{Bundle, Client, Error};
 
-/// In which language to generate a provider template.
+/// Language of a generated template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// Heat's own language.
+    /// HOT.
     Hot,
-    /// CloudFormation's.
+    /// CloudFormation.
     Cfn,
 }
 
 impl Client {
-    /// Names of resource types; with descriptions, each is a map.
+    /// Names of resource types; with descriptions, each item is a map.
     pub async fn resource_types(&self, filters: &Query, descriptions: bool) -> Result<Vec<Value>, Error> {
         let mut query = filters.clone();
         if descriptions {
@@ -31,7 +31,7 @@ impl Client {
         self.get(&format!("/resource_types/{}", segment(name)), &query).await
     }
 
-    /// A template with one resource of a type, its properties as parameters.
+    /// A template with one resource of a type and parameters for its properties.
     pub async fn resource_type_template(&self, name: &str, dialect: Dialect) -> Result<Value, Error> {
         let dialect = match dialect {
             Dialect::Hot => "hot",
@@ -53,7 +53,7 @@ impl Client {
         unwrap_list(self.get(&path, &query).await?, "template_functions")
     }
 
-    /// Checks a template; gives its parameters and description.
+    /// Validates a template; returns its parameters and description.
     pub async fn validate(
         &self,
         bundle: &Bundle,

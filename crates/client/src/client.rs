@@ -1,4 +1,4 @@
-//! The calls, one layer above HTTP.
+//! The HTTP client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use url::Url;
 
 use crate::{Access, Error, Refusal};
 
-/// How long the service may take to answer.
+/// Timeout of a call.
 const TIMEOUT: Duration = Duration::from_mins(10);
-/// How long a question about the service's health may take.
+/// Timeout of a health check.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(10);
-/// Redirects that are followed: a name leads to the stack's own URL, more than a few is a loop.
+/// Maximum number of redirects: a name redirects to the canonical URL of the stack, more than a few are a loop.
 const REDIRECTS: usize = 4;
 
 /// A client of the orchestration service (REST v1). Cheap to clone.
@@ -25,22 +25,22 @@ pub struct Client {
     access: Arc<dyn Access>,
 }
 
-/// Query parameters, in order, not yet encoded.
+/// Query parameters in order, not yet encoded.
 pub type Query = Vec<(String, String)>;
 
 impl Client {
-    /// A client that sends by `transport` and gets endpoint and token from `access`.
+    /// A client that sends requests with `transport` and gets endpoint and token from `access`.
     pub fn new(transport: Arc<dyn Transport>, access: Arc<dyn Access>) -> Self {
         Self { transport, access }
     }
 
-    /// The endpoint that is asked.
+    /// The endpoint of the service.
     pub async fn endpoint(&self) -> Result<Url, Error> {
         self.access.endpoint().await
     }
 
-    /// What the service says of its own health: a line each for database and engine. `None` if it does not say, as
-    /// Heat.
+    /// The health of the service: one line each for database and engine. `None` if the service does not support it,
+    /// like Heat.
     pub async fn health(&self) -> Option<String> {
         let mut url = self.access.endpoint().await.ok()?;
         let path = url.path().to_owned();
@@ -54,12 +54,12 @@ impl Client {
         text.starts_with("database: ").then(|| text.to_owned())
     }
 
-    /// Gets the JSON at a path below the endpoint; segments are encoded already.
+    /// Gets the JSON at a path below the endpoint; segments must be encoded.
     pub(crate) async fn get(&self, path: &str, query: &Query) -> Result<Value, Error> {
         self.call(Method::GET, path, query, None).await
     }
 
-    /// Sends a request and gives the JSON of the answer, null if there is none.
+    /// Sends a request and returns the JSON of the response, null if there is none.
     pub(crate) async fn call(
         &self,
         method: Method,
@@ -78,7 +78,7 @@ impl Client {
     async fn url(&self, path: &str, query: &Query) -> Result<Url, Error> {
         let mut url = self.access.endpoint().await?;
         let base = url.path().trim_end_matches('/').to_owned();
-        // Set as it is: what is encoded in `path` must stay so.
+        // Set without changes: `path` is already encoded.
         url.set_path(&format!("{base}{path}"));
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
@@ -90,8 +90,9 @@ impl Client {
         let mut headers = HeaderMap::new();
         headers.insert(http::header::ACCEPT, HeaderValue::from_static("application/json"));
         if let Some(token) = self.access.token(renew).await? {
-            let mut value = HeaderValue::from_str(token.expose())
-                .map_err(|_| Error::Access("The token holds characters that no header can carry".to_owned()))?;
+            let mut value = HeaderValue::from_str(token.expose()).map_err(|_| {
+                Error::Access("The token contains characters that are not allowed in a header".to_owned())
+            })?;
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static("x-auth-token"), value);
         }
@@ -114,7 +115,7 @@ impl Client {
                 return Ok(response);
             };
             let mut target = endpoint.join(location).map_err(|_| bad_redirect(location))?;
-            // The service leads to another of its own URLs, without the question that was asked.
+            // The service redirects to another of its URLs without the query.
             if target.query().is_none() {
                 target.set_query(endpoint.query());
             }
@@ -123,12 +124,12 @@ impl Client {
             }
             request.url = target;
         }
-        Err(Error::Answer("The service redirects in circles".to_owned()))
+        Err(Error::Answer("The service redirects in a loop".to_owned()))
     }
 }
 
 fn bad_redirect(location: &str) -> Error {
-    Error::Answer(format!("The service redirects to {location}, which is not its own address"))
+    Error::Answer(format!("The service redirects to another address: {location}"))
 }
 
 fn read(response: &HttpResponse) -> Result<Value, Error> {
@@ -143,21 +144,21 @@ fn read(response: &HttpResponse) -> Result<Value, Error> {
     match serde_json::from_slice(&response.body) {
         Ok(value) => Ok(value),
         Err(_) if !json => Ok(Value::Null),
-        Err(error) => Err(Error::Answer(format!("The service's answer is no JSON: {error}"))),
+        Err(error) => Err(Error::Answer(format!("The response of the service is not JSON: {error}"))),
     }
 }
 
-/// `/stacks/<name or id>`: `name/id` stays two segments.
+/// `/stacks/<name or id>`: `name/id` remains two segments.
 pub(crate) fn stack_path(stack: &str) -> String {
     format!("/stacks/{}", quote(stack, "/"))
 }
 
-/// One path segment.
+/// An encoded path segment.
 pub(crate) fn segment(name: &str) -> String {
     quote(name, "")
 }
 
-/// The value under the envelope's key.
+/// The value at the key of the envelope.
 pub(crate) fn unwrap(answer: Value, key: &str) -> Result<Value, Error> {
     match answer {
         Value::Map(mut entries) => entries.shift_remove(key).ok_or_else(|| missing(key)),
@@ -165,7 +166,7 @@ pub(crate) fn unwrap(answer: Value, key: &str) -> Result<Value, Error> {
     }
 }
 
-/// The list under the envelope's key.
+/// The list at the key of the envelope.
 pub(crate) fn unwrap_list(answer: Value, key: &str) -> Result<Vec<Value>, Error> {
     match unwrap(answer, key)? {
         Value::List(items) => Ok(items),
@@ -174,5 +175,5 @@ pub(crate) fn unwrap_list(answer: Value, key: &str) -> Result<Vec<Value>, Error>
 }
 
 fn missing(key: &str) -> Error {
-    Error::Answer(format!("The service's answer has no \"{key}\""))
+    Error::Answer(format!("The response of the service has no \"{key}\""))
 }

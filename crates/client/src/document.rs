@@ -1,4 +1,4 @@
-//! Texts of templates and environments, read as python-heatclient reads them.
+//! Parses templates and environments as python-heatclient does.
 
 use kiln_value::{Map, Spans, Value};
 
@@ -12,12 +12,12 @@ const ENVIRONMENT_SECTIONS: [&str; 6] = [
     "parameter_merge_strategies",
 ];
 
-/// Keys of which a template has one.
+/// The version keys of templates.
 const VERSION_KEYS: [&str; 3] = ["HeatTemplateFormatVersion", "heat_template_version", "AWSTemplateFormatVersion"];
 
-/// A template and where its parts stand, if the text is one: YAML or JSON with a version.
+/// Parses a template, YAML or JSON with a version, with the positions of its parts.
 pub(crate) fn template(text: &str) -> Result<(Value, Spans), String> {
-    // Python strips the text first; only what stands behind matters for positions.
+    // Python strips the text first; only leading white space matters for positions.
     let start = text.trim_start();
     let (value, spans) = if start.starts_with('{') {
         kiln_yaml::json::parse_with_spans(text.trim_end()).map_err(|error| error.to_string())?
@@ -26,7 +26,7 @@ pub(crate) fn template(text: &str) -> Result<(Value, Spans), String> {
         (document.value, document.spans)
     };
     let value = if value.is_null() { Map::new().into() } else { value };
-    // The reference asks `key in template`, which for a text means "contains".
+    // The reference client checks `key in template`, which for a string means "contains".
     let versioned = VERSION_KEYS.iter().any(|key| match &value {
         Value::Map(entries) => entries.contains_key(*key),
         Value::List(items) => items.iter().any(|item| item.as_str() == Some(key)),
@@ -36,7 +36,7 @@ pub(crate) fn template(text: &str) -> Result<(Value, Spans), String> {
     if versioned { Ok((value, spans)) } else { Err("Template format version not found.".to_owned()) }
 }
 
-/// An environment's value, only of known sections.
+/// Parses an environment, which may only have known sections.
 pub(crate) fn environment(text: &str) -> Result<Map, String> {
     let value = kiln_yaml::parse(text).map_err(|error| error.to_string())?.value;
     let entries = match value {

@@ -1,43 +1,43 @@
-//! What can go wrong on the way to the service, at the service, and before.
+//! Errors of the client.
 
 use kiln_cloud::TransportError;
 use kiln_value::Value;
 
-/// Why a call did not give what it should.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The service refused.
+    /// The service returned an error.
     #[error("{}", .0.message)]
     Refused(Refusal),
-    /// The service did not answer.
+    /// The service is not reachable.
     #[error("Error communicating with {endpoint} {source}")]
     Unreachable {
-        /// Where it should be.
+        /// The endpoint.
         endpoint: String,
-        /// Why not.
+        /// The reason.
         source: TransportError,
     },
-    /// Keystone did not answer.
-    #[error("Keystone at {url} cannot be reached: {reason}")]
+    /// Keystone is not reachable.
+    #[error("Keystone at {url} is not reachable: {reason}")]
     NoKeystone {
-        /// Where it should be.
+        /// The URL.
         url: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// There is no token or no endpoint.
+    /// There is no token or endpoint.
     #[error("{0}")]
     Access(String),
-    /// The answer is not what the API describes.
+    /// The response does not match the API.
     #[error("{0}")]
     Answer(String),
-    /// What the user gave cannot be used.
+    /// Invalid input of the user.
     #[error(transparent)]
     Input(#[from] InputError),
 }
 
 impl Error {
-    /// The HTTP status of a refusal.
+    /// The HTTP status of an error response.
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Refused(refusal) => Some(refusal.status),
@@ -45,47 +45,47 @@ impl Error {
         }
     }
 
-    /// Whether the same call may well succeed a little later: the service is not there, or not quite.
+    /// Whether the error is temporary: the service is not available at the moment.
     pub fn is_passing(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::NoKeystone { .. }) || matches!(self.status(), Some(502..=504))
     }
 
-    /// Whether the service says that it does not exist.
+    /// Whether the object does not exist.
     pub fn is_not_found(&self) -> bool {
         self.status() == Some(404)
     }
 }
 
-/// An answer of the service that is an error, as Heat words it (reference `errors.json`).
+/// An error response of the service, in Heat's format (reference `errors.json`).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Refusal {
     /// HTTP status.
     pub status: u16,
-    /// Error class: `EntityNotFound`, `StackValidationFailed` …; empty if the service did not say.
+    /// Error class: `EntityNotFound`, `StackValidationFailed` …; empty if unknown.
     pub class: String,
-    /// The text for the user.
+    /// The message for the user.
     pub message: String,
-    /// Places in the template, where the service is Kiln and knows them.
+    /// Positions in the template, if the service is Kiln and knows them.
     pub places: Vec<ErrorLocation>,
 }
 
-/// A place in a template that is wrong.
+/// A position of an error in the template.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ErrorLocation {
-    /// What is wrong.
+    /// The error message.
     pub message: String,
-    /// Where in the document: `resources.server.properties.flavor`.
+    /// Path in the document: `resources.server.properties.flavor`.
     pub path: String,
     /// Line, from 1.
     pub line: Option<i64>,
     /// Column, from 1.
     pub column: Option<i64>,
-    /// What may help.
+    /// Hints.
     pub hints: Vec<String>,
 }
 
 impl Refusal {
-    /// Reads the body of an answer.
+    /// Parses the body of a response.
     pub fn read(status: u16, body: &[u8]) -> Self {
         let json: Value = serde_json::from_slice(body).unwrap_or_default();
         let error = json.get("error");
@@ -120,7 +120,7 @@ fn said<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.str_at(key).filter(|text| !text.is_empty())
 }
 
-/// The text of an error that is not Heat's JSON, as a proxy or Keystone's middleware sends it.
+/// The message of an error that is not in Heat's JSON format, such as from a proxy or Keystone's middleware.
 fn plain(status: u16, body: &[u8]) -> String {
     let reason = http::StatusCode::from_u16(status).ok().and_then(|s| s.canonical_reason()).unwrap_or_default();
     let text = String::from_utf8_lossy(body);
@@ -131,50 +131,50 @@ fn plain(status: u16, body: &[u8]) -> String {
     }
 }
 
-/// A file, reference or parameter that cannot be used. The texts are those of python-heatclient.
+/// Invalid files, references or parameters, with the texts of python-heatclient.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
-    /// A template or environment that the user names cannot be read.
+    /// A template or environment of the user cannot be read.
     #[error("Could not read {url}: {reason}")]
     Unreadable {
         /// Its URL.
         url: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// What a template or environment refers to cannot be read.
+    /// A file that a template or environment refers to cannot be read.
     #[error("Could not fetch contents for {url}")]
     Reference {
         /// Its URL.
         url: String,
-        /// The document that refers to it.
+        /// The referring document.
         named_in: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// A template is empty.
     #[error("Could not fetch template from {0}")]
     EmptyTemplate(String),
-    /// A template is no YAML or JSON, or has no version.
+    /// A template is not YAML or JSON, or has no version.
     #[error("Error parsing template {url} {reason}")]
     Template {
         /// Its URL.
         url: String,
-        /// The parser's words.
+        /// The message of the parser.
         reason: String,
     },
-    /// An environment is no YAML or not an environment.
+    /// An environment is not YAML or not an environment.
     #[error("{reason}")]
     Environment {
         /// Its URL.
         url: String,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
     /// A parameter is not `key=value`.
     #[error("Malformed parameter({0}). Use the key=value format.")]
     Parameter(String),
-    /// Neither a template nor the word to keep the existing one was given.
-    #[error("A template is needed: give --template, or --existing to keep the stack's own")]
+    /// There is neither a template nor the option to keep the current one.
+    #[error("No template: specify --template, or --existing to keep the current template")]
     NoTemplate,
 }

@@ -1,7 +1,7 @@
-//! Typed client of the REST API, and what python-heatclient does before it calls: [`Bundle`] reads a template with
-//! its environments and gathers every file they name.
+//! Typed client of the REST API. [`Bundle`] prepares requests as python-heatclient does: it reads a template with its
+//! environments and collects all referenced files.
 //!
-//! It speaks to Heat as well as to Kiln. Answers are views over what came ([`Stack`], [`Resource`], [`Event`]).
+//! The client works with Heat and with Kiln. Results are views of the response ([`Stack`], [`Resource`], [`Event`]).
 
 pub mod access;
 pub mod address;

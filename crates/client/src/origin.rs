@@ -1,20 +1,20 @@
-//! Where a template came from, to show mistakes in its own text.
+//! The origin of a template, to show errors in its source.
 
 use kiln_value::{Path, Span, Spans, Value};
 
-/// The text of a template, and where its parts stand in it.
+/// The text of a template and the positions of its parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// Its URL.
     pub url: String,
-    /// Its text, as it was read.
+    /// Its original text.
     pub text: String,
     pub(crate) spans: Spans,
 }
 
 impl Origin {
-    /// The bytes of the text that the part of `template` at `path` takes: the key of an entry, else the value. A path
-    /// whose end is not there leads to the part that is.
+    /// The byte range of the part of `template` at `path`: the key of an entry, else the value. If the end of the path
+    /// does not exist, the existing part of it is used.
     pub fn find(&self, template: &Value, path: &str) -> Option<std::ops::Range<usize>> {
         let path = read(template, path);
         if path.is_root() {
@@ -25,7 +25,7 @@ impl Origin {
         Some(self.offset(start.line, start.column)?..self.offset(end.line, end.column)?)
     }
 
-    /// The byte at a place counted from 1, columns in characters.
+    /// The byte offset of a position that starts at 1, with columns in characters.
     fn offset(&self, line: u32, column: u32) -> Option<usize> {
         let index = usize::try_from(line.checked_sub(1)?).ok()?;
         let before: usize = self.text.split_inclusive('\n').take(index).map(str::len).sum();
@@ -35,7 +35,7 @@ impl Origin {
     }
 }
 
-/// The path that a text as `resources.server.properties.networks[0]` means in a value: names may have dots.
+/// Parses a path such as `resources.server.properties.networks[0]` for a value: names may contain dots.
 fn read(value: &Value, text: &str) -> Path {
     let (mut path, mut value, mut rest) = (Path::root(), value, text);
     while !rest.is_empty() {

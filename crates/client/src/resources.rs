@@ -1,4 +1,4 @@
-//! Calls on the resources and events of a stack.
+//! Calls for the resources and events of a stack.
 
 use http::Method;
 use kiln_value::{Value, value};
@@ -6,22 +6,22 @@ use kiln_value::{Value, value};
 use crate::client::{Query, segment, stack_path, unwrap, unwrap_list};
 use crate::{Client, Error, Event, Resource};
 
-/// Which events to list.
+/// Filters of an event list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventFilter {
-    /// Only of this resource; not together with `nested_depth`.
+    /// Only events of this resource; not together with `nested_depth`.
     pub resource: Option<String>,
-    /// Of nested stacks down to this depth.
+    /// Includes nested stacks down to this depth.
     pub nested_depth: u32,
-    /// Properties that must be so.
+    /// Required properties.
     pub properties: Query,
-    /// Behind this event.
+    /// Only events after this one.
     pub marker: Option<String>,
-    /// At most so many.
+    /// Maximum number.
     pub limit: Option<u64>,
-    /// Sort keys; empty: by time.
+    /// Sort keys; empty: sort by time.
     pub sort_keys: Vec<String>,
-    /// Newest first.
+    /// Whether newest events come first.
     pub descending: bool,
 }
 
@@ -40,7 +40,7 @@ impl EventFilter {
 }
 
 impl Client {
-    /// The resources of a stack, those of nested stacks down to `nested_depth` too.
+    /// The resources of a stack, including those of nested stacks down to `nested_depth`.
     pub async fn resources(
         &self,
         stack: &str,
@@ -59,7 +59,7 @@ impl Client {
         Ok(unwrap_list(answer, "resources")?.into_iter().map(Resource).collect())
     }
 
-    /// A resource, with further attributes if some are named.
+    /// A resource, with additional attributes.
     pub async fn resource(&self, stack: &str, name: &str, attributes: &[String]) -> Result<Resource, Error> {
         let query = attributes.iter().map(|name| ("with_attr".to_owned(), name.clone())).collect();
         let answer = self.get(&self.resource_path(stack, name).await?, &query).await?;
@@ -78,14 +78,14 @@ impl Client {
         self.call(Method::POST, &path, &vec![], data).await.map(drop)
     }
 
-    /// Marks a resource as unhealthy, so that the next update replaces it, or as healthy again.
+    /// Marks a resource as unhealthy, so that the next update replaces it, or as healthy.
     pub async fn mark_unhealthy(&self, stack: &str, name: &str, unhealthy: bool, reason: &str) -> Result<(), Error> {
         let body = value!({"mark_unhealthy": unhealthy, "resource_status_reason": reason});
         let path = self.resource_path(stack, name).await?;
         self.call(Method::PATCH, &path, &vec![], Some(&body)).await.map(drop)
     }
 
-    /// Events, oldest first unless asked otherwise.
+    /// Events, by default oldest first.
     pub async fn events(&self, stack: &str, filter: &EventFilter) -> Result<Vec<Event>, Error> {
         let path = match &filter.resource {
             Some(name) => format!("{}/events", self.resource_path(stack, name).await?),

@@ -1,4 +1,4 @@
-//! Reading what users and their documents name: files, and over the network only what is allowed.
+//! Reads the files of users and documents, and from the network only what is allowed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use url::Url;
 
 use crate::address;
 
-/// How long the server of a template may take.
+/// Timeout of the server of a template.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Redirects that are followed before giving up.
+/// Maximum number of redirects.
 const REDIRECTS: usize = 5;
 
-/// Reads the texts that a request is made of.
+/// Reads the texts of a request.
 #[derive(Clone, Default)]
 pub struct Source {
     web: Option<Arc<dyn Transport>>,
@@ -28,33 +28,33 @@ impl Source {
         Self::default()
     }
 
-    /// Reads also `http:` and `https:` URLs that the user names, and what these documents refer to on the same host.
-    /// References from a document to another host are read only if `references` is set.
+    /// Also reads `http:` and `https:` URLs of the user, and references in these documents to the same host. References
+    /// to other hosts are read only if `references` is set.
     pub fn with_web(transport: Arc<dyn Transport>, references: bool) -> Self {
         Self { web: Some(transport), references }
     }
 
-    /// The content of what the user named.
+    /// The content of a URL from the user.
     pub async fn read(&self, url: &str) -> Result<Vec<u8>, String> {
         if let Some(path) = address::file_of(url) {
             return std::fs::read(path).map_err(|error| error.to_string());
         }
         match (&self.web, Url::parse(url)) {
             (Some(web), Ok(url)) if matches!(url.scheme(), "http" | "https") => get(&**web, url).await,
-            _ => Err("only files, http and https can be read".to_owned()),
+            _ => Err("only file, http and https URLs are supported".to_owned()),
         }
     }
 
-    /// The content of what the document at `from` refers to.
+    /// The content of a reference in the document at `from`.
     pub async fn read_reference(&self, url: &str, from: &str) -> Result<Vec<u8>, String> {
         let local = address::scheme(url) == Some("file");
         match (Url::parse(url), Url::parse(from)) {
-            // A document from the network names no file of this machine.
+            // A document from the network must not refer to local files.
             (_, Ok(from)) if local && from.scheme() != "file" => {
-                Err("a document from the network may not name a file of this machine".to_owned())
+                Err("a document from the network cannot refer to local files".to_owned())
             }
             (Ok(to), Ok(from)) if !local && !self.references && to.origin() != from.origin() => {
-                Err("it is on the network; --allow-remote reads such references".to_owned())
+                Err("it is on the network; use --allow-remote to allow such references".to_owned())
             }
             _ => self.read(url).await,
         }
@@ -82,7 +82,8 @@ async fn get(web: &dyn Transport, mut url: Url) -> Result<Vec<u8>, String> {
     Err("too many redirects".to_owned())
 }
 
-/// A file's content as text: what is not UTF-8 goes as base64 in lines of 76, as Python's `encodebytes` writes it.
+/// The content of a file as text: if it is not UTF-8, it is encoded as base64 in lines of 76, like Python's
+/// `encodebytes`.
 pub(crate) fn text_of(content: Vec<u8>) -> String {
     String::from_utf8(content).unwrap_or_else(|error| {
         let encoded = base64::engine::general_purpose::STANDARD.encode(error.as_bytes());

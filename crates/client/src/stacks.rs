@@ -6,29 +6,29 @@ use kiln_value::{Map, Value, value};
 use crate::client::{Query, segment, stack_path, unwrap, unwrap_list};
 use crate::{Bundle, Client, Error, Stack};
 
-/// A stack to make or change: the body of the request besides what [`Bundle`] holds. `None` and empty are left out.
+/// The parameters of a create or update, in addition to the [`Bundle`]. `None` and empty values are omitted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StackRequest {
     /// Template, environment and files.
     pub bundle: Bundle,
     /// Parameters.
     pub parameters: Map,
-    /// Whether a failure is left as it is.
+    /// Whether failures are not rolled back.
     pub disable_rollback: Option<bool>,
-    /// Minutes the action may take.
+    /// Timeout of the action in minutes.
     pub timeout_mins: Option<i64>,
-    /// Tags, with commas between.
+    /// Tags, separated by commas.
     pub tags: Option<String>,
-    /// Keep the existing template, environment and parameters where nothing is given (PATCH). Updates only.
+    /// Keep the current template, environment and parameters where none are given (PATCH). Only for updates.
     pub existing: bool,
-    /// Parameters to return to their defaults. Updates only.
+    /// Parameters to reset to their defaults. Only for updates.
     pub clear_parameters: Vec<String>,
-    /// Compare with what is really there. Updates only.
+    /// Detect and repair drift from the actual resources. Only for updates.
     pub converge: bool,
 }
 
 impl StackRequest {
-    /// The body, as python-heatclient sends it.
+    /// The body, in the format of python-heatclient.
     fn body(&self, name: Option<&str>) -> Value {
         let mut body = Map::new();
         if let Some(name) = name {
@@ -64,18 +64,18 @@ impl StackRequest {
     }
 }
 
-/// What may be asked of a stack as a whole.
+/// Actions on a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StackAction {
-    /// Put its resources to sleep.
+    /// Suspend its resources.
     Suspend,
-    /// Wake them up.
+    /// Resume its resources.
     Resume,
-    /// Look whether they are there and well.
+    /// Check its resources.
     Check,
-    /// Stop an update and roll it back.
+    /// Cancel an update and roll it back.
     CancelUpdate,
-    /// Stop a create or update and leave it as it is.
+    /// Cancel a create or update without a rollback.
     CancelWithoutRollback,
 }
 
@@ -91,27 +91,27 @@ impl StackAction {
     }
 }
 
-/// Which stacks to list, with the names of Heat's query parameters.
+/// Filters of a stack list, with the names of Heat's query parameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a query parameter of its own")]
 pub struct StackFilter {
-    /// At most so many, over all pages.
+    /// Maximum number, over all pages.
     pub limit: Option<u64>,
-    /// Behind this stack.
+    /// Only stacks after this one.
     pub marker: Option<String>,
-    /// Properties that must be so: `status`, `name`, `action`, `id` …
+    /// Required properties: `status`, `name`, `action`, `id` …
     pub properties: Query,
-    /// `tags`, `tags_any`, `not_tags` or `not_tags_any`, and the tags with commas between.
+    /// `tags`, `tags_any`, `not_tags` or `not_tags_any`, and the tags separated by commas.
     pub tags: Option<(&'static str, String)>,
-    /// Of all projects (admin).
+    /// Include stacks of all projects (admin).
     pub all_projects: bool,
-    /// Of this project (admin).
+    /// Only stacks of this project (admin).
     pub project: Option<String>,
-    /// Deleted stacks too.
+    /// Include deleted stacks.
     pub deleted: bool,
-    /// Hidden stacks too.
+    /// Include hidden stacks.
     pub hidden: bool,
-    /// Nested stacks too.
+    /// Include nested stacks.
     pub nested: bool,
 }
 
@@ -137,26 +137,26 @@ impl StackFilter {
 }
 
 impl Client {
-    /// Makes a stack; gives its id.
+    /// Creates a stack; returns its ID.
     pub async fn create_stack(&self, name: &str, request: &StackRequest) -> Result<String, Error> {
         let answer = self.call(Method::POST, "/stacks", &vec![], Some(&request.body(Some(name)))).await?;
         let stack = Stack(unwrap(answer, "stack")?);
         Ok(stack.id().to_owned())
     }
 
-    /// What a stack would be.
+    /// Previews a create.
     pub async fn preview_stack(&self, name: &str, request: &StackRequest) -> Result<Stack, Error> {
         let answer = self.call(Method::POST, "/stacks/preview", &vec![], Some(&request.body(Some(name)))).await?;
         unwrap(answer, "stack").map(Stack)
     }
 
-    /// Changes a stack.
+    /// Updates a stack.
     pub async fn update_stack(&self, stack: &str, request: &StackRequest) -> Result<(), Error> {
         let body = request.body(None);
         self.call(request.update_method(), &stack_path(stack), &vec![], Some(&body)).await.map(drop)
     }
 
-    /// What an update would do: resource changes by `added`, `deleted`, `replaced`, `unchanged`, `updated`.
+    /// Previews an update: changes of resources in the lists `added`, `deleted`, `replaced`, `unchanged`, `updated`.
     pub async fn preview_update(&self, stack: &str, request: &StackRequest, nested: bool) -> Result<Map, Error> {
         let stack = self.stack_identity(stack).await?;
         let query = if nested { vec![("show_nested".into(), "True".into())] } else { vec![] };
@@ -173,7 +173,7 @@ impl Client {
         self.call(Method::DELETE, &stack_path(stack), &vec![], None).await.map(drop)
     }
 
-    /// A stack, with its outputs' values unless `outputs` is false: these may take long.
+    /// A stack, with the values of its outputs unless `outputs` is false: they can take a long time.
     pub async fn stack(&self, stack: &str, outputs: bool) -> Result<Stack, Error> {
         let query = if outputs { vec![] } else { vec![("resolve_outputs".into(), "False".into())] };
         unwrap(self.get(&stack_path(stack), &query).await?, "stack").map(Stack)
@@ -188,7 +188,7 @@ impl Client {
         Ok(format!("{}/{}", stack.name(), stack.id()))
     }
 
-    /// Stacks, page after page up to the limit.
+    /// Stacks, in pages up to the limit.
     pub async fn stacks(&self, filter: &StackFilter) -> Result<Vec<Stack>, Error> {
         let mut stacks: Vec<Stack> = Vec::new();
         let mut marker = filter.marker.clone();
@@ -208,7 +208,7 @@ impl Client {
         }
     }
 
-    /// Asks something of a stack as a whole.
+    /// Requests an action on a stack.
     pub async fn stack_action(&self, stack: &str, action: StackAction) -> Result<(), Error> {
         let body = value!({ (action.key()): null });
         self.call(Method::POST, &format!("{}/actions", stack_path(stack)), &vec![], Some(&body)).await.map(drop)

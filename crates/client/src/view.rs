@@ -1,5 +1,5 @@
-//! What the service gives, with names for the parts that Kiln's own client reads. Nothing is lost: the answer
-//! itself is kept, so that newer or foreign services can say more.
+//! Views of responses, with accessors for the parts that Kiln's client uses. The complete response is kept, so that
+//! newer or other services can return more.
 
 use kiln_value::{Map, Value};
 
@@ -10,7 +10,7 @@ macro_rules! views {
         pub struct $name(pub Value);
 
         impl $name {
-            /// The whole answer.
+            /// The complete response.
             pub fn value(&self) -> &Value {
                 &self.0
             }
@@ -52,12 +52,12 @@ impl Stack {
         self.text("stack_status")
     }
 
-    /// Why it is in this status.
+    /// The reason of the status.
     pub fn reason(&self) -> &str {
         self.text("stack_status_reason")
     }
 
-    /// The outputs of a show: `output_key`, `output_value`, `description`, perhaps `output_error`.
+    /// The outputs of a show: `output_key`, `output_value`, `description`, and `output_error` if it failed.
     pub fn outputs(&self) -> &[Value] {
         self.0.get("outputs").and_then(Value::as_list).unwrap_or_default()
     }
@@ -79,27 +79,27 @@ impl Resource {
         self.text("resource_status")
     }
 
-    /// Why it is in this status.
+    /// The reason of the status.
     pub fn reason(&self) -> &str {
         self.text("resource_status_reason")
     }
 
-    /// Id in the cloud; empty if there is none yet.
+    /// Physical ID; empty if there is none yet.
     pub fn physical_id(&self) -> &str {
         self.text("physical_resource_id")
     }
 
-    /// Id of the stack it belongs to.
+    /// ID of its stack.
     pub fn stack_id(&self) -> &str {
         link(&self.0, "stack").map(last_segment).unwrap_or_default()
     }
 
-    /// Name of the stack it belongs to.
+    /// Name of its stack.
     pub fn stack_name(&self) -> Option<&str> {
         link(&self.0, "stack")?.rsplit('/').nth(1)
     }
 
-    /// `name/id` of the nested stack that it stands for.
+    /// `name/id` of its nested stack.
     pub fn nested(&self) -> Option<&str> {
         let url = link(&self.0, "nested")?;
         url.split_once("/stacks/").map(|(_, identity)| identity)
@@ -127,22 +127,22 @@ impl Event {
         self.text("resource_status_reason")
     }
 
-    /// Id in the cloud; the stack's id for an event of the stack itself.
+    /// Physical ID; the ID of the stack for an event of the stack itself.
     pub fn physical_id(&self) -> &str {
         self.text("physical_resource_id")
     }
 
-    /// When: `2026-11-20T07:00:00Z`.
+    /// Time: `2026-11-20T07:00:00Z`.
     pub fn time(&self) -> &str {
         self.text("event_time")
     }
 
-    /// Id of the stack it happened in.
+    /// ID of its stack.
     pub fn stack_id(&self) -> &str {
         link(&self.0, "stack").map(last_segment).unwrap_or_default()
     }
 
-    /// Name of the stack it happened in.
+    /// Name of its stack.
     pub fn stack_name(&self) -> Option<&str> {
         link(&self.0, "stack")?.rsplit('/').nth(1)
     }
@@ -153,7 +153,7 @@ impl Event {
     }
 }
 
-/// The `href` of the link of a kind.
+/// The `href` of the link with the given `rel`.
 fn link<'a>(value: &'a Value, rel: &str) -> Option<&'a str> {
     let links = value.get("links")?.as_list()?;
     links.iter().find(|link| link.str_at("rel") == Some(rel))?.str_at("href")

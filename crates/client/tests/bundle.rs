@@ -1,4 +1,4 @@
-//! What a request carries, compared with python-heatclient 5.3.0 for the same files.
+//! Requests compared with those of python-heatclient 5.3.0 for the same files.
 //!
 //! `data/bundle/expected.json` was computed by its `template_utils` and `utils`; `/BASE` stands for the folder.
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use kiln_client::{Bundle, InputError, Source, file_parameters, parameters};
 use kiln_value::{Value, text};
 
-/// A copy of the data in a folder of its own, since one file names its folder by an absolute URL.
+/// A copy of the data in a separate folder, because one file contains the absolute URL of its folder.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -27,7 +27,7 @@ impl Folder {
         self.0.join(name).to_str().unwrap().to_owned()
     }
 
-    /// A value with this folder where the expectation has `/BASE`.
+    /// Replaces the folder in a value with `/BASE`.
     fn generic(&self, value: &Value) -> Value {
         serde_json::from_str(&text::json(value).replace(self.0.to_str().unwrap(), "/BASE")).unwrap()
     }
@@ -73,7 +73,7 @@ async fn the_same_as_heatclient() {
     same("environment_files", bundle.environment_files.into());
     same("parameters", values.into());
     same("one_parameter", parameters(&["a=1;b=2".to_owned()]).unwrap().into());
-    // The JSON of nested templates is text in text: compared as values, since only the order of keys is free.
+    // The JSON of nested templates is compared by value, because the order of keys is arbitrary.
     let wanted = expected.get("files").unwrap().as_map().unwrap();
     let got = folder.generic(&bundle.files.into());
     let got = got.as_map().unwrap();

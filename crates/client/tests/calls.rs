@@ -1,4 +1,4 @@
-//! Calls over a made-up wire: what is sent, how answers are read, where tokens go.
+//! Calls with a fake transport: requests, responses, tokens.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -12,7 +12,7 @@ use kiln_cloud::{HttpRequest, HttpResponse, Transport, TransportError};
 use kiln_value::{Secret, Value, text, value};
 use url::Url;
 
-/// Answers with what was put in, and remembers what was asked.
+/// Returns predefined responses and records requests.
 #[derive(Default)]
 struct Wire {
     answers: Mutex<VecDeque<(u16, Option<&'static str>, Value)>>,
@@ -63,7 +63,7 @@ impl Transport for Wire {
     }
 }
 
-/// Tokens `t1`, `t2` …: a new one each time it is asked to renew.
+/// Tokens `t1`, `t2` …: a new one for each renewal.
 struct Tokens(Mutex<u32>);
 
 #[async_trait]
@@ -98,7 +98,7 @@ async fn a_name_leads_to_the_stacks_own_url() {
 async fn tokens_go_nowhere_else() {
     let (client, wire) = Wire::default().redirect("http://evil:8004/v1/p/stacks/a/i").client();
     let error = client.stack("a", true).await.unwrap_err();
-    assert!(error.to_string().contains("not its own address"), "{error}");
+    assert!(error.to_string().contains("redirects to another address"), "{error}");
     assert_eq!(wire.asked().len(), 1);
 }
 

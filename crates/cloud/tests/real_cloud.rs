@@ -1,4 +1,4 @@
-//! Against a real OpenStack named by the `OS_*` variables: `cargo test -p kiln-cloud -- --ignored`.
+//! Tests with the real OpenStack of the `OS_*` variables: `cargo test -p kiln-cloud -- --ignored`.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ async fn a_trust_acts_for_its_giver() {
     let connector = connector();
     let own = connector.session(credentials());
     let token = own.token().await.unwrap();
-    // The giver as their own trustee: a service user would do the same.
+    // The trustor as their own trustee; normally it is a service user.
     let trust = create_trust(&own, &token.info.user.id, &["member".to_owned()], None).await.unwrap();
     let trusted = connector.session(credentials().with_trust(&trust));
     let acting = trusted.token().await.unwrap();
@@ -74,7 +74,7 @@ async fn a_trust_acts_for_its_giver() {
     assert_eq!(acting.info.project, token.info.project);
     let seen = validate_token(&own, &acting.secret).await.unwrap();
     assert_eq!(seen.user, token.info.user);
-    // What a stack's owner gave, the stack's own session can give back.
+    // The session of the stack can delete the trust of its owner.
     delete_trust(&trusted, &trust).await.unwrap();
     delete_trust(&own, &trust).await.unwrap();
 }

@@ -1,13 +1,13 @@
-//! One stack's work under its lease: events in, commands out, everything stored before it is acted upon.
+//! Works on one stack under its lease: receives events, executes commands, and stores everything before acting on it.
 //!
-//! | file | what |
+//! | file | content |
 //! | --- | --- |
-//! | `actor.rs` | the loop: begin a request, decide, store, call, wait |
-//! | `actor/slots.rs` | what is under way, with its timers |
-//! | `actor/calls.rs` | drivers called, interrupted, answered |
-//! | `actor/children.rs` | nested stacks asked and awaited |
-//! | `actor/inbox.rs` | messages taken in |
-//! | `actor/write_queue.rs` | what is to be stored |
+//! | `actor.rs` | the main loop: start a request, decide, store, call, wait |
+//! | `actor/slots.rs` | running operations and timers |
+//! | `actor/calls.rs` | calls of drivers |
+//! | `actor/children.rs` | nested stacks |
+//! | `actor/inbox.rs` | messages |
+//! | `actor/write_queue.rs` | pending writes |
 
 mod calls;
 mod children;
@@ -41,20 +41,20 @@ use crate::options::Options;
 
 /// How an actor ended.
 pub(crate) enum Exit {
-    /// Nothing is left to do.
+    /// The work is done.
     Settled,
-    /// The engine stops. `clean`: no call is under way, and none may have an effect that nobody knows of.
+    /// The engine stops. `clean`: no call is in progress, and no call has an unknown outcome.
     Drained {
-        /// Whether the next engine need not fear calls of this one.
+        /// Whether the next engine can rely on it that no call of this one is in progress.
         clean: bool,
     },
-    /// Another engine has the stack.
+    /// Another engine owns the stack.
     Lost,
     /// The store failed.
     Broken(Error),
-    /// The database will never take what there is to store.
+    /// The database permanently rejects the data.
     Refused(String),
-    /// A defect of ours.
+    /// A panic.
     Panicked,
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct Actor {
     pub(crate) lease: Lease,
     pub(crate) backends: Backends,
     pub(crate) options: Arc<Options>,
-    /// Rung when there is news of the stack or of one nested in it.
+    /// Notified of news about the stack or its nested stacks.
     pub(crate) wake: Arc<Notify>,
     pub(crate) fence: Fence,
     /// True when the engine stops.
@@ -97,7 +97,7 @@ impl Actor {
         } else {
             Arc::new(load::stack(&**store, stack.root).await?)
         };
-        // Calls of the engine before this one may still be under way.
+        // Calls of the previous engine may still be in progress.
         let believed_from = (!self.lease.clean).then(|| {
             let left = self.options.call_limit.saturating_sub(self.lease.idle);
             self.backends.clock.monotonic() + left
@@ -130,32 +130,33 @@ impl Actor {
 /// The state of the work.
 struct Work {
     actor: Actor,
-    /// The request that is being worked on.
+    /// The request in progress.
     generation: i64,
     stack: Stack,
     root: Arc<Stack>,
-    /// What template functions see; `None` if nothing of the template is needed.
+    /// The scope of template functions; `None` if the template is not needed.
     scope: Option<StackScope>,
     model: Model,
-    /// What is to be stored.
+    /// Pending writes.
     writes: WriteQueue,
-    /// What is under way.
+    /// Running operations.
     slots: Slots,
     tasks: JoinSet<Reply>,
     inbox: Inbox,
-    /// What the planner is to be told next.
+    /// Pending events for the planner.
     events: VecDeque<Event>,
-    /// When the time for the action is over, by the monotonic clock.
+    /// Timeout of the action, by the monotonic clock.
     deadline: Option<Duration>,
-    /// When the stack is read although no doorbell rang: a ring may be lost.
+    /// Time of the next read of the stack without a ring, because rings may be lost.
     next_look: Duration,
-    /// After a take-over from an engine that did not end its calls: from when on a create is believed absent.
+    /// After taking over from an engine with unfinished calls: the time from which a missing object counts as not
+    /// created.
     believed_from: Option<Duration>,
-    /// A request is to be begun.
+    /// A request has to be started.
     again: bool,
-    /// The turn to a rollback is to be stored; then the rollback begins.
+    /// The change to a rollback is being stored; then the rollback starts.
     turning: bool,
-    /// A request is being worked on; false once its end is to be stored.
+    /// A request is in progress; false when its end is being stored.
     active: bool,
 }
 
@@ -166,7 +167,7 @@ impl Work {
                 self.begin().await?;
             }
             self.decide_all().await?;
-            // Each message is for a resource as the one before has left it.
+            // Messages are processed in order: each sees the effects of the one before.
             self.take_messages();
             self.decide_all().await?;
             self.flush().await?;
@@ -183,7 +184,7 @@ impl Work {
                 }
                 self.call_queued();
             }
-            // A request to a nested stack is stored before its end is looked for.
+            // A request to a nested stack is stored before its end is checked.
             if self.events.is_empty() && self.writes.is_empty() {
                 self.wait().await?;
             }
@@ -194,7 +195,7 @@ impl Work {
         self.actor.backends.clock.monotonic()
     }
 
-    /// Waits for the next thing to happen, and takes in all that has.
+    /// Waits for an event, and processes all pending ones.
     async fn wait(&mut self) -> Result<(), Error> {
         let clock = Arc::clone(&self.actor.backends.clock);
         let now = clock.monotonic();
@@ -227,7 +228,7 @@ impl Work {
         Ok(())
     }
 
-    /// Begins what is asked for now.
+    /// Starts the current request.
     async fn begin(&mut self) -> Result<(), Error> {
         let backends = self.actor.backends.clone();
         self.generation = self.stack.generation;
@@ -244,7 +245,7 @@ impl Work {
             match load::blueprint(&backends, &self.stack, &desired).await? {
                 Ok(blueprint) => self.scope = Some(StackScope::new(Arc::new(blueprint), stack_facts(&self.stack))),
                 Err(error) => {
-                    // It was checked before it was stored: the types or files must have changed since.
+                    // It was valid when it was stored: the types or files must have changed since.
                     let reason = format!("{}: {}", error.class, error.message);
                     self.end(State::new(action, Status::Failed), reason);
                     return Ok(());
@@ -265,7 +266,7 @@ impl Work {
         let generation = self.generation;
         self.events.retain(|event| matches!(event, Event::Finished { .. } | Event::Stepped { .. }));
         let commands = self.model.decide(Event::Begin { action, goal, generation, targets, rollback });
-        // Which row stands for a name is known only now: in a rollback it is another one.
+        // Only now the current row of each name is known: in a rollback it is a different one.
         self.fill_scope();
         self.carry_out_all(commands);
         Ok(())
@@ -279,8 +280,8 @@ impl Work {
         }
     }
 
-    /// When the action has used its time. A rollback has a time of its own: the action before it may have used all of
-    /// its.
+    /// The timeout of the action. A rollback has its own timeout, because the action before it may have used all of its
+    /// time.
     fn end_of_time(&self, action: Action) -> Duration {
         let timeout = match self.stack.timeout_mins {
             Some(minutes) if minutes > 0 => {
@@ -296,7 +297,7 @@ impl Work {
         self.now().saturating_add(timeout.saturating_sub(spent))
     }
 
-    /// Tells the planner what has happened, and carries out its answers.
+    /// Passes all pending events to the planner and executes its commands.
     async fn decide_all(&mut self) -> Result<(), Error> {
         while let Some(event) = self.events.pop_front() {
             if let Event::Finished { row, .. } = &event {
@@ -316,7 +317,7 @@ impl Work {
         Ok(())
     }
 
-    /// Tells the planner one thing, and carries out its answers: nothing is stored in between.
+    /// Passes one event to the planner and executes its commands, without storing anything in between.
     fn decide(&mut self, event: Event) {
         let commands = self.model.decide(event);
         self.carry_out_all(commands);
@@ -383,7 +384,7 @@ impl Work {
         self.cancels_are_handled();
     }
 
-    /// Asks what becomes of a resource; most answers need nothing from outside and come at once.
+    /// Prepares the decision about a resource; most decisions need no calls and are made immediately.
     fn gather(&mut self, serial: u64, name: String, row: Option<ResourceId>) {
         let Some(scope) = &self.scope else { return };
         let Some(kind) = scope.blueprint().kind(&name) else { return };
@@ -423,7 +424,7 @@ impl Work {
         }
     }
 
-    /// Stores what there is to store, then sees whether something newer is asked for.
+    /// Stores pending writes, then checks for a newer request.
     async fn flush(&mut self) -> Result<(), Error> {
         for (child, requests) in self.writes.take_cancels() {
             self.cancel_child(child, requests).await?;
@@ -443,7 +444,7 @@ impl Work {
         self.look_for_new_messages().await
     }
 
-    /// Looks for a newer request, for messages, and for nested stacks that have come to their end.
+    /// Checks for a newer request, for messages, and for finished nested stacks.
     async fn look(&mut self) -> Result<(), Error> {
         let store = Arc::clone(&self.actor.backends.store);
         if let Some(stack) = store.stack(self.stack.id).await? {
@@ -465,7 +466,7 @@ impl Work {
     }
 }
 
-/// What drivers are told of a stack.
+/// The stack data that is passed to drivers.
 pub(crate) fn stack_facts(stack: &Stack) -> StackFacts {
     StackFacts {
         id: stack.id.to_string(),

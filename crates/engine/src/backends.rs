@@ -1,4 +1,4 @@
-//! What an engine works with. Everything outside is behind a trait.
+//! Dependencies of an engine, all behind traits.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use kiln_store::Store;
 use crate::clock::{Chance, Clock};
 use crate::clouds::Clouds;
 
-/// Store, resource types, clouds, time and chance.
+/// Store, resource types, clouds, time and randomness.
 #[derive(Clone)]
 pub struct Backends {
-    /// Where stacks are stored.
+    /// The store.
     pub store: Arc<dyn Store>,
     /// The resource types and the operator's environment.
     pub resource_types: Arc<ResourceTypes>,
     /// The clouds.
     pub clouds: Arc<dyn Clouds>,
-    /// The time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Chance.
+    /// The source of randomness.
     pub chance: Arc<Chance>,
 }

@@ -1,4 +1,4 @@
-//! Time and chance, injected: a test replays a whole cluster from one seed.
+//! Injected time and randomness: tests can replay a whole cluster from one seed.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -9,24 +9,24 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use uuid::Uuid;
 
-/// The time.
+/// The clock.
 #[async_trait]
 pub trait Clock: Send + Sync {
-    /// Now, by the wall: it may be set back, and other machines have another.
+    /// Wall clock time: it may be set back, and differs between machines.
     fn now(&self) -> Timestamp;
-    /// Time since some moment, that only ever grows: what time limits and leases are measured by.
+    /// Monotonic time since an arbitrary moment, for timeouts and leases.
     fn monotonic(&self) -> Duration;
     /// Waits.
     async fn sleep(&self, time: Duration);
 }
 
-/// The machine's clock.
+/// The system clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
 #[async_trait]
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the machine's clock")]
+    #[expect(clippy::disallowed_methods, reason = "the only place that reads the system clock")]
     fn now(&self) -> Timestamp {
         Timestamp::now()
     }
@@ -41,16 +41,16 @@ impl Clock for SystemClock {
     }
 }
 
-/// Chance: ids and jitter.
+/// Randomness: IDs and jitter.
 pub struct Chance(Mutex<StdRng>);
 
 impl Chance {
-    /// Chance that repeats itself for the same seed.
+    /// A deterministic source with a seed.
     pub fn seeded(seed: u64) -> Self {
         Self(Mutex::new(StdRng::seed_from_u64(seed)))
     }
 
-    /// Chance from the operating system.
+    /// A source that is seeded by the operating system.
     pub fn from_os() -> Self {
         Self(Mutex::new(StdRng::from_os_rng()))
     }
@@ -70,7 +70,7 @@ impl Chance {
         self.with(rand::Rng::random)
     }
 
-    /// A time between half of and the whole of `time`.
+    /// A random duration between half of `time` and `time`.
     pub fn jitter(&self, time: Duration) -> Duration {
         time.mul_f64(self.with(|rng| rng.random_range(0.5..=1.0)))
     }

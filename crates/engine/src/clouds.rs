@@ -1,4 +1,4 @@
-//! The clouds that stacks live in.
+//! Access to the clouds of stacks.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use async_trait::async_trait;
 use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure};
 use kiln_store::{Stack, UnusedCredentials};
 
-/// Gives the cloud to act in for a stack, with the credentials stored for its tree.
+/// Provides the cloud of a stack, with the credentials that are stored for its tree.
 #[async_trait]
 pub trait Clouds: Send + Sync {
-    /// The cloud for a stack; sessions are shared between the stacks of a tree.
+    /// The cloud of a stack; the stacks of a tree share sessions.
     async fn cloud(&self, stack: &Stack) -> Result<Arc<dyn Cloud>, Failure>;
 
-    /// Takes back credentials that no live stack uses (their trust); done if they are gone already. After an error they
-    /// stay recorded, to be tried again. Where nothing is made for credentials there is nothing to take back.
+    /// Revokes credentials that no live stack uses (deletes their trust). Succeeds if they no longer exist. After an
+    /// error they remain recorded, to be retried. If credentials have no trust, there is nothing to do.
     async fn revoke(&self, unused: &UnusedCredentials) -> Result<(), Failure> {
         let _ = unused;
         Ok(())

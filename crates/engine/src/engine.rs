@@ -1,4 +1,4 @@
-//! The supervisor: claims stacks that have work and runs an actor for each.
+//! The supervisor: claims stacks with work and runs an actor for each.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::fence::Fence;
 use crate::heartbeat::{Heartbeat, Leases};
 use crate::options::Options;
 
-/// An engine: equal to all others on the same store.
+/// An engine. All engines of a store are equal.
 pub struct Engine {
     id: EngineId,
     options: Arc<Options>,
@@ -24,7 +24,7 @@ pub struct Engine {
     leases: Leases,
     actors: BTreeMap<StackId, Running>,
     tasks: JoinSet<(Lease, Exit)>,
-    /// Where the heartbeat runs, and the store that it uses there.
+    /// The runtime of the heartbeat, and its store.
     pulse: Option<(tokio::runtime::Handle, Arc<dyn Store>)>,
     drain: watch::Sender<bool>,
 }
@@ -35,7 +35,7 @@ struct Running {
 }
 
 impl Engine {
-    /// An engine that does not run yet.
+    /// A new engine, not running.
     pub fn new(options: Options, backends: Backends) -> Self {
         let bell = backends.store.doorbell();
         Self {
@@ -51,16 +51,15 @@ impl Engine {
         }
     }
 
-    /// Keeps the leases alive on another runtime with a store of its own, so that no evaluation of a template can hold
-    /// them up.
+    /// Runs the heartbeat on another runtime with its own store, so that the evaluation of templates cannot delay it.
     #[must_use]
     pub fn with_heartbeat_on(mut self, runtime: tokio::runtime::Handle, store: Arc<dyn Store>) -> Self {
         self.pulse = Some((runtime, store));
         self
     }
 
-    /// Works until `stop` becomes true; then lets calls under way end, and gives its leases back, so that other engines
-    /// go on at once.
+    /// Runs until `stop` becomes true; then completes running calls and releases its leases, so that other engines
+    /// continue immediately.
     pub async fn run(mut self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
         let clock = Arc::clone(&self.backends.clock);
         let _heartbeat = self.start_heartbeat();
@@ -71,7 +70,7 @@ impl Engine {
         let mut next_poll = clock.monotonic() + self.options.poll;
         while !*stop.borrow() {
             if let Err(error) = self.claim(&rung, claim_all).await {
-                tracing::warn!(%error, "stacks could not be claimed");
+                tracing::warn!(%error, "failed to claim stacks");
             }
             (claim_all, rung) = (false, Vec::new());
             let now = clock.monotonic();
@@ -81,7 +80,7 @@ impl Engine {
                 continue;
             }
             tokio::select! {
-                // In a fixed order, so that a seed of the simulation replays.
+                // In a fixed order, so that a simulation can be replayed.
                 biased;
                 changed = stop.changed() => if changed.is_err() { break },
                 Some(ended) = self.tasks.join_next() => claim_all |= self.ended(ended).await,
@@ -99,7 +98,7 @@ impl Engine {
                 }
                 () = clock.sleep(next_poll.saturating_sub(now)) => {}
             }
-            // Everything else that ended meanwhile, in one go.
+            // Process all other finished tasks too.
             while let Some(ended) = self.tasks.try_join_next() {
                 claim_all |= self.ended(ended).await;
             }
@@ -133,7 +132,7 @@ impl Engine {
         let leases = self.backends.store.claim(self.id, self.options.lease, only, room).await?;
         for lease in leases {
             if !lease.clean {
-                tracing::info!(stack = %lease.stack, idle = ?lease.idle, "taken over from an engine that is gone");
+                tracing::info!(stack = %lease.stack, idle = ?lease.idle, "took over the stack from a failed engine");
             }
             let wake = Arc::new(Notify::new());
             let fence = Fence::new(asked, self.options.lease);
@@ -156,12 +155,11 @@ impl Engine {
         Ok(())
     }
 
-    /// An actor ended: its lease goes back, or runs out where nobody knows what is still under way. True if there may
-    /// be
-    /// more to claim.
+    /// An actor ended: releases its lease, or lets it expire if calls may still be in progress. Returns whether there
+    /// may be more stacks to claim.
     async fn ended(&mut self, ended: Result<(Lease, Exit), JoinError>) -> bool {
         let Ok((lease, exit)) = ended else {
-            // Its lease is lost: the heartbeat has ended it.
+            // Its lease is lost: the heartbeat has stopped the actor.
             let held: Vec<StackId> = self.actors.keys().copied().collect();
             for stack in held {
                 if !self.leases.contains(stack) {
@@ -177,12 +175,12 @@ impl Engine {
         match exit {
             Exit::Settled | Exit::Drained { clean: true } => self.give_back(lease).await,
             Exit::Drained { clean: false } | Exit::Lost => {}
-            // The lease runs out, and the stack is taken up again by whichever engine: what broke it may last a while.
-            Exit::Broken(error) => tracing::error!(stack = %lease.stack, %error, "work on a stack broke off"),
+            // The lease expires and any engine takes the stack up again later: the problem may take some time.
+            Exit::Broken(error) => tracing::error!(stack = %lease.stack, %error, "work on a stack failed"),
             Exit::Refused(text) => self.fail(lease, &text).await,
             Exit::Panicked => {
-                tracing::error!(stack = %lease.stack, "work on a stack broke off by a defect of Kiln");
-                self.fail(lease, "Kiln has a defect: the log of the engine says more").await;
+                tracing::error!(stack = %lease.stack, "work on a stack failed because of a bug in Kiln");
+                self.fail(lease, "bug in Kiln, see the log of the engine").await;
             }
         }
         true
@@ -190,12 +188,12 @@ impl Engine {
 
     async fn give_back(&self, lease: Lease) {
         if let Err(error) = self.backends.store.release(&[lease]).await {
-            // Nobody renews it: it runs out.
-            tracing::warn!(stack = %lease.stack, %error, "a lease could not be given back");
+            // Nobody renews it: it expires.
+            tracing::warn!(stack = %lease.stack, %error, "failed to release a lease");
         }
     }
 
-    /// Ends a request that cannot be worked on, so that its stack is not stuck.
+    /// Fails a request that cannot be processed, so that its stack is not stuck.
     async fn fail(&self, lease: Lease, text: &str) {
         let store = &self.backends.store;
         let Ok(Some(stack)) = store.stack(lease.stack).await else { return };
@@ -209,13 +207,12 @@ impl Engine {
         };
         match store.commit(lease, Batch { settle: Some(settle), ..Batch::default() }).await {
             Ok(_) => self.give_back(lease).await,
-            Err(error) => tracing::error!(stack = %lease.stack, %error, "a broken stack could not be marked as failed"),
+            Err(error) => tracing::error!(stack = %lease.stack, %error, "failed to mark a stack as failed"),
         }
     }
 
-    /// Lets calls under way end, within a bound, and gives the leases back. What is still under way then is aborted,
-    /// and
-    /// its lease runs out.
+    /// Completes running calls, up to a time limit, and releases the leases. Calls that are still running then are
+    /// aborted, and their leases expire.
     async fn drain(mut self) -> Result<(), Error> {
         self.drain.send_replace(true);
         let clock = Arc::clone(&self.backends.clock);
@@ -228,7 +225,7 @@ impl Engine {
             }
         }
         if !self.tasks.is_empty() {
-            tracing::warn!(stacks = self.tasks.len(), "calls are still under way: their stacks' leases run out");
+            tracing::warn!(stacks = self.tasks.len(), "calls are still running: the leases of their stacks expire");
         }
         drop(over);
         self.tasks.shutdown().await;
@@ -236,7 +233,7 @@ impl Engine {
     }
 }
 
-/// A task that ends with its owner.
+/// A task that is aborted on drop.
 struct AbortOnDrop(JoinHandle<()>);
 
 impl Drop for AbortOnDrop {

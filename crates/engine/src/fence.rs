@@ -1,8 +1,8 @@
-//! No call to a cloud without a lease: the database fences writes, the engine's own clock fences calls.
+//! No call to a cloud without a lease: the database fences writes, the monotonic clock of the engine fences calls.
 //!
-//! A [`Fence`] is open until the lease can have ended, by the monotonic clock of the engine and counted from before the
-//! lease was asked for. A call waits at a closed fence until the lease is renewed; when the lease is lost, the actor is
-//! aborted, and the call with it.
+//! A [`Fence`] is open until the lease may have expired, by the monotonic clock of the engine and counted from before
+//! the request for the lease. A call waits at a closed fence until the lease is renewed. When the lease is lost, the
+//! actor is aborted together with the call.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,20 +13,20 @@ use tokio::sync::watch;
 
 use crate::clock::Clock;
 
-/// The part of a lease that is left unused, for the way of a call to the cloud.
+/// The fraction of a lease that is reserved for the transmission of a call.
 const MARGIN: u32 = 10;
 
-/// Until when calls for a stack may be made. Clones are the same fence.
+/// The time until which calls for a stack are allowed. Clones share the same fence.
 #[derive(Clone, Debug)]
 pub(crate) struct Fence(Arc<watch::Sender<Duration>>);
 
 impl Fence {
-    /// A fence for a lease of `ttl` that was asked for at `asked`, by the monotonic clock.
+    /// A fence for a lease of `ttl` that was requested at `asked`, by the monotonic clock.
     pub(crate) fn new(asked: Duration, ttl: Duration) -> Self {
         Self(Arc::new(watch::Sender::new(end(asked, ttl))))
     }
 
-    /// The lease was renewed; that was asked for at `asked`.
+    /// Extends the fence after a renewal that was requested at `asked`.
     pub(crate) fn extend(&self, asked: Duration, ttl: Duration) {
         self.0.send_if_modified(|open_until| {
             let later = end(asked, ttl).max(*open_until);
@@ -34,10 +34,10 @@ impl Fence {
         });
     }
 
-    /// Waits until a call may be made.
+    /// Waits until a call is allowed.
     async fn pass(&self, clock: &dyn Clock) {
         let mut open_until = self.0.subscribe();
-        // The sender lives as long as `self`: waiting cannot fail.
+        // `self` owns the sender, so waiting cannot fail.
         let _ = open_until.wait_for(|open_until| clock.monotonic() < *open_until).await;
     }
 }
@@ -46,7 +46,7 @@ fn end(asked: Duration, ttl: Duration) -> Duration {
     asked + ttl.saturating_sub(ttl / MARGIN)
 }
 
-/// The fence as a request carries it, which may still wait for a token or for room before it is sent.
+/// The fence of a request, which may still wait for a token or for the concurrency limit.
 struct FenceGate {
     fence: Fence,
     clock: Arc<dyn Clock>,

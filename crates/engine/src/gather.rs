@@ -1,6 +1,6 @@
-//! What a decision goes by: the definition resolved, names looked up, failed objects looked at.
+//! Prepares decisions: resolves definitions, looks up names, checks failed objects.
 //!
-//! The decision itself is [`kiln_plan::decide`]; here is only what has to be asked of the cloud for it.
+//! The decision itself is [`kiln_plan::decide`]; here is only its input from the cloud.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -18,24 +18,24 @@ use crate::clouds::NoCloud;
 use crate::fence::{Fence, FencedCloud};
 use crate::retry;
 
-/// Where decisions are prepared: a stack with what it should be and what it is.
+/// Prepares decisions for a stack with its desired and actual state.
 pub(crate) struct Gatherer<'a> {
     pub(crate) backends: &'a Backends,
     pub(crate) scope: &'a StackScope,
     pub(crate) stack: &'a Stack,
     pub(crate) root: Arc<Stack>,
-    /// What calls wait at; none for a preview.
+    /// The fence for calls; `None` for a preview.
     pub(crate) fence: Option<Fence>,
-    /// How often what was not answered is asked again.
+    /// Maximum number of retries of a call without a response.
     pub(crate) call_retries: u32,
-    /// The request that is worked on; none for a preview, and for a rollback, which shares the number of an update.
+    /// The running request; `None` for a preview, and for a rollback, which has the generation of an update.
     pub(crate) request: Option<i64>,
 }
 
 impl Gatherer<'_> {
-    /// The question of what becomes of a resource, whose row is `row` now; `None` if the template has no such resource.
-    /// A definition that does not resolve is decided already.
-    /// `replacement` are the properties of the row that replaced it, if there is one.
+    /// The question about a resource with the current row `row`; `None` if the template has no such resource. If its
+    /// definition cannot be resolved, the decision is already made. `replacement` contains the properties of the row
+    /// that replaced it, if there is one.
     pub(crate) fn question(
         &self,
         name: &str,
@@ -81,7 +81,7 @@ impl Gatherer<'_> {
     }
 }
 
-/// A resource to decide about. The definition is resolved; what is left may need the cloud.
+/// A resource to decide about. The definition is resolved; the rest may need the cloud.
 #[derive(Clone)]
 pub(crate) struct Question {
     pub(crate) subject: Subject,
@@ -93,21 +93,21 @@ pub(crate) struct Question {
     call_retries: u32,
 }
 
-/// What becomes of a resource, and what was read on the way.
+/// A decision, with the attributes that were read.
 pub(crate) struct Answer {
     pub(crate) decision: Decision,
-    /// Attributes of a resource that stays as it is, which are read for the first time.
+    /// Attributes of an unchanged resource that are read for the first time.
     pub(crate) attributes: Map,
 }
 
 impl Question {
-    /// Gathers and decides. A driver's defect refuses the resource, and nothing else.
+    /// Gathers the input and decides. A panic of a driver only refuses the resource.
     pub(crate) async fn answer(self) -> Answer {
         match AssertUnwindSafe(self.gather()).catch_unwind().await {
             Ok(Ok(answer)) => answer,
             Ok(Err(failure)) => Answer { decision: Decision::Refuse { failure }, attributes: Map::new() },
             Err(_) => {
-                let failure = Failure::other("InternalError", "the resource type's code has a defect");
+                let failure = Failure::other("InternalError", "bug in the driver of the resource type");
                 Answer { decision: Decision::Refuse { failure }, attributes: Map::new() }
             }
         }
@@ -157,7 +157,7 @@ impl Question {
         }
     }
 
-    /// The attributes that nobody has read before. Those that are not there are null, so that they are read once.
+    /// Attributes that were not read before. Missing ones are null, so that they are read only once.
     async fn read(&self) -> Result<Map, Failure> {
         let (Some(row), Some(entry)) = (&self.subject.row, self.subject.kind.entry()) else { return Ok(Map::new()) };
         let settled =
@@ -184,7 +184,7 @@ impl Question {
         Ok(found)
     }
 
-    /// The answer, if it stands; `None` after a wait where the cloud did not answer and is to be asked again.
+    /// The final result; `None` after a delay if the cloud did not respond and the call should be retried.
     async fn settled<T>(&self, attempt: &mut u32, answer: Result<T, Failure>) -> Option<Result<T, Failure>> {
         let failure = match &answer {
             Err(failure) if failure.is_passing() && *attempt < self.call_retries => failure,

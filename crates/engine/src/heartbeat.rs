@@ -1,4 +1,4 @@
-//! Keeps the leases of an engine alive, apart from all other work.
+//! Renews the leases of an engine, independently of all other work.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use tokio::task::AbortHandle;
 use crate::clock::Clock;
 use crate::fence::Fence;
 
-/// A lease with what hangs on it.
+/// A lease with its actor and fence.
 #[derive(Debug)]
 struct Held {
     lease: Lease,
@@ -18,7 +18,7 @@ struct Held {
     actor: Option<AbortHandle>,
 }
 
-/// The leases that an engine works under. Clones are the same leases.
+/// The leases of an engine. Clones share the same leases.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Leases(Arc<Mutex<BTreeMap<StackId, Held>>>);
 
@@ -27,7 +27,8 @@ impl Leases {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a lease in, with the fence that it opens. Work under an older lease on the stack, which has run out, ends.
+    /// Adds a lease with the fence that it opens. Work under an older lease of the stack, which has expired, is
+    /// aborted.
     pub(crate) fn add(&self, lease: Lease, fence: Fence) {
         let older = self.held().insert(lease.stack, Held { lease, fence, actor: None });
         if let Some(actor) = older.and_then(|held| held.actor) {
@@ -35,14 +36,14 @@ impl Leases {
         }
     }
 
-    /// Notes whom to end when the lease is lost.
+    /// Sets the actor to abort when the lease is lost.
     pub(crate) fn set_actor(&self, lease: Lease, actor: AbortHandle) {
         if let Some(held) = self.held().get_mut(&lease.stack).filter(|held| held.lease.epoch == lease.epoch) {
             held.actor = Some(actor);
         }
     }
 
-    /// Stops renewing a lease: nobody works under it any more.
+    /// Stops renewing a lease.
     pub(crate) fn remove(&self, lease: Lease) {
         let mut held = self.held();
         if held.get(&lease.stack).is_some_and(|held| held.lease.epoch == lease.epoch) {
@@ -50,7 +51,7 @@ impl Leases {
         }
     }
 
-    /// Whether there is one for a stack.
+    /// Whether there is a lease for a stack.
     pub(crate) fn contains(&self, stack: StackId) -> bool {
         self.held().contains_key(&stack)
     }
@@ -59,7 +60,7 @@ impl Leases {
         self.held().values().map(|held| held.lease).collect()
     }
 
-    /// Of `asked`, those that were renewed stay; the others are lost, and their actors end.
+    /// Keeps the renewed leases of `asked`; the others are lost, and their actors are aborted.
     fn renewed(&self, asked: &[Lease], renewed: &[Lease], at: Duration, ttl: Duration) {
         let epochs: BTreeMap<StackId, i64> = renewed.iter().map(|lease| (lease.stack, lease.epoch)).collect();
         let mut held = self.held();
@@ -69,7 +70,7 @@ impl Leases {
                 one.fence.extend(at, ttl);
                 continue;
             }
-            tracing::warn!(stack = %lease.stack, "the lease is lost: another engine works on the stack");
+            tracing::warn!(stack = %lease.stack, "lost the lease: another engine works on the stack");
             if let Some(actor) = &one.actor {
                 actor.abort();
             }
@@ -78,7 +79,7 @@ impl Leases {
     }
 }
 
-/// Renews the leases and reports that the engine lives.
+/// Renews the leases and reports that the engine is alive.
 pub(crate) struct Heartbeat {
     pub(crate) id: EngineId,
     pub(crate) hostname: String,
@@ -89,7 +90,7 @@ pub(crate) struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Beats three times in the time of a lease, until it is dropped.
+    /// Runs three times per lease duration, until it is dropped.
     pub(crate) async fn run(self) {
         let beat = self.ttl / 3;
         let started = self.clock.now();
@@ -100,13 +101,13 @@ impl Heartbeat {
         }
     }
 
-    /// Whether all went well; if not, it is tried again soon.
+    /// Returns whether everything succeeded; otherwise it is retried soon.
     async fn renew(&self) -> bool {
         let leases = self.leases.all();
         if leases.is_empty() {
             return true;
         }
-        // Counted from before the request: the database may have read its clock at once.
+        // Counted from before the request: the database may read its clock immediately.
         let asked = self.clock.monotonic();
         match self.store.renew(self.id, self.ttl, &leases).await {
             Ok(renewed) => {
@@ -114,7 +115,7 @@ impl Heartbeat {
                 true
             }
             Err(error) => {
-                tracing::warn!(%error, "leases could not be renewed");
+                tracing::warn!(%error, "failed to renew leases");
                 false
             }
         }
@@ -130,7 +131,7 @@ impl Heartbeat {
             interval: u32::try_from(beat.as_secs()).unwrap_or(u32::MAX).max(1),
         };
         if let Err(error) = self.store.report(&info).await {
-            tracing::warn!(%error, "the engine could not report that it lives");
+            tracing::warn!(%error, "failed to report the heartbeat");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Housekeeping: forgets what is old, and takes back credentials that no live stack uses.
+//! Housekeeping: purges old data, and revokes credentials that no live stack uses.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,91 +10,89 @@ use kiln_store::{Doorbell, Error, Retention, UnusedCredentials};
 use crate::backends::Backends;
 use crate::options::Options;
 
-/// Credentials that no stack refers to are taken back when they have been so for this long: a request may be about to
-/// attach them, and the engine of a stack whose credentials were replaced may have begun something with the old ones.
-/// Those of a deleted stack are taken back at once.
+/// Time after which unused credentials are revoked: a request may be about to attach them, and an engine may have
+/// started an operation with replaced credentials. Those of a deleted stack are revoked immediately.
 pub const UNUSED_AFTER: Duration = Duration::from_hours(1);
 
-/// Between two looks for unused credentials where nothing happens.
+/// Interval of the search for unused credentials without events.
 const RARELY: Duration = Duration::from_mins(10);
-/// Between news of a stack, which may have been deleted, and a look.
+/// Delay of the search after news about a stack, which may have been deleted.
 const SOON: Duration = Duration::from_secs(10);
-/// Until credentials that could not be taken back are tried again; doubles with each time.
+/// Delay before credentials that could not be revoked are retried; it doubles with each attempt.
 const FIRST_RETRY: Duration = Duration::from_secs(10);
-/// And at most this.
+/// Maximum of that delay.
 const LAST_RETRY: Duration = Duration::from_hours(1);
-/// Credentials taken back in one round.
+/// Maximum number of credentials per round.
 const PER_ROUND: usize = 100;
 
-/// Keeps house for as long as it is awaited. Every engine does so: what two do at once is done once.
+/// Runs until it is dropped. Every engine runs it; concurrent work is idempotent.
 pub async fn run(backends: Backends, options: Arc<Options>) {
     tokio::join!(forget(&backends, &options), sweep(&backends));
 }
 
-/// Forgets what is old.
+/// Purges old data.
 async fn forget(backends: &Backends, options: &Options) {
     loop {
         let now = backends.clock.now();
         let retention = Retention { deleted_before: now - options.keep_deleted, events_per_stack: options.max_events };
         match backends.store.forget(&retention).await {
-            // A piece at a time, with breath in between, so that nobody waits for it.
+            // In small steps with pauses, so that others are not blocked.
             Ok(rows) if rows > 0 => backends.clock.sleep(Duration::from_millis(200)).await,
             Ok(_) => backends.clock.sleep(Duration::from_mins(10)).await,
             Err(error) => {
-                tracing::warn!(%error, "could not forget old stacks");
+                tracing::warn!(%error, "failed to purge old stacks");
                 backends.clock.sleep(Duration::from_mins(1)).await;
             }
         }
     }
 }
 
-/// Takes back what is not used, soon after something happened to a stack and else rarely.
+/// Revokes unused credentials, soon after news about a stack and else rarely.
 async fn sweep(backends: &Backends) {
     let bell = backends.store.doorbell();
     let mut sweep = CredentialsSweep::new(backends.clone());
     loop {
         let next = sweep.round().await;
         tokio::select! {
-            // In a fixed order, so that a seed of the simulation replays.
+            // In a fixed order, so that a simulation can be replayed.
             biased;
             () = backends.clock.sleep(next) => {}
-            // Not at once: much happens together, and other engines hear it too.
+            // With a delay: events come in groups, and other engines receive them too.
             () = news(&*bell) => backends.clock.sleep(backends.chance.jitter(SOON)).await,
         }
     }
 }
 
-/// Waits until something happens to a stack. That nothing was heard for a while is no news: whoever deletes a stack
-/// rings in this process.
+/// Waits for news about a stack. A timeout of the bell is ignored: the process that deletes a stack rings in itself.
 async fn news(bell: &dyn Doorbell) {
     while bell.wait().await.is_empty() {}
 }
 
-/// Takes back credentials that no live stack uses, then forgets them. Nothing is forgotten before it is certainly gone,
-/// so that nothing is lost whenever it breaks off; what fails is tried again, by this engine or another.
+/// Revokes credentials that no live stack uses, then deletes their rows. A row is deleted only when the trust is
+/// certainly deleted, so that an interruption loses nothing. Failures are retried by this engine or another one.
 pub struct CredentialsSweep {
     backends: Backends,
-    /// What could not be taken back.
+    /// Credentials that could not be revoked.
     failed: BTreeMap<CredentialsId, Retry>,
-    /// How often in a row the store did not answer.
+    /// Consecutive failures of the store.
     outage: u32,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Retry {
-    /// How often it failed.
+    /// Number of failures.
     times: u32,
-    /// Not before this, by the monotonic clock.
+    /// Time of the next attempt, by the monotonic clock.
     at: Duration,
 }
 
 impl CredentialsSweep {
-    /// A sweep that has done nothing yet.
+    /// A new sweep.
     pub fn new(backends: Backends) -> Self {
         Self { backends, failed: BTreeMap::new(), outage: 0 }
     }
 
-    /// Takes back what is unused now; gives how long to wait until the next round.
+    /// Revokes unused credentials; returns the delay until the next round.
     pub async fn round(&mut self) -> Duration {
         match self.take_back().await {
             Ok(wait) => {
@@ -102,7 +100,7 @@ impl CredentialsSweep {
                 wait
             }
             Err(error) => {
-                tracing::warn!(%error, "could not look for unused credentials");
+                tracing::warn!(%error, "failed to list unused credentials");
                 self.outage = self.outage.saturating_add(1);
                 self.pause(self.outage)
             }
@@ -110,7 +108,7 @@ impl CredentialsSweep {
     }
 
     async fn take_back(&mut self) -> Result<Duration, Error> {
-        // Those that fail again and again must not hide the others.
+        // Credentials that fail repeatedly must not hide the others.
         let limit = PER_ROUND.saturating_add(self.failed.len());
         let unused = self.backends.store.unused_credentials(UNUSED_AFTER, limit).await?;
         self.failed.retain(|id, _| unused.iter().any(|credentials| credentials.id == *id));
@@ -124,11 +122,11 @@ impl CredentialsSweep {
                 Ok(()) => {
                     self.backends.store.delete_credentials(id).await?;
                     self.failed.remove(&id);
-                    tracing::debug!(credentials = %id, "unused credentials were taken back");
+                    tracing::debug!(credentials = %id, "revoked unused credentials");
                 }
                 Err(failure) => {
                     self.note(id, &failure);
-                    // Who does not answer now need not be asked for all the others, either.
+                    // If the cloud does not respond now, do not call it for the others.
                     if failure.is_passing() {
                         return Ok(self.until_retry());
                     }
@@ -141,7 +139,7 @@ impl CredentialsSweep {
     fn note(&mut self, id: CredentialsId, failure: &Failure) {
         let times = self.failed.get(&id).map_or(0, |retry| retry.times).saturating_add(1);
         let pause = self.pause(times);
-        tracing::warn!(credentials = %id, %failure, times, ?pause, "unused credentials could not be taken back");
+        tracing::warn!(credentials = %id, %failure, times, ?pause, "failed to revoke unused credentials");
         self.failed.insert(id, Retry { times, at: self.backends.clock.monotonic() + pause });
     }
 

@@ -1,6 +1,6 @@
-//! Runs plans: an actor for each stack that has work, under a lease, one stored step at a time.
+//! Executes plans: an actor for each stack with work, under a lease, with every step stored.
 //!
-//! An [`Engine`] claims stacks, [`View`] shows them. Everything outside is behind traits, given in [`Backends`].
+//! An [`Engine`] claims stacks, a [`View`] shows them. All dependencies are behind traits, passed in [`Backends`].
 
 mod actor;
 pub mod backends;

@@ -1,4 +1,4 @@
-//! From stored texts to what the planner works with.
+//! Loads stored texts for the planner.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use kiln_value::{Diagnostic, StackIdentity, Value};
 
 use crate::backends::Backends;
 
-/// A stack's row; an error if it is gone.
+/// The row of a stack; an error if it does not exist.
 pub(crate) async fn stack(store: &dyn Store, id: StackId) -> Result<Stack, Error> {
     store.stack(id).await?.ok_or_else(|| Error::NotFound(format!("stack {id}")))
 }
@@ -21,7 +21,7 @@ pub fn identity(stack: &Stack) -> Option<StackIdentity> {
     StackIdentity::new(stack.project.as_str(), stack.name.as_str(), stack.id.to_string()).ok()
 }
 
-/// What a stack should be by its stored texts. The inner error is one of the template.
+/// The desired state of a stack from its stored texts. The inner error is one of the template.
 pub async fn blueprint(
     backends: &Backends,
     stack: &Stack,
@@ -34,7 +34,7 @@ pub async fn blueprint(
     Ok(Blueprint::build(sources, &backends.resource_types, identity(stack), place))
 }
 
-/// What a stack shows of its template without looking at its resources.
+/// The data of a stack that comes from its template alone, without its resources.
 #[derive(Debug)]
 pub struct Outline {
     /// The template.
@@ -44,16 +44,15 @@ pub struct Outline {
 }
 
 impl Outline {
-    /// Whether there is any output.
+    /// Whether there are outputs.
     pub fn has_outputs(&self) -> bool {
         self.template.as_value().get(self.template.words().outputs).is_some_and(Value::is_truthy)
     }
 }
 
-/// Reads a stack's template and parameters.
+/// Reads the template and parameters of a stack.
 ///
-/// # Errors
-/// The store's; [`Error::Damaged`] if the stored texts cannot be read any more.
+/// # Errors Those of the store; [`Error::Damaged`] if the stored texts are invalid.
 pub async fn outline(backends: &Backends, stack: &Stack) -> Result<Outline, Error> {
     let damaged = |error: Diagnostic| Error::Damaged(error.message.clone());
     let sources = sources(&backends.store.desired(&stack.desired).await?)?;
@@ -64,7 +63,7 @@ pub async fn outline(backends: &Backends, stack: &Stack) -> Result<Outline, Erro
     Ok(Outline { template, parameters })
 }
 
-/// Stored texts as sources.
+/// Converts stored texts to sources.
 pub fn sources(texts: &DesiredText) -> Result<Sources, Error> {
     let damaged = |error: serde_json::Error| Error::Damaged(error.to_string());
     let template: Value = serde_json::from_str(&texts.template).map_err(damaged)?;
@@ -74,7 +73,7 @@ pub fn sources(texts: &DesiredText) -> Result<Sources, Error> {
     Ok(Sources { template: Arc::new(template), environment: Arc::new(environment), files: Arc::new(files) })
 }
 
-/// Sources as texts to store.
+/// Converts sources to texts for the store.
 pub fn texts(sources: &Sources) -> DesiredText {
     DesiredText {
         template: json(&*sources.template),
@@ -83,12 +82,12 @@ pub fn texts(sources: &Sources) -> DesiredText {
     }
 }
 
-/// Maps with text keys always have a JSON text.
+/// Maps with string keys can always be serialized to JSON.
 fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// The parent's resource, for templates that ask for it.
+/// The facade of the parent resource, for templates that use it.
 async fn facade(backends: &Backends, stack: &Stack, texts: &DesiredText) -> Result<Option<Facade>, Error> {
     let Some(parent) = &stack.parent else { return Ok(None) };
     if !texts.template.contains("resource_facade") && !texts.template.contains("Fn::ResourceFacade") {

@@ -1,41 +1,41 @@
-//! What an operator may set.
+//! Options of an engine.
 
 use std::time::Duration;
 
-/// Settings of an engine. Heat's names of the options are given where it has them.
+/// Options of an engine, with Heat's option names where they exist.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Name of the host, for the list of services.
+    /// Host name, for the list of services.
     pub hostname: String,
-    /// How long a lease lasts without being renewed; a dead engine's stacks are taken over after it.
+    /// Duration of a lease; the stacks of a failed engine are taken over after it.
     pub lease: Duration,
-    /// How often to look for work that no doorbell rang for.
+    /// Polling interval for work, in case a ring is lost.
     pub poll: Duration,
-    /// How often an actor looks for news of its stack that no doorbell rang for.
+    /// Polling interval of an actor for news about its stack, in case a ring is lost.
     pub look: Duration,
-    /// Stacks worked on at a time.
+    /// Maximum number of concurrent stacks.
     pub max_stacks: usize,
-    /// How long an action may take where the stack does not say (`stack_action_timeout`).
+    /// Default timeout of an action (`stack_action_timeout`).
     pub action_timeout: Duration,
-    /// How often a create or delete is tried again (`action_retry_limit`).
+    /// Maximum number of retries of a create or delete (`action_retry_limit`).
     pub action_retries: u32,
-    /// How often an unanswered call is tried again (`client_retry_limit`); patient enough for a restart of the
-    /// service unless it is set.
+    /// Maximum number of retries of a call without a response (`client_retry_limit`); the default covers a restart of
+    /// the service.
     pub call_retries: u32,
-    /// The longest time that a call to the cloud can be under way, and what it makes can stay unseen. What a lost call
-    /// was to create is not believed absent before.
+    /// Maximum time until the effect of a call is visible in the cloud. Before that, the object of a lost create does
+    /// not count as missing.
     pub call_limit: Duration,
-    /// The longest time that a service may not list what it has created.
+    /// Maximum time until a service lists an object that it created.
     pub list_delay: Duration,
-    /// How long a stopping engine waits for calls under way.
+    /// How long a stopping engine waits for running calls.
     pub drain: Duration,
-    /// Rows and events per commit while a large stack is under way.
+    /// Rows and events per commit for large stacks.
     pub batch: usize,
-    /// Operations on resources under way in one stack at a time.
+    /// Maximum number of concurrent operations in one stack.
     pub max_operations: usize,
-    /// How long deleted stacks are kept (`purge_deleted` of Heat's crons).
+    /// How long deleted stacks are kept (`purge_deleted` of Heat's cron jobs).
     pub keep_deleted: Duration,
-    /// Events kept of each stack (`max_events_per_stack`); 0 keeps all.
+    /// Maximum number of events per stack (`max_events_per_stack`); 0 keeps all.
     pub max_events: u64,
 }
 

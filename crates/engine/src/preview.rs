@@ -1,4 +1,4 @@
-//! What an update would do: the real plan, carried out by nobody.
+//! Preview of an update: the real plan without its execution.
 
 mod rehearsal;
 mod weigh;
@@ -14,49 +14,49 @@ use crate::backends::Backends;
 use crate::view::View;
 use rehearsal::Rehearsal;
 
-/// What would become of one resource.
+/// The planned change of a resource.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PlannedChange {
-    /// Nothing.
+    /// No change.
     Unchanged,
-    /// Changed in place: the properties with their new values; null for one that is gone. What is known only once
-    /// other resources are done is [`kiln_value::Value::Unknown`].
+    /// Updated in place: the properties with their new values, null for removed ones. Values that are known only after
+    /// other resources are done are [`kiln_value::Value::Unknown`].
     Updated(Map),
-    /// Another one in its place, for these reasons.
+    /// Replaced, for these reasons.
     Replaced(Vec<String>),
     /// Created.
     Added,
     /// Deleted.
     Deleted,
-    /// Refused: the update would fail here, with this reason.
+    /// Refused: the update would fail here with this reason.
     Refused(String),
-    /// It depends on what is known only once other resources are done.
+    /// Depends on values that are known only after other resources are done.
     Undecided {
-        /// What happens at least: if the values turn out to be as they are now.
+        /// The minimum change: if unknown values turn out to be the current ones.
         at_least: Box<PlannedChange>,
-        /// What happens at most.
+        /// The maximum change.
         at_most: Box<PlannedChange>,
-        /// What is not known.
+        /// The unknown values.
         awaited: Vec<Awaited>,
     },
 }
 
-/// A property whose value is not known yet.
+/// A property with an unknown value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Awaited {
     /// The property.
     pub property: String,
-    /// What tells the value: `resource` or `resource.attribute`.
+    /// The source of the value: `resource` or `resource.attribute`.
     pub place: String,
 }
 
 impl PlannedChange {
-    /// Whether nothing will happen.
+    /// Whether there is certainly no change.
     pub fn is_unchanged(&self) -> bool {
         *self == Self::Unchanged
     }
 
-    /// What happens at most.
+    /// The maximum change.
     #[must_use]
     pub fn at_most(&self) -> &Self {
         match self {
@@ -66,36 +66,36 @@ impl PlannedChange {
     }
 }
 
-/// One resource of a preview.
+/// A resource of a preview.
 #[derive(Clone, Debug)]
 pub struct PlannedResource {
     /// Logical name.
     pub name: String,
-    /// Its type as the new template names it, or as the old did if it goes.
+    /// Its type name in the new template, or in the old one if it is deleted.
     pub resource_type: String,
-    /// What would become of it.
+    /// The planned change.
     pub change: PlannedChange,
-    /// The resolved definition that it would have; `None` if it is refused and there is none yet.
+    /// The new resolved definition; `None` if it is refused and does not exist yet.
     pub definition: Option<Arc<StoredDefinition>>,
-    /// Its row as it is; `None` if it is new.
+    /// Its current row; `None` if it is new.
     pub row: Option<Resource>,
-    /// What would become of the nested stack that it stands for.
+    /// The preview of its nested stack.
     pub nested: Option<Preview>,
-    /// The resources that need it directly.
+    /// The resources that directly depend on it.
     pub required_by: Vec<String>,
     /// The attributes of its type, as far as they are known.
     pub attributes: Map,
 }
 
 impl PlannedResource {
-    /// The list of Heat's preview that it goes into, by what may happen to it at most: `unchanged`, `updated`,
-    /// `replaced`, `added` or `deleted`.
+    /// The list of Heat's preview that contains it, by the maximum change: `unchanged`, `updated`, `replaced`, `added`
+    /// or `deleted`.
     pub fn list(&self) -> &'static str {
         match self.change.at_most() {
-            // Heat updates every nested stack, and leaves it to what is inside whether anything is done.
+            // Heat updates every nested stack; its content determines whether anything changes.
             PlannedChange::Unchanged if self.nested.is_some() => "updated",
             PlannedChange::Unchanged => "unchanged",
-            // A refused change is one that was asked for.
+            // A refused change is a requested change.
             PlannedChange::Updated(_) | PlannedChange::Refused(_) | PlannedChange::Undecided { .. } => "updated",
             PlannedChange::Replaced(_) => "replaced",
             PlannedChange::Added => "added",
@@ -104,26 +104,25 @@ impl PlannedResource {
     }
 }
 
-/// What would become of every resource of a stack, in the order in which it would be looked at.
+/// The planned changes of all resources of a stack, in the order of their processing.
 #[derive(Clone, Debug)]
 pub struct Preview {
-    /// The stack; one that would be created has an id of its own that nobody will see again.
+    /// The stack; a new one has a temporary ID.
     pub stack: Stack,
     /// The resources.
     pub entries: Vec<PlannedResource>,
 }
 
 impl Preview {
-    /// Whether nothing will happen to any resource.
+    /// Whether there is certainly no change of any resource.
     pub fn is_unchanged(&self) -> bool {
         self.entries.iter().all(|entry| entry.change.is_unchanged())
     }
 }
 
-/// What an update of a stack to a new blueprint would do, in nested stacks too; nothing is changed by asking.
+/// The effect of an update of a stack to a new blueprint, including nested stacks; nothing is changed.
 ///
-/// # Errors
-/// The store's.
+/// # Errors Those of the store.
 pub async fn preview(backends: &Backends, view: &View, new: Arc<Blueprint>) -> Result<Preview, Error> {
     let root = Arc::new(view.root().clone());
     let mut rehearsal = Rehearsal::new(backends, &view.stack, Some(view), root, new);

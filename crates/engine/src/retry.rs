@@ -1,9 +1,8 @@
-//! How often and how fast an engine repeats what a cloud did not answer.
+//! How often and how fast an engine retries calls without a response.
 //!
-//! This is the one place for calls of stacks: sessions with a cloud do not repeat them. A step of an operation that was
-//! not answered is repeated whole, and the operation sleeps until then, so that it can be interrupted and holds no
-//! room.
-//! A create is repeated only when it is certain that nothing was made (`step.rs`).
+//! This is the only place for retries of stack operations: cloud sessions do not retry them. The whole step of an
+//! operation is retried, and the operation sleeps meanwhile, so that it can be interrupted and does not count against
+//! the concurrency limit. A create is retried only when it is certain that nothing was created (`step.rs`).
 
 use std::time::Duration;
 
@@ -11,25 +10,24 @@ use kiln_resource::Failure;
 
 use crate::clock::Chance;
 
-/// The wait before the first repetition; it doubles with each.
+/// Delay before the first retry; it doubles with each retry.
 const FIRST: Duration = Duration::from_secs(1);
-/// No wait is longer, unless the service asks for more.
+/// Maximum delay, unless the service requests more.
 const LONGEST: Duration = Duration::from_secs(30);
-/// The longest wait that a service may ask for.
+/// Maximum delay that a service may request.
 const LONGEST_ASKED: Duration = Duration::from_mins(5);
 
-/// How often something is repeated after the first attempt.
+/// Maximum numbers of retries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RetryLimits {
-    /// Creates that end in error or conflict, and deletes that conflict (Heat's `action_retry_limit`).
+    /// For creates that end in an error or conflict, and deletes with a conflict (Heat's `action_retry_limit`).
     pub(crate) actions: u32,
-    /// Steps that were not answered.
+    /// For steps without a response.
     pub(crate) calls: u32,
 }
 
-/// The wait before repetition number `attempt` (from 0): 1 s, 2 s, 4 s … up to half a minute, less a random part, and
-/// at
-/// least what the service asked for.
+/// Delay before retry number `attempt` (from 0): 1 s, 2 s, 4 s … up to half a minute, less a random part, and at least
+/// the time that the service requests.
 pub(crate) fn wait(attempt: u32, failure: Option<&Failure>, chance: &Chance) -> Duration {
     let own = chance.jitter(FIRST.saturating_mul(1 << attempt.min(5)).min(LONGEST));
     let asked = failure.and_then(|failure| failure.retry_after).unwrap_or_default();

@@ -1,7 +1,8 @@
-//! One step of an operation on a resource: one call of its driver, and what follows from the answer.
+//! One step of an operation on a resource: one call of its driver and the processing of its result.
 //!
-//! A step never sleeps: it answers with an event to store, or says after which time the same step is to be repeated. So
-//! everything that waits stands in the actor's slots, where it can be interrupted, and holds no room.
+//! A step never sleeps: it returns an event to store, or the delay after which the same step is repeated. So all
+//! waiting is done in the slots of the actor, where it can be interrupted and does not count against the concurrency
+//! limit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,30 +19,30 @@ use crate::clouds::{Clouds, NoCloud};
 use crate::fence::{Fence, FencedCloud};
 use crate::retry::{self, RetryLimits};
 
-/// The entry of a resource's data that holds the token of a create of which it is not known what it made, and until when
-/// (microseconds since 1970) its call may be under way. A later delete looks for the object first.
+/// The entry of a resource's data with the token of a create with unknown outcome, and the time until which its call
+/// may be in progress (microseconds since 1970). A later delete looks for the object first.
 const LOST_CREATE: &str = "kiln_lost_create";
 
-/// A driver that asks to be polled at once, though nothing has changed, does not get its way.
+/// Minimum polling interval for drivers that request immediate polling.
 const SHORTEST_POLL: Duration = Duration::from_millis(100);
 
-/// What is known of an operation beside its row. It is not stored: a take-over begins with what it must assume.
+/// State of an operation in addition to its row. It is not stored: after a take-over it starts with safe assumptions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
-    /// The create may have been called: it is looked for before it is called again, and not believed absent before this
-    /// moment of the monotonic clock.
+    /// The create may have been called: its object is looked for before the call is repeated, and is not considered
+    /// missing before this time of the monotonic clock.
     pub(crate) lost: Option<Duration>,
-    /// Steps in a row that were not answered.
+    /// Consecutive steps without a response.
     pub(crate) unanswered: u32,
-    /// Polls in a row that answered with the same state.
+    /// Consecutive polls with the same state.
     pub(crate) polls: u32,
-    /// Times that a delete was refused because of a conflict.
+    /// Number of deletes that were refused because of a conflict.
     pub(crate) conflicts: u32,
-    /// The operation is to end as soon as that is safe.
+    /// The operation will be interrupted as soon as that is safe.
     pub(crate) interrupted: bool,
 }
 
-/// An operation whose next step is to be done.
+/// An operation with a step to execute.
 pub(crate) struct Job {
     pub(crate) row: ResourceId,
     pub(crate) name: String,
@@ -50,38 +51,38 @@ pub(crate) struct Job {
     pub(crate) facts: Facts,
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) clouds: Arc<dyn Clouds>,
-    /// The root of the stack's tree, whose credentials count.
+    /// The root stack of the tree, which has the credentials.
     pub(crate) root: Arc<Stack>,
     /// The attributes that other resources read.
     pub(crate) wanted: Vec<String>,
-    /// The resource goes and its object stays (`deletion_policy: Retain`).
+    /// The resource is deleted but its object is kept (`deletion_policy: Retain`).
     pub(crate) retain: bool,
-    /// Other objects of the resource, which hold what this one needs.
+    /// Other objects of the resource that hold what this one needs.
     pub(crate) holders: Vec<Facts>,
     pub(crate) fence: Fence,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) chance: Arc<Chance>,
     pub(crate) limits: RetryLimits,
-    /// The longest time that a call, and what it makes, can stay unseen.
+    /// Maximum time until the effect of a call is visible.
     pub(crate) call_limit: Duration,
-    /// The longest time that what a call has made is not listed, once the call is over.
+    /// Maximum time until an object is listed after the call has ended.
     pub(crate) list_delay: Duration,
 }
 
-/// What came of a step.
+/// The result of a step.
 pub(crate) enum Advance {
-    /// Something to store; the next step, if there is one, comes after a time.
+    /// An event to store; the next step, if any, is due after a delay.
     Event {
-        /// What happened.
+        /// The event.
         event: Event,
-        /// How long to wait before the next step.
+        /// Delay before the next step.
         after: Duration,
     },
-    /// Nothing to store: the same step again after a time.
+    /// Nothing to store: repeat the step after a delay.
     Again {
-        /// How long to wait.
+        /// The delay.
         after: Duration,
-        /// What to remember until then.
+        /// The state to keep.
         memory: Memory,
     },
 }
@@ -93,7 +94,7 @@ impl From<Event> for Advance {
 }
 
 impl Job {
-    /// Does the next step.
+    /// Executes the next step.
     pub(crate) async fn advance(mut self) -> Advance {
         if self.retain {
             return self.ended(Step::done(), None).into();
@@ -127,7 +128,7 @@ impl Job {
         Context { cloud, facts: &self.facts, now, seed: self.chance.seed(), polls: self.memory.polls }
     }
 
-    /// A create whose call may or may not have been made.
+    /// A create that may already have been called.
     async fn create(&mut self, cloud: &dyn Cloud) -> Advance {
         if let Some(believed_from) = self.memory.lost {
             match self.look_for_lost(cloud, believed_from).await {
@@ -155,17 +156,17 @@ impl Job {
         if self.memory.lost.is_none() && self.memory.unanswered >= self.limits.calls {
             return self.failed(&failure).into();
         }
-        tracing::info!(resource = self.name, %failure, "create not answered");
+        tracing::info!(resource = self.name, %failure, "no response to a create");
         self.again(Some(&failure))
     }
 
-    /// Looks for what a lost call made; `None`: it is certain that it made nothing.
+    /// Looks for the object of a lost call; `None`: it certainly created nothing.
     async fn look_for_lost(&mut self, cloud: &dyn Cloud, believed_from: Duration) -> Option<Advance> {
-        // The answer says what was there when it was asked for, however late it comes.
+        // The result applies to the time of the request, even if it arrives late.
         let asked = self.clock.monotonic();
         match self.driver.find(&self.context(cloud)).await {
             Ok(Found::Made(step)) => {
-                tracing::info!(resource = self.name, "found what a lost call created");
+                tracing::info!(resource = self.name, "found the object of a lost create");
                 Some(self.report(cloud, step).await)
             }
             Ok(Found::NotMade) => {
@@ -180,21 +181,22 @@ impl Job {
                     let failure = Failure::new(
                         FailureKind::Unavailable,
                         "ServiceUnavailable",
-                        "The service did not answer, and has created nothing.",
+                        "The service did not respond, and nothing was created.",
                     );
                     return Some(self.failed(&failure).into());
                 }
                 None
             }
             Ok(Found::CannotTell(why)) => {
-                let text = format!("It is not known whether the service has created the object: {why}.");
+                let text = format!("It is unknown whether the service created the object: {why}.");
                 Some(self.lost(&Failure::other("CreateLost", text)))
             }
             Err(failure) => Some(self.still_lost(&failure)),
         }
     }
 
-    /// It could not be looked for. Not to look is to create it twice: so long as the stack has time, it is tried again.
+    /// The search failed. Without a search the object might be created twice, so it is retried until the timeout of the
+    /// stack.
     fn still_lost(&mut self, failure: &Failure) -> Advance {
         let patience = if self.memory.interrupted { self.limits.calls } else { u32::MAX };
         if failure.is_passing() && self.memory.unanswered < patience {
@@ -203,7 +205,7 @@ impl Job {
         self.lost(failure)
     }
 
-    /// Fails with an open question: a delete looks for the object once more.
+    /// Fails with an unknown outcome: a later delete looks for the object again.
     fn lost(&self, failure: &Failure) -> Advance {
         let mut step = Step { physical_id: self.facts.physical_id.clone(), ..Step::done() };
         if self.running.operation == Operation::Create {
@@ -214,19 +216,19 @@ impl Job {
         self.finished(step, None, Outcome::Failed(Blame::of(&self.name, failure))).into()
     }
 
-    /// A create that failed: is what it left to be deleted and all tried again?
+    /// A create failed: decides whether to delete its remains and to retry.
     fn retry_create(&self, failure: &Failure) -> Advance {
         let worth = matches!(failure.kind, FailureKind::Conflict | FailureKind::InError);
         if !worth || self.running.attempt >= self.limits.actions || self.memory.interrupted {
             return self.failed(failure).into();
         }
-        tracing::info!(resource = self.name, attempt = self.running.attempt, %failure, "create failed, trying again");
-        // The first failure is the one reported in the end (docs/heat-behaviour.md §7.1).
+        tracing::info!(resource = self.name, attempt = self.running.attempt, %failure, "create failed, retrying");
+        // The first failure is the one that is reported in the end (docs/heat-behaviour.md §7.1).
         let undo = Phase::Undo(Value::Null);
         self.stepped(Step::done(), undo, self.running.attempt + 1, self.running.token.clone()).into()
     }
 
-    /// Deletes what a failed attempt left; then the next attempt begins.
+    /// Deletes the remains of a failed attempt; then the next attempt starts.
     async fn undo(&mut self, cloud: &dyn Cloud, state: Value) -> Advance {
         if self.facts.physical_id.is_some() {
             if self.memory.interrupted {
@@ -257,7 +259,7 @@ impl Job {
         Advance::Event { event: self.stepped(step, Phase::Intent, self.running.attempt, token), after }
     }
 
-    /// The first call of an operation that may be repeated.
+    /// The first call of an idempotent operation.
     async fn begin(&mut self, cloud: &dyn Cloud) -> Advance {
         if self.memory.interrupted {
             return self.aborted();
@@ -310,7 +312,7 @@ impl Job {
             Ok(step) => self.report(cloud, step).await,
             Err(failure) if failure.is_not_found() => self.ended(Step::done(), None).into(),
             Err(failure) if failure.kind == FailureKind::Conflict && matches!(self.running.phase, Phase::Wait(_)) => {
-                // What was asked for was undone by somebody: it is asked for again.
+                // Somebody has reverted the requested state: request it again.
                 let attempt = self.running.attempt;
                 if attempt >= self.limits.actions {
                     return self.failed(&failure).into();
@@ -322,14 +324,14 @@ impl Job {
         }
     }
 
-    /// Before the delete of a resource whose create was lost: its object is looked for.
+    /// Before the delete of a resource with a lost create: looks for its object.
     async fn find_before_delete(&mut self, cloud: &dyn Cloud) -> Option<Advance> {
         let lost = self.facts.data.get(LOST_CREATE)?;
         let (lost, until) = (lost.str_at("token")?.to_owned(), lost.get("until").and_then(Value::as_i64)?);
         if self.facts.physical_id.is_some() || self.driver.is_repeatable() {
             return None;
         }
-        // By the wall clock, which may be another engine's: never longer than a call can last.
+        // By the wall clock, possibly of another engine: never longer than a call can take.
         let left = until.saturating_sub(self.clock.now().as_microsecond());
         let left = Duration::from_micros(u64::try_from(left).unwrap_or(0)).min(self.call_limit);
         let now = self.clock.monotonic();
@@ -352,7 +354,7 @@ impl Job {
             }
             Ok(Found::NotMade) => None,
             Ok(Found::CannotTell(why)) => {
-                let text = format!("It is not known whether the create has left an object behind: {why}.");
+                let text = format!("It is unknown whether the create left an object behind: {why}.");
                 tracing::warn!(resource = self.name, text, "an object may be left behind");
                 Some(self.finished(Step::done(), None, Outcome::Done(Some(text))).into())
             }
@@ -373,7 +375,7 @@ impl Job {
         }
     }
 
-    /// What is to be stored of a driver's step.
+    /// The event for a driver's step.
     async fn report(&mut self, cloud: &dyn Cloud, step: Step) -> Advance {
         match &step.progress {
             Progress::Wait { .. } if self.memory.interrupted => {
@@ -394,7 +396,8 @@ impl Job {
         }
     }
 
-    /// Whether the attributes that others read may be others now; an adopted object is looked at for the first time.
+    /// Whether the attributes that others read may have changed; those of an adopted object are read for the first
+    /// time.
     fn changes_attributes(&self) -> bool {
         match self.running.operation {
             Operation::Create | Operation::Update { .. } => true,
@@ -403,7 +406,7 @@ impl Job {
         }
     }
 
-    /// The end of a create or update: the attributes that others read, with what the last step has found.
+    /// The end of a create or update: reads the attributes that others use, and adds the results of the last step.
     async fn read(&mut self, cloud: &dyn Cloud, step: Step) -> Advance {
         if let Some(id) = &step.physical_id {
             self.facts.physical_id = Some(id.clone());
@@ -421,7 +424,7 @@ impl Job {
         }
         match self.driver.attributes(&self.context(cloud), &names).await {
             Ok(attributes) => self.ended(step, Some(attributes)).into(),
-            // The operation is done: that is stored before the attributes are asked for again.
+            // The operation is done: store that before the attributes are requested again.
             Err(failure) if failure.is_passing() && self.running.phase != Phase::Read && !self.memory.interrupted => {
                 let (attempt, token) = (self.running.attempt, self.running.token.clone());
                 let after = retry::wait(0, Some(&failure), &self.chance);
@@ -431,7 +434,7 @@ impl Job {
         }
     }
 
-    /// The same state again: nothing is stored.
+    /// The state is unchanged: nothing is stored.
     fn poll_again(&mut self, step: &Step) -> Advance {
         let after = match step.progress {
             Progress::Wait { after, .. } => after.max(SHORTEST_POLL),
@@ -442,21 +445,21 @@ impl Job {
         Advance::Again { after, memory: self.memory.clone() }
     }
 
-    /// The same step again later.
+    /// Repeats the step later.
     fn again(&mut self, failure: Option<&Failure>) -> Advance {
         let after = retry::wait(self.memory.unanswered, failure, &self.chance);
         self.memory.unanswered = self.memory.unanswered.saturating_add(1);
         Advance::Again { after, memory: self.memory.clone() }
     }
 
-    /// A step that does no harm when it is repeated.
+    /// A failed step that is idempotent.
     fn unanswered_or_failed(&mut self, failure: &Failure) -> Advance {
         let patient = self.memory.unanswered < self.limits.calls && !self.memory.interrupted;
         if failure.is_passing() && patient {
-            tracing::info!(resource = self.name, %failure, "a step was not answered, trying again");
+            tracing::info!(resource = self.name, %failure, "no response to a step, retrying");
             return self.again(Some(failure));
         }
-        // What may have been created is looked for before the row is deleted.
+        // An object that may have been created is looked for before the row is deleted.
         if self.memory.lost.is_some() { self.lost(failure) } else { self.failed(failure).into() }
     }
 
@@ -498,12 +501,12 @@ impl Job {
     }
 }
 
-/// Ended from outside, with the text that Heat gives a cancelled resource.
+/// The failure of a canceled operation, with Heat's text.
 pub(crate) fn abort_failure(operation: &Operation) -> Failure {
     Failure::other("ResourceFailure", format!("{} aborted (user triggered cancel)", operation.action()))
 }
 
-/// Whether a poll has found nothing new.
+/// Whether a poll returned the same state.
 fn is_the_same(step: &Step, state: &Value) -> bool {
     step.physical_id.is_none()
         && step.data.is_empty()

@@ -1,4 +1,4 @@
-//! A stack as users see it: outputs and attributes, read from the cloud there and then.
+//! A stack as users see it, with outputs and attributes that are read from the cloud on request.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,25 +17,25 @@ use crate::backends::Backends;
 use crate::clouds::NoCloud;
 use crate::load;
 
-/// A stack with what it should be and what it is.
+/// A stack with its desired and actual state.
 pub struct View {
     backends: Backends,
     /// The stack's row.
     pub stack: Stack,
-    /// What it should be.
+    /// The desired state.
     pub blueprint: Arc<Blueprint>,
     model: Model,
-    /// The row that users are shown for each name.
+    /// The row of each name that is shown to users.
     shown: BTreeMap<String, ResourceId>,
     root: Stack,
 }
 
-/// An output as a stack shows it.
+/// An output of a stack.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutputValue {
     /// Its name.
     pub key: String,
-    /// What it is for.
+    /// Its description.
     pub description: String,
     /// Its value; null if it failed.
     pub value: Value,
@@ -44,10 +44,9 @@ pub struct OutputValue {
 }
 
 impl View {
-    /// Loads a stack; `None` if there is no such stack.
+    /// Loads a stack; `None` if it does not exist.
     ///
-    /// # Errors
-    /// The store's; [`Error::Damaged`] if the stored template cannot be read any more.
+    /// # Errors Those of the store; [`Error::Damaged`] if the stored template is invalid.
     pub async fn load(backends: &Backends, id: StackId) -> Result<Option<Self>, Error> {
         match backends.store.stack(id).await? {
             Some(stack) => Self::of(backends, stack).await.map(Some),
@@ -55,10 +54,9 @@ impl View {
         }
     }
 
-    /// Loads what belongs to a stack's row.
+    /// Loads the data of a stack.
     ///
-    /// # Errors
-    /// As [`View::load`].
+    /// # Errors As [`View::load`].
     pub async fn of(backends: &Backends, stack: Stack) -> Result<Self, Error> {
         let blueprint = load::blueprint(backends, &stack, &stack.desired)
             .await?
@@ -71,27 +69,27 @@ impl View {
         Ok(Self { backends: backends.clone(), stack, blueprint: Arc::new(blueprint), model, shown, root })
     }
 
-    /// The rows that stand for the names of the template.
+    /// The current rows of the names in the template.
     pub fn resources(&self) -> impl Iterator<Item = &Resource> {
         self.shown.values().filter_map(|id| self.model.row(*id))
     }
 
-    /// The row that stands for a name.
+    /// The current row of a name.
     pub fn resource(&self, name: &str) -> Option<&Resource> {
         self.model.row(*self.shown.get(name)?)
     }
 
-    /// What is known of the stack's resources, for a preview.
+    /// The model of the stack, for a preview.
     pub(crate) fn model(&self) -> &Model {
         &self.model
     }
 
-    /// The root of the stack's tree.
+    /// The root stack of the tree.
     pub(crate) fn root(&self) -> &Stack {
         &self.root
     }
 
-    /// What a row's type stands for.
+    /// The kind of a row.
     pub fn kind(&self, row: &Resource) -> Option<Kind> {
         match self.blueprint.kind(&row.name) {
             Some(kind) => Some(kind.clone()),
@@ -132,7 +130,7 @@ impl View {
             .collect()
     }
 
-    /// A row with its attributes as they are now; what cannot be read stays as it was.
+    /// A row with its current attributes; those that cannot be read keep their value.
     pub(crate) async fn refreshed(&self, name: &str, wanted: &[Wanted]) -> Option<Resource> {
         let mut row = self.resource(name)?.clone();
         let kind = self.kind(&row)?;
@@ -147,7 +145,7 @@ impl View {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         match self.attributes_of(&row, &kind, &names).await {
             Ok(attributes) => row.attributes.extend(attributes),
-            Err(failure) => tracing::debug!(resource = name, %failure, "attributes could not be read"),
+            Err(failure) => tracing::debug!(resource = name, %failure, "failed to read attributes"),
         }
         Some(row)
     }
@@ -168,11 +166,10 @@ impl View {
         entry.driver.attributes(&cx, names).await
     }
 
-    /// The attributes of a resource that `resource show` lists, and further ones asked for by name; what cannot be
-    /// read is null.
+    /// The attributes of a resource for `resource show`, and additional ones by name; null for those that cannot be
+    /// read.
     ///
-    /// # Errors
-    /// None for a resource that has no attributes; a failure if the cloud cannot be asked at all.
+    /// # Errors None for a resource without attributes; a failure if the cloud is not reachable.
     pub async fn attributes(&self, name: &str, more: &[String]) -> Map {
         let Some(row) = self.resource(name) else { return Map::new() };
         let Some(kind) = self.kind(row) else { return Map::new() };
@@ -200,7 +197,7 @@ impl View {
         found
     }
 
-    /// What the resource that stands for this stack knows of it.
+    /// The data of this stack that its parent resource stores.
     pub(crate) fn inside<'a>(&'a self, wanted: &'a [Vec<Value>]) -> BoxFuture<'a, Result<Inside, Failure>> {
         async move {
             let outputs = self.outputs(None).await;
@@ -233,8 +230,8 @@ impl View {
     }
 }
 
-/// The resource and the attribute that `resource.<name>.<attribute>` asks for: the longest name that there is, since
-/// names may have dots.
+/// The resource and the attribute of `resource.<name>.<attribute>`: the longest existing name, because names may
+/// contain dots.
 pub(crate) fn resource_and_attribute(name: &str, is_there: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
     let rest = name.strip_prefix("resource.")?;
     (0..rest.len())

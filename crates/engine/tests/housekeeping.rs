@@ -1,4 +1,4 @@
-//! The sweep of unused credentials, on paused time.
+//! The sweep of unused credentials, with paused time.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use kiln_value::Secret;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-/// Tokio's time, which stands still while anything is to be done.
+/// Tokio's time, which is paused while there is work.
 struct Paused(Instant);
 
 #[async_trait]
@@ -32,7 +32,7 @@ impl Clock for Paused {
     }
 }
 
-/// Remembers what is taken back, and when; refuses as long as it is told to.
+/// Records revocations and their times; fails while it is configured to.
 struct Keystone {
     clock: Paused,
     refusal: Mutex<Option<FailureKind>>,
@@ -61,7 +61,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// Housekeeping under way.
+    /// Running housekeeping.
     fn new() -> Self {
         let start = Instant::now();
         let store = MemoryStore::new(Arc::new(move || Paused(start).now()));
@@ -81,7 +81,7 @@ impl Fixture {
         *self.keystone.refusal.lock().expect("whole") = kind;
     }
 
-    /// When these credentials were asked to be taken back.
+    /// The times of revocation attempts for these credentials.
     fn asked(&self, id: CredentialsId) -> Vec<Duration> {
         let asked = self.keystone.asked.lock().expect("whole");
         asked.iter().filter(|(other, _)| *other == id).map(|(_, at)| *at).collect()
@@ -140,7 +140,7 @@ async fn credentials_of_a_deleted_stack_go_soon() {
     let fixture = Fixture::new();
     let (kept, own) = fixture.stack(1).await;
     let (gone, unused) = fixture.stack(2).await;
-    // Between two of the looks that come without news.
+    // Between two rounds that are not triggered by news.
     tokio::time::sleep(UNUSED_AFTER * 2 + Duration::from_mins(1)).await;
     let before = fixture.clock.monotonic();
     fixture.delete(gone).await;
@@ -178,7 +178,7 @@ async fn refusals_are_tried_again_with_pauses_that_double() {
         let pauses: Vec<f64> = asked.windows(2).map(|pair| pair[1].as_secs_f64() - pair[0].as_secs_f64()).collect();
         for (times, pause) in pauses.iter().enumerate() {
             let whole = (10.0 * f64::from(2_u32.pow(u32::try_from(times).unwrap().min(20)))).min(3_600.0);
-            // A round may come a little later than its time: with the next look.
+            // A round may be slightly late.
             assert!(*pause >= whole / 2.0 && *pause <= whole + 600.0, "{kind:?}: pause {times} in {pauses:?}");
         }
         assert!(pauses.len() > 15, "{pauses:?}");

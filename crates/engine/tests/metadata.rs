@@ -1,4 +1,4 @@
-//! What a driver is told of metadata: an empty map where the template gives none.
+//! Metadata of drivers: an empty map if the template has none.
 
 mod stack;
 
@@ -17,7 +17,7 @@ use kiln_template::constraint::DataType;
 use kiln_template::environment::Environment;
 use kiln_value::{Map, Secret, Value, value};
 
-/// Notes the metadata of each operation.
+/// Records the metadata of each operation.
 #[derive(Clone, Default)]
 struct Witness(Arc<Mutex<Vec<(Action, Value)>>>);
 

@@ -1,6 +1,7 @@
-//! Engines that die at any moment, on a simulated cloud: the next one finishes the work, and nothing is made twice.
+//! Engines that fail at any moment, on a simulated cloud: the next one completes the operation, and nothing is created
+//! twice.
 //!
-//! A seed chooses when the engine dies and which replies are lost. `KILN_SEEDS=from..to` runs others.
+//! The seed determines when the engine fails and which responses are lost. Use `KILN_SEEDS=from..to` for other seeds.
 
 mod stack;
 
@@ -62,7 +63,7 @@ impl Bench {
         Self { cloud, backends, engines: Vec::new() }
     }
 
-    /// Starts an engine whose leases end soon after it dies.
+    /// Starts an engine whose leases expire soon after it fails.
     fn start_engine(&mut self) {
         let options = Options { lease: Duration::from_millis(300), poll: Duration::from_millis(50), ..quick() };
         let engine = Engine::new(options, self.backends.clone());
@@ -72,7 +73,7 @@ impl Bench {
         }));
     }
 
-    /// As kill -9: nothing is finished, nothing given back.
+    /// Like kill -9: nothing is completed or released.
     fn kill_engines(&mut self) {
         self.engines.drain(..).for_each(|engine| engine.abort());
     }
@@ -95,7 +96,7 @@ impl Bench {
     }
 }
 
-/// Limits of a cloud that answers within milliseconds.
+/// Limits for a cloud that responds within milliseconds.
 fn quick() -> Options {
     let (call_limit, list_delay) = (Duration::from_millis(1_500), Duration::from_millis(200));
     Options { call_limit, list_delay, ..Options::default() }
@@ -126,7 +127,7 @@ async fn dies_and_is_replaced(seed: u64, lost_replies: bool) {
     }
     let before = bench.cloud.snapshot();
     let id = bench.create(TEMPLATE).await;
-    // Dies after so many requests to the cloud, twice.
+    // Fails after a number of requests to the cloud, twice.
     let mut deaths = vec![5 + seed * 7 % 60, 15 + seed * 13 % 60];
     bench.start_engine();
     while let Some(after) = deaths.pop() {

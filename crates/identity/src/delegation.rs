@@ -1,4 +1,4 @@
-//! What lets a stack act for its user, before it is made: so that whatever is made can be found again.
+//! Plans for the trusts of stacks, which are stored first so that every trust can be found again.
 
 use jiff::Timestamp;
 use kiln_value::Secret;
@@ -6,54 +6,54 @@ use serde::{Deserialize, Serialize};
 
 use crate::Caller;
 
-/// The format that this Kiln writes.
+/// The current format.
 const FORMAT: u32 = 1;
 
-/// Seconds of a hundred years: no trust of Kiln ends by itself.
+/// Seconds of a hundred years: trusts of Kiln never expire in practice.
 const CENTURY: i64 = 86_400 * 36_524;
-/// Marks lie within so many of them; databases know years of four digits.
+/// Marks lie within this number of centuries; databases support years with four digits.
 const CENTURIES: u64 = 70;
 
-/// What [`crate::Identity::delegate`] is going to make. It holds no secret, but says who works for whom.
+/// The trust that [`crate::Identity::delegate`] will create. It contains no secret, but the users.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DelegationPlan {
     format: u32,
-    /// Id of the user for whom the stack is to act.
+    /// ID of the trustor.
     pub trustor: String,
-    /// Id of the project in which it acts.
+    /// ID of the project.
     pub project: String,
-    /// Names of the roles that it gets.
+    /// Names of the delegated roles.
     pub roles: Vec<String>,
-    /// By what the trust is found if the reply that names it is lost: when it ends. Trusts have no name, but this is
-    /// theirs alone.
+    /// The expiry, which identifies the trust if the response with its ID is lost: trusts have no name, but their
+    /// expiry is unique.
     pub mark: Timestamp,
 }
 
-/// A stored plan that cannot be read.
+/// A stored plan cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    /// It is no plan.
+    /// It is not a plan.
     #[error("the plan of the credentials is damaged: {0}")]
     Damaged(#[from] serde_json::Error),
-    /// A newer Kiln wrote it.
-    #[error("the plan of the credentials has format {0}, made by a newer Kiln")]
+    /// A newer version of Kiln wrote it.
+    #[error("the plan of the credentials has format {0}, from a newer version of Kiln")]
     Newer(u32),
 }
 
 impl DelegationPlan {
-    /// A plan for a caller. `seed` is chance: plans of different seeds have different marks.
+    /// A plan for a caller. `seed` is random: plans with different seeds have different marks.
     pub(crate) fn new(caller: &Caller, roles: Vec<String>, now: Timestamp, seed: u64) -> Self {
         let (trustor, project) = (caller.user_id.clone(), caller.project_id.clone());
         Self { format: FORMAT, trustor, project, roles, mark: mark(now, caller.trust_end, seed) }
     }
 
-    /// The text to be stored.
+    /// The text to store.
     pub fn to_stored(&self) -> Secret<String> {
-        // Texts and numbers always have a JSON text.
+        // Strings and numbers can always be serialized to JSON.
         Secret::new(serde_json::to_string(self).unwrap_or_default())
     }
 
-    /// What [`DelegationPlan::to_stored`] gave; `None` for credentials that were made without a plan (`{}`).
+    /// The reverse of [`DelegationPlan::to_stored`]; `None` for credentials without a plan (`{}`).
     pub fn from_stored(text: &str) -> Result<Option<Self>, PlanError> {
         let value: serde_json::Value = serde_json::from_str(text)?;
         if value.as_object().is_some_and(serde_json::Map::is_empty) {
@@ -67,8 +67,8 @@ impl DelegationPlan {
     }
 }
 
-/// A moment at least a hundred years ahead, in whole seconds: Keystone drops fractions. One trust by another may not end
-/// later than that one (`limit`).
+/// A time at least a hundred years ahead, in whole seconds, because Keystone drops fractions. A trust that is created
+/// through another one must not expire later than that one (`limit`).
 fn mark(now: Timestamp, limit: Option<Timestamp>, seed: u64) -> Timestamp {
     let mut first = now.as_second().saturating_add(CENTURY);
     let mut range = CENTURY.unsigned_abs() * CENTURIES;

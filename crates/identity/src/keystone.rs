@@ -1,4 +1,4 @@
-//! Callers by their Keystone token, stacks by a trust.
+//! Authentication with Keystone tokens, and credentials of stacks with trusts.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,26 +16,26 @@ use sha2::{Digest, Sha256};
 use crate::trust::{self, Trusts};
 use crate::{Caller, DelegateError, DelegationPlan, Denied, Identity, Policy};
 
-/// How tokens are checked and trusts are made.
+/// Options for tokens and trusts.
 #[derive(Clone, Debug)]
 pub struct KeystoneOptions {
-    /// Keystone as clients reach it: `www_authenticate_uri`, shown to who comes without a token.
+    /// Public URL of Keystone: `www_authenticate_uri`, returned to callers without a token.
     pub public_uri: String,
-    /// How long a valid token is believed without asking again, at most (`token_cache_time`): a token that is revoked
-    /// meanwhile counts so long, as with keystonemiddleware. Zero asks for every request.
+    /// How long a valid token is cached (`token_cache_time`): a revoked token is accepted for this time, as in
+    /// keystonemiddleware. Zero disables the cache.
     pub remember: Duration,
-    /// How long an invalid one is refused without asking again.
+    /// How long an invalid token is cached.
     pub remember_invalid: Duration,
-    /// Names of the roles that a stack gets (`trusts_delegated_roles`); empty: all of the caller's.
+    /// Names of the roles that a stack gets (`trusts_delegated_roles`); empty: all roles of the caller.
     pub delegated_roles: Vec<String>,
-    /// How many tokens are remembered.
+    /// Maximum number of cached tokens.
     pub capacity: u64,
-    /// The clock by which tokens end.
+    /// The clock for the expiry of tokens.
     pub now: fn() -> Timestamp,
 }
 
 impl KeystoneOptions {
-    /// Heat's defaults, by this clock.
+    /// Heat's defaults, with this clock.
     pub fn new(public_uri: impl Into<String>, now: fn() -> Timestamp) -> Self {
         Self {
             public_uri: public_uri.into(),
@@ -48,7 +48,7 @@ impl KeystoneOptions {
     }
 }
 
-/// What is known of a token; `None`: it is not valid.
+/// Cached data of a token; `None`: it is invalid.
 #[derive(Clone)]
 struct Known {
     caller: Option<Arc<Caller>>,
@@ -63,7 +63,7 @@ impl Expiry<[u8; 32], Known> for Lasts {
     }
 }
 
-/// [`Identity`] by a Keystone: `X-Auth-Token` names the caller, a trust lets the stack act for them.
+/// [`Identity`] with a Keystone: `X-Auth-Token` authenticates the caller, a trust lets the stack act for them.
 pub struct Keystone {
     connector: Connector,
     service: Session,
@@ -74,7 +74,7 @@ pub struct Keystone {
 }
 
 impl Keystone {
-    /// Tokens are checked as the service user (`[keystone_authtoken]`), trusts are made to the trustee
+    /// Tokens are validated as the service user (`[keystone_authtoken]`); trusts are created for the trustee
     /// (`[trustee]`, a user with a password).
     pub fn new(
         connector: Connector,
@@ -88,7 +88,7 @@ impl Keystone {
         Self { connector, service, trustee, policy, options, tokens }
     }
 
-    /// Asks Keystone of a token.
+    /// Validates a token with Keystone.
     async fn ask(&self, token: &Secret<String>) -> Result<Known, CloudError> {
         match kiln_cloud::validate_token(&self.service, token).await {
             Ok(info) => {
@@ -142,12 +142,12 @@ impl Keystone {
     }
 }
 
-/// Under what a token is remembered: never as itself.
+/// The cache key of a token: never the token itself.
 fn key_of(token: &str) -> [u8; 32] {
     Sha256::digest(token).into()
 }
 
-/// The caller's token, with which alone a trust can be given.
+/// The caller's own token, which is required to create a trust.
 fn own_token(caller: &Caller) -> Result<Secret<String>, DelegateError> {
     caller.token.clone().ok_or_else(|| DelegateError::Missing("X-Auth-Token".to_owned()))
 }
@@ -162,9 +162,9 @@ impl Identity for Keystone {
             known
         } else {
             let token = Secret::new(token.to_owned());
-            // One question for all requests that come with the token meanwhile; a failure is not remembered.
+            // One validation for all concurrent requests with the token; failures are not cached.
             self.tokens.try_get_with(key, self.ask(&token)).await.map_err(|error| {
-                tracing::warn!(%error, "a token could not be checked");
+                tracing::warn!(%error, "failed to validate a token");
                 Denied::Unavailable(error.to_string())
             })?
         };
@@ -182,7 +182,7 @@ impl Identity for Keystone {
         let credentials = Credentials::Token { token: own_token(caller)?, scope: Scope::Unscoped };
         let given = self.trusts().give(&self.connector.session(credentials), plan).await;
         if let (Err(DelegateError::Refused(_)), Some(token)) = (&given, &caller.token) {
-            // It may have been revoked: the next request asks.
+            // It may have been revoked: the next request validates it again.
             self.tokens.invalidate(&key_of(token.expose())).await;
         }
         let trust = given?;
@@ -204,7 +204,7 @@ impl Identity for Keystone {
     async fn cloud(&self, caller: &Caller) -> Option<Arc<dyn Cloud>> {
         let token = caller.token.clone()?;
         let cloud = self.connector.cloud(&Credentials::Token { token, scope: Scope::Unscoped }).await;
-        // Nobody repeats what an API's request asks.
+        // Calls for API requests are not retried elsewhere.
         Some(Arc::new(cloud.patient()))
     }
 }

@@ -1,7 +1,8 @@
-//! Who calls, and what they may.
+//! Authentication and authorization.
 //!
-//! [`Identity`] turns a request's headers into a [`Caller`]: [`Keystone`] asks a Keystone, [`Local`] knows one user
-//! and no token. A [`DelegationPlan`] says what lets a stack act for its user, before that is made. [`Policy`] says what a caller may do: Heat's default rules, changed by an operator's `policy.yaml`.
+//! [`Identity`] converts the headers of a request to a [`Caller`]: [`Keystone`] uses a Keystone, [`Local`] has one user
+//! without a token. A [`DelegationPlan`] describes a trust before it is created. [`Policy`] contains Heat's default
+//! rules, changed by the operator's `policy.yaml`.
 
 mod caller;
 mod delegation;

@@ -1,4 +1,4 @@
-//! One user and no Keystone: `kiln --local`.
+//! A single user without Keystone: `kiln --local`.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use kiln_value::Secret;
 
 use crate::{Caller, DelegateError, DelegationPlan, Denied, Identity};
 
-/// Every request is the same user's, with or without a token; every stack gets the same credentials.
+/// Every request belongs to the same user, with or without a token; every stack gets the same credentials.
 ///
-/// For a service that only its owner reaches: it checks nothing.
+/// Only for services that no other user can access: nothing is checked.
 #[derive(Clone)]
 pub struct Local {
     caller: Arc<Caller>,
@@ -22,7 +22,7 @@ pub struct Local {
 }
 
 impl Local {
-    /// The owner of everything, an administrator. `credentials` is what every stack acts with: the JSON of
+    /// The owner, an administrator. `credentials` are those of every stack: the JSON of
     /// `kiln_cloud::Credentials::expose`.
     pub fn new(username: &str, project_id: &str, project_name: &str, credentials: Secret<String>) -> Self {
         let caller = Caller {
@@ -43,12 +43,12 @@ impl Local {
         Self::of(caller, credentials)
     }
 
-    /// The same for any caller; tests use it to be somebody.
+    /// Uses any caller as the owner, for tests.
     pub fn of(caller: Caller, credentials: Secret<String>) -> Self {
         Self { caller: Arc::new(caller), credentials, cloud: None }
     }
 
-    /// The same with the cloud that the owner sees, and the services in it.
+    /// Adds the owner's cloud and its service catalog.
     #[must_use]
     pub fn with_cloud(mut self, cloud: Arc<dyn Cloud>, catalog: Catalog) -> Self {
         self.cloud = Some(cloud);

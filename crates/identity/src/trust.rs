@@ -1,4 +1,4 @@
-//! The trusts of stacks: given once, found again by their mark, taken back for certain.
+//! Creates, finds and deletes the trusts of stacks.
 
 use kiln_cloud::{
     CloudError, Connector, Credentials, Scope, Session, TrustMark, TrustParty, create_trust, delete_trust, find_trust,
@@ -8,10 +8,10 @@ use kiln_value::{Secret, Value, text};
 
 use crate::{DelegateError, DelegationPlan};
 
-/// Key beside the credentials: id of the user for whom they act.
+/// Additional key in stored credentials: the ID of the trustor.
 const TRUSTOR: &str = "trustor";
 
-/// Keystone's trusts, as the service sees them.
+/// Access to Keystone's trusts.
 pub(crate) struct Trusts<'a> {
     pub(crate) connector: &'a Connector,
     pub(crate) service: &'a Session,
@@ -19,14 +19,14 @@ pub(crate) struct Trusts<'a> {
 }
 
 impl Trusts<'_> {
-    /// Makes the trust of a plan, by the session of the user who gives it; gives its id.
+    /// Creates the trust of a plan with the session of the trustor; returns its ID.
     pub(crate) async fn give(&self, user: &Session, plan: &DelegationPlan) -> Result<String, DelegateError> {
         let trustee = self.trustee.token().await.map_err(unavailable)?;
         let error = match create_trust(user, &trustee.info.user.id, &plan.roles, Some(plan.mark)).await {
             Ok(trust) => return Ok(trust),
             Err(error) => error,
         };
-        // It may have been made although nobody said so.
+        // The trust may have been created although there was no response.
         if is_passing(&error) {
             return match find_trust(user, TrustParty::Trustor, mark(plan)).await {
                 Ok(Some(trust)) => Ok(trust),
@@ -35,13 +35,13 @@ impl Trusts<'_> {
         }
         Err(match error.status() {
             Some(404) => DelegateError::Missing(format!("roles {}", text::repr(&plan.roles.iter().collect::<Value>()))),
-            // A request that may have been heard is not sent again, so it is not our own.
+            // A request that may have been received is not sent again, so the existing trust is another one.
             Some(409) => DelegateError::Taken,
             _ => refused(error),
         })
     }
 
-    /// Ends the trust of a plan or of credentials.
+    /// Deletes the trust of a plan or of credentials.
     pub(crate) async fn take_back(
         &self,
         plan: Option<&DelegationPlan>,
@@ -50,7 +50,7 @@ impl Trusts<'_> {
         let stored = credentials.map(read).transpose()?;
         let trust = match (&stored, plan) {
             (Some(Credentials::Password { scope: Scope::Trust(trust), .. }), _) => trust.clone(),
-            // They hold what the user gave, and nothing was made for them.
+            // These are credentials of the user; no trust was created for them.
             (Some(_), _) | (None, None) => return Ok(()),
             (None, Some(plan)) => {
                 let trustee = self.trustee.token().await.map_err(unavailable)?;
@@ -64,17 +64,18 @@ impl Trusts<'_> {
         self.end(&trust, stored).await
     }
 
-    /// Ends a trust. Only who gave it may, whose name the trust's own tokens bear, and an administrator.
+    /// Deletes a trust. This is allowed only for the trustor, whose name the tokens of the trust have, and for
+    /// administrators.
     async fn end(&self, trust: &str, stored: Option<Credentials>) -> Result<(), DelegateError> {
         let own = self.trustee.credentials().with_trust(trust);
-        // The trustee's password may be another since they were stored, or even the trustee.
+        // The password of the trustee, or even the trustee, may have changed since the credentials were stored.
         let other = stored.filter(|stored| *stored != own);
         let mut error = match delete_trust(&self.connector.session(own), trust).await {
             Ok(()) => return self.check_end(trust).await,
             Err(error) if is_passing(&error) => return Err(unavailable(error)),
             Err(error) => error,
         };
-        // No token comes from a trust that is gone, nor from one whose giver has lost what it grants.
+        // No token is issued for a deleted trust, nor for one whose trustor has lost the delegated roles.
         if !has_trust(self.trustee, trust).await.map_err(failed)? {
             return Ok(());
         }
@@ -88,10 +89,10 @@ impl Trusts<'_> {
         Err(failed(error))
     }
 
-    /// Nothing but the trust's absence says that it is gone: a 404 may also be that of a token.
+    /// Only the absence of the trust proves its deletion: a 404 may also concern a token.
     async fn check_end(&self, trust: &str) -> Result<(), DelegateError> {
         if has_trust(self.trustee, trust).await.map_err(failed)? {
-            return Err(DelegateError::Unavailable(format!("trust {trust} is still there")));
+            return Err(DelegateError::Unavailable(format!("trust {trust} still exists")));
         }
         Ok(())
     }
@@ -101,7 +102,7 @@ fn mark(plan: &DelegationPlan) -> TrustMark<'_> {
     TrustMark { trustor: &plan.trustor, project: &plan.project, end: plan.mark }
 }
 
-/// Credentials as they are stored, with the user for whom they act.
+/// Credentials in stored form, with the trustor.
 pub(crate) fn stored(credentials: &Credentials, plan: &DelegationPlan) -> Secret<String> {
     let mut exposed = credentials.expose();
     if let Some(entries) = exposed.as_map_mut() {
@@ -110,7 +111,7 @@ pub(crate) fn stored(credentials: &Credentials, plan: &DelegationPlan) -> Secret
     Secret::new(text::json(&exposed))
 }
 
-/// The id of the user for whom stored credentials act; `None`: stored before it was noted.
+/// The ID of the trustor of stored credentials; `None`: stored before it was recorded.
 pub(crate) fn trustor(credentials: &Secret<String>) -> Option<String> {
     let exposed: Value = serde_json::from_str(credentials.expose()).ok()?;
     exposed.str_at(TRUSTOR).map(str::to_owned)
@@ -119,10 +120,10 @@ pub(crate) fn trustor(credentials: &Secret<String>) -> Option<String> {
 fn read(credentials: &Secret<String>) -> Result<Credentials, DelegateError> {
     let exposed: Option<Value> = serde_json::from_str(credentials.expose()).ok();
     let read = exposed.as_ref().and_then(Credentials::from_exposed);
-    read.ok_or_else(|| DelegateError::Refused("The stored credentials are damaged.".to_owned()))
+    read.ok_or_else(|| DelegateError::Refused("The stored credentials cannot be read.".to_owned()))
 }
 
-/// Whether what was asked for may have happened, or may be answered later.
+/// Whether the operation may have been executed, or may succeed later.
 fn is_passing(error: &CloudError) -> bool {
     match error {
         CloudError::NoToken { cause, .. } => is_passing(cause),

@@ -1,4 +1,4 @@
-//! Tokens and trusts against a Keystone that only remembers what it was asked.
+//! Tokens and trusts with a Keystone that only records requests.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,12 +11,13 @@ use kiln_cloud::{Connector, Credentials, HttpRequest, HttpResponse, Options, Ret
 use kiln_identity::{Denied, Identity, Keystone, KeystoneOptions, Policy};
 use serde_json::{Value, json};
 
-/// A Keystone: `good` is alice's token in project `p1`, `root` is an administrator's, any password is right.
+/// A Keystone: `good` is alice's token in project `p1`, `root` is a token of an administrator, and every password is
+/// valid.
 #[derive(Default)]
 struct Fake {
     asked: Mutex<Vec<String>>,
     is_down: Mutex<bool>,
-    /// Whether `good` counts no more.
+    /// Whether `good` is revoked.
     is_revoked: Mutex<bool>,
 }
 

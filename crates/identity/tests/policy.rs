@@ -1,4 +1,4 @@
-//! The default policy against the reference: every rule, persona and project.
+//! The default policy compared with the reference: every rule, persona and project.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ fn caller(roles: &[String]) -> Caller {
 
 fn allows(policy: &Policy, rule: &str, caller: &Caller, project: &str) -> bool {
     match rule.strip_prefix("resource_types:") {
-        // The rule of a family is asked with any type of it.
+        // The rule of a family is checked with any of its types.
         Some(name) => policy.allows_type(&name.replace('*', "Anything"), caller),
         None => policy.allows(rule, caller, project),
     }

@@ -1,5 +1,5 @@
-//! Against a real Keystone: `OS_*` name a user with a password, `SERVICE_*` an administrator who checks tokens,
-//! `TRUSTEE_*` (or else the same) who is trusted.
+//! Tests with a real Keystone: `OS_*` are the credentials of a user with a password, `SERVICE_*` of an administrator
+//! who validates tokens, `TRUSTEE_*` (default: the same) of the trustee.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ fn env(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set"))
 }
 
-/// Not the machine's clock: tokens of the test are fresh.
+/// Not the system clock: the tokens of the test are new.
 fn long_ago() -> Timestamp {
     Timestamp::UNIX_EPOCH
 }
@@ -52,7 +52,7 @@ async fn callers_and_trusts() {
     let refused = keystone.authenticate(&headers("no-such-token")).await;
     assert!(matches!(refused, Err(Denied::Unauthorized { .. })));
 
-    // Marks of former runs are taken: Keystone keeps the rows of trusts that were deleted.
+    // Marks of earlier runs are in use: Keystone keeps the rows of deleted trusts.
     let mut chance = DefaultHasher::new();
     token.secret.expose().hash(&mut chance);
     let seed = chance.finish();
@@ -68,7 +68,7 @@ async fn callers_and_trusts() {
     let again = connector.session(Credentials::from_exposed(&exposed).unwrap()).token().await;
     assert!(again.is_err(), "the trust is gone");
 
-    // Marks come back as they were sent, so that a trust whose id nobody knows is found.
+    // Marks are returned unchanged, so that a trust with an unknown ID is found.
     for times in 1..8 {
         let plan = keystone.plan(&caller, seed.wrapping_mul(2 * times + 1)).unwrap();
         let secret = keystone.delegate(&caller, &plan).await.unwrap();

@@ -91,7 +91,7 @@ fn read_templates(catalog: &mut ResourceTypes) {
                 }
             }
             Err(error) => {
-                tracing::error!(file = %file.display(), %error, "cannot read the template of a resource type")
+                tracing::error!(file = %file.display(), %error, "cannot read the template of a resource type");
             }
         }
     }

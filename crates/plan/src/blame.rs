@@ -1,16 +1,16 @@
-//! The reason of a failure, with the path to the resource that caused it.
+//! The reason of a failure, with the path of the resource that caused it.
 
 use std::fmt;
 
 use kiln_resource::{Action, Failure};
 
-/// Why a resource failed: Heat's `<class>: <path>: <message>`, where the path leads through nested stacks to the
-/// root cause (docs/heat-behaviour.md §1 and §14).
+/// The reason of a resource failure: Heat's `<class>: <path>: <message>`, where the path goes through nested stacks to
+/// the root cause (docs/heat-behaviour.md §1 and §14).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blame {
-    /// Error class of the root cause; empty if it is not known.
+    /// Error class of the root cause; empty if unknown.
     pub class: String,
-    /// Steps from the outermost resource inwards: `["g", "1"]`.
+    /// Resource names from the outermost stack inwards: `["g", "1"]`.
     pub path: Vec<String>,
     /// Text of the root cause.
     pub message: String,
@@ -22,14 +22,14 @@ impl Blame {
         Self { class: failure.class.clone(), path: vec![name.to_owned()], message: failure.message.clone() }
     }
 
-    /// The same as seen from the stack around: the resource `name` is the nested stack it happened in.
+    /// The failure as seen from the parent stack, where the resource `name` owns the nested stack.
     #[must_use]
     pub fn below(mut self, name: &str) -> Self {
         self.path.insert(0, name.to_owned());
         self
     }
 
-    /// Reads the reason of a failed nested stack back: `Resource CREATE failed: ValueError: resources.inner: text`.
+    /// Parses the reason of a failed nested stack: `Resource CREATE failed: ValueError: resources.inner: text`.
     pub fn from_stack_reason(reason: &str) -> Option<Self> {
         let (_, rest) = reason.strip_prefix("Resource ")?.split_once(" failed: ")?;
         let (class, rest) = rest.split_once(": ")?;
@@ -37,13 +37,13 @@ impl Blame {
         Some(Self { class: class.to_owned(), path: parse_path(path)?, message: message.to_owned() })
     }
 
-    /// The reason of the stack that failed because of this; `action` is what was being done to the resource.
+    /// The reason of the stack failure; `action` is the action on the resource.
     pub fn stack_reason(&self, action: Action) -> String {
         format!("Resource {action} failed: {self}")
     }
 }
 
-/// `.a.resources[1]` to `["a", "1"]`.
+/// Parses `.a.resources[1]` to `["a", "1"]`.
 fn parse_path(text: &str) -> Option<Vec<String>> {
     let mut path = Vec::new();
     for part in text.split(".resources") {

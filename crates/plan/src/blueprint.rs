@@ -1,4 +1,4 @@
-//! What a stack should be: a template with its parameters and environment, every resource bound to its type.
+//! The desired state of a stack: a template with its parameters and environment, and the types of its resources.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,32 +15,32 @@ use crate::event::Target;
 use crate::kind::Kind;
 use crate::stack_scope::{Draft, References};
 
-/// What a blueprint is made of.
+/// The sources of a blueprint.
 #[derive(Clone, Debug)]
 pub struct Sources {
     /// The template.
     pub template: Arc<Value>,
-    /// The environment, merged, with the parameters given by the user; the operator's is below it.
+    /// The merged environment with the user's parameters, without the operator's environment.
     pub environment: Arc<Environment>,
     /// The files.
     pub files: Arc<Files>,
 }
 
-/// The resource of the parent stack that a nested stack stands for.
+/// The parent resource of a nested stack.
 #[derive(Clone, Debug, Default)]
 pub struct Nesting {
-    /// What `resource_facade` tells.
+    /// The values of `resource_facade`.
     pub facade: Option<Facade>,
-    /// URLs of the templates around, outermost first: a template may not nest itself for ever.
+    /// URLs of the enclosing templates, outermost first, to limit recursion.
     pub depth: u32,
 }
 
 /// A checked and bound stack. Cheap to share.
 #[derive(Debug)]
 pub struct Blueprint {
-    /// Who it is; `None` while it is only being validated.
+    /// The identity of the stack; `None` during validation.
     pub identity: Option<StackIdentity>,
-    /// Where it stands.
+    /// The place in the tree of stacks.
     pub place: Nesting,
     sources: Sources,
     bound: Bound,
@@ -48,18 +48,17 @@ pub struct Blueprint {
     outputs: IndexMap<String, Output>,
     kinds: BTreeMap<String, Kind>,
     requires: BTreeMap<String, Vec<String>>,
-    /// What other resources read of each resource.
+    /// The values of each resource that other resources read.
     wanted: HashMap<String, Vec<Wanted>>,
-    /// What other resources or outputs read of each resource.
+    /// The values of each resource that other resources or outputs read.
     wanted_at_all: HashMap<String, Vec<Wanted>>,
 }
 
 impl Blueprint {
-    /// Reads and binds everything. What is wrong with the template's structure, its references and its types is an
-    /// error here; values are judged by [`Blueprint::validate`].
+    /// Reads and binds the sources. Errors in the structure of the template, its references and its types are reported
+    /// here; values are checked by [`Blueprint::validate`].
     ///
-    /// # Errors
-    /// Heat's class and text of the first error, in the order of docs/heat-behaviour.md §4.
+    /// # Errors Heat's class and text of the first error, in the order of docs/heat-behaviour.md §4.
     pub fn build(
         mut sources: Sources,
         catalog: &ResourceTypes,
@@ -76,7 +75,7 @@ impl Blueprint {
         let outputs = bound.outputs()?;
         let words = bound.template().words();
         let mut kinds = BTreeMap::new();
-        // The types' lookups leave their marks in the environment (docs/heat-behaviour.md §12).
+        // Lookups of types are recorded in the environment (docs/heat-behaviour.md §12).
         let mut environment = Environment::clone(environment);
         for definition in definitions.values() {
             let at = Path::root().key(words.resources).key(definition.name.as_str()).key(words.resource_type);
@@ -102,7 +101,7 @@ impl Blueprint {
         Ok(blueprint)
     }
 
-    /// Who needs whom, and what they read of each other.
+    /// Finds the dependencies and the values that resources read of each other.
     fn link(&mut self) -> Result<(), Diagnostic> {
         let draft = Draft::new(&self.bound, &self.kinds, self.place.facade.clone());
         let mut requires: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -121,7 +120,7 @@ impl Blueprint {
         self.refuse_circles()
     }
 
-    /// What types know of each other: a floating IP waits for the router's interface (docs/heat-behaviour.md §3).
+    /// Adds dependencies that types imply: a floating IP waits for the router interface (docs/heat-behaviour.md §3).
     fn add_implicit(&self, requires: &mut BTreeMap<String, Vec<String>>) {
         let references = References::new(&self.bound, &self.kinds);
         let cloudy: Vec<(&str, &Kind, Map, Vec<String>)> = self
@@ -175,7 +174,7 @@ impl Blueprint {
         let path = Path::root().key(self.bound.template().words().resources).key(first);
         Err(Diagnostic::new("CircularDependencyException", text)
             .at(path)
-            .hint("these resources need each other; break the circle"))
+            .hint("these resources depend on each other; remove one of the dependencies"))
     }
 
     /// The template with its parameters.
@@ -188,37 +187,37 @@ impl Blueprint {
         self.bound.parameters()
     }
 
-    /// What it was made of.
+    /// The sources.
     pub fn sources(&self) -> &Sources {
         &self.sources
     }
 
-    /// The resources whose condition holds, in the template's order.
+    /// The resources with a true condition, in the order of the template.
     pub fn definitions(&self) -> &IndexMap<String, Definition> {
         &self.definitions
     }
 
-    /// The outputs, in the template's order.
+    /// The outputs, in the order of the template.
     pub fn outputs(&self) -> &IndexMap<String, Output> {
         &self.outputs
     }
 
-    /// What the type of a resource stands for.
+    /// The type of a resource: a registered type or a template.
     pub fn kind(&self, name: &str) -> Option<&Kind> {
         self.kinds.get(name)
     }
 
-    /// What all resources' types stand for.
+    /// The types of all resources.
     pub fn kinds(&self) -> &BTreeMap<String, Kind> {
         &self.kinds
     }
 
-    /// The names that a resource must be made after.
+    /// The names of the resources that a resource depends on.
     pub fn requires(&self, name: &str) -> &[String] {
         self.requires.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// The resources and their order, for the planner; `fresh` gives unused ids.
+    /// The resources and their dependencies, for the planner; `fresh` returns unused IDs.
     pub fn targets(&self, mut fresh: impl FnMut() -> ResourceId) -> Vec<Target> {
         self.definitions
             .values()
@@ -234,22 +233,22 @@ impl Blueprint {
             .collect()
     }
 
-    /// What other resources read of a resource.
+    /// The values of a resource that other resources read.
     pub fn wanted(&self, name: &str) -> &[Wanted] {
         self.wanted.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// What other resources or outputs read of a resource.
+    /// The values of a resource that other resources or outputs read.
     pub fn wanted_at_all(&self, name: &str) -> &[Wanted] {
         self.wanted_at_all.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// The names of the attributes that other resources read of a resource.
+    /// The names of the attributes of a resource that other resources read.
     pub fn wanted_names(&self, name: &str) -> Vec<String> {
         attribute_names(self.wanted(name), self.kinds.get(name))
     }
 
-    /// Who needs each resource directly, in the order of the template; resources that nobody needs are left out.
+    /// The direct dependants of each resource, in the order of the template; resources without dependants are omitted.
     pub fn required_by(&self) -> HashMap<String, Vec<String>> {
         let mut found: HashMap<String, Vec<String>> = HashMap::new();
         for name in self.definitions.keys() {
@@ -260,11 +259,10 @@ impl Blueprint {
         found
     }
 
-    /// The resolved definition of a resource, as it is stored in its row: its type, what the template gives, its
+    /// The resolved definition of a resource, as it is stored in its row: its type, the values of the template, its
     /// policies.
     ///
-    /// # Errors
-    /// What resolving a function raises.
+    /// # Errors Errors of template functions.
     pub fn resolve(&self, definition: &Definition, scope: &dyn Scope) -> Result<StoredDefinition, Diagnostic> {
         let or_empty = |value: Option<Value>| match value {
             Some(Value::Map(map)) => map,
@@ -284,7 +282,7 @@ impl Blueprint {
         stored.properties = properties;
         stored.metadata = metadata;
         definition.deletion_policy().as_str().clone_into(&mut stored.deletion_policy);
-        // An empty policy says nothing.
+        // An empty policy has no effect.
         stored.update_policy = Some(update_policy).filter(Value::is_truthy).unwrap_or_default();
         stored.depends_on = depends_on;
         stored.description.clone_from(&definition.description);
@@ -293,7 +291,7 @@ impl Blueprint {
     }
 }
 
-/// The attributes named, without doubles; for "all of them" those of the type.
+/// The names of the attributes, without duplicates; for "all of them" those of the type.
 pub fn attribute_names(wanted: &[Wanted], kind: Option<&Kind>) -> Vec<String> {
     let mut names = BTreeSet::new();
     for wanted in wanted {
@@ -320,7 +318,7 @@ fn note(wanted: &mut HashMap<String, Vec<Wanted>>, uses: Vec<AttributeUse>) {
     }
 }
 
-/// Create and update give the section check's error as a failed validation.
+/// Create and update report errors of the section check as a validation failure.
 fn as_validation_failure(error: Diagnostic) -> Diagnostic {
     if error.class == "InvalidTemplateSection" {
         let text = error.message.clone();

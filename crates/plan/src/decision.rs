@@ -1,8 +1,7 @@
-//! What becomes of one resource of the template: create, keep, update, replace, refuse or restrict.
+//! The decision about one resource of the template: create, keep, update, replace, refuse or restrict.
 //!
-//! [`decide`] is a pure function. The engine only gathers what it goes by: the ids of names, and what the cloud shows
-//! of
-//! a failed object. Updates, previews and the simulation use this one function.
+//! [`decide`] is a pure function. The engine only gathers its input: the IDs of names, and the state of a failed object
+//! in the cloud. Updates, previews and the simulation use the same function.
 
 use std::sync::Arc;
 
@@ -15,89 +14,89 @@ use kiln_value::{Diagnostic, Map, Path, Value};
 
 use crate::Kind;
 
-/// What becomes of a resource, decided when all that it requires is complete.
+/// The decision about a resource, made when all its dependencies are complete.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
-    /// There is none: create it.
+    /// Create it.
     Create {
         /// The resolved definition.
         definition: Arc<StoredDefinition>,
     },
-    /// It is as it should be; `definition` is stored if its unseen parts (policies, metadata) changed.
+    /// It is up to date; `definition` is stored if policies or metadata changed.
     Keep {
         /// The new resolved definition, if it differs.
         definition: Option<Arc<StoredDefinition>>,
     },
-    /// Change it in place.
+    /// Update it in place.
     Update {
         /// The resolved definition.
         definition: Arc<StoredDefinition>,
-        /// Properties before.
+        /// Previous properties.
         before: Map,
-        /// Changed properties, with their new values.
+        /// Changed properties with their new values.
         changed: Map,
     },
-    /// Create another one, delete this one later.
+    /// Create a new one and delete this one later.
     Replace {
         /// The resolved definition.
         definition: Arc<StoredDefinition>,
-        /// Why: property and reason, for the preview.
+        /// The reasons for the preview: property and reason.
         why: Vec<String>,
-        /// Heat's text, where it began the update before it saw that it must replace; an event shows it.
+        /// Heat's event text, if Heat starts the update before it detects the replacement.
         announce: Option<String>,
     },
-    /// It cannot be: a property does not resolve or is refused.
+    /// Fail: a property cannot be resolved or is invalid.
     Refuse {
-        /// Why.
+        /// The failure.
         failure: Failure,
     },
-    /// The environment forbids it (`restricted_actions`): an event says so, the resource's state stays.
+    /// The environment forbids the action (`restricted_actions`): an event reports it, the state of the resource does
+    /// not change.
     Restrict {
-        /// Why.
+        /// The failure.
         failure: Failure,
     },
 }
 
-/// The resource to decide about.
+/// Input about the resource.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    /// The row that stands for the name now; `None` if there is none.
+    /// The current row of the name; `None` if there is none.
     pub row: Option<Resource>,
-    /// Whether an operation of this very request was the last on the row: an engine that died may have reached already
-    /// what this one decides about.
+    /// Whether the last operation on the row belongs to this request: before it failed, an engine may already have
+    /// executed this decision.
     pub reached: bool,
-    /// The definition as [`crate::Blueprint::resolve`] gives it.
+    /// The definition that [`crate::Blueprint::resolve`] returns.
     pub definition: StoredDefinition,
-    /// What its type stands for.
+    /// Its type.
     pub kind: Kind,
     /// The stack.
     pub stack: StackFacts,
-    /// The type that the row's type may turn into without a replacement.
+    /// The type that the row's type can be changed to without a replacement.
     pub becomes: Option<String>,
-    /// What the environment forbids: `update`, `replace`.
+    /// The actions that the environment forbids: `update`, `replace`.
     pub restricted: Vec<String>,
-    /// The properties of the row that replaced `row` and is still there: in a rollback, or after a replacement that
-    /// failed.
+    /// The properties of the row that replaced `row` and still exists, in a rollback or after a failed replacement.
     pub replacement: Option<Map>,
 }
 
-/// What the engine found out for a decision.
+/// Input from the cloud.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Gathered {
-    /// The ids that names in properties stand for.
+    /// The IDs of names in properties.
     pub answers: Answers,
-    /// Whether the type asks for a replacement of the failed object ([`kiln_resource::Driver::needs_replace_failed`]);
-    /// asked for only where [`Subject::needs_look`] says so.
+    /// Whether the type requires a replacement of the failed object ([`kiln_resource::Driver::needs_replace_failed`]);
+    /// requested only if [`Subject::needs_look`] is true.
     pub must_replace_failed: bool,
 }
 
 impl Subject {
-    /// The row of something that was made, or at least begun.
+    /// The row, if its create was at least started.
     fn made(&self) -> Option<&Resource> {
         self.row.as_ref().filter(|row| row.state != State::INIT)
     }
 
-    /// Whether the resource stands for an object that exists already: nothing is gathered for it.
+    /// Whether the resource is an existing external object: nothing is gathered for it.
     fn is_external(&self) -> bool {
         let before = self.made().and_then(|row| row.definition.as_ref()).and_then(|held| held.external_id.as_ref());
         self.definition.external_id.is_some() || before.is_some()
@@ -112,7 +111,7 @@ impl Subject {
         if rules.is_empty() { Vec::new() } else { translation::lookups(rules, &self.definition.properties) }
     }
 
-    /// Whether the failed object has to be looked at before the decision.
+    /// Whether the failed object must be checked before the decision.
     pub fn needs_look(&self) -> bool {
         !self.is_external()
             && self.made().is_some_and(|row| row.state.failed() && self.reason_to_replace(row).is_none())
@@ -120,24 +119,23 @@ impl Subject {
             && self.kind.entry().is_some()
     }
 
-    /// Reasons to replace that are neither in the properties nor in the cloud (docs/heat-behaviour.md §7, steps 1 to
-    /// 4).
+    /// Reasons to replace that depend neither on properties nor on the cloud (docs/heat-behaviour.md §7, steps 1 to 4).
     fn reason_to_replace(&self, row: &Resource) -> Option<String> {
         let now = self.kind.implementation();
         if row.implementation != now && self.becomes.as_deref() != Some(now) {
-            return Some(format!("its type was {} and is {now}", row.implementation));
+            return Some(format!("its type changes from {} to {now}", row.implementation));
         }
         if row.operation == OperationState::MustReplace {
-            return Some("the update could not be made in place".to_owned());
+            return Some("the previous update could not be done in place".to_owned());
         }
         if row.state.action == Action::Delete {
-            return Some(format!("it is {}", row.state));
+            return Some(format!("its state is {}", row.state));
         }
         if !row.state.failed() {
             return None;
         }
         let check_failed = row.state.action == Action::Check;
-        // A nested stack that failed is mended by updating it, but for one that was found broken.
+        // A failed nested stack is repaired by an update, except when its check failed.
         let replace = if self.kind.is_nested() {
             row.physical_id.is_none() || check_failed
         } else {
@@ -152,7 +150,7 @@ impl Subject {
             if self.reached && row.state.status == Status::Complete && row.definition.as_ref() == Some(&definition) {
                 return Ok(Decision::Keep { definition: None });
             }
-            // What is inside may differ although nothing outside does.
+            // The content of a nested stack may differ even if the properties do not.
             let changed = changed_entries(stored, &after);
             return Ok(Decision::Update { definition, before: stored.clone(), changed });
         }
@@ -187,7 +185,8 @@ impl Subject {
                 let names: Vec<String> = changed.keys().cloned().collect();
                 let change = PropertyChange { before: before.clone(), after, changed: names.clone() };
                 if self.kind.entry().is_some_and(|entry| entry.driver.needs_replace(&change)) {
-                    let why = names.iter().map(|name| format!("{name} cannot be changed this way in place")).collect();
+                    let why =
+                        names.iter().map(|name| format!("{name} cannot be changed in place to this value")).collect();
                     return Ok(Decision::Replace { definition, why, announce: self.announce(&self.shown(row)) });
                 }
                 Ok(Decision::Update { definition, before, changed })
@@ -195,7 +194,7 @@ impl Subject {
         }
     }
 
-    /// A resource that was replaced and stays after all gets back what it released for its replacement.
+    /// If a replaced resource is kept, sets again what it released for its replacement.
     fn given_back(&self, row: &Resource, typed: &Map, decision: Decision) -> Decision {
         let (Some(replacement), Some(entry)) = (&self.replacement, self.kind.entry()) else { return decision };
         let released = entry.driver.collisions(row.properties(), replacement);
@@ -220,8 +219,8 @@ impl Subject {
         Decision::Update { definition, before, changed }
     }
 
-    /// What was changed half-way is set again, where that can be done in place; `None`: it is like any other
-    /// comparison.
+    /// Sets the properties of an interrupted update again, if that is possible in place; `None`: it is compared like
+    /// any other.
     fn finish_half_update(
         &self,
         row: &Resource,
@@ -251,12 +250,12 @@ impl Subject {
         Some(Decision::Update { definition: Arc::clone(definition), before, changed })
     }
 
-    /// With restricted actions Heat compares before it begins the update, so that no event shows it.
+    /// With restricted actions, Heat compares before it starts the update, so there is no event.
     fn announce(&self, resource: &str) -> Option<String> {
         self.restricted.is_empty().then(|| format!("The Resource {resource} requires replacement."))
     }
 
-    /// A resource as Heat prints it.
+    /// The resource in Heat's notation.
     fn shown(&self, row: &Resource) -> String {
         let (class, name) = (&self.kind.resource_type().class, &row.name);
         let (stack, id) = (&self.stack.name, &self.stack.id);
@@ -280,7 +279,7 @@ impl Subject {
     }
 }
 
-/// Decides what becomes of a resource (docs/heat-behaviour.md §7).
+/// Decides about a resource (docs/heat-behaviour.md §7).
 pub fn decide(subject: &Subject, gathered: &Gathered) -> Decision {
     match decided(subject, gathered) {
         Ok(decision) => subject.restrict(decision),
@@ -314,13 +313,13 @@ fn decided(subject: &Subject, gathered: &Gathered) -> Result<Decision, Failure> 
     } else {
         properties::resolve(&resource_type.properties, &properties).map_err(|error| failure_of(&error))?
     };
-    // Nulls are what has no value; they need no room in the row.
+    // Nulls mean no value; they are not stored.
     let stored: Map = typed.iter().filter(|(_, value)| !value.is_null()).map(|(k, v)| (k.clone(), v.clone())).collect();
     let definition = Arc::new(subject.definition.clone().with_properties(given, stored));
     let Some(row) = made else { return Ok(Decision::Create { definition }) };
-    let reason = subject
-        .reason_to_replace(row)
-        .or_else(|| (row.state.failed() && gathered.must_replace_failed).then(|| format!("it is {}", row.state)));
+    let reason = subject.reason_to_replace(row).or_else(|| {
+        (row.state.failed() && gathered.must_replace_failed).then(|| format!("its state is {}", row.state))
+    });
     if let Some(why) = reason {
         return Ok(Decision::Replace { definition, why: vec![why], announce: None });
     }
@@ -336,7 +335,7 @@ fn changed_entries(before: &Map, after: &Map) -> Map {
     after.iter().filter(|(name, value)| differs(name, value)).map(|(k, v)| (k.clone(), v.clone())).collect()
 }
 
-/// An error of the languages as the failure of the resource that it makes impossible.
+/// Converts an error of the template language to a failure of the resource.
 pub fn failure_of(error: &Diagnostic) -> Failure {
     Failure::other(error.class.to_string(), error.message.clone())
 }

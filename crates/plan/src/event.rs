@@ -1,78 +1,78 @@
-//! What the planner is told and what it answers.
+//! Events and commands of the planner.
 
 use kiln_resource::{Action, Phase, Resource, ResourceId, State, Status};
 use kiln_value::{Map, Value};
 
 use crate::{Blame, Decision};
 
-/// What a request wants of the resources.
+/// The goal of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
-    /// The resources of the template and no others; for a delete the template is empty.
+    /// Exactly the resources of the template; for a delete the template is empty.
     Converge,
-    /// Every resource looked at.
+    /// Check every resource.
     Check,
-    /// Every resource asleep, dependants first.
+    /// Suspend every resource, dependants first.
     Suspend,
-    /// Every resource awake, requirements first.
+    /// Resume every resource, dependencies first.
     Resume,
 }
 
-/// A resource of the template and the names of those it must be made after.
+/// A resource of the template with the names of its dependencies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Logical name.
     pub name: String,
-    /// Names of the resources it requires, explicitly or not; unknown ones are ignored.
+    /// Names of its explicit and implicit dependencies; unknown names are ignored.
     pub requires: Vec<String>,
-    /// Type as the template names it, and what it stands for.
+    /// Type name in the template, and its implementation.
     pub kind: (String, String),
-    /// An unused id, for the row of a resource that has none.
+    /// An unused ID, for the row if there is none yet.
     pub fresh: ResourceId,
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// A request begins, perhaps while another is under way: that one's operations go on, but its plan is dropped.
+    /// A request starts, possibly while another one is running: its operations continue, but its plan is dropped.
     Begin {
         /// The stack's action.
         action: Action,
-        /// What it wants.
+        /// The goal.
         goal: Goal,
         /// Number of the request.
         generation: i64,
-        /// The resources that should be; empty for a delete.
+        /// The desired resources; empty for a delete.
         targets: Vec<Target>,
-        /// Whether a failure is to be answered by a rollback.
+        /// Whether a failure triggers a rollback.
         rollback: bool,
     },
-    /// A [`Command::Decide`] was carried out.
+    /// A [`Command::Decide`] was executed.
     Decided {
-        /// The serial of that command.
+        /// The serial number of that command.
         serial: u64,
         /// The resource's name.
         name: String,
-        /// What becomes of it.
+        /// The decision.
         decision: Decision,
-        /// An unused id, for the row that this may make.
+        /// An unused ID, for a new row.
         fresh: ResourceId,
-        /// Type as the template names it, and what it stands for.
+        /// Type name in the template, and its implementation.
         kind: (String, String),
-        /// Attributes of a resource that stays, which others read for the first time.
+        /// Attributes of an unchanged resource that others read for the first time.
         attributes: Map,
     },
-    /// An operation came one step on.
+    /// An operation completed a step.
     Stepped {
         /// The row.
         row: ResourceId,
-        /// The object's id, if it became known.
+        /// The physical ID, if it became known.
         physical_id: Option<String>,
-        /// Changes of the driver's data; null removes.
+        /// Changes of the driver data; null removes an entry.
         data: Map,
-        /// Where the operation stands now.
+        /// The new phase of the operation.
         phase: Phase,
-        /// Attempts that failed before.
+        /// Number of failed attempts.
         attempt: u32,
         /// The token of the attempt.
         token: String,
@@ -81,86 +81,86 @@ pub enum Event {
     Finished {
         /// The row.
         row: ResourceId,
-        /// The object's id, if it became known.
+        /// The physical ID, if it became known.
         physical_id: Option<String>,
-        /// Changes of the driver's data.
+        /// Changes of the driver data.
         data: Map,
-        /// The attributes that others read; `None`: as they were.
+        /// The attributes that others read; `None`: unchanged.
         attributes: Option<Map>,
-        /// How it ended.
+        /// The outcome.
         outcome: Outcome,
     },
-    /// The time for the action is over.
+    /// The timeout of the action expired.
     TimedOut,
-    /// The request is to end as failed, without a rollback.
+    /// The request is canceled without a rollback.
     Cancelled {
-        /// Whether running operations are interrupted; else they are awaited.
+        /// Whether running operations are interrupted; otherwise they are completed.
         interrupt: bool,
     },
-    /// A resource took in a message.
+    /// A resource processed a message.
     Received {
         /// The row.
         row: ResourceId,
-        /// The object's id, if it became known.
+        /// The physical ID, if it became known.
         physical_id: Option<String>,
-        /// Changes of the driver's data.
+        /// Changes of the driver data.
         data: Map,
-        /// The reason of the event that shows it.
+        /// The reason for the event.
         reason: String,
     },
-    /// A user says whether a resource is healthy (docs/heat-behaviour.md §11).
+    /// A user marked a resource healthy or unhealthy (docs/heat-behaviour.md §11).
     Marked {
         /// The row.
         row: ResourceId,
-        /// What the user says.
+        /// Whether it is healthy.
         healthy: bool,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// How an operation ended.
+/// The outcome of an operation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// Well; a text other than the default may say more.
+    /// Success, with an optional status text.
     Done(Option<String>),
-    /// The update cannot be done in place: the object must be replaced; with Heat's text.
+    /// The update cannot be done in place: the object must be replaced. Contains Heat's text.
     Replace(String),
-    /// Badly.
+    /// Failure.
     Failed(Blame),
 }
 
-/// Something to do. Those that store ([`Command::Save`], [`Command::Remove`], [`Command::Note`]) come before those
-/// that act on them and are committed first.
+/// An action for the engine. Commands that store data ([`Command::Save`], [`Command::Remove`], [`Command::Note`])
+/// precede those that depend on it and are committed first.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
-    /// Resolve the definition of a resource and compare it with what is: answer with [`Event::Decided`].
+    /// Resolve the definition of a resource and compare it with the current state: answer with [`Event::Decided`].
     Decide {
-        /// To be given back.
+        /// The serial number to return.
         serial: u64,
         /// The resource's name.
         name: String,
-        /// The row it has now.
+        /// Its current row.
         row: Option<ResourceId>,
     },
-    /// Store the row as it is now.
+    /// Store the row.
     Save(ResourceId),
-    /// Forget the row, which is taken out of the model.
+    /// Delete the row, which is no longer in the model.
     Remove(ResourceId),
     /// Append an event about a row.
     Note(Box<Note>),
-    /// Carry on the operation that the row's step holds, from the phase it is in.
+    /// Continue the operation of the row from its current phase.
     Start(ResourceId),
-    /// Take up an operation that another engine began.
+    /// Take over an operation that another engine started.
     Resume(ResourceId),
-    /// End a running operation at the next safe point.
+    /// Interrupt a running operation at the next safe point.
     Interrupt(ResourceId),
-    /// The action failed and a rollback is wanted: store that, then [`Event::Begin`] with what was before.
+    /// The action failed and a rollback is requested: store this, then send [`Event::Begin`] with the previous state.
     RollBack {
         /// Reason of the failure.
         reason: String,
     },
-    /// The request came to its end.
+    /// The request is finished.
     End {
         /// The stack's state.
         state: State,
@@ -169,20 +169,20 @@ pub enum Command {
     },
 }
 
-/// An event about a row, with what it shows of the row as that was then.
+/// An event about a row, with the state of the row at that time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Note {
     /// The row.
     pub row: ResourceId,
     /// Logical name.
     pub name: String,
-    /// Type as the template names it, and what it stands for.
+    /// Type name in the template, and its implementation.
     pub kind: (String, String),
-    /// The object's id then.
+    /// The physical ID at that time.
     pub physical_id: Option<String>,
-    /// The properties that the template gives.
+    /// The properties from the template.
     pub properties: Value,
-    /// The action as the event shows it: the state's, or `SIGNAL`.
+    /// The action for the event: that of the state, or `SIGNAL`.
     pub action: &'static str,
     /// The status.
     pub status: Status,
@@ -204,7 +204,7 @@ impl Note {
         }
     }
 
-    /// A message that a row took in: the status is the row's.
+    /// A message that a row received: the status is that of the row.
     pub(crate) fn of_signal(row: &Resource, reason: String) -> Self {
         Self { action: "SIGNAL", ..Self::of(row, row.state, reason) }
     }

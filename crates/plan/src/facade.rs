@@ -1,4 +1,4 @@
-//! A template that takes the place of a type must be like it (docs/heat-behaviour.md §14).
+//! Checks that a template matches the type that it replaces (docs/heat-behaviour.md §14).
 
 use std::borrow::Cow;
 
@@ -12,14 +12,14 @@ use crate::ResourceTypes;
 use crate::blueprint::Sources;
 use crate::kind::Provider;
 
-/// What a type shows: that of the registry, or of the template that stands for it elsewhere.
+/// The interface of a type: of the registry, or of another template that replaces the type.
 struct Facade<'a> {
     resource_type: Cow<'a, ResourceType>,
     attributes: Vec<String>,
 }
 
 impl<'a> Facade<'a> {
-    /// The type that a template takes the place of; `None` if there is no other by its name.
+    /// The type that a template replaces; `None` if there is no other type with its name.
     fn of(
         definition: &Definition,
         provider: &Provider,
@@ -31,7 +31,7 @@ impl<'a> Facade<'a> {
             let attributes = entry.resource_type.attributes.keys().filter(|name| *name != "show").cloned().collect();
             return Some(Self { resource_type: Cow::Borrowed(&entry.resource_type), attributes });
         }
-        // An entry for this resource alone takes the place of the one for all; the user's that of the operator.
+        // An entry for a single resource replaces the general one, and the user's entry that of the operator.
         let operators = Environment::default();
         let urls = [&*sources.environment, &operators].into_iter().filter_map(|environment| {
             match environment.lookup(&catalog.globals, name, None).ok()?.resolved {
@@ -49,13 +49,13 @@ impl<'a> Facade<'a> {
     }
 }
 
-/// The names of a template's outputs.
+/// The names of the outputs of a template.
 fn outputs(template: &Template) -> Vec<String> {
     let outputs = template.as_value().get(template.words().outputs).and_then(Value::as_map);
     outputs.map(|outputs| outputs.keys().cloned().collect()).unwrap_or_default()
 }
 
-/// How the template differs from the type whose place it takes.
+/// The first difference between the template and the type that it replaces.
 pub(crate) fn error(
     definition: &Definition,
     provider: &Provider,

@@ -1,9 +1,9 @@
-//! Who waits for whom. Linear in nodes and edges.
+//! A dependency graph. Linear in nodes and edges.
 
-/// Number of a node.
+/// Index of a node.
 pub(crate) type Index = usize;
 
-/// A graph of nodes that are done one by one, each after all those it waits for.
+/// A graph of nodes that are completed one by one, each after its dependencies.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Graph {
     followers: Vec<Vec<Index>>,
@@ -12,7 +12,7 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// Adds a node that waits for nothing yet.
+    /// Adds a node without dependencies.
     pub(crate) fn add(&mut self) -> Index {
         self.followers.push(Vec::new());
         self.waits_for.push(0);
@@ -20,7 +20,7 @@ impl Graph {
         self.followers.len() - 1
     }
 
-    /// Makes `later` wait for `earlier`.
+    /// Makes `later` depend on `earlier`.
     pub(crate) fn order(&mut self, earlier: Index, later: Index) {
         if let (Some(followers), Some(count)) = (self.followers.get_mut(earlier), self.waits_for.get_mut(later)) {
             followers.push(later);
@@ -28,12 +28,12 @@ impl Graph {
         }
     }
 
-    /// The nodes that wait for nothing, in the order they were added.
+    /// The nodes without pending dependencies, in the order of their addition.
     pub(crate) fn ready(&self) -> Vec<Index> {
         self.waits_for.iter().enumerate().filter(|(_, count)| **count == 0).map(|(i, _)| i).collect()
     }
 
-    /// Marks a node done; gives those that waited for it alone. Called once a node.
+    /// Marks a node as done; returns the nodes that depended only on it. Called once per node.
     pub(crate) fn done(&mut self, index: Index) -> Vec<Index> {
         self.open = self.open.saturating_sub(1);
         let followers = self.followers.get_mut(index).map(std::mem::take).unwrap_or_default();
@@ -48,19 +48,19 @@ impl Graph {
             .collect()
     }
 
-    /// Whether every node is done.
+    /// Whether all nodes are done.
     pub(crate) fn is_done(&self) -> bool {
         self.open == 0
     }
 
-    /// The nodes of a circle, if there is one; none is ever ready.
+    /// The nodes of a cycle, if there is one; none of them is ever ready.
     pub(crate) fn circle(&self) -> Vec<Index> {
         let mut rest = self.clone();
         let mut queue = rest.ready();
         while let Some(index) = queue.pop() {
             queue.extend(rest.done(index));
         }
-        // What is left are circles and what waits for them: peel off what nothing left waits for.
+        // The rest consists of cycles and their dependants: remove nodes without remaining dependants.
         let left: Vec<bool> = rest.waits_for.iter().map(|count| *count > 0).collect();
         let mut leads = vec![Vec::new(); left.len()];
         let mut feeds = vec![0_usize; left.len()];

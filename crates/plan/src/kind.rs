@@ -1,4 +1,4 @@
-//! What a resource's type stands for: a type of the registry, or a template.
+//! The kind of a resource's type: a registered type or a template.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use kiln_value::{Diagnostic, Map, Path, Value};
 
 use crate::ResourceTypes;
 
-/// What is stored as the implementation of template resources. All are one class in Heat: another template is an
-/// update of the nested stack, not a replacement.
+/// The stored implementation of template resources. In Heat they all have the same class: another template is an update
+/// of the nested stack, not a replacement.
 pub const TEMPLATE: &str = "template";
 
-/// What a resource's type stands for.
+/// The kind of a resource's type.
 #[derive(Clone)]
 pub enum Kind {
-    /// A type of the registry.
+    /// A registered type.
     Type(Arc<RegisteredType>),
     /// A template that is used as a type.
     Template(Arc<Provider>),
@@ -27,16 +27,16 @@ pub enum Kind {
 /// A template used as a type (docs/heat-behaviour.md §14).
 #[derive(Clone, Debug)]
 pub struct Provider {
-    /// The template's name in the files.
+    /// The name of the template in the files.
     pub url: String,
-    /// The type that it makes: a property for each parameter, an attribute for each output.
+    /// Its type: a property for each parameter, an attribute for each output.
     pub resource_type: ResourceType,
     /// The template.
     pub template: Arc<Template>,
 }
 
 impl Kind {
-    /// What the type of a resource stands for in an environment; `at` is where the template names it.
+    /// The kind of a resource's type in an environment; `at` is the position of the type in the template.
     pub(crate) fn of(
         definition: &Definition,
         environment: &mut Environment,
@@ -58,7 +58,7 @@ impl Kind {
                 if let Some(text) = files.get(&url) {
                     Provider::new(&url, name, text).map(|p| p.with_defaults(&environment.parameter_defaults))
                 } else if let Some(text) = catalog.files.get(&url) {
-                    // So that the type stays what it is when the operator's environment changes.
+                    // The type must not change with the operator's environment.
                     if !found.user {
                         environment.registry.load(&Map::from_iter([(name.clone(), Value::from(&url))]))?;
                     }
@@ -88,7 +88,7 @@ impl Kind {
         }
     }
 
-    /// The registry's entry, if it is a type of it.
+    /// The registered type, if it is one.
     pub fn entry(&self) -> Option<&Arc<RegisteredType>> {
         match self {
             Self::Type(entry) => Some(entry),
@@ -96,7 +96,7 @@ impl Kind {
         }
     }
 
-    /// What is stored of it, to notice when a type comes to stand for something else.
+    /// The stored implementation, used to detect that a type name has a new meaning.
     pub fn implementation(&self) -> &str {
         match self {
             Self::Type(entry) => &entry.resource_type.name,
@@ -104,7 +104,7 @@ impl Kind {
         }
     }
 
-    /// Whether the resource stands for a nested stack.
+    /// Whether the resource has a nested stack.
     pub fn is_nested(&self) -> bool {
         self.resource_type().nested
     }
@@ -119,8 +119,7 @@ impl std::fmt::Debug for Kind {
 impl Provider {
     /// Reads a template as a type called `name`.
     ///
-    /// # Errors
-    /// What is wrong with the template's text or version.
+    /// # Errors Errors in the text or version of the template.
     pub fn new(url: &str, name: &str, text: &str) -> Result<Self, Diagnostic> {
         let document = kiln_template::source::parse(text, url, usize::MAX).map_err(|error| in_file(error, url))?;
         let template = Template::from_value(document.value).map_err(|error| in_file(error, url))?;
@@ -135,7 +134,7 @@ impl Provider {
 }
 
 impl Provider {
-    /// What the environment has a default of need not be given.
+    /// Parameters with a default in the environment are optional.
     fn with_defaults(mut self, defaults: &Map) -> Kind {
         for (name, property) in &mut self.resource_type.properties {
             property.required &= !defaults.contains_key(name);
@@ -144,14 +143,14 @@ impl Provider {
     }
 }
 
-/// An error in the template that a resource names is one of the resource.
+/// Reports an error in a template as an error of the resource that uses it.
 fn in_file(mut error: Diagnostic, url: &str) -> Diagnostic {
     error.file = Some(url.to_owned());
     error.class = "StackValidationFailed".into();
     error
 }
 
-/// The property that sets a parameter. Defaults stay the parameter's own.
+/// The property for a parameter. The parameter keeps its own default.
 fn property_of(parameter: &ParameterSchema) -> PropertySchema {
     let mut property = PropertySchema::new(parameter.typed.data_type);
     property.description = parameter.description.as_ref().map(kiln_value::text::str);

@@ -1,7 +1,7 @@
-//! Desired and actual in, what happens next out.
+//! Planning: from the desired and the actual state to the next actions.
 //!
-//! Everything here is pure: no clock, no chance, no I/O. A [`Blueprint`] is what a stack should be, its rows are what
-//! is; the engine feeds [`Event`]s to [`Model::decide`] and carries out the [`Command`]s.
+//! Everything here is pure: no clock, no randomness, no I/O. A [`Blueprint`] is the desired state of a stack, its rows
+//! are the actual state; the engine sends [`Event`]s to [`Model::decide`] and executes the [`Command`]s.
 
 pub mod blame;
 pub mod blueprint;

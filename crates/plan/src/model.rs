@@ -1,4 +1,4 @@
-//! The planner: one stack's rows, and the traversal that brings them to what they should be.
+//! The planner: the rows of a stack, and the traversal that brings them to the desired state.
 
 mod outcome;
 mod rows;
@@ -15,27 +15,27 @@ use crate::traversal::{Node, Traversal};
 /// The default reason of a resource's state.
 const STATE_CHANGED: &str = "state changed";
 
-/// What is known of one stack, and what is being done about it.
+/// The state of one stack and of the running request.
 #[derive(Clone, Debug)]
 pub struct Model {
     rows: BTreeMap<ResourceId, Resource>,
     /// The rows of each name.
     named: BTreeMap<String, Vec<ResourceId>>,
-    /// The row that stands for each name: the one that `get_resource` means.
+    /// The current row of each name, which `get_resource` refers to.
     current: BTreeMap<String, ResourceId>,
-    /// Operations under way, with the node that waits for each; `None`: begun by an earlier traversal.
+    /// Running operations with the nodes that wait for them; `None`: started by an earlier traversal.
     busy: BTreeMap<ResourceId, Option<Index>>,
-    /// Nodes that wait for an earlier traversal's operation on their row.
+    /// Nodes that wait for an operation of an earlier traversal on their row.
     parked: BTreeMap<ResourceId, Vec<Index>>,
-    /// Operations of this very request that an engine which is gone had begun, with their nodes.
+    /// Operations of this request that a previous engine started, with their nodes.
     continued: BTreeMap<ResourceId, Index>,
-    /// Verdicts asked for, by serial.
+    /// Pending decisions, by serial number.
     asked: BTreeMap<u64, Index>,
     serial: u64,
     request: CurrentRequest,
     traversal: Traversal,
     wanted: BTreeMap<String, Vec<String>>,
-    /// What a check found; it goes on to the last resource.
+    /// Failures of a check, which continues to the last resource.
     found: Vec<String>,
     stage: Stage,
 }
@@ -50,16 +50,16 @@ struct CurrentRequest {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Stage {
-    /// Nothing is asked for.
+    /// No request.
     Idle,
-    /// Nodes are being done.
+    /// Nodes are being processed.
     Going,
-    /// Failed: only what is under way is awaited.
+    /// Failed: only running operations are awaited.
     Failing(String),
 }
 
 impl Model {
-    /// A stack with these rows and nothing to do yet.
+    /// A stack with these rows and without a request.
     pub fn new(rows: impl IntoIterator<Item = Resource>) -> Self {
         let request = CurrentRequest { action: Action::Init, goal: Goal::Converge, generation: 0, rollback: false };
         let mut model = Self {
@@ -84,7 +84,7 @@ impl Model {
         model
     }
 
-    /// The rows of a name: several, as long as what was replaced is still there.
+    /// The rows of a name: more than one while a replaced row still exists.
     pub fn rows_of(&self, name: &str) -> impl Iterator<Item = &Resource> {
         self.named.get(name).into_iter().flatten().filter_map(|id| self.rows.get(id))
     }
@@ -99,12 +99,12 @@ impl Model {
         self.rows.get(&id)
     }
 
-    /// The row that stands for a name.
+    /// The current row of a name.
     pub fn current(&self, name: &str) -> Option<&Resource> {
         self.rows.get(self.current.get(name)?)
     }
 
-    /// Takes an event in and says what to do, in order.
+    /// Processes an event and returns the commands in order.
     pub fn decide(&mut self, event: Event) -> Vec<Command> {
         let mut out = Vec::new();
         match event {
@@ -157,7 +157,7 @@ impl Model {
         out
     }
 
-    /// A user says how healthy a resource is. One that was never created has no health.
+    /// Marks a resource healthy or unhealthy. A resource that was never created cannot be marked.
     fn mark(&mut self, id: ResourceId, healthy: bool, reason: String, out: &mut Vec<Command>) {
         let Some(row) = self.rows.get(&id) else { return };
         let failed = row.state == State::new(Action::Check, Status::Failed);
@@ -188,12 +188,12 @@ impl Model {
             }
         }
         self.wanted = targets.into_iter().map(|t| (t.name, t.requires)).collect();
-        // What an engine that is gone had begun goes on where it was.
+        // Operations of a previous engine continue in their phase.
         for row in self.rows.values() {
             if row.running().is_some() && !self.busy.contains_key(&row.id) {
                 self.busy.insert(row.id, None);
                 out.push(Command::Resume(row.id));
-                // A rollback has the number of the update before it: whose operation this is cannot be told.
+                // A rollback has the generation of its update, so the owner of this operation is unknown.
                 let same = row.generation == self.request.generation
                     && self.request.action != Action::Rollback
                     && row.running().is_some_and(|running| running.operation != Operation::Delete);
@@ -209,7 +209,7 @@ impl Model {
     }
 
     fn visit_all(&mut self, nodes: Vec<Index>, out: &mut Vec<Command>) {
-        // A stack, not recursion: a chain of rows that stay is as long as the template.
+        // A queue instead of recursion: a chain of unchanged rows can be as long as the template.
         let mut queue = nodes;
         queue.reverse();
         while let Some(index) = queue.pop() {
@@ -222,7 +222,7 @@ impl Model {
         }
     }
 
-    /// Looks at a node that waits for nothing; true if it is done at once.
+    /// Processes a node without pending dependencies; returns whether it is already done.
     fn visit(&mut self, index: Index, out: &mut Vec<Command>) -> bool {
         let Some(node) = self.traversal.nodes.get(index).cloned() else { return true };
         let row = match &node {
@@ -239,7 +239,7 @@ impl Model {
         if let Some(row) = row.and_then(|id| self.rows.get(&id))
             && matches!(row.operation, OperationState::Unknown(_))
         {
-            let text = "another version of Kiln has left an operation that this version does not know; \
+            let text = "this operation was started by another version of Kiln and is unknown to this version; \
                         run the engines of that version to finish it";
             let reason = Blame::of(&row.name, &Failure::other("NotSupported", text)).stack_reason(self.request.action);
             self.fail(reason, out);
@@ -257,8 +257,8 @@ impl Model {
         }
     }
 
-    /// Whether an earlier request's update of a nested stack can be superseded: the stack is asked for what is wanted
-    /// now, instead of first reaching what is not wanted any more.
+    /// Whether the update of a nested stack by an earlier request can be superseded: the nested stack gets the new
+    /// request immediately, instead of first completing the old one.
     fn may_supersede(&self, node: &Node, id: ResourceId) -> bool {
         let operation = self.rows.get(&id).filter(|row| row.child.is_some()).and_then(Resource::running);
         matches!(node, Node::Update(_))
@@ -338,7 +338,7 @@ impl Model {
                 (Status::Complete, format!("Stack {action} completed successfully"))
             }
             Stage::Going if self.asked.is_empty() => {
-                (Status::Failed, "Internal error: resources wait for each other".to_owned())
+                (Status::Failed, "Internal error: resources depend on each other".to_owned())
             }
             Stage::Failing(reason) => (Status::Failed, reason.clone()),
             Stage::Idle | Stage::Going => return,

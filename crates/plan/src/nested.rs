@@ -1,4 +1,4 @@
-//! What a nested stack is made of, from the resource that stands for it (docs/heat-behaviour.md §14, §15).
+//! The sources of a nested stack, derived from its parent resource (docs/heat-behaviour.md §14, §15).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,25 +12,24 @@ use kiln_value::{Diagnostic, Map, Value, text};
 use crate::blueprint::{Blueprint, Sources};
 use crate::kind::{Kind, Provider};
 
-/// What a nested stack is made of, and what the resource that stands for it must remember.
+/// The sources of a nested stack and the data that its parent resource must store.
 #[derive(Debug)]
 pub struct NestedSources {
-    /// What it is made of.
+    /// The sources.
     pub sources: Sources,
-    /// Entries to put into the resource's data.
+    /// Entries for the driver data of the resource.
     pub data: Map,
-    /// The driver is asked again with this, once the nested stack has reached its sources ([`Nested::then`]).
+    /// The argument of the next call of the driver, when the nested stack has reached these sources ([`Nested::then`]).
     pub then: Option<Value>,
-    /// How long to wait before that.
+    /// Delay before that.
     pub pause: Duration,
 }
 
 impl Blueprint {
-    /// What the stack is made of that a resource stands for, before anything exists; `None` for one that stands for no
-    /// stack. `properties` as in [`Blueprint::provider_sources`].
+    /// The sources of a resource's nested stack before anything exists; `None` if the resource has no nested stack.
+    /// `properties` as in [`Blueprint::provider_sources`].
     ///
-    /// # Errors
-    /// Those of the driver and of the child environment.
+    /// # Errors Those of the driver and of the child environment.
     pub fn draft_sources(&self, definition: &Definition, properties: &Map) -> Option<Result<Sources, Diagnostic>> {
         let kind = self.kind(&definition.name)?;
         let facts = Facts {
@@ -42,11 +41,10 @@ impl Blueprint {
         Some(self.nested_sources(definition, &facts)?.map(|nested| nested.sources))
     }
 
-    /// What the stack is made of that a resource stands for; `None` for one that stands for no stack. The facts'
-    /// properties are resolved, null where they have no value.
+    /// The sources of a resource's nested stack; `None` if the resource has none. The properties in the facts are
+    /// resolved, with null for missing values.
     ///
-    /// # Errors
-    /// Those of the driver and of the child environment.
+    /// # Errors Those of the driver and of the child environment.
     pub fn nested_sources(&self, definition: &Definition, facts: &Facts) -> Option<Result<NestedSources, Diagnostic>> {
         let last = |sources| NestedSources { sources, data: Map::new(), then: None, pause: Duration::ZERO };
         match self.kind(&definition.name)? {
@@ -61,10 +59,9 @@ impl Blueprint {
         }
     }
 
-    /// What a template resource's stack is made of; `properties` are resolved, null where they have no value.
+    /// The sources of a template resource's stack; `properties` are resolved, with null for missing values.
     ///
-    /// # Errors
-    /// `ValueError` for a child environment that cannot be.
+    /// # Errors `ValueError` for an invalid child environment.
     pub fn provider_sources(
         &self,
         definition: &Definition,
@@ -79,7 +76,8 @@ impl Blueprint {
                 (name.clone(), parameter_value(value, kind))
             })
             .collect();
-        // Its own entry does not lead into itself; a file named as the type may, as deep as stacks may be nested.
+        // The resource's own entry does not apply inside it. A file with the name of the type may be nested up to the
+        // maximum depth.
         let environment = self.sources().environment.child(
             Some(&wrapped(parameters)),
             Some(&definition.resource_type),
@@ -92,10 +90,9 @@ impl Blueprint {
         })
     }
 
-    /// What a group's stack is made of.
+    /// The sources of a group's stack.
     ///
-    /// # Errors
-    /// `ValueError` for a child environment that cannot be.
+    /// # Errors `ValueError` for an invalid child environment.
     pub fn group_sources(&self, definition: &Definition, nested: Nested) -> Result<Sources, Diagnostic> {
         let environment =
             self.sources().environment.child(Some(&wrapped(nested.parameters)), None, Some(&definition.name))?;
@@ -109,11 +106,8 @@ impl Blueprint {
         Ok(Sources { template: Arc::new(nested.template), environment: Arc::new(environment), files })
     }
 
-    /// The files and the environment that go with a stack of another service, as the data of the facts of
+    /// The files and the environment for a stack of another service, as the data in the facts of
     /// [`kiln_resource::Driver::takes_sources`]; `parameters` are those of that stack.
-    ///
-    /// # Errors
-    /// `ValueError` for a child environment that cannot be.
     pub fn travelling_sources(&self, parameters: Option<&Map>) -> Result<Map, Diagnostic> {
         let parameters = parameters.cloned().unwrap_or_default();
         let environment = self.sources().environment.child(Some(&wrapped(parameters)), None, None)?;
@@ -121,7 +115,7 @@ impl Blueprint {
         Ok(Map::from([("files".to_owned(), files.into()), ("environment".to_owned(), environment.to_value())]))
     }
 
-    /// What `resource_facade` tells in the stack that a resource stands for.
+    /// The values of `resource_facade` in a resource's nested stack.
     pub fn facade_of(&self, definition: &Definition) -> Facade {
         let draft = crate::stack_scope::Draft::of(self);
         Facade {
@@ -132,13 +126,13 @@ impl Blueprint {
     }
 }
 
-/// Parameters as an environment: a parameter may be called like a section.
+/// Wraps parameters into an environment, because a parameter may have the name of a section.
 fn wrapped(parameters: Map) -> Map {
     Map::from_iter([("parameters".to_owned(), Value::Map(parameters))])
 }
 
-/// A property as the value of the parameter it sets: lists of maps become `.member.<n>.<key>=<value>` items, and
-/// lists texts joined by commas.
+/// Converts a property to a parameter value: lists of maps become `.member.<n>.<key>=<value>` items, and lists are
+/// joined with commas.
 fn parameter_value(value: &Value, kind: Option<DataType>) -> Value {
     match (value, kind) {
         (Value::List(_), Some(DataType::List)) if let Some(unknown) = value.unknown() => {

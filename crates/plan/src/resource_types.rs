@@ -1,4 +1,4 @@
-//! The resource types that exist, and what else stands for a type in every stack.
+//! The available resource types, and the operator's mappings of types.
 
 use std::collections::BTreeMap;
 
@@ -9,36 +9,36 @@ use kiln_value::{Diagnostic, Map, Value};
 
 use crate::Provider;
 
-/// The types with their drivers, the operator's environment and limits. Made once, then only read.
+/// The types with their drivers, the operator's environment and limits. Created once, then read-only.
 pub struct ResourceTypes {
     /// The types.
     pub types: Registry,
-    /// Their names, Heat's aliases, and what the operator's environment maps and presets.
+    /// Their names, Heat's aliases, and the mappings and defaults of the operator's environment.
     pub globals: Globals,
-    /// The templates that the operator's environment maps types to, by the URL that it names.
+    /// The templates that the operator's environment maps types to, by URL.
     pub files: Files,
-    /// How much a YAQL expression may use.
+    /// The limits of YAQL expressions.
     pub yaql: YaqlLimits,
-    /// The types that those templates make.
+    /// The types of those templates.
     provided: BTreeMap<String, ResourceType>,
 }
 
 impl ResourceTypes {
-    /// The types, with the aliases that Heat ships.
+    /// The types, with Heat's default aliases.
     pub fn new(types: Registry) -> Self {
         let globals = Globals::new(types.names().map(str::to_owned)).with_default_aliases();
         Self { types, globals, files: Files::default(), yaql: YaqlLimits::default(), provided: BTreeMap::new() }
     }
 
-    /// The values in place of templates' defaults: a stack's own on top of the operator's.
+    /// The values that replace defaults in templates: those of the stack over those of the operator.
     pub fn defaults(&self, environment: &Environment) -> Map {
         let mut defaults = self.globals.parameter_defaults.clone();
         defaults.extend(environment.parameter_defaults.clone());
         defaults
     }
 
-    /// All types that users are shown, in the order of their names: a template that the operator's environment maps a
-    /// type to stands for it, and aliases are none.
+    /// All types that are shown to users, sorted by name. A template in the operator's environment replaces the type;
+    /// aliases are not included.
     pub fn shown(&self) -> impl Iterator<Item = &ResourceType> {
         let types = self.types.iter().map(|entry| &entry.resource_type);
         let all: BTreeMap<&str, &ResourceType> =
@@ -46,15 +46,14 @@ impl ResourceTypes {
         all.into_values()
     }
 
-    /// The type of this name as users are shown it.
+    /// The type of this name as it is shown to users.
     pub fn shown_as(&self, name: &str) -> Option<&ResourceType> {
         self.provided.get(name).or_else(|| Some(&self.types.get(name)?.resource_type))
     }
 
-    /// Keeps the text of a template that the operator's environment maps types to.
+    /// Adds the text of a template that the operator's environment maps types to.
     ///
-    /// # Errors
-    /// What is wrong with the text; it is kept then, too, so that stacks which use it are told so.
+    /// # Errors Errors in the text. It is added anyway, so that stacks that use it report the error.
     pub fn provide(&mut self, url: &str, text: String) -> Result<(), Diagnostic> {
         let names: Vec<String> =
             self.globals.templates().filter(|(_, found)| *found == url).map(|(name, _)| name.to_owned()).collect();
@@ -67,14 +66,13 @@ impl ResourceTypes {
 
     /// Adds an environment file of the operator (`environment_dir`).
     ///
-    /// # Errors
-    /// What is wrong with the text.
+    /// # Errors Errors in the text.
     pub fn load(&mut self, text: &str) -> Result<(), Diagnostic> {
         self.globals.load(text)
     }
 }
 
-/// A template's type as users are shown it: with its description, and its outputs as attributes.
+/// The type of a template as it is shown to users: with its description, and its outputs as attributes.
 fn shown(provider: Provider) -> ResourceType {
     let Provider { mut resource_type, template, .. } = provider;
     resource_type.class.clone_from(&resource_type.name);

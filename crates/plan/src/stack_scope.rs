@@ -1,4 +1,4 @@
-//! What template functions see of a stack: as it is, or as it may be before anything exists.
+//! The stack as template functions see it: the actual one, or a draft before anything exists.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use kiln_value::{Map, Unknown, Value};
 use crate::Blueprint;
 use crate::kind::Kind;
 
-/// A stack of which nothing exists: references are logical names, attributes null.
+/// A stack without existing resources: references are logical names, attributes are null.
 pub struct Draft<'a> {
     bound: &'a Bound,
     views: HashMap<&'a str, Planned<'a>>,
@@ -77,7 +77,7 @@ impl ResourceView for Planned<'_> {
     }
 }
 
-/// A draft in which references stand as they are written, for the types that look at their siblings.
+/// A draft that keeps references unresolved, for types that inspect their siblings.
 pub(crate) struct References<'a>(Draft<'a>);
 
 impl<'a> References<'a> {
@@ -100,8 +100,8 @@ impl Scope for References<'_> {
     }
 }
 
-/// A stack as it is: the rows that stand for its names, with the attributes read of them. In a plan also as it will be
-/// ([`StackScope::foresee`]).
+/// The actual stack: the current rows of its names, with the attributes that were read. In a plan, also the future
+/// stack ([`StackScope::foresee`]).
 #[derive(Debug)]
 pub struct StackScope {
     blueprint: Arc<Blueprint>,
@@ -110,18 +110,18 @@ pub struct StackScope {
     has_unknown: bool,
 }
 
-/// What a plan knows of a resource whose turn is over.
+/// The planned state of a resource.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Prospect {
-    /// A new object: what does not follow from its properties is not known.
+    /// A new object: only values that follow from its properties are known.
     New,
-    /// The object stays and these properties change: attributes that may follow from them are not known.
+    /// An existing object with these changed properties: attributes that may depend on them are unknown.
     Changed(BTreeSet<String>),
-    /// A nested stack that stays, with this in it.
+    /// An existing nested stack with this content.
     Nested(Inside),
-    /// A new nested stack, with this in it.
+    /// A new nested stack with this content.
     NewNested(Inside),
-    /// A nested stack of which it is not known what will be in it.
+    /// A nested stack with unknown content.
     Opaque,
 }
 
@@ -135,7 +135,7 @@ struct View {
     prospect: Option<(Prospect, Facts)>,
 }
 
-/// What is known of a resource's attributes.
+/// The known attributes of a resource.
 #[derive(Debug)]
 enum Seen {
     /// Their values.
@@ -144,21 +144,21 @@ enum Seen {
     Nested { facts: Box<Facts>, inside: Inside },
 }
 
-/// What a resource that stands for a nested stack knows of it; stored in [`Resource::attributes`].
+/// Data of a nested stack that its parent resource stores in [`Resource::attributes`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Inside {
-    /// Values of the nested stack's outputs.
+    /// Values of the outputs.
     pub outputs: Map,
-    /// Reference ids of its resources.
+    /// Reference IDs of its resources.
     pub refs: IndexMap<String, Value>,
-    /// Attributes of its resources that were asked for, by `resource.<name>.<attribute>`.
+    /// Requested attributes of its resources, by `resource.<name>.<attribute>`.
     pub more: Map,
-    /// Why outputs have no value.
+    /// Errors of outputs without a value.
     pub errors: Map,
 }
 
 impl Inside {
-    /// As stored.
+    /// The stored form.
     pub fn to_map(&self) -> Map {
         let refs: Map = self.refs.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
         [
@@ -173,7 +173,7 @@ impl Inside {
         .collect()
     }
 
-    /// Reads what is stored.
+    /// Reads the stored form.
     pub fn from_map(map: &Map) -> Self {
         let part = |key: &str| map.get(key).and_then(Value::as_map).cloned().unwrap_or_default();
         Self {
@@ -186,13 +186,13 @@ impl Inside {
 }
 
 impl StackScope {
-    /// The scene of a stack whose resources are all still to be made.
+    /// The scope of a stack whose resources do not exist yet.
     pub fn new(blueprint: Arc<Blueprint>, stack: StackFacts) -> Self {
         let views = blueprint.kinds().iter().map(|(name, kind)| (name.clone(), View::unmade(name, kind))).collect();
         Self { blueprint, stack, views, has_unknown: false }
     }
 
-    /// Takes in what a plan foresees of a resource; `row` has the properties that it will have.
+    /// Adds the planned state of a resource; `row` has its future properties.
     pub fn foresee(&mut self, row: &Resource, mut prospect: Prospect) {
         self.has_unknown = true;
         self.see(row);
@@ -216,7 +216,7 @@ impl StackScope {
         &self.blueprint
     }
 
-    /// Takes in the row that stands for its name.
+    /// Adds the current row of a name.
     pub fn see(&mut self, row: &Resource) {
         let Some(kind) = self.blueprint.kind(&row.name) else { return };
         let facts = facts(row, kind, &self.stack);
@@ -249,7 +249,7 @@ impl View {
         }
     }
 
-    /// The attribute that a plan foresees; `None` if it is as it was.
+    /// The planned value of an attribute; `None` if it does not change.
     fn foreseen(&self, name: &str) -> Option<Value> {
         let (prospect, facts) = self.prospect.as_ref()?;
         let unknown = || Value::Unknown(Unknown::of(&format!("{}.{name}", facts.name)));
@@ -260,7 +260,7 @@ impl View {
             Prospect::New => Some(follows().unwrap_or_else(unknown)),
             Prospect::Changed(changed) => match follows() {
                 Some(value) => Some(value),
-                // What a property of the same name says, stays as long as that is not changed.
+                // An attribute with the name of an unchanged property keeps its value.
                 None if facts.properties.contains_key(name) && !changed.contains(name) => None,
                 None => Some(unknown()),
             },
@@ -323,7 +323,7 @@ impl ResourceView for View {
         }
     }
 
-    /// A group's output is called by the attribute and its path.
+    /// The name of a group's output consists of the attribute and its path.
     fn attribute_error(&self, name: &str, path: &[Value]) -> Option<&str> {
         let Seen::Nested { inside, .. } = &self.attributes else { return None };
         if inside.errors.is_empty() {
@@ -342,7 +342,7 @@ impl ResourceView for View {
     }
 }
 
-/// An attribute of a resource that stands for a nested stack (docs/heat-behaviour.md §14, §15).
+/// An attribute of a resource with a nested stack (docs/heat-behaviour.md §14, §15).
 fn nested_attribute(kind: &Kind, facts: &Facts, inside: &Inside, name: &str, path: &[Value]) -> Option<Value> {
     if let Kind::Type(entry) = kind {
         return entry.driver.nested_attribute(facts, &inside.outputs, &inside.refs, name, path);
@@ -356,7 +356,7 @@ fn nested_attribute(kind: &Kind, facts: &Facts, inside: &Inside, name: &str, pat
     inside.outputs.get(name).map(|value| select(value.clone(), path))
 }
 
-/// What `get_resource` gives.
+/// The value of `get_resource`.
 fn reference(kind: &Kind, facts: &Facts, attributes: &Map, stack: &StackFacts) -> Value {
     match kind {
         Kind::Type(entry) if !kind.is_nested() => entry.driver.reference(facts),
@@ -373,18 +373,18 @@ fn reference(kind: &Kind, facts: &Facts, attributes: &Map, stack: &StackFacts) -
     }
 }
 
-/// What `get_resource` gives of an object that is not there yet: its id is not known, a name may be.
+/// The value of `get_resource` for an object that does not exist yet: its ID is unknown, its name may be known.
 fn new_reference(kind: &Kind, facts: &Facts) -> Value {
     let unknown = Value::Unknown(Unknown::of(&facts.name));
     let Some(entry) = kind.entry().filter(|_| !kind.is_nested()) else { return unknown };
-    // No id can look like this one: what comes out with another is not made of the id.
+    // No ID looks like this: a reference that does not change with the ID does not contain it.
     let with_id = |id: &str| entry.driver.reference(&Facts { physical_id: Some(id.to_owned()), ..facts.clone() });
     let (one, other) = (with_id("\u{1}"), with_id("\u{2}"));
-    // The logical name stands for what there is not yet.
+    // The logical name stands for an object that does not exist yet.
     if one == other && one.as_str() != Some(&facts.name) { one } else { unknown }
 }
 
-/// All that a driver is told of a row.
+/// The data of a row that is passed to a driver.
 pub fn facts(row: &Resource, kind: &Kind, stack: &StackFacts) -> Facts {
     let limit = kind.resource_type().physical_name_limit;
     Facts {

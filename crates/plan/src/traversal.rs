@@ -1,7 +1,7 @@
-//! One request's way through the resources: which node follows which.
+//! The order of a request's work on the resources.
 //!
-//! Update nodes follow the template's order; cleanup nodes, one for every row there is, the reverse of the stored
-//! order, each behind the update of its own name (docs/heat-behaviour.md §2).
+//! Update nodes follow the order of the template. There is a cleanup node for every existing row: they follow the
+//! reverse of the stored order, each after the update of its own name (docs/heat-behaviour.md §2).
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use kiln_resource::{Resource, ResourceId};
 use crate::event::{Goal, Target};
 use crate::graph::{Graph, Index};
 
-/// A piece of work of a traversal.
+/// A node of a traversal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Node {
-    /// Bring a resource of the template to what it should be.
+    /// Bring a resource of the template to the desired state.
     Update(String),
-    /// Delete a row that is not wanted (any more).
+    /// Delete a row that is no longer desired.
     Cleanup(ResourceId),
     /// Check, suspend or resume a row.
     Act(ResourceId),
@@ -44,7 +44,7 @@ impl Traversal {
         this
     }
 
-    /// The node that brings a row to what it should be, if the row stands for its name.
+    /// The update node of a row, if the row is the current one of its name.
     pub(crate) fn update_of(
         &self,
         name: &str,
@@ -60,7 +60,7 @@ impl Traversal {
     }
 
     fn converge(&mut self, targets: &[Target], rows: &BTreeMap<ResourceId, Resource>) {
-        // Deletes that wait for nothing come first, as in Heat: they may free what a create needs.
+        // Deletes without dependencies come first, as in Heat: they may release what a create needs.
         let cleanups: BTreeMap<ResourceId, Index> = rows.keys().map(|id| (*id, self.add(Node::Cleanup(*id)))).collect();
         let updates: BTreeMap<&str, Index> =
             targets.iter().map(|t| (t.name.as_str(), self.add(Node::Update(t.name.clone())))).collect();

@@ -1,4 +1,4 @@
-//! How many resources a stack has with all stacks nested in it, before any of them is built.
+//! The number of resources of a stack with all its nested stacks, before they are built.
 
 use kiln_resource::{Facts, properties};
 use kiln_template::Definition;
@@ -9,7 +9,7 @@ use crate::kind::Kind;
 use crate::stack_scope::Draft;
 
 impl Blueprint {
-    /// The number of resources of the whole tree as far as it is known, or any number above `most` if there are more.
+    /// The number of resources of the whole tree, as far as it is known, or any number above `most` if there are more.
     /// Members of a group are multiplied, not built; stacks deeper than `max_depth` are left to the validation.
     pub fn tree_size(&self, catalog: &ResourceTypes, most: usize, max_depth: u32) -> usize {
         let mut size = self.definitions().len();
@@ -23,8 +23,7 @@ impl Blueprint {
         size
     }
 
-    /// The number of resources in the stack that a resource stands for; `None` if it stands for none, or for one that is
-    /// not known yet.
+    /// The number of resources in a resource's nested stack; `None` if there is none, or if it is not known yet.
     fn size_inside(
         &self,
         definition: &Definition,

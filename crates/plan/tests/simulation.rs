@@ -1,8 +1,8 @@
-//! Generated stacks brought up, changed, broken, cut off and taken away, by seeds.
+//! Generated stacks that are created, updated, broken, interrupted and deleted, by seeds.
 //!
-//! The cloud here is a set of objects; the engine is a queue of operations that end in any order. At every step the
-//! planner must keep what it promises: nothing is made before what it requires, nothing is deleted before what
-//! required it, every request ends, and in the end there is what was asked for and nothing else.
+//! The cloud is a set of objects; the engine is a queue of operations that end in any order. At every step the planner
+//! must keep its guarantees: nothing is created before its dependencies, nothing is deleted before its dependants,
+//! every request ends, and the final state is the desired state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use kiln_resource::{Action, Failure, Operation, Resource, ResourceId, State, Sta
 use kiln_value::{Map, Value};
 use proptest::prelude::*;
 
-/// A resource of a generated template: its version (a change updates it), whether a change replaces it, and which
-/// earlier resources it requires.
+/// A resource of a generated template: its version (a change is an update), whether a change replaces it, and its
+/// dependencies among earlier resources.
 #[derive(Clone, Debug)]
 struct Wanted {
     version: i64,
@@ -49,9 +49,9 @@ fn version_of(definition: Option<&StoredDefinition>) -> i64 {
 
 struct SimulatedStack {
     template: Template,
-    /// Rows as stored: what a crash leaves.
+    /// Stored rows, which survive a crash.
     stored: BTreeMap<ResourceId, Resource>,
-    /// Objects that exist, with the version they were made or changed to.
+    /// Existing objects, with the version of their create or last update.
     objects: BTreeMap<ResourceId, i64>,
     queue: Vec<ResourceId>,
     made: BTreeSet<ResourceId>,
@@ -116,7 +116,7 @@ impl SimulatedStack {
         }
     }
 
-    /// Carries commands out; gives how the request ended, if it did.
+    /// Executes commands; returns the end of the request, if it ended.
     fn carry_out(&mut self, model: &mut Model, commands: Vec<Command>) -> Option<(Action, Status)> {
         let mut todo: std::collections::VecDeque<Command> = commands.into();
         let mut end = None;
@@ -156,7 +156,7 @@ impl SimulatedStack {
         end
     }
 
-    /// One operation ends, well or badly.
+    /// One operation ends with success or failure.
     fn step(&mut self, model: &mut Model) -> Option<(Action, Status)> {
         let which = usize::try_from(self.draw(self.queue.len() as u64)).expect("a sound model");
         let id = self.queue.swap_remove(which);
@@ -164,10 +164,10 @@ impl SimulatedStack {
         let running = row.running().expect("a started row has a stored operation").clone();
         let fails = self.draw(100) < self.failures;
         match running.operation {
-            // A failed create may leave an object or not.
+            // A failed create may leave an object.
             Operation::Create
                 if (!fails || self.draw(2) == 0)
-                // Found again after a crash, it is not made twice.
+                // Found again after a crash, it is not created twice.
                 && self.made.insert(id) =>
             {
                 self.objects.insert(id, version_of(row.definition.as_deref()));
@@ -193,7 +193,7 @@ impl SimulatedStack {
         self.carry_out(model, commands)
     }
 
-    /// A request; `cut` says after how many operations another engine takes over or the next request comes.
+    /// A request; `cut` is the number of operations after which another engine takes over or the next request follows.
     fn request(&mut self, model: &mut Model, action: Action, generation: i64) -> Option<(Action, Status)> {
         let targets = if action == Action::Delete { Vec::new() } else { self.targets() };
         let event = Event::Begin { action, goal: Goal::Converge, generation, targets, rollback: false };
@@ -226,9 +226,9 @@ proptest! {
             while end.is_none() {
                 if left == Some(0) {
                     if stack.draw(2) == 0 {
-                        break; // The next request comes while this one is under way.
+                        break; // The next request comes while this one is running.
                     }
-                    // The engine dies: another begins with what is stored.
+                    // The engine fails: another one starts with the stored rows.
                     left = None;
                     stack.queue.clear();
                     model = Model::new(stack.stored.values().cloned());
@@ -250,7 +250,7 @@ proptest! {
                 prop_assert!(failures > 0, "failed without a failure");
             }
         }
-        // Away with it all: with no more failures this must succeed.
+        // Finally, delete everything: without failures this must succeed.
         stack.failures = 0;
         let mut end = stack.request(&mut model, Action::Delete, 100);
         while end.is_none() {

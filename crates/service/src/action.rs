@@ -7,23 +7,23 @@ use kiln_value::value;
 
 use crate::{Error, Service};
 
-/// What can be done with a stack besides making, changing and deleting it.
+/// Actions on a stack besides create, update and delete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StackAction {
-    /// Suspends what can be suspended.
+    /// Suspends the resources that support it.
     Suspend,
     /// Resumes it.
     Resume,
-    /// Checks whether everything is as it should be.
+    /// Checks the resources.
     Check,
-    /// Ends a running update by a rollback.
+    /// Cancels a running update with a rollback.
     CancelUpdate,
-    /// Ends a running create or update where it is.
+    /// Cancels a running create or update without a rollback.
     CancelWithoutRollback,
 }
 
 impl Service {
-    /// Asks for an action. What has been reached already is not done again.
+    /// Requests an action. An action that is already complete is not repeated.
     pub async fn act(&self, caller: &Caller, stack: &Stack, action: StackAction) -> Result<(), Error> {
         match action {
             StackAction::Suspend => self.settle(caller, stack, Action::Suspend).await,
@@ -34,7 +34,7 @@ impl Service {
         }
     }
 
-    /// An action on a stack that rests.
+    /// An action on a stack without a running operation.
     async fn settle(&self, caller: &Caller, stack: &Stack, action: Action) -> Result<(), Error> {
         if action != Action::Check {
             self.allow_types_of(caller, stack).await?;
@@ -53,8 +53,8 @@ impl Service {
         self.request(stack, Action::Rollback).await
     }
 
-    /// What is under way comes to its end, nothing new begins, and the stack fails. It ends this request and no later
-    /// one.
+    /// Running operations are completed, no new ones are started, and the stack fails. This applies only to the current
+    /// request.
     async fn cancel_without_rollback(&self, stack: &Stack) -> Result<(), Error> {
         refuse_cancel(stack, &[Action::Create, Action::Update])?;
         let now = self.backends.clock.now();
@@ -80,13 +80,13 @@ impl Service {
     }
 }
 
-/// Tells the log what a stack begins to do, in the words in which the engine tells how it ends.
+/// Logs the start of an action, in the same format as the engine logs its end.
 pub(crate) fn begun(stack: &Stack) {
     let Stack { id, name, project, state, reason, .. } = stack;
     tracing::info!(stack = %id, name, project, %state, reason, "stack");
 }
 
-/// Refuses to cancel what does none of these actions now.
+/// Refuses to cancel a stack that is not in one of these actions.
 fn refuse_cancel(stack: &Stack, actions: &[Action]) -> Result<(), Error> {
     let is_under_way = stack.state.status == Status::InProgress && actions.contains(&stack.state.action);
     if is_under_way {

@@ -1,4 +1,4 @@
-//! Whether the caller's cloud has what resource types need.
+//! Checks whether the caller's cloud supports resource types.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::slice;
@@ -10,18 +10,18 @@ use kiln_value::Diagnostic;
 
 use crate::Service;
 
-/// What the caller's cloud has, as far as it was asked.
+/// The services and extensions of the caller's cloud, as far as known.
 pub struct Availability<'a> {
     caller: &'a Caller,
-    /// Extensions that are not there, with their services.
+    /// Missing extensions with their services.
     missing: BTreeSet<(&'a str, &'a str)>,
 }
 
 impl Service {
-    /// What of these types the caller's cloud has.
+    /// The services and extensions of the caller's cloud that these types need.
     ///
-    /// Services are in the caller's catalog; for the extensions that the types need each service is asked once, and
-    /// the clouds remember what it said. Of a service that does not answer nothing is known to be missing.
+    /// Services are in the caller's catalog. For extensions, each service is called once, and the clouds cache the
+    /// result. If a service does not respond, its extensions are not considered missing.
     pub async fn availability<'a>(
         &self,
         caller: &'a Caller,
@@ -45,7 +45,7 @@ impl Service {
                         Ok(true) => {}
                         Ok(false) => _ = missing.insert((service, extension)),
                         Err(failure) => {
-                            tracing::debug!(service, %failure, "extensions could not be read");
+                            tracing::debug!(service, %failure, "failed to read extensions");
                             break;
                         }
                     }
@@ -55,7 +55,7 @@ impl Service {
         Availability { caller, missing }
     }
 
-    /// What of a blueprint's types the caller's cloud has.
+    /// The services and extensions of the caller's cloud that the types of a blueprint need.
     pub(crate) async fn availability_of<'a>(&self, caller: &'a Caller, blueprint: &'a Blueprint) -> Availability<'a> {
         let kinds = blueprint.definitions().keys().filter_map(|name| blueprint.kind(name));
         self.availability(caller, kinds.map(Kind::resource_type)).await
@@ -63,12 +63,12 @@ impl Service {
 }
 
 impl Availability<'_> {
-    /// Whether a type can be used.
+    /// Whether a type is available.
     pub fn has(&self, this: &ResourceType) -> bool {
         this.service.is_empty() || self.lack(this).is_none()
     }
 
-    /// What refuses a type, called `name` by the template, that cannot be used.
+    /// The error for an unavailable type, which the template calls `name`.
     pub fn refusal(&self, this: &ResourceType, name: &str) -> Option<Diagnostic> {
         let project = service::project(this.service.first()?);
         let reason = self.lack(this)?;
@@ -76,7 +76,7 @@ impl Availability<'_> {
         Some(Diagnostic::new("ResourceTypeUnavailable", text))
     }
 
-    /// What is wrong with the last of the services that would do; none if one does.
+    /// The problem with the last of the alternative services; `None` if one of them is available.
     fn lack(&self, this: &ResourceType) -> Option<String> {
         let mut reason = None;
         for service in &this.service {

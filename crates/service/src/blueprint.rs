@@ -1,4 +1,4 @@
-//! From what a request says to a blueprint that may be made.
+//! Builds and checks the blueprint of a request.
 
 use kiln_engine::load;
 use kiln_identity::Caller;
@@ -10,7 +10,7 @@ use crate::hidden::mask_errors;
 use crate::{Error, Invalid, Service, StackContent, TemplateText};
 
 impl Service {
-    /// Reads and binds everything, within the limit of resources of the whole tree.
+    /// Reads and binds the sources, within the limit of resources of the whole tree.
     pub(crate) fn build(
         &self,
         sources: &Sources,
@@ -32,7 +32,7 @@ impl Service {
         Ok(blueprint)
     }
 
-    /// A new stack with the identity that it is going to have, checked in full.
+    /// A new stack with its future identity, fully validated.
     pub(crate) async fn new_blueprint(
         &self,
         caller: &Caller,
@@ -45,7 +45,7 @@ impl Service {
         Ok(blueprint)
     }
 
-    /// Refuses a blueprint that may not or cannot be made.
+    /// Rejects a blueprint that is not allowed or not valid.
     pub(crate) async fn accept(
         &self,
         caller: &Caller,
@@ -58,12 +58,12 @@ impl Service {
     }
 }
 
-/// What is stored of a blueprint.
+/// The texts of a blueprint that are stored.
 pub(crate) fn texts(blueprint: &Blueprint) -> DesiredText {
     load::texts(blueprint.sources())
 }
 
-/// Errors that were found, of which there is at least one.
+/// The error for a non-empty list of errors.
 pub(crate) fn invalid(found: Vec<kiln_value::Diagnostic>) -> Error {
-    Invalid::of(found).map_or_else(|| Error::Internal("refused for no reason".to_owned()), Error::from)
+    Invalid::of(found).map_or_else(|| Error::Internal("rejected without a reason".to_owned()), Error::from)
 }

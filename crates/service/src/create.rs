@@ -1,4 +1,4 @@
-//! Makes a stack.
+//! Creates a stack.
 
 use kiln_identity::Caller;
 use kiln_resource::{Action, StackId};
@@ -9,21 +9,21 @@ use crate::action::begun;
 use crate::blueprint::texts;
 use crate::{Error, Service, Settings, StackContent, TemplateText};
 
-/// A stack to make.
+/// A stack to create.
 #[derive(Clone, Debug)]
 pub struct CreateStack {
-    /// Its name: letters, digits and `_-.`, first a letter, at most 255.
+    /// Its name: letters, digits and `_-.`, starting with a letter, at most 255 characters.
     pub name: String,
     /// Its template.
     pub template: TemplateText,
     /// Environment and files.
     pub content: StackContent,
-    /// How it is to be treated.
+    /// Its settings.
     pub settings: Settings,
 }
 
 impl Service {
-    /// Makes a stack. Nothing is stored before everything is checked. The credentials come last: if the name was taken
+    /// Creates a stack. Nothing is stored before all checks. The credentials are created last: if the name was taken
     /// meanwhile, nothing refers to them.
     pub async fn create_stack(&self, caller: &Caller, new: CreateStack) -> Result<Stack, Error> {
         self.check_new(caller, &new).await?;
@@ -56,8 +56,8 @@ impl Service {
         Ok(stack)
     }
 
-    /// Refuses early what the store would refuse in the end: the name must be sound and not taken, in a project that
-    /// has room for the stack.
+    /// Early checks that the store would also make: the name must be valid and free, and the project must be below its
+    /// limit of stacks.
     pub(crate) async fn check_new(&self, caller: &Caller, new: &CreateStack) -> Result<(), Error> {
         check_name(&new.name)?;
         new.settings.check()?;
@@ -67,7 +67,7 @@ impl Service {
         self.refuse_full(caller).await
     }
 
-    /// Administrators may make any number of stacks.
+    /// Administrators have no limit of stacks.
     async fn refuse_full(&self, caller: &Caller) -> Result<(), Error> {
         let Some(limit) = self.options.limits.stacks_per_project.filter(|_| !caller.is_admin) else {
             return Ok(());

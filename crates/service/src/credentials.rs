@@ -1,4 +1,4 @@
-//! In whose name stacks act.
+//! Credentials of stacks.
 
 use kiln_engine::housekeeping::UNUSED_AFTER;
 use kiln_identity::{Caller, DelegateError};
@@ -7,12 +7,12 @@ use kiln_store::Stack;
 
 use crate::{Error, Service};
 
-/// Plans whose mark is that of another trust already: one in ten million.
+/// Plans with a mark that another trust already has: one in ten million.
 const ATTEMPTS: u32 = 3;
 
 impl Service {
-    /// Credentials with which a stack acts for the caller. They are recorded before they are made; until a stack refers
-    /// to them, the engine's sweep takes them back after a while, whatever becomes of this.
+    /// Creates the credentials of a stack. They are recorded first; if no stack refers to them, the engine's sweep
+    /// revokes them after a while, whatever happens here.
     pub(crate) async fn delegate(&self, caller: &Caller) -> Result<CredentialsId, Error> {
         let (store, clock) = (&self.backends.store, &self.backends.clock);
         let begun = clock.monotonic();
@@ -23,14 +23,14 @@ impl Service {
             match self.identity.delegate(caller, &plan).await {
                 Ok(credentials) => {
                     store.keep_credentials(id, &credentials).await?;
-                    // The sweep may be about to take back what took so long.
+                    // The sweep may be about to revoke them, because this took so long.
                     if clock.monotonic().saturating_sub(begun) > UNUSED_AFTER / 2 {
-                        return Err(DelegateError::Unavailable("it took too long".to_owned()).into());
+                        return Err(DelegateError::Unavailable("timeout".to_owned()).into());
                     }
                     return Ok(id);
                 }
                 Err(error @ DelegateError::Unavailable(_)) => return Err(error.into()),
-                // Nothing was made, so that nothing is to be looked for: above all not by the mark of another.
+                // Nothing was created, so nothing must be found by the mark, which belongs to another trust.
                 Err(error) => {
                     store.delete_credentials(id).await?;
                     if error != DelegateError::Taken {
@@ -42,15 +42,14 @@ impl Service {
         Err(DelegateError::Taken.into())
     }
 
-    /// Credentials that replace those of a stack, if another user than the one for whom it acts changes it
-    /// (docs/heat-behaviour.md
-    /// §19), or if those that it has cannot be read.
+    /// Credentials that replace those of a stack, if another user than the current one updates it
+    /// (docs/heat-behaviour.md §19), or if the current ones cannot be read.
     pub(crate) async fn renewed_credentials(
         &self,
         caller: &Caller,
         stack: &Stack,
     ) -> Result<Option<CredentialsId>, Error> {
-        // What administrators of another project may do, the stack may not do in their project.
+        // A stack must not get the permissions of an administrator of another project.
         if stack.parent.is_some() || stack.project != caller.project_id {
             return Ok(None);
         }
@@ -58,7 +57,7 @@ impl Service {
             use kiln_store::Error as Stored;
             match self.backends.store.credentials(id).await {
                 Ok(stored) => {
-                    // What does not tell was made for the user who made the stack.
+                    // Credentials without a user were created for the owner of the stack.
                     let made_it = || stack.user_id == caller.user_id;
                     if self.identity.acts_for(caller, &stored).unwrap_or_else(made_it) {
                         return Ok(None);

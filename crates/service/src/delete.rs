@@ -8,7 +8,7 @@ use crate::action::begun;
 use crate::{Error, Service};
 
 impl Service {
-    /// Deletes a stack, whatever it does at present.
+    /// Deletes a stack in any state.
     pub async fn delete_stack(&self, caller: &Caller, stack: &Stack) -> Result<Stack, Error> {
         self.allow_types_of(caller, stack).await?;
         let request = StackRequest::new(Action::Delete, self.backends.clock.now());

@@ -1,4 +1,4 @@
-//! Why a use case refused or failed.
+//! Errors of the use cases.
 
 use std::borrow::Cow;
 use std::slice;
@@ -7,7 +7,7 @@ use kiln_identity::DelegateError;
 use kiln_resource::Action;
 use kiln_value::Diagnostic;
 
-/// Everything that is wrong with a stack that is to be: at least one error. The first decides class and text.
+/// The errors of a stack to create: at least one. The first one determines class and text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{first}")]
 pub struct Invalid {
@@ -16,14 +16,14 @@ pub struct Invalid {
 }
 
 impl Invalid {
-    /// `None` if nothing is wrong.
+    /// `None` if there are no errors.
     pub fn of(all: Vec<Diagnostic>) -> Option<Self> {
         let first = all.first()?.clone();
         Some(Self { first, all })
     }
 }
 
-/// Why a use case refused or failed. The texts are Heat's.
+/// Errors of the use cases, with Heat's texts.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Validation found errors.
@@ -32,28 +32,28 @@ pub enum Error {
     /// The template, the environment or a file cannot be read.
     #[error("{0}")]
     Unreadable(Diagnostic),
-    /// A value of the request that no stack can have.
+    /// A value in the request is invalid.
     #[error("Data supplied was not valid: {0}")]
     Value(String),
-    /// A name that no stack can have.
+    /// The stack name is invalid.
     #[error(
         "Invalid stack name {0} must contain only alphanumeric or \"_-.\" characters, must start with alpha and must be \
          255 characters or less."
     )]
     StackName(String),
-    /// An update that replaces all says no template.
+    /// An update without PATCH has no template.
     #[error("No template specified")]
     NoTemplate,
-    /// Parameters that the new template declares immutable have other values.
+    /// Parameters that the new template declares as immutable have new values.
     #[error("The following parameters are immutable and may not be updated: {}", .0.join(", "))]
     ImmutableParameters(Vec<String>),
-    /// A new template shows a hidden parameter whose value would stay as it is.
-    #[error("The parameter {0} was hidden until now: give its value again, or keep it hidden.")]
+    /// A new template makes a hidden parameter visible and keeps its value.
+    #[error("The parameter {0} is hidden in the current template: specify its value again, or keep it hidden.")]
     Revealed(String),
     /// A live root stack of the project has this name.
     #[error("The Stack ({0}) already exists.")]
     StackExists(String),
-    /// There is no such stack for the caller.
+    /// The stack does not exist, or the caller cannot see it.
     #[error("The Stack ({0}) could not be found.")]
     NoStack(String),
     /// The stack has no such resource.
@@ -64,48 +64,48 @@ pub enum Error {
         /// Name of the stack.
         stack: String,
     },
-    /// Several resources of the stack have an object with this id.
+    /// Several resources of the stack have this physical ID.
     #[error("Multiple resources were found with the physical ID ({0}).")]
     AmbiguousPhysicalId(String),
-    /// There is no such resource type.
+    /// The resource type does not exist.
     #[error("The Resource Type ({0}) could not be found.")]
     NoResourceType(String),
-    /// Something else is not there.
+    /// Another object does not exist.
     #[error("{0} could not be found.")]
     NotFound(String),
-    /// A feature, or a state in which it cannot be used.
+    /// A feature is not supported, or not in this state.
     #[error("{0} is not supported.")]
     NotSupported(String),
-    /// A limit is reached.
+    /// A limit is exceeded.
     #[error("Request limit exceeded: {0}")]
     Limit(String),
-    /// The policy forbids a resource type, or something in a stack.
+    /// The policy denies a resource type, or an action in a stack.
     #[error("You are not authorized to use {0}.")]
     Forbidden(String),
-    /// The stack has not finished what it does.
+    /// The stack has a running action.
     #[error("Stack {stack} already has an action ({action}) in progress.")]
     Busy {
         /// Name of the stack.
         stack: String,
-        /// What it does.
+        /// The running action.
         action: Action,
     },
-    /// Another request came between.
-    #[error("The stack was changed by another request meanwhile; try again.")]
+    /// There was a concurrent request.
+    #[error("The stack was changed by another request; try again.")]
     Changed,
-    /// Kiln does not have this yet.
+    /// Not implemented by Kiln yet.
     #[error("{0} is not implemented by Kiln yet.")]
     NotImplemented(String),
-    /// The stack got no credentials.
+    /// The credentials of the stack could not be created.
     #[error(transparent)]
     Delegate(#[from] DelegateError),
-    /// The store failed, or what it holds cannot be used.
+    /// The store failed, or its data is invalid.
     #[error("{0}")]
     Internal(String),
 }
 
 impl Error {
-    /// The class by which Heat's clients know the error; `None` if Heat has no class for it.
+    /// Heat's class of the error; `None` if Heat has no class for it.
     pub fn class(&self) -> Option<Cow<'static, str>> {
         let class = match self {
             Self::Invalid(invalid) => return Some(invalid.first.class.clone()),
@@ -133,7 +133,7 @@ impl Error {
         Some(class.into())
     }
 
-    /// What Kiln knows besides: one entry for each thing that is wrong.
+    /// Additional data, one entry per error.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         match self {
             Self::Invalid(invalid) => &invalid.all,

@@ -1,4 +1,4 @@
-//! Values of hidden parameters, which no answer shows.
+//! Masks the values of hidden parameters.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use kiln_template::parameter::HIDDEN;
 use kiln_template::{Files, Template, environment, source};
 use kiln_value::{Diagnostic, Map, Value, text};
 
-/// The sections of an environment that give values to parameters.
+/// The sections of an environment that contain parameter values.
 const SECTIONS: [&str; 2] = ["parameters", "parameter_defaults"];
 
 /// The hidden parameters of a stack's templates.
@@ -17,8 +17,8 @@ pub struct Hidden {
 }
 
 impl Hidden {
-    /// The hidden parameters of a template and of all templates among the files. Where one template hides a name, it is
-    /// hidden in all: defaults in an environment are for every template.
+    /// The hidden parameters of a template and of all templates among the files. A name that is hidden in one template
+    /// is hidden in all, because defaults in an environment apply to all templates.
     pub fn of(template: &Template, files: &Files) -> Self {
         let hidden = |template: &Template| {
             let schemata = template.parameter_schemata().unwrap_or_default();
@@ -26,7 +26,7 @@ impl Hidden {
         };
         let mut names: BTreeSet<String> = hidden(template).into_iter().collect();
         for (name, text) in &files.0 {
-            // What is no template is some other file.
+            // Other files are not templates.
             let nested = source::parse(text, name, usize::MAX).ok();
             let nested = nested.and_then(|document| Template::from_value(document.value).ok());
             names.extend(nested.iter().flat_map(hidden));
@@ -39,7 +39,7 @@ impl Hidden {
         self.names.contains(name)
     }
 
-    /// An environment with the values of hidden parameters masked; whether there was any.
+    /// Masks the values of hidden parameters in an environment; returns whether there were any.
     pub fn mask_environment(&self, environment: &mut Value) -> bool {
         let Some(sections) = environment.as_map_mut() else { return false };
         let mut masked = false;
@@ -62,13 +62,14 @@ impl Hidden {
         masked
     }
 
-    /// Files with the values of hidden parameters masked: a file with such a value becomes JSON, which is YAML too.
+    /// Masks the values of hidden parameters in files: a file with such a value is converted to JSON, which is also
+    /// YAML.
     pub fn mask_files(&self, files: &mut Files) {
         if self.names.is_empty() {
             return;
         }
         for text in files.0.values_mut() {
-            // What is no environment is some other file.
+            // Other files are not environments.
             let Ok(sections) = environment::parse(text) else { continue };
             let mut value = Value::Map(sections);
             if self.mask_environment(&mut value) {
@@ -77,7 +78,7 @@ impl Hidden {
         }
     }
 
-    /// The values that the hidden parameters have, as messages may show them.
+    /// The values of the hidden parameters, in the forms in which messages may contain them.
     fn values(&self, sources: &Sources) -> Vec<String> {
         let environment = &sources.environment;
         let given = [&environment.parameters, &environment.parameter_defaults];
@@ -86,19 +87,19 @@ impl Hidden {
         for value in given {
             collect(value, &mut values);
         }
-        // The longer ones first: one value may be a part of another.
+        // Longer values first: one value may be a part of another.
         values.sort_by_key(|value| std::cmp::Reverse(value.len()));
         values.dedup();
         values
     }
 }
 
-/// Values of hidden parameters, to be masked wherever they are shown.
+/// Values of hidden parameters that are masked in responses.
 #[derive(Clone, Default)]
 pub struct HiddenValues(Vec<String>);
 
 impl HiddenValues {
-    /// Those of these stacks' contents.
+    /// The values in these sources.
     pub fn of(sources: &[&Sources]) -> Self {
         let of_one = |sources: &&Sources| {
             let template = Template::from_value(std::sync::Arc::clone(&sources.template)).ok()?;
@@ -123,7 +124,7 @@ impl HiddenValues {
     }
 }
 
-/// The texts by which a value may be seen, with those of its items.
+/// The texts that represent a value and its items.
 fn collect(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Null | Value::Bool(_) => {}
@@ -131,7 +132,7 @@ fn collect(value: &Value, found: &mut Vec<String>) {
         Value::Map(map) => map.values().for_each(|item| collect(item, found)),
         Value::Str(text) => {
             found.extend([text.clone(), escaped(text)].into_iter().filter(|text| !text.is_empty()));
-            // Lists are often given as one text.
+            // Lists are often written as one string.
             if text.contains(',') {
                 found.extend(text.split(',').map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()));
             }
@@ -140,13 +141,13 @@ fn collect(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// A text as Python's `repr` and JSON show it, without the quotes around it.
+/// A string as Python's `repr` and JSON print it, without the enclosing quotes.
 fn escaped(text: &str) -> String {
     let shown = text::json(&Value::from(text));
     shown.trim_matches('"').to_owned()
 }
 
-/// Errors without the values of hidden parameters.
+/// Masks the values of hidden parameters in errors.
 pub(crate) fn mask_errors(sources: &Sources, mut errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
     if errors.is_empty() {
         return errors;
@@ -162,7 +163,7 @@ pub(crate) fn mask_errors(sources: &Sources, mut errors: Vec<Diagnostic>) -> Vec
     errors
 }
 
-/// A text with the values masked wherever they stand by themselves.
+/// Masks the values wherever they occur as whole words.
 fn masked(text: &str, values: &[String]) -> String {
     let mut text = text.to_owned();
     for value in values {
@@ -171,7 +172,7 @@ fn masked(text: &str, values: &[String]) -> String {
     text
 }
 
-/// A text with a value masked. A value that begins or ends within a word is another one: a secret `1` is not in `512`.
+/// Masks a value. A value that starts or ends within a word is not masked: a secret `1` is not in `512`.
 fn without(text: &str, value: &str) -> String {
     let in_word = |side: Option<char>, edge: Option<char>| {
         side.is_some_and(char::is_alphanumeric) && edge.is_some_and(char::is_alphanumeric)

@@ -1,4 +1,4 @@
-//! What a request says of a stack, and what the stack is made of by it (docs/heat-behaviour.md §12, §13).
+//! The input of requests, and the sources of a stack that result from it (docs/heat-behaviour.md §12, §13).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use kiln_value::{Diagnostic, Map, Path, Spans, Value, text};
 
 use crate::{Error, Hidden, Limits};
 
-/// Minutes that an action may take at most: what the column of Heat's database holds, four thousand years.
+/// Maximum timeout of an action in minutes: the limit of the column in Heat's database, four thousand years.
 const MAX_TIMEOUT_MINS: i64 = 2_147_483_647;
 
-/// A template and where its parts stand in the text, if it came as one.
+/// A template and the positions of its parts, if it was a text.
 #[derive(Clone, Debug)]
 pub struct TemplateText {
     value: Arc<Value>,
@@ -21,16 +21,15 @@ pub struct TemplateText {
 }
 
 impl TemplateText {
-    /// Reads a text: YAML, or JSON.
+    /// Parses a text: YAML or JSON.
     pub fn parse(text: &str, limits: &Limits) -> Result<Self, Diagnostic> {
         let document = source::parse(text, source::ROOT, limits.template)?;
         Ok(Self { value: Arc::new(document.value), spans: Some(document.spans) })
     }
 
-    /// Takes a template that was read before.
+    /// Takes a parsed template.
     ///
-    /// # Errors
-    /// [`Error::Limit`]. Heat measures Python's rendering of it.
+    /// # Errors [`Error::Limit`]. Heat measures the size of its Python representation.
     pub fn of_map(template: Map, limits: &Limits) -> Result<Self, Error> {
         let value = Value::Map(template);
         let (size, limit) = (text::str(&value).chars().count(), limits.template);
@@ -41,7 +40,7 @@ impl TemplateText {
         Ok(Self { value: Arc::new(value), spans: None })
     }
 
-    /// A template that is stored.
+    /// A stored template.
     pub(crate) fn stored(value: &Arc<Value>) -> Self {
         Self { value: Arc::clone(value), spans: None }
     }
@@ -51,7 +50,7 @@ impl TemplateText {
         &self.value
     }
 
-    /// Adds to an error where it stands in the text.
+    /// Adds the position in the text to an error.
     pub(crate) fn place(&self, mut error: Diagnostic) -> Diagnostic {
         if let (None, None, Some(spans)) = (error.span, &error.file, &self.spans)
             && error.path != Path::root()
@@ -63,33 +62,32 @@ impl TemplateText {
     }
 }
 
-/// What a stack is made of besides its template, as a request says it.
+/// The content of a stack in a request, except for the template.
 #[derive(Clone, Debug, Default)]
 pub struct StackContent {
-    /// The sections of the environment, with the request's parameters on top (`environment::from_request`).
+    /// The sections of the environment, merged with the parameters of the request (`environment::from_request`).
     pub sections: Map,
     /// Files by name.
     pub files: Files,
-    /// The files that are environments, in the order in which they are merged.
+    /// The environment files, in the order in which they are merged.
     pub environment_files: Vec<String>,
 }
 
 impl StackContent {
-    /// The parameters that the request itself gives.
+    /// The parameters of the request itself.
     pub(crate) fn parameters(&self) -> Map {
         self.sections.get("parameters").and_then(Value::as_map).cloned().unwrap_or_default()
     }
 
-    /// Everything that a new stack is made of.
+    /// The sources of a new stack.
     pub(crate) fn sources(mut self, template: &Arc<Value>) -> Result<Sources, Error> {
         self.merge(template)?;
         let environment = Environment::from_sections(&self.sections)?;
         Ok(Sources { template: Arc::clone(template), environment: Arc::new(environment), files: Arc::new(self.files) })
     }
 
-    /// The same on top of what a stack is made of now (docs/heat-behaviour.md §20.1). Parameters of the names in
-    /// `clear` do not
-    /// stay as they are.
+    /// The content merged over the current sources of a stack (docs/heat-behaviour.md §20.1). Parameters in `clear` are
+    /// reset.
     pub(crate) fn sources_over(
         mut self,
         current: Sources,
@@ -128,19 +126,19 @@ impl StackContent {
     }
 }
 
-/// How a stack is to be treated; `None`: not said.
+/// Settings of a stack; `None` means not specified.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Minutes that an action may take; from 1.
+    /// Timeout of an action in minutes; from 1.
     pub timeout_mins: Option<i64>,
-    /// Whether a failure is left as it is.
+    /// Whether failures are not rolled back.
     pub disable_rollback: Option<bool>,
     /// Tags.
     pub tags: Option<Vec<String>>,
 }
 
 impl Settings {
-    /// Refuses what no time can hold. Heat takes any number and fails when it stores it.
+    /// Rejects timeouts out of range. Heat accepts any number and fails when it stores it.
     pub(crate) fn check(&self) -> Result<(), Error> {
         match self.timeout_mins {
             Some(mins) if !(1..=MAX_TIMEOUT_MINS).contains(&mins) => {
@@ -152,10 +150,9 @@ impl Settings {
     }
 }
 
-/// Refuses what the sections of an environment ask for and Kiln does not do yet.
+/// Rejects sections of an environment that Kiln does not support yet.
 ///
-/// # Errors
-/// [`Error::NotImplemented`], naming it.
+/// # Errors [`Error::NotImplemented`] with the name of the section.
 pub fn refuse_unbuilt(sections: &Map) -> Result<(), Error> {
     if sections.get("event_sinks").is_some_and(Value::is_truthy) {
         return Err(Error::NotImplemented("The section event_sinks of an environment".to_owned()));
@@ -169,7 +166,7 @@ pub fn refuse_unbuilt(sections: &Map) -> Result<(), Error> {
     Ok(())
 }
 
-/// The hooks at a resource of a registry, or at one of those inside it.
+/// The hooks of a resource in a registry, or of a resource nested in it.
 fn hooks(of_resource: &Value) -> Option<String> {
     let entries = of_resource.as_map()?;
     let own = entries.get("hooks").filter(|hooks| hooks.is_truthy()).map(|hooks| match hooks {

@@ -1,8 +1,8 @@
-//! What users can ask for: use cases below HTTP.
+//! Use cases below HTTP.
 //!
-//! A [`Service`] takes a [`kiln_identity::Caller`] and plain inputs, and answers with domain values or an [`Error`]. It
-//! knows no request, route or envelope: the REST API, the CFN API, a dashboard and an import share it. A file a use
-//! case. It writes requests and never waits for an engine.
+//! A [`Service`] takes a [`kiln_identity::Caller`] and plain inputs, and returns domain values or an [`Error`]. It does
+//! not depend on HTTP: the REST API, the CFN API, a dashboard and an import can share it. There is one file per use
+//! case. A service writes requests and never waits for an engine.
 
 mod action;
 mod availability;

@@ -8,21 +8,20 @@ use kiln_value::value;
 
 use crate::{Error, Service};
 
-/// A mark on a resource.
+/// A health mark for a resource.
 #[derive(Clone, Debug)]
 pub struct MarkUnhealthy {
-    /// Logical name of the resource or, if there is no such name, the id of its object.
+    /// Logical name of the resource or, if no resource has this name, its physical ID.
     pub resource: String,
-    /// Whether it is unhealthy; else it is well again.
+    /// Whether it is unhealthy; otherwise it is healthy again.
     pub unhealthy: bool,
-    /// Why.
+    /// The reason.
     pub reason: Option<String>,
 }
 
 impl Service {
-    /// Marks a resource, which the next update then replaces (docs/heat-behaviour.md §11). The stack's engine does
-    /// it, at once if
-    /// nothing else is done with the resource.
+    /// Marks a resource, which is then replaced by the next update (docs/heat-behaviour.md §11). The engine of the
+    /// stack executes the mark, immediately if no operation is running on the resource.
     pub async fn mark_unhealthy(&self, caller: &Caller, stack: Stack, mark: &MarkUnhealthy) -> Result<(), Error> {
         self.refuse_stack_user(caller)?;
         let view = View::of(&self.backends, stack).await?;
@@ -44,7 +43,7 @@ impl Service {
     }
 }
 
-/// The row that a text names; `None` for a resource that has not had its turn.
+/// The row with a name or ID; `None` for a resource without a row.
 fn find<'a>(view: &'a View, named: &str) -> Result<Option<&'a Resource>, Error> {
     if let Some(row) = view.resource(named) {
         return Ok(Some(row));

@@ -1,15 +1,15 @@
-//! How the use cases behave; names and defaults are those of Heat's options (docs/heat-behaviour.md §23).
+//! Options of the use cases, with the names and defaults of Heat (docs/heat-behaviour.md §23).
 
-/// Limits. `None` is no limit (Heat's −1).
+/// Limits. `None` means no limit (Heat's −1).
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Bytes of a template (`max_template_size`).
+    /// Maximum size of a template in bytes (`max_template_size`).
     pub template: usize,
-    /// Live root stacks of a project (`max_stacks_per_tenant`).
+    /// Maximum number of live root stacks of a project (`max_stacks_per_tenant`).
     pub stacks_per_project: Option<u64>,
-    /// Resources of a root stack with all its nested ones (`max_resources_per_stack`).
+    /// Maximum number of resources of a root stack with all its nested stacks (`max_resources_per_stack`).
     pub resources_per_stack: Option<usize>,
-    /// How deep stacks nest (`max_nested_stack_depth`).
+    /// Maximum depth of nested stacks (`max_nested_stack_depth`).
     pub nested_depth: u32,
 }
 
@@ -19,14 +19,14 @@ impl Default for Limits {
     }
 }
 
-/// How the use cases behave.
+/// Options of the use cases.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Limits.
     pub limits: Limits,
-    /// The role of users that Kiln makes for stacks (`heat_stack_user_role`).
+    /// The role of stack users (`heat_stack_user_role`).
     pub stack_user_role: String,
-    /// There is no cloud: types that need one are refused.
+    /// There is no cloud: types that need one are rejected.
     pub no_cloud: bool,
 }
 

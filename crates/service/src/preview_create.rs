@@ -1,4 +1,4 @@
-//! Shows the stack that a create would make.
+//! Previews the create of a stack.
 
 use kiln_identity::Caller;
 use kiln_plan::{Blueprint, Draft, Kind, Nesting};
@@ -8,54 +8,54 @@ use kiln_value::{Map, StackIdentity, Value};
 
 use crate::{CreateStack, Error, Service, Settings};
 
-/// How Python shows an id that there is not.
+/// Python's representation of a missing ID.
 const NO_ID: &str = "None";
 
-/// The stack that a create would make.
+/// The stack that a create would produce.
 pub struct PreviewedStack {
-    /// Who it would be; it has no id yet.
+    /// Its identity, without an ID.
     pub identity: StackIdentity,
-    /// What it should be.
+    /// Its blueprint.
     pub blueprint: Blueprint,
-    /// How it would be treated.
+    /// Its settings.
     pub settings: Settings,
     /// Its resources.
     pub resources: Vec<PreviewedEntry>,
-    /// The values of its outputs, as far as they follow from the parameters; null where they cannot be told.
+    /// The values of its outputs, as far as they follow from the parameters; null if unknown.
     pub outputs: Map,
 }
 
-/// A resource of a stack that is not made.
+/// A resource of the previewed stack.
 pub enum PreviewedEntry {
-    /// A plain resource.
+    /// A resource without a nested stack.
     Resource(Box<PreviewedResource>),
-    /// In the place of a resource that stands for a stack: those in it.
+    /// A resource with a nested stack: the resources in it.
     Nested(Vec<PreviewedEntry>),
 }
 
-/// A plain resource of a stack that is not made.
+/// A resource without a nested stack.
 pub struct PreviewedResource {
     /// Logical name.
     pub name: String,
-    /// The type as the template names it.
+    /// The type name in the template.
     pub resource_type: String,
-    /// The stack that it would be in.
+    /// Its stack.
     pub stack: StackIdentity,
-    /// The resource that this stack would stand for, if it is nested.
+    /// The parent resource of its stack, if the stack is nested.
     pub parent: Option<String>,
-    /// The resources that need this one directly.
+    /// The resources that directly depend on this one.
     pub required_by: Vec<String>,
     /// Description.
     pub description: String,
-    /// Metadata, as far as it is known.
+    /// Metadata, as far as known.
     pub metadata: Value,
-    /// The attributes that it would have; null where they are known only once it is there.
+    /// Its future attributes; null if they are known only after the create.
     pub attributes: Map,
-    /// Properties, as far as they are known.
+    /// Properties, as far as known.
     pub properties: Map,
 }
 
-/// The attributes of a resource that is not there yet.
+/// The attributes of a resource that does not exist yet.
 fn foreseen(kind: &Kind, definition: &Definition, properties: &Map) -> Map {
     let facts = Facts { name: definition.name.clone(), properties: properties.clone(), ..Facts::default() };
     let value = |name: &str| kind.entry().and_then(|entry| entry.driver.foreseen(&facts, name)).unwrap_or_default();
@@ -63,7 +63,7 @@ fn foreseen(kind: &Kind, definition: &Definition, properties: &Map) -> Map {
 }
 
 impl Service {
-    /// The stack that a create would make.
+    /// Previews a create.
     pub async fn preview_create(&self, caller: &Caller, new: CreateStack) -> Result<PreviewedStack, Error> {
         let identity = StackIdentity::new(caller.project_id.clone(), new.name.clone(), NO_ID);
         self.check_new(caller, &new).await?;

@@ -1,4 +1,4 @@
-//! Shows what an update would do, by the plan that the update itself would follow.
+//! Previews an update, with the plan that the update itself would follow.
 
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use kiln_store::Stack;
 
 use crate::{Error, HiddenValues, Service, UpdateStack};
 
-/// What an update would do to a stack.
+/// The effect of an update.
 pub struct PreviewedUpdate {
-    /// The stack as it is.
+    /// The current stack.
     pub stack: Stack,
-    /// What would become of its resources.
+    /// The planned changes.
     pub preview: Preview,
-    /// What must not be shown of it.
+    /// The values to mask.
     pub hidden: HiddenValues,
 }
 
 impl Service {
-    /// What an update would do, in nested stacks too; nothing is changed.
+    /// The effect of an update, including nested stacks; nothing is changed.
     pub async fn preview_update(
         &self,
         caller: &Caller,

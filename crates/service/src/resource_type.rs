@@ -1,4 +1,4 @@
-//! The resource types that a caller may use.
+//! The resource types that are available to a caller.
 
 use kiln_identity::Caller;
 use kiln_resource::ResourceType;
@@ -7,19 +7,19 @@ use kiln_value::regex::Pattern;
 
 use crate::{Error, Service};
 
-/// Which types are listed; `None`: any.
+/// Filters of the list; `None`: any.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ResourceTypeFilter<'a> {
-    /// A regular expression, matched from the start of the name; what is no expression matches nothing.
+    /// A regular expression, matched from the start of the name; an invalid one matches nothing.
     pub name: Option<&'a str>,
     /// Support status: `SUPPORTED`.
     pub status: Option<&'a str>,
-    /// The release that brought the type.
+    /// The release that introduced the type.
     pub version: Option<&'a str>,
 }
 
 impl Service {
-    /// The types that the caller may use and the caller's cloud has.
+    /// The types that the caller may use and that the caller's cloud supports.
     pub async fn resource_types<'a>(
         &'a self,
         caller: &'a Caller,
@@ -56,7 +56,7 @@ impl Service {
         Ok(found)
     }
 
-    /// A type, if the caller may use it and the caller's cloud has it.
+    /// A type, if the caller may use it and the caller's cloud supports it.
     pub async fn available_resource_type(&self, caller: &Caller, name: &str) -> Result<&ResourceType, Error> {
         let found = self.resource_type(caller, name)?;
         match self.availability(caller, [found]).await.refusal(found, &found.name) {
@@ -65,12 +65,12 @@ impl Service {
         }
     }
 
-    /// Refuses a type that the caller may not use.
+    /// Rejects a type that the caller may not use.
     pub(crate) fn allow_type(&self, caller: &Caller, name: &str) -> Result<(), Error> {
         if self.policy.allows_type(name, caller) { Ok(()) } else { Err(Error::Forbidden(name.to_owned())) }
     }
 
-    /// Refuses a caller who may not use a type of the stack's resources.
+    /// Rejects a stack with types that the caller may not use.
     pub(crate) async fn allow_types_of(&self, caller: &Caller, stack: &Stack) -> Result<(), Error> {
         for resource in self.backends.store.resources(stack.id).await? {
             self.allow_type(caller, &resource.resource_type)?;

@@ -1,4 +1,4 @@
-//! What the use cases work with.
+//! The service and its dependencies.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use kiln_identity::{Identity, Policy};
 
 use crate::Options;
 
-/// The use cases. Cheap to clone; one file of this crate holds the methods of one use case.
+/// The use cases. Cheap to clone; each file of this crate contains the methods of one use case.
 #[derive(Clone)]
 pub struct Service {
-    /// Behaviour.
+    /// Options.
     pub options: Options,
-    /// Stacks, types, clouds, time and chance.
+    /// Store, resource types, clouds, time and randomness.
     pub backends: Backends,
-    /// Who calls, and in whose name stacks act.
+    /// Authentication and credentials.
     pub identity: Arc<dyn Identity>,
-    /// What callers may.
+    /// The policy.
     pub policy: Arc<Policy>,
 }

@@ -1,4 +1,4 @@
-//! Stacks as a caller may name them.
+//! Finds stacks for a caller.
 
 use kiln_identity::Caller;
 use kiln_store::{Stack, StackId};
@@ -6,20 +6,20 @@ use kiln_store::{Stack, StackId};
 use crate::{Error, Service};
 
 impl Service {
-    /// The live stack of this id and name.
+    /// The live stack with this ID and name.
     pub async fn stack(&self, caller: &Caller, id: StackId, name: &str) -> Result<Stack, Error> {
         let stack = self.stack_or_deleted(caller, id, name).await?;
         if stack.deleted.is_some() { Err(Error::NoStack(name.to_owned())) } else { Ok(stack) }
     }
 
-    /// The stack of this id and name, deleted ones too.
+    /// The stack with this ID and name, including deleted ones.
     pub async fn stack_or_deleted(&self, caller: &Caller, id: StackId, name: &str) -> Result<Stack, Error> {
         let stack = self.backends.store.stack(id).await?;
         let stack = stack.filter(|stack| sees(caller, stack) && stack.name == name);
         stack.ok_or_else(|| Error::NoStack(name.to_owned()))
     }
 
-    /// The stack that a text names: by id, deleted ones too, then by name.
+    /// Finds a stack by ID, including deleted ones, then by name.
     pub async fn identify(&self, caller: &Caller, name: &str) -> Result<Stack, Error> {
         let store = &self.backends.store;
         let mut stack = match name.parse::<StackId>() {
@@ -32,7 +32,7 @@ impl Service {
         stack.ok_or_else(|| Error::NoStack(name.to_owned()))
     }
 
-    /// Refuses users that Kiln made for a stack: they see only what is theirs.
+    /// Rejects stack users: they can access only their own resource.
     pub fn refuse_stack_user(&self, caller: &Caller) -> Result<(), Error> {
         if caller.has_role(&self.options.stack_user_role) {
             return Err(Error::Forbidden("this resource".to_owned()));
@@ -41,7 +41,8 @@ impl Service {
     }
 }
 
-/// Whether the stack is the caller's: of the project, of the project of its own users, or any for administrators.
+/// Whether the caller can see the stack: it belongs to the project or is that of the stack users, or the caller is an
+/// administrator.
 fn sees(caller: &Caller, stack: &Stack) -> bool {
     let own = &caller.project_id;
     caller.is_admin || stack.project == *own || stack.user_project.as_ref() == Some(own)

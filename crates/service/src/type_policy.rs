@@ -1,7 +1,7 @@
-//! Which resource types a stack would create, and whether the caller may use each of them.
+//! Checks the resource types of a stack against the policy.
 //!
-//! The policy counts for the name in the template and for what it stands for, in nested stacks too: an alias, a group or
-//! a template resource never gives a type that the policy denies.
+//! The policy is checked for the name in the template and for the type that it is mapped to, in nested stacks too. So
+//! an alias, a group or a template resource never provides a type that the policy denies.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -13,15 +13,15 @@ use kiln_value::{Map, Path, Segment, Value, text};
 
 use crate::{Error, Service};
 
-/// What is shown of a type that is known only while the stack is being created.
+/// The description of a type that is known only while the stack is being created.
 const UNDECIDED: &str = "a resource type that is known only while the stack is created";
 
-/// Which parameters of a nested stack have the values that they will have.
+/// The parameters of a nested stack whose values are known.
 #[derive(Clone)]
 enum Known {
-    /// All but these.
+    /// All except these.
     AllBut(BTreeSet<String>),
-    /// None for certain.
+    /// None.
     Nothing,
 }
 
@@ -39,22 +39,22 @@ impl Known {
     }
 }
 
-/// What types stand for in a stack and below it.
+/// The types in a stack and its nested stacks.
 struct Declared<'a> {
     environment: &'a Environment,
     files: &'a Files,
 }
 
-/// A walk through a stack and its nested stacks.
+/// A traversal of a stack and its nested stacks.
 struct Walk<'a> {
     service: &'a Service,
     caller: &'a Caller,
-    /// Nested stacks that were looked into, so that equal members cost once.
+    /// Nested stacks that were already checked, so that equal members are checked once.
     seen: HashSet<String>,
 }
 
 impl Service {
-    /// Refuses a stack with a type that the caller may not use, at any depth.
+    /// Rejects a stack with a type that the caller may not use, at any depth.
     pub(crate) fn allow_types(&self, caller: &Caller, blueprint: &Blueprint) -> Result<(), Error> {
         Walk { service: self, caller, seen: HashSet::new() }.stack(blueprint, &Known::all())
     }
@@ -76,7 +76,7 @@ impl Walk<'_> {
                 self.nested(blueprint, definition, known)?;
             }
         }
-        // Conditions were judged by values that may be others later: what they leave out now may come then.
+        // Conditions were evaluated with values that may change: resources that they exclude now may be created later.
         if !known.is_all() {
             let sources = blueprint.sources();
             let scope = Declared { environment: &sources.environment, files: &sources.files };
@@ -108,7 +108,7 @@ impl Walk<'_> {
                 let environment = text::json(&sources.environment.to_stored());
                 let key = format!("{}{environment}{}", text::json(&sources.template), below.is_all());
                 if self.seen.insert(key) {
-                    // A group passes its members' properties on in their template, not by parameters.
+                    // A group passes its members' properties in their template, not as parameters.
                     let is_group = matches!(blueprint.kind(&definition.name), Some(Kind::Type(_)));
                     let below = if is_group && !below.is_all() { Known::Nothing } else { below };
                     self.stack(&nested, &below)?;
@@ -116,12 +116,12 @@ impl Walk<'_> {
                 Ok(())
             }
             Ok(None) => Ok(()),
-            // It cannot be told what it would create; validation says why, if that is wrong.
+            // Its content is unknown; if it is invalid, the validation reports it.
             Err(_) => self.declared_resource(blueprint, definition),
         }
     }
 
-    /// The types that a resource with a nested stack names, when its properties do not say enough.
+    /// The types that a resource with a nested stack names, if its properties are not fully known.
     fn declared_resource(&self, blueprint: &Blueprint, definition: &Definition) -> Result<(), Error> {
         let template = blueprint.bound().template();
         let words = template.words();
@@ -140,7 +140,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Every type that a template names, whether or not its condition holds.
+    /// Every type in a template, regardless of conditions.
     fn declared(
         &self,
         template: &Template,
@@ -178,7 +178,7 @@ impl Walk<'_> {
                 for member in properties.filter(|_| is_group).map(members).unwrap_or_default() {
                     match member {
                         Value::Str(kind) => self.declared_type(kind, resource, None, scope, known, seen)?,
-                        // A parameter that is known was judged with the member itself.
+                        // A known parameter was already checked with the member itself.
                         other if parameter_of(other).is_some_and(|name| known.has(name)) => {}
                         _ => self.allow_any()?,
                     }
@@ -197,7 +197,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Refuses a caller to whom any type is denied.
+    /// Rejects a caller who is denied any type.
     fn allow_any(&self) -> Result<(), Error> {
         let mut names = self.service.backends.resource_types.types.names();
         let denied = names.any(|name| !self.service.policy.allows_type(name, self.caller));
@@ -205,7 +205,8 @@ impl Walk<'_> {
     }
 }
 
-/// What a group's properties say of the types of its members: `resource_def` or `resource`, or a chain's `resources`.
+/// The definitions of members in the properties of a group: `resource_def` or `resource`, or the `resources` of a
+/// chain.
 fn members(properties: &Map) -> Vec<&Value> {
     let mut found = Vec::new();
     for name in ["resource_def", "resource"] {
@@ -224,7 +225,7 @@ fn members(properties: &Map) -> Vec<&Value> {
     found
 }
 
-/// The parameter that a value is, if it is one and nothing else.
+/// The name of the parameter, if a value consists only of a parameter.
 fn parameter_of(value: &Value) -> Option<&str> {
     let map = value.as_map().filter(|map| map.len() == 1)?;
     map.get("get_param").or_else(|| map.get("Ref"))?.as_str()
@@ -237,7 +238,7 @@ fn first_key(path: &Path) -> Option<String> {
     }
 }
 
-/// Whether a value that is not known may name the type of a group's members.
+/// Whether an unknown value may determine the type of a group's members.
 fn may_name_member(place: &Path) -> bool {
     let key = |index: usize| match place.0.get(index) {
         Some(Segment::Key(key)) => Some(key.as_str()),

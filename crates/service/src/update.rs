@@ -1,4 +1,4 @@
-//! Changes what a stack should be.
+//! Updates a stack.
 
 use std::collections::BTreeSet;
 
@@ -12,23 +12,23 @@ use crate::action::begun;
 use crate::blueprint::texts;
 use crate::{Error, Service, Settings, StackContent, TemplateText};
 
-/// A change of what a stack should be.
+/// An update.
 #[derive(Clone, Debug, Default)]
 pub struct UpdateStack {
-    /// The new template; without one the present template stays, which only an update of a part may ask for.
+    /// The new template; a partial update may omit it and keep the current one.
     pub template: Option<TemplateText>,
     /// Environment and files.
     pub content: StackContent,
-    /// How the stack is to be treated from now on.
+    /// New settings.
     pub settings: Settings,
-    /// Whether what is not given stays as it is (docs/heat-behaviour.md §20.1).
+    /// Whether parts that are not given are kept (docs/heat-behaviour.md §20.1).
     pub existing: bool,
-    /// Parameters that do not stay as they are.
+    /// Parameters to reset.
     pub clear_parameters: BTreeSet<String>,
 }
 
 impl Service {
-    /// Changes what a stack should be. On an error the stack is unchanged.
+    /// Updates a stack. On an error the stack does not change.
     pub async fn update_stack(&self, caller: &Caller, stack: &Stack, update: UpdateStack) -> Result<Stack, Error> {
         self.allow_types_of(caller, stack).await?;
         match stack.state.action {
@@ -52,7 +52,7 @@ impl Service {
         Ok(stack)
     }
 
-    /// What an update makes of a stack, checked in full.
+    /// The blueprint after an update, fully validated.
     pub(crate) async fn updated_blueprint(
         &self,
         caller: &Caller,

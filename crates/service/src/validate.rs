@@ -1,4 +1,4 @@
-//! Whether a stack may be made: everything that is wrong with its blueprint.
+//! Validates the blueprint of a stack.
 
 use std::cell::RefCell;
 
@@ -17,8 +17,8 @@ use crate::hidden::mask_errors;
 use crate::{Error, Invalid, Service, TemplateText};
 
 impl Service {
-    /// Refuses what cannot be made: first types that the caller's cloud has no service for, or Kiln no code, unless
-    /// `availability` is not to be looked at. `strict` also looks at the values of parameters and properties.
+    /// Rejects a stack that cannot be created: first, unless `availability` is ignored, types without a service in the
+    /// caller's cloud or without a driver in Kiln. `strict` also checks the values of parameters and properties.
     pub(crate) async fn validate(
         &self,
         caller: &Caller,
@@ -31,7 +31,7 @@ impl Service {
         let unavailable = |this: &ResourceType, name: &str| {
             if self.options.no_cloud && !this.service.is_empty() {
                 let text = format!("HEAT-E99001 Resource type {name} needs a cloud, and none is configured.");
-                let hint = "--os-cloud, or the OS_* variables, name a cloud; 'kiln testcloud' starts a simulated one";
+                let hint = "set --os-cloud or the OS_* variables; to use a simulated cloud, run 'kiln testcloud'";
                 return Some(Diagnostic::new("ResourceTypeUnavailable", text).hint(hint));
             }
             let availability = availability?;
@@ -48,7 +48,7 @@ impl Service {
         Invalid::of(placed).map_or(Ok(()), |invalid| Err(invalid.into()))
     }
 
-    /// Everything that is wrong. The cloud is asked, as the caller, for what only it knows.
+    /// All errors of a blueprint. Checks that need the cloud use the credentials of the caller.
     async fn find_errors(
         &self,
         caller: &Caller,
@@ -81,7 +81,7 @@ impl Service {
         check(&judge)
     }
 
-    /// The existing objects that the template names (`external_id`) and the cloud does not have.
+    /// The external objects of the template (`external_id`) that do not exist in the cloud.
     async fn absent_objects(&self, caller: &Caller, blueprint: &Blueprint) -> Vec<Diagnostic> {
         let named = external(blueprint);
         if named.is_empty() {
@@ -104,7 +104,7 @@ impl Service {
 }
 
 impl Service {
-    /// What the services of the caller's cloud refuse of single resources.
+    /// Errors about single resources from the services of the caller's cloud.
     async fn refused_by_cloud(&self, caller: &Caller, blueprint: &Blueprint) -> Vec<Diagnostic> {
         let asking = asking(blueprint);
         if asking.is_empty() {
@@ -123,7 +123,7 @@ impl Service {
     }
 }
 
-/// The resources of which the cloud has something to say before they are created.
+/// The resources that the cloud checks before they are created.
 fn asking(blueprint: &Blueprint) -> Vec<(&RegisteredType, Facts)> {
     let draft = Draft::of(blueprint);
     let asking = blueprint.definitions().values().filter_map(|definition| {
@@ -149,7 +149,7 @@ fn asking(blueprint: &Blueprint) -> Vec<(&RegisteredType, Facts)> {
     asking.collect()
 }
 
-/// The resources that stand for existing objects of the cloud, with those objects' ids.
+/// The external resources with the IDs of their objects.
 fn external(blueprint: &Blueprint) -> Vec<(&Definition, &RegisteredType, String)> {
     let draft = Draft::of(blueprint);
     let external = blueprint.definitions().values().filter_map(|definition| {
@@ -160,7 +160,7 @@ fn external(blueprint: &Blueprint) -> Vec<(&Definition, &RegisteredType, String)
     external.collect()
 }
 
-/// Whether something is there. A cloud that cannot be asked refuses nothing: the engine will see.
+/// Whether an object exists. If the cloud is not reachable, nothing is rejected: the engine will report it.
 async fn ask(cloud: &dyn Cloud, lookup: &Lookup) -> Result<(), String> {
     match cloud.find(&lookup.finder, &lookup.value).await {
         Err(failure) if says_no(&failure) => Err(failure.message),
@@ -173,7 +173,7 @@ fn says_no(failure: &Failure) -> bool {
         || matches!(failure.class.as_str(), "EntityNotFound" | "PhysicalResourceNameAmbiguity" | "NoUniqueMatch")
 }
 
-/// Checks what needs no cloud and remembers what does.
+/// Runs checks that need no cloud and records the others.
 struct Curious {
     judge: Judge,
     asked: RefCell<Vec<Lookup>>,

@@ -1,4 +1,4 @@
-//! Tells whether a template may be used, and what it asks for.
+//! Validates a template and describes its parameters.
 
 use kiln_identity::Caller;
 use kiln_plan::TemplateSummary;
@@ -6,17 +6,17 @@ use kiln_value::{StackIdentity, Value};
 
 use crate::{Error, Service, StackContent, TemplateText};
 
-/// A template that may be used.
+/// A valid template.
 pub struct ValidatedTemplate {
-    /// What it asks for.
+    /// Its description and parameters.
     pub summary: TemplateSummary,
-    /// The environment in force.
+    /// The effective environment.
     pub environment: Value,
 }
 
 impl Service {
-    /// Tells whether a template may be used. With `nested` also what the templates in it ask for; with
-    /// `ignore_availability` types without a service are right.
+    /// Validates a template. `nested` includes the templates of nested stacks; `ignore_availability` accepts types
+    /// without a service.
     pub async fn validate_template(
         &self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! A doorbell whose rings get lost or doubled.
+//! A doorbell that loses and duplicates rings.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(crate) struct SimBell {
 }
 
 impl SimBell {
-    /// A bell between the process and the database's.
+    /// A bell between a process and the database.
     pub(crate) fn new(sim: Arc<Simulation>, label: Label, gate: Arc<Gate>, inner: Arc<dyn Doorbell>) -> Self {
         Self { sim, label, gate, inner }
     }

@@ -1,4 +1,4 @@
-//! Virtual time, and clocks that run apart.
+//! Virtual time, and clocks that differ from it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -12,45 +12,45 @@ use tokio::time::Instant;
 use crate::gate::Gate;
 use crate::sabotage::Sabotage;
 
-/// The moment at which every run begins, in seconds since 1970.
+/// The time at which every run starts, in seconds since 1970.
 const BEGINNING: i64 = 1_800_000_000;
 
-/// Time as it is, whatever clocks say.
+/// The true time, independent of all clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct TrueTime {
     start: Instant,
 }
 
 impl TrueTime {
-    /// Begins now.
+    /// Starts now.
     pub fn start() -> Self {
         Self { start: Instant::now() }
     }
 
-    /// Since the beginning of the run.
+    /// Time since the start of the run.
     pub fn elapsed(self) -> Duration {
         self.start.elapsed()
     }
 
-    /// The same in milliseconds.
+    /// Time since the start of the run in milliseconds.
     pub fn ms(self) -> u64 {
         u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// The wall clock of one that is always right.
+    /// The time of a wall clock without errors.
     pub fn now(self) -> Timestamp {
         Timestamp::from_second(BEGINNING).unwrap_or_default() + self.elapsed()
     }
 }
 
-/// The time of day in a place, which may be wrong.
+/// The wall clock of a machine, which may be wrong.
 #[derive(Debug)]
 pub struct WallClock {
     time: TrueTime,
-    /// Millionths by which it is faster than true time.
+    /// Parts per million by which it is faster than true time.
     drift_ppm: i64,
     ahead_ms: i64,
-    /// By how much it is set back now.
+    /// Milliseconds by which it is currently set back.
     back_ms: AtomicI64,
 }
 
@@ -60,33 +60,33 @@ impl WallClock {
         Self { time, drift_ppm, ahead_ms, back_ms: AtomicI64::new(0) }
     }
 
-    /// Sets it back by so much of where it should be; 0 puts it right.
+    /// Sets it back by this amount from its correct time; 0 corrects it.
     pub fn set_back(&self, ms: i64) {
         self.back_ms.store(ms, Ordering::SeqCst);
     }
 
-    /// Sets it back by so much more.
+    /// Sets it back by another amount.
     pub fn set_further_back(&self, ms: i64) {
         self.back_ms.fetch_add(ms, Ordering::SeqCst);
     }
 
-    /// Whether it is set back now.
+    /// Whether it is currently set back.
     pub fn is_back(&self) -> bool {
         self.back_ms.load(Ordering::SeqCst) != 0
     }
 
-    /// Time since the beginning of the run, as it counts it.
+    /// Time since the start of the run by this clock.
     pub fn elapsed(&self) -> Duration {
         self.scaled(self.time.elapsed(), 1_000_000 + self.drift_ppm, 1_000_000)
     }
 
-    /// What it shows.
+    /// The wall clock time.
     pub fn now(&self) -> Timestamp {
         let away = SignedDuration::from_millis(self.ahead_ms - self.back_ms.load(Ordering::SeqCst));
         Timestamp::from_second(BEGINNING).unwrap_or_default() + self.elapsed() + away
     }
 
-    /// How long a time of this clock truly is.
+    /// The true length of a duration of this clock.
     fn true_length(&self, time: Duration) -> Duration {
         self.scaled(time, 1_000_000, 1_000_000 + self.drift_ppm)
     }
@@ -101,7 +101,7 @@ impl WallClock {
     }
 }
 
-/// An engine's clock. It goes on while the engine stands still.
+/// The clock of an engine. It continues while the engine is paused.
 #[derive(Debug)]
 pub struct EngineClock {
     wall: Arc<WallClock>,

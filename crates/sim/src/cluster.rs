@@ -1,4 +1,4 @@
-//! The engines: started, killed, paused, stopped.
+//! The engines: start, kill, pause, stop.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -18,12 +18,12 @@ use crate::sabotage::Sabotage;
 use crate::simulation::{Label, Simulation};
 use crate::store_link::StoreLink;
 
-/// The longest that a stop in good order may take.
+/// Maximum duration of a clean stop.
 const LONGEST_STOP: Duration = Duration::from_secs(90);
 
-/// The longest that a call is under way, and what it made unseen: the cloud's latest effect and the longest lag.
+/// The call limit: the maximum delay of an effect plus the maximum list lag.
 const CALL_LIMIT: Duration = Duration::from_secs(25);
-/// The longest that what was made is not listed.
+/// Maximum delay until a new object is listed.
 const LIST_DELAY: Duration = Duration::from_secs(10);
 
 /// The engines of a run.
@@ -32,7 +32,7 @@ pub(crate) struct Cluster {
     slots: Vec<Mutex<Slot>>,
 }
 
-/// A machine with an engine, or none at the moment.
+/// A machine, with or without a running engine.
 struct Slot {
     wall: Arc<WallClock>,
     life: u32,
@@ -47,7 +47,7 @@ struct Process {
 }
 
 impl Cluster {
-    /// The machines, without engines yet.
+    /// The machines, without engines.
     pub(crate) fn new(sim: &Arc<Simulation>) -> Arc<Self> {
         let slot = |plan: &crate::scenario::EnginePlan| {
             let wall = Arc::new(WallClock::new(sim.time, plan.ahead_ms, plan.drift_ppm));
@@ -61,12 +61,12 @@ impl Cluster {
         self.slots.get(engine).map(|slot| slot.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// How many machines there are.
+    /// Number of machines.
     pub(crate) fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// What an engine is set to.
+    /// The options of an engine.
     pub(crate) fn options(sim: &Simulation) -> Options {
         Options {
             lease: Duration::from_secs(15),
@@ -81,7 +81,7 @@ impl Cluster {
         }
     }
 
-    /// Starts an engine where none runs.
+    /// Starts an engine on a machine without one.
     pub(crate) fn start(&self, engine: usize) {
         let Some(mut slot) = self.slot(engine) else { return };
         if slot.process.is_some() {
@@ -104,7 +104,7 @@ impl Cluster {
         slot.process = Some(Process { label, gate, stop, task });
     }
 
-    /// As kill -9: nothing is finished, nothing given back.
+    /// Kills an engine like kill -9: nothing is completed or released.
     pub(crate) fn kill(&self, engine: usize) {
         let Some(process) = self.slot(engine).and_then(|mut slot| slot.process.take()) else { return };
         self.sim.trace.note(&process.label.to_string(), || "is killed".to_owned());
@@ -112,7 +112,7 @@ impl Cluster {
         process.task.abort();
     }
 
-    /// Stands still.
+    /// Pauses an engine.
     pub(crate) fn pause(&self, engine: usize) {
         let Some(slot) = self.slot(engine) else { return };
         if let Some(process) = &slot.process {
@@ -121,7 +121,7 @@ impl Cluster {
         }
     }
 
-    /// Goes on.
+    /// Resumes an engine.
     pub(crate) fn go_on(&self, engine: usize) {
         let Some(slot) = self.slot(engine) else { return };
         if let Some(process) = &slot.process {
@@ -130,7 +130,7 @@ impl Cluster {
         }
     }
 
-    /// Stops in good order.
+    /// Stops an engine cleanly.
     pub(crate) async fn stop(&self, engine: usize) {
         let Some(process) = self.slot(engine).and_then(|mut slot| slot.process.take()) else { return };
         self.sim.trace.note(&process.label.to_string(), || "is stopped".to_owned());
@@ -153,11 +153,11 @@ impl Cluster {
                 self.sim.accuse(Rule::SlowStop, text);
             }
         }
-        // What it left to run belongs to a process that is gone.
+        // Its remaining tasks belong to a dead process.
         process.gate.kill();
     }
 
-    /// Sets an engine's wall clock back, or right.
+    /// Sets the wall clock of an engine back, or corrects it.
     pub(crate) fn set_back(&self, engine: usize, ms: i64) {
         if let Some(slot) = self.slot(engine) {
             slot.wall.set_back(ms);
@@ -165,7 +165,7 @@ impl Cluster {
     }
 }
 
-/// What a process works with.
+/// The dependencies of a process.
 pub(crate) fn backends(sim: &Arc<Simulation>, label: Label, gate: &Arc<Gate>, wall: &Arc<WallClock>) -> Backends {
     Backends {
         store: Arc::new(StoreLink::new(Arc::clone(sim), label, Arc::clone(gate))),

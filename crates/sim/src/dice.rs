@@ -1,11 +1,11 @@
-//! Chance by key: what one part draws does not depend on what others drew, so that a run stays alike when parts of the
-//! scenario are dropped.
+//! Random numbers by key: the numbers of one part do not depend on other parts, so that a run stays similar when parts
+//! of the scenario are removed.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 
-/// Draws numbers from a seed.
+/// Draws random numbers from a seed.
 #[derive(Debug)]
 pub struct Dice {
     seed: u64,
@@ -13,7 +13,7 @@ pub struct Dice {
 }
 
 impl Dice {
-    /// Draws of a seed.
+    /// Random numbers for a seed.
     pub fn new(seed: u64) -> Self {
         Self { seed, drawn: Mutex::default() }
     }
@@ -32,13 +32,13 @@ impl Dice {
         self.draw(key) % (most + 1)
     }
 
-    /// True in so many of a thousand cases.
+    /// True with this probability in thousandths.
     pub fn chance(&self, key: impl Hash, of_thousand: u64) -> bool {
         of_thousand > 0 && self.draw(key) % 1000 < of_thousand
     }
 }
 
-/// A number that stands for a value; the same in every run.
+/// A hash of a value that is the same in every run.
 pub fn hash(value: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! The resource types of the simulated cloud, and their code.
+//! The resource types of the simulated cloud and their drivers.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -16,16 +16,16 @@ use crate::cloud::SABOTAGE;
 use crate::sabotage::Sabotage;
 use crate::template_model::Plain;
 
-/// Between two looks at what takes time.
+/// Polling interval.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// The text of a create that cannot be looked for.
+/// The text of a create whose object cannot be searched for.
 pub(crate) const CANNOT_TELL: &str = "nothing tells which create made it";
 
 /// The text of a panic that is part of the scenario.
 pub(crate) const ON_PURPOSE: &str = "on purpose: a defect of a resource type";
 
-/// All types of the simulation, made once.
+/// All types of the simulation, created once.
 pub(crate) fn resource_types() -> Arc<ResourceTypes> {
     static TYPES: LazyLock<Arc<ResourceTypes>> = LazyLock::new(|| Arc::new(ResourceTypes::new(registry())));
     Arc::clone(&TYPES)
@@ -67,18 +67,18 @@ fn object_type(kind: Plain) -> ResourceType {
     made
 }
 
-/// Whether the drivers are to have a defect.
+/// Whether the drivers should have a defect.
 async fn has_defect(cx: &Context<'_>, sabotage: Sabotage) -> bool {
     cx.cloud.has_extension(SABOTAGE, sabotage.name()).await.unwrap_or_default()
 }
 
-/// Acts for the types that have an object.
+/// The driver of the types with an object.
 struct ObjectDriver {
     kind: Plain,
 }
 
 impl ObjectDriver {
-    /// A request with what the checks want to know of its sender.
+    /// A request with data about its sender for the checks.
     fn request(&self, cx: &Context<'_>, method: Method, path: &str) -> CloudRequest {
         let service = self.kind.service();
         let mut request = CloudRequest::new(service, method, format!("/{service}{path}"));
@@ -102,7 +102,7 @@ impl ObjectDriver {
         Ok(cx.cloud.call(self.of_object(cx, method, part)?).await?.body)
     }
 
-    /// What follows the call that made the object.
+    /// The step after the call that created the object.
     fn made(&self, object: &Value, careless: bool) -> Result<Step, Failure> {
         let id = object
             .str_at("id")
@@ -159,7 +159,7 @@ impl Driver for ObjectDriver {
                 Ok(if self.kind == Plain::Slow { Step::wait("gone", EVERY) } else { Step::done() })
             }
             Operation::Check => {
-                // A check that did not look so close would hide what a failed operation has left.
+                // A less strict check would hide the remains of a failed operation.
                 let object = self.send(cx, Method::Get, "").await?;
                 let same = ["word", "size"].iter().all(|name| object.get(name) == Some(cx.facts.property(name)));
                 let whole = self.kind != Plain::Pair || object.get("whole") == Some(&true.into());
@@ -235,7 +235,7 @@ impl Driver for ObjectDriver {
     }
 }
 
-/// Acts for `Sim::Value`, which has no object.
+/// The driver of `Sim::Value`, which has no object.
 struct ValueDriver;
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! What an engine's process may do: go on, stand still, or nothing ever again.
+//! The state of an engine process: running, paused or dead.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -8,7 +8,7 @@ const OPEN: u8 = 0;
 const SHUT: u8 = 1;
 const DEAD: u8 = 2;
 
-/// Stands between an engine and everything outside: an answer, a timer or a ring reaches it only through the gate.
+/// The gate between an engine and everything outside: responses, timers and rings must pass it.
 #[derive(Debug, Default)]
 pub struct Gate {
     state: AtomicU8,
@@ -16,31 +16,31 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Stands still.
+    /// Pauses the engine.
     pub fn shut(&self) {
         let _ = self.state.compare_exchange(OPEN, SHUT, Ordering::SeqCst, Ordering::SeqCst);
     }
 
-    /// Goes on.
+    /// Resumes the engine.
     pub fn open(&self) {
         let _ = self.state.compare_exchange(SHUT, OPEN, Ordering::SeqCst, Ordering::SeqCst);
         self.changed.notify_waiters();
     }
 
-    /// Ends.
+    /// Kills the engine.
     pub fn kill(&self) {
         self.state.store(DEAD, Ordering::SeqCst);
     }
 
-    /// Whether the process is gone.
+    /// Whether the engine is dead.
     pub fn is_dead(&self) -> bool {
         self.state.load(Ordering::SeqCst) == DEAD
     }
 
-    /// Waits until the engine goes on; for ever if it is dead.
+    /// Waits until the engine runs; forever if it is dead.
     pub async fn pass(&self) {
         loop {
-            // Waits for the change from now on, whatever comes between the look and the wait.
+            // Registers for the notification before the check, so that no change is missed.
             let changed = self.changed.notified();
             match self.state.load(Ordering::SeqCst) {
                 OPEN => return,

@@ -1,4 +1,4 @@
-//! Scenarios from seeds.
+//! Generates scenarios from seeds.
 
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
@@ -7,7 +7,7 @@ use rand::{Rng, SeedableRng};
 use crate::scenario::{Ask, EnginePlan, Fault, FaultKind, Noise, Scenario, UserAction, When, Wish};
 use crate::template_model::{Build, KindModel, Plain, ResourceModel, TemplateModel};
 
-/// The longest that a seed's users go on asking.
+/// Maximum duration of user actions.
 const BUSY_MS: u64 = 90_000;
 
 /// The scenario of a seed.
@@ -31,7 +31,7 @@ pub fn scenario(seed: u64) -> Scenario {
     Scenario { seed, engines, actions, faults, noise: noise(rng), batch, calm_ms }
 }
 
-/// What is never built needs a time limit that ends.
+/// Builds that never end require a timeout.
 fn bound_endless(actions: &mut [UserAction]) {
     let endless = |wish: &Wish| wish.template.all().iter().any(|resource| resource.build == Build::Never);
     let wishes = |action: &UserAction| matches!(&action.ask, Ask::Create(wish) | Ask::Update(wish) if endless(wish));
@@ -51,7 +51,7 @@ fn engine(rng: &mut StdRng) -> EnginePlan {
     EnginePlan { ahead_ms: rng.random_range(-2_000..=2_000), drift_ppm: rng.random_range(-500..=500) }
 }
 
-/// What is asked of one stack.
+/// The user actions on one stack.
 fn life_of(rng: &mut StdRng, stack: usize) -> Vec<UserAction> {
     let mut template = template(rng, 0);
     let mut at_ms = rng.random_range(0..5_000);
@@ -59,7 +59,7 @@ fn life_of(rng: &mut StdRng, stack: usize) -> Vec<UserAction> {
     let mut actions = vec![UserAction { at_ms, stack, ask: Ask::Create(wish) }];
     let mut serial = 100;
     for _ in 0..rng.random_range(0..=5) {
-        // Some come one upon the other, some when all is done.
+        // Some actions follow immediately, some after the end of the previous one.
         at_ms += if rng.random_bool(0.5) { rng.random_range(0..3_000) } else { rng.random_range(0..40_000) };
         if at_ms > BUSY_MS {
             break;
@@ -101,7 +101,7 @@ fn wish(rng: &mut StdRng, template: &TemplateModel) -> Wish {
     let timeout_mins = if endless || rng.random_bool(0.15) {
         Some(rng.random_range(1..=3))
     } else if rng.random_bool(0.02) {
-        // As old rows may have it.
+        // As in rows of older versions.
         Some(1_000_000_000_000)
     } else {
         None
@@ -174,7 +174,7 @@ fn build(rng: &mut StdRng) -> Build {
     }
 }
 
-/// Changes a template as its author may.
+/// Changes a template.
 fn change(rng: &mut StdRng, template: &mut TemplateModel, serial: &mut u32) {
     for _ in 0..rng.random_range(1..=3) {
         let at = rng.random_range(0..template.resources.len().max(1));

@@ -1,4 +1,4 @@
-//! Messages are handled once and in order.
+//! Checks that messages are handled once and in order.
 
 use kiln_resource::{Action, Resource};
 use kiln_store::{MessageKind, Stack, Store as _};
@@ -9,7 +9,7 @@ use crate::scenario::Ask;
 use crate::simulation::Simulation;
 use crate::template_model::Plain;
 
-/// Notes what a row has received: no other row may receive the same.
+/// Records the messages of a row: no other row may receive them.
 pub(crate) fn note(sim: &Simulation, row: &Resource) {
     for body in row.data.get("received").and_then(Value::as_list).unwrap_or_default() {
         if sim.ledger.received(row.stack, body, row.id) != row.id {
@@ -18,7 +18,7 @@ pub(crate) fn note(sim: &Simulation, row: &Resource) {
     }
 }
 
-/// What the resources of a stack received is what was sent to them, in order; none twice.
+/// Checks that the resources of a stack received the messages that were sent to them, in order and once.
 pub(crate) async fn check(sim: &Simulation, stack: &Stack) {
     let rows = sim.store.resources(stack.id).await.unwrap_or_default();
     for row in &rows {
@@ -33,8 +33,8 @@ fn check_row(sim: &Simulation, stack: &Stack, row: &Resource) {
         message.kind == MessageKind::Signal && message.stack == stack.id && message.resource.as_ref() == Some(&row.name)
     });
     sent.sort_by_key(|message| (message.due, message.sent, message.id));
-    // What was sent while the resource was there must have arrived; one that sleeps or is
-    // being deleted takes none.
+    // Messages that were sent while the resource existed must have arrived; a resource that is suspended or being
+    // deleted receives none.
     let (place, since) = (stack.name.trim_start_matches('s'), sim.ledger.born(row.id));
     let sleeps =
         sim.scenario.actions.iter().any(|action| action.ask == Ask::Suspend && action.stack.to_string() == place);

@@ -1,4 +1,4 @@
-//! What the checks remember, and the checks made at every write.
+//! The records of the checks, and the checks of every write.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,17 +18,17 @@ use crate::states;
 use crate::template_model::{Plain, TemplateModel};
 use crate::wanted;
 
-/// Commits of one stack within [`COMMIT_WINDOW_MS`] that are still a decent pace.
+/// Maximum number of commits of one stack within [`COMMIT_WINDOW_MS`].
 const MOST_COMMITS: usize = 200;
-/// The time in which they are counted.
+/// The window in which they are counted.
 const COMMIT_WINDOW_MS: u64 = 20_000;
 
-/// Reads of one stack's row by engines within [`READ_WINDOW_MS`], without any news, that are still a decent pace.
+/// Maximum number of reads of a stack's row by engines within [`READ_WINDOW_MS`] without news.
 const MOST_READS: usize = 50;
-/// The time in which they are counted.
+/// The window in which they are counted.
 const READ_WINDOW_MS: u64 = 60_000;
 
-/// What the checks remember.
+/// The records of the checks.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     inner: Mutex<Inner>,
@@ -36,51 +36,51 @@ pub(crate) struct Ledger {
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Who claimed each stack last.
+    /// The last claim of each stack.
     claims: BTreeMap<StackId, (Label, Lease)>,
     ever_claimed: BTreeMap<Label, Vec<Lease>>,
     /// The root of each stack.
     roots: BTreeMap<StackId, StackId>,
-    /// The stack around each nested one.
+    /// The parent stack of each nested stack.
     parents: BTreeMap<StackId, StackId>,
     stacks: BTreeMap<StackId, StackRecord>,
-    /// What templates mean.
+    /// The models of templates.
     wishes: BTreeMap<(String, String), Arc<TemplateModel>>,
     queries: BTreeMap<&'static str, u64>,
     messages: Vec<Message>,
     lost: Vec<MessageId>,
     /// The row that received each message, by stack and body.
     received: BTreeMap<(StackId, String), ResourceId>,
-    /// The marks of the trusts that were planned.
+    /// The marks of planned trusts.
     marks: BTreeMap<CredentialsId, String>,
-    /// When each row was first stored.
+    /// The time when each row was first stored.
     born: BTreeMap<ResourceId, Timestamp>,
     /// The request during or after which a user marked each row unhealthy.
     marked: BTreeMap<ResourceId, i64>,
 }
 
-/// A stack as it was last seen.
+/// The last known state of a stack.
 #[derive(Clone, Debug)]
 pub(crate) struct StackRecord {
     /// The stack.
     pub stack: Stack,
-    /// Since when its action runs, in milliseconds.
+    /// Start of its action in milliseconds.
     pub since_ms: u64,
     commits: VecDeque<u64>,
-    /// When engines read the stack's row lately although nothing had happened.
+    /// Recent reads of the stack's row by engines without news.
     idle_reads: VecDeque<u64>,
-    /// Changes of the stack and of those nested in it.
+    /// Changes of the stack and its nested stacks.
     changes: u64,
-    /// Changes when it was last read.
+    /// Number of changes at the last read.
     read_at: Option<u64>,
-    /// What a rollback has to return to: what was last reached, or what was asked for before the first update.
+    /// The target of a rollback: the last reached state, or the state before the first update.
     target: Option<Desired>,
-    /// The generation that an engine knows to be there.
+    /// The generation that an engine has seen.
     known: i64,
 }
 
 impl StackRecord {
-    /// Whether an engine wrote anything since the action began.
+    /// Whether an engine has written anything since the start of the action.
     pub(crate) fn was_written(&self) -> bool {
         self.commits.back().is_some_and(|at| *at >= self.since_ms)
     }
@@ -91,17 +91,17 @@ impl Ledger {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes what a template means.
+    /// Records the model of a template.
     pub(crate) fn learn(&self, desired: &Desired, template: Arc<TemplateModel>) {
         self.inner().wishes.insert(key_of(desired), template);
     }
 
-    /// What a stack's template means.
+    /// The model of a stack's template.
     pub(crate) fn meaning(&self, desired: &Desired) -> Option<Arc<TemplateModel>> {
         self.inner().wishes.get(&key_of(desired)).cloned()
     }
 
-    /// The stacks as they were last seen.
+    /// The last known states of all stacks.
     pub(crate) fn stacks(&self) -> Vec<StackRecord> {
         self.inner().stacks.values().cloned().collect()
     }
@@ -116,37 +116,37 @@ impl Ledger {
         *self.inner().queries.entry(name).or_default() += 1;
     }
 
-    /// The queries so far; counting begins anew.
+    /// Returns and resets the number of queries.
     pub(crate) fn take_queries(&self) -> BTreeMap<&'static str, u64> {
         std::mem::take(&mut self.inner().queries)
     }
 
-    /// A row holds a message; the row that received it first.
+    /// Records that a row has a message; returns the row that received it first.
     pub(crate) fn received(&self, stack: StackId, body: &Value, row: ResourceId) -> ResourceId {
         *self.inner().received.entry((stack, format!("{body:?}"))).or_insert(row)
     }
 
-    /// Whether any row ever received a message.
+    /// Whether any row has received a message.
     pub(crate) fn was_received(&self, message: &Message) -> bool {
         self.inner().received.contains_key(&(message.stack, format!("{:?}", message.body)))
     }
 
-    /// Messages that a defect takes out of the inbox unhandled.
+    /// Messages that a defect removes from the inbox without handling them.
     pub(crate) fn lose(&self, messages: impl Iterator<Item = Message>) {
         self.inner().lost.extend(messages.map(|message| message.id));
     }
 
-    /// The messages that are to be taken out unhandled.
+    /// The messages to remove without handling them.
     pub(crate) fn take_lost(&self) -> Vec<MessageId> {
         std::mem::take(&mut self.inner().lost)
     }
 
-    /// The messages that were sent.
+    /// The sent messages.
     pub(crate) fn messages(&self) -> Vec<Message> {
         self.inner().messages.clone()
     }
 
-    /// A trust is about to be given.
+    /// A trust will be created.
     pub(crate) fn planned(&self, id: CredentialsId, mark: &str) {
         self.inner().marks.insert(id, mark.to_owned());
     }
@@ -156,12 +156,12 @@ impl Ledger {
         self.inner().marks.get(&id).cloned()
     }
 
-    /// When a row was first stored.
+    /// The time when a row was first stored.
     pub(crate) fn born(&self, row: ResourceId) -> Option<Timestamp> {
         self.inner().born.get(&row).copied()
     }
 
-    /// A stack was made.
+    /// A stack was created.
     pub(crate) fn created(&self, sim: &Simulation, label: Label, stack: &NewStack) {
         let (id, root) = (stack.id, if stack.parent.is_some() { stack.root } else { stack.id });
         sim.trace.note(&label.to_string(), || format!("stack {} ({id}) made", stack.name));
@@ -172,7 +172,7 @@ impl Ledger {
         }
     }
 
-    /// Something was asked of a stack.
+    /// A request to a stack was written.
     pub(crate) fn asked(&self, sim: &Simulation, label: Label, stack: &Stack) {
         sim.trace.note(&label.to_string(), || format!("{} asked: {} #{}", stack.name, stack.state, stack.generation));
         self.see(sim, stack, true);
@@ -195,18 +195,17 @@ impl Ledger {
         inner.ever_claimed.entry(label).or_default().push(lease);
     }
 
-    /// All that an engine ever claimed.
+    /// All leases that an engine ever claimed.
     pub(crate) fn ever_claimed(&self, label: Label) -> Vec<Lease> {
         self.inner().ever_claimed.get(&label).cloned().unwrap_or_default()
     }
 
-    /// The lease that counts now for the stack of another one.
+    /// The current lease of the same stack.
     pub(crate) fn current(&self, lease: Lease) -> Lease {
         self.inner().claims.get(&lease.stack).map_or(lease, |(_, current)| *current)
     }
 
-    /// An engine sends a call that changes something: the stack must be its own. Clocks that are set back can hide
-    /// that from it.
+    /// An engine sends a write to the cloud: it must own the stack. Clocks that are set back can hide that from it.
     pub(crate) fn call_sent(&self, sim: &Simulation, label: Label, call: &CloudCall) {
         let Ok(stack) = call.stack.parse::<StackId>() else { return };
         let owner = self.inner().claims.get(&stack).map(|(owner, _)| *owner);
@@ -219,7 +218,7 @@ impl Ledger {
         }
     }
 
-    /// Whether an object is one that engines know of: they cannot know of what nothing tells apart.
+    /// Whether engines can know an object: objects without a mark are unknown to them after a lost create.
     pub(crate) async fn stands_for(&self, sim: &Simulation, object: &Object) -> bool {
         let Ok(stack) = object.stack.parse::<StackId>() else { return false };
         let rows = sim.store.resources(stack).await.unwrap_or_default();
@@ -227,9 +226,9 @@ impl Ledger {
         row.is_some_and(|row| object.kind != Plain::Blind || row.physical_id.as_ref() == Some(&object.id))
     }
 
-    /// Whether an object of a stack may go although one of another stack needs it: an update of a nested stack deletes
-    /// what it has replaced before the resources around it are updated, as in Heat. Only where every stack between the
-    /// object's and the one around both is being deleted, the order is known.
+    /// Whether an object of a stack may be deleted although one of another stack depends on it. An update of a nested
+    /// stack deletes replaced objects before the resources of its parent are updated, as in Heat. The order is known
+    /// only if every stack between the stack of the object and the common ancestor is being deleted.
     pub(crate) fn may_leave(&self, stack: &str, dependant: &str) -> bool {
         let (Ok(stack), Ok(dependant)) = (stack.parse::<StackId>(), dependant.parse::<StackId>()) else { return false };
         let inner = self.inner();
@@ -246,7 +245,7 @@ impl Ledger {
         rows.into_iter().map(|row| (row.id, row)).collect()
     }
 
-    /// Whether a user marked a row unhealthy since the last request began: nothing had to replace it yet.
+    /// Whether a user marked a row unhealthy since the start of the last request: it need not be replaced yet.
     pub(crate) fn is_marked(&self, row: ResourceId, stack: StackId) -> bool {
         let inner = self.inner();
         let request = inner.stacks.get(&stack).map(|record| record.stack.generation);
@@ -302,7 +301,7 @@ impl Ledger {
         }
     }
 
-    /// An engine reads a stack's row.
+    /// An engine reads the row of a stack.
     pub(crate) fn count_read(&self, sim: &Simulation, label: Label, stack: StackId) {
         let now = sim.time.ms();
         let mut inner = self.inner();
@@ -337,7 +336,7 @@ impl Ledger {
         }
     }
 
-    /// Notes the state of a stack, which may have changed by a request or by an engine.
+    /// Records the state of a stack, which a request or an engine may have changed.
     pub(crate) fn see(&self, sim: &Simulation, stack: &Stack, asked: bool) {
         let mut inner = self.inner();
         let now = sim.time.ms();
@@ -382,7 +381,7 @@ impl Ledger {
         }
     }
 
-    /// With the defect that hides newer requests from engines, a stack as it was when it was claimed.
+    /// With the defect that hides newer requests from engines: the stack as it was when it was claimed.
     pub(crate) fn hide(&self, sim: &Simulation, label: Label, mut stack: Stack) -> Stack {
         if sim.has(Sabotage::ForgetPrevious) && label.slot.is_some() {
             stack.previous = None;
@@ -400,7 +399,7 @@ impl Ledger {
         stack
     }
 
-    /// Whether a live object without a resource is on record: its create ended with the word that it cannot be told.
+    /// Whether a live object without a resource is recorded: its create ended with an unknown outcome.
     pub(crate) async fn is_recorded_orphan(&self, sim: &Simulation, object: &Object) -> bool {
         let Ok(stack) = object.stack.parse::<StackId>() else { return false };
         if object.kind != Plain::Blind {
@@ -441,11 +440,11 @@ fn trace_commit(sim: &Simulation, label: Label, batch: &Batch, stack: &Stack) {
     });
 }
 
-/// States move as the reference allows, and no row takes another's object.
+/// State transitions must be those of the reference, and no row may take the object of another one.
 fn check_rows(sim: &Simulation, batch: &Batch, before: &BTreeMap<ResourceId, Resource>) {
     for row in &batch.save {
         let from = before.get(&row.id).map_or(State::INIT, |old| old.state);
-        // A commit in pieces may tell of a change before it stores it.
+        // A split commit may contain the event of a change before the change itself.
         let whole = sim.scenario.batch >= 100;
         let alone =
             whole && before.values().chain(&batch.save).all(|other| other.name != row.name || other.id == row.id);

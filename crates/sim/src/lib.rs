@@ -1,8 +1,8 @@
-//! A whole cluster simulated from one seed, in one thread, on virtual time.
+//! Simulates a whole cluster from one seed, in one thread, with virtual time.
 //!
-//! A [`scenario::Scenario`] says what users ask for and what fails; [`run::run`] plays it with real engines on a
-//! simulated cloud and database and tells the first [`rule::Rule`] that was broken. docs/simulation.md has the rules
-//! and the defects that they find.
+//! A [`scenario::Scenario`] contains user actions and faults; [`run::run`] executes it with real engines on a simulated
+//! cloud and database and reports the first violated [`rule::Rule`]. docs/simulation.md lists the rules and the defects
+//! that they detect.
 
 mod bell;
 pub mod clock;

@@ -1,4 +1,4 @@
-//! The engines' own log, as lines of the trace.
+//! Adds the log of the engines to the trace.
 
 use std::cell::RefCell;
 use std::io;
@@ -10,11 +10,11 @@ use tracing_subscriber::prelude::*;
 use crate::simulation::Simulation;
 
 thread_local! {
-    /// The run of this thread whose log is wanted.
+    /// The run of this thread whose log is recorded.
     static TRACED: RefCell<Option<Arc<Simulation>>> = const { RefCell::new(None) };
 }
 
-/// Takes the log of this thread into the trace while it lives.
+/// Records the log of this thread until it is dropped.
 pub(crate) struct Collecting;
 
 impl Drop for Collecting {
@@ -23,8 +23,8 @@ impl Drop for Collecting {
     }
 }
 
-/// Takes the log of this thread into the trace while the guard lives. One subscriber serves all threads: with one for each,
-/// what is logged would depend on which other runs there are.
+/// Adds the log of this thread to the trace until the guard is dropped. All threads share one subscriber: with one per
+/// thread, the log would depend on other runs.
 pub(crate) fn collect(sim: &Arc<Simulation>) -> Collecting {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -32,7 +32,7 @@ pub(crate) fn collect(sim: &Arc<Simulation>) -> Collecting {
             *event.level() <= tracing::Level::DEBUG && TRACED.with_borrow(Option::is_some)
         });
         let lines = tracing_subscriber::fmt::layer().without_time().with_ansi(false).with_writer(|| Lines);
-        // It fails only where somebody else takes the log.
+        // This fails only if another subscriber is set.
         let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(lines.with_filter(wanted)));
     });
     TRACED.set(Some(Arc::clone(sim)));

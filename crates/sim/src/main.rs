@@ -1,4 +1,4 @@
-//! `sim`: runs seeds of the simulation of the whole cluster.
+//! `sim`: simulates clusters from seeds.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -16,22 +16,22 @@ use kiln_sim::sabotage::Sabotage;
 use kiln_sim::scenario::Scenario;
 use kiln_sim::shrink::shrink;
 
-/// Simulates whole clusters, one from each seed.
+/// Simulate whole clusters, one for each seed
 #[derive(Parser)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command")]
 struct Arguments {
-    /// A seed, or a range of them: FROM..TO
+    /// Seed or range of seeds: FROM..TO
     seeds: Option<String>,
-    /// Print what happens, line by line
+    /// Print a trace of all events
     #[arg(long)]
     trace: bool,
-    /// Make a failing seed smaller and print it as JSON
+    /// Shrink a failing scenario and print it as JSON
     #[arg(long)]
     shrink: bool,
-    /// Play a scenario from a file instead of a seed's
+    /// Run a scenario from a file instead of a seed
     #[arg(long)]
     scenario: Option<PathBuf>,
-    /// Put a defect back; `all` tries each and tells by which seed and rule it is found
+    /// Add a defect; `all` tries every defect and reports the seed and rule that detect it
     #[arg(long)]
     sabotage: Option<String>,
     /// Print the scenario of a seed as JSON
@@ -40,7 +40,7 @@ struct Arguments {
     /// Stop at the first failing seed
     #[arg(long)]
     first: bool,
-    /// How many threads
+    /// Number of threads
     #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, usize::from))]
     threads: usize,
 }
@@ -58,7 +58,7 @@ fn main() -> anyhow::Result<ExitCode> {
         let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
         return one(serde_json::from_str(&text)?, &arguments, sabotage);
     }
-    let Some(range) = arguments.seeds.as_deref() else { bail!("which seeds? FROM..TO") };
+    let Some(range) = arguments.seeds.as_deref() else { bail!("specify the seeds: FROM..TO") };
     let seeds = seeds(range)?;
     if arguments.show || arguments.trace || arguments.shrink || !range.contains("..") {
         let scenario = generate::scenario(seeds.start);
@@ -79,7 +79,7 @@ fn seeds(text: &str) -> anyhow::Result<Range<u64>> {
     Ok(seed..seed + 1)
 }
 
-/// One scenario, in detail.
+/// Runs one scenario with details.
 fn one(scenario: Scenario, arguments: &Arguments, sabotage: Option<Sabotage>) -> anyhow::Result<ExitCode> {
     let outcome = run(&scenario, arguments.trace && !arguments.shrink, sabotage);
     let mut out = std::io::stdout().lock();
@@ -95,14 +95,14 @@ fn one(scenario: Scenario, arguments: &Arguments, sabotage: Option<Sabotage>) ->
         let outcome = run(&smaller, arguments.trace, sabotage);
         write!(out, "{}", outcome.trace)?;
         if let Some(violation) = outcome.violation {
-            writeln!(out, "made smaller: {violation}")?;
+            writeln!(out, "shrunk: {violation}")?;
         }
     }
     writeln!(out, "0 passed, 1 failed")?;
     Ok(ExitCode::FAILURE)
 }
 
-/// Many seeds, on several threads; `each` is told of every failing one, and says whether to go on.
+/// Runs many seeds on several threads; `each` is called for every failing one and returns whether to continue.
 fn sweep(
     seeds: Range<u64>,
     threads: usize,
@@ -153,13 +153,13 @@ fn many(seeds: Range<u64>, threads: usize, sabotage: Option<Sabotage>, only_firs
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Each defect put back in turn: by which seed and rule is it found?
+/// Tries each defect and reports the seed and rule that detect it.
 fn try_all(seeds: &Range<u64>, threads: usize) -> anyhow::Result<ExitCode> {
     let mut missed = 0;
     for sabotage in Sabotage::ALL.iter().copied() {
         let found: Mutex<Option<(u64, &'static str)>> = Mutex::default();
         sweep(seeds.clone(), threads, Some(sabotage), |seed, outcome| {
-            // A seed that fails anyway has found nothing.
+            // A seed that also fails without the defect does not count.
             let sound = run(&generate::scenario(seed), false, None).violation.is_none();
             let Some(violation) = outcome.violation.as_ref().filter(|_| sound) else { return true };
             let mut found = found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

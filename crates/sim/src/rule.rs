@@ -1,4 +1,4 @@
-//! What must always hold, by name.
+//! The rules that every run must satisfy.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 macro_rules! rules {
     ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {
-        /// A rule that a run may break.
+        /// A rule.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         pub enum Rule { $($(#[$doc])* $name,)* }
 
@@ -20,51 +20,51 @@ macro_rules! rules {
 }
 
 rules! {
-    /// A write of an engine whose claim is not the last is not accepted.
+    /// A write of an engine whose claim is not the latest is rejected.
     OldEpoch = "old-epoch",
-    /// An engine sends no call that changes something for a stack that another one has claimed.
+    /// An engine sends no writes to the cloud for a stack that another engine has claimed.
     UnfencedCall = "unfenced-call",
-    /// There is one live object for each incarnation of a resource.
+    /// Each incarnation of a resource has at most one live object.
     MadeTwice = "made-twice",
-    /// No two rows stand for one object.
+    /// No two rows have the same object.
     Shared = "shared-object",
-    /// Nothing is deleted before what needs it.
+    /// Nothing is deleted before its dependants.
     EarlyDelete = "deleted-before-dependant",
-    /// After a delete nothing is left but what policy retains.
+    /// A delete leaves only retained objects.
     LeftBehind = "left-behind",
-    /// COMPLETE means: each resource has one live object with the wanted properties.
+    /// COMPLETE means that each resource has one live object with the desired properties.
     NotAsWanted = "complete-but-not-as-wanted",
-    /// States move only as the reference allows.
+    /// State transitions are those of the reference.
     BadTransition = "bad-transition",
-    /// A stack that is not in progress has nothing in progress.
+    /// A stack that is not in progress has no operations in progress.
     StillBusy = "settled-but-busy",
-    /// Every stack ends within a bound once faults cease.
+    /// Every operation ends within a time limit after the last fault.
     Stuck = "stuck",
-    /// A delete is noticed soon, whatever was under way and whether a doorbell was heard.
+    /// A delete takes effect soon, whatever was running and whether or not rings were lost.
     Unnoticed = "unnoticed-delete",
-    /// Every action ends within its time limit.
+    /// Every action ends within its timeout.
     PastTimeout = "past-its-timeout",
-    /// Without faults every delete ends well.
+    /// Without faults every delete succeeds.
     DeleteFailed = "delete-failed",
-    /// Requests for one object are paced.
+    /// The rate of requests for one object is limited.
     UnpacedPolls = "unpaced-polls",
-    /// Commits are paced.
+    /// The rate of commits is limited.
     UnpacedCommits = "unpaced-commits",
-    /// An actor hears of news by doorbells; it reads its stack's row rarely.
+    /// Actors rely on rings and read the row of their stack rarely.
     UnpacedReads = "unpaced-reads",
-    /// A rollback returns to what was last reached, or to what was there before the update.
+    /// A rollback returns to the last reached state, or to the state before the update.
     WrongTarget = "wrong-rollback-target",
-    /// A quiet stack costs no query.
+    /// An idle stack causes no queries.
     NotQuiet = "not-quiet",
-    /// The inbox is handled once and in order.
+    /// Messages are handled once and in order.
     Inbox = "inbox",
-    /// A trust is on record before it is given, holds while its stack lives, and goes when the stack is gone.
+    /// A trust is recorded before it is created, exists while its stack exists, and is deleted with it.
     Credentials = "credentials",
-    /// A stop in good order takes a bounded time.
+    /// A clean stop takes a limited time.
     SlowStop = "slow-stop",
     /// Nothing panics.
     Panic = "panic",
-    /// A run needs a bounded number of calls.
+    /// The number of calls of a run is limited.
     Runaway = "runaway",
 }
 
@@ -74,14 +74,14 @@ impl fmt::Display for Rule {
     }
 }
 
-/// A rule that was broken, and how.
+/// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The rule.
     pub rule: Rule,
-    /// What was seen.
+    /// The details.
     pub text: String,
-    /// When, in milliseconds of virtual time.
+    /// The virtual time in milliseconds.
     pub at_ms: u64,
 }
 

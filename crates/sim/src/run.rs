@@ -1,4 +1,4 @@
-//! One run: a scenario played from the beginning to the end, and judged.
+//! Runs a scenario from start to end and checks the rules.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Once};
@@ -19,27 +19,27 @@ use crate::template_model::Build;
 use crate::users::Users;
 use crate::{inbox, logs, trusts, wanted};
 
-/// How long a stack may take to its end once nothing fails any more, in milliseconds.
+/// Maximum duration of an operation after the last fault, in milliseconds.
 const BOUND_MS: u64 = 900_000;
-/// How long an action may go on behind its time limit.
+/// How long an action may continue after its timeout.
 const SLACK_MS: u64 = 120_000;
-/// How long it may take until a delete shows any effect: a lost call is waited for, and looked for.
+/// Maximum time until a delete takes effect: it may have to wait for a lost call.
 const NOTICE_MS: u64 = 90_000;
-/// How long nothing happens before the cluster must be quiet.
+/// Idle time before the cluster must be quiet.
 const REST: Duration = Duration::from_secs(90);
-/// How long it is watched then.
+/// How long the quiet cluster is observed.
 const QUIET: Duration = Duration::from_mins(1);
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// The first rule that was broken.
+    /// The first violation.
     pub violation: Option<Violation>,
-    /// What happened, if it was to be traced.
+    /// The trace, if it was requested.
     pub trace: String,
-    /// How much virtual time passed.
+    /// Virtual duration.
     pub virtual_ms: u64,
-    /// Requests that the cloud served.
+    /// Number of requests to the cloud.
     pub served: u64,
 }
 
@@ -47,7 +47,7 @@ thread_local! {
     static PANICS: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
-/// Notes panics of runs instead of printing them.
+/// Records panics of runs instead of printing them.
 fn catch_panics() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -62,7 +62,7 @@ fn catch_panics() {
     });
 }
 
-/// Plays a scenario.
+/// Runs a scenario.
 pub fn run(scenario: &Scenario, traced: bool, sabotage: Option<Sabotage>) -> Outcome {
     catch_panics();
     PANICS.with(|panics| *panics.borrow_mut() = Some(Vec::new()));
@@ -133,7 +133,7 @@ async fn story(sim: &Arc<Simulation>, cluster: &Arc<Cluster>, triggers: Unbounde
     tokio::spawn(watch(Arc::clone(sim)));
     tokio::time::sleep(Duration::from_millis(sim.scenario.calm_ms)).await;
     calm_down(sim, cluster);
-    // Those who were not heard try again.
+    // Users whose requests failed retry.
     while asking.join_next().await.is_some() {}
     all_end(sim).await;
     tokio::time::sleep(REST).await;
@@ -161,7 +161,7 @@ async fn story(sim: &Arc<Simulation>, cluster: &Arc<Cluster>, triggers: Unbounde
     }
 }
 
-/// Faults that wait for a call.
+/// Injects faults that are triggered by calls.
 async fn set_off(sim: Arc<Simulation>, cluster: Arc<Cluster>, mut triggers: UnboundedReceiver<usize>) {
     while let Some(at) = triggers.recv().await {
         let Some(fault) = sim.scenario.faults.get(at).cloned() else { continue };
@@ -170,7 +170,7 @@ async fn set_off(sim: Arc<Simulation>, cluster: Arc<Cluster>, mut triggers: Unbo
     }
 }
 
-/// A fault from its beginning to its end, which comes when it is calm at the latest.
+/// Injects a fault from its start to its end, at the latest when the calm phase starts.
 async fn inject(sim: &Arc<Simulation>, cluster: &Arc<Cluster>, fault: &Fault) {
     let left = sim.scenario.calm_ms.saturating_sub(sim.time.ms());
     let lasts = Duration::from_millis(fault.for_ms.min(left));
@@ -197,7 +197,7 @@ async fn inject(sim: &Arc<Simulation>, cluster: &Arc<Cluster>, fault: &Fault) {
             cluster.set_back(*engine, 0);
         }
         FaultKind::StoreClockBack(ms) => {
-            // Nobody puts it right: forwards it would end leases before their time.
+            // It is not corrected: a clock that jumps ahead would expire leases early.
             sim.store_clock.set_further_back(*ms);
         }
         FaultKind::CutCloud(engine) => {
@@ -228,7 +228,7 @@ async fn inject(sim: &Arc<Simulation>, cluster: &Arc<Cluster>, fault: &Fault) {
     }
 }
 
-/// From now on nothing fails.
+/// Stops all faults.
 fn calm_down(sim: &Simulation, cluster: &Cluster) {
     sim.trace.note("fault", || "no more".to_owned());
     *sim.switches() = crate::simulation::Switches::default();
@@ -244,7 +244,7 @@ async fn roots(sim: &Simulation) -> Vec<Stack> {
     sim.store.stacks(&query).await.unwrap_or_default()
 }
 
-/// Waits until every stack has come to its end, which must be so within a bound.
+/// Waits until every operation has ended, which must happen within a time limit.
 async fn all_end(sim: &Simulation) {
     let start = sim.time.ms();
     loop {
@@ -256,7 +256,7 @@ async fn all_end(sim: &Simulation) {
         }
         let now = sim.time.ms();
         for stack in pending {
-            // A rollback has a time of its own.
+            // A rollback has its own timeout.
             let more = if may_be_endless(sim) { limit_ms(sim, stack).saturating_mul(2) } else { 0 };
             if now > (start + BOUND_MS).saturating_add(more) {
                 sim.accuse(Rule::Stuck, format!("{} is {} since {start} ms", stack.name, stack.state));
@@ -279,7 +279,7 @@ fn limit_ms(sim: &Simulation, stack: &Stack) -> u64 {
     minutes.map_or(u64::try_from(default.as_millis()).unwrap_or(u64::MAX), |minutes| minutes.saturating_mul(60_000))
 }
 
-/// Looks again and again for actions that go on behind their time limit.
+/// Checks repeatedly for actions that exceed their timeout.
 async fn watch(sim: Arc<Simulation>) {
     loop {
         tokio::time::sleep(Duration::from_secs(5)).await;
@@ -308,7 +308,7 @@ async fn watch(sim: Arc<Simulation>) {
     }
 }
 
-/// Everything has come to its end a while ago: is it as it should be, and is the cluster quiet?
+/// After an idle time, checks the final state and that the cluster is quiet.
 async fn judge_rest(sim: &Arc<Simulation>) {
     for stack in roots(sim).await {
         let reached = [Action::Create, Action::Update, Action::Rollback];
@@ -326,7 +326,7 @@ async fn judge_rest(sim: &Arc<Simulation>) {
     let engines = sim.scenario.engines.len() as u64;
     for (query, count) in sim.ledger.take_queries() {
         let most = match query {
-            // Each engine looks for work and tells that it lives.
+            // Each engine looks for work and reports its heartbeat.
             "claim" => 65 * engines,
             "renew" | "report" => 15 * engines,
             "forget" | "unused_credentials" | "delete_credentials" => 5 * engines,

@@ -1,4 +1,4 @@
-//! Defects put back on purpose, to see that the rules find them.
+//! Deliberate defects that verify that the rules detect them.
 
 use std::str::FromStr;
 
@@ -9,7 +9,7 @@ macro_rules! sabotages {
         pub enum Sabotage { $($(#[$doc])* $name,)* }
 
         impl Sabotage {
-            /// All of them.
+            /// All defects.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
             /// Its name.
@@ -29,64 +29,64 @@ macro_rules! sabotages {
 }
 
 sabotages! {
-    /// The store takes writes of an old epoch.
+    /// The store accepts writes with an old epoch.
     SkipFence = "skip-fence",
     /// The intent of a create is not stored.
     ForgetIntent = "forget-intent",
-    /// `find` answers that nothing was made.
+    /// `find` always reports that nothing was created.
     FindLies = "find-lies",
-    /// What cannot be told is taken for not made.
+    /// An unknown outcome is treated as not created.
     CannotTellIsNotMade = "cannot-tell-is-not-made",
-    /// The lease of an engine that died is taken for one that was given back.
+    /// The lease of a failed engine is treated as released.
     CrashIsClean = "crash-is-clean",
-    /// A row's requirements are not stored.
+    /// The dependencies of a row are not stored.
     DropRequires = "drop-requires",
-    /// The id of a made object is not stored.
+    /// The ID of a created object is not stored.
     ForgetId = "forget-id",
     /// The removal of a row is not stored.
     KeepRow = "keep-row",
-    /// A delete's first call is left out.
+    /// The first call of a delete is omitted.
     SkipDelete = "skip-delete",
     /// A handled message stays in the inbox.
     HandleTwice = "handle-twice",
-    /// A message is taken out of the inbox unhandled.
+    /// A message is removed from the inbox without being handled.
     LoseMessage = "lose-message",
-    /// The inbox is read backwards.
+    /// The inbox is read in reverse order.
     InboxBackwards = "inbox-backwards",
-    /// Polls do not wait.
+    /// Polls have no delay.
     NoPace = "no-pace",
-    /// The engine's monotonic clock stands still: nothing fences its calls.
+    /// The monotonic clock of the engine stands still: calls are not fenced.
     StoppedClock = "stopped-clock",
-    /// The engine measures by the wall clock.
+    /// The engine uses the wall clock for durations.
     WallForMonotonic = "wall-for-monotonic",
-    /// A stop in good order drops calls under way and gives the leases back at once.
+    /// A clean stop drops running calls and releases the leases immediately.
     StopDropsCalls = "stop-drops-calls",
-    /// What a lost create made is believed absent at once.
+    /// The object of a lost create is considered missing immediately.
     NoCallLimit = "no-call-limit",
-    /// An answer without an id passes for an object with an empty one.
+    /// A response without an ID counts as an object with an empty ID.
     EmptyId = "empty-id",
-    /// A commit is acknowledged and not carried out.
+    /// A commit is acknowledged but not executed.
     LoseCommit = "lose-commit",
-    /// With its clock set back the database lets no lease be claimed.
+    /// When its clock is set back, the database does not allow any claims.
     StuckLeases = "stuck-leases",
-    /// Trusts are not taken back.
+    /// Trusts are not revoked.
     RevokeLies = "revoke-lies",
-    /// A trust that could not be taken back is forgotten.
+    /// A trust that could not be revoked is deleted from the records.
     SweepForgets = "sweep-forgets",
-    /// Drivers count their polls in what is stored, and do not wait.
+    /// Drivers store the number of polls and do not wait.
     CountingPolls = "counting-polls",
-    /// Actors look at their stack's row every half second.
+    /// Actors read the row of their stack every half second.
     ImpatientLook = "impatient-look",
-    /// The template before the first update is not kept.
+    /// The template before the first update is not stored.
     ForgetPrevious = "forget-previous",
-    /// A renewal is answered as held although it is lost.
+    /// A renewal succeeds although the lease is lost.
     RenewLies = "renew-lies",
-    /// A release is not carried out and the lease goes on.
+    /// A release is not executed and the lease continues.
     LeaseForEver = "lease-for-ever",
     /// The end of a request is not stored.
     LoseEnd = "lose-end",
     /// An update's new properties are not sent.
     StaleUpdate = "stale-update",
-    /// The store hides a newer request from the engine.
+    /// The store hides newer requests from the engine.
     HideRequest = "hide-request",
 }

@@ -1,25 +1,25 @@
-//! What happens in one run, as plain data: generated from a seed, made smaller by dropping parts, kept as JSON.
+//! Scenarios as plain data: generated from a seed, shrunk by removing parts, stored as JSON.
 
 use serde::{Deserialize, Serialize};
 
 use crate::template_model::TemplateModel;
 
-/// One run: who works, what users ask for, which faults happen. Times are milliseconds of virtual time.
+/// A run: engines, user actions and faults. Times are milliseconds of virtual time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scenario {
-    /// Decides what the other parts leave open: latencies, and which calls the noise hits.
+    /// Determines everything else: latencies, and the calls that the noise affects.
     pub seed: u64,
     /// The engines.
     pub engines: Vec<EnginePlan>,
-    /// What users ask for, in the order of time.
+    /// User actions, sorted by time.
     pub actions: Vec<UserAction>,
-    /// Faults with a place in time.
+    /// Faults at specific times.
     pub faults: Vec<Fault>,
-    /// Faults that may hit any call.
+    /// Faults that may affect any call.
     pub noise: Noise,
     /// Writes in one commit of an engine.
     pub batch: usize,
-    /// From then on nothing is asked for and nothing fails any more.
+    /// The time from which there are no user actions and no faults.
     pub calm_ms: u64,
 }
 
@@ -28,61 +28,61 @@ pub struct Scenario {
 pub struct EnginePlan {
     /// How far its wall clock is ahead of true time.
     pub ahead_ms: i64,
-    /// How much faster its clocks run than true time, in millionths.
+    /// Parts per million by which its clocks are faster than true time.
     pub drift_ppm: i64,
 }
 
-/// Something that a user asks for.
+/// A user action.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UserAction {
-    /// When.
+    /// The time.
     pub at_ms: u64,
-    /// Of which stack.
+    /// The stack.
     pub stack: usize,
-    /// What.
+    /// The action.
     pub ask: Ask,
 }
 
-/// What a user can ask for. What the service would refuse is not sent.
+/// Actions of users. Actions that the service would reject are not sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
-    /// A new stack of the name.
+    /// Creates a new stack with the name.
     Create(Wish),
-    /// Another template.
+    /// Updates the template.
     Update(Wish),
-    /// The running update ended by a rollback.
+    /// Cancels the running update with a rollback.
     Cancel,
-    /// The running request ended, and all left as it is.
+    /// Cancels the running operation without a rollback.
     Stay,
-    /// A resource declared unhealthy.
+    /// Marks a resource unhealthy.
     Mark(String),
-    /// The stack gone.
+    /// Deletes the stack.
     Delete,
-    /// All asleep.
+    /// Suspends the stack.
     Suspend,
-    /// All awake.
+    /// Resumes the stack.
     Resume,
-    /// All looked at.
+    /// Checks the stack.
     Check,
-    /// Signals, one after another, to a resource.
+    /// Sends several signals to a resource.
     Signal {
         /// The resource.
         resource: String,
-        /// How many.
+        /// Number of signals.
         count: u32,
     },
 }
 
-/// What a stack should be.
+/// A desired state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Wish {
     /// The template.
     pub template: TemplateModel,
-    /// Whether a failure is answered by a rollback.
+    /// Whether a failure triggers a rollback.
     #[serde(default)]
     pub rollback: bool,
-    /// Minutes that the action may take.
+    /// Timeout of the action in minutes.
     #[serde(default)]
     pub timeout_mins: Option<i64>,
 }
@@ -90,54 +90,54 @@ pub struct Wish {
 /// A fault.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fault {
-    /// When it begins.
+    /// The start.
     pub when: When,
-    /// How long it lasts.
+    /// The duration.
     pub for_ms: u64,
-    /// What fails.
+    /// The kind of the fault.
     pub what: FaultKind,
 }
 
-/// When a fault begins.
+/// The start of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum When {
     /// At a time.
     Time(u64),
-    /// At so many calls of the engine to the cloud or writes to the store: right before that call is sent.
+    /// At the n-th call of the engine to the cloud or write to the store: before that call is sent.
     Call(u64),
-    /// The same, right after the call is sent: it has its effect, and the engine does not see the reply.
+    /// The same, but after the call is sent: it is executed, and the engine does not receive the response.
     Sent(u64),
 }
 
-/// What fails.
+/// The kind of a fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
-    /// The engine dies, and starts anew after the time.
+    /// Kills the engine, and restarts it after the duration.
     Kill(usize),
-    /// The engine stands still, its clock does not.
+    /// Pauses the engine, but not its clock.
     Pause(usize),
-    /// The engine is stopped in good order and starts anew.
+    /// Stops the engine cleanly and restarts it.
     Stop(usize),
-    /// Nothing passes between the engine and the cloud.
+    /// Blocks the connection between the engine and the cloud.
     CutCloud(usize),
-    /// Nothing passes between the engine and the database.
+    /// Blocks the connection between the engine and the database.
     CutStore(usize),
-    /// The database refuses everything.
+    /// The database rejects everything.
     StoreOutage,
-    /// A service of the cloud refuses everything.
+    /// A service of the cloud rejects everything.
     ServiceOutage(String),
-    /// The engine's wall clock is behind by so many milliseconds.
+    /// Sets the wall clock of the engine back by this number of milliseconds.
     ClockBack(usize, i64),
-    /// The database's clock is behind by so many milliseconds, and stays so.
+    /// Sets the clock of the database back by this number of milliseconds, permanently.
     StoreClockBack(i64),
-    /// No ring is heard.
+    /// All rings are lost.
     Deaf,
 }
 
 impl FaultKind {
-    /// The engine that it hits, if it hits one.
+    /// The engine that it affects, if any.
     pub fn engine(&self) -> Option<usize> {
         match self {
             Self::Kill(engine)
@@ -151,44 +151,44 @@ impl FaultKind {
     }
 }
 
-/// How often a call fails, in thousandths, and how slow things are.
+/// Failure rates of calls in thousandths, and latencies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Noise {
-    /// Longest ordinary way to the cloud, and back.
+    /// Maximum normal latency of the cloud in each direction.
     pub latency_ms: u64,
-    /// Longest way to the database, and back.
+    /// Maximum latency of the database in each direction.
     pub store_latency_ms: u64,
-    /// Calls that a service refuses (409, 429, 500, 503).
+    /// Calls that a service rejects (409, 429, 500, 503).
     pub refused: u64,
-    /// Calls that have their effect and whose reply is an error or never comes.
+    /// Calls that are executed but return an error or no response.
     pub lost_reply: u64,
-    /// Calls that are answered by 504 and have their effect later.
+    /// Calls that return 504 and are executed later.
     pub late: u64,
-    /// Calls that take very long.
+    /// Very slow calls.
     pub slow: u64,
     /// Calls that never reach the cloud.
     pub not_sent: u64,
-    /// Calls to the database that fail before they have an effect.
+    /// Calls to the database that fail before they are executed.
     pub store_refused: u64,
-    /// Writes to the database that fail after they had their effect.
+    /// Writes to the database that fail after they are executed.
     pub store_lost_reply: u64,
-    /// Rings that are not heard.
+    /// Lost rings.
     pub ring_lost: u64,
-    /// Rings that are heard twice.
+    /// Duplicated rings.
     pub ring_doubled: u64,
-    /// Longest time until a new object is listed.
+    /// Maximum time until a new object is listed.
     pub list_lag_ms: u64,
 }
 
 impl Scenario {
-    /// Whether engines or the database are disturbed, so that work may stand still for reasons of their own.
+    /// Whether faults affect engines or the database, so that work may stall for other reasons.
     pub fn disturbs_engines(&self) -> bool {
         let cloudy = |fault: &Fault| matches!(fault.what, FaultKind::ServiceOutage(_) | FaultKind::Deaf);
         !self.faults.iter().all(cloudy) || self.noise.store_refused > 0 || self.noise.store_lost_reply > 0
     }
 
-    /// Whether the database's clock is set back, so that leases end before their owners can know.
+    /// Whether the clock of the database is set back, so that leases expire before their owners can know.
     pub fn sets_store_clock_back(&self) -> bool {
         self.faults.iter().any(|fault| matches!(fault.what, FaultKind::StoreClockBack(_)))
     }

@@ -1,4 +1,4 @@
-//! A failing scenario made smaller: parts are dropped as long as the same rule is broken.
+//! Shrinks a failing scenario: removes parts as long as the same rule is violated.
 
 use crate::rule::Rule;
 use crate::run::run;
@@ -6,10 +6,10 @@ use crate::sabotage::Sabotage;
 use crate::scenario::{Ask, EnginePlan, Noise, Scenario, When};
 use crate::template_model::{Build, KindModel, Plain, TemplateModel};
 
-/// The most runs that shrinking may take.
+/// Maximum number of runs.
 const MOST_RUNS: u32 = 3_000;
 
-/// A smaller scenario that breaks the same rule.
+/// A smaller scenario that violates the same rule.
 pub fn shrink(scenario: Scenario, rule: Rule, sabotage: Option<Sabotage>) -> Scenario {
     let mut best = scenario;
     let mut runs = 0;
@@ -33,7 +33,7 @@ pub fn shrink(scenario: Scenario, rule: Rule, sabotage: Option<Sabotage>) -> Sce
     }
 }
 
-/// Scenarios with a part less, the largest parts first.
+/// Scenarios with one part removed, the largest parts first.
 fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     let mut all = Vec::new();
     let mut push = |changed: Scenario| {

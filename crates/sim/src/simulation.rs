@@ -1,4 +1,4 @@
-//! All that one run consists of, shared by its tasks.
+//! The state of a run, shared by its tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,15 +17,15 @@ use crate::sabotage::Sabotage;
 use crate::scenario::{Noise, Scenario, When};
 use crate::trace::Trace;
 
-/// Calls in one run; more are a loop.
+/// Maximum number of calls in a run; more indicate a loop.
 const MOST_CALLS: u64 = 400_000;
 
-/// Who calls.
+/// The origin of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Label {
-    /// Which engine; `None`: the users' service.
+    /// The engine; `None`: the users' service.
     pub slot: Option<usize>,
-    /// How often it was started before.
+    /// Number of restarts.
     pub life: u32,
 }
 
@@ -38,57 +38,57 @@ impl fmt::Display for Label {
     }
 }
 
-/// What is broken now.
+/// Active faults.
 #[derive(Debug, Default)]
 pub(crate) struct Switches {
-    /// Engines that do not reach the cloud.
+    /// Engines without connection to the cloud.
     pub cloud_cut: BTreeSet<Option<usize>>,
-    /// Engines that do not reach the database.
+    /// Engines without connection to the database.
     pub store_cut: BTreeSet<Option<usize>>,
-    /// The database refuses everything.
+    /// The database rejects everything.
     pub store_out: bool,
-    /// Services that refuse everything.
+    /// Services that reject everything.
     pub services_out: BTreeSet<String>,
-    /// No ring is heard.
+    /// All rings are lost.
     pub deaf: bool,
 }
 
-/// All that one run consists of.
+/// The state of a run.
 pub(crate) struct Simulation {
-    /// What is to happen.
+    /// The scenario.
     pub scenario: Arc<Scenario>,
     /// The time.
     pub time: TrueTime,
-    /// Chance.
+    /// Random numbers.
     pub dice: Dice,
-    /// What happened.
+    /// The trace.
     pub trace: Trace,
     /// The database.
     pub store: MemoryStore,
     /// The database's clock.
     pub store_clock: Arc<WallClock>,
-    /// What the checks remember.
+    /// The records of the checks.
     pub ledger: Ledger,
-    /// The defect that is put back on purpose.
+    /// The simulated defect.
     pub sabotage: Option<Sabotage>,
     cloud: Mutex<SimCloud>,
     switches: Mutex<Switches>,
     first: Mutex<Option<Violation>>,
     accused: Notify,
     counts: Mutex<Counts>,
-    /// Where faults that wait for a call are told of it, by their place in the scenario.
+    /// Reports calls that trigger faults, by the index of the fault in the scenario.
     triggers: mpsc::UnboundedSender<usize>,
 }
 
 #[derive(Debug, Default)]
 struct Counts {
-    /// Calls of each engine that may set off a fault.
+    /// Number of calls of each engine that may trigger a fault.
     of_engine: BTreeMap<Option<usize>, u64>,
     all: u64,
 }
 
 impl Simulation {
-    /// The simulation at the beginning of a run, and where calls that set off faults are reported.
+    /// The initial state of a run, and the receiver of triggered faults.
     pub(crate) fn new(
         scenario: Arc<Scenario>,
         traced: bool,
@@ -122,22 +122,22 @@ impl Simulation {
         self.cloud.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is broken now.
+    /// The active faults.
     pub(crate) fn switches(&self) -> MutexGuard<'_, Switches> {
         self.switches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What may hit any call now; none once it is calm.
+    /// The current noise; `None` in the calm phase.
     pub(crate) fn noise(&self) -> Option<&Noise> {
         (self.time.ms() < self.scenario.calm_ms).then_some(&self.scenario.noise)
     }
 
-    /// Whether a defect is put back.
+    /// Whether a defect is simulated.
     pub(crate) fn has(&self, sabotage: Sabotage) -> bool {
         self.sabotage == Some(sabotage)
     }
 
-    /// Notes that a rule is broken. Only the first counts: others may follow from it.
+    /// Records a violation. Only the first one counts: others may be consequences.
     pub(crate) fn accuse(&self, rule: Rule, text: impl Into<String>) {
         let violation = Violation { rule, text: text.into(), at_ms: self.time.ms() };
         self.trace.note("RULE", || violation.to_string());
@@ -145,19 +145,19 @@ impl Simulation {
         self.accused.notify_one();
     }
 
-    /// The first rule that was broken.
+    /// The first violation.
     pub(crate) fn violation(&self) -> Option<Violation> {
         self.first.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until a rule is broken.
+    /// Waits until a rule is violated.
     pub(crate) async fn accused(&self) {
         while self.violation().is_none() {
             self.accused.notified().await;
         }
     }
 
-    /// Counts a call, and sets off the faults that wait for it.
+    /// Counts a call and triggers its faults.
     pub(crate) async fn before_call(&self, label: Label, gate: &Gate) {
         let (count, all) = {
             let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -173,7 +173,7 @@ impl Simulation {
         self.set_off(label, gate, When::Call(count)).await;
     }
 
-    /// A call was sent: sets off the faults that wait for it.
+    /// Triggers faults after a call was sent.
     pub(crate) async fn after_send(&self, label: Label, gate: &Gate) {
         let count = {
             let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -186,7 +186,7 @@ impl Simulation {
         let calm = self.time.ms() >= self.scenario.calm_ms;
         for (at, fault) in self.scenario.faults.iter().enumerate() {
             if fault.when == when && fault.what.engine() == label.slot && label.slot.is_some() && !calm {
-                // Whoever waits for it is there as long as the run.
+                // The receiver exists as long as the run.
                 let _ = self.triggers.send(at);
                 if matches!(fault.what, crate::scenario::FaultKind::Kill(_)) {
                     gate.kill();

@@ -1,30 +1,30 @@
-//! How states may move (docs/heat-behaviour.md §1).
+//! State transitions (docs/heat-behaviour.md §1).
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use kiln_resource::{Action, State, Status};
 
-/// The most changes of a row in one commit.
+/// Maximum number of transitions of a row in one commit.
 const LONGEST: usize = 4;
 
-/// Whether a resource may go from one state right to another.
+/// Whether a direct transition of a resource is allowed.
 pub fn resource_may(from: State, to: State) -> bool {
     use Action::{Adopt, Check, Create, Delete, Init, Resume, Suspend, Update};
     if from == to {
         return true;
     }
     match (from.status, to.status) {
-        // What runs ends, and nothing else begins before.
+        // A running action must end before another one starts.
         (Status::InProgress, Status::Complete | Status::Failed) => from.action == to.action,
         // `Update status to COMPLETE for FAILED resource neither update nor replace.`
         (Status::Failed, Status::Complete) => from.action == to.action && from.action != Delete,
-        // A user declares it unhealthy.
+        // A user marks it unhealthy.
         (_, Status::Failed) if to.action == Check && from.action != Delete => true,
         (Status::InProgress, Status::InProgress) | (_, Status::Complete | Status::Failed) => false,
         (status, Status::InProgress) => match to.action {
             Create => from.action == Init,
-            // An existing object is taken over; then looked at.
+            // An existing object is adopted, then checked.
             Adopt => matches!(from.action, Init | Adopt),
             Delete => from.action != Init && from != State::new(Delete, Status::Complete),
             Update => !matches!(from.action, Init | Delete),
@@ -36,7 +36,7 @@ pub fn resource_may(from: State, to: State) -> bool {
     }
 }
 
-/// Whether a resource may come from one state to another within one commit, which stores only the last of several.
+/// Whether a resource may change from one state to another within one commit, which stores only the last state.
 pub fn resource_may_reach(from: State, to: State) -> bool {
     static REACHED: LazyLock<HashSet<(State, State)>> = LazyLock::new(|| {
         let mut reached: HashSet<(State, State)> = all().map(|state| (state, state)).collect();
@@ -57,7 +57,7 @@ fn all() -> impl Iterator<Item = State> {
     })
 }
 
-/// Whether a stack may go from one state to another without a new request.
+/// Whether a stack may change its state without a new request.
 pub fn stack_may(from: State, to: State, rollback: bool) -> bool {
     use Action::{Adopt, Create, Restore, Rollback, Update};
     if from == to {
@@ -72,7 +72,7 @@ pub fn stack_may(from: State, to: State, rollback: bool) -> bool {
     from.action == to.action
 }
 
-/// Whether a user may ask for an action in a state.
+/// Whether a user may request an action in a state.
 pub fn user_may_ask(from: State, pending: bool, action: Action) -> bool {
     use Action::{Check, Delete, Resume, Rollback, Suspend, Update};
     match action {

@@ -1,4 +1,5 @@
-//! The way between a process and the database: latency, outages, lost replies, cuts; and where all writes are checked.
+//! The connection between a process and the database: latency, outages, lost responses, partitions. All writes are
+//! checked here.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -19,17 +20,17 @@ use crate::gate::Gate;
 use crate::sabotage::Sabotage;
 use crate::simulation::{Label, Simulation};
 
-/// When a caller of the database gives up waiting.
+/// Timeout of the database client.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The database as one process sees it.
+/// The database as a process sees it.
 pub(crate) struct StoreLink {
     sim: Arc<Simulation>,
     label: Label,
     gate: Arc<Gate>,
 }
 
-/// What becomes of a call.
+/// What happens to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Done,
@@ -43,7 +44,7 @@ fn lost() -> Error {
 }
 
 impl StoreLink {
-    /// The way from a process.
+    /// The connection of a process.
     pub(crate) fn new(sim: Arc<Simulation>, label: Label, gate: Arc<Gate>) -> Self {
         Self { sim, label, gate }
     }
@@ -91,7 +92,7 @@ impl StoreLink {
         result
     }
 
-    /// A write is carried out whatever becomes of the process that sent it.
+    /// A write is executed even if its process dies.
     async fn write<T, F>(&self, name: &'static str, effect: F) -> Result<T, Error>
     where
         F: Future<Output = Result<T, Error>> + Send + 'static,

@@ -1,4 +1,4 @@
-//! Defects of what is stored.
+//! Defects of stored data.
 
 use kiln_resource::OperationState;
 use kiln_store::Batch;
@@ -6,7 +6,7 @@ use kiln_store::Batch;
 use crate::sabotage::Sabotage;
 use crate::simulation::Simulation;
 
-/// A batch as a defective engine would write it.
+/// The batch of a defective engine.
 pub(crate) fn spoil(sim: &Simulation, mut batch: Batch) -> Batch {
     match sim.sabotage {
         Some(Sabotage::ForgetIntent) => {

@@ -1,19 +1,19 @@
-//! Generated templates as plain data, and the HOT that says the same.
+//! Generated templates as plain data, and their conversion to HOT.
 
 use std::collections::BTreeMap;
 
 use kiln_value::{Map, Value, value};
 use serde::{Deserialize, Serialize};
 
-/// The name of the parameter by which a nested stack is told what its outermost resources need.
+/// The parameter that passes the dependencies of the outermost resources to a nested stack.
 pub const OUTER: &str = "outer";
-/// The output with the ids of all objects of a nested stack.
+/// The output with the IDs of all objects of a nested stack.
 pub const IDS: &str = "ids";
 
 /// A template.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TemplateModel {
-    /// Its resources; each needs only earlier ones.
+    /// Its resources; each depends only on earlier ones.
     pub resources: Vec<ResourceModel>,
 }
 
@@ -22,24 +22,24 @@ pub struct TemplateModel {
 pub struct ResourceModel {
     /// Logical name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: KindModel,
-    /// A property that changes in place.
+    /// A property that is updated in place.
     #[serde(default)]
     pub word: u32,
-    /// A property whose change replaces the resource.
+    /// A property that requires a replacement.
     #[serde(default)]
     pub size: u32,
-    /// The resources whose objects its object needs.
+    /// The resources whose objects its object depends on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
-    /// The resource whose `word` is its own.
+    /// The resource from which it reads `word`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reads: Option<String>,
     /// `depends_on`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
-    /// Whether its objects stay when it goes.
+    /// Whether its objects are kept when it is deleted.
     #[serde(default)]
     pub retain: bool,
     /// How its object is built.
@@ -47,21 +47,21 @@ pub struct ResourceModel {
     pub build: Build,
 }
 
-/// What a resource is.
+/// The kind of a resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KindModel {
-    /// A resource with an object of its own.
+    /// A resource with its own object.
     Plain(Plain),
-    /// `Sim::Value`: no object.
+    /// `Sim::Value`: without an object.
     Value,
-    /// A template as a type.
+    /// A template resource.
     Nested(TemplateModel),
     /// `OS::Heat::ResourceGroup`.
     Group {
-        /// How many members.
+        /// Number of members.
         count: u32,
-        /// What they are; its needs are the group's.
+        /// Their kind; they have the dependencies of the group.
         member: Plain,
     },
 }
@@ -70,17 +70,17 @@ pub enum KindModel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Plain {
-    /// Made by one call, marked by the token.
+    /// Created by one call, marked with the token.
     Thing,
-    /// Takes time to be made, changed and deleted.
+    /// Creates, updates and deletes take time.
     Slow,
-    /// Made and deleted by two calls.
+    /// Created and deleted by two calls.
     Pair,
-    /// Nothing tells which create made it.
+    /// Without a mark of its create.
     Blind,
-    /// Only one may have its name.
+    /// With a unique name.
     Holder,
-    /// Takes in signals.
+    /// Receives signals.
     Inbox,
 }
 
@@ -100,7 +100,7 @@ impl Plain {
         }
     }
 
-    /// The kind that a service serves.
+    /// The kind of a service.
     pub fn of_service(service: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.service() == service)
     }
@@ -122,21 +122,21 @@ impl Plain {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Build {
-    /// In the time that its kind takes.
+    /// In the normal time of its kind.
     #[default]
     Sound,
-    /// In so many milliseconds.
+    /// In this number of milliseconds.
     Takes(u64),
-    /// The first so many objects of the resource end in error.
+    /// The first objects of the resource, this number of them, end in an error.
     Fails(u32),
     /// Never.
     Never,
-    /// The resource type's code panics when it looks whether the object is ready.
+    /// The driver panics when it checks whether the object is ready.
     Panics,
 }
 
 impl Build {
-    /// As the property has it.
+    /// The value of the property.
     pub fn word(self) -> String {
         match self {
             Self::Sound => "sound".to_owned(),
@@ -147,7 +147,7 @@ impl Build {
         }
     }
 
-    /// From the property.
+    /// Parses the value of the property.
     pub fn from_word(word: &str) -> Self {
         match word.split_once(' ') {
             Some(("takes", ms)) => Self::Takes(ms.parse().unwrap_or_default()),
@@ -159,7 +159,7 @@ impl Build {
     }
 }
 
-/// The word of a resource that reads none.
+/// The word of a resource that reads no other word.
 pub fn word(word: u32) -> String {
     format!("w{word}")
 }
@@ -170,7 +170,7 @@ impl TemplateModel {
         self.resources.iter().find(|resource| resource.name == name)
     }
 
-    /// All resources, nested ones too.
+    /// All resources, including nested ones.
     pub fn all(&self) -> Vec<&ResourceModel> {
         let mut all = Vec::new();
         let mut queue = vec![self];
@@ -185,7 +185,7 @@ impl TemplateModel {
         all
     }
 
-    /// Drops references to resources that are not there (any more) and those that lead forward.
+    /// Removes references to missing and to later resources.
     pub fn mend(&mut self) {
         let mut before: Vec<String> = Vec::new();
         let mut readable: Vec<String> = Vec::new();
@@ -205,7 +205,7 @@ impl TemplateModel {
         }
     }
 
-    /// The template in HOT, and the texts of the templates that it names.
+    /// The template in HOT, and the texts of its nested templates.
     pub fn hot(&self) -> (Value, BTreeMap<String, String>) {
         let mut files = BTreeMap::new();
         let template = self.write("", &mut files);
@@ -271,7 +271,7 @@ impl TemplateModel {
         written
     }
 
-    /// An expression for the ids of the objects of some resources, and those that the stack was told.
+    /// An expression for the IDs of the objects of some resources, and those from the parameter.
     fn ids_of(&self, names: &[String], outer: bool) -> Value {
         let mut single: Vec<Value> = Vec::new();
         let mut lists: Vec<Value> = Vec::new();

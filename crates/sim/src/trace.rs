@@ -1,11 +1,11 @@
-//! What happened, line by line.
+//! The trace of a run.
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 
 use crate::clock::TrueTime;
 
-/// Collects lines if it is switched on.
+/// Collects lines if it is enabled.
 #[derive(Debug)]
 pub(crate) struct Trace {
     on: bool,
@@ -19,7 +19,7 @@ impl Trace {
         Self { on, time, text: Mutex::default() }
     }
 
-    /// Adds a line; `what` is only asked for if it is wanted.
+    /// Adds a line; `what` is evaluated only if necessary.
     pub(crate) fn note(&self, who: &str, what: impl FnOnce() -> String) {
         if self.on {
             let ms = self.time.ms();

@@ -1,4 +1,4 @@
-//! Trusts: recorded before they are given, used while their stack lives, taken back when it is gone.
+//! Checks trusts: recorded before they are created, used while their stack exists, then deleted.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::rule::Rule;
 use crate::sabotage::Sabotage;
 use crate::simulation::{Label, Simulation};
 
-/// How long the sweep may take until the trusts of deleted stacks are gone, once nothing fails any more.
+/// Maximum time until the trusts of deleted stacks are deleted after the last fault.
 const BOUND: Duration = Duration::from_mins(20);
 
-/// What is recorded of a trust by the mark that it is found by.
+/// The record of a trust by its mark.
 fn plan_of(mark: &str) -> Secret<String> {
     Secret::new(json!({"mark": mark}).to_string())
 }
@@ -24,7 +24,7 @@ fn mark_in(plan: &Secret<String>) -> Option<String> {
     Some(plan.get("mark")?.as_str()?.to_owned())
 }
 
-/// Makes the trust of a new stack, as the service does; it may break off anywhere.
+/// Creates the trust of a new stack as the service does; it may be interrupted anywhere.
 pub(crate) async fn make(sim: &Simulation, store: &dyn Store, mark: &str) -> Result<CredentialsId, Error> {
     let id = store.plan_credentials(&plan_of(mark)).await?;
     sim.ledger.planned(id, mark);
@@ -38,7 +38,7 @@ pub(crate) async fn make(sim: &Simulation, store: &dyn Store, mark: &str) -> Res
     Ok(id)
 }
 
-/// Whether the trust of a root stack still holds. It must, as long as the stack lives.
+/// Whether the trust of a root stack exists. It must exist as long as the stack.
 pub(crate) async fn holds(sim: &Simulation, root: &Stack) -> bool {
     let Some(id) = root.credentials else { return true };
     let mark = sim.ledger.mark_of(id);
@@ -50,7 +50,7 @@ pub(crate) async fn holds(sim: &Simulation, root: &Stack) -> bool {
     holds
 }
 
-/// Takes a trust back.
+/// Deletes a trust.
 pub(crate) async fn revoke(sim: &Simulation, label: Label, unused: &UnusedCredentials) -> Result<(), Failure> {
     let passing = || Failure::new(FailureKind::Unavailable, "ServiceUnavailable", "identity is not there");
     tokio::time::sleep(Duration::from_millis(1 + sim.dice.up_to("revoke", 50))).await;
@@ -68,7 +68,7 @@ pub(crate) async fn revoke(sim: &Simulation, label: Label, unused: &UnusedCreden
     if sim.noise().is_some_and(|noise| hit("lost", noise.lost_reply)) { Err(passing()) } else { Ok(()) }
 }
 
-/// Every trust is on record, and those of deleted stacks go within a bound.
+/// Every trust is recorded, and those of deleted stacks are deleted within a time limit.
 pub(crate) async fn check(sim: &Simulation, roots: &[Stack]) {
     let of_deleted = |stack: &&Stack| stack.deleted.is_some();
     let marks: Vec<String> =
@@ -82,7 +82,7 @@ pub(crate) async fn check(sim: &Simulation, roots: &[Stack]) {
         tokio::time::sleep(Duration::from_secs(5)).await;
     }
     if sim.scenario.sets_store_clock_back() {
-        // What was recorded before that is not old enough to be listed for a long time.
+        // Older records are not listed for a long time.
         return;
     }
     let unused = sim.store.unused_credentials(Duration::ZERO, 1_000).await.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Users: they ask the service, which asks the store as the API does.
+//! Users, whose requests a service writes to the store as the API does.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use crate::states;
 use crate::store_link::StoreLink;
 use crate::trusts;
 
-/// How often a user tries again.
+/// Maximum number of attempts of a user.
 const TRIES: u32 = 40;
 
-/// The service that users ask.
+/// The service of the users.
 pub(crate) struct Users {
     sim: Arc<Simulation>,
     store: StoreLink,
@@ -38,7 +38,7 @@ impl Users {
         Arc::new(Self { sim: Arc::clone(sim), store })
     }
 
-    /// Asks for something, as often as it takes to be heard.
+    /// Sends a request until there is a response.
     pub(crate) async fn act(&self, number: usize, action: &UserAction) {
         for attempt in 0..TRIES {
             match self.attempt((number, attempt), action).await {
@@ -70,7 +70,7 @@ impl Users {
     async fn create(&self, (number, attempt): (usize, u32), name: &str, wish: &Wish) -> Result<(), Error> {
         let id = StackId(self.uuid(("stack", number)));
         if self.store.stack(id).await?.is_some() {
-            // The answer to the first try was lost.
+            // The response to the first attempt was lost.
             return Ok(());
         }
         let mark = self.uuid(("trust", number, attempt)).to_string();
@@ -168,7 +168,7 @@ impl Users {
         self.store.send(&Message { id, stack: stack.id, resource, kind, body, due: now, sent: now }).await
     }
 
-    /// The same in every run and at every try.
+    /// The same in every run and every attempt.
     fn uuid(&self, of: impl std::hash::Hash) -> Uuid {
         let (high, low) = (dice::hash((self.sim.scenario.seed, &of)), dice::hash((&of, self.sim.scenario.seed)));
         uuid::Builder::from_random_bytes((u128::from(high) << 64 | u128::from(low)).to_be_bytes()).into_uuid()

@@ -1,4 +1,4 @@
-//! What must be there when a request has come to its end.
+//! Checks of the state after a request.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::rule::Rule;
 use crate::simulation::Simulation;
 use crate::template_model::{KindModel, Plain, ResourceModel, TemplateModel, word};
 
-/// A request of a stack came to its end.
+/// A request of a stack has ended.
 pub(crate) async fn check_settled(sim: &Arc<Simulation>, stack: &Stack) {
     let rows = sim.store.resources(stack.id).await.unwrap_or_default();
     if let Some(row) = rows.iter().find(|row| row.state.status == Status::InProgress) {
@@ -31,7 +31,7 @@ pub(crate) async fn check_settled(sim: &Arc<Simulation>, stack: &Stack) {
     }
 }
 
-/// Nothing of a deleted tree is left but what policy retains, and what is on record.
+/// A deleted tree leaves only retained and recorded objects.
 pub(crate) async fn check_gone(sim: &Simulation, stack: &Stack) {
     for object in objects_of(sim, stack.id) {
         if !object.keep && !sim.ledger.is_recorded_orphan(sim, &object).await {
@@ -41,7 +41,7 @@ pub(crate) async fn check_gone(sim: &Simulation, stack: &Stack) {
     }
 }
 
-/// Each resource of the template has one live object with the wanted properties, and there are no others.
+/// Each resource of the template has one live object with the desired properties, and there are no others.
 pub(crate) async fn check_wanted(sim: &Simulation, stack: &Stack) {
     let rolled_back_to_nothing = stack.state.action == Action::Rollback && stack.previous.is_none();
     let template = if rolled_back_to_nothing {
@@ -64,8 +64,8 @@ pub(crate) async fn check_wanted(sim: &Simulation, stack: &Stack) {
     }
 }
 
-/// The objects of the resources that were suspended sleep, and those of the resumed ones do not. What an earlier request
-/// left beside them is not suspended.
+/// The objects of suspended resources are suspended, and those of resumed ones are not. Remains of earlier requests are
+/// not suspended.
 async fn check_asleep(sim: &Simulation, stack: &Stack, asleep: bool) {
     let rows = sim.store.resources(stack.id).await.unwrap_or_default();
     let acted = if asleep { Action::Suspend } else { Action::Resume };
@@ -79,7 +79,7 @@ async fn check_asleep(sim: &Simulation, stack: &Stack, asleep: bool) {
     }
 }
 
-/// The live objects that were made for the stacks of a tree.
+/// The live objects of the stacks of a tree.
 fn objects_of(sim: &Simulation, root: StackId) -> Vec<Object> {
     let now = sim.time.ms();
     let mut cloud = sim.cloud();
@@ -87,13 +87,13 @@ fn objects_of(sim: &Simulation, root: StackId) -> Vec<Object> {
     cloud.live(now).filter(of_tree).cloned().collect()
 }
 
-/// The objects that belong where they are.
+/// The expected objects.
 #[derive(Default)]
 struct Found {
     objects: BTreeSet<String>,
 }
 
-/// Compares a stack with what it should be; gives the ids of its objects.
+/// Compares a stack with its desired state; returns the IDs of its objects.
 fn compare<'a>(
     sim: &'a Simulation,
     template: &'a TemplateModel,
@@ -129,7 +129,7 @@ fn compare<'a>(
                 KindModel::Nested(inner) => compare(sim, inner, child_of(row)?, needs, found).await?,
                 KindModel::Group { count, member } => {
                     let members = members_of(resource, *count, *member);
-                    // A member is told by its group what it needs and reads.
+                    // A member gets its dependencies from its group.
                     let mut made = Vec::new();
                     let child = child_of(row)?;
                     let rows = sim.store.resources(child).await.map_err(|error| error.to_string())?;
@@ -164,7 +164,7 @@ fn child_of(row: &Resource) -> Result<StackId, String> {
     id.ok_or_else(|| format!("{} has no nested stack", row.name))
 }
 
-/// The word that a resource has by the template.
+/// The expected word of a resource.
 fn word_of(template: &TemplateModel, resource: &ResourceModel) -> String {
     match resource.reads.as_ref().and_then(|name| template.get(name)) {
         Some(other) => word_of(template, other),

@@ -18,7 +18,7 @@ fn the_same_seed_gives_the_same_trace() {
     }
 }
 
-/// What is shrunk is kept as JSON and played again.
+/// Shrunk scenarios are stored as JSON and run again.
 #[test]
 fn a_scenario_survives_json() {
     for seed in 0..40 {
@@ -28,7 +28,7 @@ fn a_scenario_survives_json() {
     }
 }
 
-/// The first seeds of `cargo sim`, in the unoptimized build. `KILN_SEEDS=from..to` runs others.
+/// The first seeds of `cargo sim`, in a debug build. `KILN_SEEDS=from..to` runs others.
 #[test]
 fn some_hundred_seeds_pass() {
     let range = std::env::var("KILN_SEEDS").ok();
@@ -43,7 +43,7 @@ fn some_hundred_seeds_pass() {
     assert_eq!(failed, Vec::<String>::new());
 }
 
-/// A defect that is put back must be found, and a smaller scenario must show it too.
+/// A simulated defect must be detected, and a smaller scenario must show it too.
 #[test]
 fn a_defect_is_found_and_made_smaller() {
     let seeds = (0..200).map(generate::scenario);

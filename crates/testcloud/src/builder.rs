@@ -1,4 +1,4 @@
-//! How a cloud is set up.
+//! Configuration of a cloud.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -28,7 +28,7 @@ pub struct Quota {
     pub security_group_rules: Option<u64>,
     pub volumes: Option<u64>,
     pub snapshots: Option<u64>,
-    /// GiB of volumes and snapshots together.
+    /// GiB of volumes and snapshots in total.
     pub gigabytes: Option<u64>,
 }
 
@@ -72,14 +72,14 @@ impl Builder {
         self
     }
 
-    /// How long every reply takes at least; none by default.
+    /// Minimum response time; none by default.
     #[must_use]
     pub fn latency(mut self, latency: Duration) -> Self {
         self.0.latency = latency;
         self
     }
 
-    /// How long a server, a volume, an image import or the deletion of one takes; 50 ms by default.
+    /// Duration of builds of servers and volumes, image imports and deletes; 50 ms by default.
     #[must_use]
     pub fn build_time(mut self, build_time: Duration) -> Self {
         self.0.build_time = build_time;
@@ -93,7 +93,7 @@ impl Builder {
         self
     }
 
-    /// The seed of ids, addresses and chance.
+    /// The seed for IDs, addresses and random faults.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.0.seed = seed;
@@ -107,23 +107,22 @@ impl Builder {
         self
     }
 
-    /// The time at which the cloud's clock starts; the machine's by default. It then follows tokio's.
+    /// The start time of the cloud's clock; by default the system time. The clock then follows tokio's time.
     #[must_use]
     pub fn epoch(mut self, epoch: Timestamp) -> Self {
         self.0.epoch = Some(epoch);
         self
     }
 
-    /// The newest microversion of Nova, 2.x, if it is an older one than the newest that the cloud knows. From 2.92 on keys
-    /// are not generated.
+    /// The latest microversion of Nova, 2.x, to simulate an older one. From 2.92, Nova does not generate keys.
     #[must_use]
     pub fn compute_minor(mut self, minor: u32) -> Self {
         self.0.compute_minor = minor.clamp(1, crate::nova::NEWEST);
         self
     }
 
-    /// A cloud without a port, which is reached by [`Testcloud::transport`] alone. On a current-thread runtime with
-    /// paused time, and with an [epoch](Self::epoch), a seed replays all that it does.
+    /// A cloud without a port, which is accessed only through [`Testcloud::transport`]. On a current-thread runtime
+    /// with paused time, and with an [epoch](Self::epoch), its behavior is determined by the seed.
     pub fn in_process(self) -> Testcloud {
         Testcloud::unserved(self.0)
     }

@@ -19,7 +19,7 @@ use crate::snapshot::Snapshot;
 use crate::state::CloudState;
 use crate::wire::Cuttable;
 
-/// A running simulated OpenStack. Dropping it ends it.
+/// A running simulated OpenStack. Dropping it stops it.
 #[derive(Debug)]
 pub struct Testcloud {
     base: String,
@@ -27,7 +27,7 @@ pub struct Testcloud {
     served: Option<Served>,
 }
 
-/// A cloud's port.
+/// The port of a cloud.
 #[derive(Debug)]
 struct Served {
     address: SocketAddr,
@@ -35,7 +35,7 @@ struct Served {
     task: JoinHandle<()>,
 }
 
-/// What the handle and the handlers share.
+/// Shared state of the handle and the handlers.
 #[derive(Debug)]
 pub(crate) struct Shared {
     world: Mutex<CloudState>,
@@ -54,7 +54,7 @@ impl Shared {
         }
     }
 
-    /// The world, with everything done that was due.
+    /// The state of the cloud after all due jobs.
     pub(crate) fn world(&self) -> MutexGuard<'_, CloudState> {
         let mut world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
         world.settle();
@@ -62,23 +62,23 @@ impl Shared {
     }
 }
 
-/// An account that exists from the start.
+/// A predefined account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Account {
     /// The user, in domain `Default`.
     pub user: &'static str,
     /// The password.
     pub password: &'static str,
-    /// The project it works in, in domain `Default`.
+    /// Its project, in domain `Default`.
     pub project: &'static str,
 }
 
-/// The accounts that exist from the start.
+/// The predefined accounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Users {
     /// An ordinary user (roles member, reader, heat_stack_owner, creator and load-balancer_member).
     pub demo: Account,
-    /// Another ordinary user with a project of its own.
+    /// Another ordinary user with a different project.
     pub alt_demo: Account,
     /// The administrator.
     pub admin: Account,
@@ -87,7 +87,7 @@ pub struct Users {
 }
 
 impl Testcloud {
-    /// Sets up a cloud.
+    /// Configures a cloud.
     pub fn builder() -> Builder {
         Builder::default()
     }
@@ -120,12 +120,12 @@ impl Testcloud {
         self.served.as_ref().map_or(unspecified, |served| served.address)
     }
 
-    /// The wire to the cloud within this process: no connection, no thread, and no time but tokio's.
+    /// A transport to the cloud within this process: no connection, no thread, and no time except tokio's.
     pub fn transport(&self) -> Arc<dyn Transport> {
         Arc::new(InProcess::new(Arc::clone(&self.shared)))
     }
 
-    /// Keystone's address, as `OS_AUTH_URL` wants it.
+    /// The URL of Keystone for `OS_AUTH_URL`.
     pub fn auth_url(&self) -> String {
         format!("{}/identity/v3", self.base)
     }
@@ -135,7 +135,7 @@ impl Testcloud {
         "RegionOne"
     }
 
-    /// The accounts that exist from the start.
+    /// The predefined accounts.
     pub fn users(&self) -> Users {
         let account = |user, project| Account { user, password: "password", project };
         Users {
@@ -146,28 +146,28 @@ impl Testcloud {
         }
     }
 
-    /// Adds a service that somebody else serves to the catalog: its type and its URL, in which `%(project_id)s` stands
-    /// for the project of the token.
+    /// Adds an external service to the catalog: its type and its URL, in which `%(project_id)s` stands for the project
+    /// of the token.
     pub fn add_service(&self, kind: &str, url: &str) {
         new_service(&mut self.shared.world(), kind, kind, url);
     }
 
-    /// The faults, to add some.
+    /// The faults.
     pub fn faults(&self) -> &Faults {
         &self.shared.faults
     }
 
-    /// What was asked so far.
+    /// The requests so far.
     pub fn journal(&self) -> &Journal {
         &self.shared.journal
     }
 
-    /// What there is now.
+    /// The current objects.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::of(&self.shared.world())
     }
 
-    /// Stops serving; the port is free afterwards.
+    /// Stops the cloud and releases the port.
     pub async fn stop(mut self) {
         let Some(served) = &mut self.served else { return };
         served.end.send_replace(true);

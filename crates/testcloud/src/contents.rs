@@ -1,5 +1,4 @@
-//! What a new cloud holds: the accounts, the catalog, flavors, images, networks and volume types of a small
-//! cloud.
+//! The initial content of a cloud: accounts, catalog, flavors, images, networks and volume types.
 
 use crate::cinder::new_type;
 use crate::glance;
@@ -12,7 +11,7 @@ use crate::table::Fields;
 /// Roles of an ordinary user.
 const MEMBER: [&str; 5] = ["member", "reader", "heat_stack_owner", "creator", "load-balancer_member"];
 
-/// Fills a new world.
+/// Creates the initial content.
 pub(crate) fn furnish(world: &mut CloudState) {
     let (admin, demo) = identity(world);
     catalog(world);
@@ -36,7 +35,7 @@ pub(crate) fn furnish(world: &mut CloudState) {
     neutron::furnish(world, &Caller::service(&admin), &Caller::service(&demo));
 }
 
-/// Makes the accounts, and answers the projects of admin and demo.
+/// Creates the accounts, and returns the projects of admin and demo.
 fn identity(world: &mut CloudState) -> (String, String) {
     for (id, name, description) in
         [("default", "Default", "The default domain"), ("heat", "heat", "Owns users of stacks")]

@@ -1,4 +1,4 @@
-//! Faults that a test or a demo injects: which calls they hit, and what then happens.
+//! Injected faults: the calls that they affect, and their effects.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,72 +9,72 @@ use serde::{Deserialize, Serialize};
 
 use crate::request::{Service, ServiceCall};
 
-/// A disturbance of some calls.
+/// A fault.
 ///
-/// As JSON, for `POST /faults`:
-/// `{"service": "compute", "method": "POST", "path": "/servers", "when": {"nth": 2}, "action": {"status": 503}}`.
+/// As JSON, for `POST /faults`: `{"service": "compute", "method": "POST", "path": "/servers", "when": {"nth": 2},
+/// "action": {"status": 503}}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// The service it hits; every one when `None`.
+    /// The service; any if `None`.
     #[serde(default)]
     pub service: Option<Service>,
-    /// The HTTP method it hits; every one when `None`.
+    /// The HTTP method; any if `None`.
     #[serde(default)]
     pub method: Option<String>,
-    /// The address below the version: a prefix (`/servers`), with `*` (any text) a pattern of the whole
-    /// (`/servers/*/action`), with `$` at its end the whole (`/servers$`).
+    /// The path without the version: a prefix (`/servers`); with `*` (any text), a pattern for the whole path
+    /// (`/servers/*/action`); with `$` at its end, the exact path (`/servers$`).
     #[serde(default)]
     pub path: String,
-    /// Which of the calls that fit.
+    /// Selects among the matching calls.
     #[serde(default)]
     pub when: When,
-    /// What happens.
+    /// The effect.
     pub action: Action,
 }
 
-/// Which of the fitting calls a [`Fault`] hits.
+/// Selects among the calls that a [`Fault`] matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum When {
-    /// Every one.
+    /// Every call.
     #[default]
     Always,
-    /// Only the n-th, counted from 1.
+    /// Only the n-th call, from 1.
     Nth(u64),
-    /// The first n.
+    /// The first n calls.
     Count(u64),
-    /// Each with this probability (0 to 1), by the seed of the cloud.
+    /// Each call with this probability (0 to 1), determined by the seed of the cloud.
     Probability(f64),
 }
 
-/// What a [`Fault`] does to a call.
+/// The effect of a [`Fault`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// Refuse with this status and do nothing.
+    /// Return this status without executing the call.
     Status(u16),
-    /// Do what is asked, then refuse with this status, as a gateway does that has waited too long.
+    /// Execute the call, then return this status, like a gateway after a timeout.
     StatusAfter(u16),
-    /// Do what is asked, then drop the connection without a byte of answer.
+    /// Execute the call, then close the connection without a response.
     LostReply,
-    /// Do nothing and never answer.
+    /// Do not execute the call and never respond.
     Hang,
-    /// Do what is asked and never answer.
+    /// Execute the call and never respond.
     Stall,
-    /// Do what is asked this much later, whether or not the caller still waits for the answer.
+    /// Execute the call with this delay, whether or not the caller still waits.
     Delay(#[serde(with = "seconds")] Duration),
-    /// Accept the server, volume or image, whose build then ends in an error.
+    /// Accept the server, volume or image; its build fails.
     FailBuild,
-    /// Accept the server, volume or image, whose build takes this much longer.
+    /// Accept the server, volume or image; its build takes this much longer.
     SlowBuild(#[serde(with = "seconds")] Duration),
-    /// Accept the server, volume or image, whose build does not end.
+    /// Accept the server, volume or image; its build never ends.
     EndlessBuild,
-    /// Make what is asked, and leave it out of lists for this long: reads that lag behind writes.
+    /// Execute the call, and omit the object from lists for this time: reads that lag behind writes.
     Lag(#[serde(with = "seconds")] Duration),
 }
 
-/// Durations in JSON are seconds, with a fraction.
+/// Durations in JSON are seconds with a fraction.
 mod seconds {
     use std::time::Duration;
 
@@ -90,7 +90,7 @@ mod seconds {
 }
 
 impl Fault {
-    /// A fault of one service's calls of `method` below `path`, every time.
+    /// A fault for all calls of a service with `method` and `path`.
     pub fn new(service: Service, method: &str, path: &str, action: Action) -> Self {
         Fault {
             service: Some(service),
@@ -101,7 +101,7 @@ impl Fault {
         }
     }
 
-    /// The same fault on fewer of the calls.
+    /// Restricts the fault to some of the calls.
     #[must_use]
     pub fn when(mut self, when: When) -> Self {
         self.when = when;
@@ -119,10 +119,10 @@ impl Fault {
     }
 }
 
-/// Longer than any test waits.
+/// Longer than any test.
 const ENDLESS: Duration = Duration::from_hours(100_000);
 
-/// What all faults together do to one call.
+/// The combined effect of all faults on a call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FaultEffect {
     pub(crate) status: Option<u16>,
@@ -135,7 +135,7 @@ pub(crate) struct FaultEffect {
     pub(crate) build: BuildFault,
 }
 
-/// How a build that a call starts is disturbed.
+/// The effect of faults on a build.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BuildFault {
     pub(crate) fails: bool,
@@ -157,17 +157,17 @@ impl Faults {
         Faults(Mutex::new(State { faults: Vec::new(), chance: StdRng::seed_from_u64(seed) }))
     }
 
-    /// Adds a fault. Counting starts now.
+    /// Adds a fault. Its counter starts at 0.
     pub fn add(&self, fault: Fault) {
         self.state().faults.push((fault, 0));
     }
 
-    /// Takes all faults away.
+    /// Removes all faults.
     pub fn clear(&self) {
         self.state().faults.clear();
     }
 
-    /// The faults with how many calls each has met so far, hit or not.
+    /// The faults with the number of matching calls so far.
     pub fn list(&self) -> Vec<(Fault, u64)> {
         self.state().faults.clone()
     }
@@ -207,7 +207,7 @@ impl Faults {
     }
 }
 
-/// Whether `text` is `pattern`, in which `*` stands for any text.
+/// Whether `text` matches `pattern`, in which `*` matches any text.
 fn glob(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,

@@ -1,4 +1,4 @@
-//! The wire to a cloud within the same process.
+//! A transport to a cloud within the same process.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::reply::{Body, Reply};
 use crate::request::ServiceCall;
 use crate::server;
 
-/// Hands requests to the cloud's services without a connection.
+/// Passes requests to the services of the cloud without a connection.
 pub(crate) struct InProcess(Arc<Shared>);
 
 impl InProcess {

@@ -1,4 +1,4 @@
-//! What was asked of the cloud, so that a test can prove that nothing was done twice.
+//! Records of all requests, for tests that check that nothing is done twice.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,26 +8,26 @@ use uuid::Uuid;
 
 use crate::request::Service;
 
-/// The oldest entries are forgotten beyond this many.
+/// Maximum number of entries; the oldest are removed.
 const KEPT: usize = 500_000;
 
-/// One served request.
+/// A recorded request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RecordedCall {
-    /// The service asked.
+    /// The service.
     pub service: Service,
     /// The HTTP method.
     pub method: String,
-    /// The address below the version, without the query: `/servers/5f…`.
+    /// The path without version and query: `/servers/5f…`.
     pub path: String,
-    /// The status of the reply (also when the reply was lost).
+    /// The status of the response (even if the response was lost).
     pub status: u16,
-    /// Whether a fault dropped the reply.
+    /// Whether a fault dropped the response.
     pub lost: bool,
 }
 
 impl RecordedCall {
-    /// The call without ids, for counting: `POST compute /servers/{id}/action`.
+    /// The call with IDs replaced, for counting: `POST compute /servers/{id}/action`.
     pub fn call(&self) -> String {
         let path = self.path.split('/').skip(1).fold(String::new(), |path, segment| {
             let id = segment.len() >= 32 && Uuid::try_parse(segment).is_ok();
@@ -37,7 +37,7 @@ impl RecordedCall {
     }
 }
 
-/// The requests served, oldest first.
+/// The recorded requests, oldest first.
 #[derive(Debug, Default)]
 pub struct Journal(Mutex<VecDeque<RecordedCall>>);
 
@@ -55,7 +55,7 @@ impl Journal {
         self.entries().iter().cloned().collect()
     }
 
-    /// How often each [`RecordedCall::call`] was served.
+    /// The number of requests by [`RecordedCall::call`].
     pub fn counts(&self) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
         for entry in self.entries().iter() {
@@ -69,7 +69,7 @@ impl Journal {
         self.entries().iter().filter(|entry| wanted(entry)).count()
     }
 
-    /// Forgets everything.
+    /// Removes all entries.
     pub fn clear(&self) {
         self.entries().clear();
     }

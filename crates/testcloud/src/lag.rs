@@ -1,23 +1,23 @@
-//! Reads that lag behind writes: objects that lists do not show yet.
+//! Reads that lag behind writes: objects that lists omit for some time.
 
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::Instant;
 
-/// The objects that are not listed yet, by id.
+/// The objects that are not listed yet, by ID.
 #[derive(Debug, Default)]
 pub(crate) struct Lags(Vec<(String, Instant)>);
 
 impl Lags {
-    /// Leaves what an answer tells as made out of lists for a time.
+    /// Omits the created objects of a response from lists for some time.
     pub(crate) fn add(&mut self, answer: &Value, lag: Duration) {
         let until = Instant::now() + lag;
         let made = std::iter::once(answer).chain(answer.as_object().into_iter().flat_map(|members| members.values()));
         self.0.extend(made.filter_map(id).map(|id| (id.to_owned(), until)));
     }
 
-    /// Takes what is not to be seen yet out of the lists of an answer.
+    /// Removes objects that are not visible yet from the lists of a response.
     pub(crate) fn hide(&mut self, answer: &mut Value) {
         let now = Instant::now();
         self.0.retain(|(_, until)| *until > now);
@@ -32,7 +32,7 @@ impl Lags {
     }
 }
 
-/// What an object is known by: its id, or a key's name.
+/// The identifier of an object: its ID, or the name of a key pair.
 fn id(object: &Value) -> Option<&str> {
     ["id", "name"].into_iter().find_map(|key| object.get(key)?.as_str()).or_else(|| id(object.get("keypair")?))
 }

@@ -1,9 +1,9 @@
-//! What a service answers: a reply, or a refusal that the service renders in its own shape.
+//! Results of a call: a reply, or an error that the service formats.
 
 use bytes::Bytes;
 use serde_json::Value;
 
-/// A successful answer.
+/// A successful response.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -51,7 +51,7 @@ impl Reply {
     }
 }
 
-/// A refused call: the status and text the real service gives. `kind` is the class that only Neutron shows.
+/// An error: status and text of the real service. `kind` is the class, which only Neutron shows.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
@@ -80,12 +80,12 @@ impl Refusal {
         Self::new(409, "Conflict", message)
     }
 
-    /// No such address at all.
+    /// Unknown path.
     pub(crate) fn no_route() -> Self {
         Self::new(404, "HTTPNotFound", "The resource could not be found.")
     }
 
-    /// No such method at this address.
+    /// The path does not support the method.
     pub(crate) fn no_method() -> Self {
         Self::new(405, "HTTPMethodNotAllowed", "The method is not allowed for this resource.")
     }
@@ -96,5 +96,5 @@ impl Refusal {
     }
 }
 
-/// What every handler returns.
+/// The result of every handler.
 pub(crate) type Outcome = Result<Reply, Refusal>;

@@ -1,4 +1,4 @@
-//! One HTTP request as the services read it.
+//! HTTP requests.
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::reply::Refusal;
 use crate::table::Row;
 
-/// The services that are simulated.
+/// The simulated services.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Service {
@@ -25,11 +25,11 @@ pub enum Service {
 }
 
 impl Service {
-    /// Every service.
+    /// All services.
     pub const ALL: [Service; 5] =
         [Service::Identity, Service::Compute, Service::Network, Service::Volume, Service::Image];
 
-    /// The first segment of the service's addresses.
+    /// The first path segment of the service.
     pub fn prefix(self) -> &'static str {
         match self {
             Service::Identity => "identity",
@@ -40,7 +40,7 @@ impl Service {
         }
     }
 
-    /// The segment that carries the API's version.
+    /// The path segment of the API version.
     fn version(self) -> &'static str {
         match self {
             Service::Identity | Service::Volume => "v3",
@@ -56,10 +56,10 @@ impl Service {
 pub(crate) struct ServiceCall {
     pub(crate) service: Service,
     pub(crate) method: String,
-    /// The project that the address names.
+    /// The project in the path.
     pub(crate) project: Option<String>,
-    /// The address below the version, decoded: `["servers", "5f…"]`. `None`: the service's root, where its
-    /// versions are listed.
+    /// The decoded path without the version: `["servers", "5f…"]`. `None`: the root of the service, which lists its
+    /// versions.
     pub(crate) path: Option<Vec<String>>,
     pub(crate) query: Vec<(String, String)>,
     pub(crate) raw_query: String,
@@ -68,7 +68,7 @@ pub(crate) struct ServiceCall {
 }
 
 impl ServiceCall {
-    /// Reads the address. `None` when it belongs to no service.
+    /// Parses the path. `None` if it belongs to no service.
     pub(crate) fn new(method: &str, path: &str, query: &str, headers: HeaderMap, body: Bytes) -> Option<Self> {
         let mut segments = path.split('/').filter(|segment| !segment.is_empty()).map(decode).collect::<Vec<_>>();
         let first = segments.first()?.clone();
@@ -78,7 +78,7 @@ impl ServiceCall {
         let mut project = None;
         if versioned {
             segments.remove(0);
-            // Cinder's addresses name the project, and so may Nova's; nobody else's begin with a bare id.
+            // Paths of Cinder contain the project, and those of Nova may; no other path starts with a bare ID.
             if segments.first().is_some_and(|segment| is_project_id(segment))
                 && matches!(service, Service::Compute | Service::Volume)
             {
@@ -116,12 +116,12 @@ impl ServiceCall {
         })
     }
 
-    /// The address below the version, as handlers match it.
+    /// The path without the version, for matching.
     pub(crate) fn segments(&self) -> Vec<&str> {
         self.path.iter().flatten().map(String::as_str).collect()
     }
 
-    /// The address below the version as text: `/servers/5f…`.
+    /// The path without the version as text: `/servers/5f…`.
     pub(crate) fn local_path(&self) -> String {
         self.segments().iter().fold(String::new(), |path, segment| path + "/" + segment)
     }
@@ -135,17 +135,17 @@ impl ServiceCall {
         self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether a query parameter is given as true.
+    /// Whether a query parameter is true.
     pub(crate) fn switch(&self, name: &str) -> bool {
         self.param(name).is_some_and(|value| matches!(value.to_ascii_lowercase().as_str(), "1" | "true" | "yes" | "t"))
     }
 
-    /// The body as JSON; `complaint` is the service's text for what is not JSON.
+    /// The body as JSON; `complaint` is the service's error text for invalid JSON.
     pub(crate) fn json(&self, complaint: &str) -> Result<Value, Refusal> {
         serde_json::from_slice(&self.body).map_err(|_| Refusal::new(400, "HTTPBadRequest", complaint))
     }
 
-    /// The object under `name` in a JSON body, with Nova's and Cinder's texts when there is none.
+    /// The object under `name` in a JSON body, with Nova's and Cinder's error texts.
     pub(crate) fn member(&self, name: &str) -> Result<Row, Refusal> {
         let mut body = self.json("Malformed request body")?;
         match body.get_mut(name).map(Value::take) {
@@ -172,7 +172,7 @@ fn is_project_id(segment: &str) -> bool {
     segment.len() == 32 && segment.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// A value as Python's `repr` shows it, which is how the services' error texts quote input.
+/// A value as Python's `repr` prints it, for error texts that quote input.
 pub(crate) fn python(value: &Value) -> String {
     match value {
         Value::Null => "None".to_owned(),
@@ -194,7 +194,7 @@ pub(crate) fn python(value: &Value) -> String {
     }
 }
 
-/// A value as Python's `str` shows it: as [`python`], but a string without quotes.
+/// A value as Python's `str` prints it: like [`python`], but a string without quotes.
 pub(crate) fn python_text(value: &Value) -> String {
     value.as_str().map_or_else(|| python(value), str::to_owned)
 }

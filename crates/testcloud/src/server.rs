@@ -1,4 +1,4 @@
-//! The way of a request: read, disturb, do, record, answer.
+//! Processing of a request: parse, inject faults, execute, record, respond.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::state::CloudState;
 use crate::wire::Wire;
 use crate::{cinder, glance, keystone, neutron, nova};
 
-/// Bodies beyond this many bytes are refused with 413.
+/// Larger bodies are rejected with 413.
 const BODY_LIMIT: usize = 64 << 20;
 
 pub(crate) fn router(shared: Arc<Shared>) -> Router {
@@ -52,8 +52,8 @@ async fn serve(
     http_response(reply)
 }
 
-/// Serves a request as its faults have it; `None` if the reply is lost. What is asked is done by a task of its own: a
-/// caller that gives up does not call his request back.
+/// Executes a request with its faults; `None` if the response is lost. The call runs in its own task, so that it is
+/// executed even if the caller disconnects.
 pub(crate) async fn exchange(shared: Arc<Shared>, request: ServiceCall) -> Option<Reply> {
     let effect = shared.faults.judge(&request);
     if effect.hangs {
@@ -73,7 +73,7 @@ pub(crate) async fn exchange(shared: Arc<Shared>, request: ServiceCall) -> Optio
     Some(reply).filter(|_| !effect.lost)
 }
 
-/// Does what is asked, and records it.
+/// Executes and records a call.
 fn perform(shared: &Shared, request: &ServiceCall, effect: FaultEffect) -> Reply {
     let injected = |status| render(request.service, &Refusal::new(status, "InjectedFault", "Injected fault."));
     let mut reply = if let Some(status) = effect.status {
@@ -116,7 +116,7 @@ fn dispatch(world: &mut CloudState, request: &ServiceCall) -> Outcome {
     }
 }
 
-/// A refusal in the shape of the service's own error bodies.
+/// An error in the format of the service.
 fn render(service: Service, refusal: &Refusal) -> Reply {
     let status = refusal.status;
     let reply = match service {
@@ -129,13 +129,13 @@ fn render(service: Service, refusal: &Refusal) -> Reply {
     if status == 401 { reply.header("www-authenticate", "Keystone uri=\"/identity\"") } else { reply }
 }
 
-/// What the token middleware in front of Nova, Neutron and Cinder answers.
+/// The response of the token middleware of Nova, Neutron and Cinder.
 fn middleware_401() -> Reply {
     let message = "The request you have made requires authentication.";
     Reply::json(401, json!({"error": {"code": 401, "title": "Unauthorized", "message": message}}))
 }
 
-/// The cloud's own addresses, for tests that run in another process.
+/// The control API of the simulation, for tests in other processes.
 fn control(shared: &Shared, method: &str, path: &str, body: &[u8]) -> Option<Reply> {
     let reply = match (method, path) {
         ("GET", "/faults") => {

@@ -1,4 +1,4 @@
-//! What there is in the cloud, for tests to compare with.
+//! The objects in the cloud, for comparison in tests.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::state::CloudState;
 use crate::table::{Table, public};
 
-/// How many objects of its types a stack of `examples/three-tier.yaml` makes.
+/// The number of objects by type of a stack of `examples/three-tier.yaml`.
 pub const THREE_TIER: [(&str, usize); 9] = [
     ("floatingips", 1),
     ("networks", 1),
@@ -21,7 +21,7 @@ pub const THREE_TIER: [(&str, usize); 9] = [
     ("volumes", 1),
 ];
 
-/// Everything in the cloud, by type (`servers`, `ports`, …), as administrators see it.
+/// All objects in the cloud, by type (`servers`, `ports`, …), as administrators see them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Snapshot {
     /// The objects of each type, in order of creation.
@@ -64,7 +64,7 @@ impl Snapshot {
         Snapshot { objects }
     }
 
-    /// How many objects of a type there are.
+    /// The number of objects of a type.
     pub fn count(&self, kind: &str) -> usize {
         self.objects.get(kind).map_or(0, Vec::len)
     }
@@ -74,7 +74,7 @@ impl Snapshot {
         self.objects.iter().map(|(kind, rows)| (*kind, rows.len())).collect()
     }
 
-    /// What `other` has that this one has not, as `type id` in order; empty when nothing was left behind.
+    /// The objects in `other` that are not in this snapshot, as sorted `type id` strings.
     pub fn added_in(&self, other: &Snapshot) -> Vec<String> {
         let ids = |snapshot: &Snapshot| {
             let pairs = snapshot.objects.iter().flat_map(|(kind, rows)| {

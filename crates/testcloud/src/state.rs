@@ -1,4 +1,4 @@
-//! The state of the whole cloud: one value behind one lock, changed by plain functions.
+//! The state of the cloud: one value behind one lock, changed by plain functions.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,27 +19,27 @@ use crate::lag::Lags;
 use crate::neutron::Neutron;
 use crate::nova::Nova;
 
-/// Everything the cloud knows.
+/// The state of the cloud.
 #[derive(Debug)]
 pub(crate) struct CloudState {
     pub(crate) options: Options,
-    /// `http://address:port`, without a slash at the end.
+    /// `http://address:port`, without a trailing slash.
     pub(crate) base: String,
     pub(crate) keystone: Keystone,
     pub(crate) nova: Nova,
     pub(crate) neutron: Neutron,
     pub(crate) cinder: Cinder,
     pub(crate) glance: Glance,
-    /// What lists do not show yet.
+    /// Objects that are not listed yet.
     pub(crate) lags: Lags,
-    /// How a build started by the current request is disturbed.
+    /// Faults for builds that the current request starts.
     pub(crate) build_fault: BuildFault,
     clock: Clock,
     chance: StdRng,
     agenda: Agenda,
 }
 
-/// Wall clock that follows tokio's time, so that a paused runtime also rules expiry and timestamps.
+/// A wall clock that follows tokio's time, so that a paused runtime also controls expiry and timestamps.
 #[derive(Debug)]
 struct Clock {
     epoch: Timestamp,
@@ -55,8 +55,7 @@ impl Clock {
 
 type Job = Box<dyn FnOnce(&mut CloudState) + Send>;
 
-/// What is to happen later, by time. Due jobs run before the next request looks at the world, so that an
-/// idle cloud costs nothing.
+/// Scheduled jobs. Due jobs run before the next request, so that an idle cloud uses no resources.
 #[derive(Default)]
 struct Agenda {
     jobs: BTreeMap<(Instant, u64), Job>,
@@ -70,7 +69,7 @@ impl fmt::Debug for Agenda {
 }
 
 impl CloudState {
-    /// A cloud with its first contents.
+    /// A cloud with its initial content.
     pub(crate) fn new(options: Options, base: String) -> Self {
         let mut world = CloudState {
             base,
@@ -90,12 +89,12 @@ impl CloudState {
         world
     }
 
-    /// A new id with dashes.
+    /// A new ID with dashes.
     pub(crate) fn uuid(&mut self) -> String {
         uuid::Builder::from_random_bytes(self.chance.random()).into_uuid().to_string()
     }
 
-    /// A new id as Keystone makes them: 32 hexadecimal digits.
+    /// A new ID in Keystone's format: 32 hexadecimal digits.
     pub(crate) fn hex_id(&mut self) -> String {
         uuid::Builder::from_random_bytes(self.chance.random()).into_uuid().simple().to_string()
     }
@@ -111,23 +110,23 @@ impl CloudState {
         self.clock.epoch.checked_add(self.clock.start.elapsed()).unwrap_or(Timestamp::MAX)
     }
 
-    /// Now, as Nova, Neutron and Glance write it.
+    /// The current time in the format of Nova, Neutron and Glance.
     pub(crate) fn stamp(&self) -> String {
         self.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 
-    /// Now, as Cinder (and Nova's launch times) write it.
+    /// The current time in the format of Cinder (and of Nova's launch times).
     pub(crate) fn micro_stamp(&self) -> String {
         self.now().strftime("%Y-%m-%dT%H:%M:%S.000000").to_string()
     }
 
-    /// Has `job` done after `delay`.
+    /// Schedules `job` after `delay`.
     pub(crate) fn after(&mut self, delay: Duration, job: impl FnOnce(&mut CloudState) + Send + 'static) {
         self.agenda.added += 1;
         self.agenda.jobs.insert((Instant::now() + delay, self.agenda.added), Box::new(job));
     }
 
-    /// Does what is due, in order of its time.
+    /// Runs due jobs in order.
     pub(crate) fn settle(&mut self) {
         let now = Instant::now();
         while self.agenda.jobs.first_key_value().is_some_and(|((due, _), _)| *due <= now) {

@@ -1,13 +1,13 @@
-//! Rows as JSON objects, in order of creation, with an index of the fields that requests look up.
+//! Rows as JSON objects in order of creation, with indexes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Map, Value};
 
-/// One object of a service. Keys that begin with `_` are the service's own and never leave it.
+/// An object of a service. Keys that start with `_` are internal and never returned.
 pub(crate) type Row = Map<String, Value>;
 
-/// Short ways to read a row; what is missing or of another type reads as empty.
+/// Accessors for rows; missing values and values of other types are empty.
 pub(crate) trait Fields {
     fn text(&self, field: &str) -> &str;
     fn int(&self, field: &str) -> i64;
@@ -17,9 +17,9 @@ pub(crate) trait Fields {
         self.list(field).iter().filter_map(Value::as_str).map(str::to_owned).collect()
     }
     fn put(&mut self, field: &str, value: impl Into<Value>);
-    /// Adds to a list; a missing list is made.
+    /// Appends to a list, which is created if it is missing.
     fn push(&mut self, field: &str, value: impl Into<Value>);
-    /// Takes what `unwanted` matches out of a list.
+    /// Removes the items that match `unwanted` from a list.
     fn drop_from(&mut self, field: &str, unwanted: impl Fn(&Value) -> bool);
 }
 
@@ -57,12 +57,12 @@ impl Fields for Row {
     }
 }
 
-/// The row as a client may see it.
+/// The row without internal keys.
 pub(crate) fn public(row: &Row) -> Row {
     row.iter().filter(|(name, _)| !name.starts_with('_')).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// Objects of one kind.
+/// Objects of one type.
 #[derive(Debug)]
 pub(crate) struct Table {
     key: &'static str,
@@ -74,18 +74,18 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table keyed by `id` that answers [`Table::by`] for the `indexed` fields without a scan. A list of
-    /// strings is indexed by each of its members.
+    /// A table with the key `id`, in which [`Table::by`] finds rows by the `indexed` fields without a scan. A list of
+    /// strings is indexed by each item.
     pub(crate) fn new(indexed: &'static [&'static str]) -> Self {
         Self::keyed("id", indexed)
     }
 
-    /// As [`Table::new`], with another key field.
+    /// Like [`Table::new`], with another key field.
     pub(crate) fn keyed(key: &'static str, indexed: &'static [&'static str]) -> Self {
         Table { key, indexed, rows: BTreeMap::new(), places: HashMap::new(), index: HashMap::new(), next: 0 }
     }
 
-    /// Adds a row, or replaces the one with the same key in its place.
+    /// Adds a row, or replaces the row with the same key.
     pub(crate) fn insert(&mut self, row: Row) {
         let id = row.text(self.key).to_owned();
         let place = if let Some(place) = self.places.get(&id) {
@@ -106,7 +106,7 @@ impl Table {
         self.rows.get(self.places.get(id)?)
     }
 
-    /// Changes a row; `None` when there is no such row.
+    /// Updates a row; `None` if it does not exist.
     pub(crate) fn edit<T>(&mut self, id: &str, change: impl FnOnce(&mut Row) -> T) -> Option<T> {
         let place = *self.places.get(id)?;
         let mut row = self.rows.remove(&place)?;
@@ -128,14 +128,14 @@ impl Table {
         self.rows.values()
     }
 
-    /// The rows whose indexed `field` is (or lists) `value`.
+    /// The rows whose indexed `field` equals or contains `value`.
     pub(crate) fn by(&self, field: &'static str, value: &str) -> impl DoubleEndedIterator<Item = &Row> {
         debug_assert!(self.indexed.contains(&field), "no index on {field}");
         let places = self.index.get(&(field, value.to_owned()));
         places.into_iter().flatten().filter_map(|place| self.rows.get(place))
     }
 
-    /// The indexed field of that name, as [`Table::by`] wants it.
+    /// The indexed field with this name, for [`Table::by`].
     pub(crate) fn index_of(&self, field: &str) -> Option<&'static str> {
         self.indexed.iter().find(|name| **name == field).copied()
     }

@@ -1,4 +1,4 @@
-//! A listener whose connections a handler can cut, so that a reply is lost after the work was done.
+//! A listener whose connections can be cut by a handler, so that a response is lost after the call was executed.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,12 +12,12 @@ use axum::serve::{IncomingStream, Listener};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 
-/// The handler's end of a connection.
+/// The handler's access to a connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wire(Arc<AtomicBool>);
 
 impl Wire {
-    /// From now on nothing is written to the connection; it is closed instead.
+    /// Closes the connection without sending anything else.
     pub(crate) fn cut(&self) {
         self.0.store(true, Ordering::Release);
     }
@@ -39,7 +39,7 @@ impl Listener for Cuttable {
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         let (stream, address) = Listener::accept(&mut self.0).await;
-        // Small replies on a kept connection otherwise wait for the peer's delayed acknowledgement.
+        // Otherwise small responses on a persistent connection wait for the delayed acknowledgement of the peer.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "no TCP_NODELAY");
         }
@@ -51,7 +51,7 @@ impl Listener for Cuttable {
     }
 }
 
-/// A TCP stream that refuses to write once it is cut.
+/// A TCP stream that rejects writes after it is cut.
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: TcpStream,

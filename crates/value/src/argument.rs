@@ -1,8 +1,8 @@
-//! Arguments of requests, as Heat reads them (`common/param_utils.py`). The texts are what clients see.
+//! Arguments of requests, parsed as in Heat (`common/param_utils.py`). Clients see the error texts.
 
 use crate::{Diagnostic, Value, number, text};
 
-/// Characters that a tag may have.
+/// Maximum length of a tag.
 const MAX_TAG: usize = 80;
 
 fn invalid<T>(message: String) -> Result<T, Diagnostic> {
@@ -11,7 +11,7 @@ fn invalid<T>(message: String) -> Result<T, Diagnostic> {
 
 /// `true` or `false` in any case.
 ///
-/// Errors: `ValueError` for anything else, `yes` and 1 too.
+/// Errors: `ValueError` for anything else, including `yes` and 1.
 pub fn boolean(name: &str, value: &Value) -> Result<bool, Diagnostic> {
     let shown = text::str(value);
     match shown.to_lowercase().as_str() {
@@ -21,9 +21,9 @@ pub fn boolean(name: &str, value: &Value) -> Result<bool, Diagnostic> {
     }
 }
 
-/// An integer, or a text that is written exactly as one. Null stays none.
+/// An integer, or its exact representation as a string. Null remains `None`.
 ///
-/// Errors: `ValueError` for what is none, for 0 unless `allow_zero` and for less unless `allow_negative`.
+/// Errors: `ValueError` for other values, for 0 unless `allow_zero` and for negative numbers unless `allow_negative`.
 pub fn integer(name: &str, value: &Value, allow_zero: bool, allow_negative: bool) -> Result<Option<Value>, Diagnostic> {
     if value.is_null() {
         return Ok(None);
@@ -46,7 +46,7 @@ pub fn integer(name: &str, value: &Value, allow_zero: bool, allow_negative: bool
     Ok(Some(read))
 }
 
-/// Tags, separated by commas; blanks belong to them.
+/// Tags, separated by commas; spaces are part of a tag.
 ///
 /// Errors: `ValueError` for a tag of more than 80 characters.
 pub fn tags(text: &str) -> Result<Vec<String>, Diagnostic> {
@@ -57,7 +57,7 @@ pub fn tags(text: &str) -> Result<Vec<String>, Diagnostic> {
     }
 }
 
-/// The members of a list written with commas; of an empty text there are none.
+/// The items of a comma-separated list; none for an empty string.
 pub fn list(text: &str) -> Vec<String> {
     if text.is_empty() { Vec::new() } else { text.split(',').map(str::to_owned).collect() }
 }
@@ -73,7 +73,7 @@ pub fn template_type(text: &str) -> Result<&'static str, Diagnostic> {
     }
 }
 
-/// Seconds of a duration `PT12H30M5S`, each part optional; days and more are not known.
+/// The seconds of a duration `PT12H30M5S`, each part optional; days and larger units are not supported.
 ///
 /// Errors: `ValueError`.
 pub fn duration(text: &str) -> Result<u64, Diagnostic> {

@@ -1,4 +1,4 @@
-//! From Rust's types, and equality as Python has it.
+//! Conversions from Rust types, and Python's equality.
 
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
@@ -103,7 +103,7 @@ impl<K: Into<String>, T: Into<Value>> FromIterator<(K, T)> for Value {
     }
 }
 
-/// Python's `==`: numbers compare by value over kinds (`1 == 1.0 == True`), maps without regard to order.
+/// Python's `==`: numbers are compared by value across types (`1 == 1.0 == True`), maps without order.
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -142,7 +142,7 @@ fn small_number(v: &Value) -> Option<Number> {
     }
 }
 
-/// Exact, unlike a comparison after rounding the integer to a float.
+/// Exact, without rounding the integer to a float.
 #[expect(clippy::cast_possible_truncation, reason = "the bounds are checked first")]
 fn int_eq_float(i: i64, f: f64) -> bool {
     const TWO_63: f64 = 9_223_372_036_854_775_808.0;

@@ -1,4 +1,4 @@
-//! Errors as values with a place.
+//! Errors with a position.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,36 +6,36 @@ use std::ops::{Deref, DerefMut};
 
 use crate::{Path, Span};
 
-/// What is wrong in a template, an environment or a property, and where. Its parts are those of [`Details`].
+/// An error in a template, an environment or a property, with its position. Its parts are those of [`Details`].
 ///
-/// One pointer wide, since almost every function of the languages may return one.
+/// The size of one pointer, because almost every function of the languages can return one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic(Box<Details>);
 
 /// The parts of a [`Diagnostic`].
 ///
-/// `class` and `message` are what the wire carries: the class names of `reference/errors.json` and the text
-/// Heat's clients match on. `path`, `span`, `file` and `hints` are what Kiln knows besides.
+/// `class` and `message` are sent to clients: the class names of `reference/errors.json` and the text that Heat's
+/// clients match on. `path`, `span`, `file` and `hints` are Kiln's additional data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Details {
-    /// Error class, as `StackValidationFailed`.
+    /// Error class, such as `StackValidationFailed`.
     pub class: Cow<'static, str>,
-    /// Heat's text, whole: with its path where Heat shows one.
+    /// Heat's complete text, with its path if Heat includes one.
     pub message: String,
-    /// Where in the document.
+    /// Path in the document.
     pub path: Path,
-    /// Where in the text, once known.
+    /// Position in the text, if known.
     pub span: Option<Span>,
-    /// The file, if it is not the template itself.
+    /// The file, if it is not the template.
     pub file: Option<String>,
-    /// What may help: "did you mean …".
+    /// Hints, such as "did you mean …".
     pub hints: Vec<String>,
-    /// Nothing is wrong: a value is asked for that is not known yet, since a parameter without a default has none.
+    /// Not an error: a value is not known yet, because a parameter without a default has no value.
     pub not_known_yet: bool,
 }
 
 impl Diagnostic {
-    /// An error of a class with a text.
+    /// An error with a class and a text.
     pub fn new(class: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
         Self(Box::new(Details {
             class: class.into(),
@@ -48,21 +48,21 @@ impl Diagnostic {
         }))
     }
 
-    /// The same, standing at a place.
+    /// Sets the path.
     #[must_use]
     pub fn at(mut self, path: Path) -> Self {
         self.path = path;
         self
     }
 
-    /// The same, for a value that is not known yet.
+    /// Marks the error as caused by a value that is not known yet.
     #[must_use]
     pub fn of_unknown_value(mut self) -> Self {
         self.not_known_yet = true;
         self
     }
 
-    /// The same with one more hint.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());

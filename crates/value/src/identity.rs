@@ -1,10 +1,10 @@
-//! Who a stack is: its names inside a tenant, and the ARN made of them.
+//! The identity of a stack: its names within a tenant, and its ARN.
 
 use std::fmt::Write as _;
 
 use crate::Diagnostic;
 
-/// The identity of a stack, or with a `path` of something in it. Behaviour of `common/identifier.py`.
+/// The identity of a stack, or with a `path` of a part of it. Behaves like `common/identifier.py`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StackIdentity {
     /// The project's id.
@@ -13,7 +13,7 @@ pub struct StackIdentity {
     pub stack_name: String,
     /// The stack's id.
     pub stack_id: String,
-    /// Empty, or from `/`: `/resources/server/events/7`.
+    /// Empty, or a path such as `/resources/server/events/7`.
     pub path: String,
 }
 
@@ -29,7 +29,7 @@ impl StackIdentity {
         Self::with_path(tenant, stack_name, stack_id, "")
     }
 
-    /// The identity of something in a stack. A missing first `/` of the path is added.
+    /// The identity of a part of a stack. A missing leading `/` of the path is added.
     ///
     /// Errors: `ValueError` for a name with a `/`.
     pub fn with_path(
@@ -46,9 +46,9 @@ impl StackIdentity {
         Ok(Self { tenant: tenant.into(), stack_name, stack_id: stack_id.into(), path })
     }
 
-    /// The identity that an ARN names: `arn:openstack:heat:<any>:<tenant>:stacks/<name>/<id><path>`.
+    /// Parses an ARN: `arn:openstack:heat:<any>:<tenant>:stacks/<name>/<id><path>`.
     ///
-    /// Errors: `ValueError` for what is no ARN, or not one of a stack.
+    /// Errors: `ValueError` for an invalid ARN, or one that is not of a stack.
     pub fn from_arn(arn: &str) -> Result<Self, Diagnostic> {
         let invalid = |kind: &str| Diagnostic::new("ValueError", format!("\"{arn}\" is not a valid {kind}"));
         let fields: Vec<&str> = arn.splitn(6, ':').collect();
@@ -68,9 +68,9 @@ impl StackIdentity {
         Self::with_path(unquote(tenant), unquote(name), unquote(id), &unquote(path))
     }
 
-    /// The identity that an ARN in a URL's path names.
+    /// Parses an ARN in the path of a URL.
     ///
-    /// Errors: `ValueError` for what is no URL of HTTP or holds no encoded ARN, and those of
+    /// Errors: `ValueError` for an invalid HTTP URL or one without an encoded ARN, and those of
     /// [`StackIdentity::from_arn`].
     pub fn from_arn_url(url: &str) -> Result<Self, Diagnostic> {
         const PREFIX: &str = "/arn%3aopenstack%3aheat%3a%3a";
@@ -105,7 +105,7 @@ impl StackIdentity {
         Self { path: format!("{}/{kind}/{name}", self.path.trim_end_matches('/')), ..self.clone() }
     }
 
-    /// The name of the resource that the path is of, if it is of one or of an event of one.
+    /// The name of the resource, if the path is that of a resource or of an event of a resource.
     pub fn resource_name(&self) -> Option<&str> {
         let parts: Vec<&str> = self.path.trim_start_matches('/').split('/').collect();
         match parts.as_slice() {
@@ -114,12 +114,12 @@ impl StackIdentity {
         }
     }
 
-    /// `arn:openstack:heat::<tenant>:stacks/<name>/<id><path>`, its parts percent-encoded.
+    /// `arn:openstack:heat::<tenant>:stacks/<name>/<id><path>`, with percent-encoded parts.
     pub fn arn(&self) -> String {
         format!("arn:openstack:heat::{}:{}", quote(&self.tenant, ""), self.tenant_path())
     }
 
-    /// The ARN as a path of a URL.
+    /// The ARN as a URL path.
     pub fn arn_url_path(&self) -> String {
         format!("/{}", quote(&self.arn(), "/"))
     }
@@ -129,7 +129,7 @@ impl StackIdentity {
         format!("{}/{}", quote(&self.tenant, ""), self.tenant_path())
     }
 
-    /// `stacks/<name>/<id><path>`, percent-encoded: what follows the tenant in a URL.
+    /// `stacks/<name>/<id><path>`, percent-encoded: the part of a URL after the tenant.
     pub fn tenant_path(&self) -> String {
         format!("stacks/{}{}", self.stack_path(), quote(&self.path, "/"))
     }
@@ -154,7 +154,7 @@ pub fn quote(text: &str, safe: &str) -> String {
     out
 }
 
-/// `urllib.parse.unquote(text)`: what is no escape stays, bytes that are no UTF-8 become U+FFFD.
+/// `urllib.parse.unquote(text)`: invalid escapes are kept, invalid UTF-8 becomes U+FFFD.
 pub fn unquote(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());

@@ -1,4 +1,4 @@
-//! Values from and to JSON by serde, order and number kinds kept.
+//! Serialization of values with serde; order and number types are kept.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use crate::{Map, Value};
 
 impl Serialize for Value {
-    /// NaN and infinities become null and integers beyond 64 bits floats: strict JSON has neither.
+    /// NaN and infinities become null, and integers beyond 64 bits become floats, because strict JSON supports neither.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Null | Self::Unknown(_) => serializer.serialize_unit(),

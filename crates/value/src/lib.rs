@@ -1,8 +1,8 @@
-//! The data everything in Kiln speaks.
+//! Common data types of Kiln.
 //!
-//! [`Value`] is what a template, a property, an attribute or a request body is made of: JSON's shapes with
-//! Python's numbers (integers without bounds, floats apart from integers) and maps that keep their order.
-//! Its texts are Python's, because Heat's clients see them: [`text::str`], [`text::repr`], [`text::json`].
+//! A [`Value`] is the data of templates, properties, attributes and request bodies: the types of JSON with Python's
+//! numbers (unlimited integers, separate from floats) and ordered maps. Its text representations are those of Python,
+//! because Heat's clients see them: [`text::str`], [`text::repr`], [`text::json`].
 
 pub mod argument;
 mod convert;

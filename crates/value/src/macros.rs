@@ -1,8 +1,8 @@
-//! Values written down like JSON.
+//! Literals of values in JSON syntax.
 
-/// Makes a [`Value`](crate::Value) from a literal that reads like JSON: `value!({"name": name, "tags": ["a", 1]})`.
+/// Creates a [`Value`](crate::Value) from a literal in JSON syntax: `value!({"name": name, "tags": ["a", 1]})`.
 ///
-/// Anything that is no `{…}`, `[…]` or `null` is an expression with `Into<Value>`.
+/// Everything except `{…}`, `[…]` and `null` is an expression that implements `Into<Value>`.
 #[macro_export]
 macro_rules! value {
     (null) => { $crate::Value::Null };
@@ -16,7 +16,7 @@ macro_rules! value {
     ($e:expr) => { $crate::Value::from($e) };
 }
 
-/// The entries of a map in [`value!`]; not for use on its own.
+/// The entries of a map in [`value!`]; for internal use.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! value_entries {

@@ -1,4 +1,4 @@
-//! A map that keeps its order.
+//! An ordered map.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -10,13 +10,13 @@ use serde::ser::{Serialize, Serializer};
 
 use crate::Value;
 
-/// What a [`Map`] is made of. Its hashes are seeded at random, and its order tells nothing of them.
+/// The content of a [`Map`]. Its hashes are seeded randomly, and its order does not depend on them.
 pub type Entries<V = Value> = IndexMap<String, V, RandomState>;
 
-/// A map that keeps the order in which its keys were written.
+/// A map that keeps the insertion order of its keys.
 ///
-/// One pointer wide, so that a [`Value`] is four words and not ten: most values are no maps. Its methods are those of
-/// [`IndexMap`].
+/// The size of one pointer, so that a [`Value`] has four words instead of ten: most values are not maps. Its methods
+/// are those of [`IndexMap`].
 #[derive(Clone)]
 pub struct Map<V = Value>(Box<Entries<V>>);
 
@@ -26,37 +26,37 @@ impl<V> Map<V> {
         Self::default()
     }
 
-    /// A map with room for so many entries.
+    /// A map with capacity for this number of entries.
     pub fn with_capacity(entries: usize) -> Self {
         Self(Box::new(IndexMap::with_capacity_and_hasher(entries, RandomState::default())))
     }
 
-    /// Whether there is no entry.
+    /// Whether the map is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The entries in their order.
+    /// The entries in order.
     pub fn iter(&self) -> indexmap::map::Iter<'_, String, V> {
         self.0.iter()
     }
 
-    /// The keys in their order.
+    /// The keys in order.
     pub fn keys(&self) -> indexmap::map::Keys<'_, String, V> {
         self.0.keys()
     }
 
-    /// The values in their order.
+    /// The values in order.
     pub fn values(&self) -> indexmap::map::Values<'_, String, V> {
         self.0.values()
     }
 
-    /// The keys, as their owner.
+    /// The keys, by value.
     pub fn into_keys(self) -> indexmap::map::IntoKeys<String, V> {
         self.0.into_keys()
     }
 
-    /// The values, as their owner.
+    /// The values, by value.
     pub fn into_values(self) -> indexmap::map::IntoValues<String, V> {
         self.0.into_values()
     }

@@ -1,4 +1,4 @@
-//! Numbers and truth values read, compared and divided as Python does.
+//! Python's parsing, comparison and arithmetic of numbers and booleans.
 
 use std::cmp::Ordering;
 
@@ -7,10 +7,10 @@ use num_traits::{ToPrimitive, Zero};
 
 use crate::{Diagnostic, Value, text};
 
-/// More digits than this Python refuses to read, so that a text cannot cost quadratic time.
+/// Python rejects longer integers, to prevent quadratic time.
 const MAX_DIGITS: usize = 4300;
 
-/// The zeros of Unicode's decimal digits (category Nd); nine more digits follow each.
+/// The zeros of Unicode's decimal digits (category Nd); each is followed by nine more digits.
 const ZEROS: [u32; 66] = [
     0x30, 0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xde6, 0xe50, 0xed0,
     0xf20, 0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1a80, 0x1a90, 0x1b50, 0x1bb0, 0x1c40, 0x1c50, 0xa620,
@@ -19,17 +19,18 @@ const ZEROS: [u32; 66] = [
     0x16ac0, 0x16b50, 0x1d7ce, 0x1d7d8, 0x1d7e2, 0x1d7ec, 0x1d7f6, 0x1e140, 0x1e2f0, 0x1e950, 0x1fbf0,
 ];
 
-/// `str.strip()`: white space as Python counts it, which has the four ASCII separators besides.
+/// `str.strip()`: Python's white space also contains the four ASCII separators.
 pub fn strip(text: &str) -> &str {
     text.trim_matches(|c: char| c.is_whitespace() || ('\x1c'..='\x1f').contains(&c))
 }
 
-/// The text without blanks around it, as `int` and `float` take it: they do not know the ASCII separators.
+/// The text without surrounding white space for `int` and `float`, which do not strip the ASCII separators.
 fn strip_number(text: &str) -> &str {
     text.trim_matches(char::is_whitespace)
 }
 
-/// `int(text)`: blanks around, a sign, underscores between digits, any script's digits. `None` where Python raises.
+/// `int(text)`: surrounding white space, a sign, underscores between digits, digits of any script. `None` where Python
+/// raises.
 pub fn parse_int(text: &str) -> Option<Value> {
     let plain = plain_digits(strip_number(text))?;
     let unsigned = plain.strip_prefix(['+', '-']).unwrap_or(&plain);
@@ -42,12 +43,12 @@ pub fn parse_int(text: &str) -> Option<Value> {
     }
 }
 
-/// `float(text)`: as [`parse_int`] with a point, an exponent, `inf` and `nan`. `None` where Python raises.
+/// `float(text)`: like [`parse_int`] with a decimal point, an exponent, `inf` and `nan`. `None` where Python raises.
 pub fn parse_float(text: &str) -> Option<f64> {
     plain_digits(strip_number(text))?.parse().ok()
 }
 
-/// ASCII digits for any script's, and no underscores; `None` if an underscore is not between two digits.
+/// Converts digits of any script to ASCII and removes underscores; `None` if an underscore is not between two digits.
 fn plain_digits(text: &str) -> Option<String> {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -75,9 +76,9 @@ fn decimal_digit(c: char) -> Option<char> {
     char::from_digit(code - ZEROS.get(run)?, 10)
 }
 
-/// A number for a text: an integer if it reads as one, else a float. Numbers and truth values are themselves.
+/// Converts a string to an integer if possible, else to a float. Numbers and booleans are returned unchanged.
 ///
-/// Errors: `ValueError` for other texts, `TypeError` for what is neither text nor number, with Python's messages.
+/// Errors: `ValueError` for other strings, `TypeError` for other types, with Python's messages.
 pub fn str_to_num(value: &Value) -> Result<Value, Diagnostic> {
     match value {
         Value::Bool(_) | Value::Int(_) | Value::BigInt(_) | Value::Float(_) => Ok(value.clone()),
@@ -93,10 +94,10 @@ pub fn str_to_num(value: &Value) -> Result<Value, Diagnostic> {
     }
 }
 
-/// The truth value that a text stands for: `1 t true on y yes` and `0 f false off n no` in any case, blanks around
-/// ignored. Other values are judged by their text.
+/// Converts a string to a boolean: `1 t true on y yes` and `0 f false off n no` in any case, with surrounding white
+/// space. Other values are converted to strings first.
 ///
-/// Errors: `ValueError` naming the accepted words.
+/// Errors: `ValueError` with the accepted words.
 pub fn bool_from_string(value: &Value) -> Result<bool, Diagnostic> {
     if let Value::Bool(b) = value {
         return Ok(*b);
@@ -112,7 +113,7 @@ pub fn bool_from_string(value: &Value) -> Result<bool, Diagnostic> {
     }
 }
 
-/// The order of two numbers (truth values count as 0 and 1), exact over kinds. `None` with a NaN or with other kinds.
+/// The order of two numbers (booleans count as 0 and 1), exact across types. `None` for NaN or other types.
 pub fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     match (a, b) {
         (Value::Float(a), Value::Float(b)) => a.partial_cmp(b),
@@ -127,13 +128,13 @@ fn compare_int_float(i: &BigInt, f: f64) -> Option<Ordering> {
         return None;
     }
     match <BigInt as num_traits::FromPrimitive>::from_f64(f.floor()) {
-        // A fraction decides only where the whole parts are equal.
+        // The fraction matters only if the integer parts are equal.
         Some(floor) => Some(i.cmp(&floor).then(if f.fract() == 0.0 { Ordering::Equal } else { Ordering::Less })),
         None => Some(if f > 0.0 { Ordering::Less } else { Ordering::Greater }),
     }
 }
 
-/// Python's `a % b`: the result has the divisor's sign. `None` for a zero divisor and for what is no number.
+/// Python's `a % b`: the result has the sign of the divisor. `None` for a zero divisor and for non-numbers.
 pub fn modulo(a: &Value, b: &Value) -> Option<Value> {
     if let (Some(a), Some(b)) = (integer(a), integer(b)) {
         if b.is_zero() {
@@ -151,7 +152,7 @@ pub fn modulo(a: &Value, b: &Value) -> Option<Value> {
     Some(Value::Float(if rest != 0.0 && (rest < 0.0) != (b < 0.0) { rest + b } else { rest }))
 }
 
-/// Python's `a + b` of numbers. `None` for what is no number.
+/// Python's `a + b` of numbers. `None` for non-numbers.
 pub fn add(a: &Value, b: &Value) -> Option<Value> {
     match (integer(a), integer(b)) {
         (Some(a), Some(b)) => Some(Value::from(a + b)),
@@ -159,7 +160,7 @@ pub fn add(a: &Value, b: &Value) -> Option<Value> {
     }
 }
 
-/// The integer, with truth values as 0 and 1. `None` for floats and what is no number.
+/// The integer, with booleans as 0 and 1. `None` for floats and non-numbers.
 pub fn integer(value: &Value) -> Option<BigInt> {
     match value {
         Value::Bool(b) => Some(BigInt::from(u8::from(*b))),
@@ -169,7 +170,7 @@ pub fn integer(value: &Value) -> Option<BigInt> {
     }
 }
 
-/// The number as a float, with truth values as 0 and 1. `None` for what is no number.
+/// The number as a float, with booleans as 0 and 1. `None` for non-numbers.
 pub fn to_f64(value: &Value) -> Option<f64> {
     match value {
         Value::Float(f) => Some(*f),

@@ -1,4 +1,4 @@
-//! Where in a document something stands: `resources.server.properties.networks[0]`.
+//! Paths in documents: `resources.server.properties.networks[0]`.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub enum Segment {
     Index(usize),
 }
 
-/// A place in a document, from its root. Printed as Heat's messages do: keys joined by dots, indexes in brackets.
+/// A path from the root of a document. Printed as in Heat's messages: keys joined by dots, indexes in brackets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Path(pub Vec<Segment>);
 
@@ -21,7 +21,7 @@ impl Path {
         Self::default()
     }
 
-    /// This path and a key below it.
+    /// Appends a key.
     #[must_use]
     pub fn key(&self, key: impl Into<String>) -> Self {
         let mut path = self.clone();
@@ -29,7 +29,7 @@ impl Path {
         path
     }
 
-    /// This path and an index below it.
+    /// Appends an index.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
         let mut path = self.clone();
@@ -47,7 +47,7 @@ impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, segment) in self.0.iter().enumerate() {
             match segment {
-                // A name of digits looks like an index, as in Heat's texts.
+                // A numeric name looks like an index, as in Heat's texts.
                 Segment::Key(key) if !key.is_empty() && key.chars().all(|c| c.is_ascii_digit()) => {
                     write!(f, "[{key}]")?;
                 }

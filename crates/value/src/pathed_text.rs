@@ -1,18 +1,18 @@
-//! The text of an error that names a path, in its parts.
+//! Error texts with a path.
 
-/// The parts of a text of Heat's exceptions with a path: `Property error: resources.a.properties: Unknown Property b`.
-/// Parts that it does not have are empty.
+/// The parts of an error text of Heat with a path: `Property error: resources.a.properties: Unknown Property b`.
+/// Missing parts are empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathedText<'a> {
-    /// What kind of error: `Property error`, or the class of the error behind it.
+    /// The kind of the error: `Property error`, or the class of the cause.
     pub error: &'a str,
-    /// Where.
+    /// The path.
     pub path: &'a str,
-    /// What is wrong.
+    /// The message.
     pub message: &'a str,
 }
 
-/// The sections of a template in which paths begin.
+/// The sections of a template with which paths start.
 const SECTIONS: [&str; 9] = [
     "resources",
     "Resources",
@@ -26,7 +26,7 @@ const SECTIONS: [&str; 9] = [
 ];
 
 impl<'a> PathedText<'a> {
-    /// Takes a text apart.
+    /// Splits a text.
     pub fn of(text: &'a str) -> Self {
         let whole = Self { error: "", path: "", message: text };
         let Some((head, rest)) = text.split_once(": ") else { return whole };
@@ -40,7 +40,7 @@ impl<'a> PathedText<'a> {
         }
     }
 
-    /// The text with another path and so many colons after error and path.
+    /// The text with another path and the given colons after error and path.
     fn joined(self, path: &str, colon: &str) -> String {
         let mut text = String::new();
         for part in [self.error, path].into_iter().filter(|part| !part.is_empty()) {
@@ -51,19 +51,20 @@ impl<'a> PathedText<'a> {
         text
     }
 
-    /// The text of the same error, seen from a place above: `prefix` is the path to the template that it is in.
+    /// The error as seen from the parent stack: `prefix` is the path of the nested template.
     pub fn below(self, prefix: &str) -> String {
         let path = if self.path.is_empty() { prefix.to_owned() } else { format!("{prefix}.{}", self.path) };
         self.joined(&path, ": ")
     }
 
-    /// The text as Heat's API gives it: its engine sends error and path with their colons, and the API adds them again.
+    /// The text as Heat's API returns it: the engine sends error and path with their colons, and the API adds them
+    /// again.
     pub fn on_the_wire(self) -> String {
         self.joined(self.path, ": : ")
     }
 }
 
-/// `Property error`, or the name of a class.
+/// `Property error`, or a class name.
 fn is_error(text: &str) -> bool {
     text == "Property error" || (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }

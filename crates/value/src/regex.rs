@@ -1,7 +1,7 @@
-//! Regular expressions as Python's `re` reads and runs them.
+//! Python's regular expressions (`re`).
 //!
-//! An engine of its own, since the results must be Python's to the last group: which strings match, what each group
-//! captures, and what is no pattern at all. It backtracks as Python does, but gives up after a number of steps.
+//! A separate implementation, because the results must be exactly those of Python: which strings match, what each group
+//! captures, and which patterns are invalid. It backtracks like Python, but stops after a number of steps.
 
 mod class;
 mod flags;
@@ -19,7 +19,7 @@ use flags::Flags;
 use machine::Machine;
 use program::Program;
 
-/// Steps after which a search gives up, some 50 ms: patterns come from templates and may be hostile.
+/// Maximum number of steps, about 50 ms: patterns come from templates and may be malicious.
 pub const MOST_STEPS: usize = 5_000_000;
 
 /// A regular expression in Python's syntax. Clones share it.
@@ -34,7 +34,7 @@ struct Compiled {
     program: Program,
 }
 
-/// Why a pattern is none, in the words of Python's `re` where it has some, or that a search was given up.
+/// The error of an invalid pattern, with Python's text if there is one, or of a search that exceeded the limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatternError(pub String);
 
@@ -46,18 +46,18 @@ impl std::fmt::Display for PatternError {
 
 impl std::error::Error for PatternError {}
 
-/// The ranges of the whole match and of the groups, in bytes; `None` for those that took no part.
+/// The byte ranges of the whole match and of the groups; `None` for groups that did not participate.
 pub type Groups = Vec<Option<Range<usize>>>;
 
 impl Pattern {
-    /// Reads a pattern.
+    /// Compiles a pattern.
     pub fn new(source: &str) -> Result<Self, PatternError> {
         let parsed = parse::parse(source)?;
         let program = Program::new(&parsed.node)?;
         Ok(Self(Arc::new(Compiled { source: source.to_owned(), names: parsed.names, flags: parsed.flags, program })))
     }
 
-    /// The pattern as it was written.
+    /// The source of the pattern.
     pub fn as_str(&self) -> &str {
         &self.0.source
     }
@@ -67,29 +67,29 @@ impl Pattern {
         &self.0.names
     }
 
-    /// The names of the flags that hold for the whole pattern, in Python's order.
+    /// The names of the global flags, in Python's order.
     pub fn flags(&self) -> impl Iterator<Item = &'static str> {
         self.0.flags.names()
     }
 
-    /// `re.match(text).end()`, in bytes: how far the pattern matches from the start; `None` if it does not.
+    /// `re.match(text).end()` in bytes; `None` if the pattern does not match.
     ///
-    /// Errors: the search was given up.
+    /// Errors: the search exceeded the limit.
     pub fn match_end(&self, text: &str) -> Result<Option<usize>, PatternError> {
         let mut fuel = MOST_STEPS;
         self.machine(text, &mut fuel).run(0)
     }
 
-    /// Whether [`Pattern::match_end`] is the end of the text: what `allowed_pattern` asks. A search given up is no
-    /// match.
+    /// Whether [`Pattern::match_end`] is the end of the text, as `allowed_pattern` requires. A search that exceeded the
+    /// limit does not match.
     pub fn matches_all(&self, text: &str) -> bool {
         self.match_end(text) == Ok(Some(text.len()))
     }
 
-    /// `re.search`: the first match that begins at or behind a place. With `not_empty` an empty one at that very place
-    /// is none. `fuel` are the steps that it may take; those left are written back.
+    /// `re.search`: the first match at or after a position. With `not_empty`, an empty match at that position is not
+    /// accepted. `fuel` is the number of remaining steps, which is updated.
     ///
-    /// Errors: the search was given up.
+    /// Errors: the search exceeded the limit.
     pub fn search(
         &self,
         text: &str,
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(end("a|ab", "ab"), Some(1));
     }
 
-    /// The text of the first match and of its groups, each in brackets; `-` for those that took no part.
+    /// The text of the first match and of its groups, in brackets; `-` for groups that did not participate.
     fn search(pattern: &str, text: &str) -> Option<String> {
         let groups = Pattern::new(pattern).unwrap().search(text, 0, false, &mut MOST_STEPS.clone()).unwrap()?;
         Some(groups.into_iter().map(|group| group.map_or("-".to_owned(), |at| format!("[{}]", &text[at]))).collect())

@@ -1,10 +1,10 @@
-//! Values that must not be seen.
+//! Secret values.
 
 use std::fmt;
 
-/// Holds a secret: prints as `******`, so that it cannot reach a log, an event or a response by accident.
+/// A secret: prints as `******`, so that it does not appear in a log, an event or a response by accident.
 ///
-/// It has no `Serialize`: to store or send one takes a deliberate [`Secret::expose`].
+/// It does not implement `Serialize`: storing or sending it requires an explicit [`Secret::expose`].
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret<T>(T);
 
@@ -14,7 +14,7 @@ impl<T> Secret<T> {
         Self(secret)
     }
 
-    /// The secret itself. Every call is a place to review.
+    /// The secret itself. Every use should be reviewed.
     pub fn expose(&self) -> &T {
         &self.0
     }

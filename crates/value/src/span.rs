@@ -1,8 +1,8 @@
-//! Where in a text the parts of a value stand.
+//! Positions of the parts of a value in its text.
 
 use crate::{Path, Segment, Value};
 
-/// A place in a text, counted from 1; columns count characters.
+/// A position in a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
     /// Line, from 1.
@@ -11,21 +11,21 @@ pub struct Position {
     pub column: u32,
 }
 
-/// From a first character up to, not including, an end.
+/// A range of a text; the end is exclusive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Span {
     /// The first character.
     pub start: Position,
-    /// Behind the last character.
+    /// After the last character.
     pub end: Position,
 }
 
-/// The spans of a [`Value`], a tree of the same shape: the children of a map or list stand in its order.
+/// The spans of a [`Value`], as a tree of the same shape: the children of a map or list are in its order.
 ///
-/// Values stay plain, and only who reports an error walks this tree.
+/// Values contain no positions; only error reporting uses this tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spans {
-    /// The key, where this is an entry of a map.
+    /// The key, if this is an entry of a map.
     pub key: Option<Span>,
     /// The value.
     pub value: Span,
@@ -34,7 +34,7 @@ pub struct Spans {
 }
 
 impl Spans {
-    /// The spans of the longest part of `path` that exists in `value`, whose spans these are.
+    /// The spans of the longest existing prefix of `path` in `value`, which these spans belong to.
     pub fn find(&self, value: &Value, path: &Path) -> &Self {
         let (mut spans, mut value) = (self, value);
         for segment in &path.0 {

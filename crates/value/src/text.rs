@@ -1,10 +1,10 @@
-//! Texts as Python writes them, since Heat's clients see them.
+//! Python's text representations, which Heat's clients see.
 
 use std::fmt::Write as _;
 
 use crate::{Map, Value};
 
-/// `str(value)`: a text is itself, everything else as [`repr`].
+/// `str(value)`: a string is returned unchanged, everything else as in [`repr`].
 pub fn str(value: &Value) -> String {
     match value {
         Value::Str(s) => s.clone(),
@@ -19,14 +19,14 @@ pub fn repr(value: &Value) -> String {
     out
 }
 
-/// `repr(text)`: quotes, with everything that does not print escaped.
+/// `repr(text)`: quoted, with non-printable characters escaped.
 pub fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     write_quoted(&mut out, text);
     out
 }
 
-/// `repr(float)`: the shortest digits that read back the same, with an exponent below 1e-4 and from 1e16.
+/// `repr(float)`: the shortest digits that round-trip, with an exponent below 1e-4 and from 1e16.
 pub fn float(number: f64) -> String {
     if number.is_nan() {
         return "nan".to_owned();
@@ -35,7 +35,8 @@ pub fn float(number: f64) -> String {
         return if number > 0.0 { "inf" } else { "-inf" }.to_owned();
     }
     let shortest = format!("{number:e}");
-    // Of two equally short texts Python takes the nearer one, and of two equally near ones that with an even digit.
+    // If two texts are equally short, Python uses the nearer one, and if they are equally near, the one with an even
+    // digit.
     let precision = shortest.find('e').unwrap_or(1).saturating_sub(if number < 0.0 { 3 } else { 2 });
     let nearest = format!("{number:.precision$e}");
     let scientific = if nearest.parse() == Ok(number) { nearest } else { shortest };
@@ -48,7 +49,7 @@ pub fn float(number: f64) -> String {
     format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs())
 }
 
-/// A number written as `d.ddd` times a power of ten, without the power.
+/// A number in the form `d.ddd` times a power of ten, without the power.
 fn with_point(mantissa: &str, exponent: i32) -> String {
     let (sign, digits) = match mantissa.strip_prefix('-') {
         Some(digits) => ("-", digits.replace('.', "")),
@@ -120,8 +121,8 @@ fn write_quoted(out: &mut String, text: &str) {
     out.push(quote);
 }
 
-/// `str.isprintable` of one character. The standard library's debug escape follows the same Unicode categories;
-/// behind another character it leaves combining marks alone, as Python does.
+/// `str.isprintable` of a character. The debug escape of the standard library follows the same Unicode categories;
+/// after another character it does not escape combining marks, like Python.
 fn is_printable(c: char) -> bool {
     if c.is_ascii() {
         return !c.is_ascii_control();

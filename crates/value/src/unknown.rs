@@ -1,17 +1,17 @@
-//! Values that nobody can know yet.
+//! Unknown values.
 
 use std::sync::Arc;
 
 use crate::{Diagnostic, Value};
 
-/// What a value waits for: an attribute or the reference of a resource that a plan has not carried out.
+/// The source of an unknown value: an attribute or the reference of a resource that a plan has not processed.
 ///
-/// Only previews make such values. They are never stored and never sent.
+/// Only previews create such values. They are never stored or sent.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Unknown(Arc<str>);
 
 impl Unknown {
-    /// The place that tells the value once it is known: `resource` or `resource.attribute`.
+    /// The source of the value: `resource` or `resource.attribute`.
     pub fn of(place: &str) -> Self {
         Self(place.into())
     }
@@ -21,17 +21,17 @@ impl Unknown {
         &self.0
     }
 
-    /// The error of a decision that cannot be taken without the value; its class is [`Unknown::CLASS`].
+    /// The error of a decision that depends on the value; its class is [`Unknown::CLASS`].
     pub fn undecided(&self, what: &str) -> Diagnostic {
         Diagnostic::new(Self::CLASS, format!("{what} depends on {}, which is not known yet.", self.0))
     }
 
-    /// The class of errors that only say that something is not known yet.
+    /// The class of errors that only mean that something is not known yet.
     pub const CLASS: &str = "NotKnownYet";
 }
 
 impl Value {
-    /// The first part that is not known; `None` if all is known.
+    /// The first unknown part; `None` if everything is known.
     pub fn unknown(&self) -> Option<&Unknown> {
         match self {
             Self::Unknown(unknown) => Some(unknown),
@@ -41,7 +41,7 @@ impl Value {
         }
     }
 
-    /// The value if what is not known were what `known` has in its place.
+    /// The value with unknown parts replaced by those of `known`.
     #[must_use]
     pub fn assuming(&self, known: &Self) -> Self {
         match (self, known) {

@@ -1,32 +1,32 @@
-//! The value itself.
+//! The value type.
 
 use num_bigint::BigInt;
 
 use crate::{Map, Unknown};
 
-/// A piece of data: what YAML and JSON texts hold and template functions take and give.
+/// A piece of data: the content of YAML and JSON texts, and the arguments and results of template functions.
 ///
-/// Integers and floats are apart, as in Python: `1` and `1.0` are equal but print differently.
+/// Integers and floats are separate, as in Python: `1` and `1.0` are equal but print differently.
 #[derive(Clone, Debug, Default)]
 pub enum Value {
     /// `null`, Python's `None`.
     #[default]
     Null,
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
-    /// An integer that fits 64 bits; every such integer is held this way.
+    /// An integer of up to 64 bits; all such integers are stored this way.
     Int(i64),
     /// An integer beyond 64 bits.
     BigInt(Box<BigInt>),
     /// A float; may be NaN or infinite.
     Float(f64),
-    /// A text.
+    /// A string.
     Str(String),
     /// A list.
     List(Vec<Value>),
-    /// A map with text keys.
+    /// A map with string keys.
     Map(Map),
-    /// What nobody can know yet; only in previews. As JSON, in Python's words and for its kind it is null.
+    /// An unknown value; only in previews. Its JSON, its Python texts and its kind are those of null.
     Unknown(Unknown),
 }
 
@@ -50,7 +50,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The name of Python's type, as its error messages show it.
+    /// The name of the Python type, for error messages.
     pub fn python_name(self) -> &'static str {
         match self {
             Self::Null => "NoneType",
@@ -83,7 +83,7 @@ impl Value {
         matches!(self, Self::Null)
     }
 
-    /// Python's truth: null, false, zero and empty things are false.
+    /// Python's truth value: null, false, zero and empty values are false.
     pub fn is_truthy(&self) -> bool {
         match self {
             Self::Null | Self::Unknown(_) => false,
@@ -97,7 +97,7 @@ impl Value {
         }
     }
 
-    /// The truth value, if this is one.
+    /// The boolean, if this is one.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Self::Bool(b) => Some(*b),
@@ -105,7 +105,7 @@ impl Value {
         }
     }
 
-    /// The integer, if this is one of 64 bits (not a truth value).
+    /// The integer, if this is one of up to 64 bits (not a boolean).
     pub fn as_i64(&self) -> Option<i64> {
         match self {
             Self::Int(i) => Some(*i),
@@ -113,7 +113,7 @@ impl Value {
         }
     }
 
-    /// The text, if this is one.
+    /// The string, if this is one.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Self::Str(s) => Some(s),
@@ -137,7 +137,7 @@ impl Value {
         }
     }
 
-    /// The entries to change, if this is a map.
+    /// The mutable entries, if this is a map.
     pub fn as_map_mut(&mut self) -> Option<&mut Map> {
         match self {
             Self::Map(m) => Some(m),
@@ -145,12 +145,12 @@ impl Value {
         }
     }
 
-    /// The entry of a map; `None` if this is no map or has no such key.
+    /// The entry of a map; `None` if this is not a map or has no such key.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.as_map()?.get(key)
     }
 
-    /// The text of a map's entry; `None` if there is none or it is no text.
+    /// The string entry of a map; `None` if it is missing or not a string.
     pub fn str_at(&self, key: &str) -> Option<&str> {
         self.get(key)?.as_str()
     }

@@ -1,4 +1,4 @@
-//! What the body of a library function is given.
+//! Arguments of library functions.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::regex::Regex;
 use crate::set::Set;
 use crate::time::{DateTime, TimeSpan};
 
-/// An argument as a function takes it.
+/// An argument of a function.
 #[derive(Clone, Debug)]
 pub(crate) enum Argument {
     Value(Object),
@@ -38,22 +38,22 @@ impl Argument {
     }
 }
 
-/// A call: arguments in the order of the parameters, then the further ones.
+/// A call: arguments in the order of the parameters, then additional ones.
 pub(crate) struct Call<'e> {
     pub engine: &'e Engine<'e>,
-    /// The context of the caller, or the function's own if it is scoped.
+    /// The context of the caller, or the function's own one if it is scoped.
     pub context: Context,
     pub args: Vec<Argument>,
     pub keywords: Vec<(String, Object)>,
 }
 
-/// The types were checked when the overload was chosen; this says so where a body still has to unpack them.
+/// Types are checked when the overload is chosen; this error is for bodies that unpack arguments.
 fn mistyped() -> Error {
     Error::new("ArgumentValueException", "")
 }
 
 impl Call<'_> {
-    /// Takes a value out; null if it was not given.
+    /// Removes and returns a value; null if it is missing.
     pub(crate) fn take(&mut self, index: usize) -> Object {
         match self.args.get_mut(index) {
             Some(Argument::Value(value)) => std::mem::replace(value, Object::Null),
@@ -61,7 +61,7 @@ impl Call<'_> {
         }
     }
 
-    /// Takes a value out if it was given.
+    /// Removes and returns a value, if it was specified.
     pub(crate) fn given(&mut self, index: usize) -> Option<Object> {
         match self.args.get(index) {
             Some(Argument::Value(_)) => Some(self.take(index)),
@@ -69,7 +69,7 @@ impl Call<'_> {
         }
     }
 
-    /// The values from an index on.
+    /// The values from an index.
     pub(crate) fn rest(&mut self, index: usize) -> Vec<Object> {
         self.args.drain(index.min(self.args.len())..).map(Argument::into_object).collect()
     }
@@ -81,7 +81,7 @@ impl Call<'_> {
         }
     }
 
-    /// An integer of 64 bits.
+    /// A 64-bit integer.
     pub(crate) fn int(&self, index: usize) -> Result<i64, Error> {
         match self.value(index) {
             Object::Int(i) => Ok(*i),
@@ -91,7 +91,7 @@ impl Call<'_> {
         }
     }
 
-    /// A position or a length: beyond 64 bits it is as far as can be.
+    /// A position or a length; values beyond 64 bits are clamped.
     pub(crate) fn position(&self, index: usize) -> Result<i64, Error> {
         match self.value(index) {
             Object::BigInt(i) => Ok(if i.is_negative() { i64::MIN } else { i64::MAX }),
@@ -120,7 +120,7 @@ impl Call<'_> {
         self.optional_text(index)?.ok_or_else(mistyped)
     }
 
-    /// A text, or `None` for null.
+    /// A string, or `None` for null.
     pub(crate) fn optional_text(&self, index: usize) -> Result<Option<Arc<str>>, Error> {
         match self.value(index) {
             Object::Str(text) => Ok(Some(text.clone())),
@@ -171,12 +171,12 @@ impl Call<'_> {
         }
     }
 
-    /// A walk over a collection.
+    /// A cursor over a collection.
     pub(crate) fn cursor(&self, index: usize) -> Result<Cursor, Error> {
         Cursor::over(self.value(index)).ok_or_else(mistyped)
     }
 
-    /// A lambda that was given.
+    /// A lambda argument.
     pub(crate) fn lambda(&self, index: usize) -> Result<Lambda, Error> {
         self.optional_lambda(index).ok_or_else(mistyped)
     }
@@ -188,7 +188,7 @@ impl Call<'_> {
         }
     }
 
-    /// The lambdas from an index on.
+    /// The lambdas from an index.
     pub(crate) fn lambdas(&self, index: usize) -> Vec<Lambda> {
         (index..self.args.len()).filter_map(|index| self.optional_lambda(index)).collect()
     }
@@ -200,7 +200,7 @@ impl Call<'_> {
         }
     }
 
-    /// The text of a bare word.
+    /// The text of a keyword.
     pub(crate) fn keyword(&self, index: usize) -> Result<Arc<str>, Error> {
         match &*self.node(index)? {
             Node::Keyword(word) => Ok(word.clone()),
@@ -208,7 +208,7 @@ impl Call<'_> {
         }
     }
 
-    /// An iterator that the function gives back; it may hold any of the arguments.
+    /// An iterator that the function returns; it may hold the arguments.
     pub(crate) fn iterator(
         &self,
         next: impl FnMut(&Engine) -> Result<Option<Object>, Error> + 'static,
@@ -222,9 +222,9 @@ impl Call<'_> {
         Iter::stream(depth.fold(self.context.depth(), u32::max), next)
     }
 
-    /// A number of items: where to start, or where to stop.
+    /// A number of items: the start or the end.
     ///
-    /// Errors: what `itertools.islice` says to negative and huge numbers.
+    /// Errors: those of `itertools.islice` for negative and very large numbers.
     pub(crate) fn size(&self, index: usize, stop: bool) -> Result<usize, Error> {
         let size = self.integer(index)?;
         size.to_usize().ok_or_else(|| {

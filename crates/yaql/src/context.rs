@@ -1,4 +1,4 @@
-//! Contexts: the variables and functions that an expression sees.
+//! Contexts: variables and functions of expressions.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -25,7 +25,7 @@ impl std::fmt::Debug for Scope {
     }
 }
 
-/// A function that the expression itself defined with `def(name, body)`.
+/// A function that the expression defined with `def(name, body)`.
 #[derive(Debug)]
 pub(crate) struct Definition {
     pub name: String,
@@ -62,7 +62,7 @@ impl Context {
         Rc::as_ptr(&self.0).addr()
     }
 
-    /// Sets a variable; names are without the sign.
+    /// Sets a variable; names have no `$`.
     ///
     /// Errors: too deep.
     pub(crate) fn set(&self, name: Arc<str>, value: Object) -> Result<(), Error> {
@@ -79,7 +79,7 @@ impl Context {
         Ok(())
     }
 
-    /// The variable here or in the nearest scope around.
+    /// The variable in this or the nearest enclosing scope.
     pub(crate) fn get(&self, name: &str) -> Option<Object> {
         let mut context = self;
         loop {
@@ -96,12 +96,12 @@ impl Context {
         self.0.functions.borrow_mut().push(Rc::new(definition));
     }
 
-    /// Takes the scope's definitions apart: they refer to the scope, which would keep both alive.
+    /// Drops the definitions of the scope: they refer to the scope, and the cycle would leak memory.
     pub(crate) fn forget_definitions(&self) {
         self.0.functions.borrow_mut().clear();
     }
 
-    /// Definitions of a name, scope by scope outwards.
+    /// Definitions of a name, from the innermost scope outwards.
     pub(crate) fn definitions(&self, name: &str) -> Vec<Vec<Rc<Definition>>> {
         let mut levels = Vec::new();
         let mut context = Some(self);

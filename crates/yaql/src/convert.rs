@@ -1,4 +1,4 @@
-//! The result as data of the house.
+//! Conversion of the result to a [`Value`](kiln_value::Value).
 
 use kiln_value::{Map, Value, text};
 
@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::object::{ListKind, Object};
 use crate::repr;
 
-/// The result for the outside. Every collection in it is subject to the limit on iterations.
+/// Converts the result. The limit of iterations applies to every collection in it.
 pub(crate) fn output(engine: &Engine, object: &Object) -> Result<Value, Error> {
     Ok(match object {
         Object::Null => Value::Null,
@@ -23,7 +23,7 @@ pub(crate) fn output(engine: &Engine, object: &Object) -> Result<Value, Error> {
             for (key, value) in dict.iter() {
                 engine.step(1)?;
                 let value = engine.nested_output(value)?;
-                // What an iterator says comes before it is no key.
+                // The reference reports an error of an iterator before an error of the key.
                 engine.nested_output(key)?;
                 hashable_output(key)?;
                 map.insert(key_text(key), value);
@@ -49,13 +49,13 @@ pub(crate) fn output(engine: &Engine, object: &Object) -> Result<Value, Error> {
 }
 
 impl Engine<'_> {
-    /// A part of the result: iterators in it are read only now.
+    /// A part of the result: its iterators are evaluated here.
     fn nested_output(&self, object: &Object) -> Result<Value, Error> {
         self.walk(|| output(self, object))
     }
 }
 
-/// Errors: the value is a key or member, but what is given out for it is not hashable.
+/// Errors: the value is a key or member, but its converted form is not hashable.
 fn hashable_output(key: &Object) -> Result<(), Error> {
     let unhashable = |name: &str| Err(Error::type_error(format!("unhashable type: '{name}'")));
     match key {
@@ -67,7 +67,7 @@ fn hashable_output(key: &Object) -> Result<(), Error> {
     }
 }
 
-/// A key as JSON writes it.
+/// A key in JSON.
 fn key_text(key: &Object) -> String {
     match key {
         Object::Null => "null".to_owned(),

@@ -1,4 +1,4 @@
-//! Iterators and walks over collections.
+//! Iterators and cursors over collections.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,10 +9,10 @@ use crate::engine::Engine;
 use crate::object::{List, MAX_DEPTH, Object};
 use crate::set::Set;
 
-/// What gives the next item.
+/// Produces the next item.
 type Next = Box<dyn FnMut(&Engine) -> Result<Option<Object>, Error>>;
 
-/// Something that can be walked over once, bit by bit.
+/// A lazy iterator that can be consumed once.
 pub(crate) struct Iter {
     depth: u32,
     source: Source,
@@ -20,7 +20,7 @@ pub(crate) struct Iter {
 
 enum Source {
     Stream(RefCell<Next>),
-    /// Can be walked over again: what was read is kept.
+    /// Can be iterated repeatedly: read items are kept.
     Memory(RefCell<Memory>),
 }
 
@@ -40,7 +40,7 @@ impl Iter {
         if depth > 2 * MAX_DEPTH { Err(Error::recursion()) } else { Ok(Object::Iter(Rc::new(Self { depth, source }))) }
     }
 
-    /// An iterator over what a closure gives; `depth` is that of what the closure holds.
+    /// An iterator over the results of a closure; `depth` is that of the values it holds.
     pub(crate) fn stream(
         depth: u32,
         next: impl FnMut(&Engine) -> Result<Option<Object>, Error> + 'static,
@@ -55,7 +55,7 @@ impl Iter {
         Self::stream(depth, move |_| Ok(values.next()))
     }
 
-    /// The items of a collection until there are more than allowed, which is an error then.
+    /// The items of a collection; an error if there are too many.
     pub(crate) fn limited(collection: &Object, most: usize) -> Result<Object, Error> {
         let Some(mut cursor) = Cursor::over(collection) else { return Ok(collection.clone()) };
         let mut count = 0;
@@ -66,7 +66,7 @@ impl Iter {
         })
     }
 
-    /// A collection that can be walked over again; only iterators need it.
+    /// A collection that can be iterated repeatedly; only iterators need it.
     pub(crate) fn memorized(collection: &Object) -> Result<Object, Error> {
         match (collection, Cursor::over(collection)) {
             (Object::Iter(_), Some(cursor)) => {
@@ -81,7 +81,7 @@ impl Iter {
         self.depth
     }
 
-    /// The item at a position of a walk that starts here.
+    /// The item at a position of an iteration that starts here.
     fn next(&self, engine: &Engine, index: usize) -> Result<Option<Object>, Error> {
         let busy = || Error::value("generator already executing");
         match &self.source {
@@ -105,7 +105,7 @@ impl Iter {
     }
 }
 
-/// A walk over a collection.
+/// A cursor over a collection.
 #[derive(Debug)]
 pub(crate) struct Cursor {
     over: Over,
@@ -124,7 +124,7 @@ enum Over {
 }
 
 impl Cursor {
-    /// Starts a walk; `None` if the value is no collection.
+    /// Creates a cursor; `None` if the value is not a collection.
     pub(crate) fn over(collection: &Object) -> Option<Self> {
         let over = match collection {
             Object::List(list) => Over::List(list.clone()),
@@ -153,12 +153,12 @@ impl Cursor {
         }
     }
 
-    /// The items that are left.
+    /// The remaining items.
     pub(crate) fn collect(mut self, engine: &Engine) -> Result<Vec<Object>, Error> {
         let mut items = Vec::new();
         while let Some(item) = self.next(engine)? {
             items.push(item);
-            // A list grows without a call that would be charged.
+            // The growth of a list is not charged otherwise.
             engine.charge_bytes(8 * items.len())?;
         }
         Ok(items)

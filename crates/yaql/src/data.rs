@@ -1,4 +1,4 @@
-//! The data that `$` stands for: converted when an expression touches it, and no more of it than that.
+//! The input data of `$`, which is converted lazily.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use crate::object::{Key, MAX_DEPTH, Object};
 
 pub(crate) struct Data<'d> {
     root: &'d Value,
-    /// What was converted, by its address: nothing is converted twice.
+    /// Converted parts by address, so that nothing is converted twice.
     touched: RefCell<HashMap<usize, Object>>,
 }
 
@@ -29,8 +29,7 @@ impl<'d> Data<'d> {
         self.object(self.root)
     }
 
-    /// The part that a path like `$.key.key` leads to; `None` for other expressions, and for what is to be looked up in
-    /// the usual way.
+    /// The part at a path such as `$.key.key`; `None` for other expressions, and for keys with normal lookup.
     pub(crate) fn at(&self, node: &Node, context: &Context) -> Option<&'d Value> {
         let value = match node {
             Node::Variable(name) if &**name == WHOLE && context.get(name).is_none() => self.root,
@@ -46,7 +45,7 @@ impl<'d> Data<'d> {
         (!self.touched.borrow().contains_key(&address(value))).then_some(value)
     }
 
-    /// A part of the data as an object: lists become tuples, maps frozen dictionaries.
+    /// Converts a part of the data: lists become tuples, maps frozen dictionaries.
     ///
     /// Errors: it is nested too deeply.
     pub(crate) fn object(&self, value: &Value) -> Result<Object, Error> {

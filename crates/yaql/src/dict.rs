@@ -7,13 +7,13 @@ use indexmap::IndexMap;
 use crate::Error;
 use crate::object::{Key, Measure, Object};
 
-/// What a dictionary is made of, in the order of insertion.
+/// The content of a dictionary, in insertion order.
 pub(crate) type Entries = IndexMap<Key, Object>;
 
-/// A dictionary that cannot change.
+/// An immutable dictionary.
 #[derive(Clone, Debug)]
 pub(crate) struct Dict {
-    /// Whether it is the language's own frozen type, which can be a key; Python's `dict` cannot.
+    /// Whether it is the frozen type of yaql, which is hashable; Python's `dict` is not.
     frozen: bool,
     body: Rc<Body>,
 }
@@ -25,12 +25,12 @@ struct Body {
 }
 
 impl Dict {
-    /// What literals and input data are.
+    /// The type of literals and input data.
     pub(crate) fn frozen(entries: Entries) -> Result<Self, Error> {
         Self::new(true, entries)
     }
 
-    /// Python's `dict`, which some functions give.
+    /// Python's `dict`, which some functions return.
     pub(crate) fn plain(entries: Entries) -> Result<Self, Error> {
         Self::new(false, entries)
     }
@@ -71,7 +71,7 @@ impl Dict {
         Ok(self.body.entries.get(&Key::new(key.clone())?))
     }
 
-    /// The entry at a position in the order of insertion.
+    /// The entry at a position in insertion order.
     pub(crate) fn at(&self, index: usize) -> Option<(&Object, &Object)> {
         self.body.entries.get_index(index).map(|(key, value)| (key.object(), value))
     }

@@ -1,4 +1,4 @@
-//! The evaluation itself and what it has used up.
+//! The evaluation and its resource limits.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use crate::parameter::{Default, Param, Type};
 use crate::time::TimeSpan;
 use crate::{Error, Limits};
 
-/// Calls nested deeper are refused, about where Python's stack ends too.
+/// Maximum nesting of calls, similar to the limit of Python's stack.
 const MAX_CALLS: u32 = 140;
 
-/// Iterators that draw on each other deeper are refused.
+/// Maximum nesting of iterators.
 const MAX_WALKS: u32 = 450;
 
-/// A result of so many bytes costs as much as a step.
+/// The number of result bytes that count as one step.
 const BYTES_A_STEP: usize = 32;
 
 /// One evaluation.
@@ -35,7 +35,7 @@ pub(crate) struct Engine<'d> {
     steps: Cell<u64>,
     calls: Cell<u32>,
     walks: Cell<u32>,
-    /// Contexts that functions were defined in: the definitions hold their context and are taken apart at the end.
+    /// Contexts with function definitions: they form cycles, which are dropped at the end.
     defining: RefCell<Vec<Context>>,
 }
 
@@ -61,20 +61,20 @@ impl<'d> Engine<'d> {
 
     /// Counts steps.
     ///
-    /// Errors: there were too many.
+    /// Errors: the limit is exceeded.
     pub(crate) fn step(&self, steps: usize) -> Result<(), Error> {
         let total = self.steps.get().saturating_add(u64::try_from(steps).unwrap_or(u64::MAX));
         self.steps.set(total);
         if total > self.limits.steps { Err(Error::too_many_steps(self.limits.steps)) } else { Ok(()) }
     }
 
-    /// Errors: the value takes more memory than one may.
+    /// Errors: the value exceeds the memory limit.
     pub(crate) fn charge(&self, value: &Object) -> Result<usize, Error> {
         let size = memory::size(value);
         self.charge_bytes(size).map(|()| size)
     }
 
-    /// Errors: so many bytes are more than a value may take.
+    /// Errors: this number of bytes exceeds the memory limit.
     pub(crate) fn charge_bytes(&self, size: usize) -> Result<(), Error> {
         match self.limits.memory {
             Some(most) if size > most => Err(Error::too_much_memory()),
@@ -82,7 +82,7 @@ impl<'d> Engine<'d> {
         }
     }
 
-    /// Errors: a collection has more items than may be walked over.
+    /// Errors: a collection exceeds the limit of iterations.
     pub(crate) fn limit(&self, len: usize) -> Result<(), Error> {
         match self.limits.iterations {
             Some(most) if len > most => Err(Error::collection_too_large(most)),
@@ -110,7 +110,7 @@ impl<'d> Engine<'d> {
         Ok(value)
     }
 
-    /// A part of the data that a path of keys leads to.
+    /// The part of the data at a path of keys.
     fn part(&self, node: &Node, context: &Context) -> Result<Object, Error> {
         self.step(1)?;
         let part = self.data.at(node, context).map_or(Ok(Object::Null), |part| self.data.object(part))?;
@@ -118,7 +118,7 @@ impl<'d> Engine<'d> {
         Ok(part)
     }
 
-    /// The value of a part of the expression.
+    /// Evaluates a node.
     pub(crate) fn evaluate(&self, node: &Arc<Node>, context: &Context) -> Result<Object, Error> {
         match &**node {
             Node::Constant(literal) => Ok(literal.clone().into()),
@@ -137,7 +137,7 @@ impl<'d> Engine<'d> {
         }
     }
 
-    /// A part of the expression called on a receiver.
+    /// Calls a node on a receiver.
     pub(crate) fn evaluate_on(&self, node: &Arc<Node>, receiver: Object, context: &Context) -> Result<Object, Error> {
         match &**node {
             Node::Call(invocation) => self.invoke(invocation, Some(receiver), context),
@@ -151,7 +151,7 @@ impl<'d> Engine<'d> {
         self.run(CallRequest { name: &invocation.name, overloads, receiver, args, keywords: Vec::new() }, context)
     }
 
-    /// A call from inside the library: overloads are chosen as for a call that is written.
+    /// A call from the library: overloads are chosen as for a call in an expression.
     pub(crate) fn call_by_name(
         &self,
         name: &str,
@@ -162,7 +162,7 @@ impl<'d> Engine<'d> {
         self.run(CallRequest { name, overloads: library::find(name), receiver, args, keywords: Vec::new() }, context)
     }
 
-    /// Calls the function that a request asks for.
+    /// Calls the function of a request.
     pub(crate) fn run(&self, request: CallRequest<'_>, context: &Context) -> Result<Object, Error> {
         self.step(1)?;
         let result = self.nested(|| request.call(self, context))?;
@@ -171,17 +171,17 @@ impl<'d> Engine<'d> {
         Ok(result)
     }
 
-    /// Runs something one level deeper.
+    /// Runs a closure one level deeper.
     pub(crate) fn nested<T>(&self, run: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         deeper(&self.calls, MAX_CALLS, run)
     }
 
-    /// Draws on another iterator.
+    /// Iterates over another iterator.
     pub(crate) fn walk<T>(&self, run: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         deeper(&self.walks, MAX_WALKS, run)
     }
 
-    /// Evaluates an argument unless it is a literal or a value already.
+    /// Evaluates an argument, unless it is a literal or already a value.
     pub(crate) fn settle(&self, arg: &mut Arg<'_>, context: &Context) -> Result<(), Error> {
         if let Arg::Node(node) = arg
             && !node.is_constant()
@@ -191,7 +191,7 @@ impl<'d> Engine<'d> {
         Ok(())
     }
 
-    /// An argument as the function takes it.
+    /// Converts an argument for a function.
     pub(crate) fn convert(&self, arg: Arg<'_>, param: &Param, context: &Context) -> Result<Argument, Error> {
         let value = match (arg, param.kind) {
             (Arg::Omitted, _) => match param.default {
@@ -225,7 +225,7 @@ impl<'d> Engine<'d> {
         Ok(Argument::Value(value))
     }
 
-    /// A collection that may be walked over: its size is checked now if it is known, else while walking.
+    /// A collection with limited iteration: its size is checked now if known, else during the iteration.
     pub(crate) fn limited(&self, collection: Object) -> Result<Object, Error> {
         match &collection {
             Object::List(list) => self.limit(list.items().len())?,

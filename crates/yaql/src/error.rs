@@ -1,12 +1,12 @@
-//! What can go wrong, under the names that the reference implementation gives it.
+//! Errors, with the names of the reference implementation.
 
 use crate::object::Object;
 use crate::repr;
 
-/// A failure of parsing or evaluation.
+/// An error of parsing or evaluation.
 ///
-/// `class` is the name of the exception that the reference implementation (or its interpreter) raises, such as
-/// `NoMatchingFunctionException` or `KeyError`; `message` is that exception's text.
+/// `class` is the name of the exception in the reference implementation (or in Python), such as
+/// `NoMatchingFunctionException` or `KeyError`; `message` is the text of that exception.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
@@ -46,7 +46,7 @@ impl Error {
         Self::new("OverflowError", "Python int too large to convert to C ssize_t")
     }
 
-    /// Whether the expression is no YAQL at all, as opposed to failing when it runs.
+    /// Whether the expression is syntactically invalid.
     pub fn is_syntax(&self) -> bool {
         matches!(self.class, "YaqlGrammarException" | "YaqlLexicalException")
     }
@@ -81,7 +81,7 @@ impl Error {
         Self::new("YaqlException", format!("Expression takes more than {limit} steps"))
     }
 
-    /// No overload of that name at all.
+    /// There is no overload with that name.
     pub(crate) fn not_registered(name: &str, receiver: Option<&Object>) -> Self {
         match receiver {
             None => Self::new("NoFunctionRegisteredException", format!("Unknown function \"{name}\"")),
@@ -92,7 +92,7 @@ impl Error {
         }
     }
 
-    /// Overloads, but none that takes these arguments.
+    /// No overload accepts these arguments.
     pub(crate) fn not_matching(name: &str, receiver: Option<&Object>) -> Self {
         match receiver {
             None => {
@@ -105,7 +105,7 @@ impl Error {
         }
     }
 
-    /// Overloads among which the arguments do not decide.
+    /// Several overloads match equally well.
     pub(crate) fn ambiguous(name: &str, receiver: Option<&Object>) -> Self {
         match receiver {
             None => Self::new("AmbiguousFunctionException", format!("Ambiguous function \"{name}\"")),
@@ -120,7 +120,7 @@ impl Error {
         Self::new("MappingTranslationException", "Cannot convert mapping to keyword argument")
     }
 
-    /// Whether a group aggregator may be tried in its old form after this error (see `groupBy`).
+    /// Whether a group aggregator may be retried in its old form after this error (see `groupBy`).
     pub(crate) fn allows_fallback(&self) -> bool {
         matches!(self.class, "NoMatchingMethodException" | "NoMatchingFunctionException" | "IndexError")
     }

@@ -1,4 +1,4 @@
-//! The parsed expression.
+//! Parsed expressions.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use crate::engine::Engine;
 use crate::library::{self, Overloads};
 use crate::{Error, Limits, parser};
 
-/// Reads an expression.
+/// Parses an expression.
 ///
-/// Errors: `YaqlGrammarException` and `YaqlLexicalException` with the place in characters from the start; a
-/// `RecursionError` if the expression is nested far deeper than anything that could be evaluated.
+/// Errors: `YaqlGrammarException` and `YaqlLexicalException` with the position in characters; a `RecursionError` if the
+/// expression is nested too deeply to be evaluated.
 pub fn parse(expression: &str) -> Result<Expression, Error> {
     Ok(Expression { source: expression.into(), root: parser::parse(expression)? })
 }
 
-/// An expression ready to be evaluated, any number of times and from any thread.
+/// A parsed expression that can be evaluated repeatedly and from any thread.
 #[derive(Clone, Debug)]
 pub struct Expression {
     source: Arc<str>,
@@ -32,7 +32,7 @@ impl Expression {
         &self.source
     }
 
-    /// The value of the expression where `$` is `data`.
+    /// Evaluates the expression with `data` as `$`.
     ///
     /// Sequences of all kinds and sets become lists, times their ISO 8601 text, timespans their seconds, keys of maps
     /// their JSON text.
@@ -46,18 +46,18 @@ impl Expression {
     }
 }
 
-/// A part of an expression.
+/// A node of an expression.
 #[derive(Debug)]
 pub(crate) enum Node {
     /// A literal.
     Constant(Literal),
-    /// A bare word: a text, or the name of a key.
+    /// A keyword: a string, or the name of a key.
     Keyword(Arc<str>),
-    /// `$name`, without the sign; `$` is `1`.
+    /// `$name`, without the `$`; the name of `$` is `1`.
     Variable(Arc<str>),
     /// A function, method or operator.
     Call(Invocation),
-    /// A part in parentheses.
+    /// A parenthesized expression.
     Wrap(Arc<Node>),
     /// `source => destination`.
     Rule(Arc<Node>, Arc<Node>),
@@ -74,15 +74,15 @@ pub(crate) enum Literal {
     Text(Arc<str>),
 }
 
-/// A call before its arguments are known.
+/// A call with unevaluated arguments.
 #[derive(Debug)]
 pub(crate) struct Invocation {
     pub name: Arc<str>,
-    /// `None` stands for an argument that was left out: `f(a,,c)`.
+    /// `None` is an omitted argument: `f(a,,c)`.
     pub args: Vec<Option<Arc<Node>>>,
-    /// Whether this is written `name(…)` and so can be called on a receiver.
+    /// Whether it has the form `name(…)` and so can be called on a receiver.
     pub takes_receiver: bool,
-    /// What the library has under that name.
+    /// The overloads of that name in the library.
     pub overloads: Overloads,
 }
 
@@ -93,12 +93,12 @@ impl Node {
         Self::Call(Invocation { name: name.into(), args, takes_receiver, overloads })
     }
 
-    /// Whether the part is a literal or bare word, which functions may look at without evaluating it.
+    /// Whether the node is a literal or keyword, which functions can inspect without evaluation.
     pub(crate) fn is_constant(&self) -> bool {
         matches!(self, Self::Constant(_) | Self::Keyword(_))
     }
 
-    /// Whether the part can be called on a receiver.
+    /// Whether the node can be called on a receiver.
     pub(crate) fn takes_receiver(&self) -> bool {
         matches!(self, Self::Call(Invocation { takes_receiver: true, .. }))
     }

@@ -1,4 +1,4 @@
-//! Expressions as arguments.
+//! Lambda arguments.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use crate::engine::Engine;
 use crate::expression::Node;
 use crate::object::Object;
 
-/// An expression with the context that it is evaluated in.
+/// An expression with the context for its evaluation.
 #[derive(Clone, Debug)]
 pub(crate) struct Lambda(Body);
 
 #[derive(Clone, Debug)]
 enum Body {
     Expression(Arc<Node>, Context),
-    /// A value given where a lambda is expected.
+    /// A value in place of a lambda.
     Constant(Object),
 }
 
-/// `source => destination` before either side is evaluated.
+/// `source => destination` with unevaluated sides.
 #[derive(Clone, Debug)]
 pub(crate) struct LazyRule {
     pub source: Lambda,
@@ -42,12 +42,12 @@ impl Lambda {
         }
     }
 
-    /// The value where `$` and `$1` are the first argument, `$2` the second and so on.
+    /// Evaluates the lambda with the first argument as `$` and `$1`, the second as `$2` and so on.
     pub(crate) fn call(&self, engine: &Engine, args: &[Object]) -> Result<Object, Error> {
         self.call_named(engine, args, Vec::new())
     }
 
-    /// [`Lambda::call`] with further variables by name.
+    /// [`Lambda::call`] with additional named variables.
     pub(crate) fn call_named(
         &self,
         engine: &Engine,
@@ -69,12 +69,12 @@ impl Lambda {
         }
     }
 
-    /// The truth of [`Lambda::call`].
+    /// The truth value of [`Lambda::call`].
     pub(crate) fn test(&self, engine: &Engine, args: &[Object]) -> Result<bool, Error> {
         Ok(self.call(engine, args)?.is_truthy())
     }
 
-    /// The value of a method call on a receiver.
+    /// Evaluates a method call on a receiver.
     pub(crate) fn call_on(&self, engine: &Engine, receiver: Object) -> Result<Object, Error> {
         match &self.0 {
             Body::Constant(value) => Ok(value.clone()),
@@ -82,7 +82,7 @@ impl Lambda {
         }
     }
 
-    /// The value in a context that the function chose.
+    /// Evaluates the lambda in a given context.
     pub(crate) fn call_in(&self, engine: &Engine, context: &Context) -> Result<Object, Error> {
         match &self.0 {
             Body::Constant(value) => Ok(value.clone()),
@@ -91,7 +91,7 @@ impl Lambda {
     }
 }
 
-/// The name of `$`: outside of lambdas the whole data.
+/// The name of `$`; outside of lambdas it is the input data.
 pub(crate) const WHOLE: &str = "1";
 
 /// The name of a positional variable.

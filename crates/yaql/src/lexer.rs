@@ -1,11 +1,11 @@
-//! Text to tokens, read on demand so that a grammar error goes before a lexical error behind it.
+//! The lexer. Tokens are read on demand, so that a grammar error is reported before a later lexical error.
 
 use kiln_value::{Value, number, text};
 
 use crate::Error;
 use crate::operator::{self, Operator};
 
-/// A word, sign or literal.
+/// A token.
 #[derive(Clone, Debug)]
 pub(crate) enum Token {
     Text(String),
@@ -14,7 +14,7 @@ pub(crate) enum Token {
     False,
     Null,
     Keyword(String),
-    /// `$name`, without the sign.
+    /// `$name`, without the `$`.
     Dollar(String),
     /// `name(`, without the parenthesis.
     Function(String),
@@ -33,7 +33,7 @@ pub(crate) struct Located {
 }
 
 impl Token {
-    /// How an error message shows the token.
+    /// The token in error messages.
     pub(crate) fn shown(&self) -> String {
         match self {
             Self::Text(s) | Self::Keyword(s) | Self::Function(s) => s.clone(),
@@ -49,7 +49,7 @@ impl Token {
     }
 }
 
-/// Reads tokens from an expression.
+/// Reads tokens of an expression.
 pub(crate) struct Lexer<'a> {
     rest: &'a str,
     position: usize,
@@ -108,7 +108,7 @@ impl<'a> Lexer<'a> {
         Ok(None)
     }
 
-    /// Digits with an optional fraction; nothing that is a part of a word may follow.
+    /// Digits with an optional fraction; a word character must not follow.
     fn number(&mut self) -> Result<Option<Token>, Error> {
         let ends = |text: &str| !text.starts_with(is_word);
         let digits = |text: &str| text.len() - text.trim_start_matches(is_digit).len();
@@ -154,7 +154,7 @@ impl<'a> Lexer<'a> {
         let end = self.rest.char_indices().skip(1).find_map(|(at, c)| {
             if escaped {
                 escaped = false;
-                // A line break cannot be escaped, so that the text has no end.
+                // A line break cannot be escaped, so the string is not terminated.
                 return (c == '\n').then_some(None);
             }
             escaped = c == '\\';
@@ -182,7 +182,7 @@ fn word_len(text: &str) -> usize {
     text.len() - text.trim_start_matches(is_word).len()
 }
 
-/// Replaces `\n`, `\x41`, `\u0041`, `\U00000041`, `\101` and the like; unknown escapes stay as they are.
+/// Replaces `\n`, `\x41`, `\u0041`, `\U00000041`, `\101` and the like; unknown escapes are kept.
 fn unescape(body: &str) -> Result<String, Error> {
     let mut out = String::with_capacity(body.len());
     let mut rest = body;

@@ -1,14 +1,14 @@
-//! How much an expression may use.
+//! Limits of an evaluation.
 
-/// Bounds on one evaluation. [`Limits::default`] is what Heat sets (`[yaql] limit_iterators`, `memory_quota`).
+/// Limits of an evaluation. [`Limits::default`] has Heat's defaults (`[yaql] limit_iterators`, `memory_quota`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The most items that a collection may have where a function walks over it; `None` for no bound.
+    /// Maximum number of items of a collection that a function iterates over; `None` for no limit.
     pub iterations: Option<usize>,
-    /// The most bytes that one value may take, counted as CPython lays it out; `None` for no bound.
+    /// Maximum size of a value in bytes, as in CPython; `None` for no limit.
     pub memory: Option<usize>,
-    /// The most steps of the whole evaluation. The reference has no such bound and can run for ever
-    /// (`sequence().len()`); the default is far beyond what the other two bounds leave room for in earnest.
+    /// Maximum number of steps of the evaluation. The reference has no such limit and may run forever
+    /// (`sequence().len()`); the default is far above what the other two limits allow in practice.
     pub steps: u64,
 }
 
@@ -19,7 +19,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// No bounds but the one on steps: for trusted expressions.
+    /// No limits except for steps: for trusted expressions.
     pub fn unlimited() -> Self {
         Self { iterations: None, memory: None, ..Self::default() }
     }

@@ -1,10 +1,10 @@
-//! How many bytes a value takes in CPython 3.11, without what it refers to.
+//! The size of a value in CPython 3.11, without referenced values.
 
 use crate::dict::Dict;
 use crate::object::{List, ListKind, Object};
 use crate::set::Set;
 
-/// Sizes of a dictionary of up to so many entries.
+/// Sizes of dictionaries by maximum number of entries.
 const DICT: [(usize, usize); 11] = [
     (0, 64),
     (5, 224),
@@ -19,7 +19,7 @@ const DICT: [(usize, usize); 11] = [
     (2730, 73_808),
 ];
 
-/// Sizes of a set of up to so many members.
+/// Sizes of sets by maximum number of members.
 const SET: [(usize, usize); 5] = [(4, 216), (18, 728), (76, 2264), (306, 8408), (1228, 32_984)];
 
 /// `sys.getsizeof`.
@@ -39,7 +39,7 @@ pub(crate) fn size(object: &Object) -> usize {
     }
 }
 
-/// The size of a text: one, two or four bytes a character, as the widest needs.
+/// The size of a string: one, two or four bytes per character, depending on the widest one.
 pub(crate) fn text_size(text: &str) -> usize {
     if text.is_ascii() {
         return 49 + text.len();
@@ -65,12 +65,12 @@ fn dict_size(dict: &Dict) -> usize {
     if dict.is_frozen() { 56 } else { dict_table(dict.len()) }
 }
 
-/// The size of Python's own `dict` of so many entries.
+/// The size of a Python `dict` with this number of entries.
 pub(crate) fn dict_table(len: usize) -> usize {
     table(&DICT, len)
 }
 
-/// The size of Python's `set` of so many members.
+/// The size of a Python `set` with this number of members.
 pub(crate) fn set_table(len: usize) -> usize {
     table(&SET, len)
 }

@@ -1,4 +1,4 @@
-//! Arithmetic as Python does it: integers without bounds, floats beside them.
+//! Python's arithmetic: unlimited integers and floats.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use crate::Error;
 use crate::engine::Engine;
 use crate::object::Object;
 
-/// A number that is no truth value.
+/// A number that is not a boolean.
 enum Number {
     Int(BigInt),
     Float(f64),
 }
 
-/// Whether the object is an integer or float, not a truth value.
+/// Whether the object is an integer or float, but not a boolean.
 pub(crate) fn is_number(object: &Object) -> bool {
     matches!(object, Object::Int(_) | Object::BigInt(_) | Object::Float(_))
 }
@@ -39,7 +39,7 @@ fn value(object: &Object) -> Value {
     }
 }
 
-/// The order of two numbers, exact over types; `None` with a NaN.
+/// The order of two numbers, exact across types; `None` for NaN.
 pub(crate) fn compare(a: &Object, b: &Object) -> Option<Ordering> {
     match (a, b) {
         (Object::Int(a), Object::Int(b)) => Some(a.cmp(b)),
@@ -47,7 +47,7 @@ pub(crate) fn compare(a: &Object, b: &Object) -> Option<Ordering> {
     }
 }
 
-/// The float as an integer if it is one of 64 bits.
+/// The float as a 64-bit integer, if it is one.
 #[expect(clippy::cast_possible_truncation, reason = "the bounds are checked first")]
 pub(crate) fn exact_i64(f: f64) -> Option<i64> {
     (f.fract() == 0.0 && f.abs() < 9e18).then_some(f as i64)
@@ -63,7 +63,7 @@ fn float(number: &Number) -> Result<f64, Error> {
     }
 }
 
-/// Applies one of two operations, for integers and for floats.
+/// Applies an operation for integers or for floats.
 fn apply(
     a: &Object,
     b: &Object,
@@ -102,7 +102,7 @@ fn zero_division(message: &str) -> Error {
     Error::new("ZeroDivisionError", message)
 }
 
-/// Integers are divided downwards, everything else exactly.
+/// Integers are divided with rounding down, everything else exactly.
 pub(crate) fn divide(a: &Object, b: &Object) -> Result<Object, Error> {
     match (number(a), number(b)) {
         (Number::Int(_), Number::Int(b)) if b.is_zero() => Err(zero_division("integer division or modulo by zero")),
@@ -114,7 +114,7 @@ pub(crate) fn divide(a: &Object, b: &Object) -> Result<Object, Error> {
     }
 }
 
-/// Quotient and remainder where the remainder has the sign of the divisor, which is not zero.
+/// Quotient and remainder, where the remainder has the sign of the non-zero divisor.
 fn floor_division(a: &BigInt, b: &BigInt) -> (BigInt, BigInt) {
     let (quotient, remainder) = (a / b, a % b);
     if !remainder.is_zero() && remainder.is_negative() != b.is_negative() {
@@ -168,7 +168,7 @@ pub(crate) fn power(engine: &Engine, a: &Object, b: &Object, modulus: &Object) -
     match (number(a), number(b), modulus) {
         (Number::Int(a), Number::Int(b), Object::Null) if !b.is_negative() => {
             let bits = a.bits().saturating_mul(b.to_u64().unwrap_or(u64::MAX));
-            // Powers of 0, 1 and -1 stay small, however large the exponent.
+            // Powers of 0, 1 and -1 are small for every exponent.
             if a.magnitude() <= &num_bigint::BigUint::from(1u8) {
                 let even = !b.bit(0);
                 return Ok(if b.is_zero() || (a.is_negative() && even) { Object::Int(1) } else { a.into() });
@@ -208,11 +208,11 @@ pub(crate) fn power(engine: &Engine, a: &Object, b: &Object, modulus: &Object) -
     }
 }
 
-/// Errors: an integer of so many bits takes more memory than a value may.
+/// Errors: an integer with this number of bits exceeds the memory limit.
 fn check_bits(engine: &Engine, bits: u64) -> Result<(), Error> {
     let bytes = usize::try_from(bits / 8).map_err(|_| Error::too_much_memory())?;
     engine.charge_bytes(bytes)?;
-    // Without a bound on memory, at least one that keeps the time short.
+    // Without a memory limit, a fixed limit bounds the time.
     if bytes > 1_000_000 { Err(Error::too_much_memory()) } else { Ok(()) }
 }
 
@@ -232,7 +232,7 @@ pub(crate) fn shift(engine: &Engine, a: &BigInt, bits: &BigInt, left: bool) -> R
     }
 }
 
-/// `round(number, digits)`: half to even, exactly.
+/// `round(number, digits)`: rounds half to even, exactly.
 pub(crate) fn round(a: &Object, digits: i64) -> Result<Object, Error> {
     match number(a) {
         Number::Int(i) if digits >= 0 => Ok(i.into()),
@@ -263,7 +263,7 @@ pub(crate) fn round(a: &Object, digits: i64) -> Result<Object, Error> {
     }
 }
 
-/// `int(value)` for what is not null.
+/// `int(value)` for non-null values.
 pub(crate) fn to_int(object: &Object) -> Result<Object, Error> {
     match object {
         Object::Bool(b) => Ok(Object::Int(i64::from(*b))),
@@ -291,7 +291,7 @@ pub(crate) fn to_int(object: &Object) -> Result<Object, Error> {
     }
 }
 
-/// `float(value)` for what is not null.
+/// `float(value)` for non-null values.
 pub(crate) fn to_float(object: &Object) -> Result<Object, Error> {
     match object {
         Object::Str(text) => python::parse_float(text).map(Object::Float).ok_or_else(|| {

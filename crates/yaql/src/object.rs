@@ -1,4 +1,4 @@
-//! The data that an evaluation works on: Python's values as far as the language can tell them apart.
+//! The values of an evaluation: Python's values, as far as yaql distinguishes them.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
@@ -17,10 +17,10 @@ use crate::regex::Regex;
 use crate::set::Set;
 use crate::time::{DateTime, TimeSpan};
 
-/// Values nested deeper are refused, so that no walk over them exhausts the stack.
+/// Maximum nesting of values, so that traversals do not overflow the stack.
 pub(crate) const MAX_DEPTH: u32 = 400;
 
-/// Values with more parts, counted as often as they are shared, are refused, so that no walk over them takes for ever.
+/// Maximum number of parts of a value, counting shared parts repeatedly, so that traversals end.
 const MAX_WEIGHT: u64 = 10_000_000;
 
 /// A value. Cheap to clone.
@@ -35,7 +35,7 @@ pub(crate) enum Object {
     List(List),
     Dict(Dict),
     Set(Set),
-    /// The values of a dictionary: can be iterated, but has no index and no length.
+    /// The values of a dictionary: iterable, but without index and length.
     Values(Dict),
     Iter(Rc<Iter>),
     Ordering(Rc<Ordering>),
@@ -47,14 +47,14 @@ pub(crate) enum Object {
     Rule(Rc<(Object, Object)>),
 }
 
-/// A sequence that cannot change.
+/// An immutable sequence.
 #[derive(Clone, Debug)]
 pub(crate) struct List {
     pub kind: ListKind,
     items: Rc<Items>,
 }
 
-/// Which of Python's sequences this is: they are never equal to each other, and only tuples can be keys.
+/// The Python type of a sequence: different types are never equal, and only tuples are hashable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListKind {
     Tuple,
@@ -77,7 +77,7 @@ struct Items {
     measure: Measure,
 }
 
-/// How large a value is as a tree.
+/// The size of a value as a tree.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Measure {
     weight: u64,
@@ -85,7 +85,7 @@ pub(crate) struct Measure {
 }
 
 impl Measure {
-    /// The measure of something that holds these values.
+    /// The size of a value that contains these values.
     ///
     /// Errors: too deep or too large.
     pub(crate) fn around<'a>(values: impl IntoIterator<Item = &'a Object>) -> Result<Self, Error> {
@@ -102,7 +102,7 @@ impl Measure {
         if sum.depth > MAX_DEPTH { Err(Error::recursion()) } else { Ok(sum) }
     }
 
-    /// How many values are nested at most.
+    /// Maximum nesting.
     pub(crate) fn depth(self) -> u32 {
         self.depth
     }
@@ -117,12 +117,12 @@ impl List {
         Rc::ptr_eq(&self.items, &other.items)
     }
 
-    /// The items, without a copy if nobody else holds them.
+    /// The item at an index.
     pub(crate) fn get(&self, index: usize) -> Option<&Object> {
         self.items.values.get(index)
     }
 
-    /// A part of the list.
+    /// A slice of the list.
     pub(crate) fn slice(&self, start: usize, end: usize) -> Result<Object, Error> {
         let items = self.items().get(start..end).unwrap_or_default().to_vec();
         Object::sequence(self.kind, items)
@@ -130,7 +130,7 @@ impl List {
 }
 
 impl Object {
-    /// A sequence of a kind.
+    /// A sequence of a type.
     pub(crate) fn sequence(kind: ListKind, values: Vec<Self>) -> Result<Self, Error> {
         let measure = Measure::around(&values)?;
         Ok(Self::List(List { kind, items: Rc::new(Items { values, measure }) }))
@@ -174,7 +174,7 @@ impl Object {
         }
     }
 
-    /// The name of Python's type, as its messages show it.
+    /// The name of the Python type, for messages.
     pub(crate) fn type_name(&self) -> &'static str {
         match self {
             Self::Null => "NoneType",
@@ -197,7 +197,7 @@ impl Object {
         }
     }
 
-    /// Python's truth.
+    /// Python's truth value.
     pub(crate) fn is_truthy(&self) -> bool {
         match self {
             Self::Null => false,
@@ -213,7 +213,7 @@ impl Object {
         }
     }
 
-    /// The integer, a truth value counting as 0 or 1.
+    /// The integer, with booleans as 0 or 1.
     pub(crate) fn as_int(&self) -> Option<BigInt> {
         match self {
             Self::Bool(b) => Some(BigInt::from(u8::from(*b))),
@@ -225,7 +225,7 @@ impl Object {
 
     /// Whether the value can be a key or a member of a set.
     ///
-    /// Errors: Python's `TypeError` that names the type.
+    /// Errors: Python's `TypeError` with the type.
     pub(crate) fn check_hashable(&self) -> Result<(), Error> {
         let unhashable = |name: &str| Err(Error::type_error(format!("unhashable type: '{name}'")));
         match self {
@@ -306,7 +306,7 @@ impl PartialEq for Object {
     }
 }
 
-/// A value that is a key of a dictionary or a member of a set: hashable, and equal as Python has it.
+/// A key of a dictionary or a member of a set: hashable, with Python's equality.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Key(Object);
 
@@ -330,7 +330,7 @@ impl Hash for Key {
     }
 }
 
-/// Equal numbers of all types hash alike.
+/// Equal numbers of all types have equal hashes.
 fn hash<H: Hasher>(object: &Object, state: &mut H) {
     match object {
         Object::Null => 0u8.hash(state),
@@ -349,7 +349,7 @@ fn hash<H: Hasher>(object: &Object, state: &mut H) {
                 hash(item, state);
             }
         }
-        // Order does not count.
+        // The order does not matter.
         Object::Dict(dict) => (3u8, sum(dict.iter().flat_map(|(key, value)| [key, value]))).hash(state),
         Object::Set(set) => (4u8, sum(set.to_vec().unwrap_or_default().iter())).hash(state),
         Object::DateTime(time) => time.instant().hash(state),
@@ -359,7 +359,7 @@ fn hash<H: Hasher>(object: &Object, state: &mut H) {
     }
 }
 
-/// A hash of values in any order.
+/// A hash that is independent of the order.
 fn sum<'a>(values: impl Iterator<Item = &'a Object>) -> u64 {
     let hashes = values.map(|value| {
         let mut state = DefaultHasher::new();

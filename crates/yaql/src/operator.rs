@@ -1,17 +1,17 @@
 //! The operator table.
 
-/// How an operator is written and how tightly it binds. A smaller level binds tighter.
+/// Symbol and precedence of an operator. A lower level binds tighter.
 #[derive(Debug)]
 pub(crate) struct Operator {
-    /// What is written.
+    /// The symbol.
     pub symbol: &'static str,
-    /// The level before one operand, and the function that is called.
+    /// The level as a prefix operator, and its function.
     pub prefix: Option<(u8, &'static str)>,
-    /// Level, side and function between two operands.
+    /// Level, associativity and function as an infix operator.
     pub infix: Option<(u8, Side, &'static str)>,
 }
 
-/// To which side operators of one level group.
+/// The associativity of the operators of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Left,
@@ -21,7 +21,7 @@ pub(crate) enum Side {
 /// The level of `value[index]`.
 pub(crate) const INDEX_LEVEL: u8 = 2;
 
-/// A level looser than all.
+/// A level above all others.
 pub(crate) const LOOSEST: u8 = 12;
 
 const fn infix(symbol: &'static str, level: u8, function: &'static str) -> Operator {
@@ -32,7 +32,7 @@ const fn sign(symbol: &'static str, unary: &'static str, binary: &'static str) -
     Operator { symbol, prefix: Some((3, unary)), infix: Some((6, Side::Left, binary)) }
 }
 
-/// Longer symbols stand before those they begin with.
+/// Longer symbols precede their prefixes.
 pub(crate) static OPERATORS: [Operator; 21] = [
     infix("?.", 1, "#operator_?."),
     infix("=~", 4, "#operator_=~"),
@@ -54,16 +54,16 @@ pub(crate) static OPERATORS: [Operator; 21] = [
     Operator { symbol: "not", prefix: Some((8, "#unary_operator_not")), infix: None },
     infix("and", 9, "#operator_and"),
     infix("or", 10, "#operator_or"),
-    // Never read: `=>` separates names from values and is no operator of a value.
+    // Never parsed as an operator: `=>` separates names from values.
     Operator { symbol: "=>", prefix: None, infix: None },
 ];
 
-/// The operator that is a word.
+/// An operator that is a word.
 pub(crate) fn word(text: &str) -> Option<&'static Operator> {
     OPERATORS.iter().find(|op| op.symbol == text)
 }
 
-/// The operator that a text begins with, words left aside.
+/// The operator at the start of a text, except for words.
 pub(crate) fn symbol(text: &str) -> Option<&'static Operator> {
     OPERATORS.iter().find(|op| !op.symbol.starts_with(char::is_alphabetic) && text.starts_with(op.symbol))
 }

@@ -1,4 +1,4 @@
-//! What `orderBy` gives: a collection that is sorted when it is first walked over.
+//! The result of `orderBy`: a collection that is sorted lazily.
 
 use std::cell::RefCell;
 use std::cmp::Ordering as Order;
@@ -13,7 +13,7 @@ use crate::number;
 use crate::object::Object;
 use crate::overload::Arg;
 
-/// A collection with the keys to sort it by.
+/// A collection with sort keys.
 #[derive(Debug)]
 pub(crate) struct Ordering {
     collection: Object,
@@ -22,14 +22,14 @@ pub(crate) struct Ordering {
     sorted: RefCell<Option<Rc<Vec<Object>>>>,
 }
 
-/// A key to sort by.
+/// A sort key.
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
     pub selector: Lambda,
     pub ascending: bool,
 }
 
-/// An item and those of its keys that were asked for already.
+/// An item with the keys that were already evaluated.
 struct Keyed {
     item: Object,
     keys: Vec<Option<Object>>,
@@ -40,7 +40,7 @@ impl Ordering {
         Self { collection, context, keys: RefCell::new(vec![key]), sorted: RefCell::default() }
     }
 
-    /// Adds a key that decides where the keys before do not.
+    /// Adds a secondary key.
     pub(crate) fn then(&self, key: Key) {
         self.keys.borrow_mut().push(key);
     }
@@ -51,7 +51,7 @@ impl Ordering {
         deepest.max(self.collection.measure().depth()) + 1
     }
 
-    /// The items in order.
+    /// The sorted items.
     pub(crate) fn sorted(&self, engine: &Engine) -> Result<Rc<Vec<Object>>, Error> {
         if let Some(sorted) = &*self.sorted.borrow() {
             return Ok(sorted.clone());
@@ -66,7 +66,7 @@ impl Ordering {
         Ok(sorted)
     }
 
-    /// A stable merge sort that can fail.
+    /// A stable merge sort with fallible comparison.
     fn sort(&self, engine: &Engine, keys: &[Key], mut items: Vec<Keyed>) -> Result<Vec<Keyed>, Error> {
         if items.len() < 2 {
             return Ok(items);
@@ -96,7 +96,7 @@ impl Ordering {
         Ok(Order::Equal)
     }
 
-    /// The order of two keys, by the operators `<` and `>` of the language.
+    /// The order of two keys, with yaql's operators `<` and `>`.
     fn order(&self, engine: &Engine, a: &Object, b: &Object) -> Result<Order, Error> {
         engine.step(1)?;
         if let (Object::Str(a), Object::Str(b)) = (a, b) {

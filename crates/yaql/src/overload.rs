@@ -1,4 +1,4 @@
-//! The choice among overloads by the arguments' number, names and types.
+//! Overload resolution by number, names and types of arguments.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,24 +12,24 @@ use crate::library::Overloads;
 use crate::object::Object;
 use crate::parameter::{Keywords, Overload, Type, function};
 
-/// An argument on its way to a function.
+/// An argument of a pending call.
 #[derive(Clone, Debug)]
 pub(crate) enum Arg<'n> {
-    /// Not evaluated yet, or a literal, which never is before the function takes it.
+    /// Not evaluated yet, or a literal, which is evaluated only by the function.
     Node(&'n Arc<Node>),
     Value(Object),
-    /// Left out: `f(a,,c)`.
+    /// Omitted: `f(a,,c)`.
     Omitted,
 }
 
-/// Something that could be called.
+/// A callable.
 #[derive(Clone, Debug)]
 enum Candidate {
     Library(&'static Overload),
     Defined(Rc<Definition>),
 }
 
-/// How a function that the expression defined is called.
+/// The signature of functions that are defined in expressions.
 static DEFINED: Overload = function("", &[], |_| Ok(Object::Null)).rest(Type::Any).keywords();
 
 impl Candidate {
@@ -50,7 +50,7 @@ pub(crate) struct CallRequest<'n> {
     pub keywords: Vec<(String, Arg<'n>)>,
 }
 
-/// Which arguments stay unevaluated: positions (63 stands for all behind) and names.
+/// The arguments that are not evaluated: positions (63 stands for all further ones) and names.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Lazy {
     positions: u64,
@@ -73,7 +73,7 @@ impl<'n> CallRequest<'n> {
         self.bind(engine, context, &chosen)
     }
 
-    /// All functions of the name, with their distance.
+    /// All functions with the name, with their distance.
     fn candidates(&self, engine: &Engine, context: &Context) -> Vec<(usize, Candidate)> {
         let mut candidates = Vec::new();
         if engine.has_definitions() && self.receiver.is_none() {
@@ -89,7 +89,7 @@ impl<'n> CallRequest<'n> {
         candidates
     }
 
-    /// The candidates that fit as far as can be told before arguments are evaluated.
+    /// The candidates that match as far as known before the evaluation of arguments.
     fn matching(&mut self, candidates: &[(usize, Candidate)]) -> Result<(Vec<(usize, Candidate)>, Lazy), Error> {
         let ambiguous = |request: &Self| Error::ambiguous(request.name, request.receiver.as_ref());
         let mut rules = None;
@@ -124,7 +124,7 @@ impl<'n> CallRequest<'n> {
         Error::not_matching(self.name, self.receiver.as_ref())
     }
 
-    /// Makes keyword arguments of `name => value`.
+    /// Converts `name => value` to keyword arguments.
     fn translate(&mut self, takes_rules: bool) -> Result<(), Error> {
         let is_rule = |arg: &Arg<'_>| matches!(arg, Arg::Node(node) if matches!(***node, Node::Rule(..)));
         if takes_rules {
@@ -164,7 +164,7 @@ impl<'n> CallRequest<'n> {
         Ok(())
     }
 
-    /// Whether the arguments fit a candidate, and which of them it wants unevaluated.
+    /// Whether the arguments match a candidate, and which of them it takes unevaluated.
     fn fits(&self, candidate: &Candidate) -> Option<Lazy> {
         let overload = candidate.overload();
         let mut lazy = Lazy::default();
@@ -197,7 +197,7 @@ impl<'n> CallRequest<'n> {
         (used == self.keywords.len() || overload.keywords == Keywords::Any).then_some(lazy)
     }
 
-    /// Evaluates the arguments that are no literals and not wanted as they are.
+    /// Evaluates the arguments, except for literals and lazy ones.
     fn evaluate(&mut self, engine: &Engine, context: &Context, lazy: &Lazy) -> Result<(), Error> {
         for (index, arg) in self.args.iter_mut().enumerate() {
             if lazy.positions & (1 << index.min(63)) == 0 {
@@ -212,7 +212,7 @@ impl<'n> CallRequest<'n> {
         Ok(())
     }
 
-    /// The nearest candidate that takes the values; the most special one of several at the same distance.
+    /// The nearest candidate that accepts the values; at equal distance, the most specific one.
     fn choose(&self, matching: &[(usize, Candidate)]) -> Result<Candidate, Error> {
         let mut winner: Option<&(usize, Candidate)> = None;
         for entry in matching {
@@ -246,10 +246,10 @@ impl<'n> CallRequest<'n> {
             })
     }
 
-    /// Calls the chosen function with its arguments in the order of its parameters.
+    /// Calls the chosen function with its arguments in the order of the parameters.
     fn bind(self, engine: &Engine, context: &Context, chosen: &Candidate) -> Result<Object, Error> {
         let overload = chosen.overload();
-        // Lambdas see what a scoped function writes to its context.
+        // Lambdas see the changes of a scoped function in its context.
         let context = if overload.scoped { &context.child()? } else { context };
         let mut keywords = self.keywords;
         let mut args = Vec::with_capacity(overload.params.len().max(self.args.len()));

@@ -1,4 +1,4 @@
-//! What functions take: types, parameters, overloads.
+//! Signatures: types, parameters, overloads.
 
 use crate::Error;
 use crate::call::Call;
@@ -14,38 +14,38 @@ pub(crate) enum Type {
     /// Only null.
     Null,
     Bool,
-    /// An integer or truth value.
+    /// An integer or boolean.
     Int,
-    /// An integer, no truth value.
+    /// An integer, not a boolean.
     Integer,
-    /// An integer or float, no truth value.
+    /// An integer or float, not a boolean.
     Number,
     Text,
     /// A tuple or list.
     Sequence,
-    /// Anything to walk over but texts and dictionaries; walking is limited.
+    /// Anything iterable except strings and dictionaries; the iteration is limited.
     Iterable,
     /// [`Type::Iterable`] without sets.
     Ordered,
-    /// Something to walk over once; not limited.
+    /// An iterator that can be consumed once; not limited.
     Iterator,
     Dict,
     Set,
     DateTime,
     TimeSpan,
     Regex,
-    /// What `orderBy` gives.
+    /// The result of `orderBy`.
     Ordering,
     Context,
     /// `a => b`, evaluated.
     Rule,
-    /// A bare word.
+    /// A keyword.
     Keyword,
-    /// An expression that the function evaluates as often as it likes.
+    /// An expression that the function evaluates itself.
     Lambda,
     /// A lambda that is called on a receiver.
     MethodLambda,
-    /// `a => b` whose sides the function evaluates.
+    /// `a => b` with sides that the function evaluates itself.
     LazyRule,
     /// An expression that is passed on.
     Expression,
@@ -57,7 +57,7 @@ impl Type {
         matches!(self, Self::Lambda | Self::MethodLambda | Self::LazyRule | Self::Expression)
     }
 
-    /// Whether a value that is not null is of this type.
+    /// Whether a non-null value is of this type.
     fn accepts(self, value: &Object) -> bool {
         match self {
             Self::Any | Self::Lambda | Self::MethodLambda => true,
@@ -85,7 +85,7 @@ impl Type {
         }
     }
 
-    /// Whether every value of this type is one of the other, but not the other way round.
+    /// Whether this type is strictly narrower than the other.
     fn specializes(self, other: Self) -> bool {
         let plain = |kind: Self| !kind.is_lazy() && kind != Self::Keyword && kind != Self::Number;
         match (self, other) {
@@ -102,11 +102,11 @@ impl Type {
     }
 }
 
-/// What a parameter is if the call does not give it.
+/// The default of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Default {
     Null,
-    /// The function can tell that it was not given.
+    /// The function can detect that it is missing.
     Missing,
     Bool(bool),
     Int(i64),
@@ -124,7 +124,7 @@ pub(crate) struct Param {
     pub default: Option<Default>,
 }
 
-/// A parameter that must be given. Null is only accepted for [`Type::Any`], [`Type::Null`] and lambdas.
+/// A required parameter. Null is accepted only for [`Type::Any`], [`Type::Null`] and lambdas.
 pub(crate) const fn p(name: &'static str, kind: Type) -> Param {
     let nullable = matches!(kind, Type::Any | Type::Null | Type::Lambda | Type::MethodLambda);
     Param { name, kind, nullable, default: None }
@@ -141,12 +141,12 @@ impl Param {
         Self { nullable: false, ..self }
     }
 
-    /// The parameter may be left out.
+    /// Makes the parameter optional.
     pub(crate) const fn or(self, default: Default) -> Self {
         Self { default: Some(default), ..self }
     }
 
-    /// Whether the parameter takes an argument, as far as can be told before it is evaluated.
+    /// Whether the parameter accepts an argument, as far as known before its evaluation.
     pub(crate) fn accepts(&self, arg: &Arg<'_>) -> bool {
         match arg {
             Arg::Omitted => match self.default {
@@ -178,38 +178,38 @@ impl Param {
 /// The body of a library function.
 pub(crate) type Body = fn(&mut Call<'_>) -> Result<Object, Error>;
 
-/// How a function is called.
+/// The call syntax of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// `name(…)`.
     Function,
     /// `receiver.name(…)`.
     Method,
-    /// Either way.
+    /// Both.
     Both,
 }
 
-/// What a function makes of `name => value`.
+/// The meaning of `name => value` for a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keywords {
-    /// The argument of that name.
+    /// A keyword argument.
     Named,
-    /// The same, and any name is welcome.
+    /// A keyword argument with any name.
     Any,
-    /// A value of its own: a rule.
+    /// A value: a rule.
     Rules,
 }
 
-/// A library function of one name and signature.
+/// A library function with one signature.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Overload {
     pub name: &'static str,
     pub params: &'static [Param],
-    /// The type of further positional arguments.
+    /// The type of additional positional arguments.
     pub rest: Option<Param>,
     pub keywords: Keywords,
     pub shape: Shape,
-    /// Whether the function writes to its own context.
+    /// Whether the function changes its own context.
     pub scoped: bool,
     pub body: Body,
 }
@@ -230,37 +230,37 @@ pub(crate) const fn extension(name: &'static str, params: &'static [Param], body
 }
 
 impl Overload {
-    /// Takes any number of further arguments.
+    /// Accepts additional arguments.
     pub(crate) const fn rest(self, kind: Type) -> Self {
         Self { rest: Some(p("*", kind)), ..self }
     }
 
-    /// Takes any keyword arguments.
+    /// Accepts any keyword arguments.
     pub(crate) const fn keywords(self) -> Self {
         Self { keywords: Keywords::Any, ..self }
     }
 
-    /// Takes `a => b` as a value.
+    /// Accepts `a => b` as a value.
     pub(crate) const fn rules(self) -> Self {
         Self { keywords: Keywords::Rules, ..self }
     }
 
-    /// Writes to its own context.
+    /// Changes its own context.
     pub(crate) const fn scoped(self) -> Self {
         Self { scoped: true, ..self }
     }
 
-    /// Whether this is called on a receiver, or without one.
+    /// Whether this can be called with or without a receiver.
     pub(crate) fn suits(&self, receiver: bool) -> bool {
         self.shape != if receiver { Shape::Function } else { Shape::Method }
     }
 
-    /// The parameter that takes the positional argument of an index.
+    /// The parameter for a positional argument.
     pub(crate) fn param(&self, index: usize) -> Option<&Param> {
         self.params.get(index).or(self.rest.as_ref())
     }
 
-    /// Whether this takes narrower types than the other in at least one of so many positions and wider in none.
+    /// Whether this has a narrower type than the other in at least one position and a wider type in none.
     pub(crate) fn specializes(&self, other: &Self, positions: usize) -> bool {
         let mut narrower = false;
         for index in 0..positions {

@@ -1,4 +1,4 @@
-//! Tokens to expression: a Pratt parser over the operator table.
+//! The parser: a Pratt parser with the operator table.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use crate::expression::{Literal, Node};
 use crate::lexer::{Lexer, Located, Token};
 use crate::operator::{INDEX_LEVEL, LOOSEST, Side};
 
-/// Parts nested deeper than this in the text are refused. Evaluation gives up long before.
+/// Maximum nesting in the text. The limit of the evaluation is lower.
 const MAX_NESTING: u32 = 160;
 
-/// Operators chained longer than this are refused: the tree leans to the left.
+/// Maximum length of operator chains, because the tree is left-leaning.
 const MAX_HEIGHT: u32 = 1000;
 
-/// Reads a whole expression.
+/// Parses a whole expression.
 pub(crate) fn parse(expression: &str) -> Result<Arc<Node>, Error> {
     let mut parser = Parser { lexer: Lexer::new(expression), expression, ahead: Ahead::Unread, nesting: 0 };
     let part = parser.value(LOOSEST)?;
@@ -25,7 +25,7 @@ pub(crate) fn parse(expression: &str) -> Result<Arc<Node>, Error> {
     }
 }
 
-/// A part and the height of its tree.
+/// A node and the height of its tree.
 struct Part {
     node: Arc<Node>,
     height: u32,
@@ -82,7 +82,7 @@ impl Parser<'_> {
         if self.eat(sign)? { Ok(()) } else { Err(self.unexpected()) }
     }
 
-    /// The error about the token ahead.
+    /// The error for the next token.
     fn unexpected(&self) -> Error {
         match &self.ahead {
             Ahead::Token(located) => Error::grammar(&located.token.shown(), located.position, self.expression),
@@ -90,7 +90,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A value whose operators bind at least as tightly as `loosest`.
+    /// A value with operators that bind at least as tightly as `loosest`.
     fn value(&mut self, loosest: u8) -> Result<Part, Error> {
         if self.nesting >= MAX_NESTING {
             return Err(Error::recursion());
@@ -170,8 +170,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Arguments up to and with the closing sign. Values come first, then `name => value`; values may be left out,
-    /// but not the last one, and between values and names at most one.
+    /// Arguments up to and including the closing sign. Values come first, then `name => value`. Values may be omitted,
+    /// except for the last one, and between values and names at most one.
     fn args(&mut self, close: char) -> Result<(Args, u32), Error> {
         let mut args = Args::new();
         let mut height = 0;

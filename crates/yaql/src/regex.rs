@@ -1,4 +1,4 @@
-//! Regular expressions as values, with the search loop of Python's `re`.
+//! Regular expressions as values, with the search semantics of Python's `re`.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use kiln_value::regex::{Groups, MOST_STEPS};
 use crate::Error;
 use crate::engine::Engine;
 
-/// So many steps of a search cost as much as one of an evaluation.
+/// The number of search steps that count as one evaluation step.
 const SEARCH_A_STEP: usize = 8;
 
 /// A compiled expression.
@@ -19,7 +19,7 @@ pub(crate) struct Regex {
     pattern: Pattern,
 }
 
-/// A match: the ranges of the whole and of the groups, in bytes.
+/// A match: the byte ranges of the whole match and of the groups.
 #[derive(Clone, Debug)]
 pub(crate) struct Match {
     pub groups: Groups,
@@ -30,7 +30,7 @@ impl Match {
         self.groups.first().cloned().flatten().unwrap_or_default()
     }
 
-    /// The text of a group; `None` if it took no part or does not exist.
+    /// The text of a group; `None` if it did not participate or does not exist.
     pub(crate) fn group<'t>(&self, text: &'t str, index: usize) -> Option<&'t str> {
         text.get(self.groups.get(index)?.clone()?)
     }
@@ -47,12 +47,12 @@ fn failed(error: impl std::fmt::Display) -> Error {
 }
 
 impl Regex {
-    /// Compiles a pattern with flags out of `i`, `m` and `s`.
+    /// Compiles a pattern with the flags `i`, `m` and `s`.
     pub(crate) fn new(source: &str, flags: &str) -> Result<Self, Error> {
         let pattern = if flags.is_empty() {
             Pattern::new(source)
         } else {
-            // Errors are about the pattern itself.
+            // Report errors of the pattern itself.
             Pattern::new(source).and_then(|_| Pattern::new(&format!("(?{flags}){source}")))
         };
         Ok(Self { source: source.to_owned(), flags: flags.to_owned(), pattern: pattern.map_err(failed)? })
@@ -62,7 +62,7 @@ impl Regex {
         &self.source
     }
 
-    /// As Python shows it: the source, cut off where it is long, and the flags.
+    /// Python's representation: the source, truncated if it is long, and the flags.
     pub(crate) fn repr(&self) -> String {
         let source: String = kiln_value::text::quote(&self.source).chars().take(200).collect();
         let flags: Vec<_> = self.pattern.flags().map(|flag| format!("re.{flag}")).collect();
@@ -75,12 +75,12 @@ impl Regex {
         self.pattern.names()
     }
 
-    /// Whether the expression is found anywhere.
+    /// Whether the expression matches anywhere.
     pub(crate) fn is_found(&self, engine: &Engine, text: &str) -> Result<bool, Error> {
         Ok(self.find(engine, text, Walk::default())?.is_some())
     }
 
-    /// The first match from a place on.
+    /// The first match from a position.
     pub(crate) fn find(&self, engine: &Engine, text: &str, walk: Walk) -> Result<Option<Match>, Error> {
         let mut fuel = MOST_STEPS;
         let found = self.pattern.search(text, walk.from, walk.not_empty, &mut fuel).map_err(failed)?;
@@ -88,7 +88,7 @@ impl Regex {
         Ok(found.map(|groups| Match { groups }))
     }
 
-    /// The next match of a walk: none that is empty where the last one ended empty.
+    /// The next match of an iteration: not an empty match where the last one ended with an empty match.
     pub(crate) fn next(&self, engine: &Engine, text: &str, walk: &mut Walk) -> Result<Option<Match>, Error> {
         let found = self.find(engine, text, *walk)?;
         if let Some(found) = &found {
@@ -98,7 +98,7 @@ impl Regex {
         Ok(found)
     }
 
-    /// All matches, at most so many if the number is not 0.
+    /// All matches, limited to a number if it is not 0.
     pub(crate) fn find_all(&self, engine: &Engine, text: &str, most: usize) -> Result<Vec<Match>, Error> {
         let mut walk = Walk::default();
         let mut found = Vec::new();
@@ -110,7 +110,7 @@ impl Regex {
     }
 }
 
-/// Where a walk over all matches is.
+/// The state of an iteration over all matches.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Walk {
     from: usize,
@@ -124,7 +124,7 @@ enum Piece {
     Group(usize),
 }
 
-/// What matches are replaced by: text with `\1`, `\g<1>`, `\g<name>` and escapes.
+/// A replacement: text with `\1`, `\g<1>`, `\g<name>` and escapes.
 #[derive(Debug)]
 pub(crate) struct Replacement(Vec<Piece>);
 
@@ -201,7 +201,7 @@ impl Replacement {
         Ok(Self(pieces))
     }
 
-    /// Writes what stands for a match.
+    /// Writes the replacement for a match.
     pub(crate) fn expand(&self, text: &str, found: &Match, out: &mut String) {
         for piece in &self.0 {
             match piece {

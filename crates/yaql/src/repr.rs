@@ -1,4 +1,4 @@
-//! Values as Python writes them.
+//! Python's text representations.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::dict::Dict;
 use crate::object::{ListKind, Object};
 use crate::set::Set;
 
-/// Longer texts are cut: no caller may show or keep so much.
+/// Longer texts are truncated, because no caller may show or store them.
 const MOST: usize = 1_000_000;
 
 /// `str(object)`.
@@ -86,7 +86,7 @@ fn write(out: &mut String, object: &Object) {
     }
 }
 
-/// A view of a frozen dictionary shows the dictionary.
+/// The view of a frozen dictionary shows the dictionary.
 fn view(out: &mut String, name: &str, dict: &Dict) {
     out.push_str(name);
     out.push('(');

@@ -1,4 +1,4 @@
-//! Sets and the views of a dictionary that behave like sets.
+//! Sets, and views of dictionaries that behave like sets.
 
 mod order;
 
@@ -10,7 +10,7 @@ use crate::Error;
 use crate::dict::Dict;
 use crate::object::{Key, Measure, Object};
 
-/// What a set is made of, in the order in which it is walked over.
+/// The members of a set, in iteration order.
 pub(crate) type Members = IndexSet<Key>;
 
 /// A set, or the keys or items of a dictionary.
@@ -24,7 +24,7 @@ pub(crate) enum Set {
     Items(Dict),
 }
 
-/// The body of a true set.
+/// The content of a real set.
 #[derive(Debug)]
 pub(crate) struct FrozenSet {
     members: Members,
@@ -59,7 +59,7 @@ impl Set {
         }
     }
 
-    /// The name of the view's type; `None` for a true set.
+    /// The type name of a view; `None` for a real set.
     pub(crate) fn view_name(&self) -> Option<&'static str> {
         match self {
             Self::Frozen(_) => None,
@@ -93,16 +93,16 @@ impl Set {
             Self::Keys(dict) => Ok(dict.get(value)?.is_some()),
             Self::Items(dict) => match pair(value) {
                 Ok((key, value)) => Ok(dict.get(&key)? == Some(&value)),
-                // The view of a frozen dictionary takes apart whatever it is asked for.
+                // The items view of a frozen dictionary unpacks the value first.
                 Err(error) if dict.is_frozen() => Err(error),
                 Err(_) => Ok(false),
             },
         }
     }
 
-    /// The members of a true set.
+    /// The members of a real set.
     ///
-    /// Errors: a view has none of a set's methods.
+    /// Errors: views do not have the methods of sets.
     pub(crate) fn members(&self, method: &str) -> Result<&Members, Error> {
         match (self, self.view_name()) {
             (Self::Frozen(set), _) => Ok(&set.members),
@@ -127,7 +127,7 @@ impl Set {
     }
 }
 
-/// The two parts of a pair.
+/// The two items of a pair.
 fn pair(value: &Object) -> Result<(Object, Object), Error> {
     let parts = match value {
         Object::List(list) => list.items().to_vec(),

@@ -18,23 +18,23 @@ pub(crate) const MINUTE: i64 = 60 * SECOND;
 pub(crate) const HOUR: i64 = 60 * MINUTE;
 pub(crate) const DAY: i64 = 24 * HOUR;
 
-/// 0001-01-01 and the day behind 9999-12-31, in days from 1970.
+/// 0001-01-01 and the day after 9999-12-31, in days since 1970.
 const FIRST_DAY: i64 = -719_162;
 const END_DAY: i64 = 2_932_897;
 
-/// The most days of a timespan.
+/// Maximum number of days of a timespan.
 const MOST_DAYS: i128 = 999_999_999;
 
-/// A point in time and the offset of the zone that it is told in.
+/// A point in time with a UTC offset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DateTime {
-    /// What the clock on the wall shows: microseconds from 1970.
+    /// Local time: microseconds since 1970.
     local: i64,
-    /// The clock's lead over UTC in microseconds, less than a day.
+    /// The UTC offset in microseconds, less than a day.
     offset: i64,
 }
 
-/// What the clock on the wall shows.
+/// Local date and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clock {
     pub year: i64,
@@ -53,7 +53,7 @@ impl Clock {
     }
 }
 
-/// The days of a month.
+/// Number of days of a month.
 pub(crate) fn days_in_month(year: i64, month: i64) -> i64 {
     match month {
         2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
@@ -63,16 +63,16 @@ pub(crate) fn days_in_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days from 1970 to a date of the Gregorian calendar.
+/// Days since 1970 of a Gregorian date.
 fn days(year: i64, month: i64, day: i64) -> i64 {
-    // Years from March, so that the leap day is the last one.
+    // Years start in March, so that the leap day is the last one.
     let year = if month <= 2 { year - 1 } else { year };
     let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
 }
 
-/// The date of a day from 1970: the inverse of [`days`].
+/// The date for days since 1970: the inverse of [`days`].
 fn date(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
@@ -85,9 +85,9 @@ fn date(days: i64) -> (i64, i64, i64) {
 }
 
 impl DateTime {
-    /// A time by the clock of a zone.
+    /// A local time with an offset.
     ///
-    /// Errors: `ValueError` for what no calendar or clock shows.
+    /// Errors: `ValueError` for an invalid date or time.
     pub(crate) fn new(clock: Clock, offset: TimeSpan) -> Result<Self, Error> {
         let in_range = |value: i64, low, high, name: &str| {
             if (low..=high).contains(&value) {
@@ -115,7 +115,7 @@ impl DateTime {
         Ok(Self { local, offset: zone(offset)? })
     }
 
-    /// A number of microseconds from 1970 in UTC, told by the clock of a zone.
+    /// Microseconds since 1970 in UTC, converted to an offset.
     pub(crate) fn from_instant(instant: i128, offset: TimeSpan) -> Result<Self, Error> {
         let offset = zone(offset)?;
         Self::checked(instant + i128::from(offset), offset)
@@ -135,12 +135,12 @@ impl DateTime {
         }
     }
 
-    /// Microseconds from 1970 in UTC.
+    /// Microseconds since 1970 in UTC.
     pub(crate) fn instant(self) -> i64 {
         self.local - self.offset
     }
 
-    /// The clock's lead over UTC.
+    /// The UTC offset.
     pub(crate) fn offset(self) -> TimeSpan {
         TimeSpan(i128::from(self.offset))
     }
@@ -174,7 +174,7 @@ impl DateTime {
         Self { local: self.local - self.local.rem_euclid(DAY), ..self }
     }
 
-    /// The clock goes on by so much.
+    /// Adds a timespan.
     pub(crate) fn plus(self, span: TimeSpan) -> Result<Self, Error> {
         Self::checked(i128::from(self.local) + span.0, self.offset)
     }
@@ -183,7 +183,7 @@ impl DateTime {
         TimeSpan(i128::from(self.instant()) - i128::from(other.instant()))
     }
 
-    /// ISO 8601 with a sign between date and time.
+    /// ISO 8601 with a separator between date and time.
     pub(crate) fn text(self, between: char) -> String {
         let clock = self.clock();
         let mut out = format!("{:04}-{:02}-{:02}{between}", clock.year, clock.month, clock.day);
@@ -194,7 +194,7 @@ impl DateTime {
         out + &self.zone_text(":")
     }
 
-    /// `+01:00`, with seconds and their fraction if there are some.
+    /// `+01:00`, with seconds and their fraction if they are not zero.
     pub(crate) fn zone_text(self, colon: &str) -> String {
         let sign = if self.offset < 0 { '-' } else { '+' };
         let lead = self.offset.abs();
@@ -233,14 +233,14 @@ fn zone(offset: TimeSpan) -> Result<i64, Error> {
     })
 }
 
-/// A span of time.
+/// A timespan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TimeSpan(i128);
 
 impl TimeSpan {
     pub(crate) const ZERO: Self = Self(0);
 
-    /// Errors: more days than Python can count.
+    /// Errors: more days than Python supports.
     pub(crate) fn new(microseconds: i128) -> Result<Self, Error> {
         let days = microseconds.div_euclid(i128::from(DAY));
         if days.abs() > MOST_DAYS {
@@ -249,7 +249,7 @@ impl TimeSpan {
         Ok(Self(microseconds))
     }
 
-    /// A span of a number with a fraction; halves go to the even microsecond.
+    /// A timespan from a float; rounds half to even microseconds.
     #[expect(clippy::cast_possible_truncation, reason = "the conversion saturates, and what it cuts is refused")]
     pub(crate) fn from_float(microseconds: f64) -> Result<Self, Error> {
         if microseconds.is_nan() {
@@ -262,7 +262,7 @@ impl TimeSpan {
         self.0
     }
 
-    /// How many of a unit the span is.
+    /// The timespan in a unit.
     pub(crate) fn in_units(self, unit: i64) -> f64 {
         self.0.to_f64().unwrap_or(0.0) / unit.to_f64().unwrap_or(1.0)
     }
@@ -293,7 +293,7 @@ impl TimeSpan {
         format!("datetime.timedelta({parts})")
     }
 
-    /// Days, which may be negative, and the microseconds on top.
+    /// Days, which may be negative, and the remaining microseconds.
     fn parts(self) -> (i64, i64) {
         let day = i128::from(DAY);
         (self.0.div_euclid(day).to_i64().unwrap_or(0), self.0.rem_euclid(day).to_i64().unwrap_or(0))

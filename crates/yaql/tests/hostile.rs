@@ -1,4 +1,4 @@
-//! No expression makes the crate panic, run for ever or exhaust the stack.
+//! No expression causes a panic, an endless loop or a stack overflow.
 
 use kiln_value::{Value, value};
 use kiln_yaql::{Limits, parse};
@@ -9,7 +9,7 @@ fn run(expression: &str) -> Result<Value, kiln_yaql::Error> {
     parse(expression)?.evaluate(&data, &Limits { steps: 100_000, ..Limits::default() })
 }
 
-/// Runs on three quarters of the stack that a thread of the service has.
+/// Runs with three quarters of the stack size of the service's threads.
 fn on_small_stack(run: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new().stack_size(3 << 19).spawn(run).expect("a thread");
     thread.join().expect("no panic");
@@ -102,7 +102,7 @@ fn what_the_reference_would_take_for_good_ends_well() {
     assert!(run("range(12).select(range($).select(range($).sum(0)).sum(0)).sum()").is_ok());
 }
 
-/// Pieces that make up expressions which often mean something.
+/// Fragments that often form valid expressions.
 const PIECES: [&str; 96] = [
     "$",
     "$.data",

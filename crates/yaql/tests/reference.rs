@@ -1,10 +1,10 @@
-//! The vectors of the reference service whose snippet is nothing but an expression and plain data. `KILN_VECTORS` names
+//! The vectors of the reference service that consist only of an expression and plain data. `KILN_VECTORS` selects
 //! another file.
 
 use kiln_value::{Map, Value, text};
 use kiln_yaql::{Limits, parse};
 
-/// The expression and its data; `None` if other template functions take part.
+/// The expression and its data; `None` if other template functions are involved.
 fn plain(case: &Value) -> Option<(&str, Value)> {
     let snippet = case.get("input")?.get("snippet")?.as_map()?;
     let args = snippet.get("yaql")?.as_map().filter(|args| snippet.len() == 1 && args.contains_key("expression"))?;
@@ -25,7 +25,7 @@ fn plain(case: &Value) -> Option<(&str, Value)> {
     Some((args.get("expression")?.as_str()?, data))
 }
 
-/// What the tagged values of a vector are here: sets are lists, times are texts.
+/// The values for the tagged values of a vector: sets are lists, times are strings.
 fn untagged(value: &Value) -> Value {
     match value {
         Value::Map(map) => match map.first() {

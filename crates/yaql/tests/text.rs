@@ -1,14 +1,14 @@
-//! The text files in `tests/data`: expressions, and under each what the reference implementation makes of it.
+//! The text files in `tests/data`: expressions and the results of the reference implementation.
 //!
-//! The first line of a file is the data as JSON. An expression stands at the start of its line; `= JSON` under it is
-//! its value, `! Class` or `! Class: message` its error. `KILN_YAQL_CASES` names another folder.
+//! The first line of a file is the data as JSON. An expression starts at the beginning of a line; it is followed by `=
+//! JSON` for its value, or `! Class` or `! Class: message` for its error. `KILN_YAQL_CASES` selects another folder.
 
 use std::path::{Path, PathBuf};
 
 use kiln_value::{Value, text};
 use kiln_yaql::{Limits, parse};
 
-/// Reads JSON as the house does: integers without bounds.
+/// Parses JSON with unlimited integers.
 fn read(json: &str) -> Value {
     kiln_yaml::json::parse(json).unwrap_or_else(|error| panic!("{error}: {json}"))
 }
@@ -20,7 +20,7 @@ fn outcome(expression: &str, data: &Value) -> String {
     }
 }
 
-/// Whether an outcome is what a file says; JSON is compared as values, but `1` is not `1.0`.
+/// Whether a result matches the file; JSON is compared by value, but `1` is not `1.0`.
 fn agrees(expected: &str, got: &str) -> bool {
     let value = |line: &str| line.strip_prefix("= ").map(read);
     match (value(expected), value(got)) {

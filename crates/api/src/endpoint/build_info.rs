@@ -7,7 +7,7 @@ use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
 
-/// API and engine are one binary, hence of one revision.
+/// API and engine are one binary with the same revision.
 pub(crate) fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("build_info:build_info")?;
     let revision = &call.api.options.revision;

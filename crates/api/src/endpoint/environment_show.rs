@@ -1,4 +1,4 @@
-//! `GET …/environment`: as it is in force, values of hidden parameters masked.
+//! `GET …/environment`: the effective environment, with masked values of hidden parameters.
 
 use std::sync::Arc;
 

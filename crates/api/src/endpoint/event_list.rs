@@ -19,7 +19,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     list(call, None).await
 }
 
-/// The events of a resource, of which there must be one.
+/// The events of a resource, at least one.
 pub(crate) async fn run_of_resource(call: &Call) -> Result<Response, ApiError> {
     list(call, Some(call.params.get("resource_name"))).await
 }
@@ -59,7 +59,7 @@ async fn list(call: &Call, resource: Option<&str>) -> Result<Response, ApiError>
     Ok(reply::json(&Events { events: views.collect() }))
 }
 
-/// A stack with those nested in it, down to a depth.
+/// A stack and its nested stacks, down to a depth.
 pub(super) async fn tree(call: &Call, root: Stack, depth: i64) -> Result<Vec<Stack>, ApiError> {
     let mut stacks = vec![root];
     let mut level = 0..1;

@@ -1,4 +1,4 @@
-//! `GET …/files`: as they were sent, values of hidden parameters in environment files masked.
+//! `GET …/files`: the original files, with masked values of hidden parameters in environment files.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
 
-/// The files are stored as one JSON map, and sent as it is if there is nothing to mask.
+/// The files are stored as one JSON map, which is sent unchanged if nothing must be masked.
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("stacks:files")?;
     let stack = call.stack_or_deleted().await?;

@@ -1,4 +1,4 @@
-//! One file per endpoint: what it asks, of whom, and what it answers.
+//! The endpoints, one file each.
 
 mod action;
 mod build_info;
@@ -36,7 +36,7 @@ use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::route::Endpoint;
 
-/// Answers a request.
+/// Runs an endpoint.
 pub(crate) async fn run(endpoint: Endpoint, call: &Call) -> Result<Response, ApiError> {
     match endpoint {
         Endpoint::Lookup => stack_lookup::run(call).await,
@@ -75,7 +75,7 @@ pub(crate) async fn run(endpoint: Endpoint, call: &Call) -> Result<Response, Api
     }
 }
 
-/// What later issues bring: who may not use it is told so, everybody else that it is missing.
+/// Endpoints that are not implemented yet. Callers without permission get the error of the policy.
 fn not_yet(endpoint: Endpoint, call: &Call) -> ApiError {
     let (action, what) = match endpoint {
         Endpoint::AbandonStack => ("stacks:abandon", "Stack abandon"),

@@ -13,7 +13,7 @@ use crate::error::ApiError;
 use crate::http::{query, reply};
 use crate::view::resource::{ResourceEntry, StackResources};
 
-/// Names of the filters; any other parameter but the two below is refused.
+/// Names of the filters; other parameters, except the two below, are rejected.
 const FILTERS: [&str; 6] = ["type", "status", "name", "action", "id", "physical_resource_id"];
 const OTHERS: [&str; 2] = ["nested_depth", "with_detail"];
 
@@ -53,7 +53,7 @@ fn given<T>(call: &Call, name: &str, read: fn(&str, &Value) -> Result<T, ApiErro
     call.query.given(name).map(|text| read(name, &text.into())).transpose()
 }
 
-/// The resources of a stack, then those of the stacks nested in it.
+/// The resources of a stack, then those of its nested stacks.
 fn collect<'a>(
     call: &'a Call,
     stack: Stack,
@@ -74,7 +74,7 @@ fn collect<'a>(
     .boxed()
 }
 
-/// What the filters ask for; of each, any of its values.
+/// The filters; each matches any of its values.
 struct Wanted {
     types: Vec<String>,
     statuses: Vec<String>,

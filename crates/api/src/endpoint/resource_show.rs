@@ -1,4 +1,4 @@
-//! `GET …/resources/{name}`: a resource with its attributes as they are now.
+//! `GET …/resources/{name}`: a resource with its current attributes.
 
 use axum::response::Response;
 use kiln_engine::View;
@@ -23,14 +23,14 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     Ok(reply::json(&One { resource: resources.entry(row, &call.links).with(Some(detail)) }))
 }
 
-/// The resources of the live stack that the path names. Users that Kiln made for a stack see only what is theirs.
+/// The resources of the live stack of the path. Stack users can access only their own resource.
 pub(super) async fn resources(call: &Call) -> Result<StackResources, ApiError> {
     let stack = call.stack().await?;
     call.service().refuse_stack_user(&call.caller)?;
     StackResources::new(call.store(), View::of(call.backends(), stack).await?).await
 }
 
-/// A resource that is not there.
+/// The error for a missing resource.
 pub(super) fn missing(call: &Call) -> ApiError {
     let (resource, stack) = (call.params.get("resource_name"), call.params.get("stack_name"));
     Error::NoResource { resource: resource.to_owned(), stack: stack.to_owned() }.into()

@@ -9,7 +9,7 @@ use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::{query, reply};
 
-/// The words that `support_status` may be.
+/// The valid values of `support_status`.
 const STATUSES: [&str; 5] = ["UNKNOWN", "SUPPORTED", "DEPRECATED", "UNSUPPORTED", "HIDDEN"];
 
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {

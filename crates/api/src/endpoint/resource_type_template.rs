@@ -1,4 +1,4 @@
-//! `GET /resource_types/{name}/template`: a template to begin with.
+//! `GET /resource_types/{name}/template`: a template with one resource of the type.
 
 use axum::response::Response;
 use kiln_resource::view::TemplateKind;

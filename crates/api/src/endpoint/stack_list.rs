@@ -1,4 +1,4 @@
-//! `GET /stacks`: filters, order, pages.
+//! `GET /stacks`: filters, sorting, paging.
 
 use axum::response::Response;
 use kiln_resource::Status;
@@ -20,7 +20,7 @@ struct Page<'a> {
     count: Option<u64>,
 }
 
-/// Names of the filters that the store does not know, with what they look at.
+/// Filters that the store does not support, with the values that they match.
 type Look = fn(&Stack) -> String;
 const RARE: &[(&str, Look)] = &[
     ("stack_status_reason", |stack| stack.reason.clone()),
@@ -43,7 +43,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     let query = query(call, everywhere)?;
     let (mut stacks, mut count) = (Vec::new(), 0);
     if let Some(query) = query {
-        // The store cannot cut a page out of what is filtered here.
+        // The store cannot page results that are filtered here.
         let page = if rare.is_empty() { limit.and_then(|limit| u64::try_from(limit).ok()) } else { None };
         stacks = call.store().stacks(&StackQuery { limit: page, ..query.clone() }).await?;
         stacks.retain(|stack| rare.iter().all(|(look, wanted)| wanted.contains(&look(stack))));
@@ -66,7 +66,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     Ok(reply::json(&Page { stacks: entries, links: next, count: with_count.then_some(count) }))
 }
 
-/// What to ask the store; `None` if nothing can match.
+/// The query for the store; `None` if nothing can match.
 fn query(call: &Call, everywhere: bool) -> Result<Option<StackQuery>, ApiError> {
     let asked = &call.query;
     let all_of = |names: &[&str]| -> Vec<String> { names.iter().flat_map(|name| asked.all(name)).collect() };
@@ -82,7 +82,7 @@ fn query(call: &Call, everywhere: bool) -> Result<Option<StackQuery>, ApiError> 
         nested: asked.boolean("show_nested")?.unwrap_or(false),
         deleted: asked.boolean("show_deleted")?.unwrap_or(false),
         sort: Some(sort(call)?),
-        // Heat begins at the front where a marker names no stack.
+        // Like Heat, ignore a marker of an unknown stack.
         marker: asked.get("marker").and_then(|marker| marker.parse().ok()),
         ..StackQuery::default()
     };
@@ -105,7 +105,7 @@ fn query(call: &Call, everywhere: bool) -> Result<Option<StackQuery>, ApiError> 
     Ok((!impossible).then_some(query))
 }
 
-/// `CREATE_FAILED` into action and status; `FAILED` has no action; other words have no status.
+/// Splits `CREATE_FAILED` into action and status; `FAILED` has no action; other words have no status.
 fn split_status(text: &str) -> (Option<&str>, Option<Status>) {
     for status in [Status::Complete, Status::Failed, Status::InProgress] {
         if let Some(rest) = text.strip_suffix(status.as_str()) {

@@ -1,4 +1,4 @@
-//! Any method on `/stacks/{name}`: a redirect to the stack's own address.
+//! Any method on `/stacks/{name}`: a redirect to the canonical URL of the stack.
 
 use axum::response::Response;
 

@@ -1,4 +1,4 @@
-//! `POST /stacks/preview`: the stack that a create would make.
+//! `POST /stacks/preview`: the stack that a create would produce.
 
 use axum::response::Response;
 use kiln_service::{PreviewedEntry, PreviewedResource, PreviewedStack};
@@ -54,7 +54,7 @@ fn summary(call: &Call, preview: &PreviewedStack) -> Map {
     }
 }
 
-/// A resource; in the place of one that stands for a stack, the list of those in it.
+/// A resource. A resource with a nested stack is replaced by the list of the resources in it.
 fn entry(entry: &PreviewedEntry) -> Value {
     match entry {
         PreviewedEntry::Resource(resource) => shown(resource),

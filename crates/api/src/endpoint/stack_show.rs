@@ -23,7 +23,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     let outline = load::outline(call.backends(), &stack).await?;
     let mut shown = summary(call, &stack, &outline);
     if resolve && !stack.state.is_complete(Action::Delete) {
-        // Clients ask again and again while a stack comes up: what it is made of is only read for its outputs.
+        // Clients poll this call while a stack is created, so resources are loaded only if there are outputs.
         let outputs = if outline.has_outputs() {
             View::of(call.backends(), stack).await?.outputs(None).await
         } else {
@@ -34,7 +34,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     Ok(reply::json(&value!({ "stack": shown })))
 }
 
-/// All but the outputs. Hidden parameters are masked.
+/// Everything except the outputs. Hidden parameters are masked.
 fn summary(call: &Call, stack: &Stack, outline: &Outline) -> Map {
     let description = outline.template.description();
     let link = call.links.stack(stack);

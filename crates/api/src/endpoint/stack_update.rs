@@ -6,13 +6,13 @@ use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::page;
 
-/// Replaces what the stack should be.
+/// Replaces the desired state.
 pub(crate) async fn put(call: &Call) -> Result<Response, ApiError> {
     call.allow("stacks:update")?;
     update(call, false).await
 }
 
-/// Changes a part of it. The policy is that of the caller's own project, as in Heat.
+/// Changes a part of the desired state. The policy is that of the caller's own project, as in Heat.
 pub(crate) async fn patch(call: &Call) -> Result<Response, ApiError> {
     call.same_project()?;
     call.body()?;

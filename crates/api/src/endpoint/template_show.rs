@@ -7,7 +7,7 @@ use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
 
-/// The template is stored as JSON and sent as it is.
+/// The template is stored as JSON and sent unchanged.
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("stacks:template")?;
     let stack = call.stack_or_deleted().await?;

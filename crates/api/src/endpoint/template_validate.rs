@@ -1,4 +1,4 @@
-//! `POST /validate`: whether a template may be used, and what it asks for.
+//! `POST /validate`: validates a template and returns its parameters.
 
 use axum::response::Response;
 use kiln_service::Error;
@@ -21,7 +21,7 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     Ok(reply::json(&Value::Map(answer)))
 }
 
-/// Whether types without a service are right (`ignore_errors`); no other error may be ignored.
+/// Whether types without a service are accepted (`ignore_errors`); other errors cannot be ignored.
 fn ignores_availability(call: &Call) -> Result<bool, ApiError> {
     const UNAVAILABLE: &str = "99001";
     let codes = call.query.get("ignore_errors").unwrap_or_default();

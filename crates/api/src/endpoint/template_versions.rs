@@ -20,7 +20,7 @@ pub(super) fn full_name(release: Release) -> String {
     format!("{}.{}", release.dialect().version_key(), release.name())
 }
 
-/// The full name by which it may be called as well.
+/// The full name of its alias.
 pub(super) fn full_alias(release: Release) -> Option<String> {
     release.alias().map(|alias| format!("{}.{alias}", release.dialect().version_key()))
 }

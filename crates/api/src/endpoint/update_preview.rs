@@ -1,4 +1,4 @@
-//! `PUT` and `PATCH …/preview`: what an update would do, by the plan that the update itself would follow.
+//! `PUT` and `PATCH …/preview`: the effect of an update, according to the plan that the update itself would follow.
 
 use axum::response::Response;
 use kiln_engine::load;
@@ -12,7 +12,7 @@ use crate::error::ApiError;
 use crate::http::reply;
 use crate::view::instant::instant;
 
-/// The lists that resources go into.
+/// The lists of resources.
 const LISTS: [&str; 5] = ["unchanged", "updated", "replaced", "added", "deleted"];
 
 pub(crate) async fn put(call: &Call) -> Result<Response, ApiError> {
@@ -47,7 +47,7 @@ async fn run(call: &Call, patch: bool) -> Result<Response, ApiError> {
     Ok(reply::json(&value!({ "resource_changes": changes })))
 }
 
-/// Puts every resource into its list; with `nested` those of nested stacks too.
+/// Adds every resource to its list; with `nested` also those of nested stacks.
 fn sort(preview: &Preview, nested: bool, changes: &mut Map) {
     for entry in &preview.entries {
         if let Some(Value::List(list)) = changes.get_mut(entry.list()) {
@@ -59,9 +59,9 @@ fn sort(preview: &Preview, nested: bool, changes: &mut Map) {
     }
 }
 
-/// A resource as Heat's previews have it, and under `change` what Kiln knows besides.
+/// A resource in Heat's format, with Kiln's additional data under `change`.
 fn shown(entry: &PlannedResource, stack: &Stack) -> Value {
-    // What goes or stays shows what is; what comes has no state yet.
+    // Deleted and unchanged resources show their current state; new ones have no state yet.
     let row = entry.row.as_ref().filter(|_| matches!(entry.change, PlannedChange::Updated(_) | PlannedChange::Deleted));
     let state = row.map_or(State::INIT, |row| row.state);
     let mut shown = value!({
@@ -97,7 +97,7 @@ fn identity(stack: &Stack, path: &str) -> Value {
     value!({ "tenant": tenant, "stack_name": stack_name, "stack_id": stack_id, "path": path })
 }
 
-/// What Kiln knows of a change besides its list.
+/// Kiln's additional data about a change.
 fn summary(entry: &PlannedResource, change: &PlannedChange) -> Value {
     let old = |entry: &PlannedResource| {
         let row = entry.row.as_ref().and_then(|row| row.definition.clone());
@@ -140,7 +140,7 @@ fn summary(entry: &PlannedResource, change: &PlannedChange) -> Value {
     }
 }
 
-/// The properties whose values are not known yet, or known in part.
+/// The properties whose values are unknown or partly unknown.
 fn awaited_in(properties: &Map) -> Value {
     properties.iter().filter_map(|(name, value)| Some(known_after(name, value.unknown()?.place()))).collect()
 }

@@ -1,4 +1,4 @@
-//! Bodies of requests: when they are read at all, and how much of them (docs/heat-behaviour.md §20).
+//! Request bodies: when they are read, and up to which size (docs/heat-behaviour.md §20).
 
 use axum::body::Body;
 use futures::StreamExt;
@@ -7,14 +7,14 @@ use kiln_value::Value;
 
 use crate::error::ApiError;
 
-/// A body that is too big is still taken, and thrown away, up to so many times the limit: many clients do not look for
-/// an answer before they have sent all.
+/// A body that is too large is still received and discarded, up to this multiple of the limit: many clients do not read
+/// the response before they have sent everything.
 const PATIENCE: usize = 16;
 
-/// The JSON object of a request, or `None` where Heat treats it as absent: no length, another content type, or a text
-/// that does not begin with `{`.
+/// The JSON object of a request, or `None` where Heat ignores the body: without length, with another content type, or
+/// with a text that does not start with `{`.
 ///
-/// At most `limit` bytes are held.
+/// At most `limit` bytes are stored.
 pub(crate) async fn read(parts: &Parts, body: Body, limit: usize) -> Result<Option<Value>, ApiError> {
     let header = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let length = header("content-length").and_then(|length| length.parse::<usize>().ok()).unwrap_or(0);

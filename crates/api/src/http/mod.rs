@@ -1,4 +1,4 @@
-//! HTTP as Heat's clients know it: paths, queries, bodies, answers.
+//! HTTP in the form that Heat's clients expect: paths, queries, bodies, responses.
 
 pub(crate) mod body;
 pub(crate) mod page;

@@ -1,4 +1,4 @@
-//! The bodies that webob writes where nobody wrote one: HTML, JSON or plain text by the Accept header
+//! The default bodies of webob: HTML, JSON or plain text, depending on the Accept header
 //! (`observed_body_by_accept_header` of reference/rest_api.json).
 
 use axum::body::Body;
@@ -9,7 +9,7 @@ use kiln_value::{text, value};
 
 use crate::error::title;
 
-/// What a page can be.
+/// The format of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Html,
@@ -17,7 +17,7 @@ enum Form {
     Plain,
 }
 
-/// 404 for a path that is none.
+/// 404 for an unknown path.
 pub(crate) fn not_found(headers: &HeaderMap) -> Response {
     let said = "The resource could not be found.";
     page(headers, StatusCode::NOT_FOUND, &format!("{said}<br /><br />\n"), &format!("{said}\n\n "))
@@ -64,7 +64,7 @@ fn page(headers: &HeaderMap, status: StatusCode, html: &str, plain: &str) -> Res
     response
 }
 
-/// The best of HTML and JSON that the client accepts, by its weights, HTML first; plain text if neither.
+/// The preferred one of HTML and JSON by the weights of the client, HTML first; plain text if it accepts neither.
 fn form(headers: &HeaderMap) -> Form {
     let accept = headers.get("accept").and_then(|value| value.to_str().ok()).unwrap_or_default();
     let (html, json) = (weight(accept, "text", "html"), weight(accept, "application", "json"));
@@ -77,7 +77,7 @@ fn form(headers: &HeaderMap) -> Form {
     }
 }
 
-/// The weight of a media type in an Accept header: that of the most specific range that covers it, 0 if none does.
+/// The weight of a media type in an Accept header: that of the most specific matching range, 0 if there is none.
 fn weight(accept: &str, kind: &str, subtype: &str) -> f32 {
     let mut best = (0, 0.0);
     for range in accept.split(',') {

@@ -1,4 +1,4 @@
-//! The query of a URL, and the forms its values may have (`common/param_utils.py`).
+//! URL queries and the formats of their values (`common/param_utils.py`).
 
 use std::borrow::Cow;
 
@@ -8,18 +8,18 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 
 use crate::error::ApiError;
 
-/// What `urllib.parse.urlencode` leaves as it is, besides letters and digits.
+/// Characters that `urllib.parse.urlencode` does not escape, in addition to letters and digits.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'.').remove(b'-').remove(b'~');
 
-/// A tag may have so many characters.
+/// Maximum length of a tag.
 const MAX_TAG: usize = 80;
 
-/// The parameters in the order of the URL; a name may stand more than once.
+/// The parameters in the order of the URL; names may be repeated.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads the part behind the `?`.
+    /// Parses the part after the `?`.
     pub(crate) fn parse(query: Option<&str>) -> Self {
         let pairs = query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
         let pairs = pairs.map(|pair| {
@@ -29,7 +29,7 @@ impl Query {
         Self(pairs.collect())
     }
 
-    /// The last value of a name, as webob's `params.get` gives it; `None` also for an empty one.
+    /// The last value of a name, as webob's `params.get` returns it; `None` also for an empty value.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.given(name).filter(|value| !value.is_empty())
     }
@@ -53,22 +53,22 @@ impl Query {
         self.0.is_empty()
     }
 
-    /// A truth value; `None` if it is not given.
+    /// A boolean; `None` if it is missing.
     pub(crate) fn boolean(&self, name: &str) -> Result<Option<bool>, ApiError> {
         self.get(name).map(|value| boolean(name, &value.into())).transpose()
     }
 
-    /// An integer from 0; `None` if it is not given.
+    /// A non-negative integer; `None` if it is missing.
     pub(crate) fn integer(&self, name: &str) -> Result<Option<i64>, ApiError> {
         self.get(name).map(|value| integer(name, &value.into())).transpose()
     }
 
-    /// A list of tags; empty if it is not given.
+    /// A list of tags; empty if it is missing.
     pub(crate) fn tags(&self, name: &str) -> Result<Vec<String>, ApiError> {
         self.get(name).map_or_else(|| Ok(Vec::new()), tags)
     }
 
-    /// The same query with one parameter set, encoded again.
+    /// The encoded query with one parameter replaced.
     pub(crate) fn encode_with(&self, name: &str, value: &str) -> String {
         let mut pairs = self.0.clone();
         pairs.retain(|(key, _)| key != name);
@@ -76,7 +76,7 @@ impl Query {
         Self(pairs).encode()
     }
 
-    /// The query as it stands in a URL.
+    /// The encoded query.
     pub(crate) fn encode(&self) -> String {
         let pairs: Vec<_> = self.0.iter().map(|(name, value)| format!("{}={}", encode(name), encode(value))).collect();
         pairs.join("&")
@@ -92,7 +92,7 @@ fn encode(text: &str) -> String {
     utf8_percent_encode(text, UNRESERVED).to_string().replace("%20", "+")
 }
 
-/// `true` or `false` in any case, as a text or a truth value.
+/// `true` or `false` in any case, as a string or a boolean.
 pub(crate) fn boolean(name: &str, value: &Value) -> Result<bool, ApiError> {
     let shown = text::str(value);
     match shown.to_ascii_lowercase().as_str() {
@@ -104,7 +104,7 @@ pub(crate) fn boolean(name: &str, value: &Value) -> Result<bool, ApiError> {
     }
 }
 
-/// An integer from 0, as a text or a number.
+/// A non-negative integer, as a string or a number.
 pub(crate) fn integer(name: &str, value: &Value) -> Result<i64, ApiError> {
     let shown = text::str(value);
     let number = shown.parse::<i64>().ok().filter(|number| number.to_string() == shown);

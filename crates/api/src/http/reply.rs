@@ -1,4 +1,4 @@
-//! Answers with a JSON body.
+//! JSON responses.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -16,13 +16,13 @@ pub(crate) fn json_with(status: StatusCode, body: &impl Serialize) -> Response {
     match serde_json::to_vec(body) {
         Ok(bytes) => json_bytes(status, bytes.into()),
         Err(error) => {
-            tracing::error!(%error, "an answer could not be written");
+            tracing::error!(%error, "failed to serialize a response");
             empty(StatusCode::INTERNAL_SERVER_ERROR)
         }
     }
 }
 
-/// A status with a body that is JSON already.
+/// A status with a body that is already JSON.
 pub(crate) fn json_bytes(status: StatusCode, body: Body) -> Response {
     let mut response = Response::new(body);
     *response.status_mut() = status;

@@ -1,14 +1,15 @@
 //! The route table, matched on the decoded path.
 //!
-//! It stands in front of axum because Heat's clients rely on what a router of today does otherwise: `%2F` separates
-//! segments, a trailing slash is another path, a name may be an ARN with slashes, known paths answer OPTIONS with 204
-//! and other methods with 405, unknown ones 404 with a page (`routes_in_match_order` of reference/rest_api.json).
+//! It is used instead of axum's router because Heat's clients rely on behavior that modern routers do not have: `%2F`
+//! separates segments, a trailing slash is a different path, a name may be an ARN with slashes, known paths answer
+//! OPTIONS with 204 and other methods with 405, and unknown paths return 404 with a page (`routes_in_match_order` of
+//! reference/rest_api.json).
 
 use http::Method;
 
 macro_rules! routes {
     ($( $path:literal { $($method:ident $endpoint:ident,)* } )*) => {
-        /// What a request asks for.
+        /// The endpoints.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Endpoint { Lookup, $($($endpoint,)*)* }
 
@@ -18,8 +19,8 @@ macro_rules! routes {
     };
 }
 
-// A path behind `/v1`. Heat's own order decides where two paths match: the three paths of lookups stand apart because
-// many methods of theirs lead to one endpoint.
+// Paths after `/v1`. If two paths match, Heat's order decides. The three lookup paths are separate because many of
+// their methods lead to one endpoint.
 routes! {
     "/{tenant_id}/validate" { POST ValidateTemplate, }
     "/{tenant_id}/resource_types" { GET ListResourceTypes, }
@@ -65,7 +66,7 @@ routes! {
 
 const ANY: &[Method] = &[Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 
-/// What may follow a name that is to be looked up, by method.
+/// The subpaths that may follow a name to look up, by method.
 const LOOKUP_SUBPATHS: &[(Method, &[&str])] = &[
     (Method::GET, &["resources", "events", "template", "actions", "environment", "files"]),
     (Method::POST, &["resources", "events", "template", "actions"]),
@@ -81,24 +82,24 @@ struct Route {
 pub(crate) struct PathParams(Vec<(&'static str, String)>);
 
 impl PathParams {
-    /// A part; empty if the path has none of that name.
+    /// A part; empty if the path has no part with that name.
     pub(crate) fn get(&self, name: &str) -> &str {
         self.0.iter().find(|(key, _)| *key == name).map_or("", |(_, value)| value)
     }
 }
 
-/// Where a path and method lead.
+/// The result of matching a path and method.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Match {
-    /// To an endpoint.
+    /// An endpoint.
     Found(Endpoint, PathParams),
-    /// The path is known, the method is none of these.
+    /// The path is known, but only with these methods.
     Method(Vec<Method>),
-    /// Nowhere.
+    /// No match.
     None,
 }
 
-/// Matches a decoded path behind the version.
+/// Matches a decoded path after the version.
 pub(crate) fn find(method: &Method, path: &str) -> Match {
     if let Some(params) = lookup(method, path) {
         return Match::Found(Endpoint::Lookup, params);
@@ -117,14 +118,14 @@ pub(crate) fn find(method: &Method, path: &str) -> Match {
     }
 }
 
-/// A name instead of a canonical address: `/t/stacks/name`, `/t/stacks/name/events`, `/t/stacks/arn:…`.
+/// A name instead of a canonical path: `/t/stacks/name`, `/t/stacks/name/events`, `/t/stacks/arn:…`.
 fn lookup(method: &Method, path: &str) -> Option<PathParams> {
     let (tenant, rest) = stacks(path)?;
     if rest.starts_with("arn:") {
         return ANY.contains(method).then(|| params(tenant, rest, ""));
     }
     match rest.split_once('/') {
-        // `preview` and `detail` are names too, but for the one method each that has its own endpoint.
+        // `preview` and `detail` are also names, except for the method that has its own endpoint.
         None => {
             let taken = matches!((method.as_str(), rest), ("POST", "preview") | ("GET", "detail"));
             (ANY.contains(method) && !rest.is_empty() && !taken).then(|| params(tenant, rest, ""))
@@ -136,7 +137,7 @@ fn lookup(method: &Method, path: &str) -> Option<PathParams> {
     }
 }
 
-/// The methods of a path that leads to lookups alone.
+/// The methods of a path that is only used for lookups.
 fn lookup_methods(path: &str) -> Option<Vec<Method>> {
     let (_, rest) = stacks(path)?;
     (!rest.is_empty() && (!rest.contains('/') || rest.starts_with("arn:"))).then(|| ANY.to_vec())
@@ -153,7 +154,7 @@ fn params(tenant: &str, name: &str, subpath: &str) -> PathParams {
     PathParams(owned.map(|(key, value)| (key, value.to_owned())).to_vec())
 }
 
-/// The variable parts of a path, if it has the pattern's form. No part is empty.
+/// The variable parts of a path that matches the pattern. No part is empty.
 fn capture(pattern: &'static str, path: &str) -> Option<PathParams> {
     let mut have = path.split('/');
     let mut captured = Vec::new();

@@ -1,4 +1,4 @@
-//! Which version of the API a path speaks (`api/middleware/version_negotiation.py`).
+//! Version negotiation (`api/middleware/version_negotiation.py`).
 
 use axum::response::Response;
 use http::{HeaderMap, StatusCode};
@@ -6,21 +6,21 @@ use kiln_value::value;
 
 use crate::http::reply;
 
-/// Begins the Accept header of who names the version there.
+/// Prefix of an Accept header that contains the version.
 const MEDIA_TYPE: &str = "application/vnd.openstack.orchestration-";
 
-/// Where a request goes.
+/// The result of the negotiation.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Negotiated<'a> {
-    /// To version 1, with this path behind the version.
+    /// Version 1, with the rest of the path.
     V1(&'a str),
-    /// To the list of versions.
+    /// The list of versions.
     List,
-    /// Nowhere: 404.
+    /// No match: 404.
     Nothing,
 }
 
-/// The version of a decoded path.
+/// Determines the version of a decoded path.
 pub(crate) fn negotiate<'a>(path: &'a str, headers: &HeaderMap) -> Negotiated<'a> {
     let inner = path.strip_prefix('/').unwrap_or(path);
     let (first, rest) = match inner.find('/') {
@@ -41,13 +41,13 @@ pub(crate) fn negotiate<'a>(path: &'a str, headers: &HeaderMap) -> Negotiated<'a
     }
 }
 
-/// `v1`, `v1.0`: major and minor.
+/// Parses `v1`, `v1.0` to major and minor.
 fn number(text: &str) -> Option<(u32, u32)> {
     let (major, minor) = text.strip_prefix('v')?.split_once('.').unwrap_or((text.strip_prefix('v')?, "0"));
     Some((major.parse().ok()?, if minor.is_empty() { 0 } else { minor.parse().ok()? }))
 }
 
-/// The list of versions, 300. `root` is the URL of the service without a slash at its end.
+/// The list of versions, 300. `root` is the URL of the service without a trailing slash.
 pub(crate) fn list(root: &str) -> Response {
     let versions = value!({ "versions": [{
         "id": "v1.0",

@@ -1,4 +1,4 @@
-//! A stream whose reader must not sleep: what cannot be sent for too long ends the connection.
+//! A stream with a write timeout: if a client does not read for too long, the connection is closed.
 
 use std::future::Future;
 use std::io;
@@ -9,11 +9,11 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// A stream with a limit for the time in which nothing can be sent.
+/// A stream with a write timeout.
 pub(super) struct Limited<S> {
     stream: S,
     limit: Duration,
-    /// When the write under way fails.
+    /// When the current write fails.
     until: Option<Pin<Box<Sleep>>>,
 }
 
@@ -22,7 +22,7 @@ impl<S> Limited<S> {
         Self { stream, limit, until: None }
     }
 
-    /// What a write answered, or its failure when it has waited too long.
+    /// The result of a write, or an error after the timeout.
     fn timed<T>(&mut self, cx: &mut Context<'_>, answer: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if answer.is_ready() {
             self.until = None;
@@ -31,7 +31,7 @@ impl<S> Limited<S> {
         let deadline = Instant::now() + self.limit;
         let until = self.until.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
         ready!(until.as_mut().poll(cx));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")))
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read the response")))
     }
 }
 

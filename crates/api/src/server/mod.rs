@@ -1,4 +1,4 @@
-//! Serving: connections within limits, so that clients which send or read slowly keep nobody out.
+//! Serves connections within limits, so that slow clients do not block others.
 
 mod limited;
 mod room;
@@ -19,10 +19,10 @@ use crate::server::limited::Limited;
 use crate::server::room::{Place, Room};
 use crate::{Api, ConnectionLimits};
 
-/// After a failed accept: as a rule the process has no file descriptor left, and some connection must end first.
+/// Delay after a failed accept: usually the process has no file descriptors left, and a connection must end first.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Why serving ended.
+/// Why the server stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The listener failed.
@@ -31,7 +31,7 @@ pub enum ServeError {
 }
 
 impl Api {
-    /// Serves until `shutdown` comes, then ends when the requests under way are answered.
+    /// Serves until `shutdown`, then completes the running requests.
     pub async fn serve(
         self,
         listener: TcpListener,
@@ -46,7 +46,7 @@ impl Api {
             let accepted = tokio::select! {
                 () = &mut shutdown => break,
                 accepted = accept(&listener, &room) => accepted,
-                // Ended connections leave the set.
+                // Remove ended connections from the set.
                 Some(_) = connections.join_next() => continue,
             };
             if let Some((stream, place)) = accepted {
@@ -60,28 +60,28 @@ impl Api {
     }
 }
 
-/// The next connection that there is room for; `None` for one that was closed again.
+/// The next connection within the limits; `None` for one that was closed.
 async fn accept(listener: &TcpListener, room: &Arc<Room>) -> Option<(TcpStream, Place)> {
     let seat = room.seat().await?;
     match listener.accept().await {
         Ok((stream, peer)) => {
             let address: IpAddr = peer.ip().to_canonical();
             let place = room.place(seat, address)?;
-            // Small answers must not wait for more to come.
+            // Send small responses immediately.
             if let Err(error) = stream.set_nodelay(true) {
-                tracing::debug!(%error, "TCP_NODELAY is not set");
+                tracing::debug!(%error, "failed to set TCP_NODELAY");
             }
             Some((stream, place))
         }
         Err(error) => {
-            tracing::warn!(%error, "a connection could not be accepted");
+            tracing::warn!(%error, "failed to accept a connection");
             tokio::time::sleep(PAUSE).await;
             None
         }
     }
 }
 
-/// Answers the requests of a connection.
+/// Serves the requests of a connection.
 async fn connection(
     api: Api,
     stream: TcpStream,
@@ -96,14 +96,14 @@ async fn connection(
     let mut connection = std::pin::pin!(builder.serve_connection(io, service));
     let outcome = tokio::select! {
         outcome = &mut connection => outcome,
-        // A sender that is gone means the same.
+        // A dropped sender also means stop.
         () = async { drop(stopping.wait_for(|stop| *stop).await) } => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
     };
     if let Err(error) = outcome {
-        tracing::debug!(%error, "a connection ended");
+        tracing::debug!(%error, "connection closed");
     }
     drop(place);
 }

@@ -1,4 +1,4 @@
-//! How many connections there may be, in all and from one address.
+//! Limits the number of connections, in total and per address.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,17 +8,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::ConnectionLimits;
 
-/// File descriptors that are kept for the database, the clouds and the engine.
+/// File descriptors that are reserved for the database, the clouds and the engine.
 const KEPT: usize = 256;
 
-/// The connections that there are.
+/// The current connections.
 pub(super) struct Room {
     seats: Arc<Semaphore>,
     per_address: Option<usize>,
     addresses: Mutex<HashMap<IpAddr, usize>>,
 }
 
-/// A connection's place in the room, given back when it is dropped.
+/// The slot of a connection, released on drop.
 pub(super) struct Place {
     room: Arc<Room>,
     address: IpAddr,
@@ -31,24 +31,24 @@ impl Room {
         if total < limits.total {
             tracing::info!(
                 total,
-                "fewer connections than max_connections: {KEPT} of the process's file descriptors are kept for the \
+                "limiting connections to fewer than max_connections: {KEPT} file descriptors are reserved for the \
                  engine, the database and the clouds (ulimit -n)"
             );
         }
         Self { seats: Arc::new(Semaphore::new(total)), per_address: limits.per_address, addresses: Mutex::default() }
     }
 
-    /// Waits until one more connection may be accepted.
+    /// Waits until another connection may be accepted.
     pub(super) async fn seat(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.seats).acquire_owned().await.ok()
     }
 
-    /// A place for a connection from this address; `None` if it has too many.
+    /// A slot for a connection from this address; `None` if it has too many.
     pub(super) fn place(self: &Arc<Self>, seat: OwnedSemaphorePermit, address: IpAddr) -> Option<Place> {
         let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
         let count = addresses.entry(address).or_default();
         if self.per_address.is_some_and(|limit| *count >= limit) {
-            tracing::debug!(%address, "a connection beyond max_connections_per_address is closed");
+            tracing::debug!(%address, "closed a connection: max_connections_per_address is reached");
             if *count == 0 {
                 addresses.remove(&address);
             }
@@ -71,13 +71,14 @@ impl Drop for Place {
     }
 }
 
-/// As many connections as are wanted, as far as file descriptors suffice; a quarter of them where they are few.
+/// The requested number of connections within the limit of file descriptors; a quarter of the descriptors if there are
+/// few.
 fn within(wanted: usize, descriptors: Option<usize>) -> usize {
     let wanted = wanted.clamp(1, Semaphore::MAX_PERMITS);
     descriptors.map_or(wanted, |all| wanted.min(all.saturating_sub(KEPT).max(all / 4).max(1)))
 }
 
-/// How many file descriptors the process may have, where the operating system tells.
+/// The limit of file descriptors, if the operating system reports one.
 fn descriptors() -> Option<usize> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;

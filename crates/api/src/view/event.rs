@@ -1,4 +1,4 @@
-//! An event in a list and alone.
+//! Events in lists and in detail.
 
 use kiln_store::{Event, Stack};
 use kiln_value::Value;
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::instant::instant;
 use crate::link::{Link, Links};
 
-/// An event (`event_summary_keys` of reference/rest_api.json; alone it shows type and properties too).
+/// An event (`event_summary_keys` of reference/rest_api.json; the detail view adds type and properties).
 #[derive(Serialize)]
 pub(crate) struct EventView<'a> {
     id: String,
@@ -25,7 +25,7 @@ pub(crate) struct EventView<'a> {
 }
 
 impl<'a> EventView<'a> {
-    /// The summary of an event of a stack; with the root of the tree where a tree is listed.
+    /// The summary of an event; with the root stack in lists of a tree.
     pub(crate) fn summary(event: &'a Event, stack: &Stack, root: Option<&Stack>, links: &Links) -> Self {
         let resource = format!("/resources/{}", event.resource_name);
         let mut around = vec![
@@ -48,7 +48,7 @@ impl<'a> EventView<'a> {
         }
     }
 
-    /// All of an event.
+    /// The detail view of an event.
     pub(crate) fn whole(event: &'a Event, stack: &Stack, links: &Links) -> Self {
         Self {
             resource_type: Some(&event.resource_type),

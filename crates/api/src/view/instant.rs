@@ -1,4 +1,4 @@
-//! Times as clients see them.
+//! Times in responses.
 
 use jiff::Timestamp;
 

@@ -1,4 +1,4 @@
-//! The shapes that clients see, shared by endpoints.
+//! Formats that several endpoints share.
 
 pub(crate) mod event;
 pub(crate) mod instant;

@@ -3,7 +3,7 @@
 use kiln_engine::OutputValue;
 use kiln_value::{Map, Value};
 
-/// As show calls have it; the key `output_error` is there only if there is no value.
+/// The format of show calls; `output_error` is present only without a value.
 pub(crate) fn output(output: &OutputValue) -> Value {
     let mut entry = Map::new();
     entry.insert("output_key".to_owned(), (&output.key).into());

@@ -1,4 +1,4 @@
-//! A resource in a list and alone.
+//! Resources in lists and in detail.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use super::instant::instant;
 use crate::error::ApiError;
 use crate::link::{Link, Links};
 
-/// A resource as every call shows it.
+/// The common data of a resource.
 #[derive(Serialize)]
 pub(crate) struct ResourceEntry<'a> {
     updated_time: String,
@@ -33,31 +33,31 @@ pub(crate) struct ResourceEntry<'a> {
 }
 
 impl<'a> ResourceEntry<'a> {
-    /// The same with what is shown of one resource.
+    /// Adds the details of a single resource.
     pub(crate) fn with(self, detail: Option<Detail<'a>>) -> Self {
         Self { detail, ..self }
     }
 }
 
-/// What is shown of one resource besides.
+/// The details of a single resource.
 #[derive(Serialize)]
 pub(crate) struct Detail<'a> {
     description: &'a str,
     attributes: Map,
 }
 
-/// The resources of a stack, with what their entries need.
+/// The resources of a stack with the data for their entries.
 pub(crate) struct StackResources {
     pub(crate) view: View,
     rows: Vec<Resource>,
-    /// Who needs each resource directly.
+    /// The direct dependants of each resource.
     required_by: HashMap<String, Vec<String>>,
-    /// Stacks that stand for resources of this one, by id.
+    /// Nested stacks of resources, by ID.
     nested: HashMap<StackId, Stack>,
 }
 
 impl StackResources {
-    /// The rows of a stack. A resource that has not had its turn yet has no row: it is `INIT_COMPLETE`.
+    /// The rows of a stack. A resource without a row is `INIT_COMPLETE`.
     pub(crate) async fn new(store: &dyn Store, view: View) -> Result<Self, ApiError> {
         let mut rows: Vec<Resource> = view.resources().cloned().collect();
         if view.stack.state.action != kiln_resource::Action::Delete {
@@ -81,12 +81,12 @@ impl StackResources {
         &self.rows
     }
 
-    /// The resource of a name.
+    /// The resource with a name.
     pub(crate) fn row(&self, name: &str) -> Option<&Resource> {
         self.rows.iter().find(|row| row.name == name)
     }
 
-    /// The stack that stands for a resource.
+    /// The nested stack of a resource.
     pub(crate) fn nested(&self, row: &Resource) -> Option<&Stack> {
         self.nested.get(&row.child?)
     }
@@ -113,17 +113,17 @@ impl StackResources {
         }
     }
 
-    /// The names of the resources that need this one directly.
+    /// The names of the resources that directly depend on this one.
     pub(crate) fn required_by(&self, name: &str) -> Vec<&str> {
         self.required_by.get(name).into_iter().flatten().map(String::as_str).collect()
     }
 
-    /// Description and live attributes of a resource; `more` names attributes besides those of its schema.
+    /// Description and live attributes of a resource; `more` names attributes in addition to those of its schema.
     pub(crate) async fn detail<'a>(&'a self, row: &Resource, more: &[String]) -> Detail<'a> {
         let mut names = vec!["show".to_owned()];
         names.extend_from_slice(more);
         let mut attributes = self.view.attributes(&row.name, &names).await;
-        // Types that show their whole object show that, as the service has it.
+        // Some types return their whole object as attributes, in the format of the service.
         if let Some(Value::Map(mut shown)) = attributes.shift_remove("show") {
             shown.extend(attributes.into_iter().filter(|(name, _)| more.contains(name)));
             attributes = shown;

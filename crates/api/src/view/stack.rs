@@ -1,4 +1,4 @@
-//! A stack in a list.
+//! Stacks in lists.
 
 use kiln_store::Stack;
 use serde::Serialize;
@@ -6,8 +6,8 @@ use serde::Serialize;
 use super::instant::instant;
 use crate::link::{Link, Links};
 
-/// An entry of a stack list (`stack_list_entry_keys` of reference/rest_api.json), borrowed from the row: lists are asked
-/// for most often of all.
+/// An entry of a stack list (`stack_list_entry_keys` of reference/rest_api.json). It borrows from the row, because
+/// lists are the most frequent request.
 #[derive(Serialize)]
 pub(crate) struct ListEntry<'a> {
     id: String,

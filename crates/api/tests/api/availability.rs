@@ -1,4 +1,4 @@
-//! Types that the caller's cloud has no service or extension for.
+//! Types without their service or extension in the caller's cloud.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, App, user};
 
-/// A cloud with networks, of which it has the plain ones only; it tells how often it was asked.
+/// A cloud that only has basic networks; it counts requests.
 #[derive(Default)]
 struct Plain {
     asked: AtomicUsize,
@@ -48,7 +48,7 @@ impl Cloud for Plain {
     }
 }
 
-/// A service whose caller's catalog has networks and nothing else.
+/// A service for a caller whose catalog contains only networks.
 async fn app(cloud: &Arc<Plain>) -> App {
     let catalog = json!([{"type": "network", "endpoints": []}]);
     let catalog = serde_json::from_value(catalog).expect("a catalog");
@@ -93,7 +93,7 @@ async fn what_has_no_service_is_refused() {
         refused(&app.json(Method::POST, "/v1/tenant1/validate", &body).await, class, text);
         refused(&app.get(&format!("/v1/tenant1/resource_types/{name}")).await, class, text);
     }
-    // Its own properties are no matter as long as there is no service.
+    // Its properties do not matter while the service is missing.
     let ignoring = "/v1/tenant1/validate?ignore_errors=99001";
     let answer = app.json(Method::POST, ignoring, &json!({"template": template("OS::Neutron::QoSPolicy")})).await;
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);

@@ -1,4 +1,4 @@
-//! Clients that send half of what they should, and many of them.
+//! Incomplete requests, and many of them.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use tokio::net::TcpStream;
 
 use crate::support::App;
 
-/// Longer than any test takes.
+/// Longer than any test.
 const LONG: Duration = Duration::from_mins(10);
-/// Soon over.
+/// A short timeout.
 const SHORT: Duration = Duration::from_millis(200);
-/// A test that waits so long has failed.
+/// The timeout of tests.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn limits() -> ConnectionLimits {
@@ -28,19 +28,19 @@ async fn serve(limits: ConnectionLimits) -> SocketAddr {
     address
 }
 
-/// Sends a text and keeps the connection.
+/// Sends a text and keeps the connection open.
 async fn send(address: SocketAddr, text: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.expect("a connection");
     stream.write_all(text.as_bytes()).await.expect("a part of a request");
     stream
 }
 
-/// All that comes until the connection ends.
+/// Everything until the end of the connection.
 async fn rest(mut stream: TcpStream) -> String {
     let mut answer = Vec::new();
     let read =
         tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer)).await.expect("the connection stays open");
-    // A connection that is closed with something unread is reset.
+    // A connection that is closed with unread data is reset.
     drop(read);
     String::from_utf8(answer).expect("text")
 }
@@ -59,7 +59,7 @@ async fn half_a_head_does_not_keep_a_connection() {
     let address = serve(ConnectionLimits { header: SHORT, ..limits() }).await;
     let half = send(address, "GET /v1 HTTP/1.1\r\nhost").await;
     rest(half).await;
-    // Neither does one that says nothing, or nothing more.
+    // The same applies to idle connections.
     rest(send(address, "").await).await;
     let idle = send(address, "GET /healthcheck HTTP/1.1\r\nhost: h\r\n\r\n").await;
     assert!(rest(idle).await.starts_with("HTTP/1.1 200 OK"));

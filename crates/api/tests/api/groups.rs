@@ -1,4 +1,4 @@
-//! Groups of members, before anything is created.
+//! Validation of groups.
 
 use http::{Method, StatusCode};
 use kiln_service::Limits;
@@ -18,7 +18,7 @@ fn group(count: u64, member: &Value) -> Value {
 
 #[tokio::test]
 async fn a_required_property_of_a_member_may_be_known_only_later() {
-    // Whoever is denied any type may not leave types open.
+    // A caller who is denied any type may not leave types open.
     let store = App::new().await.store;
     let app = App::on(store, user(&["admin", "member"]), Limits::default());
     let chain =
@@ -39,7 +39,8 @@ async fn one_member_is_validated_for_all_and_none_for_an_empty_group() {
     assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
 }
 
-/// The whole tree counts, and nothing of it is built for that: a small request cannot ask for millions of members.
+/// The limit applies to the whole tree, which is not built to count it: a small request cannot require millions of
+/// members.
 #[tokio::test]
 async fn the_limit_of_resources_counts_the_whole_tree() {
     let app = App::new().await;
@@ -58,7 +59,7 @@ async fn the_limit_of_resources_counts_the_whole_tree() {
     assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
 }
 
-/// The texts of Heat.
+/// Heat's texts.
 #[tokio::test]
 async fn refusals_read_as_those_of_heat() {
     let app = App::new().await;

@@ -1,4 +1,4 @@
-//! Values of hidden parameters: no answer shows them.
+//! Values of hidden parameters are masked in all responses.
 
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ async fn a_patch_does_not_reveal_them() {
     let path = create(&app, &format!("parameters: {{key: {SECRET}}}")).await;
     let answer = app.json(Method::PATCH, &path, &json!({"template": template(false)})).await;
     assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text);
-    let text = "The parameter key was hidden until now: give its value again, or keep it hidden.";
+    let text = "The parameter key is hidden in the current template: specify its value again, or keep it hidden.";
     assert_eq!(answer.json()["error"]["message"], text);
     let given = json!({"template": template(false), "parameters": {"key": "mine"}});
     let answer = app.json(Method::PATCH, &path, &given).await;

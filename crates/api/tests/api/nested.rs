@@ -1,4 +1,4 @@
-//! Templates that are used as types, before anything is created.
+//! Validation of templates that are used as types.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ parameters: {given: {type: string}}
 outputs: {shown: {value: 1}}
 ";
 
-/// Creates a stack in which `concrete` takes the place of `FACADE` for one resource.
+/// Creates a stack in which `concrete` replaces `FACADE` for one resource.
 async fn with_facade(app: &App, name: &str, concrete: &str) -> Answer {
     let registry = json!({ "My::Type": "facade.yaml", "resources": { "it": { "My::Type": "concrete.yaml" } } });
     let files = json!({ "facade.yaml": FACADE, "concrete.yaml": concrete });
@@ -51,7 +51,7 @@ async fn a_template_that_takes_the_place_of_another_is_like_it() {
     assert_eq!(answer.status, 201, "{}", answer.text);
 }
 
-/// The texts of a running Heat: error and path are followed by two colons, the paths of nested templates are joined.
+/// The texts of the real Heat: error and path are followed by two colons, the paths of nested templates are joined.
 #[tokio::test]
 async fn errors_read_as_those_of_heat() {
     let app = App::new().await;
@@ -70,18 +70,18 @@ async fn errors_read_as_those_of_heat() {
         let answer = create(&app, "refused", &template, json!({}), json!({ "p.yaml": child })).await;
         assert_eq!(answer.json()["error"]["message"], text, "{}", answer.text);
     }
-    // The validate call gives the text of the engine itself.
+    // The validate call returns the text of the engine itself.
     let body = json!({ "template": resource("OS::Heat::RandomString", "nme: x") });
     let answer = app.json(Method::POST, "/v1/tenant1/validate", &body).await;
     let text = "Property error: resources.r.properties: Unknown Property nme";
     assert_eq!(answer.json()["error"]["message"], text, "{}", answer.text);
-    // What a nested template does not give is missed only when it is created.
+    // A missing value in a nested template is detected only in a create.
     let child = resource("OS::Heat::ResourceChain", "");
     let answer = create(&app, "later", &parent, json!({}), json!({ "p.yaml": child })).await;
     assert_eq!(answer.status, 201, "{}", answer.text);
 }
 
-/// Parameters without values do not hide what the templates in a template ask for.
+/// Parameters without values do not hide the parameters of nested templates.
 #[tokio::test]
 async fn nested_parameters_are_shown_where_values_are_not_known() {
     let app = App::new().await;

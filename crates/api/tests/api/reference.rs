@@ -1,4 +1,4 @@
-//! The API against what was observed of the real service (reference/rest_api.json).
+//! The API compared with observations of the real service (reference/rest_api.json).
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ fn method(name: &str) -> Method {
     name.parse().expect("a method")
 }
 
-/// Without what the observations leave out.
+/// Removes fields that are not in the observations.
 fn without_traceback(mut body: Value) -> Value {
     if let Some(error) = body.get_mut("error").and_then(Value::as_object_mut) {
         error.remove("traceback");

@@ -1,4 +1,4 @@
-//! Stacks made, shown, changed and refused.
+//! Stacks: create, show, update, errors.
 
 use http::{Method, StatusCode};
 use kiln_service::Limits;

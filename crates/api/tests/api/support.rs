@@ -1,4 +1,4 @@
-//! The real router on a throw-away SQLite store, with one user and no engine.
+//! The real router with a temporary SQLite store, one user and no engine.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use kiln_value::Secret;
 use serde_json::Value;
 use tower::ServiceExt;
 
-/// The project of the user; the reference's observations were made in it too.
+/// The project of the user, which is also that of the observations.
 pub(crate) const PROJECT: &str = "tenant1";
 
-/// A clock that stands still.
+/// A stopped clock.
 pub(crate) struct Stopped;
 
 #[async_trait]
@@ -58,7 +58,7 @@ pub(crate) fn user(roles: &[&str]) -> Caller {
     }
 }
 
-/// The API and the store below it.
+/// The API and its store.
 pub(crate) struct App {
     router: Router,
     pub(crate) api: Api,
@@ -66,7 +66,7 @@ pub(crate) struct App {
     pub(crate) store: Arc<dyn Store>,
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -80,7 +80,7 @@ impl Answer {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
 
-    /// A header's text, or nothing.
+    /// The text of a header, or an empty string.
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
@@ -95,12 +95,12 @@ impl App {
         Self::on(Arc::new(store), user(&["member", "reader"]), Limits::default())
     }
 
-    /// The same store, another caller.
+    /// The same store with another caller.
     pub(crate) fn on(store: Arc<dyn Store>, caller: Caller, limits: Limits) -> Self {
         Self::with(store, Local::of(caller, Secret::new("{}".to_owned())), limits)
     }
 
-    /// The same store, whoever calls.
+    /// The same store with another identity.
     pub(crate) fn with(store: Arc<dyn Store>, identity: Local, limits: Limits) -> Self {
         let types = kiln_resource::shipped::types().expect("definitions");
         let catalog = ResourceTypes::new(Registry::build(types, kiln_drivers::driver_for));
@@ -121,7 +121,7 @@ impl App {
         Self { router: api.router(), api, service, store }
     }
 
-    /// The same with other limits of connections.
+    /// Sets other limits of connections.
     pub(crate) fn limited(self, connections: kiln_api::ConnectionLimits) -> Self {
         let options = Options { connections, ..Options::default() };
         let api = Api::new(Parts { options, service: self.service.clone() });
@@ -155,13 +155,13 @@ impl App {
         self.send(method, path, None, Some(&body.to_string())).await
     }
 
-    /// How many stacks there are, deleted ones too.
+    /// Number of stacks, including deleted ones.
     pub(crate) async fn stacks(&self) -> u64 {
         let query = kiln_store::StackQuery { deleted: true, nested: true, ..kiln_store::StackQuery::default() };
         self.store.count_stacks(&query).await.expect("a count")
     }
 
-    /// Makes a stack and gives the path of its address.
+    /// Creates a stack and returns its path.
     pub(crate) async fn create(&self, name: &str, template: Value) -> String {
         let body = serde_json::json!({ "stack_name": name, "template": template });
         let answer = self.json(Method::POST, "/v1/tenant1/stacks", &body).await;

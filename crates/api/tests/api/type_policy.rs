@@ -1,4 +1,4 @@
-//! Resource types that the policy keeps for administrators, by every way that leads to them.
+//! Resource types that the policy restricts to administrators, in all places that can refer to them.
 
 use http::{Method, StatusCode};
 use kiln_service::Limits;

@@ -1,4 +1,4 @@
-//! What Kiln does not do yet is refused by name, before anything is stored.
+//! Unsupported features are rejected, before anything is stored.
 
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ async fn hooks_and_event_sinks_are_refused() {
         }
     }
     assert_eq!(app.stacks().await, 1);
-    // Nothing is asked for here.
+    // Nothing is requested here.
     let body =
         json!({"stack_name": "s", "template": template("OS::Heat::RandomString"), "environment": hook(json!([]))});
     assert_eq!(app.json(Method::POST, "/v1/tenant1/stacks", &body).await.status, StatusCode::CREATED);
@@ -86,7 +86,7 @@ async fn types_without_a_driver_are_refused_first() {
     assert_eq!(answer.status, StatusCode::BAD_REQUEST);
     assert!(answer.text.contains(text), "{}", answer.text);
     assert_eq!(app.stacks().await, 0);
-    // Who says so may still ask about the rest, and see the type.
+    // With this parameter, callers can still validate the rest and see the type.
     let asked = app.json(Method::POST, "/v1/tenant1/validate?ignore_errors=99001", &body).await;
     assert_ne!(asked.json()["error"]["type"], "ResourceTypeUnavailable", "{}", asked.text);
     assert_eq!(app.get("/v1/tenant1/resource_types/OS::Heat::WaitCondition").await.status, StatusCode::OK);

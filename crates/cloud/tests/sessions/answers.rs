@@ -1,4 +1,4 @@
-//! Answers that say yes and cannot be read: what was asked for may have happened.
+//! Successful responses that cannot be read: the operation may have been executed.
 
 use kiln_resource::{Cloud, CloudRequest, FailureKind, Method};
 
@@ -23,7 +23,7 @@ async fn a_read_must_be_json() {
     assert_eq!(failure.kind, FailureKind::Unavailable);
 }
 
-/// Nova's actions answer 202 with nothing, or with a text.
+/// Nova's actions return 202 with an empty body or with text.
 #[tokio::test(start_paused = true)]
 async fn what_only_does_something_may_say_anything() {
     for response in [answer(202, ""), answer(202, "accepted"), answer_with(202, JSON, ""), answer_with(204, JSON, "")] {

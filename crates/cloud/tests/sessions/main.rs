@@ -1,4 +1,4 @@
-//! Sessions against a made-up wire: tokens, repetition, limits, outages.
+//! Sessions with a fake transport: tokens, retries, limits, outages.
 
 mod answers;
 mod outages;

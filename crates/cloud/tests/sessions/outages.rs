@@ -1,4 +1,4 @@
-//! Services that are sick: who repeats what, and when they are left alone.
+//! Failing services: retries and circuit breakers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::wire::{answer, answer_with, credentials, get, post, wire};
 
-/// Engines repeat steps themselves.
+/// Engines retry steps themselves.
 #[tokio::test(start_paused = true)]
 async fn a_cloud_for_engines_waits_for_nothing() {
     let (wire, connector) = wire(|_, _| Ok(answer_with(503, ("retry-after", "7"), "")));
@@ -40,7 +40,7 @@ async fn without_a_connection_nothing_was_sent() {
     assert_eq!((failure.kind, failure.class.as_str()), (FailureKind::NotSent, "ConnectFailure"));
 }
 
-/// Five failures in a row, of whichever stacks: then nobody calls the service until a probe is answered.
+/// After five consecutive failures of any stacks, calls are suspended until a probe succeeds.
 #[tokio::test(start_paused = true)]
 async fn a_sick_service_is_left_alone() {
     let is_well = Arc::new(AtomicBool::new(false));
@@ -56,7 +56,7 @@ async fn a_sick_service_is_left_alone() {
     assert!(failure.retry_after.is_some_and(|wait| wait <= Duration::from_secs(1)), "{failure:?}");
     let text = "the network service was not called: it has not answered several times in a row";
     assert_eq!(failure.message, text);
-    // One probe a back-off, which grows to half a minute.
+    // One probe per back-off, which grows to half a minute.
     let began = Instant::now();
     while began.elapsed() < Duration::from_mins(10) {
         one.call(get()).await.expect_err("sick");
@@ -83,7 +83,7 @@ async fn refusals_are_answers() {
     }
 }
 
-/// A wire that never answers holds nobody beyond the limit, and hangs count.
+/// A transport without responses blocks callers only up to the timeout, and timeouts count as failures.
 #[tokio::test(start_paused = true)]
 async fn hanging_calls_end() {
     let (wire, connector) = wire(|_, _| Ok(answer(200, "{}")));

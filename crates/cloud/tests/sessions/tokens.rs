@@ -1,4 +1,4 @@
-//! Tokens: how many are asked for, when, and what becomes of the requests meanwhile.
+//! Tokens: number and time of requests, and the calls that wait for them.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -21,7 +21,7 @@ async fn a_token_serves_many_calls_and_is_renewed_before_it_ends() {
     cloud.call(get()).await.expect("an answer");
     assert_eq!(wire.asked(), 2);
     assert_eq!(wire.calls.lock().expect("no panic")[0], "GET http://n:9696/v2.0/networks?name=a+b%26c");
-    // The same credentials share it.
+    // Equal credentials share it.
     connector.cloud(&credentials()).await.call(get()).await.expect("an answer");
     assert_eq!(wire.asked(), 2);
 }
@@ -99,7 +99,7 @@ async fn what_the_catalog_lacks_is_told() {
     assert_eq!(cloud.endpoint("network").await.expect("an answer").as_deref(), Some("http://n:9696"));
 }
 
-/// A token of an hour is renewed in its last six minutes; the old one serves on while Keystone hangs.
+/// A token of one hour is renewed in its last six minutes; the old one stays in use while Keystone hangs.
 #[tokio::test(start_paused = true)]
 async fn a_valid_token_serves_while_keystone_hangs() {
     let (wire, connector) = wire(|request, _| Ok(answer(200, &format!("{{\"token\": \"{}\"}}", token_of(request)))));
@@ -115,7 +115,7 @@ async fn a_valid_token_serves_while_keystone_hangs() {
     }
     assert_eq!(wire.asked(), 2, "one request at a time");
     wire.hangs.store(false, Ordering::SeqCst);
-    // The request that hangs ends at its limit; the next is made at leisure.
+    // The hanging request ends at its timeout; the next one follows later.
     tokio::time::sleep(Duration::from_secs(90)).await;
     cloud.call(get()).await.expect("with the old one still");
     let answer = cloud.call(get()).await.expect("with the new one");
@@ -142,7 +142,7 @@ async fn all_wait_for_one_request_and_each_for_its_own_time() {
     assert!(began.elapsed() <= Duration::from_mins(1), "{:?}", began.elapsed());
 }
 
-/// A request for a token that its first caller gave up goes on for the others.
+/// A token request whose first caller gave up continues for the others.
 #[tokio::test(start_paused = true)]
 async fn a_caller_that_gives_up_takes_nothing_from_others() {
     let (wire, connector) = wire(|_, _| Ok(answer(200, "{}")));
@@ -156,7 +156,7 @@ async fn a_caller_that_gives_up_takes_nothing_from_others() {
     assert_eq!(wire.asked(), 1);
 }
 
-/// What Keystone says of a credential is not said of the object that the request is about.
+/// Keystone's response about a credential does not apply to the object of the request.
 #[tokio::test(start_paused = true)]
 async fn a_credential_that_is_gone_is_no_object_that_is_gone() {
     for status in [400, 401, 403, 404] {
@@ -178,7 +178,7 @@ async fn a_credential_that_is_gone_is_no_object_that_is_gone() {
     }
 }
 
-/// The end of a trust is what Keystone says of it, not of the user behind it.
+/// The expiry of a trust comes from Keystone's data about it, not from its user.
 #[tokio::test(start_paused = true)]
 async fn a_trust_is_gone_if_keystone_says_so() {
     let (wire, connector) = wire(|_, _| Ok(answer(204, "")));

@@ -1,4 +1,4 @@
-//! A made-up wire: a Keystone, and one service that a test plays.
+//! A fake transport with a Keystone and a service that is implemented by a test.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,20 +11,20 @@ use kiln_cloud::{Connector, Credentials, HttpRequest, HttpResponse, Options, Tra
 use kiln_resource::{CloudRequest, Method};
 use kiln_value::value;
 
-/// Answers to a request other than for a token.
+/// Responds to requests other than token requests.
 type Handler = dyn Fn(&HttpRequest, usize) -> Result<HttpResponse, TransportError> + Send + Sync;
 
-/// A wire whose Keystone gives tokens `t1`, `t2` … of one hour, and whose one service is `handler`.
+/// A transport whose Keystone issues tokens `t1`, `t2` … of one hour, and whose service is `handler`.
 pub(crate) struct Wire {
     pub(crate) tokens: AtomicUsize,
-    /// How many of the first replies with a token are lost.
+    /// Number of token responses that are lost.
     pub(crate) lost_tokens: AtomicUsize,
     pub(crate) calls: Mutex<Vec<String>>,
-    /// Whether Keystone takes requests and never answers.
+    /// Whether Keystone never responds.
     pub(crate) hangs: AtomicBool,
-    /// The same of the service.
+    /// Whether the service never responds.
     pub(crate) hangs_at_service: AtomicBool,
-    /// The status that Keystone refuses with; 0 for none.
+    /// The error status of Keystone; 0 for none.
     pub(crate) refuses: AtomicUsize,
     handler: Box<Handler>,
     busy: AtomicUsize,
@@ -114,7 +114,7 @@ pub(crate) fn post() -> CloudRequest {
     CloudRequest::new("network", Method::Post, "/v2.0/networks").body(value!({"network": {}}))
 }
 
-/// An answer with a header.
+/// A response with a header.
 pub(crate) fn answer_with(status: u16, header: (&'static str, &str), body: &str) -> HttpResponse {
     let mut response = answer(status, body);
     response.headers.insert(header.0, header.1.parse().expect("a header"));
@@ -122,12 +122,12 @@ pub(crate) fn answer_with(status: u16, header: (&'static str, &str), body: &str)
 }
 
 impl Wire {
-    /// How often the service was called.
+    /// Number of calls of the service.
     pub(crate) fn called(&self) -> usize {
         self.calls.lock().expect("no panic elsewhere").len()
     }
 
-    /// How often a token was asked for.
+    /// Number of token requests.
     pub(crate) fn asked(&self) -> usize {
         self.tokens.load(Ordering::SeqCst)
     }

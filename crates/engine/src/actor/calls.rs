@@ -1,4 +1,4 @@
-//! Drivers called, interrupted, answered.
+//! Calls of drivers: start, interrupt, result.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use super::{Work, stack_facts};
 use crate::retry::RetryLimits;
 use crate::step::{Advance, Job, Memory, abort_failure};
 
-/// What comes back from work that was spawned.
+/// The result of a spawned task.
 pub(super) enum Reply {
-    /// A step of the operation on a row.
+    /// A step of the operation of a row.
     Advanced(ResourceId, Advance),
-    /// What the planner is to be told.
+    /// An event for the planner.
     Event(Event),
-    /// What is in the nested stack of a row, by the number of the read.
+    /// The content of a row's nested stack, with the number of the read.
     Inside(ResourceId, u64, Event),
-    /// A resource took in a message.
+    /// The result of a message to a resource.
     Received(MessageId, ResourceId, Result<Step, Failure>),
 }
 
 impl Work {
-    /// Takes in what a task has brought.
+    /// Processes the result of a task.
     pub(super) fn take(&mut self, reply: Result<Reply, tokio::task::JoinError>) {
         match reply {
             Ok(Reply::Event(event)) => self.events.push_back(event),
@@ -47,8 +47,8 @@ impl Work {
                 self.slots.sleep(row, memory, until);
             }
             Ok(Reply::Received(message, row, result)) => self.received(message, row, result),
-            // Tasks catch what breaks in them, and nobody aborts one.
-            Err(error) => tracing::error!(%error, "a task was lost"),
+            // Tasks catch panics, and nobody aborts them.
+            Err(error) => tracing::error!(%error, "a task failed"),
         }
     }
 
@@ -57,7 +57,7 @@ impl Work {
         finished(row, Outcome::Failed(Blame::of(&name, failure)))
     }
 
-    /// What a row's type stands for: by the template, or for a row that is to go by what it was made as.
+    /// The kind of a row: by the template, or for a row that will be deleted, by its implementation.
     pub(super) fn kind_of(&self, name: &str, implementation: &str) -> Option<Kind> {
         let wanted = self.scope.as_ref().and_then(|scope| scope.blueprint().kind(name));
         match wanted.filter(|kind| kind.implementation() == implementation) {
@@ -68,8 +68,8 @@ impl Work {
         }
     }
 
-    /// Sees to an operation: of a nested stack by a request to it, of a type that needs no cloud at once, of others when
-    /// what they are about to do is stored.
+    /// Dispatches an operation: to a nested stack by a request, immediately for a type that needs no cloud, otherwise
+    /// after the operation is stored.
     pub(super) fn dispatch(&mut self, id: ResourceId, resumed: bool) {
         let Some(row) = self.model.row(id) else { return };
         let Some(running) = row.running() else { return };
@@ -93,7 +93,7 @@ impl Work {
         }
     }
 
-    /// Calls drivers whose turn it is, as many at a time as the cloud should bear.
+    /// Calls queued drivers, up to the concurrency limit.
     pub(super) fn call_queued(&mut self) {
         while let Some((id, memory)) = self.slots.call_next(self.actor.options.max_operations) {
             let nested = self.model.row(id).is_some_and(|row| {
@@ -121,7 +121,7 @@ impl Work {
         let work = AssertUnwindSafe(job.advance()).catch_unwind();
         let mut work: BoxFuture<'static, Reply> = Box::pin(work.map(move |advance| {
             let broken = || {
-                let failure = Failure::other("InternalError", "the resource type's code has a defect");
+                let failure = Failure::other("InternalError", "bug in the driver of the resource type");
                 finished(id, Outcome::Failed(Blame::of(&name, &failure))).into()
             };
             Reply::Advanced(id, advance.unwrap_or_else(|_| broken()))
@@ -135,7 +135,7 @@ impl Work {
     fn job(&self, id: ResourceId, memory: Memory) -> Result<Job, Box<Event>> {
         let gone = |class: &str, text: &str| Box::new(self.failed(id, &Failure::other(class, text)));
         let Some(row) = self.model.row(id) else { return Err(gone("NotFound", "no such row")) };
-        let Some(running) = row.running().cloned() else { return Err(gone("NotFound", "no operation is under way")) };
+        let Some(running) = row.running().cloned() else { return Err(gone("NotFound", "no operation is in progress")) };
         let kind = self.kind_of(&row.name, &row.implementation);
         let Some((kind, entry)) = kind.as_ref().and_then(|kind| Some((kind, kind.entry()?))) else {
             let text = format!("The Resource Type ({}) could not be found.", row.resource_type);
@@ -156,7 +156,7 @@ impl Work {
         }
         let wanted = match (&running.operation, &self.scope) {
             (Operation::Create | Operation::Update { .. }, Some(scope)) => scope.blueprint().wanted_names(&row.name),
-            // Of what is only checked the attributes stay, but for an adopted object, which is seen for the first time.
+            // A check keeps the attributes, except for an adopted object, whose attributes are read for the first time.
             (Operation::Check, Some(scope))
                 if row.definition.as_ref().is_some_and(|held| held.external_id.is_some()) =>
             {
@@ -186,13 +186,13 @@ impl Work {
         })
     }
 
-    /// Whether the object of a row now belongs to another row: a key that took the name of the one before.
+    /// Whether the object of a row now belongs to another row, such as a key pair that replaced one with the same name.
     fn is_of_another(&self, row: &Resource) -> bool {
         row.physical_id.is_some()
             && self.model.rows_of(&row.name).any(|other| is_rival(row, other) && other.physical_id == row.physical_id)
     }
 
-    /// The other objects of a resource that hold what it needs. Those that are to be retained stay as they are.
+    /// The other objects of a resource that hold what it needs. Retained objects are not touched.
     fn holders(&self, row: &Resource, kind: &Kind, driver: &Arc<dyn Driver>, wanted: &Map) -> Vec<Facts> {
         let may_hold = |other: &&Resource| {
             is_rival(row, other)
@@ -204,7 +204,7 @@ impl Work {
         self.model.rows_of(&row.name).filter(may_hold).map(|other| facts(other, kind, &stack)).collect()
     }
 
-    /// Ends an operation as soon as that is safe.
+    /// Interrupts an operation as soon as that is safe.
     pub(super) fn interrupt(&mut self, id: ResourceId) {
         match self.slots.interrupt(id) {
             Interrupted::AtOnce => {
@@ -219,17 +219,17 @@ impl Work {
     }
 }
 
-/// Whether two rows of one name stand for objects of the same type.
+/// Whether two rows of one name represent objects of the same type.
 fn is_rival(row: &Resource, other: &Resource) -> bool {
     row.id != other.id && row.implementation == other.implementation
 }
 
-/// The end of an operation that brings nothing.
+/// The end of an operation without further results.
 pub(super) fn finished(row: ResourceId, outcome: Outcome) -> Event {
     Event::Finished { row, physical_id: None, data: Map::new(), attributes: None, outcome }
 }
 
-/// After how long something is to be done again.
+/// The time at which a repetition is due.
 pub(super) fn later(now: Duration, after: Duration) -> Option<Duration> {
     (!after.is_zero()).then(|| now + after)
 }

@@ -1,7 +1,7 @@
-//! Resources that stand for nested stacks: what is asked of those, and what comes back.
+//! Nested stacks: requests to them and their results.
 //!
-//! A driver may ask for one nested template after another ([`kiln_resource::Nested::then`]). Where it is stands in the
-//! phase of the resource's operation, so that any engine can go on.
+//! A driver may request a series of nested templates ([`kiln_resource::Nested::then`]). The progress is stored in the
+//! phase of the resource's operation, so that any engine can continue.
 
 use std::time::Duration;
 
@@ -20,12 +20,12 @@ use crate::view::View;
 /// The state of an operation on a nested stack, in [`Phase::Wait`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct NestedState {
-    /// The nested stack has been asked, and is awaited. False: the pause before the next step.
+    /// Whether the request was sent and is awaited. False: the delay before the next step.
     asked: bool,
-    /// What the driver is asked with next; none: this is the last step.
+    /// The argument for the next call of the driver; `None`: this is the last step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     then: Option<Value>,
-    /// Milliseconds to wait before that.
+    /// Delay before that in milliseconds.
     #[serde(default)]
     pause: u64,
 }
@@ -47,7 +47,7 @@ impl NestedState {
 }
 
 impl Work {
-    /// An operation on a nested stack is a request to it, stored together with the resource's row.
+    /// An operation on a nested stack is a request to it, stored together with the row of the resource.
     pub(super) fn dispatch_nested(&mut self, id: ResourceId, running: &Running, kind: Option<Kind>) {
         let Some(row) = self.model.row(id) else { return };
         let child: Option<StackId> = row.physical_id.as_deref().and_then(|id| id.parse().ok());
@@ -55,7 +55,7 @@ impl Work {
         match (state, child) {
             (Some(NestedState { asked: true, .. }), Some(child)) => {
                 self.slots.wait_for(id, child);
-                // It may have ended before this engine took over.
+                // The nested stack may have finished before this engine took over.
                 self.actor.wake.notify_one();
             }
             (Some(_), Some(_)) if self.slots.is_asleep(id) => {}
@@ -64,7 +64,7 @@ impl Work {
         }
     }
 
-    /// The pause between two steps is over.
+    /// The delay between two steps has passed.
     pub(super) fn next_nested(&mut self, id: ResourceId) {
         let Some(row) = self.model.row(id) else { return };
         let Some(running) = row.running().cloned() else { return };
@@ -109,7 +109,7 @@ impl Work {
         self.events.push_back(finished(id, outcome));
     }
 
-    /// Asks for a nested stack of these sources: a new one, or an update of the one that is there.
+    /// Requests a nested stack with these sources: creates it, or updates the existing one.
     fn ask_for(&mut self, id: ResourceId, child: Option<StackId>, asked: Asked, running: &Running) {
         let Some(row) = self.model.row(id) else { return };
         let backends = &self.actor.backends;
@@ -157,7 +157,7 @@ impl Work {
             self.model.set_child(id, child);
         }
         self.slots.answered(id, after);
-        // At once: the row is stored in one commit with the request.
+        // Immediately: the row is stored in one commit with the request.
         self.decide(Event::Stepped {
             row: id,
             physical_id: child.map(|child| child.to_string()),
@@ -168,7 +168,7 @@ impl Work {
         });
     }
 
-    /// What the nested stack is made of, and what the resource must remember of that.
+    /// The sources of the nested stack, and the data that the resource must store.
     fn nested_sources(
         &self,
         id: ResourceId,
@@ -176,7 +176,7 @@ impl Work {
         kind: Option<Kind>,
         step: Value,
     ) -> Result<Asked, Failure> {
-        let gone = || Failure::other("NotFound", "the template of the nested stack is not there any more");
+        let gone = || Failure::other("NotFound", "the template of the nested stack does not exist");
         let row = self.model.row(id).ok_or_else(gone)?;
         let kind = kind.ok_or_else(gone)?;
         let scope = self.scope.as_ref().ok_or_else(gone)?;
@@ -195,8 +195,7 @@ impl Work {
         Ok(Asked { sources, data, state: NestedState { asked: true, then, pause } })
     }
 
-    /// A nested stack came to its end: the next step is asked for, or its outputs are read and the resource has come to
-    /// its own end.
+    /// A nested stack has finished: requests the next step, or reads its outputs and ends the operation.
     pub(super) fn child_ended(&mut self, id: ResourceId, child: &Summary) {
         let Some(row) = self.model.row(id) else { return };
         let name = row.name.clone();
@@ -232,7 +231,7 @@ impl Work {
         self.tasks.spawn(async move {
             let inside = match View::load(&backends, child).await {
                 Ok(Some(view)) => view.inside(&wanted).await,
-                Ok(None) => Err(Failure::other("NotFound", format!("nested stack {child} is gone"))),
+                Ok(None) => Err(Failure::other("NotFound", format!("nested stack {child} does not exist"))),
                 Err(error) => Err(Failure::other("Error", error.to_string())),
             };
             let event = match inside {
@@ -249,8 +248,8 @@ impl Work {
         });
     }
 
-    /// Asks a nested stack to end the last request made of it; `requests` are not stored yet. The message names that
-    /// request, so that a late one ends no later request.
+    /// Cancels the last request to a nested stack; `requests` are not stored yet. The message contains the generation
+    /// of that request, so that a late message does not cancel a later request.
     pub(super) async fn cancel_child(&mut self, child: StackId, requests: i64) -> Result<(), Error> {
         let backends = &self.actor.backends;
         let stored = backends.store.stack(child).await?.map_or(0, |child| child.generation);
@@ -268,10 +267,10 @@ impl Work {
     }
 }
 
-/// What is asked of a nested stack.
+/// A request for a nested stack.
 struct Asked {
     sources: Sources,
-    /// Entries of the resource's data.
+    /// Entries for the data of the resource.
     data: Map,
     state: NestedState,
 }

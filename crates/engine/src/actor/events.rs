@@ -1,4 +1,4 @@
-//! What happens, as the stack's events tell it.
+//! The events of a stack.
 
 use kiln_plan::Note;
 use kiln_resource::State;
@@ -9,9 +9,9 @@ use kiln_value::Value;
 use super::Work;
 
 impl Work {
-    /// Something about a resource.
+    /// An event of a resource.
     pub(super) fn resource_event(&self, note: Note) -> Event {
-        // Before there is an id, the name that the object will have.
+        // Before there is an ID, the physical resource name.
         let physical_id = note.physical_id.unwrap_or_else(|| {
             let kind = self.kind_of(&note.name, &note.kind.1);
             let limit = kind.map_or(255, |kind| kind.resource_type().physical_name_limit);
@@ -32,7 +32,7 @@ impl Work {
         }
     }
 
-    /// Something about the stack itself.
+    /// An event of the stack itself.
     pub(super) fn stack_event(&self, state: State, reason: String) -> Event {
         let (stack, name, project) = (self.stack.id, &self.stack.name, &self.stack.project);
         tracing::info!(%stack, name, project, %state, reason, "stack");

@@ -1,4 +1,4 @@
-//! Messages taken in: signals, marks of health, cancels, timers. Each is handled once, those to one resource in order.
+//! Messages: signals, health marks, cancels, timers. Each message is handled once, those to one resource in order.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::panic::AssertUnwindSafe;
@@ -17,37 +17,38 @@ use crate::clouds::NoCloud;
 use crate::fence::{Fence, FencedCloud};
 use crate::retry;
 
-/// The messages of a stack that are not handled yet.
+/// The unhandled messages of a stack.
 #[derive(Default)]
 pub(super) struct Inbox {
     waiting: VecDeque<Message>,
-    /// All that were seen and may still be in the store.
+    /// All messages that were read and may still be in the store.
     seen: BTreeSet<MessageId>,
-    /// How many messages had ever been sent when the inbox was last read.
+    /// The message count when the inbox was last read.
     read_at: i64,
-    /// Cancels of the running request: handled when it has ended, since another engine must carry them out as well.
+    /// Cancels of the running request. They are handled when it has ended, because another engine must execute them
+    /// too.
     cancels: Vec<MessageId>,
-    /// Resources that are taking in a message now.
+    /// Resources that are processing a message.
     receiving: BTreeSet<ResourceId>,
 }
 
 impl Inbox {
-    /// Whether there is nothing to do.
+    /// Whether there is no message to process.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.receiving.is_empty()
     }
 
-    /// Whether a driver is taking in a message.
+    /// Whether a driver is processing a message.
     pub(super) fn is_receiving(&self) -> bool {
         !self.receiving.is_empty()
     }
 }
 
-/// The reason that Heat gives a mark without one (docs/heat-behaviour.md §11).
+/// Heat's default reason of a mark (docs/heat-behaviour.md §11).
 const MARKED: &str = "state changed by resource_mark_unhealthy api";
 
 impl Work {
-    /// Reads the inbox if somebody has sent something since it was last read.
+    /// Reads the inbox if messages were sent since the last read.
     pub(super) async fn look_for_new_messages(&mut self) -> Result<(), Error> {
         if self.stack.messages > self.inbox.read_at { self.read_messages().await } else { Ok(()) }
     }
@@ -64,7 +65,7 @@ impl Work {
         Ok(())
     }
 
-    /// Handles the messages that can be handled now. One to a resource with an operation under way waits for its end.
+    /// Handles messages where possible. A message to a resource with a running operation waits for its end.
     pub(super) fn take_messages(&mut self) {
         if *self.actor.drain.borrow() {
             return;
@@ -82,7 +83,7 @@ impl Work {
             match (message.kind, row) {
                 (MessageKind::Cancel, _) => self.cancel(&message),
                 (_, None) => {
-                    tracing::info!(stack = %self.stack.id, resource = name, "a message to a resource that is not there");
+                    tracing::info!(stack = %self.stack.id, resource = name, "ignoring a message to an unknown resource");
                     self.writes.handled(message.id);
                 }
                 (MessageKind::MarkUnhealthy, Some(row)) => self.mark(&message, row),
@@ -91,7 +92,7 @@ impl Work {
         }
     }
 
-    /// A cancel ends the request that it was sent for, and no later one.
+    /// A cancel ends the request that it was sent for, not a later one.
     fn cancel(&mut self, message: &Message) {
         let meant = message.body.get("generation").and_then(Value::as_i64);
         if self.active && meant.is_none_or(|generation| generation == self.generation) {
@@ -103,7 +104,7 @@ impl Work {
         }
     }
 
-    /// The request has ended, and with it what was to cancel it.
+    /// The request has ended, and with it its cancels.
     pub(super) fn cancels_are_handled(&mut self) {
         for message in std::mem::take(&mut self.inbox.cancels) {
             self.writes.handled(message);
@@ -142,12 +143,12 @@ impl Work {
         self.inbox.receiving.insert(id);
         let (message, work) = (message.id, AssertUnwindSafe(delivery.run()).catch_unwind());
         self.tasks.spawn(work.map(move |result| {
-            let broken = |_| Err(Failure::other("InternalError", "the resource type's code has a defect"));
+            let broken = |_| Err(Failure::other("InternalError", "bug in the driver of the resource type"));
             Reply::Received(message, id, result.unwrap_or_else(broken))
         }));
     }
 
-    /// A driver has taken in a message: what came of it and the end of the message are stored together.
+    /// A driver has processed a message: its results and the removal of the message are stored together.
     pub(super) fn received(&mut self, message: MessageId, row: ResourceId, result: Result<Step, Failure>) {
         self.inbox.receiving.remove(&row);
         let (step, reason) = match result {
@@ -160,7 +161,7 @@ impl Work {
             }
             Err(failure) => (Step::done(), failure.message),
         };
-        // In one go: what came of the message and its end are stored together.
+        // In one commit: the results and the removal of the message.
         self.decide(received(row, step, reason));
         self.writes.handled(message);
     }
@@ -170,7 +171,7 @@ fn received(row: ResourceId, step: Step, reason: String) -> Event {
     Event::Received { row, physical_id: step.physical_id, data: step.data, reason }
 }
 
-/// A message on its way to a driver.
+/// A message that is being delivered to a driver.
 struct Delivery {
     facts: Facts,
     driver: Arc<dyn Driver>,
@@ -182,7 +183,7 @@ struct Delivery {
 }
 
 impl Delivery {
-    /// Delivers the message, again while the cloud does not answer.
+    /// Delivers the message, with retries while the cloud does not respond.
     async fn run(self) -> Result<Step, Failure> {
         let mut attempt = 0;
         loop {

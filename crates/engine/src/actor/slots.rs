@@ -1,12 +1,12 @@
-//! What is under way in an actor: one slot for each row with an operation, and the timers of those that sleep.
+//! The running operations of an actor: one slot for each row with an operation, and timers for those that sleep.
 //!
 //! ```text
 //! queued ──(stored, room)──▶ calling ──(nothing new)──▶ sleeping ──(time)──▶ queued
 //!    │                          │
-//!    └──▶ nested: waits for a nested stack      └──▶ answered: its event is on the way to the planner
+//!    └──▶ nested: waits for a nested stack      └──▶ answered: its event is being passed to the planner
 //! ```
 //!
-//! Only a slot that is calling takes room. An interrupt reaches a slot in every state.
+//! Only a calling slot counts against the concurrency limit. An interrupt reaches a slot in every state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,36 +16,36 @@ use kiln_store::StackId;
 
 use crate::step::Memory;
 
-/// Where the operation of a slot is.
+/// The state of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Waits until what it is about to do is stored, and for room; with its number in the queue.
+    /// Waits until its operation is stored and a call is allowed; with its number in the queue.
     Queued(u64),
-    /// A driver is called.
+    /// A driver is being called.
     Calling,
-    /// Waits until a moment of the monotonic clock.
+    /// Waits until this time of the monotonic clock.
     Sleeping(Duration),
     /// Waits for a nested stack.
     Nested(StackId),
-    /// Its answer is on the way to the planner; the next step, if there is one, comes at a moment.
+    /// Its result is being passed to the planner; the next step, if any, is due at this time.
     Answered(Option<Duration>),
 }
 
-/// An operation under way.
+/// A running operation.
 #[derive(Debug)]
 pub(crate) struct Slot {
     pub(crate) place: Place,
     pub(crate) memory: Memory,
 }
 
-/// What an interrupt finds.
+/// The effect of an interrupt.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Interrupted {
-    /// Nothing may be under way in the cloud: the operation can end at once.
+    /// No call can be in progress in the cloud: the operation can end immediately.
     AtOnce,
-    /// The operation ends with its next answer.
+    /// The operation ends with its next result.
     Later,
-    /// A nested stack has to be asked.
+    /// A nested stack has to be canceled.
     Nested(StackId),
 }
 
@@ -57,13 +57,13 @@ pub(crate) struct Slots {
     next_number: u64,
     timers: BTreeSet<(Duration, ResourceId)>,
     children: BTreeMap<StackId, ResourceId>,
-    /// Reads of what is in a nested stack that has come to its end, by number: a newer operation does without.
+    /// Numbered reads of finished nested stacks, so that a newer operation ignores outdated results.
     reads: BTreeMap<ResourceId, u64>,
     calling: usize,
 }
 
 impl Slots {
-    /// Puts the next step of an operation into the queue, or lets it sleep first if its last step has asked for that.
+    /// Queues the next step of an operation, or lets it sleep first if the last step requested that.
     pub(crate) fn add(&mut self, id: ResourceId) {
         self.leave(id);
         self.reads.remove(&id);
@@ -76,7 +76,7 @@ impl Slots {
         self.insert(id, Memory { interrupted, ..Memory::default() }, until);
     }
 
-    /// The answer of an operation is on the way to the planner.
+    /// The result of an operation is being passed to the planner.
     pub(crate) fn answered(&mut self, id: ResourceId, until: Option<Duration>) {
         self.leave(id);
         if let Some(slot) = self.by_row.get_mut(&id) {
@@ -84,7 +84,7 @@ impl Slots {
         }
     }
 
-    /// The nested stack of an operation has come to its end, and what is in it is being read; gives the read's number.
+    /// The nested stack of an operation has finished and its content is being read; returns the number of the read.
     pub(crate) fn reading(&mut self, id: ResourceId) -> u64 {
         self.answered(id, None);
         self.next_number += 1;
@@ -92,23 +92,24 @@ impl Slots {
         self.next_number
     }
 
-    /// Whether this read is for the operation that is under way.
+    /// Whether this read belongs to the running operation.
     pub(crate) fn is_reading(&self, id: ResourceId, number: u64) -> bool {
         self.reads.get(&id) == Some(&number)
     }
 
-    /// Takes up an operation that another engine began; `lost`: a create is not believed absent before that moment.
+    /// Takes over an operation of another engine; `lost`: before this time, a missing object does not count as not
+    /// created.
     pub(crate) fn resume(&mut self, id: ResourceId, lost: Option<Duration>) {
         self.leave(id);
         self.insert(id, Memory { lost, ..Memory::default() }, None);
     }
 
-    /// The step has changed nothing: it is repeated at a moment.
+    /// The step has changed nothing: it is repeated at a later time.
     pub(crate) fn sleep(&mut self, id: ResourceId, mut memory: Memory, until: Duration) {
         let interrupted = self.by_row.get(&id).is_some_and(|slot| slot.memory.interrupted);
         self.leave(id);
         memory.interrupted |= interrupted;
-        // What is to end does not sleep, unless it waits for certainty about a lost call.
+        // An interrupted operation does not sleep, unless it waits for the outcome of a lost call.
         let until = if memory.interrupted && memory.lost.is_none() { None } else { Some(until) };
         self.insert(id, memory, until);
     }
@@ -145,7 +146,7 @@ impl Slots {
         self.by_row.remove(&id);
     }
 
-    /// Forgets where an operation stands.
+    /// Removes an operation from its current state.
     fn leave(&mut self, id: ResourceId) {
         match self.by_row.get(&id).map(|slot| slot.place) {
             Some(Place::Queued(number)) => drop(self.queue.remove(&number)),
@@ -156,7 +157,7 @@ impl Slots {
         }
     }
 
-    /// The next operation that may begin, if at most `room` are calling; it is calling then.
+    /// The next queued operation, if fewer than `room` are calling; its state becomes calling.
     pub(crate) fn call_next(&mut self, room: usize) -> Option<(ResourceId, Memory)> {
         if self.calling >= room {
             return None;
@@ -168,7 +169,7 @@ impl Slots {
         Some((id, slot.memory.clone()))
     }
 
-    /// Takes one operation out of the queue, whose turn it is whatever room there is; it is calling then.
+    /// Takes one operation out of the queue, regardless of the limit; its state becomes calling.
     pub(crate) fn call_now(&mut self, id: ResourceId) -> Option<Memory> {
         self.leave(id);
         let slot = self.by_row.get_mut(&id)?;
@@ -182,12 +183,12 @@ impl Slots {
         self.by_row.get(&id).is_some_and(|slot| matches!(slot.place, Place::Sleeping(_)))
     }
 
-    /// Whether an operation is to end as soon as that is safe.
+    /// Whether an operation will be interrupted as soon as that is safe.
     pub(crate) fn is_interrupted(&self, id: ResourceId) -> bool {
         self.by_row.get(&id).is_some_and(|slot| slot.memory.interrupted)
     }
 
-    /// Whether an operation on this row is under way.
+    /// Whether an operation of this row is running.
     pub(crate) fn is_busy(&self, id: ResourceId) -> bool {
         self.by_row.contains_key(&id)
     }
@@ -197,7 +198,7 @@ impl Slots {
         self.by_row.get(&id)
     }
 
-    /// Queues those whose time has come.
+    /// Queues the sleeping operations that are due.
     pub(crate) fn wake(&mut self, now: Duration) {
         while let Some((until, id)) = self.timers.first().copied()
             && until <= now
@@ -210,24 +211,24 @@ impl Slots {
         }
     }
 
-    /// When the next one is to be woken.
+    /// The time of the next timer.
     pub(crate) fn next_timer(&self) -> Option<Duration> {
         self.timers.first().map(|(until, _)| *until)
     }
 
-    /// Marks an operation to end as soon as that is safe.
+    /// Marks an operation to be interrupted as soon as that is safe.
     pub(crate) fn interrupt(&mut self, id: ResourceId) -> Interrupted {
         let Some(slot) = self.by_row.get_mut(&id) else { return Interrupted::Later };
         let first = !std::mem::replace(&mut slot.memory.interrupted, true);
         match slot.place {
             Place::Nested(child) if first => Interrupted::Nested(child),
-            // What may have been created has to be found first.
+            // An object that may have been created has to be found first.
             Place::Queued(_) | Place::Sleeping(_) if slot.memory.lost.is_none() => Interrupted::AtOnce,
             _ => Interrupted::Later,
         }
     }
 
-    /// The row that stands for a nested stack which is awaited.
+    /// The row of an awaited nested stack.
     pub(crate) fn row_of(&self, child: StackId) -> Option<ResourceId> {
         self.children.get(&child).copied()
     }
@@ -242,7 +243,7 @@ impl Slots {
         self.calling > 0
     }
 
-    /// Whether a call may still have an effect that nobody knows of.
+    /// Whether a call may still have an unknown effect.
     pub(crate) fn any_lost(&self) -> bool {
         self.by_row.values().any(|slot| slot.memory.lost.is_some())
     }
@@ -313,13 +314,13 @@ mod tests {
         assert_eq!(slots.interrupt(id(4)), Interrupted::Nested(child));
         assert_eq!(slots.interrupt(id(4)), Interrupted::Later);
         assert_eq!(slots.interrupt(id(5)), Interrupted::Later);
-        // The answer of the call that was under way finds the mark, and does not sleep.
+        // The result of the running call sees the mark and does not sleep.
         slots.sleep(id(3), Memory::default(), seconds(60));
         let queued = |slots: &Slots| {
             slots.get(id(3)).is_some_and(|slot| matches!(slot.place, Place::Queued(_)) && slot.memory.interrupted)
         };
         assert!(queued(&slots));
-        // So does the next step of an operation of several.
+        // So does the next step of an operation with several steps.
         add_asleep(&mut slots, id(3), seconds(9));
         assert!(queued(&slots));
     }

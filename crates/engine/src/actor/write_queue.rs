@@ -1,4 +1,4 @@
-//! What is to be stored, until it is.
+//! Pending writes.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,37 +6,37 @@ use kiln_plan::Model;
 use kiln_resource::ResourceId;
 use kiln_store::{Batch, Event, Message, MessageId, NewStack, Settle, StackId, StackRequest, Turn};
 
-/// Writes in the order in which they came. A row that changes more than once is written once, at its last place, so
-/// that a commit may hold any beginning of them: an event may be stored before its row, and is then told again after a
-/// crash, but none is lost.
+/// Writes in their order. A row that changes more than once is written once, at its last position. So a commit may
+/// contain any prefix of the queue: an event may be stored before its row, and is then repeated after a crash, but none
+/// is lost.
 #[derive(Default)]
 pub(crate) struct WriteQueue {
     writes: VecDeque<Write>,
-    /// How many writes were taken off so far: what the places count from.
+    /// Number of writes that were removed so far: the base of positions.
     taken: usize,
-    /// Where each row that is to be saved stands.
+    /// The position of each row to save.
     places: HashMap<ResourceId, usize>,
-    /// A change of the stack's state on the way; comes behind everything else.
+    /// A change of the stack's state during the request; written after everything else.
     pub(crate) turn: Option<Turn>,
-    /// The end of the request; comes behind everything else.
+    /// The end of the request; written after everything else.
     pub(crate) settle: Option<Settle>,
-    /// Messages that were taken in: removed in one commit with what came of them.
+    /// Processed messages: removed in one commit with their results.
     handled: Vec<MessageId>,
     /// Messages to other stacks.
     messages: Vec<Message>,
-    /// Messages that are not written yet.
+    /// Cancels that are not written yet.
     cancels: Vec<(StackId, i64)>,
 }
 
 enum Write {
-    /// Taken back, or moved to a later place.
+    /// Removed, or moved to a later position.
     Nothing,
     Save(ResourceId),
     Remove(ResourceId),
     Event(Box<Event>),
-    /// Goes with the row behind it.
+    /// Belongs to the row after it.
     Child(Box<NewStack>),
-    /// Goes with the row behind it.
+    /// Belongs to the row after it.
     StackRequest(StackId, Box<StackRequest>),
 }
 
@@ -56,27 +56,27 @@ impl WriteQueue {
         self.writes.push_back(Write::Event(Box::new(event)));
     }
 
-    /// A nested stack to make; the save of its resource's row must follow.
+    /// Adds a nested stack to create; the save of its resource's row must follow.
     pub(crate) fn child(&mut self, stack: NewStack) {
         self.writes.push_back(Write::Child(Box::new(stack)));
     }
 
-    /// A request to a nested stack; the save of its resource's row must follow.
+    /// Adds a request to a nested stack; the save of its resource's row must follow.
     pub(crate) fn request(&mut self, stack: StackId, request: StackRequest) {
         self.writes.push_back(Write::StackRequest(stack, Box::new(request)));
     }
 
-    /// A message was taken in; what came of it must follow before the next commit.
+    /// Adds a processed message; its results must follow before the next commit.
     pub(crate) fn handled(&mut self, id: MessageId) {
         self.handled.push(id);
     }
 
-    /// A message to another stack.
+    /// Adds a message to another stack.
     pub(crate) fn send(&mut self, message: Message) {
         self.messages.push(message);
     }
 
-    /// A message is to end what is asked of a nested stack now; it has to be written before the next commit.
+    /// Adds a cancel of the request to a nested stack; it must be written before the next commit.
     pub(crate) fn cancel(&mut self, stack: StackId) {
         let is_request = |write: &&Write| match write {
             Write::Child(child) => child.id == stack,
@@ -87,12 +87,12 @@ impl WriteQueue {
         self.cancels.push((stack, i64::try_from(requests).unwrap_or(i64::MAX)));
     }
 
-    /// The nested stacks of which something is to be ended, with how many requests to them are not stored yet.
+    /// The nested stacks to cancel, with the number of unstored requests to them.
     pub(crate) fn take_cancels(&mut self) -> Vec<(StackId, i64)> {
         std::mem::take(&mut self.cancels)
     }
 
-    /// Whether nothing is waiting.
+    /// Whether the queue is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.writes.is_empty()
             && self.handled.is_empty()
@@ -102,17 +102,16 @@ impl WriteQueue {
             && self.settle.is_none()
     }
 
-    /// How many writes are waiting.
+    /// Number of pending writes.
     pub(crate) fn len(&self) -> usize {
         self.writes.len()
     }
 
-    /// Takes off the queue what one commit of about `limit` writes may hold, with the rows as they are now; `None` if
-    /// there is nothing left.
+    /// Removes the writes for one commit of about `limit` writes, with the current rows; `None` if the queue is empty.
     pub(crate) fn take(&mut self, model: &Model, limit: usize) -> Option<Batch> {
         loop {
             let batch = self.take_some(model, limit);
-            // A piece may hold nothing but places that were given up: what is behind it must not be forgotten.
+            // A piece may contain only abandoned positions: the writes after it must not be forgotten.
             if !batch.is_empty() || self.writes.is_empty() {
                 return (!batch.is_empty()).then_some(batch);
             }
@@ -147,7 +146,8 @@ impl WriteQueue {
         batch
     }
 
-    /// The first place at or behind `limit` where the writes may be cut: not between what goes with a row and the row.
+    /// The first position at or after `limit` where the queue may be split: not between a row and the writes that
+    /// belong to it.
     fn cut(&self, limit: usize) -> usize {
         let free = |at: &usize| {
             !matches!(
@@ -158,9 +158,8 @@ impl WriteQueue {
         (limit.max(1)..self.writes.len()).find(free).unwrap_or(self.writes.len())
     }
 
-    /// Gives up the place of a row that gets a later one. The row stays behind what must be stored together with it:
-    /// there
-    /// it is written as it is then.
+    /// Abandons the position of a row that gets a later one. If other writes must be stored together with the row, it
+    /// stays there too and is written with its state at that time.
     fn forget(&mut self, id: ResourceId) {
         let Some(place) = self.places.remove(&id).and_then(|place| place.checked_sub(self.taken)) else { return };
         let before = place.checked_sub(1).and_then(|before| self.writes.get(before));

@@ -1,5 +1,5 @@
-//! A plan played through: every decision is taken as the engine takes it, and every operation is said to go well. What
-//! an operation tells only once it is done is not known in what comes after it.
+//! A simulated plan: every decision is made as the engine makes it, and every operation is assumed to succeed. Values
+//! that an operation determines are unknown to the following operations.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -21,39 +21,39 @@ use crate::backends::Backends;
 use crate::gather::{Answer, Gatherer};
 use crate::view::{View, resource_and_attribute};
 
-/// A group may have so many steps ([`kiln_resource::Nested::then`]); only the last counts.
+/// Maximum number of steps of a group ([`kiln_resource::Nested::then`]); only the last one counts.
 const MOST_STEPS: usize = 10_000;
 
-/// The update of one stack, played through.
+/// The simulated update of one stack.
 pub(super) struct Rehearsal<'a> {
     backends: &'a Backends,
     stack: &'a Stack,
-    /// The stack as it is; none for one that would be created.
+    /// The current stack; `None` for a new one.
     view: Option<&'a View>,
     root: Arc<Stack>,
     model: Model,
     scope: StackScope,
     entries: IndexMap<String, PlannedResource>,
-    /// What is foreseen of the rows whose turn is over.
+    /// The planned state of processed rows.
     prospects: BTreeMap<ResourceId, Prospect>,
-    /// What the operation that is decided about will lead to, by the resource's name.
+    /// The effect of the operation that is being decided about, by resource name.
     next: BTreeMap<String, Next>,
 }
 
-/// What an operation leads to.
+/// The effect of an operation.
 struct Next {
     prospect: Prospect,
     data: Map,
 }
 
-/// What a nested stack will be.
+/// The future content of a nested stack.
 enum Contents {
     Known {
         preview: Box<Preview>,
         inside: Inside,
         data: Map,
     },
-    /// Its template depends on this.
+    /// Its template depends on this value.
     NotKnown(Awaited),
 }
 
@@ -103,7 +103,7 @@ impl<'a> Rehearsal<'a> {
         .boxed()
     }
 
-    /// Takes in a row that stands for its name, with what is foreseen of it.
+    /// Adds the current row of a name with its planned state.
     fn see(&mut self, id: ResourceId) {
         let Some(row) = self.model.row(id) else { return };
         if self.model.current(&row.name).is_none_or(|current| current.id != id) {
@@ -115,7 +115,7 @@ impl<'a> Rehearsal<'a> {
         }
     }
 
-    /// An operation that is said to have gone well.
+    /// An operation that is assumed to have succeeded.
     fn pretend(&mut self, id: ResourceId) -> Event {
         let name = self.model.row(id).map(|row| row.name.clone()).unwrap_or_default();
         let current = self.model.current(&name).is_some_and(|current| current.id == id);
@@ -215,7 +215,7 @@ impl<'a> Rehearsal<'a> {
             attributes: Map::new(),
         };
         self.entries.insert(name.clone(), entry);
-        // A refusal ends an update; the plan goes on, to show what else there is.
+        // A refusal ends an update; the plan continues, to show the other changes.
         let decision = match answer.decision {
             Decision::Refuse { .. } | Decision::Restrict { .. } if row.is_some() => Decision::Keep { definition: None },
             Decision::Refuse { .. } | Decision::Restrict { .. } => {
@@ -229,7 +229,7 @@ impl<'a> Rehearsal<'a> {
         Ok(Some(Event::Decided { serial, name, decision, fresh, kind, attributes }))
     }
 
-    /// What will be in the nested stack that a resource stands for; `row` is the resource as it is, if it stays.
+    /// The future content of a resource's nested stack; `row` is the current resource, if it is kept.
     async fn contents(
         &self,
         definition: &Definition,
@@ -238,7 +238,7 @@ impl<'a> Rehearsal<'a> {
         held: &StoredDefinition,
     ) -> Result<Contents, Trouble> {
         let blueprint = self.scope.blueprint();
-        // A driver reads its properties to know the template: one that is not known leaves the template open.
+        // A driver needs the properties to determine the template: an unknown property makes the template unknown.
         if let Kind::Type(_) = kind {
             let open = held.properties.iter().find_map(|(name, value)| match value {
                 Value::Unknown(unknown) => Some((name, unknown)),
@@ -261,7 +261,7 @@ impl<'a> Rehearsal<'a> {
         let (mut data, mut steps) = (Map::new(), 0);
         let sources = loop {
             let Some(nested) = blueprint.nested_sources(definition, &facts) else {
-                return Err(Trouble::Refused("the template of the nested stack is not there any more".to_owned()));
+                return Err(Trouble::Refused("the template of the nested stack does not exist".to_owned()));
             };
             let nested = nested.map_err(|error| Trouble::Refused(error.message.clone()))?;
             data.extend(nested.data);
@@ -310,7 +310,7 @@ impl<'a> Rehearsal<'a> {
         }
     }
 
-    /// What the resource that stands for this stack will know of it.
+    /// The future data of this stack in its parent resource.
     async fn inside(&mut self, wanted: &[Vec<Value>]) -> Inside {
         let blueprint = Arc::clone(self.scope.blueprint());
         let mut reads: BTreeMap<String, Vec<Wanted>> = BTreeMap::new();
@@ -353,7 +353,7 @@ impl<'a> Rehearsal<'a> {
         Inside { outputs, refs, more: more.into_iter().map(read).collect(), errors }
     }
 
-    /// Reads attributes of a resource that stays as it is.
+    /// Reads attributes of an unchanged resource.
     async fn refresh(&mut self, name: &str, wanted: &[Wanted]) {
         let Some(view) = self.view else { return };
         let stays = self.entries.get(name).is_some_and(|entry| entry.change.is_unchanged());
@@ -366,7 +366,7 @@ impl<'a> Rehearsal<'a> {
         }
     }
 
-    /// The entries of a stack that goes with the resource that stands for it.
+    /// The entries of a nested stack that is deleted with its parent resource.
     fn what_goes<'b>(&'b self, row: &'b Resource) -> BoxFuture<'b, Result<Vec<PlannedResource>, Error>> {
         async move {
             let Some(child) = row.child else { return Ok(Vec::new()) };
@@ -399,7 +399,7 @@ impl<'a> Rehearsal<'a> {
         })
     }
 
-    /// The entries in their order, then what goes.
+    /// The entries in order, then the deleted resources.
     pub(super) async fn finish(mut self) -> Result<Preview, Error> {
         let stays: BTreeSet<&String> = self.entries.keys().collect();
         let goes: Vec<Resource> = self
@@ -428,7 +428,7 @@ impl<'a> Rehearsal<'a> {
     }
 }
 
-/// Why contents cannot be told.
+/// Why the content is unknown.
 enum Trouble {
     Store(Error),
     Refused(String),

@@ -1,4 +1,4 @@
-//! What can be said of a decision that hangs on values which are not known yet.
+//! Determines the possible results of a decision that depends on unknown values.
 
 use kiln_plan::Decision;
 use kiln_resource::Resource;
@@ -7,8 +7,8 @@ use kiln_value::{Map, Value};
 use super::{Awaited, PlannedChange, PlannedResource, Preview};
 use crate::gather::{Answer, Question};
 
-/// The decision at worst, and what can be said of it: what happens if unknown values turn out as they are, and if they
-/// do not.
+/// The maximum decision, and the planned change: what happens if unknown values are the current ones, and if they are
+/// not.
 pub(super) async fn weigh(question: Question) -> (Answer, PlannedChange) {
     let held = question.subject.row.as_ref().and_then(|row| row.definition.clone());
     let given = &question.subject.definition;
@@ -41,7 +41,7 @@ pub(super) async fn weigh(question: Question) -> (Answer, PlannedChange) {
     (answer, change)
 }
 
-/// What is certain if least and most are the same.
+/// The change is certain if minimum and maximum are equal.
 pub(super) fn undecided(at_least: PlannedChange, at_most: PlannedChange, awaited: Vec<Awaited>) -> PlannedChange {
     if std::mem::discriminant(&at_least) == std::mem::discriminant(&at_most) {
         return at_most;
@@ -61,8 +61,8 @@ pub(super) fn change_of(decision: &Decision) -> PlannedChange {
     }
 }
 
-/// What becomes of a resource that stands for a nested stack: it is updated if its own properties change or anything
-/// in it. The engine updates it in any case.
+/// The change of a resource with a nested stack: it is updated if its own properties or anything in the nested stack
+/// changes. The engine updates it in any case.
 pub(super) fn change_of_stack(
     changed: &Map,
     row: Option<&Resource>,
@@ -92,7 +92,7 @@ pub(super) fn change_of_stack(
     }
 }
 
-/// What happens in a nested stack at all.
+/// Whether anything in a nested stack changes.
 fn change_of_contents(preview: &Preview) -> PlannedChange {
     let updated = || PlannedChange::Updated(Map::new());
     if preview.is_unchanged() {

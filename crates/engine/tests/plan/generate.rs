@@ -1,10 +1,10 @@
-//! Templates and changes of them, from a seed.
+//! Generates templates and changes from a seed.
 
 use std::collections::BTreeMap;
 
 use kiln_value::{Map, Value, value};
 
-/// Chance from a seed (splitmix64).
+/// Random numbers from a seed (splitmix64).
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -29,7 +29,7 @@ impl Dice {
     }
 }
 
-/// What a resource is.
+/// The kind of a resource.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Kind {
     Value,
@@ -41,7 +41,7 @@ pub(crate) enum Kind {
     Nested { file: usize },
 }
 
-/// What the members of a group are.
+/// The kind of a group's members.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Member {
     Value,
@@ -49,7 +49,7 @@ pub(crate) enum Member {
     Net,
 }
 
-/// A text of a template.
+/// A string in a template.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Text {
     Literal(String),
@@ -66,13 +66,13 @@ pub(crate) struct Entry {
     depends_on: Option<String>,
 }
 
-/// A template, as a list of resources of which each refers to earlier ones.
+/// A template: a list of resources that refer only to earlier ones.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Template {
     pub(crate) entries: Vec<Entry>,
 }
 
-/// The nested templates: the second form of each has the same interface.
+/// The nested templates; the second version of each has the same interface.
 const FILES: [&str; 4] = [
     "heat_template_version: 2021-04-16
 parameters: {p: {type: string}}
@@ -114,7 +114,7 @@ outputs:
 ",
 ];
 
-/// The files that templates name.
+/// The files of the templates.
 pub(crate) fn files() -> BTreeMap<String, String> {
     FILES.iter().enumerate().map(|(n, text)| (format!("file{n}.yaml"), (*text).to_owned())).collect()
 }
@@ -124,7 +124,7 @@ impl Text {
         match self {
             Self::Literal(text) => text.as_str().into(),
             Self::Reference(name) => value!({"get_resource": (name)}),
-            // A list of members' values becomes a text.
+            // A list of members' values is converted to a string.
             Self::Attribute(name, "refs") => value!({"list_join": ["-", {"get_attr": [(name), "refs"]}]}),
             Self::Attribute(name, "members") => value!({"list_join": ["-", {"get_attr": [(name), "value"]}]}),
             Self::Attribute(name, attribute) => value!({"get_attr": [(name), (*attribute)]}),
@@ -250,7 +250,7 @@ impl Template {
         }
     }
 
-    /// Takes an entry out, with those that cannot be without it.
+    /// Removes an entry with its dependants.
     fn remove(&mut self, at: usize) {
         let gone = self.entries.remove(at);
         let mut kept: Vec<Entry> = Vec::new();
@@ -293,7 +293,7 @@ impl Template {
         }
     }
 
-    /// As a template of Heat.
+    /// The template in HOT.
     pub(crate) fn to_value(&self) -> Value {
         let resources: Map = self.entries.iter().map(|entry| (entry.name.clone(), self.resource(entry))).collect();
         value!({"heat_template_version": "2021-04-16", "resources": resources})

@@ -1,4 +1,4 @@
-//! Compares a plan with what has happened.
+//! Compares a plan with the actual changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,10 +7,10 @@ use kiln_resource::Resource;
 use kiln_store::{EventQuery, StackId, Store};
 use kiln_value::{Map, Value};
 
-/// The rows of a tree, by the path of names that leads to each.
+/// The rows of a tree, by their paths of names.
 pub(crate) type Rows = BTreeMap<String, Row>;
 
-/// A row, and how often the resource of its name was updated.
+/// A row and the number of its updates.
 pub(crate) struct Row {
     resource: Resource,
     updates: usize,
@@ -46,7 +46,7 @@ pub(crate) async fn rows(store: &dyn Store, stack: StackId) -> Rows {
     found
 }
 
-/// What became of a resource.
+/// The actual change of a resource.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Outcome {
     Untouched,
@@ -56,21 +56,21 @@ enum Outcome {
     Deleted,
 }
 
-/// What a plan said.
+/// The result of the comparison.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
-    /// What it got wrong.
+    /// Errors of the plan.
     pub(crate) wrong: Vec<String>,
-    /// Resources of which it was certain.
+    /// Number of resources with a certain prediction.
     pub(crate) certain: usize,
-    /// Resources of which it was not.
+    /// Number of resources with an uncertain prediction.
     pub(crate) undecided: usize,
-    /// Whether it foresaw a failure.
+    /// Whether it predicted a failure.
     pub(crate) refuses: bool,
 }
 
 impl Verdict {
-    /// The failures that a plan foresees.
+    /// The predicted failures.
     pub(crate) fn refused(preview: &Preview) -> Vec<String> {
         let mut found = Vec::new();
         for entry in &preview.entries {
@@ -140,14 +140,14 @@ impl Verdict {
                 }
             }
         }
-        // A nested stack that is replaced is another one: the names in it stand for both.
+        // A replaced nested stack is a different one: the names in it occur in both.
         if let (Some(nested), false) = (&entry.nested, outcome == Outcome::Replaced) {
             self.stack(nested, path, before, after);
         }
     }
 }
 
-/// What a row's object was made of: who must be there before it is not a part of it.
+/// The definition of a row's object, without its dependencies.
 fn said(row: &Resource) -> (Map, Value) {
     (row.properties().clone(), row.metadata.clone())
 }

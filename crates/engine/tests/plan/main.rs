@@ -1,6 +1,6 @@
-//! A plan against what then happens: generated templates and updates on the simulated cloud.
+//! Compares plans with the actual changes: generated templates and updates on the simulated cloud.
 //!
-//! `KILN_SEEDS=from..to cargo test -p kiln-engine --test plan` runs others.
+//! Use `KILN_SEEDS=from..to cargo test -p kiln-engine --test plan` for other seeds.
 
 mod generate;
 mod judge;
@@ -146,7 +146,7 @@ fn sources(template: &Template) -> Sources {
     }
 }
 
-/// What a run came to.
+/// The totals of a run.
 #[derive(Debug, Default)]
 struct Tally {
     updates: usize,
@@ -160,7 +160,7 @@ async fn run(seed: u64, types: &Arc<ResourceTypes>, tally: &mut Tally) {
     let mut dice = Dice(seed);
     let bench = Bench::new(seed, types).await;
     let mut template = Template::generate(&mut dice);
-    // A port that a subnet of its network depends on makes a circle.
+    // A port that a subnet of its network depends on causes a cycle.
     if Blueprint::build(sources(&template), types, None, Nesting::default()).is_err() {
         return;
     }

@@ -1,4 +1,4 @@
-//! A stack asked of a backends, and awaited.
+//! Creates stacks and waits for them.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use kiln_plan::Sources;
 use kiln_resource::{Action, StackId};
 use kiln_store::{NewStack, Stack, Store};
 
-/// Asks for a new stack, as the API does.
+/// Requests a new stack, as the API does.
 pub(crate) async fn create(backends: &Backends, name: &str, sources: &Sources) -> StackId {
     let id = StackId(backends.chance.uuid());
     let stack = NewStack {
@@ -32,7 +32,7 @@ pub(crate) async fn create(backends: &Backends, name: &str, sources: &Sources) -
     id
 }
 
-/// The stack when nothing is asked of it any more, which must be so within a time.
+/// The stack when its operation has ended, which must happen within a timeout.
 pub(crate) async fn settled(store: &dyn Store, id: StackId, within: Duration) -> Stack {
     let start = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! Engines on a store in memory and on paused time, with a resource type whose code a test writes.
+//! Engines with a store in memory, paused time, and a resource type with a scripted driver.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-/// Paused time, counted from the start of the test.
+/// Paused time since the start of the test.
 #[derive(Clone, Copy)]
 pub(crate) struct PausedClock(pub(crate) Instant);
 
@@ -48,18 +48,18 @@ pub(crate) enum Call {
     Receive(Value),
 }
 
-/// What the driver answers to one call, by the test's script.
+/// The results of the driver's calls, scripted by the test.
 type Script = dyn Fn(usize, &Call, &Facts) -> Result<Answer, Failure> + Send + Sync;
 
-/// An answer of the driver.
+/// A result of the driver.
 pub(crate) enum Answer {
     Step(Step),
-    /// The call goes through the cloud, and takes so long.
+    /// The call goes through the cloud and takes some time.
     After(Duration, Step),
     Found(Found),
 }
 
-/// A driver that notes its calls and answers by a script.
+/// A driver that records its calls and follows a script.
 pub(crate) struct Scripted {
     start: Instant,
     calls: Mutex<Vec<(Duration, Call)>>,
@@ -71,18 +71,18 @@ impl Scripted {
         self.calls.lock().expect("whole")
     }
 
-    /// The calls so far, with the seconds at which they came.
+    /// The calls so far, with their times in seconds.
     pub(crate) fn seen(&self) -> Vec<(f64, Call)> {
         self.calls().iter().map(|(at, call)| (at.as_secs_f64(), call.clone())).collect()
     }
 
-    /// How often it was called so.
+    /// Number of such calls.
     pub(crate) fn count(&self, wanted: &Call) -> usize {
         self.calls().iter().filter(|(_, call)| call == wanted).count()
     }
 
     async fn answer(&self, cx: &Context<'_>, call: Call) -> Result<Answer, Failure> {
-        // What reaches the driver is what reaches the cloud: through the fence.
+        // Calls of the driver are calls of the cloud: they pass the fence.
         cx.cloud.call(CloudRequest::new("test", Method::Get, "/")).await?;
         let number = {
             let mut calls = self.calls();
@@ -132,7 +132,7 @@ impl Driver for Handle {
     }
 }
 
-/// A group that brings its member to `word` in three steps, a minute apart.
+/// A group that updates its member to `word` in three steps, with delays of a minute.
 struct InSteps;
 
 #[async_trait]
@@ -162,7 +162,7 @@ impl Driver for InSteps {
     }
 }
 
-/// A cloud that answers at once.
+/// A cloud that responds immediately.
 struct Sky;
 
 #[async_trait]
@@ -203,12 +203,12 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// As kill -9.
+    /// Like kill -9.
     pub(crate) fn kill(self) {
         self.task.abort();
     }
 
-    /// As SIGTERM: gives the time that it took.
+    /// Like SIGTERM: returns the duration of the stop.
     pub(crate) async fn stop(self) -> Duration {
         let start = Instant::now();
         self.stop.send_replace(true);
@@ -261,7 +261,7 @@ impl Cluster {
         Self::run(Engine::new(Options { max_stacks: 1, ..Options::default() }, self.backends.clone()))
     }
 
-    /// An engine whose leases are kept alive on another runtime.
+    /// An engine whose heartbeat runs on another runtime.
     pub(crate) fn engine_with_heartbeat_on(&self, runtime: tokio::runtime::Handle) -> Running {
         let engine = Engine::new(Options::default(), self.backends.clone());
         Self::run(engine.with_heartbeat_on(runtime, Arc::clone(&self.backends.store)))
@@ -273,7 +273,7 @@ impl Cluster {
         Running { stop, task }
     }
 
-    /// Asks for a stack of one resource.
+    /// Requests a stack with one resource.
     pub(crate) async fn create(&self, timeout_mins: Option<i64>) -> StackId {
         self.create_of("Test::Thing", timeout_mins).await
     }
@@ -307,14 +307,14 @@ impl Cluster {
         self.backends.store.request(id, request).await.expect("stored");
     }
 
-    /// Asks for an update to a template of one resource.
+    /// Requests an update to a template with one resource.
     pub(crate) async fn update_to(&self, id: StackId, resource_type: &str, word: &str) {
         let mut request = StackRequest::new(Action::Update, self.backends.clock.now());
         request.desired = Some(load::texts(&sources(resource_type, word)));
         self.backends.store.request(id, request).await.expect("stored");
     }
 
-    /// The stack at rest, and the seconds since the start at which it came to rest.
+    /// The settled stack, and its time in seconds since the start.
     pub(crate) async fn settled(&self, id: StackId) -> (Stack, f64) {
         loop {
             let stack = self.backends.store.stack(id).await.expect("read").expect("there");
@@ -332,7 +332,7 @@ impl Cluster {
     }
 }
 
-/// A nested template: `b` comes after `a`.
+/// A nested template: `b` depends on `a`.
 const INNER: &str = "heat_template_version: 2018-08-31
 parameters: {word: {type: string}}
 resources:
@@ -340,7 +340,7 @@ resources:
   b: {type: Test::Thing, depends_on: a, properties: {word: {get_param: word}}}
 ";
 
-/// A template of one resource; `inner.yaml` as its type is a nested template.
+/// A template with one resource; the type `inner.yaml` is a nested template.
 pub(crate) fn sources(resource_type: &str, word: &str) -> Sources {
     let one = value!({"type": resource_type, "properties": {"word": word}});
     Sources {
@@ -350,13 +350,13 @@ pub(crate) fn sources(resource_type: &str, word: &str) -> Sources {
     }
 }
 
-/// To be polled again after some seconds, in the same state.
+/// Polls again after some seconds, in the same state.
 #[expect(clippy::unnecessary_wraps, reason = "scripts answer so")]
 pub(crate) fn waiting(seconds: u64) -> Result<Answer, Failure> {
     Ok(Answer::Step(Step::wait("building", Duration::from_secs(seconds))))
 }
 
-/// Made at once.
+/// Done immediately.
 #[expect(clippy::unnecessary_wraps, reason = "scripts answer so")]
 pub(crate) fn done() -> Result<Answer, Failure> {
     Ok(Answer::Step(Step::done().id("object")))

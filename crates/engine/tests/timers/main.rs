@@ -1,4 +1,4 @@
-//! Every time limit of an engine, on paused time: polls, back-offs, deadlines, leases, drains, pauses.
+//! Every time limit of an engine, with paused time: polls, back-offs, timeouts, leases, drains, delays.
 
 mod cluster;
 
@@ -61,7 +61,7 @@ async fn a_delete_ends_the_sleep_of_a_build_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn an_interrupted_call_is_remembered_not_dropped() {
-    // The create's answer comes 20 s late; the delete came meanwhile, and needs the id.
+    // The response of the create arrives 20 s late; the delete was requested meanwhile and needs the ID.
     let cluster = Cluster::new(|_, call, facts| match call {
         Call::Start(Action::Create) => {
             Ok(Answer::After(Duration::from_secs(20), Step::wait("b", Duration::ZERO).id("x")))
@@ -188,7 +188,7 @@ async fn a_lost_create_is_repeated_only_when_no_call_can_be_under_way() {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_lost_create_made_is_adopted_as_soon_as_it_is_seen() {
-    // Listed 20 s after it was created.
+    // Listed 20 s after its creation.
     let start = tokio::time::Instant::now();
     let cluster = Cluster::new(move |_, call, _| match call {
         Call::Find if start.elapsed() > Duration::from_secs(20) => {
@@ -221,11 +221,11 @@ async fn what_cannot_be_told_is_not_created_again_and_a_delete_looks_once_more()
     let engine = cluster.engine();
     let id = cluster.create(None).await;
     let (stack, at) = cluster.settled(id).await;
-    let text = "It is not known whether the service has created the object: it has no mark.";
+    let text = "It is unknown whether the service created the object: it has no mark.";
     assert_eq!(stack.reason, format!("Resource CREATE failed: CreateLost: resources.one: {text}"));
     assert!(at < 2.0 && cluster.driver.count(&CREATE) == 1, "{at}");
     tokio::time::sleep(Duration::from_mins(1)).await;
-    // The script answers by the number of the call: one more look, then the delete.
+    // The script depends on the number of the call: one more search, then the delete.
     cluster.ask(id, Action::Delete).await;
     let (stack, _) = cluster.settled(id).await;
     assert!(stack.state.is_complete(Action::Delete), "{stack:?} {:?}", cluster.driver.seen());
@@ -257,7 +257,7 @@ async fn a_failed_build_is_deleted_and_tried_again_with_a_new_mark() {
 
 #[tokio::test(start_paused = true)]
 async fn a_dead_engines_stack_is_taken_over_when_its_lease_has_ended() {
-    // The first engine dies in the call; nothing was created.
+    // The first engine fails during the call; nothing was created.
     let cluster = Cluster::new(|number, call, _| match call {
         Call::Find => Ok(Answer::Found(Found::NotMade)),
         _ if number == 0 => Ok(Answer::After(Duration::from_hours(1), Step::done())),
@@ -272,7 +272,7 @@ async fn a_dead_engines_stack_is_taken_over_when_its_lease_has_ended() {
     assert_eq!(stack.state.status, Status::Complete, "{}", stack.reason);
     let seen = cluster.driver.seen();
     let looked = seen.iter().find(|(_, call)| *call == Call::Find).expect("looked for").0;
-    // It was renewed at most 5 s before it died; the lease lasts 15 s, a call 75 s.
+    // It was renewed at most 5 s before the failure; the lease lasts 15 s, a call 75 s.
     assert!((10.0..18.5).contains(&looked), "{seen:?}");
     assert!((85.0..95.0).contains(&at), "{at}: {seen:?}");
     second.kill();
@@ -312,7 +312,7 @@ async fn a_stopping_engine_does_not_wait_for_ever() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let took = first.stop().await.as_secs_f64();
     assert!(near(took, 75.0), "{took}");
-    // Nobody knows what became of the call: the lease runs out, and the object is looked for.
+    // The outcome of the call is unknown: the lease expires, and the object is looked for.
     let second = cluster.engine();
     let (stack, at) = cluster.settled(id).await;
     assert_eq!((stack.state.status, cluster.driver.count(&CREATE)), (Status::Complete, 1));
@@ -322,7 +322,7 @@ async fn a_stopping_engine_does_not_wait_for_ever() {
 
 #[tokio::test(start_paused = true)]
 async fn without_a_renewed_lease_no_call_is_made() {
-    // The heartbeat is on a runtime that nobody drives: nothing is renewed.
+    // The runtime of the heartbeat is not running: nothing is renewed.
     let cluster = Cluster::new(|_, call, _| match call {
         Call::Start(_) => Ok(Answer::Step(Step::wait("b", Duration::from_secs(2)).id("x"))),
         _ => waiting(2),
@@ -332,9 +332,9 @@ async fn without_a_renewed_lease_no_call_is_made() {
     cluster.create(Some(600)).await;
     tokio::time::sleep(Duration::from_secs(14)).await;
     let calls = cluster.driver.seen();
-    // A tenth of the lease of 15 s is left unused.
+    // A tenth of the lease of 15 s is reserved.
     assert!(calls.len() > 4 && calls.iter().all(|(at, _)| *at <= 13.5), "{calls:?}");
-    // The engine claims the stack anew when its lease has run out, and goes on.
+    // The engine claims the stack again after its lease has expired, and continues.
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert!(cluster.driver.seen().last().is_some_and(|(at, _)| *at > 15.0));
     engine.kill();
@@ -353,7 +353,7 @@ async fn nested_templates_are_asked_for_one_after_another() {
     });
     let first = cluster.engine();
     let id = cluster.create_of("Test::InSteps", None).await;
-    // The engine dies in the second pause.
+    // The engine fails during the second delay.
     tokio::time::sleep(Duration::from_secs(80)).await;
     first.kill();
     let second = cluster.engine();
@@ -444,7 +444,7 @@ async fn a_cancel_that_comes_late_ends_no_later_request_to_a_nested_stack() {
     let id = cluster.create_of("Test::InSteps", None).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let second = cluster.engine();
-    // The engine of the nested stack dies in the second step, an update.
+    // The engine of the nested stack fails in the second step, an update.
     tokio::time::sleep(Duration::from_secs(80)).await;
     second.kill();
     let store = &cluster.backends.store;
@@ -484,7 +484,7 @@ async fn a_newer_update_reaches_a_nested_stack_whose_update_is_under_way() {
     cluster.update_to(id, "inner.yaml", "third").await;
     let (stack, _) = cluster.settled(id).await;
     assert_eq!(stack.state, State::new(Action::Update, Status::Complete), "{}", stack.reason);
-    // What comes after `a` is updated to what is wanted now, and not first to what was.
+    // The dependant of `a` is updated directly to the new state, not first to the old one.
     assert_eq!(*updated.lock().expect("whole"), ["a second", "a third", "b third"]);
     engine.kill();
 }

@@ -1,4 +1,4 @@
-//! One rule: a boolean expression over the caller and the target, in oslo.policy's language.
+//! A policy rule: a boolean expression about the caller and the target, in the language of oslo.policy.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use crate::Caller;
 /// A parsed rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Check {
-    /// `@` and the empty text.
+    /// `@` or an empty text.
     Always,
     /// `!`.
     Never,
@@ -15,7 +15,7 @@ pub(crate) enum Check {
     Rule(String),
     /// `role:name`.
     Role(String),
-    /// `left:right`: an attribute of the caller, or a literal, equals a text.
+    /// `left:right`: an attribute of the caller, or a literal, equals a value.
     Equals {
         left: String,
         right: String,
@@ -25,28 +25,28 @@ pub(crate) enum Check {
     Any(Vec<Check>),
 }
 
-/// Why a rule cannot be read.
+/// Why a rule is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CheckError {
-    /// The expression ends too early.
+    /// The expression is incomplete.
     #[error("the rule ends where a check was expected")]
     Incomplete,
-    /// There is something that does not belong there.
+    /// There is an unexpected token.
     #[error("unexpected {0:?}")]
     Unexpected(String),
-    /// A kind of check that Kiln does not make.
+    /// An unsupported kind of check.
     #[error("checks of kind {0:?} are not supported")]
     Unsupported(String),
-    /// It is nested beyond reason.
+    /// It is nested too deeply.
     #[error("the rule is nested too deeply")]
     TooDeep,
 }
 
-/// Parentheses and `not` may nest so deep, and rules may refer to rules so many times.
+/// Maximum depth of parentheses, `not` and references between rules.
 const MAX_DEPTH: usize = 64;
 
 impl Check {
-    /// Reads a rule. `not` binds tighter than `and`, `and` tighter than `or`.
+    /// Parses a rule. `not` has a higher precedence than `and`, and `and` than `or`.
     pub(crate) fn parse(text: &str) -> Result<Self, CheckError> {
         if text.trim().is_empty() {
             return Ok(Self::Always);
@@ -69,7 +69,7 @@ impl Check {
         }
     }
 
-    /// Whether the rule holds for a caller and a target.
+    /// Whether the rule is true for a caller and a target.
     pub(crate) fn holds(&self, facts: &Facts<'_>) -> bool {
         self.holds_at(facts, 0)
     }
@@ -94,16 +94,16 @@ impl Check {
     }
 }
 
-/// What a rule is judged by.
+/// The input of a rule.
 pub(crate) struct Facts<'a> {
     pub(crate) caller: &'a Caller,
-    /// Of the target: what `%(name)s` stands for.
+    /// The attributes of the target, for `%(name)s`.
     pub(crate) target: &'a [(&'a str, &'a str)],
     pub(crate) rules: &'a HashMap<String, Check>,
 }
 
 impl Facts<'_> {
-    /// Puts the target's values in the place of `%(name)s`; `None` if the target has no such value.
+    /// Replaces `%(name)s` with the attributes of the target; `None` if an attribute is missing.
     fn fill(&self, pattern: &str) -> Option<String> {
         let mut filled = String::with_capacity(pattern.len());
         let mut rest = pattern;
@@ -119,7 +119,7 @@ impl Facts<'_> {
     }
 }
 
-/// The text of a Python literal (`'text'`, `True`, `None`, a number), as `str()` prints it.
+/// The value of a Python literal (`'text'`, `True`, `None`, a number), as `str()` prints it.
 fn literal(text: &str) -> Option<&str> {
     for quote in ['\'', '"'] {
         if let Some(inner) = text.strip_prefix(quote).and_then(|t| t.strip_suffix(quote)) {
@@ -130,7 +130,7 @@ fn literal(text: &str) -> Option<&str> {
     (matches!(text, "True" | "False" | "None") || is_number).then_some(text)
 }
 
-/// Words, with the parentheses around them apart. A word may hold parentheses inside: `project_id:%(project_id)s`.
+/// Splits into words and enclosing parentheses. A word may contain parentheses: `project_id:%(project_id)s`.
 fn tokens(text: &str) -> Vec<String> {
     let mut tokens = Vec::new();
     for word in text.split_whitespace() {
@@ -157,7 +157,7 @@ impl Parser {
         token
     }
 
-    /// Steps over a keyword, in any case, if it stands here.
+    /// Consumes a keyword, in any case, if it is the next token.
     fn takes(&mut self, keyword: &str) -> bool {
         let is = self.tokens.get(self.at).is_some_and(|token| token.eq_ignore_ascii_case(keyword));
         self.at += usize::from(is);

@@ -1,19 +1,19 @@
 //! Heat's default rules as data (`policies` of reference/rest_api.json).
 
-/// Names of rules that share a text.
+/// Rules with the same check.
 pub(super) struct Group {
-    /// The rule.
+    /// The check.
     pub(super) check: &'static str,
-    /// The rule of older releases, which also suffices where the operator does not enforce the new defaults.
+    /// The check of older releases, which is also accepted if the operator does not enforce the new defaults.
     pub(super) deprecated: Option<&'static str>,
-    /// Who has it.
+    /// The names of the rules.
     pub(super) names: &'static [&'static str],
 }
 
 const STACK_USERS_TOO: &str =
     "(role:reader and project_id:%(project_id)s) or (role:heat_stack_user and project_id:%(project_id)s)";
 
-/// Every rule but those of single resource types.
+/// All rules except those of single resource types.
 pub(super) const RULES: &[Group] = &[
     Group {
         check: "role:reader and project_id:%(project_id)s",
@@ -113,7 +113,7 @@ pub(super) const RULES: &[Group] = &[
     Group { check: "!", deprecated: None, names: &["deny_everybody"] },
 ];
 
-/// Resource types that are for administrators (`rule:project_admin`); all others are for everybody.
+/// Resource types for administrators (`rule:project_admin`); all others are available to everybody.
 pub(super) const ADMIN_TYPES: &[&str] = &[
     "OS::Blazar::Host",
     "OS::Cinder::EncryptedVolumeType",

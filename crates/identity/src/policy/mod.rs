@@ -1,4 +1,4 @@
-//! What a caller may do: oslo.policy's rules (docs/heat-behaviour.md §22).
+//! Authorization with the rules of oslo.policy (docs/heat-behaviour.md §22).
 
 mod check;
 mod defaults;
@@ -11,23 +11,23 @@ use kiln_value::Map;
 
 use crate::Caller;
 
-/// Why an operator's rules cannot be taken.
+/// Why an operator's rules are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
-    /// A rule is no text.
-    #[error("policy rule {0:?} is not a text")]
+    /// A rule is not a string.
+    #[error("policy rule {0:?} is not a string")]
     NotText(String),
-    /// A rule cannot be read.
+    /// A rule is invalid.
     #[error("policy rule {name:?}: {error}")]
     Rule {
         /// Name of the rule.
         name: String,
-        /// What is wrong with it.
+        /// The error.
         error: CheckError,
     },
 }
 
-/// The rules in force.
+/// The effective rules.
 #[derive(Clone, Debug)]
 pub struct Policy {
     rules: HashMap<String, Check>,
@@ -40,9 +40,8 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Heat's defaults. `enforce_new_defaults` is the option of that name of `[oslo_policy]`: if it is off, the rules
-    /// of
-    /// older releases suffice too.
+    /// Heat's defaults. `enforce_new_defaults` is the option in `[oslo_policy]`: if it is off, the rules of older
+    /// releases are also sufficient.
     pub fn new(enforce_new_defaults: bool) -> Self {
         let mut rules = HashMap::new();
         for group in defaults::RULES {
@@ -56,7 +55,7 @@ impl Policy {
         Self { rules }
     }
 
-    /// These rules with an operator's in their place: the content of `policy.yaml`, rule by name.
+    /// Replaces rules with those of an operator: the content of `policy.yaml`, rules by name.
     pub fn with_overrides(mut self, overrides: &Map) -> Result<Self, PolicyError> {
         for (name, rule) in overrides {
             let text = rule.as_str().ok_or_else(|| PolicyError::NotText(name.clone()))?;
@@ -66,7 +65,7 @@ impl Policy {
         Ok(self)
     }
 
-    /// The names of an operator's rules that nothing asks for: no request, no resource type and no other rule.
+    /// The names of an operator's rules that are not used by any request, resource type or other rule.
     pub fn unknown<'a>(&self, overrides: &'a Map) -> Vec<&'a str> {
         let usual = Self::default();
         let named: HashSet<&str> = self.rules.values().flat_map(Check::rules).collect();
@@ -76,7 +75,7 @@ impl Policy {
         overrides.keys().map(String::as_str).filter(|name| !known(name)).collect()
     }
 
-    /// The rules that other rules name and that there are not; they never hold.
+    /// The undefined rules that other rules refer to; they are always false.
     pub fn missing(&self) -> Vec<&str> {
         let named: BTreeSet<&str> = self.rules.values().flat_map(Check::rules).collect();
         named.into_iter().filter(|name| !self.rules.contains_key(*name)).collect()
@@ -87,13 +86,14 @@ impl Policy {
         self.rules.keys().map(String::as_str)
     }
 
-    /// Whether the caller may do `action` (as `stacks:create`) in a project. What has no rule is forbidden.
+    /// Whether the caller may execute `action` (such as `stacks:create`) in a project. Actions without a rule are
+    /// denied.
     pub fn allows(&self, action: &str, caller: &Caller, project_id: &str) -> bool {
         self.holds(action, caller, &[("project_id", project_id)]).unwrap_or(false)
     }
 
-    /// Whether the caller may use a resource type: its own rule and that of its family (`OS::Keystone::*`) must hold
-    /// where there is one.
+    /// Whether the caller may use a resource type: its own rule and that of its family (`OS::Keystone::*`) must be
+    /// true, if they exist.
     pub fn allows_type(&self, resource_type: &str, caller: &Caller) -> bool {
         let holds = |name: &str| self.holds(&type_rule(name), caller, &[]).unwrap_or(true);
         holds(resource_type) && resource_type.rsplit_once("::").is_none_or(|(family, _)| holds(&format!("{family}::*")))
@@ -104,21 +104,21 @@ impl Policy {
         self.holds("context_is_admin", caller, &[]).unwrap_or(false)
     }
 
-    /// Whether a rule holds; `None` if there is no such rule.
+    /// Evaluates a rule; `None` if it does not exist.
     fn holds(&self, rule: &str, caller: &Caller, target: &[(&str, &str)]) -> Option<bool> {
         let check = self.rules.get(rule)?;
         Some(check.holds(&Facts { caller, target, rules: &self.rules }))
     }
 }
 
-/// How the rules of resource types begin.
+/// Prefix of the rules for resource types.
 const TYPE_RULES: &str = "resource_types:";
 
 fn type_rule(resource_type: &str) -> String {
     format!("{TYPE_RULES}{resource_type}")
 }
 
-/// Reads a rule of our own; one that cannot be read forbids (a test reads them all).
+/// Parses a built-in rule; an invalid one denies everything (a test parses them all).
 fn own(text: &str) -> Check {
     Check::parse(text).unwrap_or(Check::Never)
 }

@@ -24,7 +24,7 @@ fn the_stack_of_the_demo_comes_up() {
     assert_eq!(stack.last().map(String::as_str), Some("CREATE_COMPLETE"));
     let url = ran.out.lines().find(|line| line.trim_start().starts_with("url ")).unwrap();
     assert!(url.contains("http://172.24."), "{url}");
-    // Nothing is left behind.
+    // Nothing is left.
     let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(left.is_empty(), "{left:?}");
 }

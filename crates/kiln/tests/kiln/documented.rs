@@ -1,4 +1,4 @@
-//! Every command and configuration of README, examples and help is run, beside a simulated cloud.
+//! Runs every command and configuration in README, examples and help with a simulated cloud.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -30,12 +30,12 @@ outputs:
 const OLD: &str = "heat_template_version: 2015-10-15\nresources: {word: {type: OS::Heat::RandomString}}\n";
 const CFN: &str = "AWSTemplateFormatVersion: '2010-09-09'\nResources: {word: {Type: 'OS::Heat::RandomString'}}\n";
 
-/// Commands that run until they are told to stop.
+/// Commands that run until they are stopped.
 const SERVERS: [&str; 6] = ["kiln serve", "kiln api", "kiln engine", "kiln demo", "kiln testcloud", "--follow"];
-/// Commands that exit with 1 for what they find.
+/// Commands that exit with 1 if they find something.
 const FINDERS: [&str; 2] = ["template lint", "fmt --check"];
 
-/// The examples of a text: lines that begin with `kiln`, or a variable before it, and those that they go on in.
+/// The example commands in a text: lines that start with `kiln`, or with a variable, and their continuations.
 fn commands(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut is_open = false;
@@ -49,7 +49,7 @@ fn commands(text: &str) -> Vec<String> {
                 is_open = last.matches('\'').count() % 2 == 1;
             }
         } else if line.starts_with("kiln ") || line.starts_with("OS_DATABASE__CONNECTION=") {
-            // What follows in three spaces, or in two and a mark, explains.
+            // Comments start after three spaces, or after two spaces and a `#`.
             let end = line.find("   ").into_iter().chain(line.find("  #")).min().unwrap_or(line.len());
             found.push(line[..end].trim().to_owned());
             is_open = line.matches('\'').count() % 2 == 1;
@@ -58,13 +58,13 @@ fn commands(text: &str) -> Vec<String> {
     found
 }
 
-/// Indented lines of a page: its code.
+/// The code of a page: indented lines.
 fn code(page: &str) -> String {
     let text = std::fs::read_to_string(Path::new(ROOT).join(page)).unwrap();
     text.lines().filter(|line| line.starts_with("    ")).collect::<Vec<_>>().join("\n")
 }
 
-/// The examples of a command's help and of those below it.
+/// The examples in the help of a command and its subcommands.
 fn of_help(folder: &Folder, path: &[String], found: &mut Vec<String>) {
     let args: Vec<&str> = path.iter().map(String::as_str).chain(["--help"]).collect();
     let help = folder.run(&args).ok();
@@ -78,7 +78,7 @@ fn of_help(folder: &Folder, path: &[String], found: &mut Vec<String>) {
     }
 }
 
-/// A folder with everything that the examples name.
+/// A folder with all files of the examples.
 fn prepare(folder: &Folder) {
     let examples = Path::new(ROOT).join("examples");
     for name in ["three-tier.yaml", "farm.yaml", "farm-environment.yaml"] {
@@ -88,7 +88,7 @@ fn prepare(folder: &Folder) {
         let entry = entry.unwrap();
         folder.write(&format!("farm/{}", entry.file_name().display()), &std::fs::read_to_string(entry.path()).unwrap());
     }
-    // Its names are those of another cloud.
+    // Replaces the names of another cloud.
     let environment = std::fs::read_to_string(examples.join("three-tier-environment.yaml")).unwrap();
     let environment = environment.replace("debian-12", "cirros").replace("internet", "public");
     folder.write("three-tier-environment.yaml", &environment);
@@ -105,7 +105,7 @@ fn prepare(folder: &Folder) {
     }
 }
 
-/// A shell in the folder, with the simulated cloud's variables.
+/// Runs a shell in the folder, with the variables of the simulated cloud.
 fn shell(folder: &Folder, cloud: &Testcloud, service: &Service, line: &str) -> Output {
     let demo = cloud.users().demo;
     let mut command = Command::new("sh");
@@ -143,7 +143,7 @@ async fn every_documented_command_runs() {
                 run(&format!("{stack} delete --yes --wait --poll 0.1 {name}"));
                 continue;
             }
-            // What an example before began comes to its end.
+            // Waits for operations of earlier examples.
             run(&format!("{stack} wait --poll 0.1 {name}"));
             if !run(&format!("{stack} show {name}")).status.success() {
                 let of = if name == "farm" { "farm.yaml -e farm-environment.yaml" } else { "web.yaml" };
@@ -175,7 +175,7 @@ async fn every_documented_command_runs() {
     }
 }
 
-/// The configuration of a text, from `[database]` to `project_name`.
+/// The configuration in a text, from `[database]` to `project_name`.
 fn configuration(text: &str) -> String {
     let lines = text.lines().map(str::trim).skip_while(|line| *line != "[database]");
     let mut lines: Vec<&str> = lines.take_while(|line| !line.starts_with("kiln ")).collect();
@@ -191,7 +191,7 @@ async fn every_documented_configuration_starts() {
     let help = folder.run(&["serve", "--help"]).ok();
     for text in [code("README.md"), help] {
         let shown = configuration(&text);
-        // Only what is another for everybody is replaced.
+        // Replaces only the values that users must replace.
         let config = shown.replace("/var/lib/kiln", &folder.path().display().to_string());
         let config = config.replace("http://keystone:5000/v3", &cloud.auth_url());
         let config = config.replace("password = secret", &format!("password = {}", cloud.users().heat.password));

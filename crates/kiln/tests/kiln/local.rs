@@ -1,4 +1,4 @@
-//! `--local`: stacks with no service at all.
+//! `--local`: stacks without a service.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Command;
@@ -39,7 +39,7 @@ fn a_stack_lives_from_create_to_delete() {
 
     folder.local(&["stack", "delete", "one"]).ok();
     assert_eq!(folder.local(&["stack", "list", "-f", "json"]).ok(), "[]\n");
-    // Credentials lie in the database: the key beside it is the owner's alone.
+    // The database contains credentials: only the owner can read its key.
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
@@ -137,7 +137,7 @@ outputs:
     assert_eq!(shown["output_value"], serde_json::json!([{"a": 1}, {}]), "{shown}");
 }
 
-/// As with Heat: why an output of a nested stack has no value is why the output that reads it has none.
+/// As in Heat, the error of a nested stack's output is that of the output that reads it.
 #[test]
 fn the_error_of_a_nested_output_is_told() {
     let folder = Folder::new("nested-error");
@@ -171,7 +171,7 @@ fn a_database_is_created_by_create_alone() {
     folder.run(&["--local", "--database", "mistyped.db", "resource-type", "list"]).ok();
     assert!(!folder.path().join("mistyped.db").exists() && !folder.path().join("mistyped.db.key").exists());
     folder.run(&["--local", "--database", "mistyped.db", "stack", "create", "-t", "t.yaml", "one"]).ok();
-    // A hint repeats what the next command needs.
+    // Hints contain the options for the next command.
     let ran = folder.run(&["--local", "--database", "mistyped.db", "stack", "show", "two"]);
     assert!(ran.err.contains("'kiln --local --database mistyped.db stack list'"), "{}", ran.err);
 }

@@ -1,4 +1,4 @@
-//! The language server, driven as an editor does, on a template that people use.
+//! The language server, driven like by an editor, with a realistic template.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -76,7 +76,7 @@ impl Editor {
         answer["result"].take()
     }
 
-    /// Asks about the middle of the first occurrence of a text.
+    /// Sends a request for the middle of the first occurrence of a text.
     fn ask_at(&mut self, method: &str, what: &str, more: &Value) -> Value {
         let before = &self.text[..self.text.find(what).unwrap() + what.len() / 2];
         let (line, last) = (before.matches('\n').count(), before.rsplit('\n').next().unwrap());
@@ -88,7 +88,7 @@ impl Editor {
         self.ask(method, &params)
     }
 
-    /// The diagnostics that the server tells next.
+    /// The next diagnostics of the server.
     fn told(&mut self) -> Vec<Value> {
         let notice = self.receive();
         assert_eq!(notice["method"], "textDocument/publishDiagnostics", "{notice}");
@@ -103,7 +103,7 @@ impl Editor {
         self.told()
     }
 
-    /// Types something over the first occurrence of a text, which is told as an editor does: by range.
+    /// Replaces the first occurrence of a text and notifies the server, as an editor does: by range.
     fn type_over(&mut self, what: &str, new: &str) -> Vec<Value> {
         let start = self.text.find(what).unwrap();
         let place = |text: &str| {
@@ -118,7 +118,7 @@ impl Editor {
         self.told()
     }
 
-    /// Makes the edits of an answer in the text.
+    /// Applies the edits of a response to the text.
     fn apply(&self, edits: &Value) -> String {
         let offset = |place: &Value| {
             let line = usize::try_from(place["line"].as_u64().unwrap()).unwrap();
@@ -154,7 +154,7 @@ fn an_editor_works_on_a_template() {
     let first = editor.told();
     assert!(errors(&first).is_empty(), "{first:?}");
 
-    // A slip in a type is told at once, and gone once it is mended.
+    // A misspelled type is reported immediately, until it is corrected.
     let told = editor.change(&TEXT.replacen("OS::Neutron::Net", "OS::Neutron::Nte", 1));
     let wrong = errors(&told);
     assert_eq!(wrong.len(), 1, "{told:?}");
@@ -172,13 +172,13 @@ fn an_editor_works_on_a_template() {
     let symbols = editor.ask("textDocument/documentSymbol", &json!({"textDocument": {"uri": editor.uri}}));
     assert!(symbols.as_array().unwrap().iter().any(|one| one["name"] == "resources"), "{symbols}");
 
-    // Renaming leaves a template without mistakes that has the name nowhere any more.
+    // After renaming, the template has no errors and does not contain the old name.
     let renamed = editor.ask_at("textDocument/rename", "private_net }", &json!({"newName": "inner"}));
     let text = editor.apply(&renamed["changes"][editor.uri.as_str()]);
     assert!(!text.contains("get_resource: private_net }") && text.contains("  inner:\n"), "{text}");
     assert!(errors(&editor.change(&text)).is_empty());
 
-    // While a line is being written the text need not parse.
+    // While a line is being typed, the text may be invalid.
     let writing = format!(
         "{}\n  new_port:\n    type: OS::Neutron::Port\n    properties: {{ network: {{ get_resource: in",
         text.split("\noutputs:").next().unwrap()
@@ -220,7 +220,7 @@ fn a_file_is_edited_by_ranges() {
     let folder = Folder::new("lsp-ranges");
     let mut editor = Editor::start(&folder, "web.yaml", TEXT);
     editor.told();
-    // Characters outside the basic plane count two, and what follows them on the line is still found.
+    // Characters outside of the basic plane count twice, and positions after them are still correct.
     editor.type_over("2013-05-23\n", "2013-05-23 # 😀 ä 𝄞 end\n");
     editor.type_over("ä 𝄞", "ö 😀😀");
     let told = editor.type_over("OS::Neutron::Net", "OS::Neutron::Nte");
@@ -234,7 +234,7 @@ fn a_file_is_edited_by_ranges() {
     let row = editor.text.lines().position(|line| line.contains("OS::Heat::Noon")).unwrap();
     assert_eq!(errors(&told)[0]["range"]["start"]["line"], row);
     assert!(errors(&editor.type_over("  added:\n    type: OS::Heat::Noon\n", "")).is_empty());
-    // What the server holds is what the editor shows, to the last character.
+    // The text of the server is the same as that of the editor.
     let options = json!({"tabSize": 2, "insertSpaces": true});
     let edits =
         editor.ask("textDocument/formatting", &json!({"textDocument": {"uri": editor.uri}, "options": options}));

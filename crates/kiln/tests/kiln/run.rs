@@ -1,9 +1,9 @@
-//! Running `kiln` in a folder of its own.
+//! Runs `kiln` in a temporary folder.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A folder with a database of its own; removed at the end of the test.
+/// A folder with a database, deleted at the end of the test.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -17,7 +17,7 @@ impl Folder {
         &self.0
     }
 
-    /// Writes a file, in folders as its name has them.
+    /// Writes a file and creates its folders.
     pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.0.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -25,7 +25,7 @@ impl Folder {
         path
     }
 
-    /// `kiln` with nothing of the environment that might change what it does.
+    /// `kiln` without environment variables that may affect it.
     pub(crate) fn kiln(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kiln"));
         command.args(args).current_dir(&self.0).stdin(Stdio::null());
@@ -50,7 +50,7 @@ impl Drop for Folder {
     }
 }
 
-/// What a run left.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -66,7 +66,7 @@ impl From<Output> for Ran {
 }
 
 impl Ran {
-    /// The output of a run that must have gone well.
+    /// The output of a successful run.
     #[track_caller]
     pub(crate) fn ok(self) -> String {
         assert_eq!(self.code, 0, "{}\n{}", self.out, self.err);

@@ -1,4 +1,4 @@
-//! `kiln serve` beside a Keystone, asked by `kiln stack`.
+//! `kiln serve` with a Keystone, and requests with `kiln stack`.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -8,7 +8,7 @@ use kiln_testcloud::Testcloud;
 
 use crate::run::{Folder, Ran};
 
-/// A resource type of the operator's own.
+/// A resource type of the operator.
 const NET: &str = "
 type: My::Net
 summary: A network with a label.
@@ -32,15 +32,15 @@ outputs:
   label: {description: What it is called., value: {get_attr: [net, label]}}
 ";
 
-/// A running `kiln serve` with the operator's types above, ended at the end of the test if not before.
+/// A running `kiln serve` with the operator's types, stopped at the end of the test.
 pub(crate) struct Service {
     child: Child,
     pub(crate) url: String,
-    /// The lines of its log so far.
+    /// The lines of its log.
     log: Arc<Mutex<Vec<serde_json::Value>>>,
 }
 
-/// A configuration of a service beside a cloud.
+/// A configuration of a service with a cloud.
 fn config(folder: &Folder, cloud: &Testcloud) -> String {
     let heat = cloud.users().heat;
     format!(
@@ -62,7 +62,7 @@ impl Service {
         Self::start_as(folder, cloud, "serve", "0")
     }
 
-    /// The same in another role, on a port.
+    /// Starts a service in another role, on a port.
     fn start_as(folder: &Folder, cloud: &Testcloud, role: &str, port: &str) -> Self {
         folder.write("types/My/Net.yaml", NET);
         let url = format!("file://{}", folder.write("labelled.yaml", LABELLED).display());
@@ -71,7 +71,7 @@ impl Service {
         let mut command = folder.kiln(&[role, "--log-format", "json", "--config-file", config.to_str().unwrap()]);
         command.args(["--bind-port", port]);
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        // The log tells which port it got.
+        // The log contains the port.
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let log = Arc::new(Mutex::new(Vec::new()));
         let url = loop {
@@ -83,7 +83,7 @@ impl Service {
                 break format!("http://{address}");
             }
         };
-        // Someone must read on, or the service would stop at a full pipe.
+        // Keep reading, or the service would block on a full pipe.
         let rest = Arc::clone(&log);
         std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
@@ -93,7 +93,7 @@ impl Service {
         Self { child, url, log }
     }
 
-    /// Runs a command of the client, as the user demo.
+    /// Runs a client command as the demo user.
     pub(crate) fn asked(&self, folder: &Folder, cloud: &Testcloud, args: &[&str]) -> Ran {
         Ran::from(self.command(folder, cloud, args).output().unwrap())
     }
@@ -107,14 +107,14 @@ impl Service {
         command
     }
 
-    /// Asks it to end, and gives the exit code.
+    /// Stops the service and returns the exit code.
     pub(crate) fn stop(&mut self) -> i32 {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
         self.child.wait().unwrap().code().unwrap_or(-1)
     }
 
-    /// The fields of the lines of the log with this message.
+    /// The fields of the log lines with this message.
     fn told(&self, message: &str) -> Vec<serde_json::Value> {
         let log = self.log.lock().unwrap();
         let of = |line: &&serde_json::Value| line["fields"]["message"] == message;
@@ -240,7 +240,7 @@ async fn a_configuration_that_cannot_work_is_refused_in_a_line() {
         config(&folder, &cloud).replace(&format!("resource_types_dir = {}/types\n", folder.path().display()), "");
     let start = |config: &str| {
         let file = folder.write("kiln.conf", config);
-        // A service that starts after all must not keep the test.
+        // If the service starts unexpectedly, the test must not hang.
         let mut command = Command::new("timeout");
         command.args(["20", env!("CARGO_BIN_EXE_kiln"), "serve", "--config-file", file.to_str().unwrap()]);
         Ran::from(command.output().unwrap())
@@ -310,7 +310,7 @@ async fn waiting_bears_a_restart_and_says_when_no_engine_runs() {
     let mut command = api.command(&folder, &cloud, &args);
     let mut waiting = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let mut told = BufReader::new(waiting.stderr.take().unwrap()).lines().map_while(Result::ok);
-    assert!(told.any(|line| line.contains("note: no engine runs")));
+    assert!(told.any(|line| line.contains("note: no engine of the service is running")));
     assert_eq!(api.stop(), 0);
     assert!(told.any(|line| line.contains("still waiting")));
     let port = api.url.rsplit(':').next().unwrap().to_owned();
@@ -328,7 +328,7 @@ async fn a_service_without_its_keystone_cannot_be_reached() {
     let demo = cloud.users().demo;
     let mut command = folder.kiln(&["--os-auth-type", "none", "--os-endpoint"]);
     command.arg(format!("{}/v1/{}", service.url, demo.project)).args(["stack", "list"]);
-    // Without a token it is a refusal.
+    // Without a token the request is rejected.
     assert_eq!(Ran::from(command.output().unwrap()).code, 1);
     cloud.stop().await;
     let (host, path) = (service.url.trim_start_matches("http://"), "/v1/p/stacks");
@@ -352,7 +352,7 @@ async fn a_log_that_nobody_reads_keeps_nothing_from_ending() {
     let serving = lines.find(|line| line.contains("\"address\"")).unwrap();
     let told: serde_json::Value = serde_json::from_str(&serving).unwrap();
     let address = told["fields"]["address"].as_str().unwrap().to_owned();
-    // From here on each line of the log fails.
+    // From here on, writing to the log fails.
     drop(lines);
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     stream.write_all(b"GET /v1/p/stacks HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n").unwrap();

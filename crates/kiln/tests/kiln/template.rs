@@ -1,4 +1,4 @@
-//! The author's tools as commands.
+//! The commands for template authors.
 
 use std::fs;
 
@@ -125,7 +125,7 @@ fn types_that_cannot_be_created_are_told_of_first() {
     }
     let ran = folder.run(&["template", "lint", "t.yaml"]);
     assert!(ran.code == 1 && ran.out.contains(told), "{}", ran.out);
-    // Nothing of it was stored.
+    // Nothing was stored.
     assert_eq!(folder.local(&["stack", "list", "-f", "json"]).ok().trim(), "[]");
 }
 

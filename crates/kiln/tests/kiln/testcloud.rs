@@ -1,11 +1,11 @@
-//! A simulated cloud by itself, and stacks in it without a service.
+//! A separate simulated cloud, and stacks in it without a service.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
 
 use crate::run::{Folder, Ran};
 
-/// Ends the cloud with the test.
+/// Stops the cloud at the end of the test.
 struct Cloud(Child);
 
 impl Drop for Cloud {

@@ -1,4 +1,4 @@
-//! Resource types of a folder beside those that come with Kiln.
+//! Resource types of a folder in addition to those of Kiln.
 
 use crate::run::{Folder, Ran};
 
@@ -32,7 +32,7 @@ fn a_folder_adds_types_and_replaces_them() {
     let wrong = validate(&folder, &["--resource-types-dir", "types"]);
     assert!(wrong.err.contains("resources.thing.properties.size: Value 'big' is not an integer"), "{}", wrong.err);
 
-    // A file in the place of a shipped one: no property of that is known any more.
+    // A file that replaces a shipped one: its properties are no longer known.
     folder.write("t.yaml", &TEMPLATE.replace("My::Thing", "OS::Heat::Value"));
     assert!(validate(&folder, &[]).err.contains("Unknown Property size"));
     folder.write("types/OS/Heat/Value.yaml", &THING.replace("My::Thing", "OS::Heat::Value"));

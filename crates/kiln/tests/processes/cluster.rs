@@ -1,4 +1,4 @@
-//! An API and engines on a database of their own, and the simulated cloud that they use.
+//! An API and engines on a database, with a simulated cloud.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use url::Url;
 
 use crate::process::Process;
 
-/// Times that suit a simulated cloud.
+/// Time limits for a simulated cloud.
 pub(crate) struct Limits {
     pub(crate) lease: Duration,
     pub(crate) call_timeout: Duration,
@@ -87,12 +87,12 @@ impl Cluster {
         }
     }
 
-    /// Starts an engine in the place of one that is gone.
+    /// Replaces an engine that has ended.
     pub(crate) fn restart(&mut self, engine: usize) {
         self.engines[engine].start_again(&log_of(engine));
     }
 
-    /// A client of a user's own.
+    /// A client for a user.
     pub(crate) fn client(&self, user: Account) -> Client {
         let transport = Arc::new(SharedClient::new(&TlsOptions::default()).expect("a client"));
         let options = Options::new(self.cloud.auth_url().parse().expect("a URL"));
@@ -101,17 +101,17 @@ impl Cluster {
         Client::new(transport, Arc::new(User { session, port: self.port }))
     }
 
-    /// The URL of the API, in which `%(project_id)s` stands for the project.
+    /// The URL of the API with `%(project_id)s` in place of the project.
     pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}/v1/%(project_id)s", self.port)
     }
 
-    /// The configuration's folder, with the logs.
+    /// The folder of the configuration and the logs.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Ends all, and takes away what it left, but for the logs of a test that failed.
+    /// Stops everything and deletes its files, except the logs of a failed test.
     pub(crate) async fn end(mut self) {
         self.engines.clear();
         self.api.kill();
@@ -147,7 +147,7 @@ async fn create_database(server: &str) -> String {
     name
 }
 
-/// A user of the API, who knows where it is.
+/// A user of the API with its URL.
 struct User {
     session: Session,
     port: u16,

@@ -1,8 +1,8 @@
-//! kill -9 of the only engine in the middle of an action: another one, started afterwards, completes it, with nothing
-//! made twice and nothing lost.
+//! kill -9 of the only engine during an action: another one, started afterwards, completes it, with nothing created
+//! twice and nothing lost.
 //!
-//! On SQLite, and on the servers that `KILN_TEST_DATABASES` names. A seed chooses when the engine dies; `KILN_CRASHES`
-//! is the number of seeds.
+//! Runs on SQLite, and on the servers in `KILN_TEST_DATABASES`. The seed determines when the engine is killed;
+//! `KILN_CRASHES` is the number of seeds.
 
 use std::time::{Duration, Instant};
 
@@ -20,10 +20,10 @@ const STACK: &str = "crash";
 struct Crash {
     cluster: Cluster,
     client: Client,
-    /// What there was before the stack.
+    /// The objects before the stack.
     before: Snapshot,
     chance: StdRng,
-    /// For the texts of failures.
+    /// Prefix of failure messages.
     place: String,
 }
 
@@ -52,7 +52,7 @@ impl Crash {
         self.cluster.cloud.journal().count(|call| call.service != Service::Identity)
     }
 
-    /// Kills the engine once or twice, after up to `most` requests to the cloud each time, then waits for the stack.
+    /// Kills the engine once or twice, each time after up to `most` requests to the cloud, then waits for the stack.
     async fn disturbed(&mut self, action: &str, most: usize) {
         for _ in 0..self.chance.random_range(1..=2) {
             let (from, wait) = (self.calls(), self.chance.random_range(1..=most));
@@ -89,13 +89,13 @@ impl Crash {
         self.disturbed("DELETE", 24).await;
         let left = |crash: &Self| {
             let left = crash.before.added_in(&crash.cluster.cloud.snapshot());
-            // The trust goes after the delete.
+            // The trust is deleted after the stack.
             left.into_iter().filter(|object| !object.starts_with("trusts ")).collect::<Vec<_>>()
         };
         assert_eq!(left(self), Vec::<String>::new(), "{}: left behind", self.place);
     }
 
-    /// Compares the cloud with what the stack should be; gives the ids of the servers.
+    /// Compares the cloud with the desired state; returns the IDs of the servers.
     async fn check(&self, wanted: &Wanted) -> Vec<String> {
         let (now, mut wrong) = (self.cluster.cloud.snapshot(), Vec::new());
         let ids = wanted.check(&self.client, STACK, &now, &mut wrong).await;

@@ -1,8 +1,8 @@
-//! Kiln as it runs in production: `kiln api` and `kiln engine` as processes of their own on one database, beside a
-//! simulated cloud. Engines die, freeze and are restarted.
+//! Kiln as in production: `kiln api` and `kiln engine` as separate processes with one database and a simulated cloud.
+//! Engines are killed, frozen and restarted.
 //!
-//! `types` makes stacks of every type. `crash` kills the only engine in the middle of each action. `storm` has three engines, several users and hundreds of
-//! stacks; it is run on request, on the servers of `crates/store/tests/databases.sh`:
+//! `types` creates stacks of every type. `crash` kills the only engine during each action. `storm` has three engines,
+//! several users and hundreds of stacks; it runs on request, on the servers of `crates/store/tests/databases.sh`:
 //!
 //! ```sh
 //! crates/store/tests/databases.sh cargo test -p kiln --test processes -- --ignored --nocapture short   # 90 s each

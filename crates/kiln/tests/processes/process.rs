@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// A process that does not outlive the test.
+/// A process that ends with the test.
 pub(crate) struct Process {
     child: Child,
     role: &'static str,
@@ -13,7 +13,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts `kiln ROLE`; what it logs is appended to a file beside the configuration.
+    /// Starts `kiln ROLE`; its log is appended to a file in the folder of the configuration.
     pub(crate) fn start(role: &'static str, config: &Path, log: &str) -> Self {
         let log = config.with_file_name(log);
         let log = File::options().create(true).append(true).open(log).expect("a log file");
@@ -29,28 +29,28 @@ impl Process {
         Self { child, role, config: config.to_owned() }
     }
 
-    /// Starts another in its place.
+    /// Starts another one as a replacement.
     pub(crate) fn start_again(&mut self, log: &str) {
         *self = Self::start(self.role, &self.config, log);
     }
 
-    /// SIGKILL: nothing is finished, nothing given back.
+    /// SIGKILL: nothing is completed or released.
     pub(crate) fn kill(&mut self) {
         self.child.kill().expect("killed");
         self.child.wait().expect("gone");
     }
 
-    /// SIGSTOP: it stands still, wherever it is.
+    /// SIGSTOP: it is paused.
     pub(crate) fn freeze(&self) {
         self.signal("STOP");
     }
 
-    /// SIGCONT: it goes on as if nothing had been.
+    /// SIGCONT: it continues.
     pub(crate) fn thaw(&self) {
         self.signal("CONT");
     }
 
-    /// SIGTERM: it ends in good order, within a time.
+    /// SIGTERM: it stops cleanly within a time limit.
     pub(crate) async fn stop(&mut self, within: Duration) -> ExitStatus {
         self.signal("TERM");
         let start = Instant::now();
@@ -63,7 +63,7 @@ impl Process {
         }
     }
 
-    /// Whether it ended by itself.
+    /// Whether it has ended by itself.
     pub(crate) fn is_gone(&mut self) -> bool {
         self.child.try_wait().expect("its state").is_some()
     }

@@ -1,4 +1,4 @@
-//! What only the cloud can say of a stack before it is stored, and stacks of an orchestration service in stacks.
+//! Checks of a stack with the cloud before it is stored, and stacks of a remote orchestration service.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ parameters: {word: {type: string}}
 outputs: {said: {value: {get_param: word}}}
 ";
 
-/// Uses a file, a type of the environment and a default of it.
+/// Uses a file, and a type and a default of the environment.
 const INNER: &str = "heat_template_version: 2018-08-31
 parameters: {number: {type: number}}
 resources: {it: {type: 'My::Type'}}

@@ -1,4 +1,4 @@
-//! Replacements in which the old object holds what the new one needs, and rollbacks of them.
+//! Replacements in which the old object holds what the new one needs, and their rollbacks.
 
 use std::time::{Duration, Instant};
 
@@ -12,8 +12,8 @@ use crate::cluster::{Cluster, Limits};
 const STACK: &str = "collisions";
 const FIRST: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJQ4xYpOrBzN3bYO2pW4WkJ8dTRl6v1bqGJ0uVY5hX0K one@here";
 
-/// A port with a fixed address, a server on another port, two keys: one imported, one generated. `number` changes a
-/// property of each that cannot be changed in place; `fails`: what is done last fails.
+/// A port with a fixed address, a server on another port, two key pairs: one imported, one generated. `number` changes
+/// a property of each that requires a replacement; `fails`: the last operation fails.
 fn request(number: i64, fails: bool) -> StackRequest {
     let image = if number == 1 { "first" } else { "second" };
     let key = if number == 1 { FIRST.to_owned() } else { FIRST.replace("JQ4x", "JQ5x") };
@@ -83,7 +83,7 @@ fn find<'a>(snapshot: &'a Snapshot, kind: &str, key: &str, id: &str) -> &'a serd
     found.unwrap_or_else(|| panic!("no {kind} {id}"))
 }
 
-/// What the stack's objects hold, and that nothing else is there.
+/// Checks what the objects of the stack hold, and that there are no other objects.
 fn holds(cluster: &Cluster, ids: &Map, key: &str) {
     let snapshot = cluster.cloud.snapshot();
     let id = |name: &str| ids.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -123,7 +123,7 @@ async fn old_objects_release_what_new_ones_need() {
         |cluster: &Cluster| find(&cluster.cloud.snapshot(), "keypairs", "name", "generated")["public_key"].clone();
     let made = generated(&cluster);
 
-    // The update fails at its end, when all replacements are there.
+    // The update fails at its end, when all replacements exist.
     client.update_stack(STACK, &request(2, true)).await.expect("accepted");
     settled(&client, "ROLLBACK_COMPLETE").await;
     let back = ids(&client).await;

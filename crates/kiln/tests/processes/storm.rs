@@ -1,9 +1,9 @@
-//! A storm: three engines, several users, many stacks of servers, and every few seconds an engine that is killed, frozen
-//! beyond its lease or restarted, while replies of the cloud are lost.
+//! A load test: three engines, several users, many stacks of servers. Every few seconds an engine is killed, frozen
+//! beyond its lease or restarted, and responses of the cloud are lost.
 //!
-//! At the end the faults cease, and then every stack ends COMPLETE, the cloud has exactly the objects of the live stacks
-//! and Keystone a trust for each. `KILN_STORM_SEED` chooses other users and faults; what happens between processes is
-//! not in a seed.
+//! After the faults, every stack becomes COMPLETE, the cloud has exactly the objects of the live stacks and Keystone
+//! one trust for each. `KILN_STORM_SEED` selects other users and faults; the timing of processes does not depend on the
+//! seed.
 
 mod chaos;
 mod traffic;
@@ -23,24 +23,24 @@ use self::users::User;
 use crate::cluster::{Cluster, Limits};
 use crate::wanted::{Ids, ids_in};
 
-/// How much happens.
+/// The amount of load.
 struct Size {
     stacks: usize,
     users: usize,
-    /// The mean time between two requests of a user.
+    /// Average time between two requests of a user.
     pause: Duration,
     build: Duration,
     latency: Duration,
 }
 
-/// How long stacks may take to end when the faults have ceased.
+/// Time limit for stacks to settle after the faults.
 const CALM: Duration = Duration::from_mins(3);
-/// How long the sweep may take to give trusts back.
+/// Time limit for the sweep to delete trusts.
 const SWEPT: Duration = Duration::from_mins(1);
-/// The part of the writes whose replies are lost.
+/// The fraction of writes whose responses are lost.
 const LOST: f64 = 0.02;
 
-/// A storm at a time: two would wait for each other's processor.
+/// Only one load test at a time, because they would compete for CPU time.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 async fn storm(scheme: &str, size: Size) {
@@ -113,7 +113,7 @@ fn lose_replies(cloud: &Testcloud) {
     }
 }
 
-/// Waits until no stack is in progress; tells those that do not end, and those that should not be there or are not.
+/// Waits until no stack is in progress; returns those that do not settle, are unexpected or are missing.
 async fn settle(users: &[User]) -> Vec<String> {
     let start = Instant::now();
     loop {

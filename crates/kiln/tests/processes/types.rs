@@ -1,5 +1,5 @@
-//! Every type that has a driver lives in a stack: created, updated, checked and deleted through API, engine and simulated
-//! cloud. The cases are those of the drivers' sweep, and some for the types that need no cloud.
+//! Creates, updates, checks and deletes every type with a driver in a stack, through API, engine and simulated cloud.
+//! The cases are those of the sweep of the drivers, and some for types that need no cloud.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -44,11 +44,11 @@ fn of_heat() -> Vec<(&'static str, &'static str, Value, Value)> {
     ]
 }
 
-/// One resource, and what it needs, in a stack of its own.
+/// A resource with its dependencies in its own stack.
 struct Scenario {
     name: String,
     type_name: &'static str,
-    /// Resources besides the one that is tried.
+    /// Resources in addition to the tested one.
     needs: Map,
     create: Value,
     update: Option<Value>,
@@ -70,7 +70,7 @@ impl Scenario {
         }
     }
 
-    /// The request for the stack; `metadata` is that of every resource.
+    /// The request for the stack; all resources have this `metadata`.
     fn request(&self, properties: &Value, metadata: &str) -> StackRequest {
         let mut resources = self.needs.clone();
         resources.insert("it".to_owned(), value!({"type": (self.type_name), "properties": properties}));
@@ -93,13 +93,13 @@ impl Scenario {
         client.create_stack(stack, &first).await.map_err(|error| failed("create", &error.to_string()))?;
         self.settled(client, "CREATE").await?;
         let made = self.ids(client).await;
-        // As in Heat, a delay has no id.
+        // As in Heat, a delay has no ID.
         let has_none = |(_, id): &(&String, &String)| id.is_empty() && self.type_name != "OS::Heat::Delay";
         if let Some((name, _)) = made.iter().find(has_none) {
             return Err(failed("create", &format!("{name} has no id")));
         }
 
-        // Only what is not in the properties differs: nothing is replaced.
+        // Changes outside of the properties: nothing is replaced.
         let noted = self.request(&self.create, "second");
         client.update_stack(stack, &noted).await.map_err(|error| failed("metadata", &error.to_string()))?;
         self.settled(client, "UPDATE").await?;
@@ -139,14 +139,14 @@ impl Scenario {
         }
     }
 
-    /// The physical ids of the resources.
+    /// The physical IDs of the resources.
     async fn ids(&self, client: &Client) -> BTreeMap<String, String> {
         let resources = client.resources(&self.name, 0, false, &vec![]).await.expect("resources");
         resources.iter().map(|resource| (resource.name().to_owned(), resource.physical_id().to_owned())).collect()
     }
 }
 
-/// A value of a case, with a reference to the resource for each text `{name}`.
+/// A value of a case with `{name}` replaced by references to resources.
 fn referring(value: &Value) -> Value {
     match value {
         Value::Str(text) => match text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) {
@@ -205,7 +205,7 @@ async fn every_type_lives_in_a_stack() {
     let (demo, admin) = (cluster.client(users.demo), cluster.client(users.admin));
     let before = cluster.cloud.snapshot();
 
-    // Cases of the same type give objects the same names.
+    // Cases of the same type use the same names for objects.
     let mut by_type: BTreeMap<&str, Vec<Scenario>> = BTreeMap::new();
     for scenario in scenarios() {
         by_type.entry(scenario.type_name).or_default().push(scenario);

@@ -1,4 +1,4 @@
-//! What a stack of servers should be: its template, and whether the cloud has exactly that.
+//! A stack of servers: its template, and the comparison with the cloud.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,27 +15,27 @@ pub(crate) const KINDS: [(&str, &str); 5] = [
     ("volumes", "OS::Cinder::Volume"),
 ];
 
-/// Ids of objects by their type.
+/// IDs of objects by type.
 pub(crate) type Ids = BTreeMap<&'static str, BTreeSet<String>>;
 
 /// A stack of pairs of a port and a server on one of two networks.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Wanted {
-    /// Pairs in the stack itself.
+    /// Number of pairs in the stack itself.
     pub(crate) pairs: usize,
     /// Whether there is a pair in a nested stack.
     pub(crate) nested: bool,
-    /// Pairs in a group.
+    /// Number of pairs in a group.
     pub(crate) members: usize,
     /// Whether the first server has a volume.
     pub(crate) volume: bool,
-    /// Metadata of the servers: changed in place.
+    /// Metadata of the servers: updated in place.
     pub(crate) label: u32,
-    /// Whether the servers are larger: changed in place.
+    /// Whether the servers are larger: updated in place.
     pub(crate) large: bool,
-    /// The network of all pairs: another one replaces the ports.
+    /// The network of all pairs: a change replaces the ports.
     pub(crate) side: usize,
-    /// User data of the servers: other data replace them.
+    /// User data of the servers: a change replaces them.
     pub(crate) script: u32,
 }
 
@@ -71,12 +71,12 @@ impl Wanted {
         Self { pairs: 1, nested: false, members: 0, volume: false, label: 0, large: false, side: 0, script: 0 }
     }
 
-    /// The same with all ports and servers replaced.
+    /// The stack with all ports and servers replaced.
     pub(crate) fn replaced(&self) -> Self {
         Self { side: 1 - self.side, script: self.script + 1, ..self.clone() }
     }
 
-    /// The request that asks for it.
+    /// The request for the stack.
     pub(crate) fn request(&self) -> StackRequest {
         let mut files = Map::new();
         if self.nested || self.members > 0 {
@@ -139,14 +139,14 @@ impl Wanted {
         value!({"heat_template_version": "2018-08-31", "resources": (resources)})
     }
 
-    /// How many objects of each type it has.
+    /// Number of objects of each type.
     fn counts(&self) -> BTreeMap<&'static str, usize> {
         let pairs = self.pairs + usize::from(self.nested) + self.members;
         let volumes = usize::from(self.volume);
         BTreeMap::from([("networks", 2), ("ports", pairs), ("servers", pairs), ("subnets", 2), ("volumes", volumes)])
     }
 
-    /// The ids of the stack's objects; whatever is not as wanted is told in `wrong`.
+    /// The IDs of the stack's objects; differences are added to `wrong`.
     pub(crate) async fn check(&self, client: &Client, stack: &str, now: &Snapshot, wrong: &mut Vec<String>) -> Ids {
         let resources = client.resources(stack, 5, false, &vec![]).await.expect("resources");
         let mut say = |text: String| wrong.push(format!("{stack}: {text}"));
@@ -181,7 +181,7 @@ impl Wanted {
     }
 }
 
-/// The ids of the objects of resources, by type.
+/// The IDs of the objects of resources, by type.
 fn ids_of(resources: &[Resource]) -> Ids {
     let of = |wanted: &str| {
         let resources = resources.iter().filter(|resource| resource.kind() == wanted);
@@ -190,7 +190,7 @@ fn ids_of(resources: &[Resource]) -> Ids {
     KINDS.iter().map(|(kind, resource_type)| (*kind, of(resource_type))).collect()
 }
 
-/// The ids of all objects that are in the cloud.
+/// The IDs of all objects in the cloud.
 pub(crate) fn ids_in(snapshot: &Snapshot) -> Ids {
     let of = |kind: &str| {
         let rows = snapshot.objects.get(kind).map(Vec::as_slice).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What follows from a decision and from the end of an operation.
+//! The effects of decisions and of finished operations.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl Model {
             return;
         }
         let row = self.current.get(name).copied();
-        // Only an update takes over from an operation under way; anything else is decided about when that has ended.
+        // Only an update takes over a running operation; all other decisions are made after it has ended.
         if let Some(id) = row
             && self.busy.contains_key(&id)
             && !matches!(decision, Decision::Update { .. })
@@ -39,7 +39,7 @@ impl Model {
             (&decision, row.and_then(|id| self.rows.get_mut(&id)))
             && row.implementation == kind.1
         {
-            // Another name for the same type is shown at once; the definition, which differs too, is stored with it.
+            // A new alias of the same type is shown immediately; the definition, which also differs, is stored with it.
             row.resource_type.clone_from(&kind.0);
         }
         match (decision, row) {
@@ -77,13 +77,13 @@ impl Model {
                 self.fail(blame.stack_reason(Action::Update), out);
             }
             (Decision::Update { .. } | Decision::Keep { .. } | Decision::Restrict { .. }, None) => {
-                let failure = Failure::other("Error", "the resource is not there any more");
+                let failure = Failure::other("Error", "the resource no longer exists");
                 self.fail(Blame::of(name, &failure).stack_reason(self.request.action), out);
             }
         }
     }
 
-    /// Nothing to do, but what was stored may have to follow.
+    /// Nothing to do, but the stored data may have to be updated.
     fn keep(&mut self, id: ResourceId, definition: Option<Arc<StoredDefinition>>, out: &mut Vec<Command>) {
         let requires = self.required_rows(id);
         let Some(row) = self.rows.get_mut(&id) else { return };
@@ -110,7 +110,7 @@ impl Model {
         }
     }
 
-    /// A new row, in the place of an old one if there is one.
+    /// Creates a new row, which may replace an old one.
     #[expect(clippy::too_many_arguments, reason = "the parts of a row, used once")]
     fn make(
         &mut self,
@@ -126,7 +126,7 @@ impl Model {
         self.create(id, node, definition, out);
     }
 
-    /// The definition of a resource cannot be resolved: a new one fails before anything is made.
+    /// The definition of a resource cannot be resolved: a new resource fails before anything is created.
     fn refuse(
         &mut self,
         name: &str,
@@ -150,7 +150,7 @@ impl Model {
         self.fail(blame.stack_reason(action), out);
     }
 
-    /// Begins to make what a row stands for: an existing object is taken over as it is, and looked at.
+    /// Starts to create the resource of a row; an existing object is adopted and checked.
     fn create(&mut self, id: ResourceId, node: Index, definition: Arc<StoredDefinition>, out: &mut Vec<Command>) {
         let external = definition.external_id.clone();
         let Some(row) = self.rows.get_mut(&id) else { return };
@@ -165,7 +165,7 @@ impl Model {
         self.start(id, node, Operation::Check, None, out);
     }
 
-    /// Begins an operation on a row; `definition` is the one that holds once an update is done.
+    /// Starts an operation on a row; `definition` becomes valid when an update is done.
     pub(super) fn start(
         &mut self,
         id: ResourceId,
@@ -185,7 +185,7 @@ impl Model {
             if operation == Operation::Create {
                 row.requires = requires;
             } else {
-                // Until the update is done the object may need what it needed before.
+                // Until the update is done, the object may depend on both the old and the new dependencies.
                 let both: BTreeSet<ResourceId> = row.requires.iter().chain(&requires).copied().collect();
                 row.requires = both.into_iter().collect();
                 next_requires = requires;
@@ -226,7 +226,7 @@ impl Model {
             }
             Outcome::Replace(text) => {
                 self.set_state(id, State::new(action, Status::Complete), text, out);
-                // The node decides anew; the row asks for its replacement by being marked so.
+                // The node decides again; the row is marked for replacement.
                 if let Some(row) = self.rows.get_mut(&id) {
                     row.operation = OperationState::MustReplace;
                 }
@@ -237,7 +237,8 @@ impl Model {
                     row.operation = OperationState::HalfUpdated(definition);
                 }
                 self.set_state(id, State::new(action, Status::Failed), blame.to_string(), out);
-                // A failure of what an earlier request began is not this request's: its node decides about the row.
+                // A failure of an operation of an earlier request does not fail this request: the node decides about
+                // the row.
                 match node.or(continued) {
                     Some(node) if self.request.goal == Goal::Check => {
                         self.found.push(format!("{}: {blame}", blame.path.concat()));

@@ -1,4 +1,4 @@
-//! The rows of a stack: which of them counts for a name, and what is noted in them.
+//! The rows of a stack: selection of the current row, and changes of rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::Model;
 use crate::event::{Command, Note};
 
 impl Model {
-    /// The row that users are shown for a name: of several the one of the newest request, in a rollback of the oldest.
+    /// The row of each name that is shown to users: that of the newest request, in a rollback of the oldest.
     pub fn shown(&self, back: bool) -> BTreeMap<&str, &Resource> {
         let mut shown: BTreeMap<&str, &Resource> = BTreeMap::new();
         let age = |row: &Resource| {
@@ -25,7 +25,7 @@ impl Model {
         shown
     }
 
-    /// Notes on a row that it belongs to a stack and is being changed now.
+    /// Sets the stack and the time of change of a row.
     pub fn stamp(&mut self, id: ResourceId, stack: kiln_resource::StackId, now: jiff::Timestamp) {
         if let Some(row) = self.rows.get_mut(&id) {
             row.stack = stack;
@@ -36,21 +36,21 @@ impl Model {
         }
     }
 
-    /// Notes the nested stack that a row stands for.
+    /// Sets the nested stack of a row.
     pub fn set_child(&mut self, id: ResourceId, child: kiln_resource::StackId) {
         if let Some(row) = self.rows.get_mut(&id) {
             row.child = Some(child);
         }
     }
 
-    /// Whether a row was made in the place of one that is still there: what a rollback does not return to, even after
-    /// it has brought the other to the same generation.
+    /// Whether a row was created as a replacement of one that still exists. A rollback does not return to it, even
+    /// after it has set the other one to the same generation.
     fn replaces_another(&self, row: &Resource) -> bool {
         row.replaces.is_some_and(|other| self.rows.contains_key(&other))
     }
 
-    /// Among rows of one name, the one that counts: failed, replaced and half deleted ones last; then, in a
-    /// rollback the oldest, else the newest (Heat scores alike, docs/heat-behaviour.md §2).
+    /// Selects the current row of each name. Failed, replaced and partly deleted rows come last; then in a rollback the
+    /// oldest, else the newest is preferred (as in Heat, docs/heat-behaviour.md §2).
     pub(super) fn choose_current(&mut self) {
         let back = self.request.action == Action::Rollback;
         let score = |row: &Resource| {
@@ -73,7 +73,7 @@ impl Model {
         self.current = current;
     }
 
-    /// Whether a row only waits for its turn.
+    /// Whether a row is only waiting to be created.
     pub(super) fn is_unmade(&self, id: ResourceId) -> bool {
         self.rows.get(&id).is_some_and(|row| row.state == State::INIT)
     }
@@ -86,7 +86,7 @@ impl Model {
         (resource_type, implementation): (String, String),
         out: &mut Vec<Command>,
     ) {
-        // Stack and times are the engine's to fill in.
+        // The engine sets stack and times.
         let (stack, created) = (kiln_resource::StackId(uuid::Uuid::nil()), jiff::Timestamp::UNIX_EPOCH);
         let mut row = Resource::new(stack, id, name, &resource_type, created);
         row.implementation = implementation;
@@ -114,7 +114,7 @@ impl Model {
     pub(super) fn learn(&mut self, id: ResourceId, physical_id: Option<String>, data: Map) {
         let Some(row) = self.rows.get_mut(&id) else { return };
         if physical_id.is_some() {
-            // An empty one says that there is none any more.
+            // An empty ID means that the object no longer exists.
             row.physical_id = physical_id.filter(|id| !id.is_empty());
         }
         for (key, value) in data {
@@ -126,7 +126,7 @@ impl Model {
         }
     }
 
-    /// Notes attributes that were read of a resource as it is.
+    /// Stores attributes of an unchanged resource.
     pub(super) fn know(&mut self, name: &str, attributes: Map, out: &mut Vec<Command>) {
         let Some(row) = self.current.get(name).and_then(|id| self.rows.get_mut(id)) else { return };
         if !attributes.is_empty() {

@@ -1,4 +1,4 @@
-//! The way between one engine and the cloud: latency, errors, lost replies, cuts.
+//! The connection between an engine and the cloud: latency, errors, lost responses, partitions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,14 +18,14 @@ use crate::sabotage::Sabotage;
 use crate::simulation::{Label, Simulation};
 use crate::trusts;
 
-/// When a caller gives up waiting for a reply.
+/// Timeout of callers.
 pub(super) const CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Not a service: see [`Link::has_extension`].
 pub(crate) const SABOTAGE: &str = "sabotage";
-/// The most that the effect of a call comes after the call was sent.
+/// Maximum delay of the effect of a call.
 pub(super) const LATEST_EFFECT_MS: u64 = 12_000;
 
-/// The clouds of an engine's process.
+/// The clouds of an engine process.
 pub(crate) struct SimClouds {
     sim: Arc<Simulation>,
     label: Label,
@@ -33,7 +33,7 @@ pub(crate) struct SimClouds {
 }
 
 impl SimClouds {
-    /// The way from an engine.
+    /// The connection of an engine.
     pub(crate) fn new(sim: Arc<Simulation>, label: Label, gate: Arc<Gate>) -> Self {
         Self { sim, label, gate }
     }
@@ -69,19 +69,19 @@ struct Link {
     gate: Arc<Gate>,
 }
 
-/// What becomes of a call.
+/// What happens to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Served,
     NotSent,
     Refused(u16),
-    /// It has its effect, and the reply is this.
+    /// It is executed, and the response is this status.
     Broken(u16),
-    /// It has its effect, and no reply comes.
+    /// It is executed, and there is no response.
     Lost,
-    /// It is answered by 504 and has its effect later.
+    /// The response is 504, and it is executed later.
     Late,
-    /// It has its effect, and the reply makes no sense.
+    /// It is executed, and the response is invalid.
     Garbled,
 }
 
@@ -89,7 +89,7 @@ impl Link {
     fn fate(&self, call: &CloudCall) -> Fate {
         let sim = &self.sim;
         let key = (call.kind.service(), &call.resource, call.is_write());
-        // A change that comes late could undo a newer one, which no client can prevent.
+        // A late write could revert a newer one, which no client can prevent.
         let may_be_late = call.part.is_none() && matches!(call.method, Method::Post | Method::Delete);
         if sim.switches().services_out.contains(call.kind.service()) {
             return Fate::Refused(503);
@@ -119,7 +119,7 @@ impl Link {
         }
     }
 
-    /// How long a request is on its way there and back.
+    /// Latency of the request and of the response.
     fn ways(&self, call: &CloudCall) -> (u64, u64) {
         let (sim, key) = (&self.sim, (call.kind.service(), &call.resource, call.is_write()));
         let latency = sim.scenario.noise.latency_ms.max(1);
@@ -165,7 +165,7 @@ impl Link {
     }
 }
 
-/// A request on its way: it has its effect whatever becomes of the engine that sent it.
+/// A request in transit: it is executed even if its engine fails.
 async fn travel(
     sim: Arc<Simulation>,
     label: Label,
@@ -189,7 +189,7 @@ async fn travel(
             let _ = reply.send(Err(status_text(504)));
             sleep(delay).await;
             sim.trace.note("cloud", || format!("late: {:?} for {} of {label}", call.method, call.resource));
-            // Nobody waits for the answer any more.
+            // Nobody waits for the response.
             let _ = effect(&sim, &call).await;
         }
         Fate::Served | Fate::Broken(_) | Fate::Lost | Fate::Garbled => {
@@ -207,7 +207,7 @@ async fn travel(
     }
 }
 
-/// Serves a call, and checks what it did.
+/// Executes a call and checks its effects.
 async fn effect(sim: &Arc<Simulation>, call: &CloudCall) -> Result<Value, Refusal> {
     let key = (call.kind.service(), &call.resource);
     let lag = sim.noise().map_or(0, |noise| sim.dice.up_to(("lag", key), noise.list_lag_ms));
@@ -267,7 +267,7 @@ impl Cloud for Link {
         let Some(call) = CloudCall::read(&request) else {
             return Err(Failure::new(FailureKind::Refused, "BadRequest", format!("no such path: {}", request.path)));
         };
-        // It may wait for a token or for room; then the lease may have ended.
+        // It may wait for a token or for the concurrency limit, and the lease may expire meanwhile.
         let key = ("room", call.kind.service(), &call.resource);
         if self.sim.noise().is_some() && self.sim.dice.chance(key, 100) {
             tokio::time::sleep(Duration::from_millis(self.sim.dice.up_to(key, 3_000))).await;
@@ -294,7 +294,7 @@ impl Cloud for Link {
         Ok(true)
     }
 
-    /// The drivers of the simulation ask so for defects that they are to have.
+    /// The drivers of the simulation use this call to find out which defects to simulate.
     async fn has_extension(&self, service: &str, alias: &str) -> Result<bool, Failure> {
         Ok(service == SABOTAGE && self.sim.sabotage.is_some_and(|sabotage| sabotage.name() == alias))
     }

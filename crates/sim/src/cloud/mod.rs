@@ -1,4 +1,4 @@
-//! The cloud: services with collections of objects, which remember who made what.
+//! The cloud: services with collections of objects, with records for the checks.
 
 mod link;
 mod object;
@@ -15,23 +15,23 @@ pub(crate) use serve::{Answer, CloudCall};
 pub(crate) struct SimCloud {
     objects: BTreeMap<String, Object>,
     count: u64,
-    /// How many objects were made for each resource, by stack and name.
+    /// Number of objects that were created for each resource, by stack and name.
     made: BTreeMap<(String, String), u32>,
-    /// When each object, or mark that was looked for, was asked about lately.
+    /// Times of recent requests for each object or searched mark.
     asked: BTreeMap<String, VecDeque<u64>>,
-    /// Requests served.
+    /// Number of requests.
     served: u64,
-    /// The trusts that were given and not taken back, by their marks.
+    /// The existing trusts, by their marks.
     pub(crate) trusts: BTreeSet<String>,
 }
 
-/// Requests for one object within [`PACE_WINDOW_MS`] that are still a decent pace.
+/// Maximum number of requests for one object within [`PACE_WINDOW_MS`].
 const PACE_LIMIT: usize = 40;
-/// The time in which they are counted.
+/// The window in which they are counted.
 const PACE_WINDOW_MS: u64 = 20_000;
 
 impl SimCloud {
-    /// The live objects at a time, in the order of their ids.
+    /// The live objects at a time, sorted by ID.
     pub(crate) fn live(&mut self, now_ms: u64) -> impl Iterator<Item = &Object> {
         self.pass_time(now_ms);
         self.objects.values()
@@ -43,17 +43,17 @@ impl SimCloud {
         self.objects.get(id)
     }
 
-    /// How many requests were served.
+    /// Number of requests.
     pub(crate) fn served(&self) -> u64 {
         self.served
     }
 
-    /// What builds and deletes come to by and by.
+    /// Updates builds and deletes that are in progress.
     fn pass_time(&mut self, now_ms: u64) {
         self.objects.retain(|_, object| object.pass_time(now_ms));
     }
 
-    /// Counts a request for something; false if there were too many lately.
+    /// Counts a request; returns false if there were too many recently.
     fn paced(&mut self, what: &str, now_ms: u64) -> bool {
         let asked = self.asked.entry(what.to_owned()).or_default();
         while asked.front().is_some_and(|at| at + PACE_WINDOW_MS <= now_ms) {

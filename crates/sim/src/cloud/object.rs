@@ -4,64 +4,64 @@ use kiln_value::{Value, value};
 
 use crate::template_model::Plain;
 
-/// What is under way with an object.
+/// The phase of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// It is being made or changed until a time; `None`: for ever.
+    /// It is being created or updated until a time; `None`: forever.
     Building {
-        /// When it is ready.
+        /// The end of the build.
         until: Option<u64>,
-        /// Whether it ends in error.
+        /// Whether it ends in an error.
         fails: bool,
     },
     /// Ready.
     Active,
-    /// Broken.
+    /// In error.
     Error,
-    /// Gone at a time.
+    /// Being deleted until a time.
     Deleting {
-        /// When.
+        /// The end of the delete.
         until: u64,
     },
 }
 
-/// An object. The service shows only part of it; the rest is known to the checks.
+/// An object. The service returns only a part of it; the rest is for the checks.
 #[derive(Clone, Debug)]
 pub(crate) struct Object {
     /// Its id.
     pub id: String,
     /// Its service.
     pub kind: Plain,
-    /// The token of the attempt that made it.
+    /// The token of the attempt that created it.
     pub token: String,
-    /// The stack that it was made for.
+    /// The stack that it was created for.
     pub stack: String,
-    /// The resource that it was made for.
+    /// The resource that it was created for.
     pub resource: String,
-    /// The row that it was made for.
+    /// The row that it was created for.
     pub row: String,
-    /// Changes in place.
+    /// Updated in place.
     pub word: String,
-    /// Does not change.
+    /// Immutable.
     pub size: i64,
-    /// Objects that it needs.
+    /// Objects that it depends on.
     pub needs: Vec<String>,
-    /// A name that only one object may have.
+    /// A unique name.
     pub holds: Option<String>,
-    /// Whether it stays when its resource goes.
+    /// Whether it is kept when its resource is deleted.
     pub keep: bool,
-    /// Whether it sleeps.
+    /// Whether it is suspended.
     pub asleep: bool,
-    /// Whether the second call of a pair has been made.
+    /// Whether the second call of a pair is done.
     pub whole: bool,
-    /// What is under way.
+    /// The phase.
     pub phase: Phase,
-    /// From when on it is listed.
+    /// The time from which it is listed.
     pub listed_ms: u64,
 }
 
 impl Object {
-    /// Goes on to a time; false if it is gone then.
+    /// Updates it to a time; returns false if it is deleted by then.
     pub(super) fn pass_time(&mut self, now_ms: u64) -> bool {
         match self.phase {
             Phase::Building { until: Some(until), fails } if until <= now_ms => {
@@ -73,7 +73,7 @@ impl Object {
         }
     }
 
-    /// What the service shows.
+    /// The representation of the service.
     pub(super) fn view(&self) -> Value {
         let state = match self.phase {
             Phase::Building { .. } => "BUILDING",

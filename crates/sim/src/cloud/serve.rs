@@ -1,4 +1,4 @@
-//! What the services answer, and what it does to their objects.
+//! Execution of requests.
 
 use kiln_resource::{CloudRequest, Method};
 use kiln_value::{Map, Value, value};
@@ -6,7 +6,7 @@ use kiln_value::{Map, Value, value};
 use super::{Object, Phase, SimCloud};
 use crate::template_model::{Build, Plain};
 
-/// A request, taken apart.
+/// A parsed request.
 #[derive(Clone, Debug)]
 pub(crate) struct CloudCall {
     /// The service.
@@ -15,62 +15,62 @@ pub(crate) struct CloudCall {
     pub method: Method,
     /// The object.
     pub id: Option<String>,
-    /// A part of it.
+    /// A part of the object.
     pub part: Option<String>,
-    /// The mark that is looked for.
+    /// The mark to search for.
     pub mark: Option<String>,
     /// The body.
     pub body: Map,
-    /// The stack on whose behalf it is sent; only the checks know.
+    /// The stack of the sender, for the checks only.
     pub stack: String,
-    /// The row likewise.
+    /// The row of the sender, for the checks only.
     pub row: String,
-    /// The resource likewise.
+    /// The resource of the sender, for the checks only.
     pub resource: String,
-    /// The token likewise.
+    /// The token of the sender, for the checks only.
     pub token: String,
 }
 
-/// An answer that is no success.
+/// An error response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     /// HTTP status.
     pub status: u16,
-    /// What is wrong.
+    /// The message.
     pub text: String,
 }
 
 impl Refusal {
-    /// A refusal.
+    /// An error response.
     pub(crate) fn new(status: u16, text: impl Into<String>) -> Self {
         Self { status, text: text.into() }
     }
 }
 
-/// What came of a request, for the caller and for the checks.
+/// The result of a request, for the caller and for the checks.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// For the caller.
+    /// The response.
     pub result: Result<Value, Refusal>,
-    /// Another live object of the same token, if one was made twice.
+    /// Another live object with the same token, if it was created twice.
     pub twin: Option<String>,
-    /// Live objects that need one that was to be deleted.
+    /// Live objects that depend on the deleted one.
     pub dependants: Vec<Object>,
-    /// Whether the object was asked about too often.
+    /// Whether there were too many requests for the object.
     pub hammered: bool,
 }
 
-/// How slow the services are for one request.
+/// The speed of the services for a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    /// How long making, changing or deleting takes where it takes time.
+    /// Duration of creates, updates and deletes that take time.
     pub build_ms: u64,
-    /// How long until a new object is listed.
+    /// Delay until a new object is listed.
     pub lag_ms: u64,
 }
 
 impl CloudCall {
-    /// Reads a request; `None` if no service knows it.
+    /// Parses a request; `None` if no service supports it.
     pub(crate) fn read(request: &CloudRequest) -> Option<Self> {
         let kind = Plain::of_service(&request.service)?;
         let mut parts = request.path.split('/').filter(|part| !part.is_empty());
@@ -95,14 +95,14 @@ impl CloudCall {
         })
     }
 
-    /// Whether it changes something.
+    /// Whether it is a write.
     pub(crate) fn is_write(&self) -> bool {
         !matches!(self.method, Method::Get | Method::Head)
     }
 }
 
 impl SimCloud {
-    /// Serves a request.
+    /// Executes a request.
     pub(crate) fn serve(&mut self, call: &CloudCall, pace: Pace, now_ms: u64) -> Answer {
         self.pass_time(now_ms);
         self.served += 1;
@@ -156,7 +156,7 @@ impl SimCloud {
             phase,
             listed_ms: now_ms + pace.lag_ms,
         };
-        // What is not polled is ready with the answer.
+        // Objects that are not polled are ready immediately.
         if call.kind != Plain::Slow {
             object.phase = Phase::Active;
         }
@@ -187,7 +187,7 @@ impl SimCloud {
         if object.whole && object.kind == Plain::Pair {
             return Err(Refusal::new(409, format!("{id} has a part")));
         }
-        // What is retained and what nobody can know of holds nothing.
+        // Retained and unknown objects do not block a delete.
         let needs = |other: &&Object| other.needs.iter().any(|need| need == id) && !other.keep;
         answer.dependants = self.objects.values().filter(needs).cloned().collect();
         if answer.dependants.iter().any(|other| other.kind != Plain::Blind && other.stack == call.stack) {

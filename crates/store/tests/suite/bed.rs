@@ -1,5 +1,5 @@
-//! Stores to test: the model in memory, SQLite in memory and in a file always, and the servers that `KILN_TEST_DATABASES` names
-//! (URLs separated by spaces; see `tests/databases.sh`), where each test gets a database of its own.
+//! Stores under test: the model in memory, SQLite in memory and in a file, and the servers in `KILN_TEST_DATABASES`
+//! (URLs separated by spaces; see `tests/databases.sh`), on which each test has its own database.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use kiln_value::Secret;
 use sea_orm::{ConnectionTrait, Database, DbBackend, Statement};
 use uuid::Uuid;
 
-/// What stands for a URL of the model in memory.
+/// The URL of the model in memory.
 const MODEL: &str = "model";
 
 /// A fresh store.
@@ -28,7 +28,7 @@ enum End {
 }
 
 impl Bed {
-    /// What another process would open; in memory there is none, so it is the same store.
+    /// The store as another process would open it; in memory it is the same store.
     pub(crate) async fn another(&self) -> Arc<dyn Store> {
         match self.end {
             End::Memory => Arc::clone(&self.store),
@@ -41,7 +41,7 @@ impl Bed {
         !matches!(self.end, End::Memory)
     }
 
-    /// Whether it is a server, which gives names that are in an index a longest length, and whose connections can be lost.
+    /// Whether it is a server, which limits the length of indexed names and whose connections can be lost.
     pub(crate) fn is_server(&self) -> bool {
         matches!(self.end, End::Server { .. })
     }
@@ -58,7 +58,7 @@ impl Bed {
         }
     }
 
-    /// Runs a statement behind the store's back.
+    /// Executes a statement without the store.
     pub(crate) async fn execute(&self, statement: &str) {
         let url = if self.is_shared() { self.url.clone() } else { panic!("no way behind a store in memory") };
         let db = Database::connect(url).await.unwrap();
@@ -87,7 +87,7 @@ impl Bed {
         rows.iter().map(|row| row.try_get_by_index(0).unwrap()).collect()
     }
 
-    /// Takes the database away. (After a failed test it is left to look at.)
+    /// Deletes the database. (After a failed test it is kept.)
     pub(crate) async fn end(self) {
         drop(self.store);
         match self.end {
@@ -122,7 +122,7 @@ async fn bed(url: String, end: End) -> Bed {
     Bed { store, url, end }
 }
 
-/// All beds, one after the other: the next is made when the one before was left.
+/// All beds, one after the other: the next one is created after the previous one is dropped.
 pub(crate) struct Beds(Vec<String>);
 
 pub(crate) fn beds() -> Beds {

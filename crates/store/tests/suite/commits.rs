@@ -10,7 +10,7 @@ use kiln_value::{Map, Value, value};
 use crate::bed::beds;
 use crate::make::{at, child, claim, claimed, deleting, engine, event, resource, settle, settling, text};
 
-/// A definition with values that databases like to change.
+/// A definition with values that databases may change.
 fn definition() -> StoredDefinition {
     let mut definition = StoredDefinition::of_type("T");
     let properties = value!({"big": 9_007_199_254_740_993_i64, "float": 1.0, "text": "\u{0}\u{1F600}"});
@@ -18,7 +18,7 @@ fn definition() -> StoredDefinition {
     definition
 }
 
-/// A resource with something in every column.
+/// A resource with a value in every column.
 fn full(of: &kiln_store::Stack) -> Resource {
     let mut data = Map::new();
     data.insert("private_key".into(), "geheim".into());
@@ -270,7 +270,7 @@ async fn a_deleted_nested_stack_is_seen_until_its_resource_is_gone() {
         let inner = claim(&*bed.store, engine(), nested.id).await;
         bed.store.commit(inner, deleting(1)).await.unwrap();
         assert!(bed.store.children(made.id).await.unwrap()[0].deleted);
-        // A request after that: only the row tells that somebody still waits.
+        // A later request: only the row shows that somebody is still waiting.
         bed.store.request(made.id, StackRequest::new(Action::Update, at(500))).await.unwrap();
         assert_eq!(bed.store.children(made.id).await.unwrap().len(), 1);
         bed.store.commit(lease, Batch { remove: vec![row.id], ..Batch::default() }).await.unwrap();
@@ -359,7 +359,7 @@ async fn many_write_at_once_and_nothing_is_lost() {
     }
 }
 
-/// Two transactions that take the same two rows in opposite order: one is the database's victim, and is done again.
+/// Two transactions that lock two rows in opposite order: the database aborts one, which is retried.
 #[tokio::test]
 async fn a_deadlocked_transaction_is_done_again() {
     let mut beds = beds();

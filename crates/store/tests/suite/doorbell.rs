@@ -1,4 +1,4 @@
-//! Rings: who hears what.
+//! Rings and their receivers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use kiln_store::{Batch, Doorbell, StackId, StackRequest, Store};
 use crate::bed::beds;
 use crate::make::{at, child, claim, claimed, engine, quiet_bell, resource, settle, settling, stack};
 
-/// What was rung until the given stack was; fails after a while.
+/// The rings up to that of the given stack; fails after a timeout.
 async fn until(bell: &Arc<dyn Doorbell>, stack: StackId) {
     let heard = async { while !bell.wait().await.contains(&stack) {} };
     tokio::time::timeout(Duration::from_secs(10), heard).await.expect("a ring");
@@ -73,7 +73,7 @@ async fn a_refused_write_does_not_ring() {
     }
 }
 
-/// Waits until a bell hears the rings of another process.
+/// Waits until a bell receives the rings of another process.
 async fn heard(bell: &Arc<dyn Doorbell>, other: &Arc<dyn Store>, name: &str) {
     let heard = async {
         let mut number = 0;
@@ -95,7 +95,7 @@ async fn another_process_is_heard() {
     while let Some(bed) = beds.next().await {
         if bed.is_shared() {
             let other = bed.another().await;
-            // It begins to listen in its own time; from then on it hears.
+            // It starts to listen with a delay.
             heard(&other.doorbell(), &bed.store, "here").await;
             heard(&bed.store.doorbell(), &other, "there").await;
         }
@@ -103,7 +103,7 @@ async fn another_process_is_heard() {
     }
 }
 
-/// Nobody is woken, neither by time nor by what is written without a ring, as leases are.
+/// Nobody is woken by time or by writes without a ring, such as leases.
 #[tokio::test]
 async fn a_quiet_database_rings_nobody() {
     let mut beds = beds();

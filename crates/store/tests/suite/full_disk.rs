@@ -1,5 +1,5 @@
-//! SQLite on a disk that is full for a while. It takes a small file system of its own, which only root can mount: for
-//! others `sql/options.rs` has a test with a file that may not grow.
+//! SQLite on a disk that is temporarily full. This requires a small file system, which only root can mount; for other
+//! users `sql/options.rs` has a test with a file of limited size.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -33,11 +33,11 @@ impl Disk {
         format!("sqlite://{}", self.0.join("kiln.db").display())
     }
 
-    /// Takes all space but so many bytes.
+    /// Uses all space except this number of bytes.
     fn fill(&self, leave: usize) {
         let filler = self.0.join("filler");
         let mut bytes = 4 << 20;
-        // Less and less, until it fits.
+        // Reduces the size until it fits.
         while std::fs::write(&filler, vec![1; bytes]).is_err() {
             bytes -= 4096;
         }
@@ -60,7 +60,7 @@ async fn open(disk: &Disk) -> Arc<SqlStore> {
     Arc::new(SqlStore::open(options(&disk.url())).await.unwrap())
 }
 
-/// Makes stacks and asks something of them; gives those that were acknowledged and how many were refused.
+/// Creates stacks and requests; returns those that were acknowledged and the number of errors.
 async fn write(store: Arc<SqlStore>, writer: usize, rounds: usize) -> (Vec<Stack>, usize) {
     let (mut acknowledged, mut refused) = (Vec::new(), 0);
     for round in 0..rounds {
@@ -118,7 +118,7 @@ async fn a_full_disk_refuses_and_is_forgotten() {
         assert_eq!(refused, 0, "there is space again");
         acknowledged.extend(more);
 
-        // What another process sees, and the same one after a new start: nothing acknowledged is lost.
+        // Another process, and the same one after a restart, see everything that was acknowledged.
         let other = open(&disk).await;
         let fresh = tokio::time::timeout(Duration::from_secs(5), other.create_stack(stack("fresh"))).await;
         let fresh = fresh.expect("nobody holds the file").unwrap();

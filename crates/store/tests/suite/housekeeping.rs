@@ -1,4 +1,4 @@
-//! Migrations, credentials, engines, and what is forgotten.
+//! Migrations, credentials, engines, and purging.
 
 use kiln_resource::Action;
 use kiln_store::{Batch, EngineInfo, Error, EventQuery, NewStack, Options, Retention, SqlStore, StackRequest};
@@ -172,7 +172,7 @@ async fn texts_that_nobody_names_are_forgotten_after_a_while() {
             assert!(matches!(bed.store.content(&template("v2")).await, Err(Error::NotFound(_))));
             assert!(bed.store.content(&template("v3")).await.is_ok());
 
-            // Named once more, an old text is as good as new.
+            // When it is referenced again, an old text is kept.
             bed.execute("UPDATE kiln_content SET used = 0").await;
             bed.store.create_stack(NewStack { desired: text("v3"), ..stack("w") }).await.unwrap();
             let request = StackRequest { desired: Some(text("v4")), ..StackRequest::new(Action::Update, at(1)) };

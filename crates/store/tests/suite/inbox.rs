@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::bed::{Bed, beds};
 use crate::make::{TTL, at, claim, claimed, deleting, engine, quiet_bell, settle, settling, stack};
 
-/// Half an hour before now or behind it: due by every clock, or by none.
+/// Half an hour in the past or future: due by every clock, or by none.
 const FAR: SignedDuration = SignedDuration::from_mins(30);
 
 fn now() -> Timestamp {
@@ -35,7 +35,7 @@ fn timer(stack: StackId, due: Timestamp) -> Message {
     Message { kind: MessageKind::Timer, resource: None, body: Value::Null, due, ..signal(stack, 0) }
 }
 
-/// A stack that is settled and that nobody holds.
+/// A settled stack without a lease.
 async fn settled(bed: &Bed, name: &str) -> Stack {
     let (_, lease) = claimed(&*bed.store, name).await;
     let done = bed.store.commit(lease, settling(settle(1, Action::Create, Status::Complete))).await.unwrap();

@@ -1,4 +1,4 @@
-//! Who works on which stack: claims, fences, takeovers.
+//! Leases: claims, fences, take-overs.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -135,7 +135,7 @@ async fn renewed_leases_do_not_run_out() {
     }
 }
 
-/// So a claim whose answer was lost, or a release that failed, blocks a stack for the time to live and no longer.
+/// So a claim whose response was lost, or a failed release, blocks a stack only for the time to live.
 #[tokio::test]
 async fn only_the_named_leases_are_renewed() {
     let mut beds = beds();
@@ -175,7 +175,7 @@ async fn a_lease_tells_how_the_one_before_ended() {
     }
 }
 
-/// Behind the store's back: as if the clock had been set back by an hour since the lease was given.
+/// Simulates that the clock was set back by an hour after the claim.
 #[tokio::test]
 async fn a_lease_of_a_clock_that_was_set_back_runs_out() {
     let mut beds = beds();

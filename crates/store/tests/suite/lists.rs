@@ -1,4 +1,4 @@
-//! Lists of stacks and events: filters, order, pages.
+//! Lists of stacks and events: filters, sorting, paging.
 
 use kiln_resource::{Action, Status};
 use kiln_store::{Batch, Error, Event, EventQuery, NewStack, Sort, SortKey, Stack, StackQuery, StackRequest};
@@ -18,7 +18,7 @@ fn texts(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// a: complete, then b: failed, c and d: in progress, d being checked; e of another project.
+/// a: complete; b: failed; c and d: in progress, d being checked; e in another project.
 async fn some_stacks(bed: &Bed) -> Vec<Stack> {
     let mut made = Vec::new();
     for (name, second, tags) in

@@ -1,5 +1,5 @@
-//! Connections that are lost: cut by a proxy, or killed by the server's administrator. Every call comes to its end as
-//! if nothing had happened, and does once what it does.
+//! Lost connections: cut by a proxy, or killed by an administrator of the server. Every call succeeds as if nothing had
+//! happened, and is executed once.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,15 +18,15 @@ use uuid::Uuid;
 use crate::bed::{Bed, beds, options};
 use crate::make::{TTL, at, child, engine, event, resource, settle, stack, text};
 
-/// When the proxy cuts a connection.
+/// When the proxy cuts connections.
 enum Cut {
     Never,
-    /// So many times at a COMMIT, before or after the server has got it.
+    /// This number of times at a COMMIT, before or after the server has received it.
     AtCommit {
         after: bool,
         left: usize,
     },
-    /// Once in so many packets of the client, before or after the server has got it.
+    /// Once per number of client packets, before or after the server has received it.
     Often {
         rng: Box<StdRng>,
         packets: u32,
@@ -57,12 +57,12 @@ impl Cut {
     }
 }
 
-/// Between the store and its server.
+/// A proxy between the store and its server.
 struct Proxy {
     url: String,
     cut: Arc<Mutex<Cut>>,
     cuts: Arc<Mutex<usize>>,
-    /// Ends with it.
+    /// Aborted on drop.
     _tasks: JoinSet<()>,
 }
 
@@ -106,7 +106,7 @@ impl Proxy {
     }
 }
 
-/// Passes on what both say, until one has nothing to say or the connection is cut.
+/// Forwards data in both directions until one side ends or the connection is cut.
 async fn pass(client: TcpStream, server: TcpStream, cut: &Mutex<Cut>, cuts: &Mutex<usize>) {
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = server.into_split();
@@ -141,7 +141,7 @@ fn signal(stack: kiln_store::StackId) -> Message {
 const COMMITS: usize = 4;
 const REQUESTS: i64 = 3;
 
-/// A stack's life: everything that changes something.
+/// The life of a stack: all writes.
 async fn live(store: &dyn Store, name: &str) -> kiln_store::StackId {
     let plan = Secret::new("{}".to_owned());
     let credentials = store.plan_credentials(&plan).await.unwrap();
@@ -179,7 +179,7 @@ async fn live(store: &dyn Store, name: &str) -> kiln_store::StackId {
     made.id
 }
 
-/// Everything was done, and once.
+/// Everything was executed once.
 async fn check(bed: &Bed, id: kiln_store::StackId) {
     let found = bed.store.stack(id).await.unwrap().unwrap();
     assert_eq!((found.generation, found.settled), (1 + REQUESTS, 1 + REQUESTS));
@@ -269,7 +269,7 @@ async fn connections_that_an_administrator_kills_are_no_errors() {
     }
 }
 
-/// Kills all other connections to the database; gives how many there were.
+/// Kills all other connections to the database; returns their number.
 async fn kill_all(url: &str) -> usize {
     let db = Database::connect(url).await.unwrap();
     let backend = db.get_database_backend();
@@ -283,7 +283,7 @@ async fn kill_all(url: &str) -> usize {
         let rows = db.query_all_raw(Statement::from_string(backend, query)).await.unwrap();
         for row in &rows {
             let id: i64 = row.try_get_by_index(0).unwrap();
-            // It may be gone.
+            // It may already be closed.
             let _ = db.execute_unprepared(&format!("KILL {id}")).await;
         }
         rows.len()

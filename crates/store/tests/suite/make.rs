@@ -1,4 +1,4 @@
-//! Things to store.
+//! Test data.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use uuid::Uuid;
 pub(crate) const PROJECT: &str = "0123456789abcdef0123456789abcdef";
 pub(crate) const TTL: Duration = Duration::from_secs(15);
 
-/// A time, in seconds after some start.
+/// A time, in seconds since a fixed start.
 pub(crate) fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + second).unwrap()
 }
@@ -84,14 +84,14 @@ pub(crate) fn engine() -> EngineId {
     EngineId(Uuid::new_v4())
 }
 
-/// Makes a stack and claims it.
+/// Creates a stack and claims it.
 pub(crate) async fn claimed(store: &dyn Store, name: &str) -> (Stack, Lease) {
     let made = store.create_stack(stack(name)).await.unwrap();
     let lease = claim(store, engine(), made.id).await;
     (made, lease)
 }
 
-/// A bell that is quiet: the store hears other processes, and no ring for everything comes in between any more.
+/// A quiet bell: the store receives rings of other processes, and no more rings for everything are pending.
 pub(crate) async fn quiet_bell(store: &dyn Store) -> Arc<dyn Doorbell> {
     let bell = store.doorbell();
     while tokio::time::timeout(Duration::from_millis(700), bell.wait()).await.is_ok() {}

@@ -1,4 +1,4 @@
-//! The model in memory and SQLite side by side: the same generated calls, the same answers.
+//! The model in memory and SQLite compared: the same generated calls must have the same results.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -23,7 +23,7 @@ const SEEDS: u64 = 12;
 const STEPS: usize = 150;
 const ACTIONS: [Action; 5] = [Action::Update, Action::Delete, Action::Check, Action::Rollback, Action::Suspend];
 
-/// Chance, and what was made so far.
+/// Random numbers and created objects.
 struct World {
     rng: StdRng,
     stacks: Vec<StackId>,
@@ -34,13 +34,13 @@ struct World {
     credentials: Vec<(CredentialsId, CredentialsId)>,
 }
 
-/// What was asked of both: to the model and to the database.
+/// The results of the model and of the database.
 struct Pair {
     model: MemoryStore,
     sql: SqlStore,
 }
 
-/// An answer to compare: an error by its kind.
+/// A result to compare: an error by its kind.
 fn answer<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
     match result {
         Ok(value) => format!("{value:?}"),
@@ -107,7 +107,7 @@ impl World {
         };
         self.messages.push(id);
         let kind = self.pick(&[MessageKind::Signal, MessageKind::Timer]).unwrap_or(MessageKind::Cancel);
-        // Long ago or far away, since the two have not quite the same time.
+        // Long ago or far in the future, because the clocks differ slightly.
         let due = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(if self.chance(70) { 10 } else { 1_000_000 });
         let sent = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(self.rng.random_range(5..15));
         Message { id, stack, resource: None, kind, body: value!({"a": 1}), due, sent }
@@ -247,7 +247,7 @@ impl World {
         }
     }
 
-    /// Everything that can be seen.
+    /// The whole visible state.
     async fn look(&mut self, store: &dyn Store) -> Vec<String> {
         let list = StackQuery { nested: true, deleted: true, ..StackQuery::default() };
         let stacks = store.stacks(&list).await.unwrap();
@@ -275,12 +275,12 @@ impl World {
     }
 }
 
-/// The two give credentials different ids.
+/// Credentials have different IDs.
 fn plain(stack: kiln_store::Stack) -> kiln_store::Stack {
     kiln_store::Stack { credentials: stack.credentials.map(|_| CredentialsId(Uuid::nil())), ..stack }
 }
 
-/// And requests' events.
+/// Events of requests too.
 fn nameless(event: Event) -> Event {
     let id = if event.is_of_stack() { EventId(Uuid::nil()) } else { event.id };
     Event { id, ..event }
@@ -309,7 +309,7 @@ async fn the_model_answers_as_a_database_does() {
     }
 }
 
-/// No time passes but that of the given clock.
+/// Only the time of the given clock matters.
 #[tokio::test]
 async fn the_model_lives_by_the_clock_it_is_given() {
     let seconds = Arc::new(AtomicI64::new(0));
@@ -325,7 +325,7 @@ async fn the_model_lives_by_the_clock_it_is_given() {
     let second = claim().await.unwrap();
     assert_eq!((second.epoch, second.clean, second.idle.as_secs()), (first.epoch + 1, false, 2));
 
-    // An hour back: the owner may live for as long as a lease does.
+    // One hour back: the owner may be alive for the duration of a lease.
     set(-3_600);
     assert_eq!(claim().await, None);
     set(-3_600 + 14);

@@ -1,4 +1,4 @@
-//! Making stacks and asking something of them.
+//! Creation of stacks and requests to them.
 
 use kiln_resource::{Action, State, Status};
 use kiln_store::{Batch, DesiredText, Digest, Error, EventQuery, NewStack, StackRequest};
@@ -211,7 +211,7 @@ async fn an_update_of_what_never_was_rolls_back_to_what_was_asked_first() {
     }
 }
 
-/// What the database can hold is stored whole, whatever its length; what it cannot is refused for good.
+/// Data that the database can hold is stored completely; other data is permanently rejected.
 #[tokio::test]
 async fn long_names_are_stored_or_refused_for_good() {
     let mut beds = beds();

@@ -1,4 +1,4 @@
-//! Attachments: Nova's side of them, and the list that Cinder shows.
+//! Attachments: their creation by Nova, and Cinder's list.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ pub(super) fn route(world: &mut CloudState, call: Call<'_>, rest: &[&str]) -> Ou
         ("POST", []) => {
             let body = call.request.member("attachment")?;
             find(world, call, body.text("volume_uuid"))?;
-            // Volumes are attached through Nova; by hand only a service may.
+            // Volumes are attached through Nova; only services may create attachments directly.
             admin_only(call.caller, "volume:attachment_create")?;
             Err(Refusal::bad("Volumes are attached through the compute service."))
         }
@@ -41,7 +41,7 @@ fn missing(id: &str) -> Refusal {
     Refusal::missing(format!("Volume attachment could not be found with filter: attachment_id = {id}."))
 }
 
-/// Notes that a server has a volume.
+/// Records that a volume is attached to a server.
 pub(crate) fn attached(world: &mut CloudState, volume: &str, server: &str, device: &str) {
     let (id, now) = (world.uuid(), world.micro_stamp());
     let host = world.nova.servers.get(server).map(|row| row.text("_host").to_owned());
@@ -65,7 +65,7 @@ pub(crate) fn attached(world: &mut CloudState, volume: &str, server: &str, devic
     set_status(world, volume, "in-use");
 }
 
-/// Notes that a server has a volume no longer.
+/// Records that a volume is detached from a server.
 pub(crate) fn detached(world: &mut CloudState, volume: &str, server: &str) {
     let ended = world.cinder.attachments.by("volume_id", volume).find(|row| row.text("instance") == server);
     if let Some(id) = ended.map(|row| row.text("id").to_owned()) {

@@ -1,4 +1,4 @@
-//! Limits, quotas, availability zones, services, and nouns that this cloud never has.
+//! Limits, quotas, availability zones, services, and collections that are always empty.
 
 use serde_json::json;
 
@@ -35,7 +35,7 @@ fn check_size(world: &CloudState, gigabytes: i64, size: i64) -> Result<(), Refus
     )))
 }
 
-/// Refuses `count` volumes of together `size` GiB beyond the project's quota.
+/// Checks the quota of the project for `count` volumes with a total of `size` GiB.
 pub(super) fn check(world: &CloudState, project: &str, count: i64, size: i64) -> Result<(), Refusal> {
     let quota = &world.options.quota;
     if quota.volumes.is_none() && quota.gigabytes.is_none() {
@@ -51,7 +51,7 @@ pub(super) fn check(world: &CloudState, project: &str, count: i64, size: i64) ->
     check_size(world, gigabytes, size)
 }
 
-/// Refuses a snapshot beyond the project's quota.
+/// Checks the quota of the project for a snapshot.
 pub(super) fn check_snapshot(world: &CloudState, project: &str, size: i64) -> Result<(), Refusal> {
     let (_, snapshots, gigabytes) = used(world, project);
     let limit = signed(world.options.quota.snapshots);

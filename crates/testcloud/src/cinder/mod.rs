@@ -19,7 +19,7 @@ pub(crate) use attachments::{attached, detached};
 pub(crate) use types::new_type;
 pub(crate) use volumes::{begin_delete, make_for_server, set_status};
 
-/// The block storage side of the cloud.
+/// The state of Cinder.
 #[derive(Debug)]
 pub(crate) struct Cinder {
     pub(crate) volumes: Table,
@@ -39,7 +39,7 @@ impl Cinder {
     }
 }
 
-/// A request to Cinder with what was learnt of it.
+/// A parsed request to Cinder.
 #[derive(Clone, Copy, Debug)]
 struct Call<'a> {
     request: &'a ServiceCall,
@@ -92,7 +92,7 @@ fn microversion(request: &ServiceCall) -> Result<u32, Refusal> {
     })
 }
 
-/// Refuses to everyone but administrators what the policy `rule` guards.
+/// Rejects callers who are not administrators; `rule` is the name of the policy.
 fn admin_only(caller: &Caller, rule: &str) -> Result<(), Refusal> {
     if caller.admin { Ok(()) } else { Err(Refusal::forbidden(format!("Policy doesn't allow {rule} to be performed."))) }
 }
@@ -120,7 +120,7 @@ fn page<'a>(request: &ServiceCall, mut rows: Vec<&'a Row>) -> Result<Vec<&'a Row
     Ok(rows)
 }
 
-/// Metadata in its own address: `…/metadata[/{key}]`.
+/// Metadata with its own path: `…/metadata[/{key}]`.
 fn metadata(request: &ServiceCall, metadata: &mut Row, rest: &[&str]) -> Outcome {
     let given = |name: &str| -> Result<Row, Refusal> {
         match request.json("Malformed request body")? {

@@ -53,7 +53,7 @@ pub(super) fn route(world: &mut CloudState, call: Call<'_>, rest: &[&str]) -> Ou
     }
 }
 
-/// The snapshot, if it is the caller's.
+/// The snapshot, if it belongs to the caller.
 pub(super) fn find<'a>(world: &'a CloudState, call: Call<'_>, id: &str) -> Result<&'a Row, Refusal> {
     let row = world.cinder.snapshots.get(id).filter(|row| call.caller.owns(row.text("project_id")));
     row.ok_or_else(|| Refusal::missing(format!("Snapshot {id} could not be found.")))

@@ -8,7 +8,7 @@ use crate::reply::{Outcome, Refusal, Reply};
 use crate::state::CloudState;
 use crate::table::{Fields, Row, public};
 
-/// The type of volumes that name none.
+/// The default volume type.
 pub(super) const DEFAULT: &str = "fake";
 
 pub(super) fn route(world: &mut CloudState, call: Call<'_>, rest: &[&str]) -> Outcome {
@@ -75,7 +75,7 @@ pub(super) fn route(world: &mut CloudState, call: Call<'_>, rest: &[&str]) -> Ou
     }
 }
 
-/// The name of the type that is meant by an id, a name or nothing.
+/// The name of the type with an ID or name, or of the default type.
 pub(super) fn resolve(world: &CloudState, wanted: &str) -> Result<String, Refusal> {
     if wanted.is_empty() {
         return Ok(DEFAULT.to_owned());
@@ -86,7 +86,7 @@ pub(super) fn resolve(world: &CloudState, wanted: &str) -> Result<String, Refusa
     Ok(row.text("name").to_owned())
 }
 
-/// Makes a public type and answers its id.
+/// Creates a public type and returns its ID.
 pub(crate) fn new_type(world: &mut CloudState, name: &str) -> String {
     let id = world.uuid();
     let mut row = Row::new();

@@ -26,7 +26,7 @@ const FIELDS: [&str; 14] = [
     "backup_id",
 ];
 
-/// The tenant of a volume, under the name that Cinder shows it by.
+/// The key of the tenant in Cinder's responses.
 const TENANT: &str = "os-vol-tenant-attr:tenant_id";
 
 pub(super) fn route(world: &mut CloudState, call: Call<'_>, rest: &[&str]) -> Outcome {
@@ -94,7 +94,7 @@ pub(super) fn route(world: &mut CloudState, call: Call<'_>, rest: &[&str]) -> Ou
     }
 }
 
-/// The volume, if it is the caller's.
+/// The volume, if it belongs to the caller.
 pub(super) fn find<'a>(world: &'a CloudState, call: Call<'_>, id: &str) -> Result<&'a Row, Refusal> {
     let row = world.cinder.volumes.get(id).filter(|row| call.caller.owns(row.text(TENANT)));
     row.ok_or_else(|| Refusal::missing(format!("Volume {id} could not be found.")))
@@ -129,7 +129,7 @@ fn list(world: &CloudState, call: Call<'_>, detail: bool) -> Outcome {
             _ => true,
         })
     };
-    // The newest first, as Cinder lists.
+    // Newest first, as in Cinder.
     let rows = page(request, rows.rev().filter(fits).collect())?;
     let rows: Vec<Row> = rows
         .into_iter()
@@ -272,7 +272,7 @@ fn blank(world: &mut CloudState, project: &str, user: &str, size: i64, kind: &st
     row
 }
 
-/// Makes the volume that a server's block device asks for; it is ready at once, since Nova waits for it.
+/// Creates the volume for a block device of a server. It is ready immediately, because Nova waits for it.
 pub(crate) fn make_for_server(world: &mut CloudState, server: &Row, device: &Value) -> String {
     let size =
         device.get("volume_size").and_then(|size| size.as_i64().or_else(|| size.as_str()?.parse().ok())).unwrap_or(1);
@@ -298,7 +298,7 @@ pub(crate) fn set_status(world: &mut CloudState, id: &str, status: &str) {
     });
 }
 
-/// Marks a volume as being deleted; it is gone half a build time later.
+/// Marks a volume as deleting; it disappears after half a build time.
 pub(crate) fn begin_delete(world: &mut CloudState, id: &str) {
     set_status(world, id, "deleting");
     let id = id.to_owned();
@@ -312,7 +312,7 @@ pub(crate) fn begin_delete(world: &mut CloudState, id: &str) {
     });
 }
 
-/// Refuses what only administrators may do to volumes.
+/// Rejects volume actions that are only for administrators.
 pub(super) fn administrators(call: Call<'_>, action: &str) -> Result<(), Refusal> {
     admin_only(call.caller, &format!("volume_extension:volume_admin_actions:{action}"))
 }

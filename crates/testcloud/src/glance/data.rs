@@ -1,4 +1,4 @@
-//! The data of images: upload, import, deactivation. Only its length is kept.
+//! Image data: upload, import, deactivation. Only its length is stored.
 
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Call
             }
             let size = usize::try_from(row.int("size")).unwrap_or_default();
             let mut reply = Reply::empty(200);
-            // The data itself was never kept.
+            // The data itself is not stored.
             reply.body = Body::Bytes(vec![0; size.min(1 << 20)].into());
             Ok(reply)
         }
@@ -81,14 +81,14 @@ pub(super) fn import(world: &mut CloudState, request: &ServiceCall, caller: &Cal
     Ok(Reply::empty(202))
 }
 
-/// Lets the data of an image arrive within the build time.
+/// Starts an import, which takes the build time.
 pub(super) fn begin(world: &mut CloudState, id: &str, size: usize) {
     world.glance.images.edit(id, |row| row.put("status", "importing"));
     let id = id.to_owned();
     let fault = world.build_fault;
     world.after(world.options.build_time + fault.slower, move |world| {
         if fault.fails {
-            // What the service does when a download fails.
+            // The behavior of the service after a failed download.
             world.glance.images.edit(&id, |row| row.put("status", "queued"));
         } else {
             activate(world, &id, size);
@@ -96,7 +96,7 @@ pub(super) fn begin(world: &mut CloudState, id: &str, size: usize) {
     });
 }
 
-/// Gives an image its data.
+/// Sets the data of an image.
 pub(crate) fn activate(world: &mut CloudState, id: &str, size: usize) {
     let now = world.stamp();
     let digest = |length: usize| format!("{size:0>length$x}");

@@ -87,7 +87,7 @@ fn list(world: &CloudState, request: &ServiceCall, caller: &Caller) -> Outcome {
                 .split(',')
                 .any(|value| row.text(name) == value.trim_matches('"')),
         });
-        // Community images are found by asking for them, and other projects' only by administrators.
+        // Community images are listed only on request, and those of other projects only for administrators.
         let community = row.text("visibility") == "community" && row.text("owner") != caller.project;
         wanted && sees(caller, row) && (!community || request.param("visibility").is_some())
     };
@@ -117,7 +117,7 @@ fn broken(reason: &str) -> Refusal {
     Refusal::bad(format!("Provided object does not match schema 'image': {reason}"))
 }
 
-/// Checks one attribute of an image.
+/// Checks an attribute of an image.
 fn check(name: &str, value: &Value) -> Result<(), Refusal> {
     let one_of = |allowed: &[&str]| {
         let known = value.is_null() || value.as_str().is_some_and(|text| allowed.contains(&text));
@@ -203,7 +203,7 @@ fn create(world: &mut CloudState, request: &ServiceCall, caller: &Caller) -> Out
     Ok(Reply::created(Value::Object(seen)).header("location", link).header("openstack-image-import-methods", methods))
 }
 
-/// Makes an image without data and answers its id.
+/// Creates an image without data and returns its ID.
 pub(crate) fn new_image(world: &mut CloudState, name: &str, owner: &str) -> String {
     let (id, now) = (world.uuid(), world.stamp());
     let mut row = Row::new();
@@ -230,7 +230,7 @@ pub(crate) fn new_image(world: &mut CloudState, name: &str, owner: &str) -> Stri
     id
 }
 
-/// The image that Nova makes of a server.
+/// The snapshot image that Nova creates of a server.
 pub(crate) fn snapshot_of(world: &mut CloudState, caller: &Caller, server: &Row, name: &str) -> String {
     let id = new_image(world, name, &caller.project);
     world.glance.images.edit(&id, |row| {

@@ -1,4 +1,4 @@
-//! Projects that a shared image is shared with.
+//! Members of shared images.
 
 use serde_json::{Value, json};
 

@@ -79,13 +79,13 @@ pub(crate) fn sees(caller: &Caller, row: &Row) -> bool {
     caller.owns(row.text("owner")) || matches!(row.text("visibility"), "public" | "community") || accepted()
 }
 
-/// The image, if the caller sees it.
+/// The image, if the caller can see it.
 fn find<'a>(world: &'a CloudState, caller: &Caller, id: &str) -> Result<&'a Row, Refusal> {
     let row = world.glance.images.get(id).filter(|row| sees(caller, row));
     row.ok_or_else(|| Refusal::missing(format!("No image found with ID {id}")))
 }
 
-/// The image, if the caller may change it.
+/// The image, if the caller may update it.
 fn owned<'a>(world: &'a CloudState, caller: &Caller, id: &str) -> Result<&'a Row, Refusal> {
     let row = find(world, caller, id)?;
     if caller.owns(row.text("owner")) { Ok(row) } else { Err(Refusal::forbidden("You do not own this image")) }

@@ -1,4 +1,4 @@
-//! The schemas that clients read to know which attributes an image has.
+//! The schemas that tell clients the attributes of an image.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! `POST /auth/tokens`, and what a caller may ask about itself.
+//! `POST /auth/tokens`, and requests of callers about themselves.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -11,12 +11,12 @@ use crate::request::ServiceCall;
 use crate::state::CloudState;
 use crate::table::{Fields, Row};
 
-/// Who proved to be whom, and how.
+/// An authenticated user.
 struct Proof {
     user: String,
     methods: Vec<String>,
     credential: Option<String>,
-    /// Tokens made from a token live no longer than that.
+    /// Maximum expiry of tokens that are issued for a token.
     until: Option<Timestamp>,
     trusted: bool,
 }
@@ -57,7 +57,7 @@ pub(super) fn issue(world: &mut CloudState, request: &ServiceCall) -> Outcome {
     Ok(Reply::created(reply).header("x-subject-token", id).header("vary", "X-Auth-Token"))
 }
 
-/// The user that `data` names by id, or by name and domain.
+/// The user with an ID, or with a name and domain.
 fn find_user(world: &CloudState, data: &Row) -> Option<String> {
     let users = &world.keystone.users;
     let id = data.text("id");

@@ -1,4 +1,4 @@
-//! Services, endpoints and regions, and the catalog that tokens carry.
+//! Services, endpoints and regions, and the catalog in tokens.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::request::ServiceCall;
 use crate::state::CloudState;
 use crate::table::{Fields, Row, Table};
 
-/// The catalog as a token of `project` shows it; endpoints that need a project are left out without one.
+/// The catalog in a token for `project`; without one, endpoints that need a project are omitted.
 pub(super) fn of_project(world: &CloudState, project: &str) -> Vec<Value> {
     let entry = |service: &Row| {
         let endpoints = world.keystone.endpoints.by("service_id", service.text("id"));
@@ -32,7 +32,7 @@ pub(super) fn of_project(world: &CloudState, project: &str) -> Vec<Value> {
     world.keystone.services.iter().filter(|service| service.flag("enabled")).map(entry).collect()
 }
 
-/// Makes a service with its three endpoints.
+/// Creates a service with its three endpoints.
 pub(crate) fn new_service(world: &mut CloudState, kind: &str, name: &str, url: &str) {
     let mut row = Row::new();
     let service = world.hex_id();
@@ -54,7 +54,7 @@ pub(crate) fn new_service(world: &mut CloudState, kind: &str, name: &str, url: &
     }
 }
 
-/// One of the three nouns of this file.
+/// One of the three collections in this file.
 struct Noun {
     one: &'static str,
     many: &'static str,
@@ -184,7 +184,7 @@ impl Noun {
     }
 }
 
-/// Makes a region.
+/// Creates a region.
 pub(crate) fn new_region(world: &mut CloudState, id: &str) {
     let mut row = Row::new();
     row.put("id", id);

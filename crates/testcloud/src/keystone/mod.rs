@@ -26,7 +26,7 @@ pub(crate) use roles::{Target, grant, new_role};
 pub(crate) use tokens::{Caller, authenticate};
 pub(crate) use users::new_user;
 
-/// Identities, and what they may.
+/// Users, projects, roles and assignments.
 #[derive(Debug)]
 pub(crate) struct Keystone {
     pub(crate) domains: Table,
@@ -38,7 +38,7 @@ pub(crate) struct Keystone {
     pub(crate) regions: Table,
     pub(crate) trusts: Table,
     pub(crate) credentials: Table,
-    /// Who has which role on what: user, target, role.
+    /// Role assignments: user, target, role.
     pub(crate) assignments: BTreeSet<(String, Target, String)>,
     tokens: HashMap<String, tokens::Token>,
 }
@@ -135,7 +135,7 @@ fn not_found(kind: &str, id: &str) -> Refusal {
     Refusal::missing(format!("Could not find {kind}: {id}."))
 }
 
-/// Refuses `action` (`create_project`) to everyone but administrators.
+/// Rejects callers who are not administrators for `action` (`create_project`).
 fn admin_only(caller: &Caller, action: &str) -> Result<(), Refusal> {
     if caller.admin { Ok(()) } else { Err(denied(action)) }
 }
@@ -154,7 +154,7 @@ fn member(request: &ServiceCall, name: &str) -> Result<Row, Refusal> {
     }
 }
 
-/// Refuses a body without the text `field`.
+/// Rejects a body without the string `field`.
 fn need(body: &Row, field: &str) -> Result<String, Refusal> {
     match body.get(field) {
         Some(Value::String(text)) if !text.is_empty() => Ok(text.clone()),
@@ -164,7 +164,7 @@ fn need(body: &Row, field: &str) -> Result<String, Refusal> {
     }
 }
 
-/// A row with its link, as `plural` shows it.
+/// A row with its link, as in responses for `plural`.
 fn view(world: &CloudState, plural: &str, row: &Row) -> Row {
     let mut row = public(row);
     let link = format!("{}/identity/v3/{plural}/{}", world.base, row.text("id"));
@@ -172,14 +172,14 @@ fn view(world: &CloudState, plural: &str, row: &Row) -> Row {
     row
 }
 
-/// A list reply.
+/// A list response.
 fn page(world: &CloudState, request: &ServiceCall, plural: &str, rows: &[Row]) -> Value {
     let query = if request.raw_query.is_empty() { String::new() } else { format!("?{}", request.raw_query) };
     let link = format!("{}/identity/v3{}{query}", world.base, request.local_path());
     json!({plural: rows, "links": {"next": null, "self": link, "previous": null}})
 }
 
-/// Lists `table` by the query parameters that name one of `fields`.
+/// Lists `table`, filtered by the query parameters in `fields`.
 fn list(world: &CloudState, request: &ServiceCall, plural: &str, table: &Table, fields: &[&str]) -> Reply {
     let wanted = |row: &&Row| {
         request.query.iter().filter(|(name, _)| fields.contains(&name.as_str())).all(|(name, value)| {

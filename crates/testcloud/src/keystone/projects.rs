@@ -108,10 +108,10 @@ fn create(world: &mut CloudState, request: &ServiceCall) -> Outcome {
     Ok(Reply::created(json!({"project": view(world, "projects", row)})))
 }
 
-/// What Keystone itself understands in a project; anything else is kept as it is.
+/// The attributes of a project that Keystone knows; others are stored unchanged.
 const KNOWN: [&str; 8] = ["name", "domain_id", "parent_id", "description", "enabled", "tags", "is_domain", "options"];
 
-/// Makes a project and answers its id.
+/// Creates a project and returns its ID.
 pub(crate) fn new_project(world: &mut CloudState, name: &str, domain: &str) -> String {
     let id = world.hex_id();
     let mut row = Row::new();

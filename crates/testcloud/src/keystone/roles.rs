@@ -1,4 +1,4 @@
-//! Roles, and who has them on what.
+//! Roles and role assignments.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::request::ServiceCall;
 use crate::state::CloudState;
 use crate::table::{Fields, Row};
 
-/// What a role is held on.
+/// The target of a role assignment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Target {
     Project(String),
@@ -17,8 +17,7 @@ pub(crate) enum Target {
     System,
 }
 
-/// The ids of the roles a user has on a target, implied ones included (admin implies member, which implies
-/// reader).
+/// The IDs of a user's roles on a target, including implied ones (admin implies member, which implies reader).
 pub(super) fn effective(world: &CloudState, user: &str, target: &Target) -> Vec<String> {
     let start = (user.to_owned(), target.clone(), String::new());
     let held = world.keystone.assignments.range(start..).take_while(|(u, t, _)| u == user && t == target);
@@ -35,7 +34,7 @@ pub(super) fn effective(world: &CloudState, user: &str, target: &Target) -> Vec<
     roles
 }
 
-/// Gives a role by name, at set-up.
+/// Assigns a role by name, during setup.
 pub(crate) fn grant(world: &mut CloudState, user: &str, target: Target, role: &str) {
     if let Some(role) = world.keystone.roles.by("name", role).next().map(|row| row.text("id").to_owned()) {
         world.keystone.assignments.insert((user.to_owned(), target, role));
@@ -83,7 +82,7 @@ pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Call
     }
 }
 
-/// Makes a role.
+/// Creates a role.
 pub(crate) fn new_role(world: &mut CloudState, name: &str, description: Value) -> Row {
     let mut row = Row::new();
     row.put("id", world.hex_id());

@@ -1,4 +1,4 @@
-//! Tokens: what they carry, who may check and revoke them.
+//! Tokens: their content, validation and revocation.
 
 use std::time::Duration;
 
@@ -12,40 +12,40 @@ use crate::request::ServiceCall;
 use crate::state::CloudState;
 use crate::table::Fields;
 
-/// Who makes a request, by its token.
+/// The caller of a request, from its token.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     pub(crate) token: String,
     pub(crate) user: String,
-    /// Empty when the token has no project.
+    /// Empty if the token has no project.
     pub(crate) project: String,
-    /// Has the role `admin`.
+    /// Whether it has the role `admin`.
     pub(crate) admin: bool,
-    /// The roles' names.
+    /// The names of the roles.
     pub(crate) roles: Vec<String>,
-    /// The trust the token came from.
+    /// The trust of the token.
     pub(super) trust: Option<String>,
 }
 
 impl Caller {
-    /// A service of the cloud itself, acting in `project`.
+    /// A service of the cloud, acting in `project`.
     pub(crate) fn service(project: &str) -> Self {
         let (token, user) = (String::new(), String::new());
         Caller { token, user, project: project.to_owned(), admin: true, roles: Vec::new(), trust: None }
     }
 
-    /// Whether an object of `project` is the caller's.
+    /// Whether an object of `project` belongs to the caller.
     pub(crate) fn owns(&self, project: &str) -> bool {
         self.admin || self.project == project
     }
 }
 
-/// What a token is good for.
+/// The scope of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     None,
     On(Target),
-    /// A trust, by id.
+    /// A trust, by ID.
     Trust(String),
 }
 
@@ -76,13 +76,12 @@ pub(crate) fn authenticate(world: &CloudState, request: &ServiceCall) -> Result<
     Ok(Caller { token: id.to_owned(), user: acting_user(world, token)?, project, admin, roles, trust })
 }
 
-/// A token that is known and not expired.
+/// A known token that has not expired.
 pub(super) fn live<'a>(world: &'a CloudState, id: &str) -> Option<&'a Token> {
     world.keystone.tokens.get(id).filter(|token| token.expires > world.now())
 }
 
-/// The project (or nothing) and the role ids of a token; `None` when its user, project or trust is gone or
-/// disabled.
+/// The project (if any) and the role IDs of a token; `None` if its user, project or trust is deleted or disabled.
 fn standing(world: &CloudState, token: &Token) -> Option<(String, Vec<String>)> {
     let keystone = &world.keystone;
     if !keystone.users.get(&token.user)?.flag("enabled") {
@@ -113,14 +112,14 @@ fn standing(world: &CloudState, token: &Token) -> Option<(String, Vec<String>)> 
     }
 }
 
-/// The user a token acts as: the trustor when its trust impersonates.
+/// The user of a token: the trustor if its trust impersonates.
 fn acting_user(world: &CloudState, token: &Token) -> Result<String, Refusal> {
     let Scope::Trust(trust) = &token.scope else { return Ok(token.user.clone()) };
     let trust = world.keystone.trusts.get(trust).ok_or_else(Refusal::unauthorized)?;
     Ok(if trust.flag("impersonation") { trust.text("trustor_user_id").to_owned() } else { token.user.clone() })
 }
 
-/// Stores a new token and answers its id. `life` cuts the usual lifetime.
+/// Stores a new token and returns its ID. `life` limits the lifetime.
 pub(super) fn store(
     world: &mut CloudState,
     user: String,
@@ -133,7 +132,7 @@ pub(super) fn store(
     let usual = issued.checked_add(world.options.token_life).unwrap_or(Timestamp::MAX);
     let expires = until.map_or(usual, |until| until.min(usual));
     let (audit, id) = (world.hex_id()[..22].to_owned(), format!("gAAAAA{}{}", world.hex_id(), world.hex_id()));
-    // Expired tokens are forgotten an hour after, all at once when the next one is issued.
+    // Expired tokens are removed after an hour, in bulk when tokens are issued.
     if world.keystone.tokens.len().is_power_of_two() {
         let limit = issued.checked_sub(Duration::from_hours(1)).unwrap_or(issued);
         world.keystone.tokens.retain(|_, token| token.expires > limit);
@@ -142,7 +141,7 @@ pub(super) fn store(
     id
 }
 
-/// The body of a token, as issue and validation answer it.
+/// The body of a token for issue and validation.
 pub(super) fn body(world: &CloudState, token: &Token, with_catalog: bool) -> Result<Value, Refusal> {
     let keystone = &world.keystone;
     let (project, roles) = standing(world, token).ok_or_else(Refusal::unauthorized)?;
@@ -225,7 +224,7 @@ pub(super) fn revoke(world: &mut CloudState, request: &ServiceCall) -> Outcome {
     Ok(Reply::empty(204))
 }
 
-/// Ends every token that `ended` picks.
+/// Revokes all tokens that match `ended`.
 pub(super) fn revoke_where(world: &mut CloudState, ended: impl Fn(&Token) -> bool) {
     world.keystone.tokens.retain(|_, token| !ended(token));
 }

@@ -1,4 +1,4 @@
-//! Trusts (`/OS-TRUST/trusts`): a trustor lets a trustee act with some of its roles in a project.
+//! Trusts (`/OS-TRUST/trusts`): a trustor delegates roles in a project to a trustee.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::request::ServiceCall;
 use crate::state::CloudState;
 use crate::table::{Fields, Row};
 
-/// How often a trust may be given on (`max_redelegation_count`).
+/// Maximum redelegation count (`max_redelegation_count`).
 const MAX_REDELEGATION: i64 = 3;
 
 pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Caller, rest: &[&str]) -> Outcome {
@@ -44,7 +44,7 @@ pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Call
     }
 }
 
-/// Deletes a trust and those that were given by it.
+/// Deletes a trust and those that were created through it.
 fn delete(world: &mut CloudState, id: &str) {
     let further: Vec<String> =
         world.keystone.trusts.by("redelegated_trust_id", id).map(|row| row.text("id").to_owned()).collect();
@@ -55,7 +55,7 @@ fn delete(world: &mut CloudState, id: &str) {
     revoke_where(world, |token| token.scope == Scope::Trust(id.to_owned()));
 }
 
-/// Whether a trust can no longer be used.
+/// Whether a trust has expired or is used up.
 pub(super) fn is_over(world: &CloudState, trust: &Row) -> bool {
     let expired = trust.text("expires_at").parse::<Timestamp>().is_ok_and(|expiry| expiry <= world.now());
     expired || trust.get("remaining_uses").and_then(Value::as_i64) == Some(0)
@@ -141,7 +141,7 @@ fn create(world: &mut CloudState, request: &ServiceCall, caller: &Caller) -> Out
         None => MAX_REDELEGATION,
     };
     let ends = expiry.map(|time| time.strftime("%Y-%m-%dT%H:%M:%S.000000Z").to_string());
-    // As in Keystone's table: two trusts without an end are not the same.
+    // As in Keystone's table: two trusts without an expiry are different.
     let same = |row: &Row| {
         ends.as_deref() == Some(row.text("expires_at"))
             && row.text("trustee_user_id") == trustee
@@ -171,7 +171,7 @@ fn create(world: &mut CloudState, request: &ServiceCall, caller: &Caller) -> Out
     Ok(Reply::created(json!({"trust": view})))
 }
 
-/// The trust by which another one is given, and how often that may be done once more.
+/// The trust that is redelegated, and the remaining redelegation count.
 fn redelegated(
     world: &CloudState,
     id: &str,
@@ -197,7 +197,7 @@ fn redelegated(
     Ok((trust.text("id").to_owned(), depth - 1))
 }
 
-/// The ids of the roles that a body lists by id or name.
+/// The IDs of the roles in a body, given by ID or name.
 fn requested_roles(world: &CloudState, body: &Row) -> Result<Vec<String>, Refusal> {
     let find = |item: &Value| {
         let empty = Row::new();

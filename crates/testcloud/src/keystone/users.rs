@@ -91,7 +91,7 @@ fn free_name(world: &CloudState, name: &str, domain: &str) -> Result<(), Refusal
     Ok(())
 }
 
-/// Puts what a body says into a user; the password stays out of sight.
+/// Updates a user from a body; the password is not shown.
 fn apply(row: &mut Row, body: Row) {
     for (field, value) in body {
         match field.as_str() {
@@ -117,7 +117,7 @@ fn create(world: &mut CloudState, request: &ServiceCall) -> Outcome {
     Ok(Reply::created(json!({"user": show(world, &id)?})))
 }
 
-/// Makes a user and answers its id. Without a password it cannot log in.
+/// Creates a user and returns its ID. Without a password it cannot log in.
 pub(crate) fn new_user(world: &mut CloudState, name: &str, domain: &str, password: &str) -> String {
     let id = world.hex_id();
     let mut row = Row::new();

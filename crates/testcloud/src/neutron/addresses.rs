@@ -5,14 +5,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 
-/// The free and used addresses of one subnet.
+/// The addresses of a subnet.
 #[derive(Debug)]
 pub(crate) struct Pool {
     pub(super) net: IpNet,
-    /// First and last address of each pool, both included.
+    /// First and last address of each pool, inclusive.
     pub(super) ranges: Vec<(u128, u128)>,
     used: BTreeSet<u128>,
-    /// Where the next search begins, so that an address just freed is not reused at once.
+    /// Start of the next search, so that a released address is not reused immediately.
     cursor: u128,
 }
 
@@ -21,7 +21,7 @@ impl Pool {
         Pool { net, ranges, used: BTreeSet::new(), cursor: 0 }
     }
 
-    /// Takes the next free address; `None` when there is none.
+    /// Allocates the next free address; `None` if there is none.
     pub(super) fn take(&mut self) -> Option<IpAddr> {
         let found = self.search(self.cursor).or_else(|| self.search(0))?;
         self.used.insert(found);
@@ -35,7 +35,7 @@ impl Pool {
             if candidate > *end {
                 return None;
             }
-            // Walks the used addresses only as far as they leave no gap.
+            // Iterates over the used addresses until there is a gap.
             for used in self.used.range(candidate..=*end) {
                 if *used != candidate {
                     break;
@@ -46,7 +46,7 @@ impl Pool {
         })
     }
 
-    /// Takes that address; false when it is taken already.
+    /// Allocates a specific address; false if it is in use.
     pub(super) fn claim(&mut self, wanted: IpAddr) -> bool {
         self.used.insert(number(wanted))
     }
@@ -59,13 +59,13 @@ impl Pool {
         self.used.len()
     }
 
-    /// Whether a host may have this address: in the network, and neither its own nor its broadcast address.
+    /// Whether a host may use this address: it is in the network, and is neither the network nor the broadcast address.
     pub(super) fn admits(&self, wanted: IpAddr) -> bool {
         is_host(self.net, wanted)
     }
 }
 
-/// Whether a host of `net` may have the address.
+/// Whether a host of `net` may use the address.
 pub(super) fn is_host(net: IpNet, wanted: IpAddr) -> bool {
     let short = net.prefix_len() + 1 >= net.max_prefix_len();
     net.contains(&wanted)
@@ -84,7 +84,7 @@ pub(super) fn number(address: IpAddr) -> u128 {
 /// A number as an address of the same version as `net`.
 pub(super) fn address(number: u128, net: IpNet) -> IpAddr {
     match net {
-        // Numbers of a version 4 network come from version 4 addresses.
+        // The numbers of a version 4 network are version 4 addresses.
         IpNet::V4(_) => Ipv4Addr::from(u32::try_from(number).unwrap_or(u32::MAX)).into(),
         IpNet::V6(_) => Ipv6Addr::from(number).into(),
     }

@@ -1,4 +1,4 @@
-//! What Neutron's nouns are made of: which attributes a body may carry, of what kind, and who may set them.
+//! Attributes of Neutron's resources: names, types, and who may set them.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use crate::request::{python, python_text};
 use crate::state::is_uuid_like;
 use crate::table::{Fields, Row};
 
-/// A noun of the API.
+/// A collection of the API.
 #[derive(Debug)]
 pub(super) struct Noun {
     /// `network`.
@@ -21,7 +21,7 @@ pub(super) struct Noun {
     pub(super) attributes: &'static [Attribute],
 }
 
-/// One attribute of a noun.
+/// An attribute.
 #[derive(Debug)]
 pub(super) struct Attribute {
     name: &'static str,
@@ -31,14 +31,14 @@ pub(super) struct Attribute {
     admin: bool,
 }
 
-/// What a value must look like.
+/// The type of a value.
 #[derive(Debug)]
 pub(super) enum Kind {
-    /// At most so many characters.
+    /// Strings up to this length.
     Text(usize),
     TextOrNull(usize),
     Bool,
-    /// Whole numbers between these.
+    /// Integers in this range.
     Int(i64, i64),
     IntOrNull,
     Uuid,
@@ -54,7 +54,7 @@ pub(super) enum Kind {
     Any,
 }
 
-/// What happens at creation when the attribute is not given.
+/// The default of an attribute in a create.
 #[derive(Debug)]
 pub(super) enum Post {
     Required,
@@ -65,29 +65,29 @@ pub(super) enum Post {
     List,
     Number(i64),
     Text(&'static str),
-    /// Left to the code that creates.
+    /// Set by the code of the create.
     Unset,
-    /// The service's own; a client may not set it.
+    /// Read-only.
     Never,
 }
 
 impl Attribute {
-    /// An attribute that a body may set at creation and change later.
+    /// An attribute that can be set in creates and updates.
     pub(super) const fn new(name: &'static str, kind: Kind, post: Post) -> Self {
         Attribute { name, kind, post, put: true, admin: false }
     }
 
-    /// An attribute that only creation sets.
+    /// An attribute that can be set only in creates.
     pub(super) const fn fixed(name: &'static str, kind: Kind, post: Post) -> Self {
         Attribute { name, kind, post, put: false, admin: false }
     }
 
-    /// An attribute that no client sets.
+    /// A read-only attribute.
     pub(super) const fn own(name: &'static str) -> Self {
         Attribute { name, kind: Kind::Any, post: Post::Never, put: false, admin: false }
     }
 
-    /// The same, for administrators only.
+    /// Only for administrators.
     pub(super) const fn admin(mut self) -> Self {
         self.admin = true;
         self
@@ -95,7 +95,7 @@ impl Attribute {
 }
 
 impl Noun {
-    /// The attribute, if the noun has it.
+    /// The attribute with a name, if it exists.
     pub(super) fn has(&self, name: &str) -> bool {
         matches!(
             name,
@@ -114,7 +114,7 @@ impl Noun {
         self.attributes.iter().any(|attribute| attribute.name == name && matches!(attribute.kind, Kind::Bool))
     }
 
-    /// Checks a body for creation and fills in what it leaves out. The answer has `project_id`.
+    /// Checks the body of a create and adds defaults. The result has `project_id`.
     pub(super) fn creation(&self, body: &Row, caller: &Caller) -> Result<Row, Refusal> {
         let project = match (body.get("project_id"), body.get("tenant_id")) {
             (Some(Value::String(id)), _) | (_, Some(Value::String(id))) => id.clone(),
@@ -158,7 +158,7 @@ impl Noun {
         Ok(row)
     }
 
-    /// Checks a body for a change.
+    /// Checks the body of an update.
     pub(super) fn change(&self, body: &Row, caller: &Caller) -> Result<Row, Refusal> {
         self.known(body)?;
         let mut row = Row::new();
@@ -219,7 +219,7 @@ impl Post {
 }
 
 impl Kind {
-    /// The value as it is kept; 400 for what it must not be.
+    /// The stored form of a value; 400 for an invalid one.
     fn read(&self, name: &str, value: &Value) -> Result<Value, Refusal> {
         let invalid =
             |reason: String| Err(refusal(400, "HTTPBadRequest", format!("Invalid input for {name}. Reason: {reason}")));
@@ -335,7 +335,7 @@ fn objects(name: &str, value: &Value, keys: &[&str]) -> Result<Value, Refusal> {
     Ok(value.clone())
 }
 
-/// A boolean as Neutron reads one.
+/// Parses a boolean as Neutron does.
 pub(super) fn boolean(value: &Value) -> Result<Value, Refusal> {
     let text = python_text(value).to_ascii_lowercase();
     match text.as_str() {
@@ -349,7 +349,7 @@ pub(super) fn boolean(value: &Value) -> Result<Value, Refusal> {
     }
 }
 
-/// A whole number, also as text.
+/// An integer, also as a string.
 pub(super) fn integer(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_str()?.parse().ok())
 }

@@ -1,4 +1,4 @@
-//! The list of extensions, and nouns of which there is little or nothing here.
+//! The list of extensions, and collections with little or no support.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::request::ServiceCall;
 use crate::state::CloudState;
 use crate::table::{Fields, Row, public};
 
-/// Alias and name of each extension that is simulated.
+/// Alias and name of each simulated extension.
 const EXTENSIONS: [(&str, &str); 40] = [
     ("address-scope", "Address scope"),
     ("agent", "agent"),
@@ -54,7 +54,7 @@ const EXTENSIONS: [(&str, &str); 40] = [
     ("subnet_allocation", "Subnet Allocation"),
 ];
 
-/// The API's root: its main nouns.
+/// The root of the API: its main collections.
 pub(super) fn root(world: &CloudState) -> Value {
     let noun = |one: &str| {
         let link = format!("{}/network/v2.0/{one}s", world.base);
@@ -78,7 +78,7 @@ pub(super) fn route(request: &ServiceCall, rest: &[&str]) -> Outcome {
     }
 }
 
-/// Lists of nouns that this cloud never has.
+/// Lists of collections that are always empty.
 pub(super) fn empty_list(many: &str) -> Outcome {
     const NOUNS: [&str; 5] = ["agents", "availability_zones", "network-ip-availabilities", "trunks", "flavors"];
     if NOUNS.contains(&many) {
@@ -99,7 +99,7 @@ const QOS_POLICY: Noun = Noun {
     ],
 };
 
-/// `/qos/policies`: administrators make them, everyone may use the shared ones.
+/// `/qos/policies`: administrators create them, everyone may use the shared ones.
 pub(super) fn qos_policies(world: &mut CloudState, request: &ServiceCall, caller: &Caller, rest: &[&str]) -> Outcome {
     let sees = |row: &Row| caller.owns(row.text("project_id")) || row.flag("shared");
     match (request.method.as_str(), rest) {
@@ -161,7 +161,7 @@ fn no_policy(id: &str) -> Refusal {
     refusal(404, "QosPolicyNotFound", format!("QoS policy {id} could not be found."))
 }
 
-/// Refuses a body that names an unknown QoS policy.
+/// Rejects a body with an unknown QoS policy.
 pub(super) fn check_policy(world: &CloudState, body: &Row) -> Result<(), Refusal> {
     let id = body.text("qos_policy_id");
     if id.is_empty() || world.neutron.qos_policies.get(id).is_some() { Ok(()) } else { Err(no_policy(id)) }

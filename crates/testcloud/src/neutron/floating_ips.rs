@@ -91,7 +91,7 @@ fn create(world: &mut CloudState, caller: &Caller, body: &Row) -> Result<Row, Re
         return Err(bad("fixed_ip_address cannot be specified without a port_id."));
     }
     if !port.is_empty() {
-        // Before an address is taken, so that a refusal leaves nothing behind.
+        // Before an address is allocated, so that a failure has no side effects.
         association(world, caller, "", "", &network, &port, &fixed)?;
     }
     let project = row.text("project_id").to_owned();
@@ -158,7 +158,7 @@ fn update(world: &mut CloudState, caller: &Caller, id: &str, body: &Row) -> Resu
     Ok(())
 }
 
-/// The fixed address and the router of an association, if it is possible.
+/// The fixed address and the router of an association, if it is valid.
 fn association(
     world: &CloudState,
     caller: &Caller,
@@ -229,7 +229,7 @@ fn associate(
     Ok(())
 }
 
-/// Frees a floating IP from its port.
+/// Disassociates a floating IP from its port.
 pub(super) fn dissociate(world: &mut CloudState, id: &str) {
     world.neutron.floating_ips.edit(id, |row| {
         for field in ["port_id", "fixed_ip_address", "router_id"] {

@@ -1,4 +1,4 @@
-//! The networks of a new cloud: `public` outside, and for demo `private` behind `router`.
+//! The initial networks: the external network `public`, and for demo `private` behind `router`.
 
 use serde_json::{Value, json};
 
@@ -8,8 +8,8 @@ use crate::reply::Refusal;
 use crate::state::CloudState;
 use crate::table::{Fields, Row};
 
-/// Makes them. The addresses are fixed and the cloud is empty, so that nothing is refused; if something were,
-/// the cloud would start without it.
+/// Creates them. With fixed addresses in an empty cloud this cannot fail; if it did, the cloud would start without
+/// them.
 pub(crate) fn furnish(world: &mut CloudState, admin: &Caller, demo: &Caller) {
     if let Err(refusal) = build(world, admin, demo) {
         tracing::error!(reason = refusal.message, "the first networks");

@@ -1,4 +1,4 @@
-//! Lists: filters, chosen fields, sorting and pages.
+//! Lists: filters, selected fields, sorting and paging.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::table::{Fields, Row, Table};
 /// Query parameters that are not filters.
 const CONTROLS: [&str; 7] = ["fields", "limit", "marker", "page_reverse", "sort_key", "sort_dir", "verbose"];
 
-/// Answers a list of the rows that `visible` lets the caller see, each shown by `show`.
+/// Lists the rows that `visible` allows the caller to see, formatted by `show`.
 pub(super) fn answer(
     world: &CloudState,
     request: &ServiceCall,
@@ -22,7 +22,7 @@ pub(super) fn answer(
     show: impl Fn(&CloudState, &Row) -> Row,
 ) -> Outcome {
     let filters = filters(request, noun)?;
-    // Several values would come out in their own order instead of the table's.
+    // Several values would change the order of the table.
     let indexed = filters
         .iter()
         .filter(|(_, values)| values.len() == 1)
@@ -40,7 +40,7 @@ pub(super) fn answer(
     let keys = request.query.iter().filter(|(name, _)| name == "sort_key").map(|(_, key)| key.as_str());
     let directions: Vec<&str> =
         request.query.iter().filter(|(name, _)| name == "sort_dir").map(|(_, direction)| direction.as_str()).collect();
-    // The last key sorts first: sorting is stable.
+    // Sort by the last key first: sorting is stable.
     for (at, key) in keys.enumerate().collect::<Vec<_>>().into_iter().rev() {
         rows.sort_by_key(|row| row.get(key).map(sortable).unwrap_or_default());
         if directions.get(at).or(directions.last()) == Some(&"desc") {
@@ -83,14 +83,14 @@ pub(super) fn answer(
     Ok(Reply::ok(reply))
 }
 
-/// Only the `fields` that a query asks for.
+/// Only the `fields` of the query.
 pub(super) fn pick(request: &ServiceCall, row: Row) -> Row {
     let wanted: Vec<&str> =
         request.query.iter().filter(|(name, _)| name == "fields").map(|(_, field)| field.as_str()).collect();
     if wanted.is_empty() { row } else { row.into_iter().filter(|(name, _)| wanted.contains(&name.as_str())).collect() }
 }
 
-/// The filters of a query, values grouped by name.
+/// The filters of a query, grouped by name.
 fn filters<'a>(request: &'a ServiceCall, noun: &Noun) -> Result<Vec<(&'a str, Vec<Value>)>, Refusal> {
     let mut filters: Vec<(&str, Vec<Value>)> = Vec::new();
     for (name, value) in request.query.iter().filter(|(name, _)| !CONTROLS.contains(&name.as_str())) {
@@ -137,7 +137,7 @@ fn matches(row: &Row, name: &str, values: &[Value]) -> bool {
     })
 }
 
-/// `ip_address=10.0.0.3` or `subnet_id=…` against a port.
+/// Matches `ip_address=10.0.0.3` or `subnet_id=…` with a port.
 fn has_fixed_ip(row: &Row, wanted: &str) -> bool {
     let (field, value) = wanted.split_once('=').unwrap_or(("ip_address", wanted));
     row.list("fixed_ips").iter().any(|ip| ip.get(field).and_then(Value::as_str) == Some(value))

@@ -32,7 +32,7 @@ pub(crate) use security_groups::{default_group, find_group};
 
 use attributes::Noun;
 
-/// The network side of the cloud.
+/// The state of Neutron.
 #[derive(Debug)]
 pub(crate) struct Neutron {
     pub(crate) networks: Table,
@@ -43,11 +43,11 @@ pub(crate) struct Neutron {
     pub(crate) groups: Table,
     pub(crate) rules: Table,
     pub(crate) qos_policies: Table,
-    /// All nouns of which only what is told is kept.
+    /// Simple objects, which are stored unchanged.
     pub(crate) plain: Table,
     /// By subnet.
     pools: HashMap<String, addresses::Pool>,
-    /// Limits set through the API, by project and then by resource.
+    /// Limits that were set through the API, by project and resource.
     quotas: HashMap<String, BTreeMap<String, i64>>,
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn serve(world: &mut CloudState, request: &ServiceCall) -> Outcome {
     }
 }
 
-/// A refusal with Neutron's class.
+/// An error of a Neutron class.
 pub(crate) fn refusal(status: u16, kind: &'static str, message: impl Into<String>) -> Refusal {
     Refusal::new(status, kind, message)
 }
@@ -124,7 +124,7 @@ pub(crate) fn refuse(refusal: &Refusal) -> Reply {
     Reply::json(refusal.status, json!({"NeutronError": error}))
 }
 
-/// The object in a body that is named as the noun.
+/// The object in a body, under the name of its type.
 fn body(request: &ServiceCall, noun: &Noun) -> Result<Value, Refusal> {
     let mut body = request.json("Body contains invalid data")?;
     if let Some(found @ Value::Object(_)) = body.get_mut(noun.one).map(Value::take) {
@@ -134,7 +134,7 @@ fn body(request: &ServiceCall, noun: &Noun) -> Result<Value, Refusal> {
     Err(refusal(400, "HTTPBadRequest", message))
 }
 
-/// The bodies of a creation, one or (under the plural) many; the second value tells which.
+/// The bodies of a create: one, or several under the plural; the second value is true for several.
 fn bodies(request: &ServiceCall, noun: &Noun) -> Result<(Vec<Row>, bool), Refusal> {
     let mut whole = request.json("Body contains invalid data")?;
     if let Some(Value::Array(items)) = whole.get_mut(noun.many).map(Value::take) {
@@ -144,7 +144,7 @@ fn bodies(request: &ServiceCall, noun: &Noun) -> Result<(Vec<Row>, bool), Refusa
     Ok((vec![object(body(request, noun)?)], false))
 }
 
-/// Creates what the body asks for, one object or many.
+/// Creates one or more objects from a body.
 fn create_all(
     world: &mut CloudState,
     request: &ServiceCall,
@@ -172,7 +172,7 @@ fn object(value: Value) -> Row {
     }
 }
 
-/// Completes a new row with what every object has.
+/// Adds the common attributes to a new row.
 fn stamp_new(world: &mut CloudState, row: &mut Row) -> String {
     let (id, now) = (world.uuid(), world.stamp());
     row.shift_insert(0, "id".to_owned(), id.clone().into());
@@ -183,13 +183,13 @@ fn stamp_new(world: &mut CloudState, row: &mut Row) -> String {
     id
 }
 
-/// Notes a change of a row.
+/// Updates the time of the last change of a row.
 fn touch(row: &mut Row, now: String) {
     row.put("updated_at", now);
     row.put("revision_number", row.int("revision_number") + 1);
 }
 
-/// Refuses a change of an object that the caller sees but does not own.
+/// Rejects updates of objects that the caller can see but does not own.
 fn owned(caller: &Caller, row: &Row, rule: &str) -> Result<(), Refusal> {
     if caller.owns(row.text("project_id")) {
         return Ok(());

@@ -71,7 +71,7 @@ pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Call
     }
 }
 
-/// Whether the caller may see a network: its own, shared and external ones.
+/// Whether the caller can see a network: its own, shared and external ones.
 pub(super) fn sees(caller: &Caller, row: &Row) -> bool {
     caller.owns(row.text("project_id")) || row.flag("shared") || row.flag("router:external")
 }
@@ -80,7 +80,7 @@ pub(super) fn missing(id: &str) -> Refusal {
     refusal(404, "NetworkNotFound", format!("Network {id} could not be found."))
 }
 
-/// The network, if the caller sees it.
+/// The network, if the caller can see it.
 pub(super) fn visible<'a>(world: &'a CloudState, caller: &Caller, id: &str) -> Result<&'a Row, Refusal> {
     world.neutron.networks.get(id).filter(|row| sees(caller, row)).ok_or_else(|| missing(id))
 }

@@ -1,5 +1,5 @@
-//! Nouns of which the cloud only keeps what it is told: address scopes, subnet pools, segments, metering, sharing
-//! policies, rules of quality of service.
+//! Simple objects, which are stored unchanged: address scopes, subnet pools, segments, metering, RBAC policies, QoS
+//! rules.
 
 use serde_json::json;
 
@@ -11,18 +11,18 @@ use crate::request::ServiceCall;
 use crate::state::CloudState;
 use crate::table::{Fields, Row, public};
 
-/// A noun with its place in the API.
+/// A type of simple objects.
 struct Plain {
-    /// Below the version; `*` is the id of a policy.
+    /// The path without the version; `*` is the ID of a policy.
     path: &'static [&'static str],
     noun: Noun,
-    /// Attributes of which no two objects have the same values.
+    /// Attributes that are unique together.
     key: &'static [&'static str],
-    /// Whether it can be changed.
+    /// Whether it can be updated.
     changes: bool,
-    /// Whether it has a description, as objects with standard attributes have.
+    /// Whether it has a description, like objects with standard attributes.
     is_described: bool,
-    /// Its kind in snapshots, and what a missing one is called.
+    /// Its type in snapshots and in the error for a missing one.
     kind: &'static str,
 }
 
@@ -185,7 +185,7 @@ const NOUNS: [Plain; 10] = [
     },
 ];
 
-/// Serves an address if it is that of a plain noun.
+/// Handles a request if its path is that of a simple object.
 pub(super) fn route(
     world: &mut CloudState,
     request: &ServiceCall,
@@ -279,7 +279,7 @@ impl Plain {
         Err(refusal(400, "HTTPBadRequest", "Unrecognized attribute(s) 'description'"))
     }
 
-    /// Refuses a second object with the same key.
+    /// Rejects a second object with the same key.
     fn is_free(&self, world: &CloudState, row: &Row, id: &str) -> Result<(), Refusal> {
         let is_same = |other: &Row| {
             other.text("_noun") == self.noun.one

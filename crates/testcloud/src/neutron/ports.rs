@@ -100,7 +100,7 @@ pub(super) fn missing(id: &str) -> Refusal {
     refusal(404, "PortNotFound", format!("Port {id} could not be found."))
 }
 
-/// The port, if it is the caller's.
+/// The port, if it belongs to the caller.
 pub(super) fn visible<'a>(world: &'a CloudState, caller: &Caller, id: &str) -> Result<&'a Row, Refusal> {
     world.neutron.ports.get(id).filter(|row| caller.owns(row.text("project_id"))).ok_or_else(|| missing(id))
 }
@@ -113,7 +113,7 @@ fn show(caller: &Caller, row: &Row) -> Row {
     row
 }
 
-/// Makes a port as a body asks and answers its id.
+/// Creates a port from a body and returns its ID.
 pub(super) fn create(world: &mut CloudState, caller: &Caller, body: &Row) -> Result<String, Refusal> {
     let mut row = PORT.creation(body, caller)?;
     let network = networks::visible(world, caller, row.text("network_id"))?;
@@ -169,7 +169,7 @@ fn free_mac(world: &mut CloudState) -> String {
     }
 }
 
-/// State and view that follow from where the port is bound.
+/// Sets status and binding attributes.
 fn set_binding(row: &mut Row) {
     let bound = !row.text("binding:host_id").is_empty() || row.text("device_owner").starts_with("network:");
     row.put("status", if bound && row.flag("admin_state_up") { "ACTIVE" } else { "DOWN" });
@@ -224,8 +224,8 @@ fn check_groups(world: &CloudState, caller: &Caller, groups: &[String]) -> Resul
     groups.iter().find(|id| !known(id)).map_or(Ok(()), |id| Err(super::security_groups::missing(id)))
 }
 
-/// Takes the addresses that `wanted` asks for, or one of each IP version. `held` are the port's own, which
-/// it may keep. Takes nothing when it fails.
+/// Allocates the addresses in `wanted`, or one for each IP version. `held` are the current addresses of the port, which
+/// it may keep. Allocates nothing on failure.
 fn allocate(
     world: &mut CloudState,
     network: &str,
@@ -345,7 +345,7 @@ pub(super) fn ips_of(row: &Row) -> Vec<(String, IpAddr)> {
     row.list("fixed_ips").iter().filter_map(pair).collect()
 }
 
-/// A port's first address, version 4 before version 6.
+/// The first address of a port, version 4 before version 6.
 pub(super) fn address_of(row: &Row) -> Option<IpAddr> {
     let ips = ips_of(row);
     ips.iter().find(|(_, ip)| ip.is_ipv4()).or(ips.first()).map(|(_, ip)| *ip)
@@ -390,7 +390,7 @@ fn update(world: &mut CloudState, caller: &Caller, id: &str, body: &Row) -> Resu
     Ok(())
 }
 
-/// Takes a port away, with its floating addresses let go.
+/// Deletes a port and disassociates its floating IPs.
 pub(crate) fn delete_port(world: &mut CloudState, id: &str) {
     let Some(row) = world.neutron.ports.remove(id) else { return };
     for (subnet, ip) in ips_of(&row) {
@@ -403,7 +403,7 @@ pub(crate) fn delete_port(world: &mut CloudState, id: &str) {
     }
 }
 
-/// What Nova wants of a port that it makes for a server.
+/// Nova's requirements for a port of a server.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wanted {
     pub(crate) network: String,
@@ -411,7 +411,7 @@ pub(crate) struct Wanted {
     pub(crate) groups: Vec<String>,
 }
 
-/// Makes a port for a server, in the server's project.
+/// Creates a port for a server, in the project of the server.
 pub(crate) fn create_for_server(
     world: &mut CloudState,
     caller: &Caller,
@@ -432,7 +432,7 @@ pub(crate) fn create_for_server(
     Ok(id)
 }
 
-/// Binds a port to a server, which makes it active.
+/// Binds a port to a server, which activates it.
 pub(crate) fn bind(world: &mut CloudState, id: &str, server: &Row) {
     let zone = server.text("OS-EXT-AZ:availability_zone");
     let owner = format!("compute:{}", if zone.is_empty() { "nova" } else { zone });
@@ -444,7 +444,7 @@ pub(crate) fn bind(world: &mut CloudState, id: &str, server: &Row) {
     });
 }
 
-/// Lets a port go that belonged to a server.
+/// Unbinds a port from its server.
 pub(crate) fn unbind(world: &mut CloudState, id: &str) {
     world.neutron.ports.edit(id, |row| {
         row.put("device_id", "");

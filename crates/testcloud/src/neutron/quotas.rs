@@ -1,4 +1,4 @@
-//! Quotas of the network side.
+//! Quotas of Neutron.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ const RESOURCES: [&str; 10] = [
     "trunk",
 ];
 
-/// The limit of a project; -1 is none.
+/// The limit of a project; -1 means none.
 fn limit(world: &CloudState, project: &str, resource: &str) -> i64 {
     if let Some(limit) = world.neutron.quotas.get(project).and_then(|limits| limits.get(resource)) {
         return *limit;
@@ -57,10 +57,10 @@ fn used(world: &CloudState, project: &str, resource: &str) -> i64 {
     i64::try_from(table.by("project_id", project).count()).unwrap_or(i64::MAX)
 }
 
-/// Refuses `more` objects of a kind beyond the project's limit.
+/// Checks the quota of the project for `more` objects of a type.
 pub(super) fn check(world: &CloudState, project: &str, resource: &'static str, more: i64) -> Result<(), Refusal> {
     let limit = limit(world, project, resource);
-    // The services' own ports belong to no project.
+    // Ports of services belong to no project.
     if limit < 0 || project.is_empty() || used(world, project, resource) + more <= limit {
         return Ok(());
     }

@@ -77,12 +77,12 @@ fn visible<'a>(world: &'a CloudState, caller: &Caller, id: &str) -> Result<&'a R
     row.ok_or_else(|| refusal(404, "RouterNotFound", format!("Router {id} could not be found")))
 }
 
-/// The ports by which a router stands in subnets.
+/// The ports of a router in subnets.
 fn interfaces<'a>(world: &'a CloudState, id: &str) -> impl Iterator<Item = &'a Row> {
     world.neutron.ports.by("device_id", id).filter(|row| row.text("device_owner") == "network:router_interface")
 }
 
-/// The router that leads from a subnet to an external network.
+/// The router from a subnet to an external network.
 pub(super) fn leading_out(world: &CloudState, subnet: &str, external: &str) -> Option<String> {
     let inside =
         world.neutron.ports.by("_subnets", subnet).filter(|row| row.text("device_owner") == "network:router_interface");
@@ -190,7 +190,7 @@ fn clear_gateway(world: &mut CloudState, id: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The network service itself, which may do what it likes.
+/// A caller for the network service itself, without restrictions.
 pub(super) fn service_caller() -> Caller {
     Caller::service("")
 }
@@ -272,7 +272,7 @@ fn bad(reason: &str) -> Refusal {
     refusal(400, "BadRequest", format!("Bad router request: {reason}"))
 }
 
-/// Refuses a subnet that the router already reaches, or that overlaps with one.
+/// Rejects a subnet that is already connected to the router or overlaps with a connected one.
 fn check_overlap(world: &CloudState, router: &str, subnet: &str) -> Result<(), Refusal> {
     let net = |id: &str| world.neutron.subnets.get(id).and_then(|row| row.text("cidr").parse::<IpNet>().ok());
     let Some(own) = net(subnet) else { return Ok(()) };

@@ -120,7 +120,7 @@ fn create(world: &mut CloudState, caller: &Caller, body: &Row) -> Result<Row, Re
     Ok(seen)
 }
 
-/// Two rules with these alike are the same rule.
+/// Two rules with equal values of these attributes are duplicates.
 const SAME: [&str; 8] = [
     "direction",
     "ethertype",
@@ -236,7 +236,7 @@ fn check_remote(row: &mut Row) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Adds one of the rules that every group begins with.
+/// Adds one of the default rules of a group.
 pub(super) fn add(
     world: &mut CloudState,
     project: &str,

@@ -77,7 +77,7 @@ pub(super) fn missing(id: &str) -> Refusal {
     refusal(404, "SecurityGroupNotFound", format!("Security group {id} does not exist"))
 }
 
-/// The group, if it is the caller's.
+/// The group, if it belongs to the caller.
 pub(super) fn visible<'a>(world: &'a CloudState, caller: &Caller, id: &str) -> Result<&'a Row, Refusal> {
     world.neutron.groups.get(id).filter(|row| caller.owns(row.text("project_id"))).ok_or_else(|| missing(id))
 }
@@ -104,7 +104,7 @@ fn create(world: &mut CloudState, caller: &Caller, body: &Row) -> Result<Row, Re
     Ok(show(world, visible(world, caller, &id)?))
 }
 
-/// Adds a group with the two rules that let everything out.
+/// Adds a group with the two default egress rules.
 fn add(world: &mut CloudState, mut row: Row) -> String {
     row.put("shared", false);
     let (project, id) = (row.text("project_id").to_owned(), stamp_new(world, &mut row));
@@ -115,7 +115,7 @@ fn add(world: &mut CloudState, mut row: Row) -> String {
     id
 }
 
-/// The id of a project's default group, which is made when the project first uses the network.
+/// The ID of a project's default group, which is created when the project first uses the network.
 pub(crate) fn default_group(world: &mut CloudState, project: &str) -> String {
     let found = world.neutron.groups.by("project_id", project).find(|row| row.text("name") == "default");
     if let Some(row) = found {
@@ -134,7 +134,7 @@ pub(crate) fn default_group(world: &mut CloudState, project: &str) -> String {
     id
 }
 
-/// A project's groups that have this id or name.
+/// The groups of a project with this ID or name.
 pub(crate) fn find_group(world: &CloudState, project: &str, wanted: &str) -> Vec<String> {
     let groups = &world.neutron.groups;
     let own = |row: &&Row| row.text("project_id") == project;

@@ -80,7 +80,7 @@ pub(super) fn missing(id: &str) -> Refusal {
     refusal(404, "SubnetNotFound", format!("Subnet {id} could not be found."))
 }
 
-/// The subnet, if the caller sees it.
+/// The subnet, if the caller can see it.
 pub(super) fn visible<'a>(world: &'a CloudState, caller: &Caller, id: &str) -> Result<&'a Row, Refusal> {
     world.neutron.subnets.get(id).filter(|row| sees(world, caller, row)).ok_or_else(|| missing(id))
 }
@@ -143,7 +143,7 @@ fn network_of(cidr: &str, version: i64) -> Result<IpNet, Refusal> {
     Ok(net.trunc())
 }
 
-/// The gateway that a body asks for, or by default the network's first address; `None` where it is null.
+/// The gateway in a body, by default the first address of the network; `None` if it is null.
 fn gateway(row: &Row, net: IpNet) -> Result<Option<IpAddr>, Refusal> {
     match row.get("gateway_ip") {
         Some(Value::Null) => Ok(None),
@@ -167,7 +167,7 @@ fn is_link_local(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if (address.segments()[0] & 0xffc0) == 0xfe80)
 }
 
-/// The allocation pools that a body asks for, or by default every host address but the gateway.
+/// The allocation pools in a body, by default all host addresses except the gateway.
 fn ranges(row: &Row, net: IpNet, gateway: Option<IpAddr>) -> Result<Vec<(u128, u128)>, Refusal> {
     let Some(wanted) = row.get("allocation_pools").and_then(Value::as_array).filter(|pools| !pools.is_empty()) else {
         return Ok(all_but(net, gateway));
@@ -284,7 +284,7 @@ fn update(world: &mut CloudState, caller: &Caller, id: &str, body: &Row) -> Outc
     Ok(Reply::ok(json!({"subnet": public(visible(world, caller, id)?)})))
 }
 
-/// Takes a subnet away, whatever uses it.
+/// Deletes a subnet, even if it is in use.
 pub(super) fn remove(world: &mut CloudState, id: &str) {
     if let Some(row) = world.neutron.subnets.remove(id) {
         world.neutron.networks.edit(row.text("network_id"), |network| network.drop_from("subnets", |item| *item == id));

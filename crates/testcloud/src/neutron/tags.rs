@@ -1,4 +1,4 @@
-//! Tags of any noun.
+//! Tags of all object types.
 
 use serde_json::{Value, json};
 

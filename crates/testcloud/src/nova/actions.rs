@@ -10,10 +10,10 @@ use crate::request::python_text;
 use crate::state::CloudState;
 use crate::table::{Fields, Row};
 
-/// A plain change of state: what it is called, from which states it may begin, and where it ends.
+/// A simple state change: its name, allowed states, and the final state.
 struct Move {
     action: &'static str,
-    /// As Nova names it in its refusals.
+    /// The name in Nova's error messages.
     verb: &'static str,
     from: &'static [&'static str],
     task: &'static str,
@@ -164,7 +164,7 @@ pub(super) fn route(world: &mut CloudState, call: Call<'_>, id: &str) -> Outcome
     if plain.is_none() && !OTHERS.contains(&action.as_str()) {
         return Err(Refusal::bad(format!("There is no such action: {action}")));
     }
-    // Actions look servers up by their cell, which shows in the text.
+    // Actions look servers up in their cell, which the error message shows.
     let unmapped = |_| Refusal::missing(format!("Instance {id} has no mapping to a cell."));
     let row = find(world, call, id).map_err(unmapped)?.clone();
     if row.flag("locked") && !call.caller.admin && !matches!(action.as_str(), "lock" | "unlock") {
@@ -235,7 +235,7 @@ pub(super) fn route(world: &mut CloudState, call: Call<'_>, id: &str) -> Outcome
     }
 }
 
-/// Refuses an action in a state in which Nova does not do it.
+/// Rejects an action in a state that does not allow it.
 fn allowed(row: &Row, verb: &str, from: &[&str]) -> Result<(), Refusal> {
     let (id, vm_state) = (row.text("id"), row.text("OS-EXT-STS:vm_state"));
     if !from.contains(&vm_state) {

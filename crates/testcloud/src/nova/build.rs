@@ -1,4 +1,4 @@
-//! How a server comes to be, while its client polls: first the host and the network, then the volumes.
+//! The build of a server in the background: first the host and the network, then the volumes.
 
 use serde_json::{Value, json};
 
@@ -10,10 +10,10 @@ use crate::neutron::{self, Wanted};
 use crate::state::CloudState;
 use crate::table::{Fields, Row};
 
-/// The hosts that servers run on, which bound what anti-affinity can do.
+/// The compute hosts, which limit anti-affinity groups.
 pub(super) const HOSTS: [&str; 4] = ["compute1", "compute2", "compute3", "compute4"];
 
-/// Begins the build of a server that was just accepted.
+/// Starts the build of an accepted server.
 pub(super) fn begin(world: &mut CloudState, id: &str) {
     let fault = world.build_fault;
     let half = world.options.build_time / 2;
@@ -23,7 +23,7 @@ pub(super) fn begin(world: &mut CloudState, id: &str) {
     world.after(half * 2 + fault.slower, move |world| finish(world, &server, fault));
 }
 
-/// Chooses the host and makes the ports.
+/// Chooses the host and creates the ports.
 fn place(world: &mut CloudState, id: &str) {
     let Some(server) = building(world, id) else { return };
     let Some(host) = host_for(world, &server) else {
@@ -86,7 +86,7 @@ fn place(world: &mut CloudState, id: &str) {
     world.nova.servers.edit(id, |row| row.put("OS-EXT-STS:task_state", "spawning"));
 }
 
-/// Attaches the volumes and starts the server, or fails as the fault says.
+/// Attaches the volumes and starts the server, or fails because of a fault.
 fn finish(world: &mut CloudState, id: &str, fault: BuildFault) {
     let Some(server) = building(world, id) else { return };
     if fault.fails {
@@ -98,7 +98,7 @@ fn finish(world: &mut CloudState, id: &str, fault: BuildFault) {
         let volume = if field("source_type") == "volume" {
             match world.cinder.volumes.get(field("uuid")).map(|row| row.text("status")) {
                 Some("available") => field("uuid").to_owned(),
-                // Nova waits for a volume that is still being made.
+                // Nova waits for volumes that are being created.
                 Some("creating") => {
                     let id = id.to_owned();
                     let pause = world.options.build_time.max(std::time::Duration::from_millis(1));
@@ -134,12 +134,12 @@ fn finish(world: &mut CloudState, id: &str, fault: BuildFault) {
     });
 }
 
-/// The server, while it is still building and nobody deletes it.
+/// The server, if it is building and not being deleted.
 fn building(world: &CloudState, id: &str) -> Option<Row> {
     world.nova.servers.get(id).filter(|row| row.text("status") == "BUILD" && !row.flag("_deleting")).cloned()
 }
 
-/// The host with the fewest servers of the group that its policy allows; in turn when there is no group.
+/// The host with the fewest servers of the group that its policy allows; without a group, round robin.
 fn host_for(world: &CloudState, server: &Row) -> Option<&'static str> {
     let group = world.nova.groups.get(server.text("_server_group"));
     let Some(group) = group else {

@@ -1,4 +1,4 @@
-//! `POST /servers`: everything that is refused before a build begins.
+//! `POST /servers`: validation before a build starts.
 
 use serde_json::{Value, json};
 
@@ -89,7 +89,7 @@ pub(super) fn create(world: &mut CloudState, call: Call<'_>) -> Outcome {
     Ok(Reply::accepted(reply).header("location", link))
 }
 
-/// Reads the parts of a server that stand for themselves.
+/// Reads the simple attributes of a server.
 fn read(world: &CloudState, call: Call<'_>, body: &Row) -> Result<Row, Refusal> {
     let caller = call.caller;
     let mut known = FIELDS.to_vec();
@@ -207,7 +207,7 @@ fn security_group_names(body: &Row) -> Vec<String> {
     if names.is_empty() { vec!["default".to_owned()] } else { names }
 }
 
-/// The image to boot from; empty when a block device is booted.
+/// The boot image; empty when booting from a block device.
 fn image(world: &CloudState, caller: &Caller, body: &Row) -> Result<String, Refusal> {
     let wanted = body.get("imageRef").cloned().unwrap_or_default();
     let text = wanted.as_str().unwrap_or_default();
@@ -266,7 +266,7 @@ fn group(world: &CloudState, caller: &Caller, hints: &Row) -> Result<Option<Stri
     if known { Ok(Some(id.to_owned())) } else { Err(Refusal::bad(format!("Instance group {id} could not be found."))) }
 }
 
-/// The networks and ports a server is to have, each with `network` or `port`.
+/// The networks and ports of a server, each with `network` or `port`.
 fn networks(world: &CloudState, caller: &Caller, minor: u32, body: &Row) -> Result<Vec<Value>, Refusal> {
     let items = match body.get("networks") {
         Some(Value::String(text)) if text == "none" && minor >= 37 => return Ok(Vec::new()),
@@ -309,7 +309,7 @@ fn schema(whole: &Value, at: &Value) -> Refusal {
     invalid("networks", whole, &format!("{} is not valid under any of the given schemas", python(at)))
 }
 
-/// The one network that a project has, when none is named.
+/// The only network of a project, if none is specified.
 fn own_network(world: &CloudState, caller: &Caller, must: bool) -> Result<Vec<Value>, Refusal> {
     let networks = &world.neutron.networks;
     let own: Vec<&Row> = networks
@@ -357,7 +357,7 @@ fn check_address(world: &CloudState, network: &str, ip: &str) -> Result<(), Refu
     })
 }
 
-/// Refuses a port that cannot be given to a server.
+/// Rejects a port that cannot be attached to a server.
 pub(super) fn check_port(world: &CloudState, caller: &Caller, id: &str) -> Result<(), Refusal> {
     let row = world.neutron.ports.get(id).filter(|row| caller.owns(row.text("project_id")));
     let row = row.ok_or_else(|| Refusal::bad(format!("Port id {id} could not be found.")))?;
@@ -370,7 +370,7 @@ pub(super) fn check_port(world: &CloudState, caller: &Caller, id: &str) -> Resul
     Ok(())
 }
 
-/// Checks the block devices and answers those that are volumes.
+/// Checks the block devices and returns those that are volumes.
 fn block_devices(world: &CloudState, caller: &Caller, body: &Row) -> Result<Vec<Value>, Refusal> {
     let mut devices = Vec::new();
     let old = body.list("block_device_mapping").iter().filter_map(Value::as_object).map(|device| {

@@ -167,7 +167,7 @@ fn create(world: &mut CloudState, call: Call<'_>) -> Outcome {
     Ok(Reply::ok(json!({"flavor": show(world, call, row)})))
 }
 
-/// Makes a public flavor: MiB of memory, GiB of disk.
+/// Creates a public flavor: MiB of memory, GiB of disk.
 pub(crate) fn new_flavor(world: &mut CloudState, id: &str, name: &str, vcpus: i64, ram: i64, disk: i64) {
     let mut row = Row::new();
     row.put("id", id);
@@ -185,7 +185,7 @@ pub(crate) fn new_flavor(world: &mut CloudState, id: &str, name: &str, vcpus: i6
     world.nova.flavors.insert(row);
 }
 
-/// Which projects may use a flavor that is not public.
+/// The projects that may use a private flavor.
 fn access(world: &mut CloudState, call: Call<'_>, id: &str) -> Outcome {
     admin_only(call.caller, "os-flavor-access:add_tenant_access")?;
     let body = call.request.json("Malformed request body")?;

@@ -51,7 +51,7 @@ fn key(user: &str, name: &str) -> String {
     format!("{user}/{name}")
 }
 
-/// Whether the user has a key pair of that name.
+/// Whether the user has a key pair with this name.
 pub(super) fn exists(world: &CloudState, user: &str, name: &str) -> bool {
     world.nova.keypairs.get(&key(user, name)).is_some()
 }
@@ -142,7 +142,7 @@ fn create(world: &mut CloudState, call: Call<'_>) -> Outcome {
     Ok(Reply::json(if call.minor >= 2 { 201 } else { 200 }, json!({"keypair": seen})))
 }
 
-/// Something that looks like the MD5 fingerprint of a key.
+/// A random value in the format of an MD5 fingerprint.
 fn fingerprint(world: &mut CloudState) -> String {
     let bytes: [u8; 16] = world.bytes();
     bytes.map(|byte| format!("{byte:02x}")).join(":")

@@ -21,7 +21,7 @@ fn signed(limit: Option<u64>) -> i64 {
     limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX))
 }
 
-/// Refuses `count` more servers of a flavor beyond the project's quota.
+/// Checks the quota of the project for `count` servers of a flavor.
 pub(super) fn check(world: &CloudState, project: &str, count: i64, flavor: &Row) -> Result<(), Refusal> {
     let quota = &world.options.quota;
     if quota.instances.is_none() && quota.cores.is_none() && quota.ram.is_none() {

@@ -22,7 +22,7 @@ use crate::table::{Fields, Row, Table};
 
 pub(crate) use flavors::new_flavor;
 
-/// The compute side of the cloud.
+/// The state of Nova.
 #[derive(Debug)]
 pub(crate) struct Nova {
     pub(crate) servers: Table,
@@ -30,7 +30,7 @@ pub(crate) struct Nova {
     /// Keyed by user and name.
     pub(crate) keypairs: Table,
     pub(crate) groups: Table,
-    /// How many servers were ever made, for their internal names.
+    /// Total number of created servers, for their internal names.
     made: u64,
 }
 
@@ -46,7 +46,7 @@ impl Nova {
     }
 }
 
-/// A request to Nova with what was learnt of it.
+/// A parsed request to Nova.
 #[derive(Clone, Copy, Debug)]
 struct Call<'a> {
     request: &'a ServiceCall,
@@ -163,7 +163,7 @@ pub(crate) fn refuse(refusal: &Refusal) -> Reply {
     Reply::json(refusal.status, json!({name: {"code": refusal.status, "message": refusal.message}}))
 }
 
-/// Refuses to everyone but administrators what the policy `rule` guards.
+/// Rejects callers who are not administrators; `rule` is the name of the policy.
 fn admin_only(caller: &Caller, rule: &str) -> Result<(), Refusal> {
     if caller.admin {
         return Ok(());
@@ -171,12 +171,12 @@ fn admin_only(caller: &Caller, rule: &str) -> Result<(), Refusal> {
     Err(Refusal::forbidden(format!("Policy doesn't allow os_compute_api:{rule} to be performed.")))
 }
 
-/// The refusal of a value that breaks the schema.
+/// The error for a value that violates the schema.
 pub(crate) fn invalid(field: &str, value: &Value, reason: &str) -> Refusal {
     Refusal::bad(format!("Invalid input for field/attribute {field}. Value: {}. {reason}", python_text(value)))
 }
 
-/// Refuses a body with other fields than `known`, or without one of `required`.
+/// Rejects a body with fields that are not in `known`, or without one of `required`.
 pub(crate) fn check_fields(name: &str, body: &Row, known: &[&str], required: &[&str]) -> Result<(), Refusal> {
     let whole = Value::Object(body.clone());
     if let Some(field) = required.iter().find(|field| !body.contains_key(**field)) {
@@ -194,7 +194,7 @@ pub(crate) fn check_fields(name: &str, body: &Row, known: &[&str], required: &[&
     }
 }
 
-/// The text `field` of a body, of 1 to `limit` characters.
+/// The string `field` of a body, 1 to `limit` characters long.
 pub(crate) fn name_field(body: &Row, field: &str, limit: usize) -> Result<String, Refusal> {
     let value = body.get(field).unwrap_or(&Value::Null);
     let Some(text) = value.as_str() else {
@@ -209,7 +209,7 @@ pub(crate) fn name_field(body: &Row, field: &str, limit: usize) -> Result<String
     Ok(text.to_owned())
 }
 
-/// A map of texts, as metadata and extra specs are.
+/// A map of strings, such as metadata and extra specs.
 pub(crate) fn text_map(body: &Row, field: &str) -> Result<Row, Refusal> {
     match body.get(field) {
         None => Ok(Row::new()),
@@ -228,7 +228,7 @@ pub(crate) fn text_map(body: &Row, field: &str) -> Result<Row, Refusal> {
     }
 }
 
-/// A whole number of a body, also as text.
+/// An integer in a body, also as a string.
 pub(crate) fn whole_number(body: &Row, field: &str, least: i64) -> Result<Option<i64>, Refusal> {
     let Some(value) = body.get(field).filter(|value| !value.is_null()) else { return Ok(None) };
     let number = value.as_i64().or_else(|| value.as_str()?.parse().ok());

@@ -28,13 +28,13 @@ pub(super) fn route(world: &mut CloudState, call: Call<'_>, rest: &[&str]) -> Ou
     }
 }
 
-/// The server, if it is the caller's.
+/// The server, if it belongs to the caller.
 pub(super) fn find<'a>(world: &'a CloudState, call: Call<'_>, id: &str) -> Result<&'a Row, Refusal> {
     let row = world.nova.servers.get(id).filter(|row| call.caller.owns(row.text("tenant_id")));
     row.ok_or_else(|| Refusal::missing(format!("Instance {id} could not be found.")))
 }
 
-/// The states a client sees, all at once.
+/// Sets all state attributes that clients see.
 pub(super) fn set_state(row: &mut Row, status: &str, vm_state: &str, task_state: Option<&str>, power_state: i64) {
     row.put("status", status);
     row.put("OS-EXT-STS:vm_state", vm_state);
@@ -42,7 +42,7 @@ pub(super) fn set_state(row: &mut Row, status: &str, vm_state: &str, task_state:
     row.put("OS-EXT-STS:power_state", power_state);
 }
 
-/// `addresses` of a server: by network, the addresses of its ports with the floating ones.
+/// `addresses` of a server: by network, the fixed and floating addresses of its ports.
 fn addresses_of(world: &CloudState, row: &Row) -> Value {
     let mut addresses: Map<String, Value> = Map::new();
     for port in world.neutron.ports.by("device_id", row.text("id")) {
@@ -165,7 +165,7 @@ fn show(world: &CloudState, call: Call<'_>, row: &Row) -> Row {
     seen
 }
 
-/// The security groups of a server's ports, by name, each once for every port.
+/// The security groups of a server's ports, by name, once for every port.
 fn security_groups_of(world: &CloudState, row: &Row) -> Vec<Value> {
     let ports = world.neutron.ports.by("device_id", row.text("id"));
     let groups = ports.flat_map(|port| port.texts("security_groups"));
@@ -183,7 +183,7 @@ fn list(world: &CloudState, call: Call<'_>, detail: bool) -> Outcome {
     } else {
         Box::new(world.nova.servers.by("tenant_id", &call.caller.project))
     };
-    // The newest first, as Nova lists.
+    // Newest first, as in Nova.
     let rows: Vec<&Row> = rows.rev().filter(|row| fits(world, call, row)).collect();
     let (rows, next) = page(world, request, rows, "marker")?;
     let brief = |row: &Row| json!({"id": row.text("id"), "name": row.text("name"), "links": links(world, "servers", row.text("id"))});
@@ -198,7 +198,7 @@ fn list(world: &CloudState, call: Call<'_>, detail: bool) -> Outcome {
 
 fn fits(world: &CloudState, call: Call<'_>, row: &Row) -> bool {
     call.request.query.iter().all(|(name, value)| match name.as_str() {
-        // Nova's name filter is a regular expression; of those, anchors are understood here.
+        // Nova's name filter is a regular expression; only anchors are supported here.
         "name" => {
             let (head, tail) = (value.starts_with('^'), value.ends_with('$'));
             let plain = value.trim_start_matches('^').trim_end_matches('$').replace('\\', "");
@@ -250,7 +250,7 @@ fn update(world: &mut CloudState, call: Call<'_>, id: &str) -> Outcome {
     Ok(Reply::ok(json!({"server": show(world, call, find(world, call, id)?)})))
 }
 
-/// Marks a server as being deleted; it is gone half a build time later.
+/// Marks a server as deleting; it disappears after half a build time.
 pub(super) fn begin_delete(world: &mut CloudState, id: &str) {
     let begun = world.nova.servers.edit(id, |row| {
         let again = row.flag("_deleting");
@@ -281,7 +281,7 @@ fn finish_delete(world: &mut CloudState, id: &str) {
     }
 }
 
-/// Deletes the ports that Nova made for a server and lets the others go.
+/// Deletes the ports that Nova created for a server and unbinds the others.
 pub(super) fn release_ports(world: &mut CloudState, id: &str) {
     let made = world.nova.servers.get(id).map(|row| row.texts("_made_ports")).unwrap_or_default();
     let ports: Vec<String> = world.neutron.ports.by("device_id", id).map(|row| row.text("id").to_owned()).collect();

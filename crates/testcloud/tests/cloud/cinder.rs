@@ -1,4 +1,4 @@
-//! Volumes and snapshots, and what Cinder refuses.
+//! Volumes and snapshots, and errors of Cinder.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A small HTTP client, so that lost replies are seen as they are.
+//! A simple HTTP client that makes lost responses visible.
 
 use std::io;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -26,14 +26,14 @@ impl Answer {
         })
     }
 
-    /// Expects a status, and answers the body.
+    /// Checks the status and returns the body.
     #[track_caller]
     pub(crate) fn expect(self, status: u16) -> Value {
         assert_eq!(self.status, status, "{}", self.text);
         self.json
     }
 
-    /// Expects a refusal whose text holds `part`.
+    /// Checks the status of an error and that its text contains `part`.
     #[track_caller]
     pub(crate) fn refused(self, status: u16, part: &str) {
         assert_eq!(self.status, status, "{}", self.text);
@@ -51,7 +51,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// A client in the account's own project.
+    /// A client for the account in its own project.
     pub(crate) async fn new(cloud: &Testcloud, account: Account) -> Self {
         let domain = json!({"name": "Default"});
         let user = json!({"name": account.user, "domain": domain, "password": account.password});
@@ -60,7 +60,7 @@ impl Client {
         Self::auth(cloud, json!({"auth": {"identity": identity, "scope": scope}})).await.expect("a token")
     }
 
-    /// A client with the token that the body asks for.
+    /// A client with the token for an authentication body.
     pub(crate) async fn auth(cloud: &Testcloud, body: Value) -> Result<Self, Answer> {
         let mut client = Client {
             address: cloud.address().to_string(),
@@ -76,7 +76,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Calls; `Null` is no body.
+    /// Sends a request; `Null` means no body.
     pub(crate) async fn call(&self, method: &str, path: &str, body: Value) -> Answer {
         self.with(method, path, body, &[]).await.expect("a reply")
     }
@@ -97,7 +97,7 @@ impl Client {
         self.call("DELETE", path, Value::Null).await
     }
 
-    /// Calls with more headers; an error when the connection ends without an answer.
+    /// Sends a request with additional headers; an error if the connection ends without a response.
     pub(crate) async fn with(
         &self,
         method: &str,
@@ -130,7 +130,7 @@ impl Client {
         Ok(Answer { status, head: head.to_owned(), text: text.to_owned(), json })
     }
 
-    /// The id of the object that a list finds by name.
+    /// The ID of the object with a name in a list.
     pub(crate) async fn id(&self, path: &str, name: &str) -> String {
         let list = self.get(&format!("{path}?name={name}")).await.expect(200);
         let rows = list.as_object().and_then(|map| map.values().find_map(Value::as_array)).cloned().unwrap_or_default();
@@ -138,18 +138,18 @@ impl Client {
         text(&found.unwrap_or_else(|| panic!("no {name} in {path}"))["id"])
     }
 
-    /// Creates, and answers the object's id.
+    /// Creates an object and returns its ID.
     pub(crate) async fn make(&self, path: &str, body: Value) -> String {
         let answer = self.post(path, body).await;
         assert!(matches!(answer.status, 200..=202), "{} {}", answer.status, answer.text);
         text(&answer.json.as_object().and_then(|map| map.values().next()).expect("an object")["id"])
     }
 
-    /// Waits until the object's `status` is `wanted`, or until it is gone for `""`.
+    /// Waits until the `status` of the object is `wanted`, or until it is deleted for `""`.
     pub(crate) async fn wait(&self, path: &str, wanted: &str) {
         for _ in 0..200 {
             let answer = self.get(path).await;
-            // Glance's objects stand at the top of the body, all others under their name.
+            // Glance's objects are at the top level of the body, all others below their name.
             let object = answer.json.as_object().and_then(|map| map.values().next());
             let status = answer.json.get("status").or_else(|| object?.get("status")).map(text).unwrap_or_default();
             if status == wanted && answer.status == 200 || wanted.is_empty() && answer.status == 404 {
@@ -161,17 +161,17 @@ impl Client {
     }
 }
 
-/// The text of a value, empty for others.
+/// The string, or an empty one.
 pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// A cloud that builds quickly, and demo in it.
+/// A cloud with short build times, and a client for demo.
 pub(crate) async fn start() -> (Testcloud, Client) {
     let cloud = Testcloud::builder().build_time(Duration::from_millis(20)).seed(7).start().await.expect("a port");
     let demo = Client::new(&cloud, cloud.users().demo).await;
     (cloud, demo)
 }
 
-/// An id that nothing has.
+/// An unused ID.
 pub(crate) const NOBODY: &str = "11111111-2222-4333-8444-555555555555";

@@ -50,7 +50,7 @@ async fn builds_fail_and_slow_down() {
     assert!(text(&seen["server"]["fault"]["message"]).starts_with("No valid host was found."));
     assert_eq!(cloud.snapshot().count("ports"), before, "a failed build keeps no port");
     cloud.faults().clear();
-    // The whole address only: an action is another call.
+    // Only the exact path: an action is another call.
     cloud.faults().add(Fault::new(Service::Compute, "POST", "/servers$", Action::Status(503)));
     let action = json!({"os-getConsoleOutput": {}});
     demo.post(&format!("{path}/{id}/action"), action).await.expect(200);
@@ -122,7 +122,7 @@ async fn thousands_of_ports_take_no_quadratic_time() {
     let first = time(500).await;
     time(4000).await;
     let last = time(500).await;
-    // A scan of all ports for every new one would make it about twenty times.
+    // A scan of all ports for every new one would take about twenty times as long.
     assert!(last < first * 8, "500 ports took {first:?} at first and {last:?} after 4,500");
     let made = |port: &&serde_json::Map<String, Value>| text(&port["name"]).starts_with('p');
     assert_eq!(cloud.snapshot().objects["ports"].iter().filter(made).count(), 5_000);

@@ -1,4 +1,4 @@
-//! Images, and what Glance refuses.
+//! Images, and errors of Glance.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The wire within the process, on paused time, and the faults that take time.
+//! The transport within the process, with paused time, and faults that take time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,11 +51,11 @@ async fn a_seed_replays_everything() {
     }
     let (first, second) = (run().await, run().await);
     assert_eq!(first.0, second.0);
-    // A token and three calls of 20 ms each.
+    // A token request and three calls of 20 ms each.
     assert_eq!((first.1.as_millis(), second.1), (80, first.1));
 }
 
-/// A request that was sent is done, whoever still waits for it.
+/// A request that was sent is executed, even if nobody waits for it.
 #[tokio::test(start_paused = true)]
 async fn a_request_cannot_be_called_back() {
     let testcloud = start();
@@ -94,7 +94,7 @@ async fn lists_lag_behind_writes() {
     assert_eq!(networks(&cloud, "lagging").await, 1, "only what the fault hit");
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(networks(&cloud, "lagging").await, 2);
-    // Keys are in lists of their own shape.
+    // Lists of key pairs have a different format.
     hit(&testcloud, Service::Compute, "/os-keypairs", Action::Lag(Duration::from_secs(5)));
     let key = CloudRequest::new("compute", Method::Post, "/os-keypairs").body(value!({"keypair": {"name": "k"}}));
     cloud.call(key).await.unwrap();
@@ -110,7 +110,7 @@ async fn builds_need_not_end() {
     let volume = CloudRequest::new("block-storage", Method::Post, "/v3/volumes").body(value!({"volume": {"size": 1}}));
     let made = cloud.call(volume).await.unwrap().body;
     let id = made.get("volume").and_then(|volume| volume.str_at("id")).unwrap();
-    // Beyond the life of a token, too.
+    // Also longer than the lifetime of a token.
     tokio::time::sleep(Duration::from_hours(1000)).await;
     let show = CloudRequest::new("block-storage", Method::Get, format!("/v3/volumes/{id}"));
     let body = cloud.call(show).await.unwrap().body;

@@ -1,4 +1,4 @@
-//! Tokens, scopes, trusts, and what ordinary users may not.
+//! Tokens, scopes, trusts, and permissions of ordinary users.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The cloud as clients meet it: every refusal that Kiln relies on, over HTTP.
+//! The cloud over HTTP: all errors that Kiln relies on.
 
 mod cinder;
 mod client;

@@ -1,4 +1,4 @@
-//! Networks, and what Neutron refuses.
+//! Networks, and errors of Neutron.
 
 use std::time::Duration;
 

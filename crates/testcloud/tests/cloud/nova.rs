@@ -1,4 +1,4 @@
-//! Servers, and what Nova refuses.
+//! Servers, and errors of Nova.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use crate::client::{Client, NOBODY, start, text};
 
 const V2: &str = "/compute/v2.1";
 
-/// What servers here are made of: the image and the private network.
+/// The image and the private network for servers.
 pub(crate) async fn parts(client: &Client) -> (String, String) {
     (client.id("/image/v2/images", "cirros").await, client.id("/network/v2.0/networks", "private").await)
 }
 
-/// A server's body with more fields.
+/// The body of a server with additional fields.
 #[expect(clippy::needless_pass_by_value, reason = "callers write the values in place")]
 pub(crate) fn server(image: &str, networks: Value, more: Value) -> Value {
     let mut server = json!({"name": "s", "flavorRef": "42", "imageRef": image, "networks": networks});

@@ -1,16 +1,16 @@
-//! Character classes, and the escapes that stand for characters.
+//! Character classes and escapes of characters.
 
 use super::PatternError;
 use super::reader::Reader;
 use super::set::{Category, Fold, Kind, Set};
 
-/// What an escape stands for.
+/// The meaning of an escape.
 pub(super) enum Escape {
     Code(u32),
     Category(Category),
 }
 
-/// Reads a class whose `[` has been read.
+/// Parses a class after its `[`.
 pub(super) fn class(reader: &mut Reader<'_>, ascii: bool, fold: Fold) -> Result<Set, PatternError> {
     let start = reader.position() - 1;
     let negated = reader.eat("^")?;
@@ -64,7 +64,7 @@ fn item(reader: &mut Reader<'_>, token: &str, ascii: bool) -> Result<Escape, Pat
     }
 }
 
-/// The code of three octal digits at most.
+/// The code of up to three octal digits.
 pub(super) fn octal(reader: &Reader<'_>, digits: &str) -> Result<u32, PatternError> {
     let code = u32::from_str_radix(digits, 8).ok().filter(|code| *code <= 0o377);
     code.ok_or_else(|| {
@@ -73,7 +73,7 @@ pub(super) fn octal(reader: &Reader<'_>, digits: &str) -> Result<u32, PatternErr
     })
 }
 
-/// The meaning of an escape, in and out of a class.
+/// Parses an escape inside or outside of a class.
 pub(super) fn escape(reader: &mut Reader<'_>, token: &str, ascii: bool) -> Result<Escape, PatternError> {
     let category = |kind, negated| Ok(Escape::Category(Category { kind, ascii, negated }));
     let kind = token.chars().nth(1).unwrap_or_default();
@@ -107,7 +107,7 @@ fn hexadecimal(reader: &mut Reader<'_>, token: &str, len: usize) -> Result<u32, 
     code.ok_or_else(|| PatternError(wrong("bad").0))
 }
 
-/// `\N{…}`: names of characters are not known.
+/// `\N{…}`: character names are not supported.
 fn name(reader: &mut Reader<'_>) -> Result<PatternError, PatternError> {
     if !reader.eat("{")? {
         return Ok(reader.error("missing {", 0));

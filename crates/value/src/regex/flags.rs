@@ -4,7 +4,7 @@ use super::PatternError;
 use super::reader::Reader;
 use super::set::Fold;
 
-/// All flags; `t` has no effect and `L` is refused.
+/// All flags; `t` has no effect and `L` is rejected.
 const NAMES: &str = "iLmsxaut";
 
 /// A set of flags.
@@ -21,7 +21,7 @@ impl Flags {
         NAMES.find(name).is_some_and(|at| self.0 >> at & 1 == 1)
     }
 
-    /// As Python calls them; that of its default is not shown.
+    /// Python's names; the default flag is not shown.
     pub(super) fn names(self) -> impl Iterator<Item = &'static str> {
         const SHOWN: [(char, &str); 6] = [
             ('t', "TEMPLATE"),
@@ -38,7 +38,7 @@ impl Flags {
         Self(self.0 | more.0)
     }
 
-    /// These flags inside a group that sets some and drops some.
+    /// The flags inside of a group that sets and clears some.
     pub(super) fn within(self, set: Self, dropped: Self) -> Self {
         let kept = if set.has('a') || set.has('u') { self.without(Self::of("a")).without(Self::of("u")) } else { self };
         kept.with(set).without(Some(dropped))
@@ -57,7 +57,7 @@ impl Flags {
     }
 }
 
-/// What stands behind `(?`.
+/// The flags after `(?`.
 pub(super) enum Change {
     /// `(?i)`
     Global(Flags),
@@ -69,7 +69,7 @@ pub(super) fn is_flag(token: &str) -> bool {
     Flags::of(token).is_some()
 }
 
-/// Reads flags whose first token has been read.
+/// Parses flags after the first token.
 pub(super) fn read(reader: &mut Reader<'_>, first: &str) -> Result<Change, PatternError> {
     let mut set = Flags::default();
     let mut token = first;
@@ -111,7 +111,7 @@ pub(super) fn read(reader: &mut Reader<'_>, first: &str) -> Result<Change, Patte
     Ok(Change::Group { set, dropped })
 }
 
-/// The next token: a flag or one of the ends.
+/// The next token: a flag or a terminator.
 fn following<'p>(reader: &mut Reader<'p>, missing: &str, ends: &[&str]) -> Result<&'p str, PatternError> {
     let Some(token) = reader.next()? else { return Err(reader.error(missing, 0)) };
     if ends.contains(&token) || is_flag(token) {

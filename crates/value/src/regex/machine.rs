@@ -1,51 +1,51 @@
-//! Runs a program on a text: the first way that matches, as a search with backtracking finds it.
+//! Executes a program on a text, with backtracking: finds the first match.
 
 use super::PatternError;
 use super::node::{AnchorKind, Mode};
 use super::program::{One, Op, Program};
 use super::set::{Category, Fold, Kind};
 
-/// Most notes of other ways and of what to undo; about 30 MB.
+/// Maximum number of backtracking records; about 30 MB.
 const MOST_NOTES: usize = 1_000_000;
 
-/// No place.
+/// No position.
 const NONE: usize = usize::MAX;
 
 pub(super) struct Machine<'r> {
     program: &'r Program,
     text: &'r str,
-    /// Where groups begin and end; [`NONE`] if they took no part.
+    /// The positions of group starts and ends; [`NONE`] if a group did not participate.
     marks: Vec<usize>,
     registers: Vec<Turns>,
     notes: Vec<Note>,
-    /// An end at this place is none: the match must not be empty.
+    /// The match must not end at this position, to exclude an empty match.
     forbidden: Option<usize>,
-    /// Steps that are left.
+    /// Remaining steps.
     fuel: &'r mut usize,
 }
 
 #[derive(Clone, Copy)]
 struct Turns {
     count: u32,
-    /// Where the last turn that was not asked for began.
+    /// The start of the last optional iteration.
     last: usize,
 }
 
-/// What to do when a way fails, the last first.
+/// A backtracking record; the last one is used first.
 #[derive(Clone, Copy)]
 enum Note {
-    /// Goes on elsewhere.
+    /// Continue with an alternative.
     Way {
         op: usize,
         at: usize,
     },
-    /// Gives characters of a greedy [`Op::Many`] back, down to a place.
+    /// Shorten a greedy [`Op::Many`], down to a position.
     Less {
         op: usize,
         least: usize,
         at: usize,
     },
-    /// Takes one more for a lazy [`Op::Many`].
+    /// Extend a lazy [`Op::Many`].
     More {
         op: usize,
         at: usize,
@@ -67,12 +67,12 @@ impl<'r> Machine<'r> {
         Self { program, text, marks: vec![NONE; 2 * groups], registers, notes: Vec::new(), forbidden: None, fuel }
     }
 
-    /// Forbids the empty match at a place.
+    /// Excludes the empty match at a position.
     pub(super) fn forbid(&mut self, place: Option<usize>) {
         self.forbidden = place;
     }
 
-    /// Where the groups of the last match are; the first is the whole match.
+    /// The groups of the last match; the first one is the whole match.
     pub(super) fn groups(&self, start: usize, end: usize) -> Vec<Option<std::ops::Range<usize>>> {
         let groups = self.marks.chunks_exact(2).map(|mark| match mark {
             [start, end] if *start != NONE && *end != NONE => Some(*start..*end),
@@ -81,9 +81,9 @@ impl<'r> Machine<'r> {
         std::iter::once(Some(start..end)).chain(groups.skip(1)).collect()
     }
 
-    /// The end of the match that begins at a place.
+    /// The end of the match that starts at a position.
     ///
-    /// Errors: the fuel is used up.
+    /// Errors: the limit of steps is exceeded.
     pub(super) fn run(&mut self, at: usize) -> Result<Option<usize>, PatternError> {
         self.notes.clear();
         *self.fuel = self.fuel.checked_sub(self.marks.len() / 8).ok_or_else(exhausted)?;
@@ -91,7 +91,7 @@ impl<'r> Machine<'r> {
         self.enclosed(0, at, self.forbidden)
     }
 
-    /// Runs from an instruction to its `Accept`. The notes stay, for the caller to keep or undo.
+    /// Runs from an instruction to its `Accept`. The caller keeps or undoes the records.
     fn enclosed(&mut self, op: usize, at: usize, forbidden: Option<usize>) -> Result<Option<usize>, PatternError> {
         let base = self.notes.len();
         let (mut op, mut at) = (op, at);
@@ -109,7 +109,7 @@ impl<'r> Machine<'r> {
         }
     }
 
-    /// Where one instruction leads; `None` if it fails.
+    /// Executes one instruction; `None` if it fails.
     fn step(&mut self, instruction: &Op, op: usize, at: usize) -> Result<Option<(usize, usize)>, PatternError> {
         let next = match instruction {
             Op::One(one) => self.one(one, at),
@@ -155,7 +155,7 @@ impl<'r> Machine<'r> {
         Ok(next.map(|at| (op + 1, at)))
     }
 
-    /// Takes the last note that leads on; the notes before `base` are not this run's.
+    /// Uses the last record with an alternative; records before `base` belong to other runs.
     fn back(&mut self, base: usize) -> Option<(usize, usize)> {
         while self.notes.len() > base {
             match self.notes.pop()? {
@@ -189,7 +189,7 @@ impl<'r> Machine<'r> {
         }
     }
 
-    /// Forgets the other ways since a note, but not what to undo.
+    /// Removes the alternatives since a record, but keeps the undo records.
     fn settle(&mut self, base: usize) {
         let since = self.notes.split_off(base);
         self.notes.extend(since.into_iter().filter(|note| matches!(note, Note::Mark { .. } | Note::Turns { .. })));
@@ -227,7 +227,7 @@ impl<'r> Machine<'r> {
             let Some(Op::Turn { target, .. }) = self.program.ops.get(op + 1) else { return Err(exhausted()) };
             return Ok((*target, at));
         }
-        // A turn that took nothing is not followed by another.
+        // An empty iteration is not repeated.
         let may_go_on = (count < most || most == u32::MAX) && last != at;
         let (turn, rest) = (op + 1, op + 2);
         if !may_go_on {
@@ -270,7 +270,7 @@ impl<'r> Machine<'r> {
         Ok(Some(end))
     }
 
-    /// Whether what is behind an instruction holds; nothing of it is left where it must not.
+    /// Evaluates a lookaround; a negative one has no effects.
     fn look(&mut self, back: usize, negative: bool, op: usize, at: usize) -> Result<bool, PatternError> {
         let mut start = at;
         for _ in 0..back {
@@ -340,7 +340,7 @@ impl<'r> Machine<'r> {
             AnchorKind::LineStart => before.is_none_or(|c| c == '\n'),
             AnchorKind::LineEnd => next.is_none_or(|c| c == '\n'),
             AnchorKind::LastLineEnd => at == len || (next == Some('\n') && at + 1 == len),
-            // Neither holds in an empty text.
+            // Neither matches in an empty text.
             AnchorKind::Boundary { .. } if len == 0 => false,
             AnchorKind::Boundary { ascii, negated } => {
                 let word = Category { kind: Kind::Word, ascii, negated: false };
@@ -351,7 +351,7 @@ impl<'r> Machine<'r> {
     }
 }
 
-/// The lower case of one character.
+/// The lower case of a character.
 fn lower(c: char, fold: Fold) -> char {
     if fold == Fold::Ascii { c.to_ascii_lowercase() } else { c.to_lowercase().next().unwrap_or(c) }
 }

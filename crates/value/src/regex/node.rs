@@ -1,4 +1,4 @@
-//! A pattern as a tree.
+//! The syntax tree of a pattern.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ pub(super) enum Node {
     AnchorKind(AnchorKind),
     Sequence(Vec<Node>),
     Choice(Vec<Node>),
-    /// A group that captures, by its number.
+    /// A capturing group, by number.
     Group(usize, Box<Node>),
     Repeat {
         node: Box<Node>,
@@ -24,22 +24,22 @@ pub(super) enum Node {
         behind: Option<Width>,
         negative: bool,
     },
-    /// What has matched stays as it is.
+    /// An atomic group.
     Atomic(Box<Node>),
-    /// What a group has captured.
+    /// A backreference.
     Reference(usize, Fold),
-    /// One or the other, by whether a group has captured.
+    /// A conditional on a captured group.
     Condition(usize, Box<Node>, Box<Node>),
 }
 
-/// A condition on a place in the text.
+/// A condition on a position in the text.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum AnchorKind {
     Start,
     End,
     LineStart,
     LineEnd,
-    /// The end, or before the line break at the end.
+    /// The end, or before a line break at the end.
     LastLineEnd,
     Boundary {
         ascii: bool,
@@ -47,7 +47,7 @@ pub(super) enum AnchorKind {
     },
 }
 
-/// How a repetition is tried.
+/// The kind of a repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Greedy,
@@ -55,7 +55,7 @@ pub(super) enum Mode {
     Possessive,
 }
 
-/// The fewest and the most characters that a node takes; counts saturate.
+/// The minimum and maximum length of a node; saturating.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Width {
     pub least: u64,

@@ -1,4 +1,4 @@
-//! Python's syntax, read into a tree. The checks come in Python's order, so that the first error is the same.
+//! Parser of Python's syntax. The checks are in Python's order, so that the first error is the same.
 
 use std::sync::Arc;
 
@@ -10,24 +10,24 @@ use super::reader::Reader;
 use super::set::{Set, is_identifier};
 use crate::Value;
 
-/// Deeper groups than this are refused, since reading and compiling recurse.
+/// Maximum nesting of groups, because parser and compiler are recursive.
 const MAX_DEPTH: usize = 200;
 
-/// As Python has it: larger counts stand for no bound.
+/// As in Python: larger counts mean no limit.
 const MOST_REPEATS: u64 = 0xffff_ffff;
 
 const MOST_GROUPS: usize = 0x7fff_ffff;
 
-/// A pattern that was read.
+/// A parsed pattern.
 pub(super) struct Parsed {
     pub node: Node,
-    /// The name of each group, the whole match being the first.
+    /// The name of each group; the first one is the whole match.
     pub names: Vec<Option<String>>,
-    /// Those of the whole pattern.
+    /// The global flags.
     pub flags: Flags,
 }
 
-/// Errors: those of `re.compile`, in its words where it has some.
+/// Errors: those of `re.compile`, with its texts if there are any.
 pub(super) fn parse(source: &str) -> Result<Parsed, PatternError> {
     let mut parser = Parser {
         reader: Reader::new(source)?,
@@ -53,12 +53,12 @@ pub(super) fn parse(source: &str) -> Result<Parsed, PatternError> {
 
 struct Parser<'p> {
     reader: Reader<'p>,
-    /// The width of each group; `None` while it is open. The first is the whole match.
+    /// The width of each group; `None` while it is open. The first one is the whole match.
     groups: Vec<Option<Width>>,
     names: Vec<Option<String>>,
-    /// How many groups there were before the outermost look-behind that is being read.
+    /// Number of groups before the outermost open look-behind.
     behind: Option<usize>,
-    /// Groups that conditions ask for, which may come later, and where.
+    /// Groups in conditionals, which may be defined later, with positions.
     conditions: Vec<(usize, usize)>,
     depth: usize,
 }
@@ -75,7 +75,7 @@ fn whole(mut items: Vec<Sized>) -> Sized {
 }
 
 impl<'p> Parser<'p> {
-    /// Branches between `|`. Flags for the whole pattern may stand at its very start.
+    /// Alternatives between `|`. Global flags are allowed only at the start.
     fn choice(&mut self, flags: &mut Flags, top: bool) -> Part {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -110,7 +110,7 @@ impl<'p> Parser<'p> {
         Ok(whole(items))
     }
 
-    /// White space and comments, which the verbose form skips.
+    /// White space and comments, which are ignored in verbose mode.
     fn is_blank(&mut self, token: &str) -> Result<bool, PatternError> {
         if token == "#" {
             while self.reader.next()?.is_some_and(|token| token != "\n") {}
@@ -163,7 +163,7 @@ impl<'p> Parser<'p> {
         self.reference(group, digits.len() + 1, flags)
     }
 
-    /// What a group has captured; `back` is how long its mention is.
+    /// A backreference; `back` is the length of its text.
     fn reference(&mut self, group: usize, back: usize, flags: Flags) -> Part {
         let Some(width) = self.groups.get(group).copied().flatten() else {
             return Err(self.reader.error("cannot refer to an open group", back));
@@ -172,7 +172,7 @@ impl<'p> Parser<'p> {
         Ok(Sized::new(Node::Reference(group, flags.fold()), width))
     }
 
-    /// Errors: in a look-behind only groups before it can be referred to.
+    /// Errors: a look-behind can only refer to groups before it.
     fn check_behind(&self, group: usize) -> Result<(), PatternError> {
         let Some(before) = self.behind else { return Ok(()) };
         if self.groups.get(group).copied().flatten().is_none() {
@@ -185,7 +185,7 @@ impl<'p> Parser<'p> {
         Ok(())
     }
 
-    /// A quantifier, or a brace that is none.
+    /// A quantifier, or a literal brace.
     fn repeat(&mut self, token: &str, items: &mut Vec<Sized>, flags: Flags) -> Result<(), PatternError> {
         let here = self.reader.position() - 1;
         let (least, most) = match token {
@@ -221,7 +221,7 @@ impl<'p> Parser<'p> {
         Ok(())
     }
 
-    /// `{2}`, `{2,}`, `{,3}`, `{2,3}` behind the brace; `None`, with nothing read, where the brace is a letter.
+    /// `{2}`, `{2,}`, `{,3}`, `{2,3}` after the brace; `None`, without consuming anything, if the brace is a literal.
     fn bounds(&mut self) -> Result<Option<(u32, Option<u32>)>, PatternError> {
         let start = self.reader.clone();
         if self.reader.peek() == Some("}") {
@@ -249,7 +249,7 @@ impl<'p> Parser<'p> {
         Ok(Some((least, most)))
     }
 
-    /// What a `(` begins; `None` for comments and flags.
+    /// A group after its `(`; `None` for comments and flags.
     fn group(&mut self, flags: &mut Flags, at_start: bool) -> Result<Option<Sized>, PatternError> {
         let start = self.reader.position() - 1;
         if !self.reader.eat("?")? {
@@ -278,7 +278,7 @@ impl<'p> Parser<'p> {
         self.close(start)?;
         let node = match (kind, group.node) {
             (">", node) => Node::Atomic(Box::new(node)),
-            // So that it may be repeated.
+            // Wrapped so that it can be repeated.
             (_, node @ (Node::Repeat { .. } | Node::AnchorKind(_))) => Node::Sequence(vec![node]),
             (_, node) => node,
         };
@@ -352,7 +352,7 @@ impl<'p> Parser<'p> {
         self.reader.error(&message, name.chars().count() + 1)
     }
 
-    /// The group of a name that has just been read.
+    /// The group with a name that was just parsed.
     fn named_group(&self, name: &str) -> Result<usize, PatternError> {
         self.group_of(name).ok_or_else(|| {
             let message = format!("unknown group name {}", crate::text::quote(name));
@@ -437,7 +437,7 @@ fn set(set: Set) -> Node {
     Node::Set(Arc::new(set))
 }
 
-/// A character that stands for itself.
+/// A literal character.
 fn letter(code: u32, flags: Flags) -> Node {
     let alone = Set::new(&[(code, code)], Vec::new(), false, flags.fold());
     alone.single().map_or_else(|| set(alone), Node::Char)

@@ -1,4 +1,4 @@
-//! A tree as a list of instructions for the [`super::machine`].
+//! Compiles a tree to instructions for the [`super::machine`].
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use super::PatternError;
 use super::node::{AnchorKind, Mode, Node};
 use super::set::{Fold, Set};
 
-/// One instruction. Targets are places in the list.
+/// An instruction. Targets are indexes of instructions.
 #[derive(Debug)]
 pub(super) enum Op {
     One(One),
-    /// So many of one.
+    /// A repetition of a single character.
     Many {
         one: One,
         least: u32,
@@ -18,43 +18,44 @@ pub(super) enum Op {
         mode: Mode,
     },
     AnchorKind(AnchorKind),
-    /// Goes on behind, or at a target if that fails.
+    /// Continues with the next instruction, or at the target if that fails.
     Try(usize),
     Jump(usize),
-    /// Notes the place for a start or end of a group.
+    /// Records the position of a group start or end.
     Mark(usize),
-    /// Begins to count a loop and goes to its `Loop`.
+    /// Initializes a loop counter and jumps to its `Loop`.
     Enter {
         register: usize,
         target: usize,
     },
-    /// Whether another turn is due. Behind it stands the `Turn`, behind that the rest.
+    /// Decides whether to iterate. It is followed by the `Turn`, then by the rest.
     Loop {
         register: usize,
         least: u32,
         most: u32,
         lazy: bool,
     },
-    /// Counts a turn and goes to its beginning.
+    /// Counts an iteration and jumps to the loop body.
     Turn {
         register: usize,
         target: usize,
     },
-    /// Runs what is behind it up to its `Accept`, so many characters back, and goes on at the target.
+    /// Runs the following instructions up to their `Accept`, this number of characters back, and continues at the
+    /// target.
     Look {
         back: usize,
         negative: bool,
         target: usize,
     },
-    /// Runs what is behind it up to its `Accept` and forgets its other ways.
+    /// Runs the following instructions up to their `Accept` and removes their alternatives.
     Atomic(usize),
     Reference(usize, Fold),
-    /// Goes to the target if the group has captured nothing.
+    /// Jumps to the target if the group has not captured anything.
     Unless(usize, usize),
     Accept,
 }
 
-/// What takes one character.
+/// A condition on a single character.
 #[derive(Clone, Debug)]
 pub(super) enum One {
     Char(char),
@@ -77,7 +78,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Errors: a look-behind whose width is not fixed.
+    /// Errors: a look-behind without a fixed width.
     pub(super) fn new(node: &Node) -> Result<Self, PatternError> {
         let mut program = Self::default();
         program.add(node)?;
@@ -85,7 +86,7 @@ impl Program {
         Ok(program)
     }
 
-    /// What every match begins with, if that is known.
+    /// The first character of every match, if known.
     pub(super) fn first(&self) -> Option<&One> {
         match self.ops.iter().find(|op| !matches!(op, Op::Mark(_))) {
             Some(Op::One(one)) => Some(one),
@@ -131,7 +132,7 @@ impl Program {
         Ok(())
     }
 
-    /// A place for an instruction that is known later.
+    /// A placeholder for an instruction that is set later.
     fn hole(&mut self) -> usize {
         self.ops.push(Op::Accept);
         self.ops.len() - 1
@@ -143,7 +144,7 @@ impl Program {
         }
     }
 
-    /// Something that is run by itself, up to an `Accept`.
+    /// Instructions that are run separately, up to an `Accept`.
     fn enclosed(
         &mut self,
         op: impl FnOnce(usize) -> Op,
@@ -180,7 +181,7 @@ impl Program {
             return Ok(());
         }
         if mode == Mode::Possessive {
-            // Each turn is kept as it is, too.
+            // Each iteration is also atomic.
             return self.enclosed(Op::Atomic, |program| {
                 program.turns(least, most, false, |program| program.enclosed(Op::Atomic, |program| program.add(node)))
             });
@@ -206,7 +207,7 @@ impl Program {
     }
 }
 
-/// A node that always takes one character.
+/// A node that always matches exactly one character.
 fn one(node: &Node) -> Option<One> {
     match node {
         Node::Char(c) => Some(One::Char(*c)),

@@ -1,16 +1,16 @@
-//! The pattern as a row of tokens: a character, or a backslash with the character behind it.
+//! Splits a pattern into tokens: a character, or a backslash with the next character.
 
 use std::fmt::Write as _;
 
 use super::PatternError;
 
-/// A place in a pattern. Clones are cheap, to come back to.
+/// A position in a pattern. Cheap to clone, for backtracking.
 #[derive(Clone)]
 pub(super) struct Reader<'p> {
     source: &'p str,
-    /// Bytes up to and with the next token.
+    /// Byte index of the end of the next token.
     index: usize,
-    /// Characters up to the next token.
+    /// Number of characters before the next token.
     position: usize,
     next: Option<&'p str>,
 }
@@ -54,7 +54,7 @@ impl<'p> Reader<'p> {
         Ok(found)
     }
 
-    /// Reads at most `most` characters that `wanted` accepts.
+    /// Reads up to `most` characters that `wanted` accepts.
     pub(super) fn take(&mut self, most: usize, wanted: fn(char) -> bool) -> Result<&'p str, PatternError> {
         let start = self.start();
         let mut count = 0;
@@ -65,7 +65,7 @@ impl<'p> Reader<'p> {
         Ok(self.since(start))
     }
 
-    /// Reads up to `end` and over it; `what` is the name of what stands before.
+    /// Reads up to and including `end`; `what` is the name of the text before it.
     pub(super) fn until(&mut self, end: &str, what: &str) -> Result<&'p str, PatternError> {
         let start = self.start();
         loop {
@@ -82,7 +82,7 @@ impl<'p> Reader<'p> {
         }
     }
 
-    /// The byte where the next token begins.
+    /// The byte index of the next token.
     fn start(&self) -> usize {
         self.index - self.next.map_or(0, str::len)
     }
@@ -91,17 +91,17 @@ impl<'p> Reader<'p> {
         self.source.get(start..self.start()).unwrap_or_default()
     }
 
-    /// Characters before the next token.
+    /// Number of characters before the next token.
     pub(super) fn position(&self) -> usize {
         self.position
     }
 
-    /// An error so many characters before the next token.
+    /// An error at a number of characters before the next token.
     pub(super) fn error(&self, message: &str, back: usize) -> PatternError {
         self.error_at(message, self.position.saturating_sub(back))
     }
 
-    /// An error at a place, in the words of Python's `re`.
+    /// An error at a position, with Python's text.
     pub(super) fn error_at(&self, message: &str, position: usize) -> PatternError {
         let mut text = format!("{message} at position {position}");
         if self.source.contains('\n') {

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange, HirKind};
 
-/// `\d`, `\w` or `\s`, or what is not in it.
+/// `\d`, `\w` or `\s`, or its complement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Category {
     pub kind: Kind,
@@ -34,7 +34,7 @@ impl Category {
 }
 
 static DIGITS: LazyLock<Ranges> = LazyLock::new(|| ranges(r"\p{Nd}"));
-// Not the engine's own `\w`, which has marks too.
+// Python's `\w` does not contain marks, unlike that of the regex crate.
 static WORDS: LazyLock<Ranges> = LazyLock::new(|| ranges(r"[\p{L}\p{N}]"));
 static NAME_STARTS: LazyLock<Ranges> = LazyLock::new(|| ranges(r"[\p{XID_Start}_]"));
 static NAME_PARTS: LazyLock<Ranges> = LazyLock::new(|| ranges(r"\p{XID_Continue}"));
@@ -57,12 +57,12 @@ fn within(ranges: &[(char, char)], c: char) -> bool {
     ranges.get(at).is_some_and(|(start, _)| *start <= c)
 }
 
-/// Whether a text is a name in Python.
+/// Whether a text is a Python identifier.
 pub(super) fn is_identifier(text: &str) -> bool {
     text.chars().next().is_some_and(|c| within(&NAME_STARTS, c)) && text.chars().all(|c| within(&NAME_PARTS, c))
 }
 
-/// Which case is disregarded.
+/// The case folding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fold {
     No,
@@ -70,10 +70,10 @@ pub(super) enum Fold {
     Unicode,
 }
 
-/// The characters that one place in a pattern takes.
+/// A set of characters.
 #[derive(Debug)]
 pub(super) struct Set {
-    /// Membership of the first 128, which most texts are made of.
+    /// The first 128 characters, for fast lookups.
     ascii: u128,
     ranges: Ranges,
     categories: Vec<Category>,
@@ -81,7 +81,7 @@ pub(super) struct Set {
 }
 
 impl Set {
-    /// A set of code points, lone surrogates included, which no text has.
+    /// A set of code points; lone surrogates never match.
     pub(super) fn new(codes: &[(u32, u32)], mut categories: Vec<Category>, negated: bool, fold: Fold) -> Self {
         let mut class = ClassUnicode::empty();
         for (low, high) in codes {
@@ -108,7 +108,7 @@ impl Set {
         inside != self.negated
     }
 
-    /// The only character of the set, if it is that plain.
+    /// The only character of the set, if it has exactly one.
     pub(super) fn single(&self) -> Option<char> {
         match (&*self.ranges, self.negated || !self.categories.is_empty()) {
             ([(low, high)], false) if low == high => Some(*low),
@@ -134,9 +134,9 @@ fn fold_case(class: &mut ClassUnicode, fold: Fold) {
             }
         }
         Fold::Unicode => {
-            // Fails only where the tables are not compiled in.
+            // This fails only without the Unicode tables.
             _ = class.try_case_fold_simple();
-            // Four letters are one in Python but not in Unicode's folding.
+            // Four letters are equal in Python but not in Unicode case folding.
             let dotted = ClassUnicode::new(['I', 'i', 'İ', 'ı'].map(|c| ClassUnicodeRange::new(c, c)));
             let mut common = class.clone();
             common.intersect(&dotted);

@@ -1,4 +1,4 @@
-//! `and`, `or`, `not` and truth values.
+//! `and`, `or`, `not` and booleans.
 
 use crate::Error;
 use crate::call::Call;
@@ -14,7 +14,7 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     function("isBoolean", &[p("value", Any)], |call| Ok(matches!(call.take(0), Object::Bool(_)).into())),
 ];
 
-/// The left value if it decides, else the right one.
+/// The left value if it determines the result, else the right one.
 fn and(call: &mut Call<'_>) -> Result<Object, Error> {
     let left = call.lambda(0)?.call(call.engine, &[])?;
     if left.is_truthy() { call.lambda(1)?.call(call.engine, &[]) } else { Ok(left) }

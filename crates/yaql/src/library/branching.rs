@@ -1,4 +1,4 @@
-//! Choices: `switch`, `selectCase`, `switchCase`, `coalesce` and the like.
+//! Branching: `switch`, `selectCase`, `switchCase`, `coalesce` and the like.
 
 use crate::Error;
 use crate::call::{Argument, Call};
@@ -15,7 +15,7 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     function("coalesce", &[], coalesce).rest(Lambda),
 ];
 
-/// The value of the first rule whose condition holds.
+/// The value of the first rule whose condition is true.
 fn switch(call: &mut Call<'_>) -> Result<Object, Error> {
     for arg in &call.args {
         let Argument::Rule(rule) = arg else { continue };
@@ -26,7 +26,7 @@ fn switch(call: &mut Call<'_>) -> Result<Object, Error> {
     Ok(Object::Null)
 }
 
-/// The index of the first condition that holds; their number if none does.
+/// The index of the first true condition; the number of conditions if there is none.
 fn select_case(call: &mut Call<'_>) -> Result<Object, Error> {
     let conditions = call.lambdas(0);
     for (i, condition) in conditions.iter().enumerate() {

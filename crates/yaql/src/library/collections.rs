@@ -55,7 +55,7 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     method("deleteAll", &[DICT, p("keys", Iterable)], delete_all),
 ];
 
-/// An iterator over the arguments; iterators among them give their items.
+/// An iterator over the arguments; iterators among them are flattened.
 pub(super) fn flatten_iterators(call: &mut Call<'_>) -> Result<Object, Error> {
     let args = call.rest(0);
     let depth = args.iter().map(|arg| arg.measure().depth()).max().unwrap_or(0);
@@ -63,7 +63,7 @@ pub(super) fn flatten_iterators(call: &mut Call<'_>) -> Result<Object, Error> {
     Iter::stream(depth + 1, move |engine| next_flat(&mut cursors, engine, |item| matches!(item, Object::Iter(_))))
 }
 
-/// The next item of nested collections; those that `opens` wants are entered.
+/// The next item of nested collections; those that `opens` accepts are flattened.
 fn next_flat(cursors: &mut Vec<Cursor>, engine: &Engine, opens: fn(&Object) -> bool) -> Result<Option<Object>, Error> {
     while let Some(cursor) = cursors.last_mut() {
         match cursor.next(engine)? {
@@ -75,7 +75,7 @@ fn next_flat(cursors: &mut Vec<Cursor>, engine: &Engine, opens: fn(&Object) -> b
     Ok(None)
 }
 
-/// Whether a value is a collection but no dictionary.
+/// Whether a value is a collection but not a dictionary.
 pub(super) fn is_iterable(value: &Object) -> bool {
     !matches!(value, Object::Dict(_)) && Cursor::over(value).is_some()
 }
@@ -126,7 +126,7 @@ fn list_index(call: &mut Call<'_>) -> Result<Object, Error> {
     item.ok_or_else(|| Error::new("IndexError", format!("{name} index out of range")))
 }
 
-/// The two sides of evaluated rules.
+/// Evaluates both sides of rules.
 fn entries(rules: Vec<Object>) -> Result<Entries, Error> {
     let mut entries = Entries::default();
     for rule in rules {
@@ -141,7 +141,7 @@ fn dict_of_rules(call: &mut Call<'_>) -> Result<Object, Error> {
     Dict::frozen(entries(call.rest(0))?).map(Object::Dict)
 }
 
-/// A dictionary of the first two parts of each item.
+/// A dictionary from the first two parts of each item.
 fn dict_of_items(call: &mut Call<'_>) -> Result<Object, Error> {
     let mut cursor = call.cursor(0)?;
     let mut entries = Entries::default();
@@ -244,7 +244,7 @@ fn combine_lists(call: &mut Call<'_>) -> Result<Object, Error> {
     }
 }
 
-/// The items of all collections, one after the other.
+/// The items of all collections in sequence.
 pub(super) fn chain(collections: &[Object]) -> Result<Object, Error> {
     let depth = collections.iter().map(|collection| collection.measure().depth()).max().unwrap_or(0);
     let mut cursors: Vec<Cursor> = collections.iter().rev().filter_map(Cursor::over).collect();
@@ -259,7 +259,7 @@ fn list_by_int(call: &mut Call<'_>, list: usize, times: usize) -> Result<Object,
     }
     let times = times.to_usize().ok_or_else(Error::too_much_memory)?;
     let size = memory::size(&Object::List(list.clone()));
-    // So the reference estimates it.
+    // Estimated as in the reference.
     call.engine.charge_bytes(times.saturating_mul(size).saturating_sub((times - 1).saturating_mul(56)))?;
     let total = times.saturating_mul(list.items().len());
     call.engine.step(total)?;

@@ -1,4 +1,4 @@
-//! Equality of all values, and order of numbers, texts and null.
+//! Equality of all values, and order of numbers, strings and null.
 
 use std::cmp::Ordering;
 
@@ -27,7 +27,7 @@ const NO: Body = |_| Ok(Object::Bool(false));
 pub(super) const FUNCTIONS: &[Overload] = &[
     function("*equal", ANY, |call| Ok((call.take(0) == call.take(1)).into())),
     function("*not_equal", ANY, |call| Ok((call.take(0) != call.take(1)).into())),
-    // Null is less than anything else.
+    // Null is less than all other values.
     function("#operator_<", BEFORE_NULL, NO),
     function("#operator_<=", BEFORE_NULL, NO),
     function("#operator_>", BEFORE_NULL, YES),

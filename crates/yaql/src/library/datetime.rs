@@ -116,7 +116,7 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     function("isTimespan", &[p("value", Any)], |call| Ok(matches!(call.take(0), Object::TimeSpan(_)).into())),
 ];
 
-/// What stands behind a dot: `datetime.year`.
+/// The properties: `datetime.year`.
 pub(super) const PROPERTIES: &[Overload] = &[
     function("#property#year", TIME, |call| clock(call, |clock| clock.year)),
     function("#property#month", TIME, |call| clock(call, |clock| clock.month)),
@@ -131,7 +131,7 @@ pub(super) const PROPERTIES: &[Overload] = &[
         let time = call.time(0)?;
         Ok(Object::TimeSpan(time.since(time.midnight())))
     }),
-    // The clock is set to UTC, but the zone stays.
+    // The clock is set to UTC, but the offset is kept.
     function("#property#utc", TIME, |call| utc(call.time(0)?).map(Object::DateTime)),
     function("#property#offset", TIME, |call| Ok(Object::TimeSpan(call.time(0)?.offset()))),
     function("#property#timestamp", TIME, |call| {
@@ -199,7 +199,7 @@ fn build_span(call: &mut Call<'_>) -> Result<Object, Error> {
     span(total).map(Object::TimeSpan)
 }
 
-/// The lead of this machine's zone.
+/// The UTC offset of the local time zone.
 #[expect(clippy::disallowed_methods, reason = "the language has localtz(); nothing of the house's own depends on it")]
 fn local_zone() -> Result<Object, Error> {
     let seconds = jiff::tz::TimeZone::system().to_offset(jiff::Timestamp::now()).seconds();

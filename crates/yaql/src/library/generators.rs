@@ -1,4 +1,4 @@
-//! Collections out of nothing: ranges, sequences, repetition, recurrence.
+//! Generated collections: ranges, sequences, repetition, recurrence.
 
 use std::collections::VecDeque;
 
@@ -49,7 +49,7 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     ),
 ];
 
-/// Integers from a start; up to a stop, or without end.
+/// Integers from a start, up to an end or unlimited.
 fn range(start: BigInt, end: Option<BigInt>, step: BigInt) -> Result<Object, Error> {
     if end.is_some() && step.is_zero() {
         return Err(Error::value("range() arg 3 must not be zero"));
@@ -65,7 +65,7 @@ fn range(start: BigInt, end: Option<BigInt>, step: BigInt) -> Result<Object, Err
     })
 }
 
-/// A value over and over.
+/// A repeated value.
 fn repeat(call: &mut Call<'_>) -> Result<Object, Error> {
     let times = call.int(1)?;
     let mut left = u64::try_from(times).ok();
@@ -99,7 +99,7 @@ fn cycle(call: &mut Call<'_>) -> Result<Object, Error> {
     })
 }
 
-/// Whether a value is new; always if nothing is remembered.
+/// Whether a value is new; always true if values are not recorded.
 fn is_new(past: &mut Option<Members>, value: &Object, engine: &Engine) -> Result<bool, Error> {
     let Some(past) = past else { return Ok(true) };
     let new = past.insert(Key::new(value.clone())?);
@@ -107,7 +107,7 @@ fn is_new(past: &mut Option<Members>, value: &Object, engine: &Engine) -> Result
     Ok(new)
 }
 
-/// A value, what the producer makes of it and so on while the predicate holds.
+/// A value, then the result of the producer for it and so on, while the predicate is true.
 fn generate(call: &mut Call<'_>) -> Result<Object, Error> {
     let (predicate, producer, selector) = (call.lambda(1)?, call.lambda(2)?, call.optional_lambda(3));
     let mut past = call.truth(4).then(Members::default);
@@ -135,7 +135,7 @@ fn generate(call: &mut Call<'_>) -> Result<Object, Error> {
     })
 }
 
-/// A value, all that the producer makes of it, all that it makes of those and so on.
+/// A value, then all results of the producer for it, then all results for those and so on.
 fn generate_many(call: &mut Call<'_>) -> Result<Object, Error> {
     let (producer, selector) = (call.lambda(1)?, call.optional_lambda(2));
     let mut past = call.truth(3).then(Members::default);
@@ -145,7 +145,7 @@ fn generate_many(call: &mut Call<'_>) -> Result<Object, Error> {
     call.iterator(move |engine| {
         if let Some(last) = last.take() {
             let more = producer.call(engine, &[last])?;
-            // A text gives its characters.
+            // A string yields its characters.
             let more = match more {
                 Object::Str(text) => Object::tuple(text.chars().map(|c| Object::text(c.to_string())).collect())?,
                 other => other,

@@ -1,4 +1,4 @@
-//! Several collections or groups together: `groupBy`, `join`, `zip`, `mergeWith`.
+//! Combinations of collections and groups: `groupBy`, `join`, `zip`, `mergeWith`.
 
 use crate::Error;
 use crate::call::Call;
@@ -50,7 +50,7 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     ),
 ];
 
-/// Pairs of a key and its values, in the order in which keys are first seen.
+/// Pairs of a key and its values, in the order of the first occurrence of each key.
 fn group_by(call: &mut Call<'_>) -> Result<Object, Error> {
     let (mut cursor, key, value) = (call.cursor(0)?, call.lambda(1)?, call.optional_lambda(2));
     let mut groups: indexmap::IndexMap<Key, Vec<Object>> = indexmap::IndexMap::default();
@@ -75,8 +75,8 @@ fn group_by(call: &mut Call<'_>) -> Result<Object, Error> {
     })
 }
 
-/// What is made of each group. Before yaql 1.1.1 it was given the pair of key and values, not the values alone; if
-/// the values alone fail, the old way is tried.
+/// The aggregator of groups. Before yaql 1.1.1 its argument was the pair of key and values instead of the values; if
+/// the call with the values fails, the old form is tried.
 struct Aggregator {
     lambda: Lambda,
     fallback: bool,
@@ -111,7 +111,7 @@ impl Aggregator {
     }
 }
 
-/// Whether the result is what an aggregator of the old kind would give by chance.
+/// Whether the result looks like that of an aggregator in the old form.
 fn looks_old(values: &Object, result: &Object) -> bool {
     match (values, result) {
         (Object::List(values), Object::List(result)) => {
@@ -131,13 +131,13 @@ fn length(value: &Object) -> Option<usize> {
     }
 }
 
-/// What the selector makes of all pairs for which the predicate holds.
+/// The results of the selector for all pairs for which the predicate is true.
 fn join(call: &mut Call<'_>) -> Result<Object, Error> {
     let mut left = call.cursor(0)?;
     let right = Iter::memorized(&call.take(1))?;
     let (predicate, selector) = (call.lambda(2)?, call.lambda(3)?);
     let mut open: Option<(Object, Cursor)> = None;
-    // The iterator holds the second collection too.
+    // The iterator also holds the second collection.
     call.args.push(crate::call::Argument::Value(right.clone()));
     call.iterator(move |engine| {
         loop {
@@ -156,8 +156,8 @@ fn join(call: &mut Call<'_>) -> Result<Object, Error> {
     })
 }
 
-/// Tuples of the first items, of the second ones and so on: up to the shortest collection, or to the longest with
-/// a value for what is missing.
+/// Tuples of the first items, of the second ones and so on: up to the length of the shortest collection, or of the
+/// longest with a default for missing values.
 fn zip(call: &mut Call<'_>, missing: Option<Object>) -> Result<Object, Error> {
     let mut cursors = (0..call.args.len()).map(|i| call.cursor(i)).collect::<Result<Vec<_>, _>>()?;
     let mut done = vec![false; cursors.len()];
@@ -181,7 +181,7 @@ fn zip_longest(call: &mut Call<'_>) -> Result<Object, Error> {
     zip(call, Some(missing.unwrap_or(Object::Null)))
 }
 
-/// How two dictionaries become one.
+/// Merges two dictionaries.
 struct Merger<'e> {
     engine: &'e Engine<'e>,
     lists: Option<Lambda>,
@@ -195,7 +195,7 @@ fn merge_with(call: &mut Call<'_>) -> Result<Object, Error> {
 }
 
 impl Merger<'_> {
-    /// Merges so many levels; 0 for all.
+    /// Merges this number of levels; 0 for all.
     fn dicts(&self, left: &Dict, right: &Dict, levels: i64, depth: u32) -> Result<Object, Error> {
         if depth > MAX_DEPTH {
             return Err(Error::recursion());
@@ -233,7 +233,7 @@ impl Merger<'_> {
         }
     }
 
-    /// Both lists without what is there twice, unless the call says otherwise.
+    /// Both lists without duplicates, unless the call specifies otherwise.
     fn lists(&self, a: &List, b: &List) -> Result<Object, Error> {
         if let Some(merger) = &self.lists {
             return merger.call(self.engine, &[Object::List(a.clone()), Object::List(b.clone())]);

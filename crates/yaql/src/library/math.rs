@@ -58,14 +58,14 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     function("isNumber", VALUE, |call| Ok(number::is_number(&call.take(0)).into())),
 ];
 
-/// Of two truth values the result is one too.
+/// The result of two booleans is a boolean.
 fn bitwise(call: &mut Call<'_>, apply: fn(BigInt, BigInt) -> BigInt) -> Result<Object, Error> {
     let result = apply(call.integer(0)?, call.integer(1)?);
     let truths = matches!((call.take(0), call.take(1)), (Object::Bool(_), Object::Bool(_)));
     Ok(if truths { (result != BigInt::ZERO).into() } else { result.into() })
 }
 
-/// A number from 0 up to 1. Not for secrets.
+/// A random number from 0 up to 1. Not for secrets.
 fn chance() -> f64 {
     let bits = std::hash::RandomState::new().build_hasher().finish() >> 11;
     bits.to_f64().unwrap_or(0.0) / (1u64 << 53).to_f64().unwrap_or(1.0)
@@ -83,7 +83,7 @@ fn random_between(call: &mut Call<'_>) -> Result<Object, Error> {
     Ok((from + bits % span).into())
 }
 
-/// The greater or the lesser of two values.
+/// The maximum or minimum of two values.
 fn extreme(call: &mut Call<'_>, greatest: bool) -> Result<Object, Error> {
     let (a, b) = (call.take(0), call.take(1));
     let args = vec![Arg::Value(b.clone()), Arg::Value(a.clone())];

@@ -25,7 +25,7 @@ use crate::parameter::Overload;
 #[derive(Debug, Default)]
 struct FunctionEntry {
     library: Vec<Overload>,
-    /// Asked only if nothing in the library matches.
+    /// Used only if nothing in the library matches.
     fallback: Vec<Overload>,
 }
 
@@ -58,7 +58,7 @@ static LIBRARY: LazyLock<HashMap<&'static str, FunctionEntry>> = LazyLock::new(|
     library
 });
 
-/// What the library has under a name.
+/// The overloads of a name in the library.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Overloads(Option<&'static FunctionEntry>);
 
@@ -69,14 +69,14 @@ impl Overloads {
     }
 }
 
-/// The names of all functions and methods that an expression can call, in alphabetical order: what an editor offers.
+/// The names of all functions and methods that an expression can call, sorted, for completion in editors.
 pub fn functions() -> impl Iterator<Item = &'static str> {
     let mut names: Vec<_> = LIBRARY.keys().copied().filter(|name| name.starts_with(char::is_alphabetic)).collect();
     names.sort_unstable();
     names.into_iter()
 }
 
-/// Looks a name up. Underscores at its end do not count.
+/// Looks up a name. Trailing underscores are ignored.
 pub(crate) fn find(name: &str) -> Overloads {
     Overloads(LIBRARY.get(name.trim_end_matches('_')))
 }

@@ -1,4 +1,4 @@
-//! Queries: collections to collections, item by item.
+//! Queries that transform collections.
 
 use crate::Error;
 use crate::call::{Argument, Call};
@@ -72,7 +72,7 @@ fn select(call: &mut Call<'_>) -> Result<Object, Error> {
     })
 }
 
-/// Collections that the selector gives are laid end to end.
+/// Collections that the selector returns are concatenated.
 fn select_many(call: &mut Call<'_>) -> Result<Object, Error> {
     let (mut cursor, selector) = (call.cursor(0)?, call.lambda(1)?);
     let mut inner: Option<Cursor> = None;
@@ -173,7 +173,7 @@ fn enumerate(call: &mut Call<'_>) -> Result<Object, Error> {
     let mut cursor = call.cursor(0)?;
     let mut index = call.take(1).as_int();
     call.iterator(move |engine| {
-        // Nobody may ever ask for the first item.
+        // The first item may never be requested.
         let Some(position) = &mut index else {
             return Err(Error::type_error("'NoneType' object cannot be interpreted as an integer"));
         };
@@ -190,7 +190,7 @@ fn order_by(call: &mut Call<'_>, ascending: bool) -> Result<Object, Error> {
     Ok(Object::Ordering(ordering.into()))
 }
 
-/// Adds a key to the ordering itself.
+/// Adds a key to an ordering.
 fn then_by(call: &mut Call<'_>, ascending: bool) -> Result<Object, Error> {
     let key = ordering::Key { selector: call.lambda(1)?, ascending };
     let collection = call.take(0);
@@ -207,7 +207,7 @@ fn reverse(call: &mut Call<'_>) -> Result<Object, Error> {
     Iter::over(items)
 }
 
-/// Replaces the first two items by what the selector makes of them until one is left.
+/// Reduces a collection to one value with the selector.
 fn aggregate(call: &mut Call<'_>) -> Result<Object, Error> {
     let (mut cursor, selector) = (call.cursor(0)?, call.lambda(1)?);
     let mut total = start(call, 2, &mut cursor)?;
@@ -217,7 +217,7 @@ fn aggregate(call: &mut Call<'_>) -> Result<Object, Error> {
     Ok(total)
 }
 
-/// [`aggregate`] by a function of the library.
+/// [`aggregate`] with a function of the library.
 fn fold(call: &mut Call<'_>, function: &str) -> Result<Object, Error> {
     let mut cursor = call.cursor(0)?;
     let mut total = start(call, 1, &mut cursor)?;
@@ -237,7 +237,7 @@ fn start(call: &mut Call<'_>, seed: usize, cursor: &mut Cursor) -> Result<Object
     }
 }
 
-/// [`aggregate`] with all steps on the way.
+/// [`aggregate`] with all intermediate results.
 fn accumulate(call: &mut Call<'_>) -> Result<Object, Error> {
     let (mut cursor, selector) = (call.cursor(0)?, call.lambda(1)?);
     let mut seed = call.given(2);

@@ -55,7 +55,7 @@ fn matches_text(call: &mut Call<'_>, wanted: bool) -> Result<Object, Error> {
     Ok((found == wanted).into())
 }
 
-/// Makes `$` or `$1` the whole match, `$2` the first group and so on; each has a value, a start and an end.
+/// Sets `$` and `$1` to the whole match, `$2` to the first group and so on; each has a value, a start and an end.
 fn publish(context: &Context, regex: &Regex, text: &str, found: &Match) -> Result<(), Error> {
     let characters = |byte: usize| text.get(..byte).map_or(0, |before| before.chars().count());
     for (index, range) in found.groups.iter().enumerate() {
@@ -70,7 +70,7 @@ fn publish(context: &Context, regex: &Regex, text: &str, found: &Match) -> Resul
         let record = Dict::plain(record.collect::<Result<Entries, Error>>()?)?;
         context.set(position(index + 1), Object::Dict(record))?;
     }
-    // The reference takes the texts of named groups apart as if they were pairs of name and text.
+    // The reference unpacks the text of a named group as if it were a pair of name and text.
     for (index, name) in regex.names().iter().enumerate() {
         if name.is_some() {
             return Err(named_group(found.group(text, index)));
@@ -88,7 +88,7 @@ fn named_group(text: Option<&str>) -> Error {
     }
 }
 
-/// The text of a match, or what the selector makes of it.
+/// The text of a match, or the result of the selector for it.
 fn select(
     engine: &Engine,
     context: &Context,
@@ -123,12 +123,12 @@ fn search_all(call: &mut Call<'_>) -> Result<Object, Error> {
     })
 }
 
-/// The most matches to deal with; `None` if none at all, 0 for all.
+/// The maximum number of matches; `None` for none, 0 for all.
 fn count(call: &Call<'_>, index: usize) -> Result<Option<usize>, Error> {
     Ok(usize::try_from(call.int(index)?).ok())
 }
 
-/// The texts between matches, and those of the groups.
+/// The texts between matches, and the texts of groups.
 fn split(call: &mut Call<'_>, regex: usize, text: usize) -> Result<Object, Error> {
     let (regex, text) = (call.regex(regex)?, call.text(text)?);
     let matches = match count(call, 2)? {

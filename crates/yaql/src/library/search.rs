@@ -1,4 +1,4 @@
-//! Queries that give one value: first, last, count, positions, tests.
+//! Queries that return one value: first, last, count, positions, tests.
 
 use crate::Error;
 use crate::call::Call;
@@ -91,7 +91,7 @@ fn item(call: &mut Call<'_>, last: bool) -> Result<Object, Error> {
     position(call, last, |_, item| Ok(item == wanted))
 }
 
-/// The first or last position where the predicate holds; -1 if it never does.
+/// The first or last position at which the predicate is true; -1 if there is none.
 fn place(call: &mut Call<'_>, last: bool) -> Result<Object, Error> {
     let predicate = call.lambda(1)?;
     position(call, last, |engine, item| predicate.test(engine, &[item]))

@@ -36,7 +36,7 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     method("symmetricDifference", SETS, symmetric_difference),
 ];
 
-/// A set of the arguments; iterators among them give their items.
+/// A set of the arguments; iterators among them are flattened.
 fn set(call: &mut Call<'_>) -> Result<Object, Error> {
     let items = flatten_iterators(call)?;
     call.engine.call_by_name("toSet", Some(items), Vec::<Arg<'_>>::new(), &call.context)

@@ -1,4 +1,4 @@
-//! Parts of collections, and collections with parts replaced, inserted or taken out.
+//! Slices of collections; replacing, inserting and deleting items.
 
 use num_traits::{Signed, ToPrimitive};
 
@@ -40,7 +40,7 @@ pub(super) const FUNCTIONS: &[Overload] = &[
     method("insertMany", &[COLLECTION, POSITION, p("values", Iterable)], insert_many),
 ];
 
-/// Lists of so many items each.
+/// Lists of a fixed number of items.
 fn slice(call: &mut Call<'_>) -> Result<Object, Error> {
     let (mut cursor, length) = (call.cursor(0)?, call.size(1, true));
     call.iterator(move |engine| {
@@ -61,7 +61,7 @@ fn whole(call: &mut Call<'_>) -> Result<List, Error> {
     }
 }
 
-/// The lists between items where the predicate holds.
+/// The lists between items for which the predicate is true.
 fn split_where(call: &mut Call<'_>) -> Result<Object, Error> {
     let (list, predicate) = (whole(call)?, call.lambda(1)?);
     let (mut start, mut end) = (0, 0);
@@ -85,7 +85,7 @@ fn split_where(call: &mut Call<'_>) -> Result<Object, Error> {
     })
 }
 
-/// The longest lists in which the predicate gives the same for all items.
+/// The longest lists for whose items the predicate has the same result.
 fn slice_where(call: &mut Call<'_>) -> Result<Object, Error> {
     let (list, predicate) = (whole(call)?, call.lambda(1)?);
     let (mut start, mut end) = (0, 0);
@@ -122,7 +122,7 @@ fn split_at(call: &mut Call<'_>) -> Result<Object, Error> {
     Object::list(vec![list.slice(0, at)?, list.slice(at, len)?])
 }
 
-/// Positions from one on: so many, or all if the count is negative.
+/// Positions from a start: a number of them, or all if the count is negative.
 #[derive(Clone, Copy, Debug)]
 struct Range {
     position: i64,
@@ -139,7 +139,7 @@ impl Range {
     }
 }
 
-/// The collection with other values instead of a range, at its first item.
+/// The collection with a range replaced by other values.
 fn replace_range(call: &mut Call<'_>, range: Range, mut values: Option<Cursor>) -> Result<Object, Error> {
     let mut cursor = call.cursor(0)?;
     let mut index = 0;
@@ -174,8 +174,8 @@ fn insert_many(call: &mut Call<'_>) -> Result<Object, Error> {
     insert_at(call, position, Some(values), true)
 }
 
-/// Values before the item of a position; behind the last one if the collection is shorter. Before the first one a
-/// single value is lost and many are not.
+/// Inserts values before a position, or at the end if the collection is shorter. For a negative position, a single
+/// value is dropped and several are kept, as in the reference.
 fn insert_at(
     call: &mut Call<'_>,
     position: i64,
@@ -214,7 +214,7 @@ fn insert_at(
     })
 }
 
-/// As `list.insert` does: positions count from the end if negative.
+/// Like `list.insert`: negative positions count from the end.
 fn insert_in_list(call: &mut Call<'_>) -> Result<Object, Error> {
     let list = call.list(0)?;
     let mut items = list.items().to_vec();

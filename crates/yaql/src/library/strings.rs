@@ -1,4 +1,4 @@
-//! Texts. Positions and lengths count characters.
+//! Strings. Positions and lengths count characters.
 
 use std::sync::Arc;
 
@@ -93,9 +93,9 @@ fn character(c: char) -> Object {
     Object::text(&*c.encode_utf8(&mut [0; 4]))
 }
 
-/// The text of a value: null and truth values as the language writes them, everything else as Python does.
+/// The string of a value: null and booleans as in yaql, everything else as in Python.
 ///
-/// Errors: an integer of more digits than Python writes.
+/// Errors: an integer with more digits than Python supports.
 pub(super) fn text(value: &Object) -> Result<Arc<str>, Error> {
     Ok(match value {
         Object::Null => "null".into(),
@@ -132,7 +132,7 @@ fn join(call: &mut Call<'_>, sequence: usize, separator: usize) -> Result<Object
     Ok(Object::text(out))
 }
 
-/// White space as Python sees it.
+/// Python's white space.
 fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }
@@ -188,7 +188,7 @@ fn right_split(call: &mut Call<'_>) -> Result<Object, Error> {
     texts(parts)
 }
 
-/// Takes characters of a set, or white space, off the ends.
+/// Strips characters of a set, or white space, from both ends.
 fn stripped<'t>(string: &'t str, chars: Option<&str>, left: bool, right: bool) -> &'t str {
     let unwanted = |c: char| chars.map_or_else(|| is_space(c), |chars| chars.contains(c));
     let string = if left { string.trim_start_matches(unwanted) } else { string };
@@ -200,7 +200,7 @@ fn trim(call: &mut Call<'_>, left: bool, right: bool) -> Result<Object, Error> {
     Ok(Object::text(stripped(&string, chars.as_deref(), left, right)))
 }
 
-/// The trimmed text; null if nothing is left.
+/// The trimmed string; null if it is empty.
 fn norm(call: &mut Call<'_>) -> Result<Object, Error> {
     let Some(string) = call.optional_text(0)? else { return Ok(Object::Null) };
     let trimmed = stripped(&string, call.optional_text(1)?.as_deref(), true, true);
@@ -214,12 +214,12 @@ fn is_empty(call: &mut Call<'_>) -> Result<Object, Error> {
     Ok(left.is_empty().into())
 }
 
-/// Replaces so many occurrences, all if the count is negative.
+/// Replaces a number of occurrences, all if the count is negative.
 fn replaced(engine: &Engine, string: &str, old: &str, new: &str, count: i64) -> Result<String, Error> {
     let most = usize::try_from(count).unwrap_or(usize::MAX);
     let found = string.matches(old).take(most).count();
     engine.step(found)?;
-    // What would be too large is not made at all.
+    // A result that would be too large is not created.
     engine.charge_bytes(found.saturating_mul(new.len().saturating_sub(old.len())) / 4)?;
     Ok(string.replacen(old, new, most))
 }
@@ -244,19 +244,19 @@ fn times(call: &mut Call<'_>, string: usize, count: usize) -> Result<Object, Err
         return Ok(Object::text(""));
     }
     let count = count.to_usize().ok_or_else(Error::too_much_memory)?;
-    // So the reference estimates it.
+    // Estimated as in the reference.
     let estimate = count.saturating_mul(memory::text_size(&string)).saturating_sub((count - 1).saturating_mul(49));
     call.engine.charge_bytes(estimate)?;
     call.engine.step(count.saturating_mul(string.len()) / 32)?;
     Ok(Object::text(string.repeat(count)))
 }
 
-/// The byte where a character begins; the end if there are fewer.
+/// The byte index of a character; the end if there are fewer.
 fn byte(string: &str, index: usize) -> usize {
     string.char_indices().nth(index).map_or(string.len(), |(at, _)| at)
 }
 
-/// A position as Python's slices read it: from the end if negative, and never outside.
+/// A position in Python's slice notation: negative ones count from the end, and it is clamped.
 fn bound(index: i64, len: usize) -> usize {
     let distance = usize::try_from(index.unsigned_abs()).unwrap_or(usize::MAX);
     if index < 0 { len.saturating_sub(distance) } else { distance.min(len) }
@@ -281,7 +281,7 @@ fn substring(call: &mut Call<'_>) -> Result<Object, Error> {
     Ok(Object::text(part.unwrap_or_default()))
 }
 
-/// The position of a text between two positions; -1 if it is not there.
+/// The position of a substring between two positions; -1 if it is missing.
 fn position(string: &str, sub: &str, start: i64, end: i64, last: bool) -> Object {
     let len = length(string);
     let chars = usize::try_from(len).unwrap_or(0);
@@ -324,7 +324,7 @@ fn affix(call: &mut Call<'_>, holds: impl Fn(&str) -> bool) -> Result<Object, Er
     Ok(false.into())
 }
 
-/// Characters of the chosen classes, each once.
+/// The distinct characters of the selected classes.
 fn characters(call: &mut Call<'_>) -> Result<Object, Error> {
     const LOWER: &str = "abcdefghijklmnopqrstuvwxyz";
     const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";

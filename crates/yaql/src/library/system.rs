@@ -1,4 +1,4 @@
-//! The language itself as functions: `.`, `?.`, `->`, variables, definitions, calls by name.
+//! Language elements as functions: `.`, `?.`, `->`, variables, definitions, calls by name.
 
 use crate::Error;
 use crate::call::Call;
@@ -72,7 +72,7 @@ fn dot_unless_null(call: &mut Call<'_>) -> Result<Object, Error> {
     call.engine.call_by_name("#operator_.", None, args, &call.context)
 }
 
-/// `object.name` for what has properties.
+/// `object.name` for objects with properties.
 fn property(call: &mut Call<'_>) -> Result<Object, Error> {
     let name = format!("#property#{}", call.keyword(1)?);
     let args = vec![Arg::Value(call.take(0))];
@@ -92,7 +92,7 @@ fn number_variables(context: &Context, values: Vec<Object>) -> Result<(), Error>
     Ok(())
 }
 
-/// Sets a variable whose name an expression gives.
+/// Sets a variable with a computed name.
 fn name_variable(context: &Context, name: &str, value: Object) -> Result<(), Error> {
     let name = name.strip_prefix('$').unwrap_or(name);
     context.set(if name.is_empty() { position(1) } else { name.into() }, value)
@@ -111,7 +111,7 @@ fn bind(call: &mut Call<'_>) -> Result<Object, Error> {
     Ok(Object::Context(call.context.clone()))
 }
 
-/// Gives the items names; without names they are numbered.
+/// Assigns names to the items; without names they are numbered.
 fn unpack(call: &mut Call<'_>) -> Result<Object, Error> {
     let collection = call.take(0);
     let names = call.rest(1);
@@ -122,7 +122,7 @@ fn unpack(call: &mut Call<'_>) -> Result<Object, Error> {
         items.push(item);
     }
     if names.is_empty() {
-        // An iterator has lost its first item to the look above; everything else is walked over anew.
+        // An iterator has already lost its first item; other collections are iterated from the start.
         let rest = crate::cursor::Cursor::over(&collection).map(|cursor| cursor.collect(call.engine)).transpose()?;
         number_variables(&call.context, rest.unwrap_or_default())?;
     } else if items.len() == names.len() {
@@ -137,7 +137,7 @@ fn unpack(call: &mut Call<'_>) -> Result<Object, Error> {
     Ok(Object::Context(call.context.clone()))
 }
 
-/// Defines a function under its name in camel case, as all functions are.
+/// Defines a function with its name in camel case, like all functions.
 fn define(call: &mut Call<'_>) -> Result<Object, Error> {
     let name = call.text(0)?;
     let name = name.trim_end_matches('_');

@@ -1,13 +1,13 @@
-//! The order in which CPython walks over a set of integers: that of its hash table. Sets of texts have a new order in
-//! every process of the reference, so nothing is to be imitated there.
+//! CPython's iteration order of a set of integers: that of its hash table. The order of strings differs in every
+//! process of the reference, so it is not imitated.
 
 use super::Members;
 use crate::object::{Key, Object};
 
-/// Slots that are tried one after the other before the search jumps.
+/// Number of slots that are probed linearly before the search jumps.
 const LINEAR_PROBES: usize = 9;
 
-/// The same members; those of a set of integers only in the order of the reference.
+/// The same members; a set of integers in the order of the reference.
 pub(super) fn as_walked(members: Members) -> Members {
     let hashes: Option<Vec<u64>> = members.iter().map(hash).collect();
     let Some(hashes) = hashes else { return members };
@@ -26,7 +26,7 @@ pub(super) fn as_walked(members: Members) -> Members {
     slots.into_iter().flatten().filter_map(|member| members.get_index(member).cloned()).collect()
 }
 
-/// Python's hash of a small integer or truth value.
+/// Python's hash of a small integer or boolean.
 fn hash(member: &Key) -> Option<u64> {
     match member.object() {
         Object::Bool(b) => Some(u64::from(*b)),
@@ -36,7 +36,7 @@ fn hash(member: &Key) -> Option<u64> {
     }
 }
 
-/// Puts a member into the first free slot that the search for it comes to.
+/// Inserts a member into the first free slot of its probe sequence.
 fn place(slots: &mut [Option<usize>], hashes: &[u64], member: usize) {
     let mask = slots.len() - 1;
     let low = |bits: u64| usize::try_from(bits & u64::try_from(mask).unwrap_or(u64::MAX)).unwrap_or(0);

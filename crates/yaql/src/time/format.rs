@@ -1,4 +1,4 @@
-//! Times written by a format: C's `strftime`.
+//! Formatting of times: C's `strftime`.
 
 use std::fmt::Write as _;
 
@@ -21,13 +21,13 @@ pub(super) const MONTHS: [&str; 12] = [
 
 pub(super) const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-/// The name at a position; the first three letters of it if it is to be short.
+/// The name at a position; its first three letters if `short`.
 fn name(names: &[&'static str], index: i64, short: bool) -> &'static str {
     let name = usize::try_from(index).ok().and_then(|index| names.get(index)).copied().unwrap_or_default();
     if short { name.get(..3).unwrap_or(name) } else { name }
 }
 
-/// `time.strftime(format)` in the C locale; unknown directives stay as they are.
+/// `time.strftime(format)` in the C locale; unknown directives are kept.
 pub(crate) fn format(time: DateTime, format: &str) -> String {
     let mut out = String::with_capacity(format.len());
     let mut chars = format.chars();

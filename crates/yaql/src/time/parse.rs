@@ -1,4 +1,4 @@
-//! Times read from text: by a format, or free in form as people write them.
+//! Parsing of times: with a format, or in free form.
 
 use kiln_value::text::quote;
 
@@ -6,7 +6,7 @@ use super::format::{MONTHS, WEEKDAYS};
 use super::{Clock, DateTime, HOUR, MINUTE, SECOND, TimeSpan, days_in_month};
 use crate::Error;
 
-/// `datetime.strptime(text, format)`; without a zone in it the time is in UTC.
+/// `datetime.strptime(text, format)`; without an offset the time is in UTC.
 ///
 /// Errors: `ValueError`.
 pub(crate) fn parse_as(text: &str, format: &str) -> Result<DateTime, Error> {
@@ -33,11 +33,11 @@ pub(crate) fn parse_as(text: &str, format: &str) -> Result<DateTime, Error> {
     DateTime::new(clock, TimeSpan::new(i128::from(reading.offset))?)
 }
 
-/// A text that is read by a format.
+/// A text that is parsed with a format.
 struct Reading<'t> {
     rest: &'t str,
     clock: Clock,
-    /// Whether it is after noon, if that was said.
+    /// Whether it is PM, if specified.
     half: Option<bool>,
     /// The day of the year.
     day: Option<i64>,
@@ -45,7 +45,7 @@ struct Reading<'t> {
 }
 
 impl Reading<'_> {
-    /// `None` if the text does not follow the format.
+    /// `None` if the text does not match the format.
     fn all(&mut self, format: &str) -> Option<()> {
         let mut chars = format.chars();
         while let Some(c) = chars.next() {
@@ -100,7 +100,7 @@ impl Reading<'_> {
         Some(())
     }
 
-    /// A number of at most so many digits.
+    /// A number with limited digits.
     fn number(&mut self, most: usize) -> Option<i64> {
         let len = self.rest.bytes().take(most).take_while(u8::is_ascii_digit).count();
         let (digits, rest) = self.rest.split_at(len);
@@ -108,7 +108,7 @@ impl Reading<'_> {
         digits.parse().ok()
     }
 
-    /// The place of a name in a list, from 1.
+    /// The position of a name in a list, from 1.
     fn name(&mut self, names: &[&str], short: bool) -> Option<i64> {
         for (name, number) in names.iter().zip(1..) {
             let name = if short { name.get(..3)? } else { name };
@@ -122,7 +122,7 @@ impl Reading<'_> {
     }
 }
 
-/// Reads `Z`, `+hh`, `+hhmm` or `+hh:mm`; microseconds.
+/// Parses `Z`, `+hh`, `+hhmm` or `+hh:mm` to microseconds.
 fn zone(rest: &mut &str) -> Option<i64> {
     if let Some(behind) = rest.strip_prefix(['Z', 'z']) {
         *rest = behind;
@@ -144,22 +144,22 @@ fn zone(rest: &mut &str) -> Option<i64> {
     Some(sign * (hours * HOUR + minutes.unwrap_or(0) * MINUTE))
 }
 
-/// What a free text says; the rest is that of today's midnight.
+/// The parts of a free-form text; missing parts are those of today's midnight.
 #[derive(Debug, Default)]
 struct Found {
     year: Option<i64>,
     month: Option<i64>,
     day: Option<i64>,
-    /// Numbers of a date whose meaning their order decides.
+    /// Numbers of a date whose meaning depends on their order.
     numbers: Vec<(i64, usize)>,
     time: Option<[i64; 4]>,
     offset: Option<i64>,
     weekday: bool,
-    /// Whether a part of a date was read last, so that a dash goes on with the date and is no zone.
+    /// Whether the last part belongs to a date, so that a dash continues the date and is not an offset.
     in_date: bool,
 }
 
-/// A time as people write it: ISO 8601, `2 Jan 2016 10:30 PM`, `01/02/2016`, `20160102T030405` and the like.
+/// A time in free form: ISO 8601, `2 Jan 2016 10:30 PM`, `01/02/2016`, `20160102T030405` and the like.
 ///
 /// Errors: `ParserError`.
 pub(crate) fn parse(text: &str) -> Result<DateTime, Error> {
@@ -188,7 +188,7 @@ pub(crate) fn parse(text: &str) -> Result<DateTime, Error> {
 }
 
 impl Found {
-    /// Reads the next part; gives what is left.
+    /// Parses the next part; returns the rest.
     fn part<'t>(&mut self, text: &'t str) -> Option<&'t str> {
         let first = text.chars().next()?;
         if first.is_ascii_digit() {
@@ -249,7 +249,7 @@ impl Found {
             return self.clock(number(0..len)?, rest);
         }
         match len {
-            // HH, HHMM or HHMMSS behind a whole date.
+            // HH, HHMM or HHMMSS after a complete date.
             2 | 4 | 6 if self.time.is_none() && self.has_whole_date() => {
                 self.time = Some([number(0..2)?, number(2..4).unwrap_or(0), number(4..6).unwrap_or(0), 0]);
             }
@@ -274,7 +274,7 @@ impl Found {
         self.day.is_some() || self.numbers.len() + usize::from(self.month.is_some()) >= 3
     }
 
-    /// `:MM[:SS[.ffffff]]` behind the hour.
+    /// `:MM[:SS[.ffffff]]` after the hour.
     fn clock<'t>(&mut self, hour: i64, text: &'t str) -> Option<&'t str> {
         let mut rest = text;
         let mut parts = [hour, 0, 0, 0];
@@ -296,7 +296,7 @@ impl Found {
         Some(rest)
     }
 
-    /// Decides what the numbers are.
+    /// Determines the meaning of the numbers.
     fn assign(&mut self, this_year: i64) -> Option<()> {
         let numbers = std::mem::take(&mut self.numbers);
         if numbers.is_empty() {
@@ -308,7 +308,7 @@ impl Found {
         let is_year = |(n, len): (i64, usize)| n > 31 || len > 2;
         let year = |(n, len): (i64, usize)| match len {
             1 | 2 => {
-                // The century that puts the year nearest to this one.
+                // The century with the year nearest to the current one.
                 let near = this_year - this_year.rem_euclid(100) + n;
                 if near >= this_year + 50 {
                     near - 100

@@ -1,4 +1,4 @@
-//! What happens to engines.
+//! Faults of engines.
 
 use std::fmt;
 use std::os::unix::process::ExitStatusExt as _;
@@ -11,13 +11,13 @@ use tokio::sync::watch;
 use crate::cluster::{self, Limits};
 use crate::process::Process;
 
-/// Kills, freezes and restarts engines, and counts that.
+/// Kills, freezes and restarts engines, and counts these faults.
 pub(super) struct Chaos {
     chance: StdRng,
     kills: usize,
     freezes: usize,
     restarts: usize,
-    /// The longest time that an engine took to end in good order.
+    /// The longest clean stop of an engine.
     longest: Duration,
 }
 
@@ -27,7 +27,7 @@ impl Chaos {
         Self { chance, kills: 0, freezes: 0, restarts: 0, longest: Duration::ZERO }
     }
 
-    /// Goes on until it is calm; then all engines run.
+    /// Runs until the faults end; then all engines run.
     pub(super) async fn run(&mut self, engines: &mut [Process], limits: &Limits, mut calm: watch::Receiver<bool>) {
         loop {
             let pause = Duration::from_millis(self.chance.random_range(1000..4000));
@@ -54,9 +54,9 @@ impl Chaos {
                 _ => {
                     self.restarts += 1;
                     let from = Instant::now();
-                    // As long as calls may be under way, and a little more.
+                    // As long as calls may be in progress, plus a margin.
                     let ended = engine.stop(limits.drain + Duration::from_secs(5)).await;
-                    // It may have been about to start.
+                    // It may not have been fully started.
                     assert!(ended.success() || ended.signal() == Some(15), "engine {number} ended with {ended}");
                     self.longest = self.longest.max(from.elapsed());
                     engine.start_again(&log);

@@ -1,4 +1,4 @@
-//! What each service of the cloud sees.
+//! The calls of each cloud service.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +22,7 @@ struct Count {
 }
 
 impl Traffic {
-    /// Looks each second until it is calm.
+    /// Samples every second until the faults end.
     pub(super) async fn watch(&mut self, journal: &Journal, mut calm: watch::Receiver<bool>) {
         let start = Instant::now();
         loop {

@@ -8,10 +8,10 @@ use rand::{Rng as _, SeedableRng as _};
 
 use crate::wanted::Wanted;
 
-/// A user and the stacks that are theirs.
+/// A user and their stacks.
 pub(super) struct User {
     pub(super) client: Client,
-    /// What the API refused, which it should not.
+    /// Unexpected errors of the API.
     pub(super) refused: Vec<String>,
     number: usize,
     quota: usize,
@@ -21,30 +21,30 @@ pub(super) struct User {
     deletes: usize,
 }
 
-/// A stack and what its owner asked for last; `None`: its delete.
+/// A stack and its last requested state; `None`: deleted.
 pub(super) struct Owned {
     pub(super) name: String,
     pub(super) wanted: Option<Wanted>,
 }
 
 impl User {
-    /// A user who will create so many stacks.
+    /// A user who will create this number of stacks.
     pub(super) fn new(number: usize, client: Client, quota: usize, seed: u64) -> Self {
         let chance = StdRng::seed_from_u64(seed.wrapping_mul(1000) + number as u64);
         Self { client, refused: vec![], number, quota, chance, stacks: vec![], updates: 0, deletes: 0 }
     }
 
-    /// The stacks that should be there.
+    /// The stacks that should exist.
     pub(super) fn live(&self) -> impl Iterator<Item = &Owned> {
         self.stacks.iter().filter(|stack| stack.wanted.is_some())
     }
 
-    /// Whether a stack of this name is theirs.
+    /// Whether the user owns a stack with this name.
     pub(super) fn owns(&self, name: &str) -> bool {
         self.stacks.iter().any(|stack| stack.name == name)
     }
 
-    /// Creates all stacks, with one and a half updates a stack and half as many deletes.
+    /// Creates all stacks, with 1.5 updates per stack and half as many deletes.
     pub(super) async fn act(&mut self, pause: Duration) {
         let mut updates = self.quota * 3 / 2;
         let mut deletes = self.quota / 2;
@@ -115,7 +115,7 @@ impl User {
         self.stacks[stack].wanted = None;
     }
 
-    /// Deletes what is left.
+    /// Deletes the remaining stacks.
     pub(super) async fn delete_all(&mut self) {
         for stack in 0..self.stacks.len() {
             if self.stacks[stack].wanted.is_some() {
@@ -131,7 +131,7 @@ impl User {
     }
 }
 
-/// What all users did.
+/// The totals of all users.
 pub(super) fn summary(users: &[User]) -> String {
     let sum = |count: fn(&User) -> usize| users.iter().map(count).sum::<usize>();
     let (creates, updates) = (sum(|user| user.stacks.len()), sum(|user| user.updates));
