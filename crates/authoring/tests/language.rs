@@ -132,7 +132,9 @@ resources:
     type: OS::Neutron::Net
     properties: {nmae: x}
 ";
-    let lines: Vec<u32> = errors(wrong).into_iter().map(|(line, _)| line).collect();
+    // What a resource requires is judged before it, as in Heat.
+    let mut lines: Vec<u32> = errors(wrong).into_iter().map(|(line, _)| line).collect();
+    lines.sort_unstable();
     assert_eq!(lines, [7, 10]);
     assert_eq!(errors("heat_template_version: 2021-04-16\na: [1\n"), [(3, "ValueError".to_owned())]);
     let unknown = "heat_template_version: 2021-04-16\nresources:\n  a:\n    type: OS::Nova::Sever\n";

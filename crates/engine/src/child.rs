@@ -23,8 +23,16 @@ impl Question {
         let check = |custom: &dyn CustomConstraints| {
             let catalog = &*self.backends.resource_types;
             let (answers, max_depth) = (&Answers::new(), self.nested_depth);
-            let rules =
-                Rules { catalog, custom, answers, unavailable: &|_, _| None, strict: true, values: true, max_depth };
+            let rules = Rules {
+                catalog,
+                custom,
+                answers,
+                unavailable: &|_, _| None,
+                strict: true,
+                values: true,
+                max_depth,
+                unbuilt: false,
+            };
             child.validate(&rules).into_iter().next()
         };
         let judge = Judge { now: self.backends.clock.now().as_duration().as_secs_f64(), ..Judge::default() };

@@ -37,7 +37,7 @@ impl Service {
         };
         let found = match blueprint.unavailable(&unavailable) {
             Some(error) => vec![error],
-            None => self.find_errors(caller, blueprint, strict, &unavailable).await,
+            None => self.find_errors(caller, blueprint, strict, &unavailable, availability.is_some()).await,
         };
         let found = if found.is_empty() && strict { self.absent_objects(caller, blueprint).await } else { found };
         let found = if found.is_empty() && strict { self.refused_by_cloud(caller, blueprint).await } else { found };
@@ -53,12 +53,14 @@ impl Service {
         blueprint: &Blueprint,
         strict: bool,
         unavailable: &(dyn Fn(&ResourceType, &str) -> Option<Diagnostic> + Sync),
+        unbuilt: bool,
     ) -> Vec<Diagnostic> {
         let answers = Answers::new();
         let check = |custom: &dyn CustomConstraints| {
             let max_depth = self.options.limits.nested_depth;
             let (catalog, answers) = (&*self.backends.resource_types, &answers);
-            blueprint.validate(&Rules { catalog, custom, answers, unavailable, strict, values: strict, max_depth })
+            let values = strict;
+            blueprint.validate(&Rules { catalog, custom, answers, unavailable, strict, values, max_depth, unbuilt })
         };
         let judge = Judge { now: self.backends.clock.now().as_duration().as_secs_f64(), ..Judge::default() };
         let (found, asked) = {
