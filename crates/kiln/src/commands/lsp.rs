@@ -1,7 +1,10 @@
 //! `kiln lsp`: a language server for templates.
 
+mod answer;
 mod change;
+mod family;
 mod server;
+mod shape;
 mod wire;
 
 use std::io::{self, BufReader};
@@ -9,21 +12,20 @@ use std::io::{self, BufReader};
 use clap::Args;
 use serde_json::{Value, json};
 
-use self::server::{Answer, Server};
+use self::answer::Answer;
+use self::server::Server;
 use crate::cli::Global;
 use crate::failure::{Failure, Outcome};
 
 /// `lsp`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Editors start this themselves. It speaks the Language Server Protocol over standard input and output; for YAML files
-that are templates it gives diagnostics, completion, hover, go to definition, references, rename, outline and formatting;
-for environments, diagnostics and formatting. Resource types of your own: --resource-types-dir.
+Editors start this command themselves: editors/README.md of the source has the set-up for VS Code, Neovim, Helix and Emacs.
 
-Neovim:
-  vim.lsp.start({ name = 'kiln', cmd = { 'kiln', 'lsp' } })
-Helix (languages.toml):
-  language-server.kiln = { command = \"kiln\", args = [\"lsp\"] }")]
+The server speaks the Language Server Protocol over standard input and output. For YAML files that are templates it gives
+diagnostics with quick fixes, completion, signature help, hover, definitions, references, highlights, rename, symbols of the
+file and the workspace, links to files, folding, semantic tokens and formatting. Environments have all of these but signature
+help, folding and semantic tokens. Add your own resource types with --resource-types-dir.")]
 pub(crate) struct LspArgs {
     /// Speak over standard input and output, which is what it does anyway
     #[arg(long, hide = true)]
@@ -65,7 +67,7 @@ fn serve(server: &mut Server) -> io::Result<bool> {
                 wire::write(&mut output, &answer)?;
             }
             None => {
-                if let Some(params) = server.notice(method, &params) {
+                for params in server.notice(method, &params) {
                     let method = "textDocument/publishDiagnostics";
                     wire::write(&mut output, &json!({"jsonrpc": "2.0", "method": method, "params": params}))?;
                 }
