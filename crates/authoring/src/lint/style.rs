@@ -131,7 +131,8 @@ pub(super) fn misspelt(subject: &Subject, findings: &mut Findings) {
         if known.contains(&key.as_str()) || !(key.contains('_') || key.starts_with("Fn:")) {
             return;
         }
-        let Some(near) = nearest(key, known.iter().copied()) else { return };
+        let alike = known.iter().copied().filter(|name| name.chars().next() == key.chars().next());
+        let Some(near) = nearest(key, alike) else { return };
         let at = path.key(key.as_str());
         let span = page.span(&at);
         findings.add(
