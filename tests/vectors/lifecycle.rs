@@ -153,6 +153,7 @@ impl Bench {
             strict: true,
             values: true,
             max_depth: 5,
+            unbuilt: false,
         };
         match blueprint.validate(&rules).into_iter().next() {
             Some(error) => Err(error),

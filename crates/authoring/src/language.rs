@@ -7,13 +7,27 @@ mod complete;
 mod cursor;
 mod diagnose;
 pub mod environment;
+mod fix;
+mod fold;
 mod hover;
+mod links;
+mod members;
 mod navigate;
+mod repair;
+mod signature;
+mod suggest;
+mod tokens;
 
 pub use complete::{Sort, Suggestion, complete};
 pub use diagnose::{Level, Trouble, diagnose};
+pub use fix::{Fix, fixes};
+pub use fold::{Fold, folds};
 pub use hover::{Hover, hover};
-pub use navigate::{Edit, RenameError, Symbol, Target, definition, files, outline, references, rename};
+pub use links::{Link, files, links, with_links};
+pub use navigate::{Edit, Occurrence, RenameError, Symbol, Target, definition, outline, references, rename, renamed};
+pub use repair::mended;
+pub use signature::{Signature, signature};
+pub use tokens::{Token, TokenKind, tokens};
 
 use crate::Page;
 use crate::mention::{Mention, mentions};

@@ -84,6 +84,7 @@ pub const RULES: &[Rule] = rules![
     "deprecated-attribute" Warning ON status::attributes: "An attribute that is deprecated or no longer supported.",
     "old-version" Advice OFF style::old_version: "A template version that is not the newest one.",
     "simpler-function" Advice ON style::simpler: "A call for which there is a simpler function, now or in a newer version.",
+    "misspelt-function" Warning ON style::misspelt: "A map with one key that is nearly the name of a function.",
     "surprising-value" Warning ON style::surprising: "A bare yes, no, on, off or octal number, which YAML 1.1 does not take for a text.",
     "empty-section" Advice ON style::empty: "A section, or the properties of a resource, without anything in it.",
     "missing-description" Advice OFF style::undescribed: "A parameter or an output that does not say what it is for.",

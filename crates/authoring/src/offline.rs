@@ -80,7 +80,7 @@ fn unbuilt(sources: &Sources) -> Vec<Diagnostic> {
 
 /// Everything that is wrong, in Heat's order. What only the cloud knows counts as right.
 pub fn mistakes(blueprint: &Blueprint, catalog: &ResourceTypes) -> Vec<Diagnostic> {
-    judge(blueprint, catalog, &|_, _| None)
+    judge(blueprint, catalog, &|_, _| None, false)
 }
 
 /// The same, and first the types that Kiln cannot create: those keep a stack from being created here, and may be right
@@ -88,7 +88,7 @@ pub fn mistakes(blueprint: &Blueprint, catalog: &ResourceTypes) -> Vec<Diagnosti
 pub fn obstacles(blueprint: &Blueprint, catalog: &ResourceTypes) -> Vec<Diagnostic> {
     let refusal = |this: &ResourceType, name: &str| catalog.types.refusal(this, name);
     let mut errors: Vec<Diagnostic> = blueprint.unavailable(&refusal).into_iter().collect();
-    errors.extend(judge(blueprint, catalog, &refusal));
+    errors.extend(judge(blueprint, catalog, &refusal, true));
     errors
 }
 
@@ -96,6 +96,7 @@ fn judge(
     blueprint: &Blueprint,
     catalog: &ResourceTypes,
     unavailable: &dyn Fn(&ResourceType, &str) -> Option<Diagnostic>,
+    unbuilt: bool,
 ) -> Vec<Diagnostic> {
     let rules = Rules {
         catalog,
@@ -105,6 +106,7 @@ fn judge(
         strict: false,
         values: true,
         max_depth: 5,
+        unbuilt,
     };
     let mut errors = blueprint.validate(&rules);
     errors.extend(undefined_in_outputs(blueprint));

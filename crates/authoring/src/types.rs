@@ -1,7 +1,10 @@
 //! The resource types behind the names in a template.
 
-use kiln_plan::ResourceTypes;
-use kiln_resource::{PropertySchema, ResourceType};
+use std::borrow::Cow;
+
+use kiln_plan::{Provider, ResourceTypes};
+use kiln_resource::{AttributeSchema, PropertySchema, ResourceType};
+use kiln_template::Files;
 use kiln_template::environment::{Environment, Resolved};
 use kiln_value::{Path, Segment, Value};
 
@@ -37,15 +40,94 @@ pub(crate) fn property<'t>(of: &'t ResourceType, path: &[Segment]) -> Option<&'t
     Some(schema)
 }
 
-/// The resource and the rest of a path below its properties.
-pub(crate) fn below_properties<'p>(page: &Page, path: &'p Path) -> Option<(&'p str, &'p [Segment])> {
+/// The type that a name stands for, where the name may also be that of a child template among the files: that is a type
+/// with a property for each parameter and an attribute for each output.
+pub(crate) fn type_or_child<'c>(
+    catalog: &'c ResourceTypes,
+    files: &Files,
+    name: &str,
+) -> Option<Cow<'c, ResourceType>> {
+    if let Some(found) = type_named(catalog, name) {
+        return Some(Cow::Borrowed(found));
+    }
+    let provider = Provider::new(name, name, files.get(name)?).ok()?;
+    let mut child = provider.resource_type;
+    child.summary = provider.template.description();
+    let words = provider.template.words();
+    let outputs = provider.template.as_value().get(words.outputs).and_then(Value::as_map);
+    for (output, declared) in outputs.into_iter().flatten() {
+        let description = declared.str_at(words.description).map(str::to_owned);
+        child.attributes.insert(output.clone(), AttributeSchema { description, ..AttributeSchema::default() });
+    }
+    Some(Cow::Owned(child))
+}
+
+/// A resource definition and a path below its properties. Definitions may stand in properties of others: the members
+/// of groups.
+pub(crate) struct Definition<'p> {
+    /// The name of its type.
+    pub(crate) type_name: &'p str,
+    /// Where its properties stand.
+    pub(crate) properties: Path,
+    /// The path below them.
+    pub(crate) rest: &'p [Segment],
+}
+
+/// The innermost definition whose properties a path leads into.
+pub(crate) fn below_properties<'p>(page: &'p Page, path: &'p Path) -> Option<Definition<'p>> {
+    let words = page.template.words();
+    let segments = path.0.as_slice();
+    let Some(Segment::Key(section)) = segments.first() else { return None };
+    if section != words.resources {
+        return None;
+    }
+    let mut found = None;
+    let mut value = page.value();
+    for (index, segment) in segments.iter().enumerate() {
+        let Segment::Key(key) = segment else {
+            value = walk_in(value, segment)?;
+            continue;
+        };
+        let is_own = index == 2 && key == words.properties;
+        // A member of a group is written in HOT's words, whatever the template is in.
+        let is_member = index > 3 && key == "properties" && is_member_key(segments.get(index - 1));
+        let type_key = if is_own { words.resource_type } else { "type" };
+        if (is_own || is_member)
+            && let Some(type_name) = value.str_at(type_key)
+        {
+            let properties = Path(segments.get(..=index)?.to_vec());
+            found = Some(Definition { type_name, properties, rest: segments.get(index + 1..)? });
+        }
+        match walk_in(value, segment) {
+            Some(inner) => value = inner,
+            None => break,
+        }
+    }
+    found
+}
+
+/// Whether a property holds the definition of a group's members.
+pub(crate) fn is_member_key(segment: Option<&Segment>) -> bool {
+    matches!(segment, Some(Segment::Key(key)) if key == "resource_def" || key == "resource")
+}
+
+fn walk_in<'v>(value: &'v Value, segment: &Segment) -> Option<&'v Value> {
+    match segment {
+        Segment::Key(key) => value.get(key),
+        Segment::Index(index) => value.at(*index),
+    }
+}
+
+/// Whether the type of a resource, or of a group's member, stands at a path.
+pub(crate) fn is_type(page: &Page, path: &Path) -> bool {
     let words = page.template.words();
     match path.0.as_slice() {
-        [Segment::Key(section), Segment::Key(resource), Segment::Key(properties), rest @ ..]
-            if section == words.resources && properties == words.properties =>
-        {
-            Some((resource, rest))
+        [Segment::Key(section), Segment::Key(_), Segment::Key(key)] => {
+            section == words.resources && key == words.resource_type
         }
-        _ => None,
+        [Segment::Key(section), .., member, Segment::Key(key)] => {
+            section == words.resources && key == "type" && is_member_key(Some(member))
+        }
+        _ => false,
     }
 }

@@ -101,12 +101,12 @@ proptest! {
     fn an_editor_may_ask_anywhere(source in template(), line in 0_u32..20, column in 0_u32..30) {
         let catalog = CATALOG.get_or_init(bench::catalog);
         let at = Position { line, column };
-        let _ = complete(&source, at, catalog);
+        let _ = complete(&source, at, catalog, &Files::default());
         for trouble in diagnose(&source, catalog, &Files::default()) {
             prop_assert!(!trouble.message.is_empty());
         }
         if let Ok(page) = Page::read(source.as_str()) {
-            let _ = hover(&page, at, catalog);
+            let _ = hover(&page, at, catalog, &Files::default());
             let _ = references(&page, at);
             let _ = lint(&page, catalog, |_| true);
         }

@@ -4,8 +4,12 @@
 
 mod bench;
 
-use kiln_authoring::language::Level;
-use kiln_authoring::language::environment::{diagnose, is_environment};
+use kiln_authoring::Page;
+use kiln_authoring::language::environment::{
+    Neighbour, Origin, Sheet, complete, definition, diagnose, hover, is_environment,
+};
+use kiln_authoring::language::{Level, RenameError};
+use kiln_value::Position;
 
 /// Line, column, level and message of everything that is told; `there.yaml` is the only file.
 fn told(text: &str) -> Vec<(u32, u32, Level, String)> {
@@ -123,4 +127,81 @@ fn only_environments_are_taken_for_one() {
         seen += 1;
     }
     assert!(seen > 0);
+}
+
+const TEMPLATE: &str = "heat_template_version: 2021-04-16
+parameters:
+  size: {type: string, description: How big., constraints: [{allowed_values: [small, large]}]}
+  image: {type: string}
+resources:
+  web: {type: OS::Heat::None}
+";
+
+fn beside() -> Vec<Neighbour> {
+    vec![Neighbour { url: "file:///web.yaml".to_owned(), page: Page::read(TEMPLATE).unwrap() }]
+}
+
+/// The text without its `^`, and where that was.
+fn cursor(text: &str) -> (String, Position) {
+    let (before, after) = text.split_once('^').unwrap();
+    let column = before.rsplit('\n').next().unwrap().chars().count() + 1;
+    let line = u32::try_from(before.matches('\n').count() + 1).unwrap();
+    (format!("{before}{after}"), Position { line, column: u32::try_from(column).unwrap() })
+}
+
+#[test]
+fn suggestions_fit_their_place() {
+    for (text, some, not) in [
+        ("para^", "parameter_defaults", "resource_registry"),
+        ("parameters:\n  image: x\n  ^\n", "size", "image"),
+        ("parameters: {^", "size", "web"),
+        ("parameters:\n  size: ^\n", "large", "size"),
+        ("parameter_defaults:\n  s^\n", "size", "image"),
+        ("parameter_merge_strategies:\n  size: ^\n", "deep_merge", "size"),
+        ("encrypted_param_names: [^]\n", "image", "web"),
+        ("resource_registry:\n  My::Net: OS::Neutron::N^\n", "OS::Neutron::Net", "OS::Nova::Server"),
+        ("resource_registry:\n  ^\n", "resources", "size"),
+        ("resource_registry:\n  resources:\n    ^\n", "web", "size"),
+        ("resource_registry:\n  resources:\n    web: {hooks: ^", "pre-create", "web"),
+        ("resource_registry:\n  resources:\n    web: {restricted_actions: [^", "replace", "web"),
+    ] {
+        let (text, at) = cursor(text);
+        let found: Vec<String> =
+            complete(&text, at, &bench::catalog(), &beside()).into_iter().map(|one| one.label).collect();
+        assert!(found.iter().any(|label| label == some), "{text}: {some} is not in {found:?}");
+        assert!(!found.iter().any(|label| label == not), "{text}: {not} is in {found:?}");
+    }
+}
+
+#[test]
+fn names_lead_to_what_they_stand_for() {
+    let text = "parameters: {size: small}
+parameter_defaults: {'size': large}
+resource_registry:
+  My::Web: there.yaml
+  My::Net: OS::Neutron::Net
+  resources:
+    web: {OS::Heat::None: My::Net}
+";
+    let sheet = Sheet::read(text, None).unwrap();
+    let at = |line, column| Position { line, column };
+    let told = |at| hover(&sheet, at, &bench::catalog(), &beside()).unwrap().text;
+    assert!(told(at(1, 15)).contains("How big."));
+    assert!(told(at(5, 14)).contains("**OS::Neutron::Net**"));
+    let found = definition(&sheet, at(1, 15), &beside());
+    assert!(matches!(&found[..], [Origin::Template(url, span)] if url == "file:///web.yaml" && span.start.line == 3));
+    assert_eq!(definition(&sheet, at(4, 14), &[]), [Origin::File("there.yaml".to_owned())]);
+    assert!(matches!(&definition(&sheet, at(7, 30), &[])[..], [Origin::Here(span)] if span.start.line == 5));
+    assert_eq!(sheet.links().len(), 1);
+    assert_eq!(sheet.references(at(1, 15)).len(), 2);
+    let edits = sheet.rename(at(7, 30), "Our::Net").unwrap();
+    let places: Vec<(u32, u32)> = edits.iter().map(|edit| (edit.span.start.line, edit.span.start.column)).collect();
+    assert_eq!(places, [(5, 3), (7, 27)]);
+    let edits = sheet.rename(at(2, 24), "extent").unwrap();
+    let places: Vec<(u32, u32)> = edits.iter().map(|edit| (edit.span.start.line, edit.span.start.column)).collect();
+    assert_eq!(places, [(1, 14), (2, 23)]);
+    assert_eq!(sheet.rename(at(5, 14), "Our::Net"), Err(RenameError::Nothing));
+    assert_eq!(sheet.rename(at(5, 5), "My::Web"), Err(RenameError::Taken("My::Web".to_owned())));
+    let outline: Vec<String> = sheet.outline().into_iter().map(|one| one.name).collect();
+    assert_eq!(outline, ["parameters", "parameter_defaults", "resource_registry"]);
 }

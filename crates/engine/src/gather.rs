@@ -6,7 +6,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt;
-use kiln_plan::{Decision, Gathered, StackScope, Subject, decide, facts, failure_of};
+use kiln_plan::{Blueprint, Decision, Gathered, StackScope, Subject, decide, facts, failure_of};
 use kiln_resource::translation::Answers;
 use kiln_resource::{Cloud, Context, Failure, OperationState, Resource};
 use kiln_store::Stack;
@@ -30,6 +30,8 @@ pub(crate) struct Gatherer<'a> {
     pub(crate) call_retries: u32,
     /// The running request; `None` for a preview, and for a rollback, which has the generation of an update.
     pub(crate) request: Option<i64>,
+    /// How deep stacks may be nested.
+    pub(crate) nested_depth: u32,
 }
 
 impl Gatherer<'_> {
@@ -73,6 +75,10 @@ impl Gatherer<'_> {
                 replacement,
             },
             unread,
+            parent: (self.fence.is_some() && kind.is_nested()).then(|| Arc::clone(blueprint)),
+            name: name.to_owned(),
+            depth: self.stack.depth + 1,
+            nested_depth: self.nested_depth,
             backends: self.backends.clone(),
             root: Arc::clone(&self.root),
             fence: self.fence.clone(),
@@ -87,7 +93,13 @@ pub(crate) struct Question {
     pub(crate) subject: Subject,
     /// Attributes that other resources read for the first time.
     unread: Vec<String>,
-    backends: Backends,
+    /// The stack, if the resource stands for a nested one, which is validated before it is created; none for a preview.
+    pub(crate) parent: Option<Arc<Blueprint>>,
+    pub(crate) name: String,
+    /// How deep the nested stack is.
+    pub(crate) depth: u32,
+    pub(crate) nested_depth: u32,
+    pub(crate) backends: Backends,
     root: Arc<Stack>,
     fence: Option<Fence>,
     call_retries: u32,
@@ -114,7 +126,8 @@ impl Question {
     }
 
     async fn gather(self) -> Result<Answer, Failure> {
-        let mut gathered = Gathered::default();
+        let now = self.backends.clock.now().as_duration().as_secs_f64();
+        let mut gathered = Gathered { now, ..Gathered::default() };
         let lookups = self.subject.lookups();
         if !lookups.is_empty() {
             let mut answers = Answers::new();
@@ -133,7 +146,14 @@ impl Question {
         if self.subject.needs_look() {
             gathered.must_replace_failed = self.must_replace_failed().await?;
         }
-        let decision = decide(&self.subject, &gathered);
+        let mut decision = decide(&self.subject, &gathered);
+        if let Decision::Create { definition }
+        | Decision::Update { definition, .. }
+        | Decision::Replace { definition, .. } = &decision
+            && let Some(failure) = self.child_refusal(definition).await
+        {
+            decision = Decision::Refuse { failure };
+        }
         let attributes = match &decision {
             Decision::Keep { .. } => self.read().await?,
             _ => Map::new(),
@@ -200,6 +220,11 @@ impl Question {
         if self.subject.kind.entry().is_some_and(|entry| !entry.driver.needs_cloud()) {
             return Ok(Arc::new(NoCloud));
         }
+        self.child_cloud().await
+    }
+
+    /// The cloud of what is in a nested stack.
+    pub(crate) async fn child_cloud(&self) -> Result<Arc<dyn Cloud>, Failure> {
         let cloud = self.backends.clouds.cloud(&self.root).await?;
         let Some(fence) = &self.fence else { return Ok(cloud) };
         Ok(Arc::new(FencedCloud::new(cloud, fence.clone(), Arc::clone(&self.backends.clock))))

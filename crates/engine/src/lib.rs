@@ -4,6 +4,7 @@
 
 mod actor;
 pub mod backends;
+mod child;
 pub mod clock;
 pub mod clouds;
 pub mod engine;

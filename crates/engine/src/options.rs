@@ -35,6 +35,8 @@ pub struct Options {
     pub max_operations: usize,
     /// How long deleted stacks are kept (`purge_deleted` of Heat's cron jobs).
     pub keep_deleted: Duration,
+    /// Maximum depth of nested stacks (`max_nested_stack_depth`).
+    pub nested_depth: u32,
     /// Maximum number of events per stack (`max_events_per_stack`); 0 keeps all.
     pub max_events: u64,
 }
@@ -56,6 +58,7 @@ impl Default for Options {
             batch: 1_000,
             max_operations: 64,
             keep_deleted: Duration::from_hours(720),
+            nested_depth: 5,
             max_events: 1_000,
         }
     }

@@ -254,6 +254,7 @@ fn engine_options(config: &Config) -> Result<kiln_engine::Options> {
         action_timeout: Duration::from_secs(seconds),
         action_retries: config.number(DEFAULT, "action_retry_limit", usual.action_retries)?,
         call_retries: config.number(DEFAULT, "client_retry_limit", usual.call_retries)?,
+        nested_depth: config.number(DEFAULT, "max_nested_stack_depth", usual.nested_depth)?,
         max_events: config.number(DEFAULT, "max_events_per_stack", usual.max_events)?,
         // The options in 'kiln engine --help'.
         lease: config.seconds("kiln", "lease", usual.lease)?,

@@ -12,6 +12,8 @@ pub struct Blame {
     pub class: String,
     /// Resource names from the outermost stack inwards: `["g", "1"]`.
     pub path: Vec<String>,
+    /// What stands behind the path where Heat reads the beginning of a text as a part of it; empty in all other reasons.
+    pub beyond: String,
     /// Text of the root cause.
     pub message: String,
 }
@@ -19,7 +21,17 @@ pub struct Blame {
 impl Blame {
     /// A failure of a resource itself.
     pub fn of(name: &str, failure: &Failure) -> Self {
-        Self { class: failure.class.clone(), path: vec![name.to_owned()], message: failure.message.clone() }
+        Self {
+            class: failure.class.clone(),
+            path: vec![name.to_owned()],
+            beyond: String::new(),
+            message: failure.message.clone(),
+        }
+    }
+
+    /// A failure with a text that names no class and no path.
+    pub fn plain(name: &str, message: &str) -> Self {
+        Self::of(name, &Failure::other("", message))
     }
 
     /// The failure as seen from the parent stack, where the resource `name` owns the nested stack.
@@ -29,12 +41,18 @@ impl Blame {
         self
     }
 
-    /// Parses the reason of a failed nested stack: `Resource CREATE failed: ValueError: resources.inner: text`.
+    /// Parses the reason of a failed nested stack: `Resource CREATE failed: ValueError: resources.inner: text`. As in
+    /// Heat, the texts before the first two colons are the class and the path, even if there is no class:
+    /// `resources[2]: Property error: resources.port.properties: text`.
     pub fn from_stack_reason(reason: &str) -> Option<Self> {
         let (_, rest) = reason.strip_prefix("Resource ")?.split_once(" failed: ")?;
         let (class, rest) = rest.split_once(": ")?;
-        let (path, message) = rest.strip_prefix("resources")?.split_once(": ")?;
-        Some(Self { class: class.to_owned(), path: parse_path(path)?, message: message.to_owned() })
+        let (path, message) = rest.split_once(": ")?;
+        let (class, message) = (class.to_owned(), message.to_owned());
+        Some(match path.strip_prefix("resources").and_then(parse_path) {
+            Some(path) => Self { class, path, beyond: String::new(), message },
+            None => Self { class, path: Vec::new(), beyond: path.to_owned(), message },
+        })
     }
 
     /// The reason of the stack failure; `action` is the action on the resource.
@@ -70,6 +88,9 @@ impl fmt::Display for Blame {
                 write!(f, "{dot}resources.{name}")?;
             }
         }
+        if !self.beyond.is_empty() {
+            write!(f, ".{}", self.beyond)?;
+        }
         write!(f, ": {}", self.message)
     }
 }
@@ -89,9 +110,31 @@ mod tests {
         assert_eq!(read, outer);
     }
 
+    /// As Heat shows it three stacks further up.
+    #[test]
+    fn a_reason_without_a_class_is_read_as_heat_reads_it() {
+        let inner = Blame::plain("2", "Property error: resources.port.properties.network: no: such");
+        let stack = inner.stack_reason(Action::Create);
+        assert_eq!(
+            stack,
+            "Resource CREATE failed: resources[2]: Property error: resources.port.properties.network: no: such"
+        );
+        let outer = Blame::from_stack_reason(&stack).unwrap().below("osd");
+        assert_eq!(
+            outer.to_string(),
+            "resources[2]: resources.osd.Property error: resources.port.properties.network: no: such"
+        );
+        let outermost = Blame::from_stack_reason(&outer.stack_reason(Action::Create)).unwrap().below("top");
+        assert_eq!(
+            outermost.to_string(),
+            "resources[2]: resources.top.resources.osd.Property error: resources.port.properties.network: no: such"
+        );
+    }
+
     #[test]
     fn other_reasons_have_no_path() {
         assert_eq!(Blame::from_stack_reason("Timed out"), None);
         assert_eq!(Blame::from_stack_reason("Resource CREATE failed: x"), None);
+        assert_eq!(Blame::from_stack_reason("Resource CREATE failed: resources.x: y"), None);
     }
 }

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use kiln_resource::constraint::Judge;
+use kiln_resource::properties::Judged;
 use kiln_resource::translation::{self, Answers, Lookup};
 use kiln_resource::{
     Action, Comparison, Failure, OperationState, PropertyChange, Resource, StackFacts, State, Status, StoredDefinition,
@@ -88,6 +90,8 @@ pub struct Gathered {
     /// Whether the type requires a replacement of the failed object ([`kiln_resource::Driver::needs_replace_failed`]);
     /// requested only if [`Subject::needs_look`] is true.
     pub must_replace_failed: bool,
+    /// Seconds since 1970, for constraints on times.
+    pub now: f64,
 }
 
 impl Subject {
@@ -308,6 +312,9 @@ fn decided(subject: &Subject, gathered: &Gathered) -> Result<Decision, Failure> 
         translation::apply(&resource_type.translation, given.clone(), &gathered.answers, &Path::root())
             .map_err(|error| failure_of(&error))?
     };
+    if made.is_none() && !resource_type.open_properties {
+        refuse_unfit(subject, &given, &properties, gathered.now)?;
+    }
     let typed = if resource_type.open_properties {
         properties
     } else {
@@ -328,6 +335,23 @@ fn decided(subject: &Subject, gathered: &Gathered) -> Result<Decision, Failure> 
     }
     let decision = subject.compare(row, definition, typed.clone())?;
     Ok(subject.given_back(row, &typed, decision))
+}
+
+/// As in Heat, the properties are validated once more when the resource is created: only then are all values known. What
+/// only the cloud knows, the call will tell.
+fn refuse_unfit(subject: &Subject, given: &Map, translated: &Map, now: f64) -> Result<(), Failure> {
+    let resource_type = subject.kind.resource_type();
+    let moved = translation::moved(&resource_type.translation, given, translated);
+    let judged = |path: &Path| match moved.iter().any(|place| path.0.starts_with(&place.0)) {
+        true => Judged::Not,
+        false => Judged::Wholly,
+    };
+    let judge = Judge { now, ..Judge::default() };
+    let at = subject.row.as_ref().map_or_else(Path::root, |row| Path::root().key(row.name.as_str())).key("Properties");
+    match properties::validate(&resource_type.properties, translated, &judged, &judge, &at).into_iter().next() {
+        Some(error) => Err(failure_of(&error)),
+        None => Ok(()),
+    }
 }
 
 fn changed_entries(before: &Map, after: &Map) -> Map {

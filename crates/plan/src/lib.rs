@@ -9,6 +9,7 @@ pub mod decision;
 pub mod event;
 mod facade;
 mod graph;
+pub mod hidden;
 pub mod kind;
 mod model;
 mod nested;

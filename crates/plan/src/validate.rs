@@ -1,12 +1,15 @@
 //! Everything that is wrong with a stack that is to be, before anything is made (docs/heat-behaviour.md §4).
 
+mod policy;
+
 use std::collections::HashSet;
 
+use indexmap::IndexSet;
 use kiln_resource::properties::Judged;
 use kiln_resource::translation::{Answers, Lookup};
 use kiln_resource::{Facts, ResourceType, properties, translation};
+use kiln_template::Definition;
 use kiln_template::constraint::CustomConstraints;
-use kiln_template::{Definition, DeletionPolicy};
 use kiln_value::{Diagnostic, Map, Path, PathedText, Segment, Value};
 
 use crate::ResourceTypes;
@@ -32,6 +35,8 @@ pub struct Rules<'a> {
     pub values: bool,
     /// How deep stacks may be nested (`max_nested_stack_depth`).
     pub max_depth: u32,
+    /// Whether policies that Kiln does not carry out yet are refused.
+    pub unbuilt: bool,
 }
 
 /// What stands for the template of a group in paths.
@@ -52,7 +57,7 @@ impl Blueprint {
         }
         found.extend(self.duplicate_names());
         let draft = Draft::of(self);
-        for definition in self.definitions().values() {
+        for definition in self.in_order() {
             found.extend(name_error(&definition.name).map(|error| error.at(self.place_of(&definition.name))));
             let mut errors = definition.errors(&draft);
             errors.retain(|error| !rules.values || !error.not_known_yet);
@@ -74,6 +79,24 @@ impl Blueprint {
             let at = self.place_of(&definition.name).key(self.bound().template().words().resource_type);
             refusal(self.kind(&definition.name)?.resource_type(), &definition.resource_type).map(|error| error.at(at))
         })
+    }
+
+    /// The definitions, what a resource requires before it. Heat validates them in such an order, otherwise by chance.
+    fn in_order(&self) -> Vec<&Definition> {
+        let definitions = self.definitions();
+        let mut order: IndexSet<&str> = IndexSet::with_capacity(definitions.len());
+        // A name is put in order when it comes up again, behind all that it requires.
+        let mut open: Vec<(&str, bool)> = definitions.keys().rev().map(|name| (name.as_str(), false)).collect();
+        let mut seen = HashSet::new();
+        while let Some((name, is_ready)) = open.pop() {
+            if is_ready {
+                order.insert(name);
+            } else if seen.insert(name) {
+                open.push((name, true));
+                open.extend(self.requires(name).iter().rev().map(|required| (required.as_str(), false)));
+            }
+        }
+        order.into_iter().filter_map(|name| definitions.get(name)).collect()
     }
 
     fn duplicate_names(&self) -> Option<Diagnostic> {
@@ -110,6 +133,7 @@ impl Blueprint {
             found.push(error.at(at));
             return found;
         }
+        found.extend(self.policy_errors(definition, kind, draft, rules));
         if !rules.values {
             found.extend(self.validate_shape(definition, draft, kind, &found));
             return found;
@@ -141,7 +165,6 @@ impl Blueprint {
         found.extend(
             wrong.into_iter().filter_map(|error| if unjudged { unjudged_error(error, &at) } else { Some(error) }),
         );
-        found.extend(self.policy_error(definition, kind));
         if found.is_empty() {
             found.extend(self.validate_kind(definition, kind, &data, &at, rules));
         }
@@ -158,7 +181,7 @@ impl Blueprint {
     ) -> Vec<Diagnostic> {
         let words = self.bound().template().words();
         let at = self.place_of(&definition.name).key(words.properties);
-        let mut found: Vec<Diagnostic> = self.policy_error(definition, kind).into_iter().collect();
+        let mut found = Vec::new();
         let resource_type = kind.resource_type();
         if resource_type.open_properties {
             return found;
@@ -264,17 +287,6 @@ impl Blueprint {
     /// Where a resource stands in the template.
     pub fn place_of(&self, name: &str) -> Path {
         Path::root().key(self.bound().template().words().resources).key(name)
-    }
-
-    /// A snapshot is wanted of what none can be made of.
-    fn policy_error(&self, definition: &Definition, kind: &Kind) -> Option<Diagnostic> {
-        let snapshots = || kind.entry().is_some_and(|entry| entry.driver.snapshots());
-        if definition.deletion_policy() != DeletionPolicy::Snapshot || snapshots() {
-            return None;
-        }
-        let at = self.place_of(&definition.name).key(self.bound().template().words().deletion_policy);
-        let text = format!("{at}: \"Snapshot\" deletion policy not supported");
-        Some(Diagnostic::new("StackValidationFailed", text).at(at))
     }
 
     /// Properties as far as they are known, and where they are not.

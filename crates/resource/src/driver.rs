@@ -373,6 +373,11 @@ pub trait Driver: Send + Sync {
         self.nested(facts, wanted)
     }
 
+    /// The keys of `update_policy` that the engine carries out for this type.
+    fn update_policies(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The properties that [`Driver::nested_draft`] cannot do without, not even to show what the nested stack asks for.
     fn draft_needs(&self) -> &'static [&'static str] {
         &[]

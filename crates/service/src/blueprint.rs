@@ -2,11 +2,11 @@
 
 use kiln_engine::load;
 use kiln_identity::Caller;
+use kiln_plan::hidden::mask_errors;
 use kiln_plan::{Blueprint, Nesting, Sources};
 use kiln_store::DesiredText;
 use kiln_value::StackIdentity;
 
-use crate::hidden::mask_errors;
 use crate::{Error, Invalid, Service, StackContent, TemplateText};
 
 impl Service {

@@ -1,19 +1,17 @@
 //! Validates the blueprint of a stack.
 
-use std::cell::RefCell;
-
 use futures::future::join_all;
 use kiln_identity::Caller;
+use kiln_plan::hidden::mask_errors;
 use kiln_plan::{Blueprint, Draft, Rules};
-use kiln_resource::constraint::{CLOUD, Judge};
-use kiln_resource::translation::{Answers, Lookup};
-use kiln_resource::{Cloud, Context, Facts, Failure, Operation, RegisteredType, ResourceType};
+use kiln_resource::constraint::{Curious, Judge, ask};
+use kiln_resource::translation::Answers;
+use kiln_resource::{Context, Facts, Operation, RegisteredType, ResourceType};
 use kiln_template::Definition;
 use kiln_template::constraint::CustomConstraints;
 use kiln_value::{Diagnostic, Value, text};
 
 use crate::availability::Availability;
-use crate::hidden::mask_errors;
 use crate::{Error, Invalid, Service, TemplateText};
 
 impl Service {
@@ -39,7 +37,7 @@ impl Service {
         };
         let found = match blueprint.unavailable(&unavailable) {
             Some(error) => vec![error],
-            None => self.find_errors(caller, blueprint, strict, &unavailable).await,
+            None => self.find_errors(caller, blueprint, strict, &unavailable, availability.is_some()).await,
         };
         let found = if found.is_empty() && strict { self.absent_objects(caller, blueprint).await } else { found };
         let found = if found.is_empty() && strict { self.refused_by_cloud(caller, blueprint).await } else { found };
@@ -55,20 +53,21 @@ impl Service {
         blueprint: &Blueprint,
         strict: bool,
         unavailable: &(dyn Fn(&ResourceType, &str) -> Option<Diagnostic> + Sync),
+        unbuilt: bool,
     ) -> Vec<Diagnostic> {
         let answers = Answers::new();
         let check = |custom: &dyn CustomConstraints| {
             let max_depth = self.options.limits.nested_depth;
             let (catalog, answers) = (&*self.backends.resource_types, &answers);
-            blueprint.validate(&Rules { catalog, custom, answers, unavailable, strict, values: strict, max_depth })
+            let values = strict;
+            blueprint.validate(&Rules { catalog, custom, answers, unavailable, strict, values, max_depth, unbuilt })
         };
         let judge = Judge { now: self.backends.clock.now().as_duration().as_secs_f64(), ..Judge::default() };
         let (found, asked) = {
-            let curious = Curious { judge, asked: RefCell::default() };
-            (check(&curious), curious)
+            let curious = Curious::new(judge);
+            (check(&curious), curious.into_parts())
         };
-        let Curious { mut judge, asked } = asked;
-        let asked = asked.into_inner();
+        let (mut judge, asked) = asked;
         if asked.is_empty() {
             return found;
         }
@@ -158,36 +157,4 @@ fn external(blueprint: &Blueprint) -> Vec<(&Definition, &RegisteredType, String)
         Some((definition, &**entry, text::str(&id)))
     });
     external.collect()
-}
-
-/// Whether an object exists. If the cloud is not reachable, nothing is rejected: the engine will report it.
-async fn ask(cloud: &dyn Cloud, lookup: &Lookup) -> Result<(), String> {
-    match cloud.find(&lookup.finder, &lookup.value).await {
-        Err(failure) if says_no(&failure) => Err(failure.message),
-        _ => Ok(()),
-    }
-}
-
-fn says_no(failure: &Failure) -> bool {
-    failure.is_not_found()
-        || matches!(failure.class.as_str(), "EntityNotFound" | "PhysicalResourceNameAmbiguity" | "NoUniqueMatch")
-}
-
-/// Runs checks that need no cloud and records the others.
-struct Curious {
-    judge: Judge,
-    asked: RefCell<Vec<Lookup>>,
-}
-
-impl CustomConstraints for Curious {
-    fn validate(&self, name: &str, value: &Value) -> Result<(), String> {
-        if CLOUD.contains(&name) && !value.is_null() {
-            let lookup = Lookup { finder: name.to_owned(), value: text::str(value) };
-            let mut asked = self.asked.borrow_mut();
-            if !asked.contains(&lookup) {
-                asked.push(lookup);
-            }
-        }
-        self.judge.validate(name, value)
-    }
 }

@@ -91,3 +91,67 @@ async fn types_without_a_driver_are_refused_first() {
     assert_ne!(asked.json()["error"]["type"], "ResourceTypeUnavailable", "{}", asked.text);
     assert_eq!(app.get("/v1/tenant1/resource_types/OS::Heat::WaitCondition").await.status, StatusCode::OK);
 }
+
+/// Keys of an update policy that its type does not have are refused as by Heat, those that Kiln does not carry out by name.
+#[tokio::test]
+async fn update_policies_are_refused() {
+    let app = App::new().await;
+    let template = |resource: Value| json!({"heat_template_version": "2018-08-31", "resources": {"one": resource}});
+    let group = |policy: Value| {
+        let properties = json!({"resource_def": {"type": "OS::Heat::RandomString"}});
+        template(json!({"type": "OS::Heat::ResourceGroup", "properties": properties, "update_policy": policy}))
+    };
+    let random = |policy: Value| template(json!({"type": "OS::Heat::RandomString", "update_policy": policy}));
+    let at = "Property error: resources.one.update_policy";
+    let unbuilt = |name: &str| format!("resources.one.update_policy: {name} is not implemented by Kiln yet.");
+    for (template, text) in [
+        (random(json!({"foo": 1})), format!("{at}: Unknown Property foo")),
+        (group(json!({"rolling_update": {"foo": 1}})), format!("{at}.rolling_update: Unknown Property foo")),
+        (
+            group(json!({"rolling_update": {"max_batch_size": 0}})),
+            format!("{at}.rolling_update.max_batch_size: 0 is out of range (min: 1, max: None)"),
+        ),
+        (group(json!({"rolling_update": {"max_batch_size": 2}})), unbuilt("rolling_update")),
+        (group(json!({"batch_create": {"pause_time": 1}})), unbuilt("batch_create")),
+    ] {
+        let body = json!({"stack_name": "s", "template": template});
+        let answer = app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text);
+        // The API doubles colons.
+        let message = answer.json()["error"]["message"].as_str().unwrap_or_default().replace(": : ", ": ");
+        assert_eq!(message, text);
+        let answer = app.json(Method::POST, "/v1/tenant1/validate", &json!({"template": template})).await;
+        assert_eq!(answer.json()["error"]["message"], text, "{}", answer.text);
+    }
+    let body = json!({"template": group(json!({"rolling_update": {"max_batch_size": 2}}))});
+    let answer = app.json(Method::POST, "/v1/tenant1/validate?ignore_errors=99001", &body).await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
+    let body = json!({"stack_name": "s", "template": group(json!({"rolling_update": {}}))});
+    assert_eq!(app.json(Method::POST, "/v1/tenant1/stacks", &body).await.status, StatusCode::CREATED);
+}
+
+/// As in Heat: policies come before properties, and a resource after those that it requires.
+#[tokio::test]
+async fn errors_come_in_the_order_of_heat() {
+    let app = App::new().await;
+    let first = async |resources: Value| {
+        let body =
+            json!({"stack_name": "s", "template": {"heat_template_version": "2018-08-31", "resources": resources}});
+        let answer = app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
+        answer.json()["error"]["message"].as_str().unwrap_or_default().replace(": : ", ": ")
+    };
+    let kind = "OS::Heat::RandomString";
+    let bad = json!({"length": 1000});
+    let resource = json!({"type": kind, "properties": bad, "update_policy": {"foo": 1}, "deletion_policy": "Snapshot"});
+    let text = "resources.a.deletion_policy: \"Snapshot\" deletion policy not supported";
+    assert_eq!(first(json!({"a": resource})).await, text);
+    let resource = json!({"type": kind, "properties": bad, "update_policy": {"foo": 1}});
+    assert_eq!(first(json!({"a": resource})).await, "Property error: resources.a.update_policy: Unknown Property foo");
+    let resources = json!({
+        "a": {"type": kind, "properties": bad, "depends_on": "b"},
+        "b": {"type": kind, "properties": bad, "depends_on": "c"},
+        "c": {"type": kind, "properties": bad},
+    });
+    let text = "Property error: resources.c.properties.length: 1000 is out of range (min: 1, max: 512)";
+    assert_eq!(first(resources).await, text);
+}

@@ -5,13 +5,14 @@ use kiln_plan::ResourceTypes;
 use kiln_resource::{PropertySchema, Support};
 use kiln_template::constraint::{DataType, Rule};
 use kiln_template::version::Dialect;
-use kiln_template::{Release, functions, parameter};
-use kiln_value::{Path, Position, Segment, Span, text};
+use kiln_template::{Files, Release, functions, parameter};
+use kiln_value::{Position, Segment, Span, text};
 
 use super::cursor::{Cursor, Slot};
 use super::hover;
+use super::repair::readable;
 use crate::Page;
-use crate::types::{property, type_named};
+use crate::types::{Definition, below_properties, is_member_key, is_type, property, type_or_child};
 
 /// What kind of thing is suggested, for the icon beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,36 +58,30 @@ pub struct Suggestion {
 
 /// What may be written at a position of a text, which need not parse: what begins with the word so far, then what holds
 /// it elsewhere.
-pub fn complete(text: &str, at: Position, catalog: &ResourceTypes) -> Vec<Suggestion> {
+///
+/// `files` are those that the template names, by the names that it uses.
+pub fn complete(text: &str, at: Position, catalog: &ResourceTypes, files: &Files) -> Vec<Suggestion> {
     let cursor = Cursor::at(text, at);
-    let width = u32::try_from(cursor.word.chars().count()).unwrap_or(u32::MAX);
-    let start = Position { line: at.line, column: at.column.saturating_sub(width) };
     let page = readable(text, at);
-    let mut writer = Writer { cursor, page, catalog, replace: Span { start, end: at }, found: Vec::new() };
+    let replace = cursor.replaced(at);
+    let mut writer = Writer { cursor, page, catalog, files, replace, found: Vec::new() };
     writer.write();
-    let word = writer.cursor.word.to_lowercase();
-    writer.found.retain(|suggestion| suggestion.label.to_lowercase().contains(&word));
-    writer.found.sort_by_key(|suggestion| !suggestion.label.to_lowercase().starts_with(&word));
-    writer.found
+    fitting(writer.found, &writer.cursor.word)
 }
 
-/// The text if it can be read, else without the line that is being written, else what stands before it.
-fn readable(text: &str, at: Position) -> Option<Page> {
-    if let Ok(page) = Page::read(text) {
-        return Some(page);
-    }
-    let current = usize::try_from(at.line.saturating_sub(1)).ok()?;
-    let lines: Vec<&str> = text.split('\n').collect();
-    let before = lines.get(..current.min(lines.len())).unwrap_or_default();
-    let after = lines.get(current + 1..).unwrap_or_default();
-    let without = [before, &[""], after].concat().join("\n");
-    Page::read(without).or_else(|_| Page::read(before.join("\n"))).ok()
+/// What begins with a word, then what holds it elsewhere.
+pub(super) fn fitting(mut found: Vec<Suggestion>, word: &str) -> Vec<Suggestion> {
+    let word = word.to_lowercase();
+    found.retain(|suggestion| suggestion.label.to_lowercase().contains(&word));
+    found.sort_by_key(|suggestion| !suggestion.label.to_lowercase().starts_with(&word));
+    found
 }
 
 struct Writer<'c> {
     cursor: Cursor,
     page: Option<Page>,
     catalog: &'c ResourceTypes,
+    files: &'c Files,
     replace: Span,
     found: Vec<Suggestion>,
 }
@@ -166,9 +161,8 @@ impl Writer<'_> {
             {
                 self.conditions();
             }
-            [section, resource, key, ..] if *section == words.resources && *key == words.properties => {
-                self.properties(resource, path.get(3..).unwrap_or_default());
-            }
+            [section, _, .., "type"] if *section == words.resources && self.is_type() => self.types(),
+            [section, _, key, ..] if *section == words.resources && *key == words.properties => self.properties(),
             [section, _, ..] if *section == words.conditions => self.functions(true),
             [section, _] if *section == words.outputs && is_key => {
                 let keys = [words.description, words.value].into_iter();
@@ -247,30 +241,47 @@ impl Writer<'_> {
         }
     }
 
-    fn properties(&mut self, resource: &str, rest: &[Segment]) {
-        let Some(written) = self.page.as_ref().and_then(|page| page.type_of(resource)) else { return };
-        let Some(found) = type_named(self.catalog, written) else { return };
-        if rest.is_empty() {
-            self.members(&found.properties, resource, rest);
-            return;
+    fn is_type(&self) -> bool {
+        self.page.as_ref().is_some_and(|page| is_type(page, &self.cursor.path))
+    }
+
+    fn properties(&mut self) {
+        let Some(page) = self.page.take() else { return };
+        let path = self.cursor.path.clone();
+        if let Some(definition) = below_properties(&page, &path) {
+            self.properties_of(&page, &definition);
         }
-        if let Some(schema) = property(found, rest) {
+        // The members of a group are definitions themselves.
+        if self.cursor.slot == Slot::Key && is_member_key(path.0.last()) {
+            self.keys(Sort::Keyword, ["type", "properties", "metadata"]);
+        }
+        self.page = Some(page);
+        if !path
+            .0
+            .last()
+            .is_some_and(|last| matches!(last, Segment::Key(key) if key == "properties" || key == "Properties"))
+        {
+            self.functions(false);
+        }
+    }
+
+    fn properties_of(&mut self, page: &Page, definition: &Definition) {
+        let Some(found) = type_or_child(self.catalog, self.files, definition.type_name) else { return };
+        if definition.rest.is_empty() {
+            self.members(page, &found.properties, definition);
+        } else if let Some(schema) = property(&found, definition.rest) {
             if let (Some(members), Slot::Key) = (schema.members(), self.cursor.slot) {
-                self.members(members, resource, rest);
+                self.members(page, members, definition);
             }
             self.values(schema);
         }
-        self.functions(false);
     }
 
     /// The members that are not given yet.
-    fn members(&mut self, members: &IndexMap<String, PropertySchema>, resource: &str, rest: &[Segment]) {
-        let given = self.page.as_ref().and_then(|page| {
-            let words = page.template.words();
-            let mut path = Path::root().key(words.resources).key(resource).key(words.properties);
-            path.0.extend_from_slice(rest);
-            crate::walk::value_at(page.value(), &path)?.as_map().cloned()
-        });
+    fn members(&mut self, page: &Page, members: &IndexMap<String, PropertySchema>, definition: &Definition) {
+        let mut path = definition.properties.clone();
+        path.0.extend_from_slice(definition.rest);
+        let given = crate::walk::value_at(page.value(), &path).and_then(|value| value.as_map().cloned());
         let given = given.unwrap_or_default();
         let mut missing: Vec<_> = members
             .iter()
@@ -361,7 +372,8 @@ impl Writer<'_> {
     fn attributes(&mut self) {
         let Some(page) = &self.page else { return };
         let Some(resource) = self.cursor.before.first() else { return };
-        let Some(found) = page.resource_type(self.catalog, resource) else { return };
+        let Some(name) = page.type_of(resource) else { return };
+        let Some(found) = type_or_child(self.catalog, self.files, name) else { return };
         for (name, schema) in found.attributes.iter().filter(|(_, schema)| !schema.support.is_hidden()) {
             let kind = schema.kind.map(kiln_resource::property::type_name).unwrap_or_default();
             self.add(Sort::Attribute, name, &kind, hover::attribute(name, schema));

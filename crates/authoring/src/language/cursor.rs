@@ -1,6 +1,6 @@
 //! Where in a template a cursor stands, told from the lines alone: a text that is being written seldom parses.
 
-use kiln_value::{Path, Position, Segment};
+use kiln_value::{Path, Position, Segment, Span};
 
 /// Whether a name or a value is being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,12 @@ impl Cursor {
         let line = text.split('\n').nth(last).unwrap_or_default();
         let end = line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);
         reader.cursor(line.get(..end).unwrap_or_default())
+    }
+
+    /// The place of the word so far, where the cursor is at `at`.
+    pub(super) fn replaced(&self, at: Position) -> Span {
+        let width = u32::try_from(self.word.chars().count()).unwrap_or(u32::MAX);
+        Span { start: Position { line: at.line, column: at.column.saturating_sub(width) }, end: at }
     }
 }
 

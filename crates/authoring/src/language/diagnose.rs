@@ -7,6 +7,8 @@ use kiln_template::Files;
 use kiln_template::environment::Environment;
 use kiln_value::{Diagnostic, Path, Position, Span};
 
+use super::members;
+use super::suggest::suggest;
 use crate::Page;
 use crate::lint::{Severity, lint};
 use crate::offline::examine;
@@ -69,11 +71,13 @@ pub fn diagnose(text: &str, catalog: &ResourceTypes, files: &Files) -> Vec<Troub
             return vec![Trouble::error(&error, span)];
         }
     };
-    let errors = errors(&page, catalog, files);
+    let mut errors = errors(&page, catalog, files);
+    errors.extend(members::mistakes(&page, catalog, files));
     let mut troubles: Vec<Trouble> = errors
         .iter()
         .map(|error| Trouble::error(error, error.span.unwrap_or_else(|| page.span(&error.path))))
         .collect();
+    suggest(&page, &mut troubles, catalog, files);
     for finding in lint(&page, catalog, |rule| rule.default) {
         let level = match finding.severity {
             Severity::Warning => Level::Warning,

@@ -1,4 +1,7 @@
-//! What is wrong with an environment.
+//! What an editor asks of an environment.
+
+mod ask;
+mod sheet;
 
 use kiln_plan::ResourceTypes;
 use kiln_template::environment::{Environment, Registry, SECTIONS};
@@ -6,6 +9,8 @@ use kiln_template::hint::nearest;
 use kiln_value::{Diagnostic, Map, Path, Span, Spans, Value, text};
 
 use super::diagnose::{BEGINNING, Level, Trouble};
+pub use ask::{Neighbour, Origin, complete, definition, hover};
+pub use sheet::Sheet;
 
 /// What `parameter_merge_strategies` may say.
 const STRATEGIES: [&str; 3] = ["overwrite", "merge", "deep_merge"];

@@ -1,17 +1,18 @@
 //! What a thing is, in Markdown.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use kiln_plan::ResourceTypes;
 use kiln_resource::{AttributeSchema, PropertySchema, ResourceType, SupportStatus, property as schema};
-use kiln_template::functions;
 use kiln_template::parameter::ParameterSchema;
+use kiln_template::{Files, functions};
 use kiln_value::{Path, Position, Segment, Span, Value, text};
 
 use super::mention_at;
 use crate::Page;
 use crate::mention::{Mention, Role};
-use crate::types::{below_properties, property, type_named};
+use crate::types::{below_properties, is_type, property, type_or_child};
 use crate::walk::value_at;
 
 /// What is shown beside a place.
@@ -25,64 +26,80 @@ pub struct Hover {
 
 /// What there is to say of the thing at a position: a parameter, a resource, a condition, an attribute, a type, a property
 /// or a function.
-pub fn hover(page: &Page, at: Position, catalog: &ResourceTypes) -> Option<Hover> {
+///
+/// `files` are those that the template names, by the names that it uses.
+pub fn hover(page: &Page, at: Position, catalog: &ResourceTypes, files: &Files) -> Option<Hover> {
+    let reader = Reader { page, catalog, files };
     if let Some(mention) = mention_at(page, at)
-        && let Some(text) = of_mention(page, &mention, catalog)
+        && let Some(text) = reader.of_mention(&mention)
     {
         return Some(Hover { span: mention.span, text });
     }
     let (path, on_key) = page.at(at);
-    let text = if on_key { of_key(page, &path, catalog) } else { of_value(page, &path, catalog) }?;
+    let text = if on_key { reader.of_key(&path) } else { reader.of_value(&path) }?;
     let span = if on_key { page.span(&path) } else { page.value_span(&path) };
     Some(Hover { span, text })
 }
 
-fn of_mention(page: &Page, mention: &Mention, catalog: &ResourceTypes) -> Option<String> {
-    let words = page.template.words();
-    match &mention.role {
-        Role::Parameter => {
-            let schemata = page.template.parameter_schemata().ok()?;
-            Some(schemata.get(&mention.name).map_or_else(
-                || format!("**{}** · provided by the service", mention.name),
-                |schema| parameter(&mention.name, schema),
-            ))
-        }
-        Role::Resource => {
-            let written = page.type_of(&mention.name)?;
-            let summary = type_named(catalog, written).map(|found| found.summary.as_str()).unwrap_or_default();
-            Some(format!("**{}** · {written}\n\n{summary}", mention.name))
-        }
-        Role::Condition => {
-            let definition = page.value().get(words.conditions)?.get(&mention.name)?;
-            Some(format!("**{}** · condition\n\n```json\n{}\n```", mention.name, text::json(definition)))
-        }
-        Role::Attribute(resource) => {
-            let found = page.resource_type(catalog, resource)?;
-            Some(attribute(&mention.name, found.attributes.get(&mention.name)?))
-        }
-    }
+struct Reader<'a> {
+    page: &'a Page,
+    catalog: &'a ResourceTypes,
+    files: &'a Files,
 }
 
-fn of_key(page: &Page, path: &Path, catalog: &ResourceTypes) -> Option<String> {
-    let Some(Segment::Key(key)) = path.0.last() else { return None };
-    if let Some((resource, rest)) = below_properties(page, path)
-        && let Some(schema) = page.resource_type(catalog, resource).and_then(|found| property(found, rest))
-    {
-        return Some(of_property(key, schema));
+impl Reader<'_> {
+    fn type_named(&self, name: &str) -> Option<Cow<'_, ResourceType>> {
+        type_or_child(self.catalog, self.files, name)
     }
-    let all = functions(page.release(), true);
-    let function = all.iter().find(|function| function.name == key).filter(|_| path.0.len() > 2)?;
-    Some(format!("**{}** · function of {}\n\n{}", function.name, page.template.version(), function.summary))
-}
 
-fn of_value(page: &Page, path: &Path, catalog: &ResourceTypes) -> Option<String> {
-    let words = page.template.words();
-    match path.0.as_slice() {
-        [Segment::Key(section), _, Segment::Key(key)] if section == words.resources && key == words.resource_type => {
-            let name = value_at(page.value(), path)?.as_str()?;
-            Some(of_type(type_named(catalog, name)?))
+    fn of_mention(&self, mention: &Mention) -> Option<String> {
+        let page = self.page;
+        let words = page.template.words();
+        match &mention.role {
+            Role::Parameter => {
+                let schemata = page.template.parameter_schemata().ok()?;
+                Some(schemata.get(&mention.name).map_or_else(
+                    || format!("**{}** · provided by the service", mention.name),
+                    |schema| parameter(&mention.name, schema),
+                ))
+            }
+            Role::Resource => {
+                let written = page.type_of(&mention.name)?;
+                let found = self.type_named(written);
+                let summary = found.as_ref().map(|found| found.summary.as_str()).unwrap_or_default();
+                Some(format!("**{}** · {written}\n\n{summary}", mention.name))
+            }
+            Role::Condition => {
+                let definition = page.value().get(words.conditions)?.get(&mention.name)?;
+                Some(format!("**{}** · condition\n\n```json\n{}\n```", mention.name, text::json(definition)))
+            }
+            Role::Attribute(resource) => {
+                let found = self.type_named(page.type_of(resource)?)?;
+                Some(attribute(&mention.name, found.attributes.get(&mention.name)?))
+            }
         }
-        _ => None,
+    }
+
+    fn of_key(&self, path: &Path) -> Option<String> {
+        let page = self.page;
+        let Some(Segment::Key(key)) = path.0.last() else { return None };
+        if let Some(definition) = below_properties(page, path)
+            && let Some(found) = self.type_named(definition.type_name)
+            && let Some(schema) = property(&found, definition.rest)
+        {
+            return Some(of_property(key, schema));
+        }
+        let all = functions(page.release(), true);
+        let function = all.iter().find(|function| function.name == key).filter(|_| path.0.len() > 2)?;
+        Some(format!("**{}** · function of {}\n\n{}", function.name, page.template.version(), function.summary))
+    }
+
+    fn of_value(&self, path: &Path) -> Option<String> {
+        if !is_type(self.page, path) {
+            return None;
+        }
+        let name = value_at(self.page.value(), path)?.as_str()?;
+        Some(of_type(&*self.type_named(name)?))
     }
 }
 

@@ -1,11 +1,11 @@
 //! From a name to where it is declared and used, and to another name.
 
-use kiln_value::{Path, Position, Segment, Span};
+use kiln_value::{Path, Position, Span};
 
+use super::links::link_at;
 use super::mention_at;
 use crate::Page;
 use crate::mention::{Manner, Mention, Role, mentions};
-use crate::walk::{calls, value_at};
 
 /// Where something is defined.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,28 +23,27 @@ pub fn definition(page: &Page, at: Position) -> Option<Target> {
             .find(|other| other.manner == Manner::Declared)
             .map(|other| Target::Here(other.span));
     }
-    let (path, on_key) = page.at(at);
-    let text = value_at(page.value(), &path).and_then(|value| value.as_str()).filter(|_| !on_key)?;
-    let is_file = match path.0.as_slice() {
-        [.., Segment::Key(last)] if last == "get_file" => true,
-        [Segment::Key(section), _, Segment::Key(last)] => {
-            let words = page.template.words();
-            let names_template = [".yaml", ".yml", ".template"].iter().any(|ending| text.ends_with(ending));
-            section == words.resources && last == words.resource_type && names_template
-        }
-        _ => false,
-    };
-    is_file.then(|| Target::File(text.to_owned()))
+    link_at(page, at).map(|link| Target::File(link.name))
+}
+
+/// A place where something is declared or used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Occurrence {
+    /// The place.
+    pub span: Span,
+    /// Whether it is declared there.
+    pub is_declaration: bool,
 }
 
 /// Every place where the thing at a position is declared or used.
-pub fn references(page: &Page, at: Position) -> Vec<Span> {
+pub fn references(page: &Page, at: Position) -> Vec<Occurrence> {
     let Some(mention) = mention_at(page, at) else { return Vec::new() };
-    let mut spans: Vec<Span> = family(page, &mention).map(|other| other.span).collect();
-    spans.sort_by_key(|span| span.start);
+    let occurrence = |other: Mention| Occurrence { span: other.span, is_declaration: other.manner == Manner::Declared };
+    let mut found: Vec<Occurrence> = family(page, &mention).map(occurrence).collect();
+    found.sort_by_key(|one| one.span.start);
     // An alias is read wherever it stands for something, at one place.
-    spans.dedup();
-    spans
+    found.dedup();
+    found
 }
 
 /// All mentions of the same thing.
@@ -79,6 +78,28 @@ pub enum RenameError {
     Unclear,
 }
 
+/// What would be renamed at a position, and its name.
+///
+/// # Errors
+/// [`RenameError::Nothing`].
+pub fn renamed(page: &Page, at: Position) -> Result<(Span, String), RenameError> {
+    let mention = mention_at(page, at).ok_or(RenameError::Nothing)?;
+    if !family(page, &mention).any(|other| other.manner == Manner::Declared) {
+        return Err(RenameError::Nothing);
+    }
+    Ok((unquoted(mention.span, page.slice(mention.span)), mention.name))
+}
+
+/// A name's place without the quotes around it.
+pub(super) fn unquoted(span: Span, written: &str) -> Span {
+    let Span { start, end } = span;
+    if !written.starts_with(['"', '\'']) || start.line != end.line {
+        return span;
+    }
+    let inner = |column: u32, line| Position { line, column };
+    Span { start: inner(start.column + 1, start.line), end: inner(end.column.saturating_sub(1), end.line) }
+}
+
 /// Gives the parameter, resource or condition at a position another name, wherever it is mentioned.
 ///
 /// # Errors
@@ -88,9 +109,7 @@ pub fn rename(page: &Page, at: Position, new: &str) -> Result<Vec<Edit>, RenameE
     if !family(page, &mention).any(|other| other.manner == Manner::Declared) {
         return Err(RenameError::Nothing);
     }
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let is_text = kiln_yaml::parse(new).is_ok_and(|document| document.value.as_str() == Some(new));
-    if !new.starts_with(|c: char| c.is_ascii_alphabetic()) || !new.chars().all(is_plain) || !is_text {
+    if !is_name(new) {
         return Err(RenameError::Invalid(new.to_owned()));
     }
     // Parameters and resources may not share a name.
@@ -112,7 +131,14 @@ pub fn rename(page: &Page, at: Position, new: &str) -> Result<Vec<Edit>, RenameE
         let quote = quote.map(String::from).unwrap_or_default();
         Ok(Edit { span, text: format!("{quote}{new}{quote}") })
     };
-    references(page, at).into_iter().map(edit).collect()
+    references(page, at).into_iter().map(|one| edit(one.span)).collect()
+}
+
+/// Whether a text can be written as a name, without quotes.
+pub(super) fn is_name(new: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let is_text = kiln_yaml::parse(new).is_ok_and(|document| document.value.as_str() == Some(new));
+    new.starts_with(|c: char| c.is_ascii_alphabetic()) && new.chars().all(is_plain) && is_text
 }
 
 /// A part of the template for an outline.
@@ -149,16 +175,4 @@ pub fn outline(page: &Page) -> Vec<Symbol> {
         Some(symbol(&path, name, None, page.section(name).map(entry).collect()))
     };
     sections.into_iter().filter_map(section).collect()
-}
-
-/// The names of the files that a template names: `get_file`, and templates used as types.
-pub fn files(page: &Page) -> Vec<String> {
-    let words = page.template.words();
-    let read = calls(page, &["get_file"]).into_iter().filter_map(|call| call.args.as_str().map(str::to_owned));
-    let types = page.section(words.resources).filter_map(|(_, resource)| resource.str_at(words.resource_type));
-    let templates = types.filter(|name| [".yaml", ".yml", ".template"].iter().any(|ending| name.ends_with(ending)));
-    let mut names: Vec<String> = read.chain(templates.map(str::to_owned)).collect();
-    names.sort();
-    names.dedup();
-    names
 }

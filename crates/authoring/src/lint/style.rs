@@ -1,5 +1,6 @@
 //! What could be said better.
 
+use kiln_template::hint::nearest;
 use kiln_template::version::Dialect;
 use kiln_template::{Release, functions};
 use kiln_value::{Path, Segment, Value};
@@ -114,6 +115,33 @@ fn of_replace(args: &Value) -> Option<(&'static str, String)> {
     let inner = args.get("template")?.get("str_replace")?;
     inner.get("params")?;
     Some(("str_replace", "one str_replace with the parameters of both does the same".to_owned()))
+}
+
+/// A key that is nearly a function's name makes the call a plain map.
+pub(super) fn misspelt(subject: &Subject, findings: &mut Findings) {
+    let page = subject.page;
+    let known: Vec<&str> = functions(page.release(), true).iter().map(|function| function.name).collect();
+    visit(page.value(), &Path::root(), &mut |value, path| {
+        let Some((key, _)) =
+            value.as_map().filter(|map| map.len() == 1 && path.0.len() > 2).and_then(|map| map.first())
+        else {
+            return;
+        };
+        // Other words may be near by chance.
+        if known.contains(&key.as_str()) || !(key.contains('_') || key.starts_with("Fn:")) {
+            return;
+        }
+        let alike = known.iter().copied().filter(|name| name.chars().next() == key.chars().next());
+        let Some(near) = nearest(key, alike) else { return };
+        let at = path.key(key.as_str());
+        let span = page.span(&at);
+        findings.add(
+            format!("there is no function {key}: this is a map"),
+            at,
+            span,
+            Some(format!("Did you mean {near}?")),
+        );
+    });
 }
 
 /// Bare words that PyYAML takes for truth values.

@@ -209,7 +209,7 @@ impl Work {
         if child.state.status == Status::Failed {
             let blame = match Blame::from_stack_reason(&child.reason) {
                 Some(blame) => blame.below(&name),
-                None => Blame { class: String::new(), path: vec![name], message: child.reason.clone() },
+                None => Blame::plain(&name, &child.reason),
             };
             self.finish(id, Outcome::Failed(blame));
             return;

@@ -142,6 +142,7 @@ impl<'a> Rehearsal<'a> {
                 fence: None,
                 call_retries: 0,
                 request: None,
+                nested_depth: u32::MAX,
             };
             let replacement = row.as_ref().and_then(|row| self.model.row(row.replaced_by?));
             gatherer.question(&name, row.clone(), replacement.map(|row| row.properties().clone()))

@@ -1,7 +1,10 @@
 //! `kiln lsp`: a language server for templates.
 
+mod answer;
 mod change;
+mod family;
 mod server;
+mod shape;
 mod wire;
 
 use std::io::{self, BufReader};
@@ -9,22 +12,20 @@ use std::io::{self, BufReader};
 use clap::Args;
 use serde_json::{Value, json};
 
-use self::server::{Answer, Server};
+use self::answer::Answer;
+use self::server::Server;
 use crate::cli::Global;
 use crate::failure::{Failure, Outcome};
 
 /// `lsp`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Editors start this command. It implements the Language Server Protocol over standard input and
-output. For templates it provides diagnostics, completion, hover, go to definition, references,
-rename, outline and formatting; for environments, diagnostics and formatting. Use
---resource-types-dir to add your own resource types.
-
-Neovim:
-  vim.lsp.start({ name = 'kiln', cmd = { 'kiln', 'lsp' } })
-Helix (languages.toml):
-  language-server.kiln = { command = \"kiln\", args = [\"lsp\"] }")]
+Editors start this command; editors/README.md in the source describes the set-up for VS Code,
+Neovim, Helix and Emacs. It implements the Language Server Protocol over standard input and output.
+For templates it provides diagnostics with quick fixes, completion, signature help, hover,
+definitions, references, highlights, rename, symbols of the file and the workspace, links to files,
+folding, semantic tokens and formatting; for environments all of these except signature help,
+folding and semantic tokens. Use --resource-types-dir to add your own resource types.")]
 pub(crate) struct LspArgs {
     /// Use standard input and output, which is always the case
     #[arg(long, hide = true)]
@@ -66,7 +67,7 @@ fn serve(server: &mut Server) -> io::Result<bool> {
                 wire::write(&mut output, &answer)?;
             }
             None => {
-                if let Some(params) = server.notice(method, &params) {
+                for params in server.notice(method, &params) {
                     let method = "textDocument/publishDiagnostics";
                     wire::write(&mut output, &json!({"jsonrpc": "2.0", "method": method, "params": params}))?;
                 }

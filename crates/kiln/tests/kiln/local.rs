@@ -273,3 +273,47 @@ resources:
         ran.err
     );
 }
+
+/// What is known only when a resource is created is validated then: its own properties, and those in a nested stack, which is
+/// not created if they do not fit. The reasons are those of Heat.
+#[test]
+fn values_are_validated_when_they_are_known() {
+    let folder = Folder::new("late-values");
+    let parent = "heat_template_version: 2018-08-31
+resources:
+  value: {type: OS::Heat::Value, properties: {value: -5}}
+";
+    let own = "  own: {type: OS::Heat::Delay, properties: {min_wait: {get_attr: [value, value]}}}\n";
+    folder.write("own.yaml", &format!("{parent}{own}"));
+    folder.write(
+        "child.yaml",
+        "heat_template_version: 2018-08-31
+parameters: {length: {type: number}}
+resources: {pause: {type: OS::Heat::Delay, properties: {min_wait: {get_param: length}}}}
+",
+    );
+    let child = "  child: {type: child.yaml, properties: {length: {get_attr: [value, value]}}}\n";
+    folder.write("child-of-root.yaml", &format!("{parent}{child}"));
+    let group = "  group:
+    type: OS::Heat::ResourceGroup
+    properties: {count: 1, resource_def: {type: child.yaml, properties: {length: {get_attr: [value, value]}}}}
+";
+    folder.write("group.yaml", &format!("{parent}{group}"));
+    let unfit = "-5 is out of range (min: 0, max: None)";
+    for (name, reason) in [
+        ("own", format!("StackValidationFailed: resources.own: Property error: own.Properties.min_wait: {unfit}")),
+        ("child-of-root", format!("resources.child: Property error: resources.pause.properties.min_wait: {unfit}")),
+        (
+            "group",
+            format!("resources[0]: resources.group.Property error: resources.pause.properties.min_wait: {unfit}"),
+        ),
+    ] {
+        let ran = folder.local(&["stack", "create", "--wait", "-t", &format!("{name}.yaml"), name]);
+        assert_eq!(ran.code, 3, "{name}: {}", ran.err);
+        let shown = folder.local(&["stack", "show", name, "-f", "json"]).ok();
+        let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+        assert_eq!(shown["stack_status_reason"], format!("Resource CREATE failed: {reason}"));
+        let inside = folder.local(&["stack", "resource", "list", "-n", "5", name, "-f", "value"]).ok();
+        assert!(!inside.contains("pause"), "{name}: {inside}");
+    }
+}

@@ -17,6 +17,15 @@ struct Editor {
     uri: String,
     text: String,
     asked: i64,
+    /// What the server says that it can do.
+    able: Value,
+}
+
+/// What this editor can do.
+fn able() -> Value {
+    let actions = json!({"codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["quickfix"]}}});
+    let symbols = json!({"hierarchicalDocumentSymbolSupport": true});
+    json!({"textDocument": {"codeAction": actions, "documentSymbol": symbols, "rename": {"prepareSupport": true}}})
 }
 
 impl Editor {
@@ -26,14 +35,33 @@ impl Editor {
         let mut server = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (server.stdin.take().unwrap(), BufReader::new(server.stdout.take().unwrap()));
         let uri = format!("file://{}", path.display());
-        let mut editor = Self { server, input, output, uri, text: text.to_owned(), asked: 0 };
-        let able = editor.ask("initialize", &json!({"processId": null, "rootUri": null, "capabilities": {}}));
-        assert_eq!(able["capabilities"]["renameProvider"], true);
-        assert_eq!(able["capabilities"]["textDocumentSync"]["change"], 2);
+        let mut editor = Self { server, input, output, uri, text: text.to_owned(), asked: 0, able: Value::Null };
+        let root = format!("file://{}", path.parent().unwrap().display());
+        let able = editor.ask("initialize", &json!({"processId": null, "rootUri": root, "capabilities": able()}));
+        editor.able = able["capabilities"].clone();
         editor.tell("initialized", &json!({}));
-        let document = json!({"uri": editor.uri, "languageId": "yaml", "version": 1, "text": text});
-        editor.tell("textDocument/didOpen", &json!({"textDocument": document}));
+        editor.open(&editor.uri.clone(), text);
         editor
+    }
+
+    fn open(&mut self, uri: &str, text: &str) {
+        let document = json!({"uri": uri, "languageId": "yaml", "version": 1, "text": text});
+        self.tell("textDocument/didOpen", &json!({"textDocument": document}));
+    }
+
+    /// Asks about the whole file.
+    fn ask_file(&mut self, method: &str) -> Value {
+        self.ask(method, &json!({"textDocument": {"uri": self.uri}}))
+    }
+
+    /// The labels that are suggested at the end of a text's first occurrence.
+    fn suggested(&mut self, behind: &str) -> Vec<String> {
+        let before = &self.text[..self.text.find(behind).unwrap() + behind.len()];
+        let (line, last) = (before.matches('\n').count(), before.rsplit('\n').next().unwrap());
+        let position = json!({"line": line, "character": last.encode_utf16().count()});
+        let params = json!({"textDocument": {"uri": self.uri}, "position": position});
+        let items = self.ask("textDocument/completion", &params);
+        items.as_array().unwrap().iter().map(|item| item["label"].as_str().unwrap().to_owned()).collect()
     }
 
     fn send(&mut self, message: &Value) {
@@ -93,6 +121,7 @@ impl Editor {
         let notice = self.receive();
         assert_eq!(notice["method"], "textDocument/publishDiagnostics", "{notice}");
         assert_eq!(notice["params"]["uri"], self.uri);
+        assert!(notice["params"]["version"].is_i64(), "{notice}");
         notice["params"]["diagnostics"].as_array().unwrap().clone()
     }
 
@@ -256,5 +285,237 @@ fn environments_are_judged() {
     assert!(editor.type_over("wbe.yaml", "web.yaml").is_empty());
     let told = editor.type_over("parameters", "parametres");
     assert_eq!((&told[0]["severity"], &told[0]["range"]["start"]["line"]), (&json!(1), &json!(0)));
+    editor.leave();
+}
+
+/// Each capability with the requests that it stands for.
+const CAPABILITIES: [(&str, &[&str]); 15] = [
+    ("codeActionProvider", &["textDocument/codeAction"]),
+    ("completionProvider", &["textDocument/completion"]),
+    ("definitionProvider", &["textDocument/definition"]),
+    ("documentFormattingProvider", &["textDocument/formatting"]),
+    ("documentHighlightProvider", &["textDocument/documentHighlight"]),
+    ("documentLinkProvider", &["textDocument/documentLink"]),
+    ("documentSymbolProvider", &["textDocument/documentSymbol"]),
+    ("foldingRangeProvider", &["textDocument/foldingRange"]),
+    ("hoverProvider", &["textDocument/hover"]),
+    ("referencesProvider", &["textDocument/references"]),
+    ("renameProvider", &["textDocument/prepareRename", "textDocument/rename"]),
+    ("semanticTokensProvider", &["textDocument/semanticTokens/full"]),
+    ("signatureHelpProvider", &["textDocument/signatureHelp"]),
+    ("textDocumentSync", &[]),
+    ("workspaceSymbolProvider", &["workspace/symbol"]),
+];
+
+#[test]
+fn what_is_announced_works() {
+    let folder = Folder::new("lsp-capabilities");
+    let text = "heat_template_version: 2021-04-16
+parameters:
+  unused: {type: string}
+  size: {type: string}
+resources:
+  inner:
+    type: inner.yaml
+    properties:
+      size: {get_param: size}
+";
+    folder.write(
+        "inner.yaml",
+        "heat_template_version: 2021-04-16\nparameters: {size: {type: string}}\nresources: {in: {type: OS::Heat::Value, properties: {value: {get_param: size}}}}\n",
+    );
+    let mut editor = Editor::start(&folder, "web.yaml", text);
+    assert_eq!(editor.told().len(), 1);
+    let mut announced: Vec<String> = editor.able.as_object().unwrap().keys().cloned().collect();
+    announced.sort();
+    assert_eq!(announced, CAPABILITIES.map(|(name, _)| name));
+    // Each request about a place where there is something to tell.
+    let whole = json!({"start": {"line": 0, "character": 0}, "end": {"line": 9, "character": 0}});
+    let more =
+        json!({"newName": "extent", "query": "in", "range": whole, "context": {"diagnostics": []}, "options": {}});
+    for method in CAPABILITIES.iter().flat_map(|(_, methods)| *methods) {
+        let what = if method.ends_with("/hover") { "get_param" } else { "size}" };
+        let answer = editor.ask_at(method, what, &more);
+        let is_empty = answer.is_null() || answer.as_array().is_some_and(Vec::is_empty);
+        assert!(!is_empty, "{method}: {answer}");
+    }
+
+    let signature = editor.ask_at("textDocument/signatureHelp", "size}", &json!({}));
+    assert_eq!(signature["signatures"][0]["label"], "get_param: [parameter, path…]");
+    let links = editor.ask_file("textDocument/documentLink");
+    let inner = editor.uri.replace("web.yaml", "inner.yaml");
+    assert_eq!(links[0]["target"], inner);
+    let highlights = editor.ask_at("textDocument/documentHighlight", "size}", &json!({}));
+    let kinds: Vec<i64> = highlights.as_array().unwrap().iter().filter_map(|one| one["kind"].as_i64()).collect();
+    assert_eq!(kinds, [3, 2]);
+    let prepared = editor.ask_at("textDocument/prepareRename", "size}", &json!({}));
+    assert_eq!(prepared["placeholder"], "size");
+    let folds = editor.ask_file("textDocument/foldingRange");
+    assert!(folds.as_array().unwrap().contains(&json!({"startLine": 4, "endLine": 8, "kind": "region"})), "{folds}");
+    let tokens = editor.ask_file("textDocument/semanticTokens/full");
+    assert_eq!(tokens["data"].as_array().unwrap()[..5], [0, 0, 21, 0, 0].map(|n| json!(n)));
+    let symbols = editor.ask("workspace/symbol", &json!({"query": "in"}));
+    let names: Vec<(&str, &str)> = symbols
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["name"].as_str().unwrap(), one["location"]["uri"].as_str().unwrap()))
+        .collect();
+    assert_eq!(names, [("inner", editor.uri.as_str()), ("in", inner.as_str())]);
+    editor.leave();
+}
+
+#[test]
+fn less_is_announced_to_an_editor_that_can_do_less() {
+    let folder = Folder::new("lsp-plain");
+    let mut editor = Editor::start(&folder, "web.yaml", TEXT);
+    editor.told();
+    let able = editor.ask("initialize", &json!({"capabilities": {}}))["capabilities"].take();
+    assert_eq!(able["renameProvider"], true);
+    assert_eq!(able.get("codeActionProvider"), None);
+    let symbols = editor.ask_file("textDocument/documentSymbol");
+    assert!(symbols[0]["location"]["range"].is_object() && symbols[0]["containerName"] == "parameters", "{symbols}");
+    editor.leave();
+}
+
+#[test]
+fn a_hint_is_followed_by_a_code_action() {
+    let folder = Folder::new("lsp-actions");
+    let mut editor = Editor::start(&folder, "web.yaml", &TEXT.replacen("OS::Neutron::Net", "OS::Neutron::Nett", 1));
+    let told = editor.told();
+    let wrong = errors(&told)[0].clone();
+    let params =
+        json!({"textDocument": {"uri": editor.uri}, "range": wrong["range"], "context": {"diagnostics": [wrong]}});
+    let actions = editor.ask("textDocument/codeAction", &params);
+    assert_eq!((&actions[0]["kind"], &actions[0]["diagnostics"][0]), (&json!("quickfix"), &wrong));
+    let text = editor.apply(&actions[0]["edit"]["changes"][editor.uri.as_str()]);
+    assert_eq!(text, TEXT);
+    let elsewhere = json!({"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}});
+    let params = json!({"textDocument": {"uri": editor.uri}, "range": elsewhere, "context": {"diagnostics": []}});
+    assert_eq!(editor.ask("textDocument/codeAction", &params), json!([]));
+    editor.leave();
+}
+
+const CHILD: &str = "heat_template_version: 2021-04-16
+parameters:
+  size: {type: string, description: How big.}
+  color: {type: string, default: red}
+resources:
+  v: {type: OS::Heat::Value, properties: {value: [{get_param: size}, {get_param: color}]}}
+outputs:
+  told: {value: {get_attr: [v, value]}}
+";
+
+#[test]
+fn templates_used_as_types_are_known() {
+    let folder = Folder::new("lsp-children");
+    folder.write("inner.yaml", CHILD);
+    let text = "heat_template_version: 2021-04-16
+resources:
+  one:
+    type: inner.yaml
+    properties: {size: a}
+  group:
+    type: OS::Heat::ResourceGroup
+    properties:
+      count: 2
+      resource_def:
+        type: inner.yaml
+        properties: {size: b}
+  scaled:
+    type: OS::Heat::AutoScalingGroup
+    properties:
+      min_size: 1
+      max_size: 2
+      resource: {type: inner.yaml, properties: {size: c}}
+outputs:
+  o: {value: {get_attr: [one, told]}}
+";
+    let mut editor = Editor::start(&folder, "web.yaml", text);
+    let told = editor.told();
+    assert!(errors(&told).is_empty(), "{told:?}");
+    for (behind, before) in [("size: a", "{size: a}"), ("size: b", "{size: b}"), ("size: c", "{size: c}")] {
+        let told = editor.type_over(before, &before.replace('}', ", colour: x}"));
+        let wrong = errors(&told);
+        assert!(wrong.len() == 1 && wrong[0]["message"].as_str().unwrap().contains("colour"), "{behind}: {told:?}");
+        editor.type_over(", colour: x}", "}");
+        editor.type_over(behind, &format!("{behind}, "));
+        let found = editor.suggested(&format!("{behind}, "));
+        assert!(found.contains(&"color".to_owned()) && !found.contains(&"size".to_owned()), "{behind}: {found:?}");
+        editor.type_over(&format!("{behind}, "), behind);
+    }
+    editor.type_over("[one, told]", "[one, ]");
+    assert!(editor.suggested("[one, ").contains(&"told".to_owned()));
+    editor.type_over("[one, ]", "[one, told]");
+    let hover = editor.ask_at("textDocument/hover", "size: b", &json!({}));
+    assert!(hover.is_null() || hover["contents"]["value"].as_str().unwrap().contains("How big."), "{hover}");
+    editor.leave();
+}
+
+#[test]
+fn a_change_in_an_open_child_judges_its_parent_again() {
+    let folder = Folder::new("lsp-parent");
+    folder.write("inner.yaml", CHILD);
+    let text =
+        "heat_template_version: 2021-04-16\nresources:\n  one:\n    type: inner.yaml\n    properties: {size: a}\n";
+    let mut editor = Editor::start(&folder, "web.yaml", text);
+    assert!(errors(&editor.told()).is_empty());
+    let child = editor.uri.replace("web.yaml", "inner.yaml");
+    editor.open(&child, CHILD);
+    assert_eq!(editor.receive()["params"]["uri"], child);
+    editor.told();
+    let document = json!({"uri": child, "version": 2});
+    let changes = json!([{"text": CHILD.replace("  size:", "  extent:")}]);
+    editor.tell("textDocument/didChange", &json!({"textDocument": document, "contentChanges": changes}));
+    assert_eq!(editor.receive()["params"]["uri"], child);
+    let told = editor.told();
+    assert!(errors(&told)[0]["message"].as_str().unwrap().contains("size"), "{told:?}");
+    // Closed without being saved, the file counts as it is stored.
+    editor.tell("textDocument/didClose", &json!({"textDocument": {"uri": child}}));
+    assert_eq!(editor.receive()["params"]["diagnostics"], json!([]));
+    assert!(errors(&editor.told()).is_empty());
+    editor.leave();
+}
+
+#[test]
+fn a_broken_text_still_has_hovers_and_symbols() {
+    let folder = Folder::new("lsp-broken");
+    let mut editor = Editor::start(&folder, "web.yaml", TEXT);
+    editor.told();
+    let told = editor.type_over("type: OS::Neutron::Router\n", "type: OS::Neutron::Router\n    properties: {a: [\n");
+    assert_eq!(errors(&told).len(), 1, "{told:?}");
+    let hover = editor.ask_at("textDocument/hover", "OS::Neutron::Net", &json!({}));
+    assert!(hover["contents"]["value"].as_str().unwrap().contains("OS::Neutron::Net"), "{hover}");
+    let symbols = editor.ask_file("textDocument/documentSymbol");
+    let names: Vec<&str> = symbols.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["parameters", "resources", "outputs"]);
+    let position = json!({"line": 20, "character": 5});
+    let params = json!({"textDocument": {"uri": editor.uri}, "position": position, "newName": "x"});
+    assert_eq!(editor.answer("textDocument/rename", &params)["error"]["code"], -32803);
+    editor.leave();
+}
+
+#[test]
+fn environments_are_files_like_templates() {
+    let folder = Folder::new("lsp-environment-names");
+    folder.write("web.yaml", CHILD);
+    let text = "parameters: {size: a}\nresource_registry:\n  My::Web: web.yaml\n  My::Net: OS::Neutron::Net\n";
+    let mut editor = Editor::start(&folder, "env.yaml", text);
+    assert_eq!(editor.told(), [Value::Null; 0]);
+    editor.type_over("{size: a}", "{size: a, }");
+    assert_eq!(editor.suggested("size: a, "), ["color"]);
+    editor.type_over("{size: a, }", "{size: a}");
+    let hover = editor.ask_at("textDocument/hover", "size", &json!({}));
+    assert!(hover["contents"]["value"].as_str().unwrap().contains("How big."), "{hover}");
+    let template = editor.uri.replace("env.yaml", "web.yaml");
+    let definition = editor.ask_at("textDocument/definition", "size", &json!({}));
+    assert_eq!((&definition[0]["uri"], &definition[0]["range"]["start"]["line"]), (&json!(template), &json!(2)));
+    let definition = editor.ask_at("textDocument/definition", "web.yaml", &json!({}));
+    assert_eq!(definition[0]["uri"], template);
+    let renamed = editor.ask_at("textDocument/rename", "My::Net", &json!({"newName": "Our::Net"}));
+    let text = editor.apply(&renamed["changes"][editor.uri.as_str()]);
+    assert!(text.ends_with("  Our::Net: OS::Neutron::Net\n"), "{text}");
+    assert_eq!(editor.ask_file("textDocument/documentSymbol").as_array().unwrap().len(), 2);
+    assert_eq!(editor.ask_file("textDocument/documentLink")[0]["target"], template);
     editor.leave();
 }

@@ -11,6 +11,7 @@
 
 mod cluster;
 mod crash;
+mod nested;
 mod process;
 mod remote;
 mod replacement;

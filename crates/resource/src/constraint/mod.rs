@@ -8,12 +8,14 @@ mod dns;
 mod network;
 mod time;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use kiln_template::constraint::{CustomConstraints, not_found};
 use kiln_value::{Value, text};
 
 use crate::translation::Lookup;
+use crate::{Cloud, Failure};
 
 /// Constraints that a cloud must judge. Each name is also that of the finder that turns a name into an id.
 pub const CLOUD: [&str; 56] = [
@@ -103,6 +105,51 @@ impl CustomConstraints for Judge {
             }
         })
     }
+}
+
+/// Judges what needs no cloud, and remembers what only the cloud knows.
+#[derive(Debug, Default)]
+pub struct Curious {
+    judge: Judge,
+    asked: RefCell<Vec<Lookup>>,
+}
+
+impl Curious {
+    /// With what the judge knows so far.
+    pub fn new(judge: Judge) -> Self {
+        Self { judge, asked: RefCell::default() }
+    }
+
+    /// The judge, and what the cloud is to be asked for it.
+    pub fn into_parts(self) -> (Judge, Vec<Lookup>) {
+        (self.judge, self.asked.into_inner())
+    }
+}
+
+impl CustomConstraints for Curious {
+    fn validate(&self, name: &str, value: &Value) -> Result<(), String> {
+        if CLOUD.contains(&name) && !value.is_null() {
+            let lookup = Lookup { finder: name.to_owned(), value: text::str(value) };
+            let mut asked = self.asked.borrow_mut();
+            if !asked.contains(&lookup) {
+                asked.push(lookup);
+            }
+        }
+        self.judge.validate(name, value)
+    }
+}
+
+/// Asks whether something exists. A cloud that cannot be asked refuses nothing: the create will see.
+pub async fn ask(cloud: &dyn Cloud, lookup: &Lookup) -> Result<(), String> {
+    match cloud.find(&lookup.finder, &lookup.value).await {
+        Err(failure) if says_no(&failure) => Err(failure.message),
+        _ => Ok(()),
+    }
+}
+
+fn says_no(failure: &Failure) -> bool {
+    failure.is_not_found()
+        || matches!(failure.class.as_str(), "EntityNotFound" | "PhysicalResourceNameAmbiguity" | "NoUniqueMatch")
 }
 
 /// The verdict of a constraint that needs no cloud; none if there is no such constraint. The reason of a refusal may

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use kiln_plan::Sources;
 use kiln_template::parameter::HIDDEN;
 use kiln_template::{Files, Template, environment, source};
 use kiln_value::{Diagnostic, Map, Value, text};
+
+use crate::blueprint::Sources;
 
 /// The sections of an environment that contain parameter values.
 const SECTIONS: [&str; 2] = ["parameters", "parameter_defaults"];
@@ -148,7 +149,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// Masks the values of hidden parameters in errors.
-pub(crate) fn mask_errors(sources: &Sources, mut errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
+pub fn mask_errors(sources: &Sources, mut errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
     if errors.is_empty() {
         return errors;
     }

@@ -1,0 +1,50 @@
+//! What a name that is not there may have been meant to be.
+
+use kiln_plan::ResourceTypes;
+use kiln_template::Files;
+use kiln_template::hint::nearest;
+
+use super::diagnose::Trouble;
+use crate::Page;
+use crate::mention::{Manner, Mention, Role, mentions};
+use crate::types::type_or_child;
+
+/// Gives troubles about references that lead nowhere their place, and a hint at the nearest name there is.
+pub(super) fn suggest(page: &Page, troubles: &mut [Trouble], catalog: &ResourceTypes, files: &Files) {
+    let about_names =
+        ["The specified reference ", "The Parameter (", "The Referenced Attribute (", "Invalid condition "];
+    let is_about_name =
+        |trouble: &Trouble| trouble.hints.is_empty() && about_names.iter().any(|part| trouble.message.contains(part));
+    if !troubles.iter().any(is_about_name) {
+        return;
+    }
+    let all = mentions(page);
+    for trouble in troubles.iter_mut().filter(|trouble| is_about_name(trouble)) {
+        let quoted = |name: &str| [format!("\"{name}\""), format!("({name})"), format!(" {name})")];
+        let is_meant = |mention: &&Mention| {
+            mention.manner != Manner::Declared
+                && mention.path.0.starts_with(&trouble.path.0)
+                && quoted(&mention.name).iter().any(|name| trouble.message.contains(name))
+                && !is_declared(&all, mention)
+        };
+        let Some(mention) = all.iter().find(is_meant) else { continue };
+        trouble.span = mention.span;
+        trouble.path = mention.path.clone();
+        let near = match &mention.role {
+            Role::Attribute(resource) => {
+                page.type_of(resource).and_then(|name| type_or_child(catalog, files, name)).and_then(|found| {
+                    nearest(&mention.name, found.attributes.keys().map(String::as_str)).map(str::to_owned)
+                })
+            }
+            role => {
+                let declared = all.iter().filter(|other| other.manner == Manner::Declared && other.role == *role);
+                nearest(&mention.name, declared.map(|other| other.name.as_str())).map(str::to_owned)
+            }
+        };
+        trouble.hints.extend(near.map(|near| format!("Did you mean {near}?")));
+    }
+}
+
+fn is_declared(all: &[Mention], mention: &Mention) -> bool {
+    all.iter().any(|other| other.manner == Manner::Declared && other.role == mention.role && other.name == mention.name)
+}

@@ -1,0 +1,104 @@
+//! Whether a nested stack may be created or updated: as in Heat, it is validated when its parent's resource is, with the
+//! values that are known by then.
+
+use futures::future::join_all;
+use kiln_plan::hidden::HiddenValues;
+use kiln_plan::{Blueprint, Inside, Nesting, Rules, facts, failure_of};
+use kiln_resource::constraint::{Curious, Judge, ask};
+use kiln_resource::translation::Answers;
+use kiln_resource::{Facts, Failure, StoredDefinition};
+use kiln_template::Facade;
+use kiln_template::constraint::CustomConstraints;
+use kiln_value::{Diagnostic, Map, Value};
+
+use crate::gather::Question;
+
+impl Question {
+    /// Why the nested stack that a resource stands for would be refused; `None` where it stands for none.
+    pub(crate) async fn child_refusal(&self, definition: &StoredDefinition) -> Option<Failure> {
+        let child = match self.child(definition)? {
+            Ok(child) => child,
+            Err(failure) => return Some(failure),
+        };
+        let check = |custom: &dyn CustomConstraints| {
+            let catalog = &*self.backends.resource_types;
+            let (answers, max_depth) = (&Answers::new(), self.nested_depth);
+            let rules = Rules {
+                catalog,
+                custom,
+                answers,
+                unavailable: &|_, _| None,
+                strict: true,
+                values: true,
+                max_depth,
+                unbuilt: false,
+            };
+            child.validate(&rules).into_iter().next()
+        };
+        let judge = Judge { now: self.backends.clock.now().as_duration().as_secs_f64(), ..Judge::default() };
+        let (mut found, (mut judge, asked)) = {
+            let curious = Curious::new(judge);
+            (check(&curious), curious.into_parts())
+        };
+        if !asked.is_empty()
+            && let Ok(cloud) = self.child_cloud().await
+        {
+            let said = join_all(asked.into_iter().map(async |lookup| {
+                let verdict = ask(&*cloud, &lookup).await;
+                (lookup, verdict)
+            }));
+            judge.answers = said.await.into_iter().collect();
+            found = check(&judge);
+        }
+        found.map(|error| self.refused(&error, &child))
+    }
+
+    /// The nested stack as it is going to be.
+    fn child(&self, definition: &StoredDefinition) -> Option<Result<Blueprint, Failure>> {
+        let parent = self.parent.as_ref()?;
+        let (name, subject) = (self.name.as_str(), &self.subject);
+        let mut facts = match &subject.row {
+            Some(row) => facts(row, &subject.kind, &subject.stack),
+            None => Facts {
+                name: name.to_owned(),
+                resource_type: subject.kind.resource_type().name.clone(),
+                stack: subject.stack.clone(),
+                ..Facts::default()
+            },
+        };
+        facts.properties.clone_from(&definition.properties);
+        let inside = subject.row.as_ref().map(|row| Inside::from_map(&row.attributes)).unwrap_or_default();
+        let members: Map = inside.refs.into_iter().collect();
+        facts.data.insert("members".to_owned(), members.into());
+        let sources = match parent.nested_sources(parent.definitions().get(name)?, &facts)? {
+            Ok(nested) => nested.sources,
+            Err(error) => return Some(Err(failure_of(&error))),
+        };
+        if self.depth > self.nested_depth {
+            let text = format!("Request limit exceeded: Recursion depth exceeds {}.", self.nested_depth);
+            return Some(Err(Failure::other("RequestLimitExceeded", text)));
+        }
+        let facade = Facade {
+            metadata: Value::Map(definition.metadata.clone()),
+            deletion_policy: definition.deletion_policy.clone(),
+            update_policy: definition.update_policy.clone(),
+        };
+        let place = Nesting { facade: Some(facade), depth: self.depth };
+        let built = Blueprint::build(sources, &self.backends.resource_types, parent.identity.clone(), place);
+        Some(built.map_err(|error| refusal(&error.message)))
+    }
+
+    /// The refusal, without the values of hidden parameters.
+    fn refused(&self, error: &Diagnostic, child: &Blueprint) -> Failure {
+        let mut text = Value::from(error.message.as_str());
+        let around = self.parent.as_ref().map(|parent| parent.sources());
+        let sources: Vec<_> = around.into_iter().chain([child.sources()]).collect();
+        HiddenValues::of(&sources).mask(&mut text);
+        refusal(text.as_str().unwrap_or_default())
+    }
+}
+
+/// Heat names no class here.
+fn refusal(message: &str) -> Failure {
+    Failure::other("", message)
+}

@@ -1,0 +1,77 @@
+//! Deletion and update policies of resources.
+
+use kiln_resource::properties::{self, Judged};
+use kiln_template::{Definition, DeletionPolicy};
+use kiln_value::{Diagnostic, Map, Path, Value};
+
+use super::{Rules, property_error};
+use crate::blueprint::Blueprint;
+use crate::kind::Kind;
+use crate::stack_scope::Draft;
+
+impl Blueprint {
+    /// What is wrong with the policies of a resource, in Heat's order.
+    pub(super) fn policy_errors(
+        &self,
+        definition: &Definition,
+        kind: &Kind,
+        draft: &Draft<'_>,
+        rules: &Rules<'_>,
+    ) -> Vec<Diagnostic> {
+        let mut found: Vec<Diagnostic> = self.snapshot_error(definition, kind).into_iter().collect();
+        found.extend(self.update_policy_errors(definition, kind, draft, rules));
+        found
+    }
+
+    /// A snapshot is wanted of what none can be made of.
+    fn snapshot_error(&self, definition: &Definition, kind: &Kind) -> Option<Diagnostic> {
+        let snapshots = || kind.entry().is_some_and(|entry| entry.driver.snapshots());
+        if definition.deletion_policy() != DeletionPolicy::Snapshot || snapshots() {
+            return None;
+        }
+        let at = self.place_of(&definition.name).key(self.bound().template().words().deletion_policy);
+        let text = format!("{at}: \"Snapshot\" deletion policy not supported");
+        Some(Diagnostic::new("StackValidationFailed", text).at(at))
+    }
+
+    /// An update policy that does not fit the type's schema, and one that Kiln would not carry out.
+    fn update_policy_errors(
+        &self,
+        definition: &Definition,
+        kind: &Kind,
+        draft: &Draft<'_>,
+        rules: &Rules<'_>,
+    ) -> Vec<Diagnostic> {
+        let resource_type = kind.resource_type();
+        if resource_type.open_properties {
+            return Vec::new();
+        }
+        let at = self.place_of(&definition.name).key(self.bound().template().words().update_policy);
+        let partial = match definition.update_policy.partial(draft) {
+            Ok(partial) => partial,
+            Err(error) if error.not_known_yet => return Vec::new(),
+            Err(error) => return vec![property_error(&at, &error.at(Path::root()))],
+        };
+        let Some(Value::Map(policy)) = partial.value else { return Vec::new() };
+        let judged = |path: &Path| match partial.unknown.iter().any(|place| path.0.starts_with(&place.0)) {
+            true => Judged::ByKind,
+            false => Judged::Wholly,
+        };
+        let mut found = properties::validate(&resource_type.update_policy, &policy, &judged, rules.custom, &at);
+        if found.is_empty() && rules.unbuilt {
+            found.extend(unbuilt(&policy, kind, &at));
+        }
+        found
+    }
+}
+
+/// The policies that the type's driver does not carry out yet. One without any settings asks for nothing.
+fn unbuilt(policy: &Map, kind: &Kind, at: &Path) -> Vec<Diagnostic> {
+    let built = kind.entry().map(|entry| entry.driver.update_policies()).unwrap_or_default();
+    let asked = policy.iter().filter(|(name, value)| value.is_truthy() && !built.contains(&name.as_str()));
+    let errors = asked.map(|(name, _)| {
+        let text = format!("{at}: {name} is not implemented by Kiln yet.");
+        Diagnostic::new("StackValidationFailed", text).at(at.key(name.as_str()))
+    });
+    errors.collect()
+}
