@@ -11,7 +11,6 @@ mod fix;
 mod fold;
 mod hover;
 mod links;
-mod members;
 mod navigate;
 mod repair;
 mod signature;

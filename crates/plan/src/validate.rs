@@ -127,6 +127,9 @@ impl Blueprint {
         if definition.external_id.is_some() {
             return found;
         }
+        if let Some(error) = unresolved_first(definition, kind, draft, &properties_at) {
+            return vec![error];
+        }
         if let Kind::Template(provider) = kind
             && let Some(error) = facade::error(definition, provider, self.sources(), rules.catalog)
         {
@@ -409,6 +412,17 @@ fn name_error(name: &str) -> Option<Diagnostic> {
         return None;
     };
     Some(Diagnostic::new("StackValidationFailed", text))
+}
+
+/// The error of a property that Heat resolves before all else.
+fn unresolved_first(definition: &Definition, kind: &Kind, draft: &Draft<'_>, at: &Path) -> Option<Diagnostic> {
+    let first = kind.entry()?.driver.resolved_first();
+    let unresolved =
+        definition.properties.entries()?.filter(|(name, _)| first.contains(name)).find_map(|(name, expr)| {
+            let error = expr.resolve(draft).err().filter(|error| !error.not_known_yet)?;
+            Some(Diagnostic::new("ValueError", error.message.clone()).at(at.key(name)))
+        });
+    unresolved
 }
 
 /// The errors of properties, at their places below `at`, that are not of a place where one is known already.

@@ -373,6 +373,12 @@ pub trait Driver: Send + Sync {
         self.nested(facts, wanted)
     }
 
+    /// The properties that Heat resolves before it looks at anything else of the resource: an error in one of them is
+    /// Python's own.
+    fn resolved_first(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The keys of `update_policy` that the engine carries out for this type.
     fn update_policies(&self) -> &'static [&'static str] {
         &[]

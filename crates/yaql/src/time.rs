@@ -32,6 +32,8 @@ pub(crate) struct DateTime {
     local: i64,
     /// The UTC offset in microseconds, less than a day.
     offset: i64,
+    /// Whether the zone was written as the service's own, which Python shows by another name. It is UTC.
+    is_local: bool,
 }
 
 /// Local date and time.
@@ -112,7 +114,7 @@ impl DateTime {
             + clock.minute * MINUTE
             + clock.second * SECOND
             + clock.microsecond;
-        Ok(Self { local, offset: zone(offset)? })
+        Ok(Self { local, offset: zone(offset)?, is_local: false })
     }
 
     /// Microseconds since 1970 in UTC, converted to an offset.
@@ -130,7 +132,7 @@ impl DateTime {
     fn checked(local: i128, offset: i64) -> Result<Self, Error> {
         let local = local.to_i64().filter(|local| (FIRST_DAY..END_DAY).contains(&local.div_euclid(DAY)));
         match local {
-            Some(local) => Ok(Self { local, offset }),
+            Some(local) => Ok(Self { local, offset, is_local: false }),
             None => Err(Error::new("OverflowError", "date value out of range")),
         }
     }
@@ -176,7 +178,18 @@ impl DateTime {
 
     /// Adds a timespan.
     pub(crate) fn plus(self, span: TimeSpan) -> Result<Self, Error> {
-        Self::checked(i128::from(self.local) + span.0, self.offset)
+        let later = Self::checked(i128::from(self.local) + span.0, self.offset)?;
+        Ok(Self { is_local: self.is_local, ..later })
+    }
+
+    /// Another time by the clock of the same zone.
+    pub(crate) fn at(self, clock: Clock) -> Result<Self, Error> {
+        Ok(Self { is_local: self.is_local, ..Self::new(clock, self.offset())? })
+    }
+
+    /// The same, in a zone that is written as that of the service.
+    pub(crate) fn in_local_zone(self) -> Self {
+        Self { is_local: true, ..self }
     }
 
     pub(crate) fn since(self, other: Self) -> TimeSpan {
@@ -219,6 +232,7 @@ impl DateTime {
             _ = write!(out, ", {}", clock.microsecond);
         }
         match self.offset {
+            0 if self.is_local => out.push_str(", tzinfo=tzlocal())"),
             0 => out.push_str(", tzinfo=tzutc())"),
             lead => _ = write!(out, ", tzinfo=tzoffset(None, {}))", lead / SECOND),
         }

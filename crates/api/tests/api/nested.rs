@@ -156,3 +156,23 @@ async fn a_member_of_a_scaling_group_is_shown() {
         answer.text
     );
 }
+
+/// Heat reads the format of a server's user data before all else, in the validate call too.
+#[tokio::test]
+async fn the_format_of_user_data_must_be_known() {
+    let app = App::new().await;
+    let server = |format: &str| {
+        format!(
+            "heat_template_version: 2018-08-31\nparameters: {{known: {{type: string, default: RAW}}}}\nresources:\n  \
+             s: {{type: OS::Nova::Server, properties: {{flavor: f, image: i, user_data_format: {{get_param: {format}}}}}}}\n"
+        )
+    };
+    for (format, status) in [("known", 200), ("unknown", 400)] {
+        let body = json!({ "template": server(format) });
+        let answer = app.json(Method::POST, "/v1/tenant1/validate?ignore_errors=99001", &body).await;
+        assert_eq!(answer.status.as_u16(), status, "{}", answer.text);
+    }
+    let body = json!({ "template": server("unknown") });
+    let answer = app.json(Method::POST, "/v1/tenant1/validate?ignore_errors=99001", &body).await;
+    assert_eq!(answer.json()["error"]["type"], "ValueError", "{}", answer.text);
+}

@@ -7,7 +7,6 @@ use kiln_template::Files;
 use kiln_template::environment::Environment;
 use kiln_value::{Diagnostic, Path, Position, Span};
 
-use super::members;
 use super::suggest::suggest;
 use crate::Page;
 use crate::lint::{Severity, lint};
@@ -71,8 +70,7 @@ pub fn diagnose(text: &str, catalog: &ResourceTypes, files: &Files) -> Vec<Troub
             return vec![Trouble::error(&error, span)];
         }
     };
-    let mut errors = errors(&page, catalog, files);
-    errors.extend(members::mistakes(&page, catalog, files));
+    let errors = errors(&page, catalog, files);
     let mut troubles: Vec<Trouble> = errors
         .iter()
         .map(|error| Trouble::error(error, error.span.unwrap_or_else(|| page.span(&error.path))))

@@ -211,6 +211,11 @@ async fn look_after_resume(cx: &Context<'_>, id: &str, state: &Value) -> Result<
 
 #[async_trait]
 impl Driver for Server {
+    /// The rules for `user_data` depend on it.
+    fn resolved_first(&self) -> &'static [&'static str] {
+        &["user_data_format"]
+    }
+
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
         match operation {
             Operation::Create => create::start(cx).await,

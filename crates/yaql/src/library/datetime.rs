@@ -244,9 +244,9 @@ fn replace(call: &mut Call<'_>) -> Result<Object, Error> {
         second: call.optional_int(6)?.unwrap_or(now.second),
         microsecond: call.optional_int(7)?.unwrap_or(now.microsecond),
     };
-    let offset = match call.given(8) {
-        Some(Object::TimeSpan(offset)) => offset,
-        _ => time.offset(),
+    let replaced = match call.given(8) {
+        Some(Object::TimeSpan(offset)) => DateTime::new(clock, offset)?,
+        _ => time.at(clock)?,
     };
-    DateTime::new(clock, offset).map(Object::DateTime)
+    Ok(Object::DateTime(replaced))
 }

@@ -122,6 +122,10 @@ impl Reading<'_> {
     }
 }
 
+fn is_digit(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// Parses `Z`, `+hh`, `+hhmm` or `+hh:mm` to microseconds.
 fn zone(rest: &mut &str) -> Option<i64> {
     if let Some(behind) = rest.strip_prefix(['Z', 'z']) {
@@ -154,6 +158,8 @@ struct Found {
     numbers: Vec<(i64, usize)>,
     time: Option<[i64; 4]>,
     offset: Option<i64>,
+    /// The name of a zone. One that is not known stands for UTC.
+    zone: Option<String>,
     weekday: bool,
     /// Whether the last part belongs to a date, so that a dash continues the date and is not an offset.
     in_date: bool,
@@ -184,7 +190,11 @@ pub(crate) fn parse(text: &str) -> Result<DateTime, Error> {
         clock = Clock { hour, minute, second, microsecond, ..clock };
     }
     let offset = TimeSpan::new(i128::from(found.offset.unwrap_or(0)))?;
-    DateTime::new(clock, offset).map_err(|e| Error::new("ParserError", format!("{}: {text}", e.message)))
+    let time = DateTime::new(clock, offset).map_err(|e| Error::new("ParserError", format!("{}: {text}", e.message)))?;
+    // The service's own zone is UTC.
+    let is_local =
+        found.offset.is_none() && found.zone.as_deref().is_some_and(|zone| ["UTC", "Z", "z"].contains(&zone));
+    Ok(if is_local { time.in_local_zone() } else { time })
 }
 
 impl Found {
@@ -199,6 +209,18 @@ impl Found {
             let (word, rest) = text.split_at(len);
             self.in_date = false;
             self.word(word)?;
+            if self.zone.as_deref() == Some(word) && rest.starts_with(['+', '-']) {
+                // `UTC+3` says that the clock is three hours behind, as in POSIX.
+                let sign = if rest.starts_with('+') { -1 } else { 1 };
+                let digits = rest.get(1..)?;
+                if let Some(hours) = digits.get(..1).filter(|_| !digits.get(1..2).is_some_and(is_digit)) {
+                    self.offset = Some(sign * hours.parse::<i64>().ok()? * HOUR);
+                    return digits.get(1..);
+                }
+                let mut rest = rest;
+                self.offset = Some(-zone(&mut rest)?);
+                return Some(rest);
+            }
             return Some(rest);
         }
         let in_date = std::mem::take(&mut self.in_date) && first == '-';
@@ -233,12 +255,18 @@ impl Found {
                     }
                     time[0] = time[0] % 12 + if afternoon { 12 } else { 0 };
                 }
-                "z" | "utc" | "gmt" => self.offset = Some(0),
+                _ if self.names_zone(word) => self.zone = Some(word.to_owned()),
                 "t" | "at" | "on" | "and" | "of" | "st" | "nd" | "rd" | "th" => {}
                 _ => return None,
             }
         }
         Some(())
+    }
+
+    /// Up to five capitals behind a time.
+    fn names_zone(&self, word: &str) -> bool {
+        let is_name = word == "z" || (word.len() <= 5 && word.bytes().all(|byte| byte.is_ascii_uppercase()));
+        is_name && self.time.is_some() && self.zone.is_none() && self.offset.is_none()
     }
 
     fn digits<'t>(&mut self, text: &'t str) -> Option<&'t str> {
