@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The arrows between the crates, from cargo's own metadata.
+"""Checks the dependencies between the crates with cargo metadata.
 
-A pure crate never reaches a runtime, a database or the network, and only the binary names concrete adapters.
+Pure crates must not depend on a runtime, a database or the network, and only the binary may use concrete adapters.
 """
 import json
 import subprocess
@@ -10,7 +10,7 @@ import sys
 PURE = {"kiln-value", "kiln-yaml", "kiln-yaql", "kiln-template", "kiln-resource", "kiln-plan",
         "kiln-authoring"}
 OUTSIDE = {"tokio", "sqlx", "sea-orm", "reqwest", "hyper", "axum", "mio"}
-# Who may use which crate of the workspace, beside itself.
+# The allowed dependencies of each crate in the workspace.
 ALLOWED = {
     "kiln-value": set(),
     "kiln-yaml": {"kiln-value"},
@@ -39,7 +39,7 @@ nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
 
 
 def needs(package_id):
-    """Packages that a package is built from; what only tests use does not count."""
+    """The dependencies of a package, without dev-dependencies."""
     return [dep["pkg"] for dep in nodes[package_id]["deps"]
             if any(kind["kind"] is None for kind in dep["dep_kinds"])]
 
@@ -62,5 +62,5 @@ for member in metadata["workspace_members"]:
     if name in PURE:
         far = {packages[dep]["name"] for dep in reach(member, set())} & OUTSIDE
         wrong += [f"{name} is pure but reaches {dep}" for dep in sorted(far)]
-print("\n".join(wrong) or "every arrow points down")
+print("\n".join(wrong) or "all dependencies are allowed")
 sys.exit(bool(wrong))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The template languages of Kiln and of the Python Heat, side by side in one run.
+"""Compares the template languages of Kiln and the Python Heat in one run.
 
     bench/languages.py
 
@@ -57,7 +57,7 @@ EXPRESSIONS = [
 
 
 def cluster(resources, size):
-    """A template of so many resources and about so many bytes."""
+    """A template with this number of resources and about this number of bytes."""
     plain = HEAD + ''.join(kind.format(i=i, filling='') for i in range(resources // 2) for kind in [PORT, SERVER])
     words = max(0, (size - len(plain)) // resources - len('    metadata: {note: ""}\n'))
     filling = f'    metadata: {{note: "{("kiln " * words)[:words]}"}}\n'
@@ -65,7 +65,7 @@ def cluster(resources, size):
 
 
 def functions(count):
-    """A template whose outputs hold so many calls, four in each."""
+    """A template with this number of calls in its outputs, four in each."""
     outputs = {f'o{i}': {'value': {'str_replace': {
         'template': {'list_join': ['-', [{'get_param': 'net'}, f'a$x{i}']]},
         'params': {'$x': {'get_param': 'net'}, 'b': 1}}}} for i in range(count // 4)}
@@ -74,7 +74,7 @@ def functions(count):
 
 
 def best(run):
-    """As Kiln's side takes it."""
+    """The input for Kiln's part."""
     shortest, runs, began = float('inf'), 0, time.perf_counter()
     while runs < 2 or time.perf_counter() - began < 1:
         runs += 1
@@ -85,7 +85,7 @@ def best(run):
 
 
 def peer(measure, text):
-    """Heat's side, within the peer's Python: seconds."""
+    """Heat's part, in the Python of the peer: seconds."""
     from heat.common import context, template_format
     from heat.engine import function, resources, stack, template
     from oslo_config import cfg
@@ -111,7 +111,7 @@ def peer(measure, text):
 
 
 def asked(command, measure, text, folder):
-    """What a side prints: seconds and bytes."""
+    """The output of a part: seconds and bytes."""
     file = folder / measure
     file.write_text(text)
     run = subprocess.run([*command, measure, str(file)], stdout=subprocess.PIPE, text=True, check=True)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The same load on Kiln and on the Python Heat, side by side.
+"""Compares Kiln and the Python Heat under the same load.
 
     devcloud/devcloud up heat && devcloud/devcloud up kiln     # the cloud, the peer, Kiln beside it
     bench/run.py [LOAD...]                                     # all loads, or some
-    bench/run.py --kiln-only                                   # the figures to reach, at full size
+    bench/run.py --kiln-only                                   # the target figures, at full size
 
 Both are asked through their REST APIs on loopback, in turn, as the user demo; Kiln is a release build on SQLite. A load
 prints the seconds (or requests a second) of both and how many times as fast Kiln is. Only standard library and, for
@@ -149,7 +149,7 @@ def timed(template, files=None, parameters=None):
 
 
 def rate(path, seconds=3):
-    """Requests a second of two connections, by wrk."""
+    """Requests per second with two connections, measured by wrk."""
     def load(service):
         done = subprocess.run(['wrk', '-t', '1', '-c', '8', '-d', f'{seconds}s', '-H', f'X-Auth-Token: {service.token}',
                                '-H', 'Accept: application/json', service.url + path], capture_output=True, text=True)
@@ -169,11 +169,11 @@ def stack_list(service):
 
 
 def three_tier(service):
-    """Wall seconds on the real cloud, and the share of them that the service itself computed."""
+    """Wall seconds on the real cloud, and the fraction of CPU time of the service."""
     # The client sends templates as JSON; YAML texts do as well.
     text = (ROOT / 'examples/three-tier.yaml').read_text()
     before = service.cpu()
-    # Asked seldom: what is measured is the engine, not the API.
+    # Poll rarely, to measure the engine and not the API.
     flavors = {'web_flavor': 'm1.nano', 'database_flavor': 'm1.nano'}
     seconds, path = service.create(text, parameters=flavors, pause=0.5)
     share = (service.cpu() - before) / seconds * 100

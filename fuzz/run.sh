@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Fuzzes: `fuzz/run.sh SECONDS [TARGET…]`, each target for so long, all of them by default.
+# Runs the fuzzers: `fuzz/run.sh SECONDS [TARGET…]`, all targets by default, each for this number of seconds.
 #
-# Needs `cargo install cargo-fuzz`; without sanitizers the stable toolchain will do. The seeds of corpus/ are in the
-# project and are only read; what a run finds beside them grows in $KILN_FUZZ_CORPUS (default: target/corpus), a
-# finding in artifacts/.
-# The code is safe Rust: looked for are panics, overflows, endless work and unbounded memory.
+# Requires `cargo install cargo-fuzz`; without sanitizers the stable toolchain is sufficient. The seeds in corpus/ belong
+# to the project and are not changed; new inputs are stored in $KILN_FUZZ_CORPUS (default: target/corpus), failures in
+# artifacts/.
+# The code is safe Rust: the fuzzers look for panics, overflows, endless loops and unbounded memory.
 set -euo pipefail
 cd "$(dirname "$0")"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what the vectors' runner prints into the ledger's table of kinds and groups.
+"""Updates the table of vectors in docs/compatibility.md from the output of the runner.
 
     cargo test --release --test vectors | tests/ledger.py
 """

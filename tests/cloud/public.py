@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The public templates on a real OpenStack, compared with what the Python Heat made of them there.
+"""The public templates on a real OpenStack, compared with the results of the Python Heat.
 
     devcloud/devcloud up kiln && tests/cloud/public.py [WORD...]
 
-Each run of tests/data/corpus/runs.jsonl (its README tells the fields) is asked of the cloud's orchestration service by
-python-heatclient: previewed, created, listed and deleted, with the parameters and edits that the reference was given.
-Those with a WORD in their path, or all; not those of a type that Kiln has no driver for. Prints a line a difference, and
-`N passed, N failed`.
+Each run in tests/data/corpus/runs.jsonl (see its README) is executed by the orchestration service of the cloud with
+python-heatclient: preview, create, list and delete, with the parameters and edits of the reference. Runs all templates,
+or those with a WORD in their path, except those with types that have no driver in Kiln. Prints one line per difference,
+and `N passed, N failed`.
 """
 import copy
 import json
@@ -30,11 +30,11 @@ from heatclient.common import template_format, template_utils
 
 CORPUS = cloud.ROOT / 'tests/data/corpus'
 TYPES = cloud.ROOT / 'resource-types'
-# Differences with their reasons: path -> what differs.
+# Explained differences: path -> difference.
 EXPLAINED = {
-    # Kiln waits for what is under way before a stack is FAILED.
+    # Kiln completes running operations before a stack is FAILED.
     'heat-templates/cfn/F17/Neutron_floating.template': {'resources'},
-    # Whether a region exists is seen when the stack in it is made.
+    # A missing region is detected when the stack in it is created.
     'heat-templates/hot/multi_region_hello_world.yaml': {'preview', 'create'},
 }
 OLD_IMAGE = re.compile(r'\b(?:F\d\d|U10|centos-6\.5|fedora-\d\d)[-.]\w+(?:-cfntools|-gold|\b)')
@@ -50,7 +50,7 @@ def connect(user):
 
 
 class Fixtures:
-    """What the templates expect to be there: a key pair, a network behind a router, images of old names."""
+    """Objects that the templates require: a key pair, a network behind a router, images with old names."""
 
     def __init__(self, user, admin, images):
         self.user, self.admin = user, admin
@@ -81,13 +81,13 @@ class Fixtures:
 
 
 def drivers():
-    """The types that can be made."""
+    """The types that can be created."""
     texts = [path.read_text() for path in TYPES.rglob('*.yaml')]
     return {re.search(r'^type: (\S+)', text, re.M)[1] for text in texts if not re.search(r'^driver: none', text, re.M)}
 
 
 def edited(folder, asked):
-    """The template with its edits, in a folder of its own."""
+    """The template with its edits, in a temporary folder."""
     for file, path, value in asked['edits']:
         target = folder / (file or asked['path']).removeprefix('file:///corpus/')
         whole = template_format.parse(target.read_text())
@@ -103,7 +103,7 @@ def edited(folder, asked):
 
 
 def plain(text, folder=None):
-    """Without what differs from run to run; the reference that ran put colons around places that have no name."""
+    """Removes parts that differ between runs; the reference puts colons around places without a name."""
     text = UUID.sub('<uuid>', text or '').replace(': : ', ': ')
     return text.replace(f'file://{folder}/', 'file:///corpus/') if folder else text
 
@@ -153,7 +153,7 @@ class Asked:
         yield from self.compare('delete', self.asked['delete_status'], gone and gone.stack_status or 'DELETE_COMPLETE')
 
     def compare(self, what, wanted, found):
-        # What a service would say that is not running here cannot be compared.
+        # Results of services that are not running here cannot be compared.
         if isinstance(found, dict) and 'HEAT-E99001' in found.get('message', ''):
             return
         if isinstance(wanted, dict) and 'message' in wanted:
@@ -201,7 +201,7 @@ def flat(resources):
 
 
 def without_request(text):
-    """Services put ids of requests into their texts."""
+    """Removes the request IDs in texts of services."""
     return re.sub(r"\s*(Neutron server returns request_ids: \[.*?\]|\(Request-ID: \S+\))", '', text or '')
 
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Stacks on a real OpenStack, driven by the ordinary clients.
+"""Stacks on a real OpenStack with the standard clients.
 
     devcloud/devcloud up kiln && tests/cloud/run.py [CASE...]
 
-The cloud is devcloud's, Kiln its orchestration service; the clients are python-openstackclient and
-python-heatclient from PyPI, in a virtual environment of their own. Each case makes a stack of a public template,
-compares it with what the cloud's own lists show, updates it, deletes it, and looks that nothing is left. Everything
-happens in a project made for the run. Prints a line a check that fails, and `N passed, N failed`.
+The cloud is devcloud with Kiln as its orchestration service; the clients are python-openstackclient and
+python-heatclient from PyPI, in a virtual environment. Each case creates a stack from a public template, compares it with
+the lists of the cloud, updates it, deletes it, and checks that nothing is left. Everything runs in a temporary project.
+Prints one line per failed check, and `N passed, N failed`.
 """
 import json
 import os
@@ -36,7 +36,7 @@ def check(what, good, detail=''):
 
 
 def install():
-    """The clients, as they are on PyPI."""
+    """The clients from PyPI."""
     openstack = VENV / 'bin/openstack'
     if not openstack.exists():
         subprocess.run([sys.executable, '-m', 'venv', str(VENV)], check=True)
@@ -73,7 +73,7 @@ class Client:
         return json.loads(self.run(*words, '-f', 'json') or 'null')
 
     def many(self, commands):
-        """Several lists by one process, which takes most of its time to start: the JSON answers, in order."""
+        """Runs several lists in one process, because its start is slow; returns the JSON results in order."""
         lines = ''.join(' '.join(words) + ' -f json\n' for words in commands)
         done = subprocess.run([OPENSTACK], env=self.env, input=lines, capture_output=True, text=True, timeout=600)
         decoder, answers, rest = json.JSONDecoder(), [], done.stdout
@@ -117,7 +117,7 @@ class Project:
         self.admin.run('project', 'delete', self.id, expect=None)
 
     def inventory(self):
-        """Everything that the cloud's own services list for the project: kind -> ids."""
+        """All objects of the project in the lists of the services: kind -> IDs."""
         lists = {
             'server': ('server', 'list'),
             'port': ('port', 'list', '--project', self.id),
@@ -175,7 +175,7 @@ def parameters(values):
 
 
 def compare(project, stack, before, step):
-    """The stack's own list against the cloud's."""
+    """Compares the resources of the stack with the lists of the cloud."""
     rows = project.user.json('stack', 'resource', 'list', '-n', '5', stack)
     bad = [f"{row['resource_name']} {row['resource_status']}" for row in rows
            if not row['resource_status'].endswith('COMPLETE')]
@@ -184,7 +184,7 @@ def compare(project, stack, before, step):
     for kind in sorted(set(KIND.values())):
         mine = {row['physical_resource_id'] for row in rows if KIND.get(row['resource_type']) == kind}
         there = now[kind] - before[kind]
-        # Ports that Nova and Neutron make by themselves are not the stack's.
+        # Ports that Nova and Neutron create do not belong to the stack.
         good = mine <= there if kind == 'port' else mine == there
         check(f'{stack} {step}: {kind}s as the cloud lists them', good, f'stack {mine}, cloud {there}')
     return rows
@@ -226,7 +226,7 @@ def main():
         for name in sys.argv[1:] or chosen:
             try:
                 run_case(project, name, *chosen[name])
-            except Exception as error:  # the next case may still tell something
+            except Exception as error:  # continue with the next case
                 check(name, False, error)
     print(f'{passed} passed, {len(failed)} failed')
     return 1 if failed else 0

@@ -1,4 +1,4 @@
-//! Who needs whom, and which names a create looks up in the cloud.
+//! Dependencies, and the names that a create looks up in the cloud.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::Verdict;
 use crate::difference::difference;
 use crate::record::Record;
 
-/// Judges `requires`, `dependencies`, `needs` and `looks_up`.
+/// Checks `requires`, `dependencies`, `needs` and `looks_up`.
 pub(crate) fn judge(record: &Record, blueprint: &Blueprint) -> Vec<(&'static str, Verdict)> {
     let mut verdicts = Vec::new();
     if record.has("requires") {
@@ -30,7 +30,7 @@ pub(crate) fn judge(record: &Record, blueprint: &Blueprint) -> Vec<(&'static str
     verdicts
 }
 
-/// What the template alone says.
+/// The dependencies from the template alone.
 fn required(blueprint: &Blueprint) -> Value {
     let draft = Draft::of(blueprint);
     let required = blueprint.definitions().values().map(|definition| {
@@ -51,7 +51,7 @@ fn named(expected: &Value, names: &BTreeSet<String>) -> Verdict {
     difference(if expected.is_null() { &none } else { expected }, &sorted(names))
 }
 
-/// The custom constraints of the properties that the template gives, as far down as it writes them out.
+/// The custom constraints of the specified properties, at all depths.
 fn looked_up(blueprint: &Blueprint) -> BTreeSet<String> {
     let template = blueprint.bound().template();
     let words = template.words();

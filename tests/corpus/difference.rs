@@ -1,14 +1,14 @@
-//! Where two values part.
+//! Differences between values.
 
 use kiln_value::{Diagnostic, Value, text, value};
 
-/// `{class, message}` as records show an error.
+/// `{class, message}` as in the records.
 pub(crate) fn error(error: &Diagnostic) -> Value {
     value!({"class": error.class.to_string(), "message": error.message.as_str()})
 }
 
-/// The first place where values differ; `None` if they are the same. Maps compare without regard to order, integers
-/// are no floats.
+/// The first difference between two values; `None` if they are equal. Maps are compared without order, and integers
+/// differ from floats.
 pub(crate) fn difference(expected: &Value, actual: &Value) -> Option<String> {
     below(expected, actual, "")
 }

@@ -1,4 +1,4 @@
-//! What stands in the text itself: whether it can be read, its version, the types and functions that it names.
+//! Properties of the text itself: validity, version, types and functions.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::Verdict;
 use crate::difference::{difference, error};
 use crate::record::Record;
 
-/// Judges `parse`, `version`, `resource_types` and `functions`.
+/// Checks `parse`, `version`, `resource_types` and `functions`.
 pub(crate) fn judge(record: &Record, text: &str) -> Vec<(&'static str, Verdict)> {
     if !record.is_template() {
         let parsed = environment::parse(text).map(|sections| {
@@ -37,7 +37,7 @@ pub(crate) fn judge(record: &Record, text: &str) -> Vec<(&'static str, Verdict)>
     verdicts
 }
 
-/// How often each type is named.
+/// Number of occurrences of each type.
 fn types(template: &Template) -> Value {
     let words = template.words();
     let resources = template.as_value().get(words.resources).and_then(Value::as_map);
@@ -48,7 +48,7 @@ fn types(template: &Template) -> Value {
     counts.into()
 }
 
-/// How often each function is called.
+/// Number of calls of each function.
 fn calls(template: &Template) -> Value {
     let names: BTreeSet<&str> = functions(template.release(), true).into_iter().map(|info| info.name).collect();
     let mut counts = Map::new();

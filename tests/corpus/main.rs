@@ -1,9 +1,9 @@
-//! Every template of the public heat-templates, and what the real service makes of it (format:
+//! Every template of the public heat-templates, and the results of the real service (format:
 //! `../data/corpus/README.md`).
 //!
 //! `cargo test -p kiln-tests --test corpus -- [words]` runs the records whose path contains one of the words.
-//! `KILN_CORPUS` names another folder of the same form, `KILN_SHOW` how many differences of a field are shown (3).
-//! The exit code tells whether a field differs that `exceptions.txt` does not explain.
+//! `KILN_CORPUS` selects another folder of the same format, `KILN_SHOW` the number of differences to show per field
+//! (3). The exit code is 1 if a field differs and `exceptions.txt` does not explain it.
 
 mod dependencies;
 mod difference;
@@ -23,10 +23,10 @@ use service::Service;
 
 const EXCEPTIONS: &str = include_str!("exceptions.txt");
 
-/// What a field of a record should be against what it is: `None` if they agree.
+/// The difference of a field: `None` if there is none.
 type Verdict = Option<String>;
 
-/// The records of a field, and those that differ.
+/// Numbers of records and differing records of a field.
 #[derive(Default)]
 struct Tally {
     total: usize,
@@ -66,7 +66,7 @@ fn main() -> ExitCode {
             }
         }
     }
-    // An exception that is none any more must go.
+    // Obsolete exceptions must be removed.
     if words.is_empty() && other.is_none() {
         for (field, id) in excepted {
             let differs =
@@ -99,7 +99,7 @@ async fn run_all(corpus: &Corpus, answers: &str, words: &[String]) -> BTreeMap<&
     tallies
 }
 
-/// Every field that the record has, in the order in which one rests on the other.
+/// All fields of the record, in the order of their dependencies.
 async fn judge(corpus: &Corpus, service: &Service, record: &Record) -> Vec<(&'static str, Verdict)> {
     let text = corpus.text(&record.path);
     let mut verdicts = language::judge(record, &text);

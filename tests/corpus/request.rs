@@ -1,4 +1,4 @@
-//! What a client sends of a template.
+//! The requests of a client for a template.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::Verdict;
 use crate::difference::difference;
 use crate::record::Record;
 
-/// What the folder is called in the answers.
+/// The name of the folder in the records.
 const PREFIX: &str = "file:///corpus";
 
 /// The folder of templates.
@@ -39,7 +39,7 @@ impl Corpus {
         self.folder.join(path).to_string_lossy().into_owned()
     }
 
-    /// The text with the folder called as in the answers.
+    /// The text with the folder name of the records.
     fn renamed(&self, text: &str) -> String {
         text.replace(&self.url, PREFIX)
     }
@@ -47,18 +47,18 @@ impl Corpus {
 
 /// The body of a request.
 pub(crate) struct GatheredRequest {
-    /// As JSON.
+    /// The body as JSON.
     pub(crate) body: String,
     value: Value,
 }
 
 impl GatheredRequest {
-    /// Gathers the template with its environments and all that they name; else what the client says.
+    /// Reads the template with its environments and all files that they refer to; else returns the client's error.
     pub(crate) async fn gather(corpus: &Corpus, record: &Record) -> Result<Self, String> {
         let environments: Vec<String> = record.environments.iter().map(|path| corpus.file(path)).collect();
         let bundle = Bundle::read(&Source::files(), Some(&corpus.file(&record.path)), &environments).await;
         let mut bundle = bundle.map_err(|error| corpus.renamed(&error.to_string()))?;
-        // The answers were made with the environments merged by the client, which does not send their texts then.
+        // The records were made with environments that the client merged, without sending their texts.
         bundle.files.retain(|url, _| !bundle.environment_files.contains(url));
         let body = value!({
             "template": (bundle.template.unwrap_or_default()),
@@ -70,7 +70,7 @@ impl GatheredRequest {
         Ok(Self { body, value })
     }
 
-    /// The stack that it asks for, with the record's values of its parameters.
+    /// The blueprint of the request, with the parameter values of the record.
     pub(crate) fn blueprint(&self, record: &Record, catalog: &ResourceTypes) -> Result<Blueprint, Diagnostic> {
         let map = |value: Option<&Value>| value.and_then(Value::as_map).cloned().unwrap_or_default();
         let mut sections = map(self.value.get("environment"));
@@ -95,12 +95,12 @@ impl GatheredRequest {
     }
 }
 
-/// Judges `files` or `client_error`.
+/// Checks `files` or `client_error`.
 pub(crate) fn judge(record: &Record, request: &Result<GatheredRequest, String>) -> Vec<(&'static str, Verdict)> {
     match request {
         Ok(_) if record.has("client_error") => vec![("client_error", Some("it could be read".to_owned()))],
         Ok(request) => vec![("files", difference(record.field("files"), &request.files()))],
-        // The class is that of Python's client.
+        // The class is that of the Python client.
         Err(message) => {
             let message = format!("CommandError: {message}");
             vec![("client_error", difference(record.field("client_error"), &message.into()))]

@@ -1,4 +1,4 @@
-//! Conditions, resources and outputs, resolved in a stack whose resources are what the record says.
+//! Conditions, resources and outputs, resolved in a stack with the resources of the record.
 
 use std::collections::HashMap;
 
@@ -10,16 +10,16 @@ use crate::Verdict;
 use crate::difference::{difference, error};
 use crate::record::Record;
 
-/// A stack whose resources are made up.
+/// A stack with simulated resources.
 struct Stub<'a> {
     bound: &'a Bound,
     resources: HashMap<&'a str, Resource<'a>>,
 }
 
-/// A resource: its reference id and attributes.
+/// A resource: its reference ID and attributes.
 struct Resource<'a>(&'a Value);
 
-/// Judges `resolved`.
+/// Checks `resolved`.
 pub(crate) fn judge(record: &Record, blueprint: &Blueprint) -> Vec<(&'static str, Verdict)> {
     if !record.has("resolved") {
         return Vec::new();
@@ -60,7 +60,7 @@ fn definition(definition: &Definition, stub: &Stub<'_>) -> Value {
         ("external_id", &external_id),
     ];
     for (key, expr) in parts {
-        // The records leave out what is empty.
+        // The records omit empty values.
         match expr.value(stub) {
             Ok(value) if !value.is_truthy() => {}
             result => shown.extend(either(result, key, &format!("{key}_error"))),

@@ -1,4 +1,4 @@
-//! The real router on an empty store, asked to validate.
+//! The real router with an empty store, for validation.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ use crate::request::GatheredRequest;
 
 const PROJECT: &str = "corpus";
 
-/// What the reference's operator maps types to. The templates here have the parameters and outputs of those; what they
-/// do with them does not show in the answers.
+/// The types that the reference's operator maps to templates. The templates here have the same parameters and outputs;
+/// their content does not affect the results.
 const OPERATOR: [(&str, &str, &str); 2] = [
     (
         "AWS::CloudWatch::Alarm",
@@ -36,7 +36,7 @@ const OPERATOR: [(&str, &str, &str); 2] = [
     ),
 ];
 
-/// The API, with every service counted as there.
+/// The API with all services available.
 pub(crate) struct Service {
     router: Router,
     resource_types: Arc<ResourceTypes>,
@@ -94,8 +94,8 @@ impl Service {
         &self.resource_types
     }
 
-    /// `POST /validate`: the status and the body. Types that Kiln cannot create yet are not what is compared: the query
-    /// says to ignore that (99001).
+    /// `POST /validate`: the status and the body. Types without a driver in Kiln are not compared: the query ignores
+    /// this error (99001).
     async fn validate(&self, query: &str, body: &str) -> (u16, Value) {
         let request = HttpRequest::builder()
             .method(Method::POST)
@@ -112,7 +112,7 @@ impl Service {
     }
 }
 
-/// Judges `validate` and `nested_parameters`.
+/// Checks `validate` and `nested_parameters`.
 pub(crate) async fn judge(
     service: &Service,
     record: &Record,
@@ -141,7 +141,7 @@ fn validated(expected: &Value, status: u16, answer: &Value) -> Verdict {
     (!agrees).then_some(first)
 }
 
-/// A refusal as records show it.
+/// An error in the format of the records.
 fn refusal(status: u16, answer: &Value) -> Value {
     let kind = answer.get("error").and_then(|error| error.str_at("type")).unwrap_or_default();
     value!({"status": (i64::from(status)), "type": kind, "message": (message(answer))})
@@ -151,8 +151,8 @@ fn message(answer: &Value) -> &str {
     answer.get("error").and_then(|error| error.str_at("message")).unwrap_or_default()
 }
 
-/// A circle is refused as one. The reference's text lists everything that waits on it, in the order of a set; ours
-/// must name resources of that list alone, and at least two.
+/// The error for a cycle. The reference's text lists everything that waits for it, in the order of a set; Kiln's text
+/// must contain only resources of that list, and at least two.
 fn circle(expected: &Value, actual: &Value) -> Verdict {
     let text = |value: &Value| value.str_at("message").unwrap_or_default().to_owned();
     let start = "Circular Dependency Found: {";
@@ -166,7 +166,7 @@ fn circle(expected: &Value, actual: &Value) -> Verdict {
         .then(|| format!("expected {wanted}\ngot      {} {got}", actual.str_at("type").unwrap_or_default()))
 }
 
-/// Where a refusal parts from the expected one in what clients see of it.
+/// The difference between an error and the expected one, as clients see them.
 fn refused(expected: &Value, actual: &Value) -> Verdict {
     let seen = |key| (key, expected.get(key).cloned().unwrap_or_default());
     let seen: Map = ["status", "type", "message"].map(seen).into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
@@ -176,7 +176,7 @@ fn refused(expected: &Value, actual: &Value) -> Verdict {
 fn nested(record: &Record, status: u16, answer: &Value) -> Verdict {
     let expected = record.field("nested_parameters_error");
     if !expected.is_null() {
-        // The text of Python's own errors does not reach clients.
+        // Clients do not see the texts of Python's own errors.
         let told = |of: &Value| ["status", "type"].map(|key| of.get(key).cloned().unwrap_or_default());
         return difference(
             &told(expected).into_iter().collect(),
@@ -191,7 +191,7 @@ fn nested(record: &Record, status: u16, answer: &Value) -> Verdict {
     difference(record.field(field), actual)
 }
 
-/// The value with the random names of group members made one: twelve characters of Heat's short ids.
+/// Replaces the random names of group members: Heat's short IDs of twelve characters.
 fn nameless(value: &Value) -> Value {
     let Some(entries) = value.as_map() else { return value.clone() };
     let is_random = |key: &str| key.len() == 12 && key.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());

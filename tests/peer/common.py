@@ -1,4 +1,4 @@
-"""What all kinds share: odd values, how values and errors are written, a stack whose resources are as the input says."""
+"""Common parts of all kinds: unusual values, formats of values and errors, a stack with the resources of the input."""
 
 import datetime
 import dis
@@ -24,7 +24,7 @@ CONTEXT = context.RequestContext(project_id="tenant-1", user_id="u", username="u
 
 
 def plain(value):
-    """As the vectors show what JSON lacks."""
+    """Encodes values that JSON does not support."""
     if isinstance(value, float) and (value != value or abs(value) == float("inf")):
         return {"__float__": repr(value)}
     if isinstance(value, dict):
@@ -43,13 +43,13 @@ def plain(value):
 
 
 def failure(error):
-    """An error as the vectors show it; texts of the interpreter and of libraries are advisory."""
+    """An error in the format of the vectors; texts of Python and of libraries are advisory."""
     written = {"class": type(error).__name__, "message": str(error)}
     return {**written, "advisory_message": True} if foreign(error, written["message"]) else written
 
 
 def foreign(error, message):
-    """Whether the error, or one that it passes on, comes from elsewhere than a `raise` in Heat."""
+    """Whether the error, or its cause, was raised outside of Heat."""
     if error is None or " " not in str(error) or str(error) not in message:
         return False
     if isinstance(error, exception.HeatException):
@@ -96,7 +96,7 @@ def definition(given):
 
 
 def parent(given):
-    """The resource that a nested stack stands for."""
+    """The parent resource of a nested stack."""
     if given is None:
         return None
     facade = mock.Mock()
@@ -108,6 +108,6 @@ def parent(given):
 
 
 def resolve(expression):
-    """Nothing at all is null where nothing encloses it."""
+    """A missing value is null at the top level."""
     value = function.resolve(expression)
     return None if value is Ellipsis else value

@@ -1,4 +1,4 @@
-"""Calls of functions within each other."""
+"""Nested function calls."""
 
 import resolve
 
@@ -37,7 +37,7 @@ class Functions:
         return {name: calls[name]()}
 
     def odd(self, depth):
-        """Now and then a call, or something of another kind."""
+        """Sometimes a call, or a value of another type."""
         if depth < 2 and self.chance.random() < 0.2:
             return [self.call(depth + 1)]
         return [self.anything(depth + 1)] if depth < 3 and self.chance.random() < 0.08 else []

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Writes vectors that the Heat installed here computes from generated input.
+"""Writes vectors that an installed Heat computes from generated input.
 
     tests/peer/generate.py <kind> <count> [seed] > more.jsonl
     KILN_VECTORS=more.jsonl cargo test -p kiln-tests --test vectors
 
     tests/peer/generate.py --recompute vectors.jsonl <kind> > as-here.jsonl
 
-The kinds are those of WRITTEN below. A kind that ends in _odd has the shipped vectors of the kind with parts exchanged. --recompute answers the inputs of a
-file with the Heat that is here. Run it with the Python that has Heat (Debian: /usr/bin/python3). Aliases that lead to
-themselves are left out: Kiln refuses them at once, Heat runs out of stack.
+The kinds are those of WRITTEN below. A kind that ends in _odd mutates the shipped vectors of the kind. --recompute computes the
+results for the inputs of a file. Run it with the Python that has Heat (Debian: /usr/bin/python3). Recursive aliases are
+omitted: Kiln rejects them immediately, Heat exceeds the stack.
 """
 
 import copy
@@ -31,11 +31,11 @@ from parameters import Parameters
 from registry import Registry
 from schemata import Changes, Provided, Schemata
 
-# By name: what writes the input.
+# By name: the generator of the input.
 WRITTEN = {
     "parameters": Parameters, "registry": Registry, "merge": Merge, "functions": Functions, "properties": Schemata,
     "update_diff": Changes, "schema_to_template": Provided, "groups": groups.Groups}
-# By kind of vector: what answers.
+# By kind of vector: the function that computes the result.
 ANSWERS = {
     "resolve": resolve.expect,
     "template": template.expect,
@@ -55,7 +55,7 @@ ANSWERS = {
     "validate_parameter": single.ValidateParameter().expect,
     "structured_config": single.StructuredConfig().expect,
 }
-# Parts of inputs that choose what is asked, or keep their kind: only what is in them changes.
+# Parts of inputs that select the operation or have a fixed type: only their content is changed.
 FIXED = {
     "misc": ["function", "args"], "identifier": ["op"], "custom_constraint": ["constraint"], "properties": ["section", "data"],
     "schema_to_template": ["template_type"], "structured_config": ["input_values_validate"],
@@ -66,7 +66,7 @@ FIXED = {
 
 
 def vector(identity, kind, group, given, answer):
-    """Writes a vector, unless the input makes no sense at all: the answers show the errors that count."""
+    """Writes a vector, unless the input is completely invalid."""
     written = {"id": identity, "kind": kind, "group": group, "input": copy.deepcopy(given)}
     try:
         line = json.dumps({**written, "expect": plain(answer(given))})

@@ -1,4 +1,4 @@
-"""The nested template that a group makes of its properties."""
+"""The nested template of a group."""
 
 from unittest import mock
 
@@ -18,7 +18,7 @@ def expect(given):
 
 
 def written(value):
-    """As it is stored: functions as they are called."""
+    """The stored form, with unresolved functions."""
     if isinstance(value, function.Function):
         return {value.fn_name: written(value.args)}
     if isinstance(value, dict):
@@ -29,7 +29,7 @@ def written(value):
 
 
 class Groups:
-    """Groups whose attributes are read in outputs."""
+    """Groups with attributes that outputs read."""
 
     group, kind = "peer_group_template", "group_template"
 

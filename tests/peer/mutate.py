@@ -1,4 +1,4 @@
-"""Input made of the shipped vectors: parts are replaced by others of their kind, taken out, or by something odd."""
+"""Mutations of the shipped vectors: parts are removed, or replaced with others of their kind or with unusual values."""
 
 import copy
 import json
@@ -7,12 +7,12 @@ import pathlib
 from common import SCALARS
 
 SHIPPED = pathlib.Path(__file__).parent.parent / "data" / "vectors.jsonl"
-# What stands for the world around is left as it is.
+# The parts that describe the environment are not changed.
 WORLD = {"resources", "parent", "context", "report_dependencies", "files", "availability_zones"}
 
 
 class Mutants:
-    """Odd relatives of the shipped inputs of a kind."""
+    """Mutated inputs of a kind."""
 
     def __init__(self, chance, kind, fixed=(), odd=SCALARS):
         self.chance, self.fixed, self.odd = chance, WORLD | set(fixed), odd
@@ -25,7 +25,7 @@ class Mutants:
                 self.named.setdefault(key if isinstance(key, str) else "", []).append(holder[key])
 
     def places(self, given):
-        """Where a part may be put: a map or list and the key in it."""
+        """The places of parts: a map or list and a key in it."""
         for key, part in given.items():
             if key not in self.fixed or key in ("text", "url", "arn") and isinstance(part, str):
                 yield given, key

@@ -1,4 +1,4 @@
-"""Properties against their schema: validity, values, what a change means, the provider template, constraints."""
+"""Properties with schemata: validity, values, effects of changes, the provider template, constraints."""
 
 from common import CONTEXT, either, failure
 from heat.common import exception
@@ -9,7 +9,7 @@ TYPES = {name.lower(): name for name in properties.Schema.TYPES}
 
 
 def constraint(written):
-    """The first recognised key counts."""
+    """The first known key is used."""
     makers = {
         "length": lambda said: constraints.Length(said.get("min"), said.get("max")),
         "range": lambda said: constraints.Range(said.get("min"), said.get("max")),
@@ -74,7 +74,7 @@ class UpdateDiff:
             rsrc_defn.ResourceDefinition("res", "Test::Type", given[when]) for when in ("before", "after"))
         old = before.properties(kind.properties_schema, CONTEXT)
         new = after.properties(kind.properties_schema, CONTEXT)
-        # What the comparison reads of a resource; a whole one would need a database.
+        # The parts of a resource that the comparison reads; a real resource would need a database.
         found = object.__new__(kind)
         found.name, found.stack, found.t, found.context, found.properties = "res", empty, before, CONTEXT, old
         try:

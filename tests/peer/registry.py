@@ -1,4 +1,4 @@
-"""What types stand for, hooks, restrictions, environments of children."""
+"""Mappings of types, hooks, restrictions, child environments."""
 
 from common import failure
 from heat.engine import environment, resources

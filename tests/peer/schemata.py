@@ -1,11 +1,11 @@
-"""Schemata of properties, nested as deep as types of resources have them, and data that nearly fits them."""
+"""Property schemata, nested as deeply as in resource types, and data that almost matches them."""
 
 from common import SCALARS
 from properties import Properties, SchemaToTemplate, UpdateDiff
 
 
 class Schemata:
-    """Input of the kind `properties`; the others are made of it."""
+    """Input of the kind `properties`, which the other kinds are derived from."""
 
     group, kind = "peer_properties", "properties"
     NAMES = ["a", "b", "c", "description", "d1", "é"]
@@ -16,7 +16,7 @@ class Schemata:
         "map": [{}, {"a": 1}, {"a": None, "zz": [1]}], "list": [[], ["a", "b"], [1, None], [{"a": "x"}], ["a,b"]],
     }
 
-    # Those of real types are sound.
+    # Real types have valid schemata.
     DEFAULTS = {
         "string": ["a", "abc", ""], "integer": [0, 1, 7], "number": [0, 1.5, -1], "boolean": [True, False],
         "map": [{}, {"a": 1}], "list": [[], ["a", "b"]]}
@@ -86,7 +86,7 @@ class Schemata:
         return given
 
     def rule(self, schemata):
-        """A rule that leads to something which is there."""
+        """A rule with an existing target."""
         chance = self.chance
         path = [chance.choice(list(schemata))]
         found, around = schemata[path[0]], schemata
@@ -100,7 +100,7 @@ class Schemata:
         rule = {"rule": chance.choice(fitting), "path": path}
         if rule["rule"] == "delete":
             return rule
-        # A property that is translated by itself ends Heat's stack.
+        # A property that is translated by itself causes an endless recursion in Heat.
         others = [name for name in schemata if name not in path]
         sources = [{"value_path": [chance.choice(others)]}] if others else []
         if rule["rule"] == "add":

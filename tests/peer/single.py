@@ -1,4 +1,4 @@
-"""Single functions, identities, texts of templates and environments, configurations, parameters as validate shows them."""
+"""Single functions, identities, texts of templates and environments, configurations, parameters in validate calls."""
 
 import copy
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares Kiln's reader of YAML and JSON with PyYAML and Python's json on every template below some folders.
+"""Compares Kiln's YAML and JSON parsers with PyYAML and Python's json for all templates in some folders.
 
     tests/peer/yaml_tree.py FOLDER...
 
@@ -20,7 +20,7 @@ KILN = ['cargo', 'run', '--quiet', '--manifest-path', str(ROOT / 'Cargo.toml'), 
 
 
 class Reader:
-    """A child process that answers a question at a time."""
+    """A child process that handles one request at a time."""
 
     def __init__(self, command):
         self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -35,10 +35,10 @@ class Reader:
 
 
 def comparable(operation, answer):
-    """An answer as both give it."""
+    """A result in the common format."""
     if 'value' in answer:
         return 'value', answer['value']
-    # Python says its class too; of JSON's errors Heat shows nothing.
+    # Python also reports the class; Heat does not show JSON errors.
     return 'error', None if operation == 'json' else answer['error'].partition(': ')[2]
 
 

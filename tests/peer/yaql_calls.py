@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes vectors of YAQL: calls of every function and operator of the library, nested at random, as yaql answers them.
+"""Writes YAQL vectors: randomly nested calls of all functions and operators, with the results of yaql.
 
     tests/peer/yaql_calls.py COUNT [SEED] > more.jsonl
     KILN_VECTORS=more.jsonl cargo test --release -p kiln-tests --test vectors
@@ -23,7 +23,7 @@ import sys
 import yaql
 from yaql.language import conventions, exceptions
 
-# As Heat sets them.
+# Heat's values.
 OPTIONS = {"yaql.limitIterators": 200, "yaql.memoryQuota": 10000}
 DATA = {
     "n": 7, "f": 2.5, "s": "Hello World", "t": True, "nothing": None, "e": [], "l": [3, 1, 2, 1],
@@ -100,7 +100,7 @@ class Calls:
         return self.chance.choice(self.pool[self.chance.choice(kinds)])
 
     def body(self):
-        """What stands where a lambda is wanted."""
+        """A lambda argument."""
         choice = self.chance.random()
         if choice < 0.75:
             return self.chance.choice(LAMBDAS)
@@ -136,7 +136,7 @@ class Calls:
             ["list"] if "Order" in repr(wanted) or "Iter" in repr(wanted) else [])
 
     def arguments(self, definition):
-        """Positional ones, the receiver first, and those by keyword."""
+        """Positional arguments, the receiver first, and keyword arguments."""
         chance = self.chance
         visible = [(key, p) for key, p in definition.parameters.items() if type(p.value_type).__name__ not in HIDDEN]
         positional = [p for key, p in visible if p.position is not None and key != "*"]
@@ -206,7 +206,7 @@ class Calls:
             lambda: f"let(x => {any_()}) -> def(f, [$, $x])", lambda: f"{self.of('set')}.unpack(x)"])()
 
     def remember(self, expression, value):
-        """What was answered is an argument of what follows."""
+        """Results are arguments of later calls."""
         texts = self.pool.get(type(value).__name__)
         if texts is None or len(expression) > 90:
             return
@@ -217,14 +217,14 @@ class Calls:
 
 
 class Answers:
-    """As Heat's function `yaql` answers."""
+    """The result of Heat's function `yaql`."""
 
     def __init__(self):
         self.parse = yaql.YaqlFactory().create(OPTIONS)
         self.context = yaql.create_context()
 
     def expect(self, expression):
-        """What the vector says, and the value."""
+        """The expectation and the value."""
         try:
             statement = self.parse(expression)
         except exceptions.YaqlException as error:
@@ -243,7 +243,7 @@ class Answers:
 
 
 def plain(value):
-    """As the vectors show what JSON lacks."""
+    """Encodes values that JSON does not support."""
     if isinstance(value, float) and (value != value or abs(value) == float("inf")):
         return {"__float__": repr(value)}
     if isinstance(value, dict):
@@ -262,11 +262,11 @@ def plain(value):
 
 
 class TooLong(BaseException):
-    """Not caught by what is asked."""
+    """Not caught by the tested code."""
 
 
 def answer(answers, expression):
-    """(expectation as JSON, value); nothing if it takes too long or JSON cannot show it."""
+    """(expectation as JSON, value); None if it takes too long or cannot be encoded."""
     def stop(*_):
         raise TooLong
 

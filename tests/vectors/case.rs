@@ -1,33 +1,33 @@
-//! One vector.
+//! Vectors.
 
 use kiln_value::Value;
 
-/// An input and what the real service made of it.
+/// An input and the result of the real service.
 pub(crate) struct Case {
     /// A hash of kind and input.
     pub(crate) id: String,
-    /// Which part of the service; decides the shape of the rest.
+    /// The part of the service; determines the format of input and result.
     pub(crate) kind: String,
-    /// For reports.
+    /// Group for reports.
     pub(crate) group: String,
-    /// What the part was given.
+    /// The input.
     pub(crate) input: Value,
-    /// What it made of it.
+    /// The result.
     pub(crate) expect: Value,
 }
 
-/// How a case went.
+/// The outcome of a vector.
 pub(crate) enum Outcome {
-    /// As expected.
+    /// The result is as expected.
     Passed,
-    /// Otherwise; what differs.
+    /// The result differs; contains the difference.
     Failed(String),
-    /// There is nothing yet to run it.
+    /// Not supported yet.
     NotRun,
 }
 
 impl Case {
-    /// Reads a line of the file.
+    /// Parses a line of the file.
     pub(crate) fn read(line: &str) -> Self {
         let mut line = kiln_yaml::json::parse(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         let mut take = |key: &str| {
@@ -44,7 +44,7 @@ impl Case {
         }
     }
 
-    /// A part of the input; null if there is none.
+    /// A part of the input; null if it is missing.
     pub(crate) fn input(&self, key: &str) -> &Value {
         self.input.get(key).unwrap_or(&Value::Null)
     }

@@ -1,4 +1,4 @@
-//! Values against the constraints of a schema, and schemata that make no sense.
+//! Values with constraints, and invalid schemata.
 
 use kiln_resource::constraint::Judge;
 use kiln_template::constraint::{Constraint, check_all};
@@ -8,7 +8,7 @@ use crate::case::{Case, Outcome};
 use crate::expectation::error;
 use crate::schema;
 
-/// Runs one.
+/// Runs a vector.
 pub(crate) fn run(case: &Case) -> Outcome {
     let written = case.input("schema");
     let entries = written.get("constraints").and_then(Value::as_list).unwrap_or_default();
@@ -19,7 +19,7 @@ pub(crate) fn run(case: &Case) -> Outcome {
     if let Err(problem) = property.check() {
         return case.judge(&value!({"schema_error": (error(&problem))}));
     }
-    // Cases about the schema say nothing of the value.
+    // Vectors about the schema do not check the value.
     if case.group == "schema_validity" {
         return case.judge(&value!({"valid": true}));
     }

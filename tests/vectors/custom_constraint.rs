@@ -6,10 +6,10 @@ use kiln_value::value;
 
 use crate::case::{Case, Outcome};
 
-/// A moment in 2026, between the times that the vectors call past and to come.
+/// A time in 2026, between the past and future times in the vectors.
 const NOW: f64 = 1_790_000_000.0;
 
-/// Runs one.
+/// Runs a vector.
 pub(crate) fn run(case: &Case) -> Outcome {
     let judge = Judge { now: NOW, ..Judge::default() };
     let name = case.input("constraint").as_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Environment files merged.
+//! Merging of environment files.
 
 use kiln_template::{Files, Template, environment};
 use kiln_value::{Value, text};
@@ -6,7 +6,7 @@ use kiln_value::{Value, text};
 use crate::case::{Case, Outcome};
 use crate::expectation::either;
 
-/// Runs one.
+/// Runs a vector.
 pub(crate) fn run(case: &Case) -> Outcome {
     let mut sections = case.input("initial_environment").as_map().cloned().unwrap_or_default();
     let names: Vec<String> =

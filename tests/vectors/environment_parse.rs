@@ -1,4 +1,4 @@
-//! Texts of environments.
+//! Parsing of environments.
 
 use kiln_template::environment;
 use kiln_value::Value;
@@ -6,7 +6,7 @@ use kiln_value::Value;
 use crate::case::{Case, Outcome};
 use crate::expectation::either;
 
-/// Runs one.
+/// Runs a vector.
 pub(crate) fn run(case: &Case) -> Outcome {
     let text = case.input("text").as_str().unwrap_or_default();
     let read = environment::parse(text).map(|mut sections| {

@@ -1,17 +1,17 @@
-//! What came out against what was expected.
+//! Comparison of results with expectations.
 
 use kiln_value::{Diagnostic, Map, Value, text, value};
 
 use crate::case::{Case, Outcome};
 
 impl Case {
-    /// The case passes if `actual` equals the whole expectation. Build errors with [`error`].
+    /// Passes if `actual` equals the whole expectation. Use [`error`] for errors.
     pub(crate) fn judge(&self, actual: &Value) -> Outcome {
         compare(&self.expect, actual)
     }
 }
 
-/// `{class, message}` as expectations show an error.
+/// `{class, message}` as in expectations.
 pub(crate) fn error(error: &Diagnostic) -> Value {
     value!({"class": error.class.to_string(), "message": error.message.as_str()})
 }
@@ -25,8 +25,8 @@ pub(crate) fn either(result: Result<Value, Diagnostic>, key: &str, error_key: &s
     Map::from_iter([(key.to_owned(), value)])
 }
 
-/// Compares as the vectors are meant: integers and floats apart, maps without regard to order, errors by class and
-/// message unless the message is advisory or absent.
+/// Compares with the rules of the vectors: integers and floats differ, maps are compared without order, errors by class
+/// and message unless the message is advisory or missing.
 pub(crate) fn compare(expected: &Value, actual: &Value) -> Outcome {
     match difference(expected, actual, "") {
         None => Outcome::Passed,
@@ -49,7 +49,7 @@ fn difference(expected: &Value, actual: &Value, at: &str) -> Option<String> {
         (Value::Map(wanted), Value::Float(got)) if wanted.len() == 1 && wanted.contains_key("__float__") => {
             if wanted["__float__"] == Value::from(text::float(*got)) { None } else { differs() }
         }
-        // Values here know lists and texts only.
+        // Values here contain only lists and strings.
         (Value::Map(wanted), Value::List(got)) if wanted.len() == 1 && wanted.contains_key("__set__") => {
             let members = wanted["__set__"].as_list().unwrap_or_default();
             let same = members.len() == got.len() && got.iter().all(|member| members.contains(member));

@@ -1,4 +1,4 @@
-//! Vectors of the kind `group_template`: the nested template that a group makes of its properties.
+//! Vectors of the kind `group_template`: the nested template of a group.
 
 use kiln_drivers::driver_for;
 use kiln_drivers::heat::{chain, deployments};
@@ -8,7 +8,7 @@ use kiln_value::{Map, Value, value};
 use crate::case::{Case, Outcome};
 use crate::expectation::either;
 
-/// Runs one.
+/// Runs a vector.
 pub(crate) fn run(case: &Case) -> Outcome {
     let name = case.input("resource_name").as_str().unwrap_or_default();
     let definition = case.input("template").get("resources").and_then(|resources| resources.get(name));
@@ -30,7 +30,7 @@ pub(crate) fn run(case: &Case) -> Outcome {
     let wanted = wanted(case, name);
     let judge = |template: Value| case.judge(&value!({"template": template}));
     match kind {
-        // As many at a time as the service that was asked had engines.
+        // The concurrency is the number of engines of the reference service.
         "OS::Heat::ResourceChain" => {
             let engines = case.input("engine_count").as_i64().and_then(|count| usize::try_from(count).ok());
             return judge(chain::template(&facts, &wanted, Some(engines.unwrap_or(1))));
@@ -46,7 +46,7 @@ pub(crate) fn run(case: &Case) -> Outcome {
     }
 }
 
-/// The attributes of the group that the template's outputs read.
+/// The attributes of the group that the outputs of the template read.
 fn wanted(case: &Case, group: &str) -> Vec<Vec<Value>> {
     let outputs = case.input("template").get("outputs").and_then(Value::as_map);
     let paths = outputs.into_iter().flatten().filter_map(|(_, output)| output.get("value")?.get("get_attr")?.as_list());

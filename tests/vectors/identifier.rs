@@ -5,7 +5,7 @@ use kiln_value::{Diagnostic, StackIdentity, text, value};
 use crate::case::{Case, Outcome};
 use crate::expectation::error;
 
-/// Runs one.
+/// Runs a vector.
 pub(crate) fn run(case: &Case) -> Outcome {
     match identity(case) {
         Err(problem) => case.judge(&value!({"error": (error(&problem))})),

@@ -1,1 +1,1 @@
-//! The tests of the whole house; there is nothing to link.
+//! The crate of the integration tests; it has no library code.

@@ -1,4 +1,4 @@
-//! Vectors of the kind `lifecycle`: requests to a stack, carried out by a whole engine on a database in memory.
+//! Vectors of the kind `lifecycle`: requests to a stack, executed by an engine with a database in memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
@@ -24,14 +24,14 @@ static CATALOG: LazyLock<Arc<ResourceTypes>> = LazyLock::new(|| {
     Arc::new(ResourceTypes::new(Registry::build(types, kiln_drivers::driver_for)))
 });
 
-/// Runs one.
+/// Runs a vector.
 pub(crate) fn run(case: &Case) -> Outcome {
     let steps = case.input("steps").as_list().unwrap_or_default();
-    // What a service does with half of its messages is its own.
+    // Vectors with unprocessed messages depend on the reference's implementation.
     if steps.iter().any(|step| step.get("run").is_some()) {
         return Outcome::NotRun;
     }
-    // A PATCH is the API's to merge.
+    // The API merges a PATCH.
     if steps.iter().any(|step| step.get("args").is_some_and(|args| args.get("existing").is_some())) {
         return Outcome::NotRun;
     }
@@ -59,7 +59,7 @@ struct Bench {
     stack: Option<StackId>,
     /// Events seen before this step.
     seen: usize,
-    /// Physical ids by first appearance.
+    /// Physical IDs in the order of their first appearance.
     ids: HashMap<(String, String), String>,
     counts: HashMap<String, usize>,
 }
@@ -341,13 +341,13 @@ impl Bench {
         })
     }
 
-    /// A text without this run's names.
+    /// A text without names that are specific to this run.
     fn anonymous(&self, text: &str) -> String {
         let id = self.stack.map(|id| id.to_string()).unwrap_or_default();
         text.replace(&id, "<stack-id>").replace(&format!("\"{NAME}\""), "\"<stack-name>\"")
     }
 
-    /// Numbers what is in nested stacks, so that outputs can name it.
+    /// Numbers the objects in nested stacks, for outputs.
     async fn number_all(&mut self, id: StackId) {
         let mut stacks = vec![id];
         while let Some(id) = stacks.pop() {
@@ -375,7 +375,7 @@ impl Bench {
     fn renumber(&self, value: Value) -> Value {
         match value {
             Value::Str(mut text) => {
-                // The longest first: a nested stack's name begins the names of what is in it.
+                // The longest first: the name of a nested stack is a prefix of the names in it.
                 let mut ids: Vec<_> = self.ids.iter().collect();
                 ids.sort_by_key(|((_, physical), _)| std::cmp::Reverse(physical.len()));
                 for ((_, physical), name) in ids {
@@ -391,7 +391,7 @@ impl Bench {
     }
 }
 
-/// What differs between two steps' reports, part by part.
+/// The differences between the reports of two steps.
 fn difference(wanted: &Value, got: &Value) -> Option<String> {
     if let Some(exception) = wanted.get("exception") {
         let given = got.get("exception");

@@ -1,8 +1,8 @@
-//! Runs the vectors: inputs and what the real service made of them (format: `data/README.md`).
+//! Runs the vectors: inputs and results of the real service (format: `data/README.md`).
 //!
-//! `cargo test -p kiln-tests --test vectors -- [words]` runs the vectors whose `kind/group` or id contains one of the
-//! words. `KILN_VECTORS` names another file of vectors, `KILN_SHOW` how many failures of a group are shown (5).
-//! The exit code tells whether a vector failed that `exceptions.txt` does not explain.
+//! `cargo test -p kiln-tests --test vectors -- [words]` runs the vectors whose `kind/group` or ID contains one of the
+//! words. `KILN_VECTORS` selects another file, `KILN_SHOW` the number of failures to show per group (5). The exit code
+//! is 1 if a vector fails and `exceptions.txt` does not explain it.
 
 mod case;
 mod constraint;
@@ -37,7 +37,7 @@ use case::{Case, Outcome};
 const EMBEDDED: &str = include_str!("../data/vectors.jsonl");
 const EXCEPTIONS: &str = include_str!("exceptions.txt");
 
-/// What runs the cases of a kind; `None` for kinds that need a whole engine.
+/// The runner of a kind; `None` for kinds that require an engine.
 fn runner(kind: &str) -> Option<fn(&Case) -> Outcome> {
     Some(match kind {
         "constraint" => constraint::run,
@@ -63,7 +63,7 @@ fn runner(kind: &str) -> Option<fn(&Case) -> Outcome> {
     })
 }
 
-/// The count of a group and the failures to show.
+/// The numbers of a group and the failures to show.
 #[derive(Default)]
 struct Tally {
     total: usize,
@@ -86,7 +86,7 @@ fn main() -> ExitCode {
         .filter_map(|line| line.split_whitespace().next())
         .collect();
 
-    // A panic is a failure of its case; its message alone says what happened.
+    // A panic is a failure of its vector; only its message is shown.
     panic::set_hook(Box::new(|_| {}));
     let tallies = run_all(&text, &words);
     drop(panic::take_hook());
@@ -113,7 +113,7 @@ fn main() -> ExitCode {
         println!("{skipped} not run");
     }
     let failures = || tallies.values().flat_map(|tally| &tally.failures);
-    // An exception that is none any more must go.
+    // Obsolete exceptions must be removed.
     let stale = excepted.iter().filter(|id| !failures().any(|(failed, _)| failed == *id));
     if words.is_empty() && other.is_err() {
         for id in stale {

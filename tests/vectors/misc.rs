@@ -7,7 +7,7 @@ use kiln_value::{Diagnostic, Value, argument, number, text, value};
 use crate::case::{Case, Outcome};
 use crate::expectation::either;
 
-/// Runs one.
+/// Runs a vector.
 pub(crate) fn run(case: &Case) -> Outcome {
     let args = Args(case.input("args").as_list().unwrap_or_default());
     match call(case.input("function").as_str().unwrap_or_default(), &args) {

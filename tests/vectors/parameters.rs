@@ -1,4 +1,4 @@
-//! Parameters: schemata, values, texts and validation.
+//! Parameters: schemata, values, representations and validation.
 
 use kiln_resource::constraint::Judge;
 use kiln_template::Template;
@@ -8,7 +8,7 @@ use kiln_value::{Diagnostic, Map, StackIdentity, Value};
 use crate::case::{Case, Outcome};
 use crate::expectation::{either, error};
 
-/// Runs one.
+/// Runs a vector.
 pub(crate) fn run(case: &Case) -> Outcome {
     let mut actual = Map::new();
     match parameters(case) {
@@ -28,7 +28,7 @@ pub(crate) fn run(case: &Case) -> Outcome {
     case.judge(&Value::Map(actual))
 }
 
-/// The parameters of a case's template, as the template crate makes them for each version.
+/// The parameters of a vector's template, for each version.
 pub(crate) fn parameters(case: &Case) -> Result<Parameters, Diagnostic> {
     let identity = case.input("stack");
     let part = |key: &str, default: &str| identity.str_at(key).unwrap_or(default).to_owned();

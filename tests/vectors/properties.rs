@@ -10,7 +10,7 @@ use crate::case::{Case, Outcome};
 use crate::expectation::{either, error};
 use crate::schema;
 
-/// Runs one.
+/// Runs a vector.
 pub(crate) fn run(case: &Case) -> Outcome {
     let schema = schema::schema(case.input("schema"));
     if let Some(problem) = schema.values().find_map(|property| property.check().err()) {
@@ -19,7 +19,7 @@ pub(crate) fn run(case: &Case) -> Outcome {
     let rules = schema::translation(case.input("translation_rules"));
     let data = case.input("data").as_map().cloned().unwrap_or_default();
     let given = data.clone();
-    // Heat names the section in the paths of its errors.
+    // The paths of Heat's errors contain the section.
     let at = if case.input("section").is_truthy() { Path::root().key("Properties") } else { Path::root() };
     let (translated, wrong) = translation::attempt(&rules, data.clone(), &translation::Answers::new());
     let faults = match translation::apply(&rules, data, &translation::Answers::new(), &at) {

@@ -1,4 +1,4 @@
-//! What resource types stand for, hooks, child environments.
+//! Mappings of resource types, hooks, child environments.
 
 use kiln_template::environment::{Environment, Globals, Resolved};
 use kiln_value::{Map, Value, value};
@@ -6,11 +6,11 @@ use kiln_value::{Map, Value, value};
 use crate::case::{Case, Outcome};
 use crate::expectation::error;
 
-/// The types of the service that these vectors name.
+/// The resource types in these vectors.
 const TYPES: [&str; 5] =
     ["OS::Nova::Server", "OS::Neutron::Net", "OS::Heat::None", "OS::Heat::TestResource", "AWS::EC2::Instance"];
 
-/// Runs one.
+/// Runs a vector.
 pub(crate) fn run(case: &Case) -> Outcome {
     let mut actual = Map::new();
     let mut set = |key: &str, value: Value| _ = actual.insert(key.to_owned(), value);

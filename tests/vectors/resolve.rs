@@ -1,4 +1,4 @@
-//! Snippets of templates: parsed, validated, resolved.
+//! Template snippets: parsed, validated, resolved.
 
 use kiln_template::{AttributeUse, Expr, Wanted};
 use kiln_value::{Map, Path, Value, value};
@@ -7,7 +7,7 @@ use crate::case::{Case, Outcome};
 use crate::expectation::{either, error};
 use crate::stack::Stack;
 
-/// Runs one.
+/// Runs a vector.
 pub(crate) fn run(case: &Case) -> Outcome {
     let stack = match Stack::of(case) {
         Ok(stack) => stack,
@@ -38,7 +38,7 @@ pub(crate) fn run(case: &Case) -> Outcome {
     case.judge(&Value::Map(actual))
 }
 
-/// As the vectors show an attribute: its name, `*` for all, or name and path.
+/// The format of attributes in the vectors: name, `*` for all, or name and path.
 fn shown(attribute: &AttributeUse) -> Value {
     let wanted = match &attribute.wanted {
         Wanted::All => value!("*"),

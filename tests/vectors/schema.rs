@@ -1,4 +1,4 @@
-//! Property schemata and translation rules as the vectors write them (those of `resource_types.json`).
+//! Property schemata and translation rules in the format of the vectors (that of `resource_types.json`).
 
 use indexmap::IndexMap;
 use kiln_resource::properties::Schema;
@@ -38,7 +38,7 @@ pub(crate) fn property(written: &Value) -> PropertySchema {
     schema
 }
 
-/// Translation rules. Paths of values are taken from where the rule's property stands.
+/// Translation rules. Paths of values are relative to the property of the rule.
 pub(crate) fn translation(written: &Value) -> Vec<Translation> {
     written.as_list().into_iter().flatten().map(rule).collect()
 }

@@ -6,7 +6,7 @@ use kiln_value::value;
 use crate::case::{Case, Outcome};
 use crate::schema;
 
-/// Runs one.
+/// Runs a vector.
 pub(crate) fn run(case: &Case) -> Outcome {
     let kind = match case.input("template_type").as_str() {
         Some("hot") => TemplateKind::Hot,

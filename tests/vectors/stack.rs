@@ -1,4 +1,4 @@
-//! The stack of a case: its template bound to its environment, and the resources that the case says exist.
+//! The stack of a vector: its template with its environment, and its existing resources.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use kiln_value::{Diagnostic, Map, StackIdentity, Value};
 
 use crate::case::Case;
 
-/// The stack of a case.
+/// The stack of a vector.
 pub(crate) struct Stack {
     /// The template.
     pub(crate) bound: Bound,
@@ -17,15 +17,15 @@ pub(crate) struct Stack {
     zones: Vec<String>,
 }
 
-/// A resource of a case.
+/// A resource of a vector.
 struct Resource {
     name: String,
-    /// What is known of it; null before anything is.
+    /// Its data; null if it does not exist.
     data: Value,
 }
 
 impl Stack {
-    /// Reads the stack.
+    /// Builds the stack.
     pub(crate) fn of(case: &Case) -> Result<Self, Diagnostic> {
         let template = Template::from_value(case.input("template").clone())?;
         let identity = StackIdentity::new("tenant-1", "teststack", "11111111-2222-4333-8444-555555555555")?;

@@ -1,11 +1,11 @@
-//! Vectors of the kind `structured_config`: inputs put into a structured configuration.
+//! Vectors of the kind `structured_config`: inputs of a structured configuration.
 
 use kiln_drivers::heat::structured::substitute;
 
 use crate::case::{Case, Outcome};
 use crate::expectation::either;
 
-/// Runs one.
+/// Runs a vector.
 pub(crate) fn run(case: &Case) -> Outcome {
     let inputs = case.input("inputs").as_map().cloned().unwrap_or_default();
     let key = case.input("input_key").as_str().unwrap_or_default();

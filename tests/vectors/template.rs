@@ -7,7 +7,7 @@ use crate::case::{Case, Outcome};
 use crate::expectation::{either, error};
 use crate::stack::Stack;
 
-/// Runs one.
+/// Runs a vector.
 pub(crate) fn run(case: &Case) -> Outcome {
     let stack = match Stack::of(case) {
         Ok(stack) => stack,

@@ -1,4 +1,4 @@
-//! Which version a template has.
+//! The version of a template.
 
 use kiln_template::Template;
 use kiln_value::{Map, Value};
@@ -6,7 +6,7 @@ use kiln_value::{Map, Value};
 use crate::case::{Case, Outcome};
 use crate::expectation::either;
 
-/// Runs one.
+/// Runs a vector.
 pub(crate) fn run(case: &Case) -> Outcome {
     let version = Template::from_value(case.input("template").clone()).map(|template| {
         let (key, version) = template.version().pair();

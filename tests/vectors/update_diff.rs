@@ -1,4 +1,4 @@
-//! Vectors of the kind `update_diff`: what a change of properties means.
+//! Vectors of the kind `update_diff`: the effect of changed properties.
 
 use kiln_resource::ResourceType;
 use kiln_resource::change::{Comparison, compare};
@@ -8,7 +8,7 @@ use crate::case::{Case, Outcome};
 use crate::expectation::error;
 use crate::schema;
 
-/// Runs one.
+/// Runs a vector.
 pub(crate) fn run(case: &Case) -> Outcome {
     let mut resource_type = ResourceType::new("Test::Type");
     resource_type.properties = schema::schema(case.input("schema"));

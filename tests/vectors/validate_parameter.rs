@@ -1,4 +1,4 @@
-//! Parameters as the validate call shows them.
+//! Parameters in the format of the validate call.
 
 use kiln_value::{Map, Value};
 
@@ -6,7 +6,7 @@ use crate::case::{Case, Outcome};
 use crate::expectation::error;
 use crate::parameters::parameters;
 
-/// Runs one.
+/// Runs a vector.
 pub(crate) fn run(case: &Case) -> Outcome {
     let actual = match parameters(case) {
         Ok(parameters) => ("parameters", Value::Map(parameters.validate_view())),

@@ -1,5 +1,5 @@
-//! Whether a nested stack may be created or updated: as in Heat, it is validated when its parent's resource is, with the
-//! values that are known by then.
+//! Validation of nested stacks before their create or update: as in Heat, a nested stack is validated together with its
+//! parent resource, with the values that are known at that time.
 
 use futures::future::join_all;
 use kiln_plan::hidden::HiddenValues;
@@ -14,7 +14,7 @@ use kiln_value::{Diagnostic, Map, Value};
 use crate::gather::Question;
 
 impl Question {
-    /// Why the nested stack that a resource stands for would be refused; `None` where it stands for none.
+    /// Why the nested stack of a resource would be rejected; `None` if the resource has no nested stack.
     pub(crate) async fn child_refusal(&self, definition: &StoredDefinition) -> Option<Failure> {
         let child = match self.child(definition)? {
             Ok(child) => child,
@@ -53,7 +53,7 @@ impl Question {
         found.map(|error| self.refused(&error, &child))
     }
 
-    /// The nested stack as it is going to be.
+    /// The future nested stack.
     fn child(&self, definition: &StoredDefinition) -> Option<Result<Blueprint, Failure>> {
         let parent = self.parent.as_ref()?;
         let (name, subject) = (self.name.as_str(), &self.subject);
@@ -88,7 +88,7 @@ impl Question {
         Some(built.map_err(|error| refusal(&error.message)))
     }
 
-    /// The refusal, without the values of hidden parameters.
+    /// The failure without the values of hidden parameters.
     fn refused(&self, error: &Diagnostic, child: &Blueprint) -> Failure {
         let mut text = Value::from(error.message.as_str());
         let around = self.parent.as_ref().map(|parent| parent.sources());
@@ -98,7 +98,7 @@ impl Question {
     }
 }
 
-/// Heat names no class here.
+/// Heat uses no error class here.
 fn refusal(message: &str) -> Failure {
     Failure::other("", message)
 }

@@ -30,7 +30,7 @@ pub(crate) struct Gatherer<'a> {
     pub(crate) call_retries: u32,
     /// The running request; `None` for a preview, and for a rollback, which has the generation of an update.
     pub(crate) request: Option<i64>,
-    /// How deep stacks may be nested.
+    /// Maximum depth of nested stacks.
     pub(crate) nested_depth: u32,
 }
 
@@ -93,10 +93,11 @@ pub(crate) struct Question {
     pub(crate) subject: Subject,
     /// Attributes that other resources read for the first time.
     unread: Vec<String>,
-    /// The stack, if the resource stands for a nested one, which is validated before it is created; none for a preview.
+    /// The parent stack, if the resource has a nested stack, which is validated before it is created; `None` for a
+    /// preview.
     pub(crate) parent: Option<Arc<Blueprint>>,
     pub(crate) name: String,
-    /// How deep the nested stack is.
+    /// The depth of the nested stack.
     pub(crate) depth: u32,
     pub(crate) nested_depth: u32,
     pub(crate) backends: Backends,
@@ -223,7 +224,7 @@ impl Question {
         self.child_cloud().await
     }
 
-    /// The cloud of what is in a nested stack.
+    /// The cloud for the resources of a nested stack.
     pub(crate) async fn child_cloud(&self) -> Result<Arc<dyn Cloud>, Failure> {
         let cloud = self.backends.clouds.cloud(&self.root).await?;
         let Some(fence) = &self.fence else { return Ok(cloud) };

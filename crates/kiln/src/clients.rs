@@ -90,7 +90,7 @@ impl Tls {
         })
     }
 
-    /// These options, and the others where these are not set.
+    /// These options, with unset ones taken from the others.
     fn or(self, other: Self) -> Self {
         // A key belongs to its certificate.
         let (cert_file, key_file) = match self.cert_file {
@@ -149,7 +149,7 @@ mod tests {
         format!("{}/tests/data/tls/{name}", env!("CARGO_MANIFEST_DIR"))
     }
 
-    /// A service that answers only clients with a certificate of its authority.
+    /// A service that requires a client certificate of its CA.
     async fn service() -> u16 {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let certificate = |name: &str| CertificateDer::from_pem_file(file(name)).unwrap();
@@ -173,7 +173,7 @@ mod tests {
         port
     }
 
-    /// The outcome of a request with the options of a section behind the common ones.
+    /// The result of a request with the common options and those of a section.
     async fn ask(port: u16, section: &str, options: &[(&str, &str, &str)]) -> Result<u16> {
         let options: Vec<_> =
             options.iter().map(|(group, option, value)| (*group, *option, (*value).to_owned())).collect();

@@ -1,4 +1,4 @@
-//! How long planning takes: `cargo bench -p kiln-plan`.
+//! Benchmarks of planning: `cargo bench -p kiln-plan`.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn catalog() -> ResourceTypes {
     ResourceTypes::new(Registry::build(types, |_| Some(Arc::new(Nothing))))
 }
 
-/// Values, each of which reads the one `back` places before it; 0: none does.
+/// Values that each read the one `back` places before; 0: none.
 fn sources(size: usize, back: usize) -> Sources {
     let resources: Map = (0..size)
         .map(|i| {
@@ -59,7 +59,7 @@ fn read_a_blueprint(bencher: divan::Bencher<'_, '_>, (size, back): (usize, usize
     bencher.bench(|| Blueprint::build(sources.clone(), &catalog, None, Nesting::default()).expect("sound"));
 }
 
-/// A create from the first decision to the last; operations end at once.
+/// A create from the first decision to the last; operations end immediately.
 #[divan::bench(args = [(1_000, 0), (10_000, 0), (10_000, 1)])]
 fn plan_a_create(bencher: divan::Bencher<'_, '_>, (size, back): (usize, usize)) {
     let blueprint = Blueprint::build(sources(size, back), &catalog(), None, Nesting::default()).expect("sound");

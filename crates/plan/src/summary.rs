@@ -1,4 +1,4 @@
-//! What a template asks for: its parameters, and those of the templates in it.
+//! The parameters of a template and of its nested templates.
 
 use indexmap::IndexMap;
 use kiln_resource::{Facts, RegisteredType, properties};
@@ -10,30 +10,30 @@ use crate::blueprint::{Blueprint, Nesting, Sources};
 use crate::kind::{Kind, Provider};
 use crate::stack_scope::Draft;
 
-/// What a template asks for, as a validate call shows it.
+/// The parameters of a template, for validate calls.
 #[derive(Debug)]
 pub struct TemplateSummary {
-    /// Description.
+    /// The description.
     pub description: String,
     /// The parameters.
     pub parameters: Map,
-    /// Groups of parameters, if there are any.
+    /// The parameter groups, if any.
     pub parameter_groups: Option<Value>,
-    /// The templates that stand for resource types, and groups, by the name of the resource.
+    /// The templates of nested stacks and groups, by the name of their resource.
     pub nested: IndexMap<String, NestedTemplate>,
 }
 
-/// A template that stands for a resource type, or that a group makes.
+/// A nested template, or the template of a group.
 #[derive(Debug)]
 pub struct NestedTemplate {
     /// The type.
     pub resource_type: String,
-    /// What the template asks for.
+    /// The parameters of the template.
     pub summary: TemplateSummary,
 }
 
 impl TemplateSummary {
-    /// The summary as the body of the validate call's answer.
+    /// The summary as the response body of the validate call.
     pub fn to_map(&self) -> Map {
         let mut about = Map::new();
         about.insert("Description".to_owned(), self.description.as_str().into());
@@ -53,10 +53,10 @@ impl TemplateSummary {
 }
 
 impl Blueprint {
-    /// What the template asks for. With `max_depth` also what the templates in it ask for, down to this depth.
+    /// The parameters of the template and, with `max_depth`, those of its nested templates down to this depth.
     ///
     /// # Errors
-    /// What is wrong with the templates in it, and values that a group's template needs and that are not known.
+    /// Errors of nested templates, and unknown values that the template of a group requires.
     pub fn summary(&self, catalog: &ResourceTypes, max_depth: Option<u32>) -> Result<TemplateSummary, Diagnostic> {
         let template = self.bound().template();
         let has_groups = !template.parameter_groups()?.is_empty();
@@ -92,11 +92,11 @@ impl Blueprint {
         Ok(all)
     }
 
-    /// What the nested stack of a resource is made of, as far as it is known; of a group one member, as Heat shows it.
-    /// `None` for a resource that stands for no stack.
+    /// The sources of a resource's nested stack, as far as they are known; for a group with one member, like in Heat.
+    /// `None` for a resource without a nested stack.
     ///
     /// # Errors
-    /// Those of the driver, and `ValueError` for a value that the template of a group needs.
+    /// Errors of the driver, and `ValueError` for a value that the template of a group requires.
     pub fn shown_sources(&self, definition: &Definition) -> Result<Option<Sources>, Diagnostic> {
         match self.kind(&definition.name).filter(|kind| kind.is_nested()) {
             None => Ok(None),
@@ -108,8 +108,8 @@ impl Blueprint {
         }
     }
 
-    /// The properties of a template resource that have values. As in Heat, what is not known or does not fit is left out:
-    /// the nested template's parameter has no value then.
+    /// The properties of a template resource that have values. Like in Heat, unknown and invalid values are omitted, so
+    /// the parameter of the nested template has no value.
     fn known_properties(&self, definition: &Definition, provider: &Provider) -> Map {
         let draft = Draft::of(self);
         let given: Map = match definition.properties.entries() {
@@ -131,7 +131,7 @@ impl Blueprint {
 
     fn shown_group(&self, definition: &Definition, entry: &RegisteredType) -> Result<Option<Sources>, Diagnostic> {
         let draft = Draft::of(self);
-        // Heat gives what properties raise as Python's own error here.
+        // Heat returns Python's own class for errors of properties here.
         let as_value_error = |error: Diagnostic| Diagnostic::new("ValueError", error.message.clone());
         let needs = entry.driver.draft_needs();
         for (_, expr) in definition.properties.entries().into_iter().flatten().filter(|(name, _)| needs.contains(name))

@@ -1,4 +1,4 @@
-//! Everything that is wrong with a stack that is to be, before anything is made (docs/heat-behaviour.md §4).
+//! Finds all errors of a desired stack before anything is created (docs/heat-behaviour.md §4).
 
 mod policy;
 
@@ -18,38 +18,39 @@ use crate::facade;
 use crate::kind::Kind;
 use crate::stack_scope::Draft;
 
-/// What validation goes by.
+/// The context of a validation.
 pub struct Rules<'a> {
     /// The resource types.
     pub catalog: &'a ResourceTypes,
-    /// Judges custom constraints.
+    /// Evaluates custom constraints.
     pub custom: &'a dyn CustomConstraints,
-    /// What names in properties stand for, as far as it was looked up.
+    /// The results of looking up names in properties, as far as they are known.
     pub answers: &'a Answers,
-    /// What refuses a type whose service the cloud does not have, called by the name of the template.
+    /// Returns the error of a type whose service the cloud lacks. The second argument is the type's name in the
+    /// template.
     pub unavailable: &'a dyn Fn(&ResourceType, &str) -> Option<Diagnostic>,
-    /// Whether missing parameter values are wrong (a create), or not (a validate call).
+    /// Whether missing parameter values are errors: yes for a create, no for a validate call.
     pub strict: bool,
-    /// Whether values of properties are judged, and what types and nested stacks say of them. Heat's validate call
-    /// looks at the properties' names alone (docs/heat-behaviour.md §4), since parameters may have no values yet.
+    /// Whether values of properties are validated, by schema, driver and nested stack. Heat's validate call only checks
+    /// the names of properties (docs/heat-behaviour.md §4), since parameters may have no values yet.
     pub values: bool,
-    /// How deep stacks may be nested (`max_nested_stack_depth`).
+    /// The maximum nesting depth of stacks (`max_nested_stack_depth`).
     pub max_depth: u32,
-    /// Whether policies that Kiln does not carry out yet are refused.
+    /// Whether policies that Kiln does not implement yet are refused.
     pub unbuilt: bool,
 }
 
-/// What stands for the template of a group in paths.
+/// The name of a group's template in paths.
 const GROUP: &str = "nested_stack";
 
-/// Properties as far as they are known, and the places where they are not.
+/// The known parts of properties, and the paths of the unknown parts.
 pub type Drafted = (Map, Vec<Path>);
 
 impl Blueprint {
-    /// Everything that is wrong, in Heat's order: what Heat would say is the first.
+    /// All errors, in Heat's order: the first one is the one that Heat returns.
     pub fn validate(&self, rules: &Rules<'_>) -> Vec<Diagnostic> {
         let mut found = self.parameters().validate(rules.custom, rules.strict);
-        // A value of a parameter that is refused would be refused again at every place that uses it.
+        // An invalid parameter value would be reported again at every use.
         let parameters_fit = found.is_empty();
         found.extend(self.bound().template().parameter_groups().err());
         if let Ok(conditions) = self.bound().conditions() {
@@ -73,7 +74,7 @@ impl Blueprint {
         found
     }
 
-    /// The first resource's error whose type the cloud has no service for. In Heat it comes before all others.
+    /// The error of the first resource whose type has no service in the cloud. In Heat it precedes all other errors.
     pub fn unavailable(&self, refusal: &dyn Fn(&ResourceType, &str) -> Option<Diagnostic>) -> Option<Diagnostic> {
         self.definitions().values().find_map(|definition| {
             let at = self.place_of(&definition.name).key(self.bound().template().words().resource_type);
@@ -81,11 +82,12 @@ impl Blueprint {
         })
     }
 
-    /// The definitions, what a resource requires before it. Heat validates them in such an order, otherwise by chance.
+    /// The definitions in an order of validation that Heat could use: each after its requirements. The rest of Heat's
+    /// order is random.
     fn in_order(&self) -> Vec<&Definition> {
         let definitions = self.definitions();
         let mut order: IndexSet<&str> = IndexSet::with_capacity(definitions.len());
-        // A name is put in order when it comes up again, behind all that it requires.
+        // A name is added to the order when it is visited for the second time, after its requirements.
         let mut open: Vec<(&str, bool)> = definitions.keys().rev().map(|name| (name.as_str(), false)).collect();
         let mut seen = HashSet::new();
         while let Some((name, is_ready)) = open.pop() {
@@ -111,7 +113,7 @@ impl Blueprint {
         Some(Diagnostic::new("StackValidationFailed", format!("Duplicate names {{{}}}", list.join(", "))).at(at))
     }
 
-    /// Everything that is wrong with a resource, after what its functions are refused for.
+    /// All errors of a resource, after those of its functions (`refused`).
     fn validate_resource(
         &self,
         definition: &Definition,
@@ -123,7 +125,7 @@ impl Blueprint {
         let Some(kind) = self.kind(&definition.name) else { return found };
         let at = self.place_of(&definition.name);
         let properties_at = at.key(self.bound().template().words().properties);
-        // An existing object is as it is; whether it is there, the cloud knows.
+        // The properties of an external resource are unused, and only the cloud knows whether the object exists.
         if definition.external_id.is_some() {
             return found;
         }
@@ -156,7 +158,7 @@ impl Blueprint {
         if resource_type.open_properties {
             return found;
         }
-        // A nested stack's parameters stand for what is not there yet: Heat judges no values below the root either.
+        // Parameters of nested stacks can be placeholders for unknown values, so Heat does not validate values in them.
         let unjudged = self.place.depth > 0 && !rules.strict;
         let within = |places: &[Path], path: &Path| places.iter().any(|place| path.0.starts_with(&place.0));
         let judged = |path: &Path| match () {
@@ -174,7 +176,7 @@ impl Blueprint {
         found
     }
 
-    /// What is wrong with a resource whatever its values are.
+    /// The errors of a resource that are independent of values.
     fn validate_shape(
         &self,
         definition: &Definition,
@@ -201,7 +203,7 @@ impl Blueprint {
         found
     }
 
-    /// What the type's own code and, for a nested stack, its template say.
+    /// The errors found by the driver and, for a nested stack, in its template.
     fn validate_kind(
         &self,
         definition: &Definition,
@@ -238,7 +240,7 @@ impl Blueprint {
         }
     }
 
-    /// An error of a driver, which knows no language of templates and gives the place, if any, in the words of HOT.
+    /// Converts an error of a driver, which uses the words of HOT in its paths, to the language of the template.
     fn in_our_words(&self, mut error: Diagnostic, at: &Path) -> Diagnostic {
         let words = self.bound().template().words();
         let place = match error.path.0.get(2..) {
@@ -269,12 +271,12 @@ impl Blueprint {
             let text = format!("Request limit exceeded: Recursion depth exceeds {}.", rules.max_depth);
             Err(Diagnostic::new("RequestLimitExceeded", text))
         } else {
-            // What the members are called in the nested stack cannot be told yet, so values stay unjudged.
+            // The names of the members in the nested stack are still unknown, so values are not validated.
             let place = Nesting { facade: Some(self.facade_of(definition)), depth };
             sources.and_then(|sources| Blueprint::build(sources, rules.catalog, self.identity.clone(), place))
         };
         let found = match nested {
-            // Heat looks for the type of a group's members before it looks into the group.
+            // Heat looks up the type of a group's members before it validates the group.
             Err(error) if label == GROUP && error.message.starts_with("The Resource Type (") => {
                 return vec![error.at(at.clone())];
             }
@@ -287,21 +289,21 @@ impl Blueprint {
         found.iter().map(|error| below(error, &prefix, at)).collect()
     }
 
-    /// Where a resource stands in the template.
+    /// The path of a resource in the template.
     pub fn place_of(&self, name: &str) -> Path {
         Path::root().key(self.bound().template().words().resources).key(name)
     }
 
-    /// Properties as far as they are known, and where they are not.
+    /// The known parts of properties, and the paths of the unknown parts.
     ///
     /// # Errors
-    /// What a function raises, with the path below the properties.
+    /// An error of a function, with the path below the properties.
     pub fn draft_properties(&self, definition: &Definition, draft: &Draft<'_>) -> Result<Drafted, Diagnostic> {
         let (data, unknown, errors) = self.drafted(definition, draft);
         errors.into_iter().next().map_or(Ok((data, unknown)), Err)
     }
 
-    /// The same, with the errors of all properties; what has one is not known.
+    /// Like `draft_properties`, with the errors of all properties. Properties with errors are unknown.
     fn drafted(&self, definition: &Definition, draft: &Draft<'_>) -> (Map, Vec<Path>, Vec<Diagnostic>) {
         let Some(entries) = definition.properties.entries() else {
             return match definition.properties.partial(draft) {
@@ -339,7 +341,7 @@ impl Blueprint {
         (data, unknown, errors)
     }
 
-    /// The names that properties of this stack (not of nested ones) ask the cloud about.
+    /// The names in properties of this stack (without nested ones) to look up in the cloud.
     pub fn lookups(&self) -> Vec<Lookup> {
         let draft = Draft::of(self);
         let mut seen = HashSet::new();
@@ -361,7 +363,7 @@ impl Blueprint {
         found
     }
 
-    /// The attributes (name and path) that are read of a resource.
+    /// The attributes (name and path) of a resource that the template reads.
     pub fn wanted_paths(&self, name: &str) -> Vec<Vec<Value>> {
         self.wanted_at_all(name)
             .iter()
@@ -373,21 +375,21 @@ impl Blueprint {
     }
 }
 
-/// An error of a nested stack as the root shows it: `<error>: resources.n<nested.yaml>.resources.m: <text>`.
+/// An error of a nested stack as shown for the root: `<error>: resources.n<nested.yaml>.resources.m: <text>`.
 fn below(error: &Diagnostic, prefix: &str, at: &Path) -> Diagnostic {
     let text = match &*error.class {
         "StackValidationFailed" => PathedText::of(&error.message).below(prefix),
         class => format!("{class}: {prefix}: {}", error.message),
     };
     let mut outer = Diagnostic::new("StackValidationFailed", text).at(at.clone());
-    // The place in the nested template's own text says more than the resource that names it.
+    // The position in the nested template is more precise than the resource that uses it.
     outer.file.clone_from(&error.file);
     outer.hints.clone_from(&error.hints);
     outer
 }
 
-/// An error of a property in a stack whose values are not judged. As in Heat, what is missing is not wrong yet, and a value
-/// that cannot be read is an error of the resource.
+/// An error of a property in a stack without validation of values. As in Heat, missing properties are no errors yet,
+/// and an unreadable value is an error of the resource.
 fn unjudged_error(error: Diagnostic, at: &Path) -> Option<Diagnostic> {
     let message = PathedText::of(&error.message).message.to_owned();
     let is_of_name = message.starts_with("Unknown Property ") || message.ends_with(" not implemented yet");
@@ -402,7 +404,7 @@ fn unjudged_error(error: Diagnostic, at: &Path) -> Option<Diagnostic> {
     Some(error)
 }
 
-/// Heat has a column of 255 characters and fails when it stores a longer name.
+/// Heat stores names in a column of 255 characters and fails for longer ones.
 fn name_error(name: &str) -> Option<Diagnostic> {
     let text = if name.contains('/') {
         "Resource name may not contain \"/\""
@@ -414,7 +416,7 @@ fn name_error(name: &str) -> Option<Diagnostic> {
     Some(Diagnostic::new("StackValidationFailed", text))
 }
 
-/// The error of a property that Heat resolves before all else.
+/// The error of a property that Heat resolves before all others.
 fn unresolved_first(definition: &Definition, kind: &Kind, draft: &Draft<'_>, at: &Path) -> Option<Diagnostic> {
     let first = kind.entry()?.driver.resolved_first();
     let unresolved =
@@ -425,13 +427,13 @@ fn unresolved_first(definition: &Definition, kind: &Kind, draft: &Draft<'_>, at:
     unresolved
 }
 
-/// The errors of properties, at their places below `at`, that are not of a place where one is known already.
+/// The errors of properties, with their paths below `at`, without those at or below the path of a known error.
 fn news(errors: Vec<Diagnostic>, known: &[Diagnostic], at: &Path) -> Vec<Diagnostic> {
     let errors = errors.iter().map(|error| property_error(at, error));
     errors.filter(|error| !known.iter().any(|known| known.path.0.starts_with(&error.path.0))).collect()
 }
 
-/// `error` stands at the property's place below the properties.
+/// The path of `error` is relative to the properties.
 fn property_error(at: &Path, error: &Diagnostic) -> Diagnostic {
     let mut path = at.clone();
     path.0.extend(error.path.0.iter().cloned());

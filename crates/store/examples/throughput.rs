@@ -1,10 +1,10 @@
-//! Transitions a second, on SQLite (in memory and in a file) and on the servers of `KILN_TEST_DATABASES`:
+//! Transitions per second, on SQLite (in memory and in a file) and on the servers of `KILN_TEST_DATABASES`:
 //!
 //! ```text
 //! crates/store/tests/databases.sh cargo run --release -p kiln-store --example throughput
 //! ```
 //!
-//! A transition is what an engine writes for each step of a resource: the resource's row and an event.
+//! A transition is one step of a resource: the write of its row and an event.
 
 #![expect(clippy::disallowed_methods, reason = "a measurement runs by the real clock, with fresh ids")]
 
@@ -22,11 +22,11 @@ use uuid::Uuid;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// Stacks that are worked on at once.
+/// Number of concurrent stacks.
 const ACTORS: usize = 8;
-/// Longer than all takes.
+/// Longer than the whole measurement.
 const HOUR: Duration = Duration::from_hours(1);
-/// How long each figure is measured.
+/// Duration of each measurement.
 const SPAN: Duration = Duration::from_secs(2);
 
 #[tokio::main]
@@ -70,7 +70,7 @@ async fn measure(url: &str, durability: Durability) -> Outcome<()> {
     Ok(())
 }
 
-/// Transitions a second of some actors, each committing so many at a time.
+/// Transitions per second of several actors with a batch size.
 async fn transitions(store: &SqlStore, actors: usize, batch: usize) -> Outcome<f64> {
     let mut tasks = tokio::task::JoinSet::new();
     let start = Instant::now();
@@ -95,7 +95,7 @@ async fn transitions(store: &SqlStore, actors: usize, batch: usize) -> Outcome<f
     Ok(f64::from(u32::try_from(done)?) / start.elapsed().as_secs_f64())
 }
 
-/// The time to make 10,000 resources, begin and end each, with an event for either, 500 a batch.
+/// The time to create 10,000 resources: start and end of each, with an event each, 500 per batch.
 async fn large_stack(store: &SqlStore) -> Outcome<Duration> {
     let (stack, lease) = claimed(store, &Uuid::new_v4().to_string(), "large".to_owned()).await?;
     let rows: Vec<Resource> = (0..10_000).map(|number| resource(&stack, number)).collect();
@@ -109,7 +109,7 @@ async fn large_stack(store: &SqlStore) -> Outcome<Duration> {
     Ok(start.elapsed())
 }
 
-/// Lists of 50 stacks a second.
+/// Lists of 50 stacks per second.
 async fn lists(store: &SqlStore) -> Outcome<f64> {
     let project = Uuid::new_v4().to_string();
     for number in 0..50 {
@@ -136,7 +136,7 @@ async fn lists(store: &SqlStore) -> Outcome<f64> {
     Ok(f64::from(done) / start.elapsed().as_secs_f64())
 }
 
-/// Claims a second by one engine, 50 at a time.
+/// Claims per second of one engine, 50 at a time.
 async fn claims(store: &SqlStore) -> Outcome<f64> {
     let project = Uuid::new_v4().to_string();
     for number in 0..500 {

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Runs a command with throw-away PostgreSQL and MariaDB servers beside it:
+# Runs a command with temporary PostgreSQL and MariaDB servers:
 #
 #   crates/store/tests/databases.sh cargo test -p kiln-store
 #
 # The servers come from Debian's packages (`apt-get install --no-install-recommends postgresql mariadb-server`; none of
 # their services need run), keep their data in a temporary directory, listen on free loopback ports and end with the
-# command. Their URLs are in KILN_TEST_DATABASES. A server that is not installed is left out, with a word about it;
-# where CI is set, that is an error.
+# command. Their URLs are in KILN_TEST_DATABASES. A server that is not installed is skipped with a message;
+# if CI is set, that is an error.
 set -eu
 
 if [ $# -eq 0 ]; then
@@ -42,8 +42,8 @@ free_port() {
     python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
-# Becomes a command of a user without rights: both servers refuse to run as root. In a subshell, whose process it takes
-# over, so that a signal reaches it.
+# Runs a command as an unprivileged user, because both servers refuse to run as root. It replaces the process of a subshell,
+# so that it receives signals.
 become() {
     user=$1
     shift

@@ -1,4 +1,4 @@
-//! How fast templates are read and resolved: `cargo bench -p kiln-template`.
+//! Benchmarks of parsing and resolving templates: `cargo bench -p kiln-template`.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn bound(template: Value) -> Bound {
     Bound::new(Arc::new(template), Arc::new(parameters), Arc::new(Files::default()))
 }
 
-/// Servers with a port each, as clusters are written.
+/// Servers with one port each, as in typical clusters.
 fn cluster(resources: usize) -> Value {
     let mut section = Map::new();
     for i in 0..resources / 2 {

@@ -1,5 +1,5 @@
-//! Kiln's side of `bench/languages.py`: `languages MEASURE FILE` prints the seconds of one run, the best of several, and
-//! the most memory that the process had, in bytes.
+//! Kiln's part of `bench/languages.py`: `languages MEASURE FILE` prints the seconds of the fastest run and the peak
+//! memory of the process in bytes.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -11,7 +11,7 @@ use kiln_template::{Bound, Files, Template, Unbuilt, source};
 use kiln_value::{Map, Value};
 use kiln_yaql::Limits;
 
-/// As in the binary.
+/// The allocator of the binary.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -23,7 +23,7 @@ fn bound(text: &str) -> Result<Bound> {
     Ok(Bound::new(Arc::new(template), Arc::new(parameters), Arc::new(Files::default())))
 }
 
-/// The shortest of the runs of about a second.
+/// The fastest run within about a second.
 fn best(mut run: impl FnMut() -> Result<()>) -> Result<f64> {
     let (mut best, began) = (Duration::MAX, Instant::now());
     while began.elapsed() < Duration::from_secs(1) {
@@ -34,7 +34,7 @@ fn best(mut run: impl FnMut() -> Result<()>) -> Result<f64> {
     Ok(best.as_secs_f64())
 }
 
-/// Reads a template with its definitions and outputs and checks all of it.
+/// Parses a template with its definitions and outputs and validates it.
 fn validate(text: &str) -> Result<()> {
     let errors = bound(text)?.validate(&AcceptAll, false);
     errors.into_iter().next().map_or(Ok(()), |error| Err(error.into()))

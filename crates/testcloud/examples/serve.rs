@@ -1,5 +1,5 @@
-//! Serves a simulated cloud until it is interrupted, to try clients on it:
-//! `cargo run -p kiln-testcloud --example serve -- 127.0.0.1:5001`.
+//! Runs a simulated cloud until it is interrupted, to try clients: `cargo run -p kiln-testcloud --example serve --
+//! 127.0.0.1:5001`.
 
 use std::time::Duration;
 

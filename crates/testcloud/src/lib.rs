@@ -1,13 +1,13 @@
-//! A simulated OpenStack over HTTP, for trial runs and tests: Keystone v3, Nova 2.1 (microversions to 2.93),
-//! Neutron v2.0, Cinder v3 and Glance v2 on one port, under `/identity`, `/compute`, `/network`, `/volume` and
-//! `/image`.
+//! A simulated OpenStack over HTTP, for demos and tests: Keystone v3, Nova 2.1 (microversions to 2.93), Neutron v2.0,
+//! Cinder v3 and Glance v2 on one port, under `/identity`, `/compute`, `/network`, `/volume` and `/image`.
 //!
-//! Without a port it is a wire within the process ([`Testcloud::transport`]): on paused time a seed replays all of it.
+//! Without a port it is a transport within the process ([`Testcloud::transport`]): with paused time, its behavior is
+//! determined by the seed.
 //!
-//! It keeps its state in memory, builds servers and volumes in the background, has latency, quotas and
-//! injectable [`Fault`]s, and refuses what the real services refuse, in their words. Behaviour was learnt from
-//! OpenStack Zed by asking it. `GET` and `POST /faults`, `GET /requests` and `GET /snapshot` give the same
-//! instruments to other processes.
+//! It keeps its state in memory, builds servers and volumes in the background, has latency, quotas and injectable
+//! [`Fault`]s, and returns the errors of the real services with their texts. The behavior is that of OpenStack Zed,
+//! which was observed. `GET` and `POST /faults`, `GET /requests` and `GET /snapshot` provide the same functions to
+//! other processes.
 //!
 //! ```no_run
 //! # async fn example() -> std::io::Result<()> {

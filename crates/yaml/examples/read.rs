@@ -1,5 +1,6 @@
-//! Says what Kiln makes of texts, in the protocol of `tests/python/peer.py`: a JSON list `["yaml" or "json", text]` a
-//! line in, `{"value": repr}` or `{"error": message}` a line out. `tests/peer/yaml_tree.py` compares the two.
+//! Parses texts, with the protocol of `tests/python/peer.py`: one JSON list `["yaml" or "json", text]` per input line,
+//! one `{"value": repr}` or `{"error": message}` per output line. `tests/peer/yaml_tree.py` compares the results with
+//! Python.
 
 use std::io::{self, BufRead, Write};
 

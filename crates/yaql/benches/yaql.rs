@@ -1,4 +1,4 @@
-//! How long expressions take, parsed once: `cargo bench -p kiln-yaql`.
+//! Benchmarks of evaluating expressions: `cargo bench -p kiln-yaql`.
 
 use divan::Bencher;
 use kiln_value::{Value, value};
@@ -36,7 +36,7 @@ fn evaluating(bencher: Bencher<'_, '_>, expression: &str) {
     bencher.bench(|| parsed.as_ref().map(|parsed| parsed.evaluate(divan::black_box(&data), &Limits::default())));
 }
 
-/// The usual case in a template: few data.
+/// The typical case in a template: little data.
 #[divan::bench]
 fn adding_one(bencher: Bencher<'_, '_>) {
     let (data, parsed) = (value!({"data": {"n": 41}}), parse("$.data.n + 1"));

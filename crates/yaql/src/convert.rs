@@ -1,4 +1,4 @@
-//! Conversion of the result to a [`Value`](kiln_value::Value).
+//! Conversion of the result to a [`Value`].
 
 use kiln_value::{Map, Value, text};
 

@@ -32,7 +32,7 @@ pub(crate) struct DateTime {
     local: i64,
     /// The UTC offset in microseconds, less than a day.
     offset: i64,
-    /// Whether the zone was written as the service's own, which Python shows by another name. It is UTC.
+    /// Whether the zone was specified as the service's own, which Python prints differently. The service's zone is UTC.
     is_local: bool,
 }
 
@@ -182,12 +182,12 @@ impl DateTime {
         Ok(Self { is_local: self.is_local, ..later })
     }
 
-    /// Another time by the clock of the same zone.
+    /// Another time in the same zone.
     pub(crate) fn at(self, clock: Clock) -> Result<Self, Error> {
         Ok(Self { is_local: self.is_local, ..Self::new(clock, self.offset())? })
     }
 
-    /// The same, in a zone that is written as that of the service.
+    /// The same time in the zone of the service, as printed.
     pub(crate) fn in_local_zone(self) -> Self {
         Self { is_local: true, ..self }
     }

@@ -157,7 +157,7 @@ async fn a_member_of_a_scaling_group_is_shown() {
     );
 }
 
-/// Heat reads the format of a server's user data before all else, in the validate call too.
+/// Heat resolves the format of a server's user data before all other properties, also in the validate call.
 #[tokio::test]
 async fn the_format_of_user_data_must_be_known() {
     let app = App::new().await;

@@ -1,5 +1,5 @@
-//! Trusts from the first plan to the sweep, on the simulated cloud: whatever breaks off, in the end there are those of live
-//! stacks and no others.
+//! Trusts from the plan to the sweep, on the simulated cloud: after any interruption, only the trusts of live stacks
+//! remain.
 
 mod cut;
 
@@ -25,7 +25,7 @@ use kiln_value::{Secret, Value};
 use self::cut::{Cut, CutStore, CutTransport, Steps};
 use super::StoredClouds;
 
-/// The time of everything but the simulated cloud; it stands still until it is moved on.
+/// The time of everything except the simulated cloud; it is advanced manually.
 struct Time(AtomicI64);
 
 impl Time {
@@ -49,7 +49,7 @@ impl Clock for Time {
     }
 }
 
-/// Before the tokens of the simulated cloud end.
+/// Before the tokens of the simulated cloud expire.
 fn began() -> Timestamp {
     "2026-01-01T00:00:00Z".parse().expect("a time")
 }
@@ -98,7 +98,7 @@ impl World {
         Self { cloud, connector, identity, steps, time, memory, service }
     }
 
-    /// A user at work in a project.
+    /// An authenticated user in a project.
     async fn caller(&self, account: Account, project: &str) -> Arc<Caller> {
         let credentials = Credentials::password(account.user, account.password, project, "Default");
         let token = self.connector.session(credentials).token().await.expect("a token");
@@ -125,7 +125,7 @@ impl World {
         self.service.update_stack(caller, &stack, update).await
     }
 
-    /// Deletes all stacks, as an engine commits it.
+    /// Deletes all stacks, with the commits of an engine.
     async fn delete_all(&self) {
         for stack in self.live().await {
             let now = self.time.now();
@@ -153,7 +153,7 @@ impl World {
         CredentialsSweep::new(self.service.backends.clone())
     }
 
-    /// Sweeps when an hour has passed, until nothing is left to do.
+    /// Runs the sweep an hour later, until nothing is left to do.
     async fn sweep_all(&self) {
         self.time.advance(UNUSED_AFTER + Duration::from_secs(1));
         self.sweep().round().await;
@@ -161,14 +161,14 @@ impl World {
         assert!(left.is_empty(), "{left:?}");
     }
 
-    /// The ids of all trusts in the cloud.
+    /// The IDs of all trusts in the cloud.
     fn trusts(&self) -> BTreeSet<String> {
         let snapshot = self.cloud.snapshot();
         let trusts = snapshot.objects.get("trusts").map(Vec::as_slice).unwrap_or_default();
         trusts.iter().map(|trust| trust["id"].as_str().expect("an id").to_owned()).collect()
     }
 
-    /// The ids of the trusts that live stacks have.
+    /// The IDs of the trusts of live stacks.
     async fn used(&self) -> BTreeSet<String> {
         let mut used = BTreeSet::new();
         for stack in self.live().await {
@@ -191,7 +191,7 @@ fn trust_of(credentials: &Secret<String>) -> Option<String> {
     }
 }
 
-/// Both ways to cut, one step and two steps long.
+/// Both kinds of interruptions, one or two steps long.
 const CUTS: [(Cut, usize); 4] = [(Cut::Kill, 1), (Cut::Fail, 1), (Cut::Fail, 2), (Cut::Fail, 3)];
 
 #[tokio::test]
@@ -257,7 +257,7 @@ async fn a_sweep_that_breaks_off_anywhere_is_done_by_the_next() {
             for name in ["a", "b"] {
                 world.create(&alice, name).await.unwrap();
             }
-            // One of which only the plan is known.
+            // Only the plan of this one is known.
             let plan = world.identity.plan(&alice, 7_000 + at as u64).unwrap();
             world.memory.plan_credentials(&plan.to_stored()).await.unwrap();
             world.identity.delegate(&alice, &plan).await.unwrap();
@@ -287,7 +287,7 @@ async fn what_keystone_does_not_take_back_is_tried_again_later() {
     let mut sweep = world.sweep();
     let mut waits = Vec::new();
     for _ in 0..12 {
-        // The store answers, Keystone does not.
+        // The store responds, Keystone does not.
         world.steps.arm(2..usize::MAX, Cut::Fail);
         let wait = sweep.round().await;
         let steps = world.steps.disarm();
@@ -347,7 +347,7 @@ async fn users_update_in_turn() {
     assert_eq!(world.trusts().len(), 2, "an engine may be at work with the first");
     world.sweep_all().await;
     assert_eq!(world.trusts(), second);
-    // Who still works with the first goes on with the second.
+    // Stacks that still use the first credentials continue with the second ones.
     let late = clouds.cloud(&stack).await.unwrap();
     for cloud in [before, late] {
         let networks = CloudRequest::new("network", Method::Get, "/v2.0/networks");
@@ -358,7 +358,7 @@ async fn users_update_in_turn() {
     world.update(&alice, &stack).await.unwrap();
     world.sweep_all().await;
     assert_eq!((world.trusts(), world.trusts().len()), (world.used().await, 1));
-    // What an administrator of another project changes stays in its own.
+    // Updates by an administrator of another project do not change the credentials.
     let stranger = world.caller(world.cloud.users().admin, "admin").await;
     let third = world.used().await;
     world.update(&stranger, &stack).await.unwrap();

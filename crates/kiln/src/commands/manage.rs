@@ -21,7 +21,7 @@ pub(crate) enum ManageCommand {
     Service(ServiceCommand),
     /// Purge stacks that were deleted long ago; engines also do this automatically
     PurgeDeleted(PurgeArgs),
-    /// Encrypt or decrypt the database again, for example with a new key
+    /// Encrypt or decrypt the stored data, for example with a new key
     UpdateParams(UpdateParamsArgs),
 }
 
@@ -65,26 +65,29 @@ pub(crate) struct PurgeArgs {
 /// `manage update-params`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Stored credentials are always encrypted. Parameters, properties, attributes, metadata, templates and files are
-encrypted if encrypt_parameters_and_properties is set; what was stored before stays as it is until it is written again.
+Credentials are always encrypted. Parameters, properties, attributes, metadata, templates and files
+are encrypted if encrypt_parameters_and_properties is set. A change of this option applies to data
+that is written later; this command applies it to all data.
 
-To change the key while services run:
-  1. Set [kiln] older_encryption_keys to the old key and [DEFAULT] auth_encryption_key to the new one, and restart.
-  2. kiln manage update-params
+To change the key while services are running:
+  1. Set [DEFAULT] auth_encryption_key to the new key and [kiln] older_encryption_keys to the old
+     one, and restart the services.
+  2. Run kiln manage update-params.
   3. Remove older_encryption_keys.
 
 Examples:
-  kiln manage update-params             encrypt with the current key, values as the configuration specifies
-  kiln manage update-params encrypt     values too
-  kiln manage update-params decrypt     values not; set encrypt_parameters_and_properties = false first")]
+  kiln manage update-params             apply the configuration and the current key to all data
+  kiln manage update-params encrypt     encrypt all data
+  kiln manage update-params decrypt     decrypt all data except credentials; first set
+                                        encrypt_parameters_and_properties = false")]
 pub(crate) struct UpdateParamsArgs {
     #[command(flatten)]
     config: ConfigArgs,
-    /// Whether values are stored encrypted; by default encrypt_parameters_and_properties
+    /// Whether to encrypt data other than credentials [default: encrypt_parameters_and_properties]
     values: Option<Values>,
 }
 
-/// What becomes of values.
+/// What to do with data other than credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Values {
     Encrypt,

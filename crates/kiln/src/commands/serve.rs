@@ -48,9 +48,9 @@ Options in section [kiln], in addition to those in 'kiln engine --help':
                                      proxy ([oslo_middleware] enable_proxy_headers_parsing)
   header_timeout = 60                seconds to receive request headers, also for idle connections
   body_timeout = 60                  seconds to receive a request body
-  older_encryption_keys              previous values of auth_encryption_key, comma-separated, to decrypt
-                                     only; see 'kiln manage update-params'
   send_timeout = 60                  seconds that a client may take to read a response
+  older_encryption_keys              previous values of auth_encryption_key for decryption,
+                                     comma-separated; see 'kiln manage update-params --help'
 
 Stop the service with SIGTERM or Ctrl-C. It completes the running requests, and other engines take
 over its stacks immediately.")]

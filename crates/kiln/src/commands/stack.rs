@@ -196,7 +196,7 @@ fn filters(given: &[String]) -> Outcome<kiln_client::Query> {
 /// A stack and the output format.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct StackArg {
-    /// Name or id of the stack
+    /// Name or ID of the stack
     #[arg(value_name = "STACK")]
     stack: String,
     /// Output options.

@@ -20,9 +20,9 @@ pub struct Options {
     pub key: Secret<String>,
     /// Previous keys, which can still decrypt.
     pub older_keys: Vec<Secret<String>>,
-    /// Whether templates, environments, files, properties, attributes and metadata are encrypted too, not only
-    /// credentials and what drivers keep; `encrypt_parameters_and_properties`. What is stored already stays as it is
-    /// until it is written again, or until [`super::SqlStore::reencrypt`].
+    /// Whether templates, environments, files, properties, attributes and metadata are encrypted too, in addition to
+    /// credentials and driver data; `encrypt_parameters_and_properties`. Existing data is converted when it is written
+    /// again, or by [`super::SqlStore::reencrypt`].
     pub encrypt_values: bool,
     /// Maximum number of database connections; `max_pool_size`.
     pub max_connections: u32,

@@ -1,4 +1,4 @@
-//! Secrets and values, encrypted anew: with the current key, and as the options say now.
+//! Encrypts or decrypts all stored data according to the current key and options.
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Order, Query};
@@ -8,16 +8,16 @@ use super::rows::Columns;
 use super::{SqlStore, credentials, schema};
 use crate::{CredentialsId, Error};
 
-/// Rows that are read at a time.
+/// Rows per query.
 const PAGE: u64 = 200;
 
-/// The columns of a table that hold secrets and values.
+/// The encrypted columns of a table.
 struct Sealed {
     table: &'static str,
     key: &'static str,
-    /// Always sealed.
+    /// Always encrypted.
     secrets: &'static [&'static str],
-    /// Sealed if the option is set.
+    /// Encrypted if the option is set.
     values: &'static [&'static str],
 }
 
@@ -35,9 +35,10 @@ const SEALED: [Sealed; 5] = [
 ];
 
 impl SqlStore {
-    /// Encrypts what is stored with the current key; values too if [`super::Options::encrypt_values`] is set, else they
-    /// are decrypted. Afterwards older keys are needed no more. Returns how many rows were written. Engines and APIs
-    /// with the same options may work meanwhile: a row that changes between read and write is read again.
+    /// Encrypts stored data with the current key. Values are encrypted too if [`super::Options::encrypt_values`] is
+    /// set, else they are decrypted. Afterwards older keys are no longer required. Returns the number of written rows.
+    /// Engines and APIs with the same options may run concurrently: a row that changes between read and write is read
+    /// again.
     pub async fn reencrypt(&self) -> Result<u64, Error> {
         let mut written = 0;
         for sealed in &SEALED {
@@ -50,7 +51,7 @@ impl SqlStore {
         Ok(written)
     }
 
-    /// The rows behind a key; the last key and how many were written. `None`: there are no more.
+    /// The rows after a key; returns the last key and the number of written rows. `None`: there are no more.
     async fn reencrypt_page(&self, sealed: &Sealed, after: &str) -> Result<Option<(String, u64)>, Fault> {
         let select = Query::select()
             .column(sealed.key)
@@ -69,7 +70,7 @@ impl SqlStore {
         Ok(Some((last, written)))
     }
 
-    /// One row; whether it was written.
+    /// Processes a row; returns whether it was written.
     async fn reencrypt_row(&self, sealed: &Sealed, key: &str) -> Result<bool, Fault> {
         let columns = || sealed.secrets.iter().chain(sealed.values).copied();
         let select =
@@ -99,6 +100,6 @@ impl SqlStore {
 }
 
 fn plan_row(key: &str) -> Result<String, Fault> {
-    let id: CredentialsId = key.parse().map_err(|_| Error::Damaged(format!("{key:?} where an id is stored")))?;
+    let id: CredentialsId = key.parse().map_err(|_| Error::Damaged(format!("ID {key:?}")))?;
     Ok(credentials::plan_row(id))
 }

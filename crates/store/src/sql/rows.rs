@@ -84,7 +84,7 @@ impl<'r> Columns<'r> {
         }
     }
 
-    /// What [`guarded`] or [`sealed`] wrote for the row with this id.
+    /// A value that [`guarded`] or [`sealed`] wrote for the row with this ID.
     fn guarded<T: DeserializeOwned + Default>(&mut self, vault: &Vault, row: &str) -> Result<T, Fault> {
         match self.optional_text()? {
             None => Ok(T::default()),
@@ -284,12 +284,12 @@ pub(super) fn json(value: &impl Serialize, empty: bool) -> Result<Expr, Fault> {
     Ok(if empty { None } else { Some(to_json(value)?) }.into())
 }
 
-/// JSON, sealed if the store encrypts values; NULL for what is empty.
+/// JSON, encrypted if the store encrypts values; NULL for empty values.
 fn guarded(vault: &Vault, row: &str, value: &impl Serialize, empty: bool) -> Result<Expr, Fault> {
     Ok(if empty { None } else { Some(vault.seal_value(row, to_json(value)?)?) }.into())
 }
 
-/// JSON, sealed; NULL for what is empty.
+/// Encrypted JSON; NULL for empty values.
 fn sealed(vault: &Vault, row: &str, value: &impl Serialize, empty: bool) -> Result<Expr, Fault> {
     Ok(if empty { None } else { Some(vault.seal(row, &to_json(value)?)?) }.into())
 }

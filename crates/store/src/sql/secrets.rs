@@ -23,7 +23,7 @@ const NONCE_BYTES: usize = 12;
 pub(super) struct Vault {
     /// The current key first.
     keys: Vec<(String, Aes256Gcm)>,
-    /// Whether values are sealed, not only secrets.
+    /// Whether values are encrypted, not only secrets.
     values: bool,
 }
 
@@ -41,24 +41,24 @@ impl Vault {
         Ok(Self { keys, values: false })
     }
 
-    /// Seals values too, or no longer.
+    /// Sets whether values are encrypted.
     pub(super) fn with_values(self, values: bool) -> Self {
         Self { values, ..self }
     }
 
-    /// A value as it is stored in the row with this id: sealed if values are. A text that looks like an envelope is
-    /// sealed in any case, so that whatever looks like one is one.
+    /// The stored form of a value for the row with this ID: encrypted if the option is set. A text that looks like an
+    /// envelope is always encrypted, so that everything that looks like an envelope is one.
     pub(super) fn seal_value(&self, row: &str, text: String) -> Result<String, Error> {
         if self.values || is_envelope(&text) { self.seal(row, &text) } else { Ok(text) }
     }
 
-    /// Opens what [`Self::seal_value`] wrote, whatever the setting was then.
+    /// The reverse of [`Self::seal_value`], with any setting.
     pub(super) fn open_value(&self, row: &str, stored: String) -> Result<String, Error> {
         if is_envelope(&stored) { Ok(self.open(row, &stored)?.expose().clone()) } else { Ok(stored) }
     }
 
-    /// What is stored in place of a text that was sealed or not, by any key, under any setting; `None` if it stays as
-    /// it is. `secret`: sealed under every setting.
+    /// The new stored form of a text that was stored with any key and setting; `None` if it does not change. `secret`:
+    /// always encrypted.
     pub(super) fn reencrypt(&self, row: &str, stored: &str, secret: bool) -> Result<Option<String>, Error> {
         if self.is_current(stored) && (secret || self.values) {
             return Ok(None);
@@ -68,7 +68,7 @@ impl Vault {
         Ok((new != stored).then_some(new))
     }
 
-    /// Whether a text is an envelope of the current key.
+    /// Whether a text is encrypted with the current key.
     fn is_current(&self, text: &str) -> bool {
         let mut parts = text.splitn(3, ':');
         parts.next() == Some(FORMAT) && parts.next() == self.keys.first().map(|(id, _)| id.as_str())
@@ -105,7 +105,7 @@ impl Vault {
     }
 }
 
-/// Whether a stored text is an envelope. JSON never begins like one.
+/// Whether a stored text is an envelope. JSON never starts like one.
 fn is_envelope(text: &str) -> bool {
     text.strip_prefix(FORMAT).is_some_and(|rest| rest.starts_with(':'))
 }

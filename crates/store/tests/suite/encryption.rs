@@ -1,4 +1,4 @@
-//! Values at rest: in the clear, encrypted, and encrypted anew with another key.
+//! Encryption of values: disabled, enabled, and changed with another key.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use crate::make::{at, claim, engine, event, resource, stack};
 
 const FIRST: &str = "0123456789abcdef0123456789abcdef";
 const SECOND: &str = "another key with thirty-two byte";
-/// What no dump of the database may show.
+/// A text that must not appear in the database.
 const HIDDEN: &str = "geheimnis";
-/// The columns in which it would be seen, as one query for each table.
+/// The columns that may contain it, with one query for each table.
 const COLUMNS: [&str; 5] = [
     "SELECT CONCAT_WS(' ', body) FROM kiln_content",
     "SELECT CONCAT_WS(' ', step, definition, metadata, data, attributes) FROM kiln_resource",
@@ -57,7 +57,7 @@ fn row(of: &kiln_store::Stack) -> Resource {
     }
 }
 
-/// Puts the secret wherever a user's values go.
+/// Stores the secret in all places for user data.
 async fn fill(store: &dyn Store) -> (kiln_store::Stack, Vec<Resource>) {
     let desired = DesiredText {
         template: format!("template {HIDDEN}"),
@@ -85,7 +85,7 @@ async fn fill(store: &dyn Store) -> (kiln_store::Stack, Vec<Resource>) {
     (made, rows)
 }
 
-/// Everything comes back as it was.
+/// Checks that all data is returned unchanged.
 async fn reads(store: &dyn Store, made: &kiln_store::Stack, rows: &[Resource]) {
     assert_eq!(store.resources(made.id).await.unwrap(), rows);
     let desired = store.desired(&made.desired).await.unwrap();
@@ -101,7 +101,7 @@ async fn reads(store: &dyn Store, made: &kiln_store::Stack, rows: &[Resource]) {
     assert_eq!(store.credentials(made.credentials.unwrap()).await.unwrap().expose(), HIDDEN);
 }
 
-/// How many rows show the secret.
+/// Number of rows that contain the secret.
 async fn shown(bed: &Bed) -> usize {
     let mut shown = 0;
     for query in COLUMNS {
@@ -156,7 +156,7 @@ async fn after_a_change_of_the_key_the_old_one_is_needed_no_more() {
     }
 }
 
-/// A text of a user that looks like what the store writes does not lock the stack.
+/// A user's text that looks like encrypted data does not make the stack unreadable.
 #[tokio::test]
 async fn a_text_that_looks_encrypted_comes_back() {
     let mut beds = beds();

@@ -158,7 +158,7 @@ struct Found {
     numbers: Vec<(i64, usize)>,
     time: Option<[i64; 4]>,
     offset: Option<i64>,
-    /// The name of a zone. One that is not known stands for UTC.
+    /// The name of a zone. Unknown zones are UTC.
     zone: Option<String>,
     weekday: bool,
     /// Whether the last part belongs to a date, so that a dash continues the date and is not an offset.
@@ -191,7 +191,7 @@ pub(crate) fn parse(text: &str) -> Result<DateTime, Error> {
     }
     let offset = TimeSpan::new(i128::from(found.offset.unwrap_or(0)))?;
     let time = DateTime::new(clock, offset).map_err(|e| Error::new("ParserError", format!("{}: {text}", e.message)))?;
-    // The service's own zone is UTC.
+    // The service's zone is UTC.
     let is_local =
         found.offset.is_none() && found.zone.as_deref().is_some_and(|zone| ["UTC", "Z", "z"].contains(&zone));
     Ok(if is_local { time.in_local_zone() } else { time })
@@ -210,7 +210,7 @@ impl Found {
             self.in_date = false;
             self.word(word)?;
             if self.zone.as_deref() == Some(word) && rest.starts_with(['+', '-']) {
-                // `UTC+3` says that the clock is three hours behind, as in POSIX.
+                // `UTC+3` is three hours behind UTC, as in POSIX.
                 let sign = if rest.starts_with('+') { -1 } else { 1 };
                 let digits = rest.get(1..)?;
                 if let Some(hours) = digits.get(..1).filter(|_| !digits.get(1..2).is_some_and(is_digit)) {
@@ -263,7 +263,7 @@ impl Found {
         Some(())
     }
 
-    /// Up to five capitals behind a time.
+    /// Whether a word is a zone: up to five capitals after a time.
     fn names_zone(&self, word: &str) -> bool {
         let is_name = word == "z" || (word.len() <= 5 && word.bytes().all(|byte| byte.is_ascii_uppercase()));
         is_name && self.time.is_some() && self.zone.is_none() && self.offset.is_none()

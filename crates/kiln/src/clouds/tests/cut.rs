@@ -1,4 +1,4 @@
-//! A store and a way to the cloud whose every step may fail, or be the last of the process.
+//! A store and a transport in which every step may fail, or be the last of the process.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -15,16 +15,16 @@ use kiln_store::{
 use kiln_value::Secret;
 use tokio::sync::Notify;
 
-/// What becomes of a step.
+/// The effect on a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
-    /// The process dies there.
+    /// The process is killed.
     Kill,
-    /// It fails: before its effect nothing has happened, after it nobody says so.
+    /// The step fails: before its execution, or after it without a response.
     Fail,
 }
 
-/// Counts steps: two for each call of the store and of the cloud, before its effect and after it.
+/// Counts steps: two for each call of the store and of the cloud, before and after its execution.
 #[derive(Default)]
 pub(super) struct Steps {
     state: Mutex<State>,
@@ -38,12 +38,12 @@ struct State {
 }
 
 impl Steps {
-    /// From now on the steps of these numbers, counted from 0, are cut.
+    /// Interrupts the steps with these numbers, counted from 0.
     pub(super) fn arm(&self, steps: Range<usize>, how: Cut) {
         *self.state.lock().expect("whole") = State { taken: 0, armed: Some((steps, how)) };
     }
 
-    /// Nothing is cut from now on; gives how many steps there were.
+    /// Stops interrupting steps; returns the number of steps.
     pub(super) fn disarm(&self) -> usize {
         std::mem::take(&mut *self.state.lock().expect("whole")).taken
     }
@@ -57,7 +57,7 @@ impl Steps {
         }
     }
 
-    /// Takes a step; false if it fails.
+    /// Executes a step; false if it fails.
     async fn step(&self) -> bool {
         let cut = {
             let mut state = self.state.lock().expect("whole");
@@ -76,7 +76,7 @@ impl Steps {
     }
 }
 
-/// The way to the cloud.
+/// The transport.
 pub(super) struct CutTransport(pub(super) Arc<dyn Transport>, pub(super) Arc<Steps>);
 
 #[async_trait]

@@ -150,7 +150,7 @@ Examples:
   kiln stack update -t web.yaml --dry-run web                     show the planned changes")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct UpdateArgs {
-    /// Name or id of the stack
+    /// Name or ID of the stack
     #[arg(value_name = "STACK")]
     stack: String,
     /// Template: path or URL

@@ -16,9 +16,9 @@ Examples:
   kiln template fmt --check *.yaml         list unformatted files; exit code 1 if there are any
   kiln template fmt - < web.yaml           read standard input, write standard output
 
-Indentation, spaces and empty lines are formatted, and the sections are sorted (version, description,
-parameter_groups, parameters, conditions, resources, outputs). Comments stay with their section, and
-values do not change.")]
+Indentation, spaces and empty lines are formatted, and the sections are sorted (version,
+description, parameter_groups, parameters, conditions, resources, outputs). Comments stay with
+their section, and values do not change.")]
 pub(crate) struct FmtArgs {
     /// Templates; - for standard input
     #[arg(value_name = "TEMPLATE", required = true)]

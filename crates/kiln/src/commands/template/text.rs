@@ -1,14 +1,14 @@
-//! The text of a template on this machine.
+//! Texts of local templates.
 
 use std::io::Read as _;
 
 use crate::failure::{Failure, Outcome};
 
-/// A text and how it is called.
+/// A text with its name.
 pub(super) struct Text {
-    /// Its path as the user gave it.
+    /// Its path, as specified by the user.
     pub(super) name: String,
-    /// What is in it.
+    /// Its content.
     pub(super) content: String,
 }
 
@@ -25,7 +25,7 @@ impl Text {
         Ok(Self { name: name.to_owned(), content })
     }
 
-    /// Writes a file anew, or shows the text if it came from standard input.
+    /// Writes a file, or prints the text if it came from standard input.
     pub(super) fn write(&self, content: &str) -> Outcome {
         if self.name == "<stdin>" {
             anstream::print!("{content}");
