@@ -9,7 +9,7 @@ use crate::cli::Global;
 use crate::connect::Connection;
 use crate::failure::Outcome;
 
-/// How the graph is drawn.
+/// Output format of the graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Drawing {
     /// For Graphviz.
@@ -31,15 +31,15 @@ Examples:
   kiln template graph web.yaml -f svg > web.svg
   kiln template graph web.yaml -f mermaid -e production.yaml --parameter size=3
 
-An arrow leads from what is made first to what needs it.")]
+An arrow points from a resource to one that depends on it.")]
 pub(crate) struct GraphArgs {
     /// Template: path or URL
     #[arg(value_name = "TEMPLATE")]
     template: String,
-    /// Environment: path or URL; may be repeated, later ones count more
+    /// Environment: path or URL; may be repeated, later ones take precedence
     #[arg(short, long, value_name = "ENVIRONMENT")]
     environment: Vec<String>,
-    /// Value of a parameter, of which conditions may depend; may be repeated
+    /// Parameter value, for conditions that depend on it; can be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     parameter: Vec<String>,
     /// How to draw

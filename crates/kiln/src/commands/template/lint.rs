@@ -20,18 +20,18 @@ Examples:
   kiln template lint --list                    the rules
   kiln template lint web.yaml -f json          for programs
 
-The exit code is 1 if there is a warning; advice alone leaves it 0. Each rule is described in docs/linting.md.")]
+The exit code is 1 if there is a warning; advice alone leaves it 0. docs/linting.md describes each rule.")]
 pub(crate) struct LintArgs {
     /// Templates; - for standard input
     #[arg(value_name = "TEMPLATE", required_unless_present = "list")]
     templates: Vec<String>,
-    /// Ask this rule too; may be repeated
+    /// Enable this rule; can be repeated
     #[arg(long, value_name = "NAME")]
     rule: Vec<String>,
-    /// Do not ask this rule; may be repeated
+    /// Disable this rule; can be repeated
     #[arg(long, value_name = "NAME")]
     without: Vec<String>,
-    /// Ask this rule and no other that is not named; may be repeated
+    /// Run only this rule; can be repeated
     #[arg(long, value_name = "NAME", conflicts_with = "rule")]
     only: Vec<String>,
     /// List the rules

@@ -13,7 +13,7 @@ use crate::failure::{Failure, Outcome};
 #[command(after_help = "\
 Examples:
   kiln template fmt web.yaml               rewrites the file
-  kiln template fmt --check *.yaml         only tells which files would change; exit code 1 if any does
+  kiln template fmt --check *.yaml         only prints which files would change; exit code 1 if any would
   kiln template fmt - < web.yaml           from standard input to standard output
 
 Sets indentation, blanks and empty lines, and sorts the sections (version, description, parameter_groups, parameters,
@@ -23,7 +23,7 @@ pub(crate) struct FmtArgs {
     /// Templates; - for standard input
     #[arg(value_name = "TEMPLATE", required = true)]
     templates: Vec<String>,
-    /// Change nothing, only tell
+    /// Change nothing; print the files that would change
     #[arg(long)]
     check: bool,
 }
@@ -43,7 +43,7 @@ impl FmtArgs {
         }
         match (failed, changed) {
             (0, 0) => Ok(()),
-            (0, changed) if self.check => Err(Failure::new(format!("{changed} to be formatted"))),
+            (0, changed) if self.check => Err(Failure::new(format!("{changed} would change"))),
             (0, _) => Ok(()),
             (failed, _) => Err(Failure::new(format!("{failed} of {} could not be formatted", self.templates.len()))),
         }
@@ -72,8 +72,8 @@ Examples:
   kiln template upgrade --in-place old.yaml
   kiln template upgrade cfn.template -f json        the text, the notes and the proof as JSON
 
-Nothing is written unless both templates resolve alike: every resource, output and parameter is compared, with the
-defaults and with each other value that conditions may depend on.")]
+Writes nothing unless both templates resolve to the same values. Every resource, output and parameter is compared, with the
+defaults and with each other value that conditions can depend on.")]
 pub(crate) struct UpgradeArgs {
     /// Template; - for standard input
     #[arg(value_name = "TEMPLATE")]
@@ -116,7 +116,11 @@ impl UpgradeArgs {
                 anstream::eprintln!("{}", told(note));
             }
             let sets = if proof.bindings == 1 { "set" } else { "sets" };
-            anstream::eprintln!("{}: both resolve alike with {} {sets} of parameters", text.name, proof.bindings);
+            anstream::eprintln!(
+                "{}: both templates resolve to the same values with {} {sets} of parameters",
+                text.name,
+                proof.bindings
+            );
         }
         if self.in_place { text.write(&upgraded) } else { Ok(()) }
     }
