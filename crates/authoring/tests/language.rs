@@ -235,3 +235,24 @@ resources:
 ";
     assert_eq!(fixed(text), expected);
 }
+
+#[test]
+fn words_of_the_language_are_suggested() {
+    let text = "heat_template_version: 2021-04-16
+conditons: {big: true}
+parameters:
+  size: {typ: number, constraints: [{rnage: {min: 1}}]}
+  sort: {type: boolen}
+  unused: {type: string}
+parameter_groups: [{parameters: [unused]}]
+resources:
+  a: {type: OS::Heat::Value, proprties: {value: [{get_param: size}, {get_param: sort}]}, condition: big}
+";
+    let expected = text
+        .replace("conditons", "conditions")
+        .replace("typ:", "type:")
+        .replace("rnage", "range")
+        .replace("boolen", "boolean")
+        .replace("proprties", "properties");
+    assert_eq!(fixed(text), expected);
+}

@@ -4,6 +4,7 @@ use kiln_plan::ResourceTypes;
 use kiln_template::Files;
 use kiln_template::hint::nearest;
 
+use super::complete::{CONSTRAINTS, PARAMETER_KEYS, PARAMETER_TYPES};
 use super::diagnose::Trouble;
 use crate::Page;
 use crate::mention::{Manner, Mention, Role, mentions};
@@ -11,6 +12,9 @@ use crate::types::type_or_child;
 
 /// Gives troubles about references that lead nowhere their place, and a hint at the nearest name there is.
 pub(super) fn suggest(page: &Page, troubles: &mut [Trouble], catalog: &ResourceTypes, files: &Files) {
+    for trouble in troubles.iter_mut().filter(|trouble| trouble.hints.is_empty()) {
+        trouble.hints.extend(known_word(page, &trouble.message));
+    }
     let about_names =
         ["The specified reference ", "The Parameter (", "The Referenced Attribute (", "Invalid condition "];
     let is_about_name =
@@ -43,6 +47,32 @@ pub(super) fn suggest(page: &Page, troubles: &mut [Trouble], catalog: &ResourceT
         };
         trouble.hints.extend(near.map(|near| format!("Did you mean {near}?")));
     }
+}
+
+/// A hint at the word of the language that was meant.
+fn known_word(page: &Page, message: &str) -> Option<String> {
+    let dialect = page.release().dialect();
+    let words = dialect.words();
+    let sections = [
+        dialect.version_key(),
+        words.description,
+        words.parameters,
+        words.conditions,
+        words.resources,
+        words.outputs,
+        "parameter_groups",
+    ];
+    let known: [(&str, &str, &[&str]); 4] = [
+        ("The template section is invalid: ", "", &sections),
+        ("Invalid key '", "' for parameter constraints", &CONSTRAINTS),
+        ("Invalid key '", "' for parameter (", &PARAMETER_KEYS),
+        ("Invalid type (", ")", &PARAMETER_TYPES),
+    ];
+    known.into_iter().find_map(|(before, behind, words)| {
+        let rest = message.split_once(before)?.1;
+        let wrong = if behind.is_empty() { rest } else { rest.split_once(behind)?.0 };
+        Some(format!("Did you mean {}?", nearest(wrong, words.iter().copied())?))
+    })
 }
 
 fn is_declared(all: &[Mention], mention: &Mention) -> bool {

@@ -127,12 +127,10 @@ pub(super) fn misspelt(subject: &Subject, findings: &mut Findings) {
         else {
             return;
         };
-        // Other words may be near by chance.
         if known.contains(&key.as_str()) || !(key.contains('_') || key.starts_with("Fn:")) {
             return;
         }
-        let alike = known.iter().copied().filter(|name| name.chars().next() == key.chars().next());
-        let Some(near) = nearest(key, alike) else { return };
+        let Some(near) = nearest(key, known.iter().copied().filter(|name| is_slip(key, name))) else { return };
         let at = path.key(key.as_str());
         let span = page.span(&at);
         findings.add(
@@ -142,6 +140,14 @@ pub(super) fn misspelt(subject: &Subject, findings: &mut Findings) {
             Some(format!("Did you mean {near}?")),
         );
     });
+}
+
+/// Whether two words differ in one place only, by a character or two: other words may be near by chance.
+fn is_slip(one: &str, other: &str) -> bool {
+    let before = one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+    let behind = one.chars().rev().zip(other.chars().rev()).take_while(|(a, b)| a == b).count();
+    let (length, others) = (one.chars().count(), other.chars().count());
+    length.abs_diff(others) <= 1 && before + behind + 2 >= length.max(others)
 }
 
 /// Bare words that PyYAML takes for truth values.
