@@ -2,15 +2,15 @@
 
 use kiln_plan::ResourceTypes;
 use kiln_resource::properties::validate_names;
-use kiln_template::Files;
 use kiln_value::{Diagnostic, Path, Segment, Value};
 
+use super::surroundings::Surroundings;
 use crate::Page;
 use crate::types::{below_properties, is_member_key, type_or_child};
 use crate::walk::visit;
 
 /// Names of properties that a member's type does not have.
-pub(super) fn mistakes(page: &Page, catalog: &ResourceTypes, files: &Files) -> Vec<Diagnostic> {
+pub(super) fn mistakes(page: &Page, catalog: &ResourceTypes, around: &Surroundings) -> Vec<Diagnostic> {
     let words = page.template.words();
     let mut found = Vec::new();
     for (name, resource) in page.section(words.resources) {
@@ -27,7 +27,7 @@ pub(super) fn mistakes(page: &Page, catalog: &ResourceTypes, files: &Files) -> V
                 return;
             };
             let Some(definition) = below_properties(page, path).filter(|one| one.properties == *path) else { return };
-            let Some(member) = type_or_child(catalog, files, definition.type_name) else { return };
+            let Some(member) = type_or_child(catalog, around, definition.type_name) else { return };
             if !member.open_properties {
                 let names: Vec<String> = given.keys().cloned().collect();
                 found.extend(validate_names(&member.properties, &names, path));

@@ -1,17 +1,17 @@
 //! What a name that is not there may have been meant to be.
 
 use kiln_plan::ResourceTypes;
-use kiln_template::Files;
 use kiln_template::hint::nearest;
 
 use super::complete::{CONSTRAINTS, PARAMETER_KEYS, PARAMETER_TYPES};
 use super::diagnose::Trouble;
+use super::surroundings::Surroundings;
 use crate::Page;
 use crate::mention::{Manner, Mention, Role, mentions};
 use crate::types::type_or_child;
 
 /// Gives troubles about references that lead nowhere their place, and a hint at the nearest name there is.
-pub(super) fn suggest(page: &Page, troubles: &mut [Trouble], catalog: &ResourceTypes, files: &Files) {
+pub(super) fn suggest(page: &Page, troubles: &mut [Trouble], catalog: &ResourceTypes, around: &Surroundings) {
     for trouble in troubles.iter_mut().filter(|trouble| trouble.hints.is_empty()) {
         trouble.hints.extend(known_word(page, &trouble.message));
     }
@@ -36,7 +36,7 @@ pub(super) fn suggest(page: &Page, troubles: &mut [Trouble], catalog: &ResourceT
         trouble.path = mention.path.clone();
         let near = match &mention.role {
             Role::Attribute(resource) => {
-                page.type_of(resource).and_then(|name| type_or_child(catalog, files, name)).and_then(|found| {
+                page.type_of(resource).and_then(|name| type_or_child(catalog, around, name)).and_then(|found| {
                     nearest(&mention.name, found.attributes.keys().map(String::as_str)).map(str::to_owned)
                 })
             }
