@@ -15,6 +15,7 @@ mod navigate;
 mod repair;
 mod signature;
 mod suggest;
+mod surroundings;
 mod tokens;
 
 pub use complete::{Sort, Suggestion, complete};
@@ -26,6 +27,7 @@ pub use links::{Link, files, links, with_links};
 pub use navigate::{Edit, Occurrence, RenameError, Symbol, Target, definition, outline, references, rename, renamed};
 pub use repair::mended;
 pub use signature::{Signature, signature};
+pub use surroundings::Surroundings;
 pub use tokens::{Token, TokenKind, tokens};
 
 use crate::Page;

@@ -4,12 +4,11 @@
 
 mod bench;
 
-use kiln_authoring::language::{Level, diagnose};
-use kiln_template::Files;
+use kiln_authoring::language::{Level, Surroundings, diagnose};
 
 /// The errors of a template: path and message.
 fn errors(text: &str) -> Vec<(String, String)> {
-    let troubles = diagnose(text, &bench::catalog(), &Files::default());
+    let troubles = diagnose(text, &bench::catalog(), &Surroundings::default());
     let errors = troubles.into_iter().filter(|trouble| trouble.level == Level::Error);
     errors.map(|trouble| (trouble.path.to_string(), trouble.message)).collect()
 }
@@ -97,7 +96,7 @@ Resources:
     ];
     let found: Vec<(&str, &str)> = found.iter().map(|(path, message)| (path.as_str(), message.as_str())).collect();
     assert_eq!(found, expected);
-    let lines: Vec<u32> = diagnose(text, &bench::catalog(), &Files::default())
+    let lines: Vec<u32> = diagnose(text, &bench::catalog(), &Surroundings::default())
         .iter()
         .filter(|trouble| trouble.level == Level::Error)
         .map(|trouble| trouble.span.start.line)

@@ -53,6 +53,17 @@ fn lint_shows_what_it_finds_beside_a_file_that_it_cannot_read() {
     assert!(ran.err.contains("2 of 3 templates could not be read"), "{}", ran.err);
 }
 
+#[test]
+fn fmt_formats_the_files_beside_one_that_it_cannot_read() {
+    let folder = Folder::new("fmt-unreadable");
+    folder.write("bad.yaml", "a: [\n");
+    let path = folder.write("t.yaml", "a:   1\r\nb: 2\r\n");
+    let ran = folder.run(&["template", "fmt", "bad.yaml", "nowhere.yaml", "t.yaml"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("2 of 3 could not be formatted"), "{}", ran.err);
+    assert_eq!(fs::read_to_string(path).unwrap(), "a: 1\r\n\r\nb: 2\r\n");
+}
+
 /// Time that grows with the square of the template would be hours here.
 #[test]
 fn lint_of_a_large_template_takes_linear_time() {

@@ -65,8 +65,8 @@ impl Server {
         let (uri, text, at) = self.place(params)?;
         let suggestions = match text.meaning() {
             Meaning::Template => {
-                let files = self.family(uri, &text.content).files;
-                complete(&text.content, at, &self.catalog, &files)
+                let around = self.family(uri, &text.content).around;
+                complete(&text.content, at, &self.catalog, &around)
             }
             Meaning::Environment => environment::complete(&text.content, at, &self.catalog, &self.neighbours(uri)),
             Meaning::Other => return None,
@@ -88,7 +88,7 @@ impl Server {
     fn hover(&self, params: &Value) -> Option<Value> {
         let (uri, text, at) = self.place(params)?;
         let hover = match text.page() {
-            Some(page) => hover(&page, at, &self.catalog, &self.family(uri, &text.content).files)?,
+            Some(page) => hover(&page, at, &self.catalog, &self.family(uri, &text.content).around)?,
             None => environment::hover(&text.sheet(Some(at))?, at, &self.catalog, &self.neighbours(uri))?,
         };
         let contents = json!({"kind": "markdown", "value": hover.text});

@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use kiln_authoring::Page;
 use kiln_authoring::language::environment::{self, Neighbour, Sheet};
 use kiln_authoring::language::{Trouble, diagnose, mended};
 use kiln_authoring::lines::Lines;
+use kiln_authoring::{Page, type_named};
 use kiln_client::address;
 use kiln_plan::ResourceTypes;
 use kiln_value::Position;
 use serde_json::{Value, json};
 
 use super::change;
-use super::family::{Family, gather, looks_like_template, neighbours, stored, target};
+use super::family::{Family, environments, gather, looks_like_template, neighbours, stored, target};
 use super::shape::{Measure, TOKEN_MODIFIERS, TOKEN_TYPES};
 
 /// What the protocol calls changed ranges instead of the full text at each change.
@@ -187,7 +187,7 @@ impl Server {
         let (troubles, files) = match text.meaning() {
             Meaning::Template => {
                 let family = self.family(uri, &text.content);
-                (diagnose(&text.content, &self.catalog, &family.files), family.urls)
+                (diagnose(&text.content, &self.catalog, &family.around), family.urls)
             }
             Meaning::Environment => {
                 let exists = |name: &str| self.read(&target(uri, name)).is_some();
@@ -208,9 +208,22 @@ impl Server {
         Some(published)
     }
 
-    /// The files that a template names.
+    /// The files that a template names; and, if it has types that nobody knows, those that environments beside it declare.
     pub(super) fn family(&self, uri: &str, text: &str) -> Family {
-        mended(text).map(|page| gather(uri, &page, &|url| self.read(url))).unwrap_or_default()
+        let Some(page) = mended(text) else { return Family::default() };
+        let read = |url: &str| self.read(url);
+        let is_known = |name: &str| type_named(&self.catalog, name).is_some();
+        let mut family = gather(uri, &page, &read);
+        if page.types().any(|name| !family.around.files.0.contains_key(name) && !is_known(name)) {
+            let open: Vec<(String, Sheet)> =
+                self.texts.iter().filter_map(|(url, text)| Some((url.clone(), text.sheet(None)?))).collect();
+            let stored =
+                environments(uri).into_iter().filter(|(url, _)| !open.iter().any(|(open, _)| is_same(open, url)));
+            for (url, sheet) in open.iter().cloned().chain(stored) {
+                family.declare(&url, &sheet, &is_known, &read);
+            }
+        }
+        family
     }
 
     /// The templates that an environment may belong to.
