@@ -1,4 +1,4 @@
-//! The database: its options, and how it is opened.
+//! Opens the database with its configured options.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub(crate) fn options(config: &Config) -> Result<Options> {
     let url = config.text("database", "connection").ok_or_else(|| {
         anyhow!("[database] connection is not set; use for example sqlite:///var/lib/kiln/kiln.db or postgresql://…")
     })?;
-    // Heat starts with a public default. Whoever reads the database could then decrypt every credential in it.
+    // Heat has a public default. Everyone with access to the database could then decrypt all credentials in it.
     let Some(key) = config.secret(DEFAULT, "auth_encryption_key") else {
         bail!("[DEFAULT] auth_encryption_key is not set: run 'openssl rand -hex 16' to generate a key");
     };

@@ -1,4 +1,4 @@
-//! Services with options of their own.
+//! Services with their own options.
 
 use std::collections::HashMap;
 use std::sync::Arc;

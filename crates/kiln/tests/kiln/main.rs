@@ -1,4 +1,4 @@
-//! The binary as its users run it.
+//! Tests of the `kiln` binary.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

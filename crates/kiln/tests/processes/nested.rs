@@ -1,4 +1,4 @@
-//! Names that a nested stack's properties look up in the cloud.
+//! Lookup of names in the properties of nested stacks.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use kiln_value::{Map, value};
 
 use crate::cluster::{Cluster, Limits};
 
-/// A nested stack is validated when it is created: a network that is not there fails before anything is created.
+/// A nested stack is validated when it is created: a missing network is an error before anything is created.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_nested_stack_is_validated_when_it_is_created() {
     let cloud = Testcloud::builder().start().await.expect("a simulated cloud");

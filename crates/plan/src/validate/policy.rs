@@ -10,7 +10,7 @@ use crate::kind::Kind;
 use crate::stack_scope::Draft;
 
 impl Blueprint {
-    /// What is wrong with the policies of a resource, in Heat's order.
+    /// The errors of a resource's policies, in Heat's order.
     pub(super) fn policy_errors(
         &self,
         definition: &Definition,
@@ -23,7 +23,7 @@ impl Blueprint {
         found
     }
 
-    /// A snapshot is wanted of what none can be made of.
+    /// The error of a deletion policy `Snapshot` of a type without snapshots.
     fn snapshot_error(&self, definition: &Definition, kind: &Kind) -> Option<Diagnostic> {
         let snapshots = || kind.entry().is_some_and(|entry| entry.driver.snapshots());
         if definition.deletion_policy() != DeletionPolicy::Snapshot || snapshots() {
@@ -34,7 +34,7 @@ impl Blueprint {
         Some(Diagnostic::new("StackValidationFailed", text).at(at))
     }
 
-    /// An update policy that does not fit the type's schema, and one that Kiln would not carry out.
+    /// Violations of the type's schema, and policies that Kiln does not implement.
     fn update_policy_errors(
         &self,
         definition: &Definition,
@@ -65,7 +65,7 @@ impl Blueprint {
     }
 }
 
-/// The policies that the type's driver does not carry out yet. One without any settings asks for nothing.
+/// Policies that the type's driver does not implement yet. Policies without settings have no effect.
 fn unbuilt(policy: &Map, kind: &Kind, at: &Path) -> Vec<Diagnostic> {
     let built = kind.entry().map(|entry| entry.driver.update_policies()).unwrap_or_default();
     let asked = policy.iter().filter(|(name, value)| value.is_truthy() && !built.contains(&name.as_str()));

@@ -1,4 +1,4 @@
-//! The use cases of the store, on every database.
+//! Tests of the store's interface, on every database.
 #![expect(clippy::unwrap_used, reason = "a test ends where it fails")]
 #![expect(clippy::disallowed_methods, reason = "ids of their own keep tests apart; leases run by the real clock")]
 

@@ -1,25 +1,25 @@
-//! The lines around a place of a text, as far as a terminal can show them.
+//! The lines around a position in a text, shortened for a terminal.
 
 use std::ops::Range;
 
-/// The longest line that is shown whole.
+/// Longer lines are shortened.
 const LONGEST: usize = 400;
-/// How much of a longer line is shown on either side of the place.
+/// The number of bytes of a shortened line before and after the position.
 const AROUND: usize = 80;
 
-/// A part of a text that holds a place.
+/// A part of a text around a position.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Excerpt<'t> {
-    /// The lines of the place, or what is around it in a very long line.
+    /// The complete lines, or a part of a very long line.
     pub(super) text: &'t str,
-    /// The place in `text`.
+    /// The position in `text`.
     pub(super) range: Range<usize>,
-    /// Whether `text` begins inside its line, so that columns count from elsewhere.
+    /// Whether `text` starts within a line, so that its columns have an offset.
     pub(super) is_cut: bool,
 }
 
-/// The lines that a place takes. Renderers search a snippet from its beginning: a whole text for each of many places
-/// takes time that grows with the square of its length.
+/// The lines of a range. Renderers search a snippet from its start, so passing the whole text for each of many ranges
+/// would take quadratic time.
 pub(super) fn excerpt(text: &str, range: Range<usize>) -> Excerpt<'_> {
     let part = |range: Range<usize>| text.get(range).unwrap_or_default();
     let (before, behind) = (part(0..range.start), part(range.end..text.len()));
