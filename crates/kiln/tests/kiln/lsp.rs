@@ -553,3 +553,28 @@ resources:
     assert!(errors(&told)[0]["message"].as_str().unwrap().contains("My::Net"), "{told:?}");
     editor.leave();
 }
+
+#[test]
+fn a_text_is_judged_once_after_many_changes() {
+    let folder = Folder::new("lsp-burst");
+    let many: String = (0..400).fold(String::new(), |text, n| text + &format!("  r{n}: {{type: OS::Heat::Value}}\n"));
+    let text = format!("heat_template_version: 2021-04-16\nresources:\n{many}");
+    let mut editor = Editor::start(&folder, "web.yaml", &text);
+    editor.told();
+    let changes_in_all = 60_u64;
+    for version in 2..2 + changes_in_all {
+        let document = json!({"uri": editor.uri, "version": version});
+        let start = json!({"line": 0, "character": 33});
+        let changes = json!([{"range": {"start": start, "end": start}, "text": " "}]);
+        editor.tell("textDocument/didChange", &json!({"textDocument": document, "contentChanges": changes}));
+    }
+    let mut published = 0;
+    loop {
+        published += 1;
+        if editor.receive()["params"]["version"] == 1 + changes_in_all {
+            break;
+        }
+    }
+    assert!(published < changes_in_all / 2, "{published}");
+    editor.leave();
+}
