@@ -447,6 +447,11 @@ outputs:
     editor.type_over("[one, told]", "[one, ]");
     assert!(editor.suggested("[one, ").contains(&"told".to_owned()));
     editor.type_over("[one, ]", "[one, told]");
+    let inner = editor.uri.replace("web.yaml", "inner.yaml");
+    for (what, line) in [("size: a", 2), ("size: b", 2), ("size: c", 2), ("told", 7)] {
+        let found = editor.ask_at("textDocument/definition", what, &json!({}));
+        assert_eq!((&found["uri"], &found["range"]["start"]["line"]), (&json!(inner), &json!(line)), "{what}");
+    }
     let hover = editor.ask_at("textDocument/hover", "size: b", &json!({}));
     assert!(hover["contents"]["value"].as_str().unwrap().contains("How big."), "{hover}");
     editor.leave();

@@ -250,7 +250,7 @@ impl Server {
     }
 
     /// The text of a file: as it is open, else as it is stored.
-    fn read(&self, url: &str) -> Option<String> {
+    pub(super) fn read(&self, url: &str) -> Option<String> {
         let open = self.texts.get(url).or_else(|| {
             let (_, text) = self.texts.iter().find(|(open, _)| is_same(open, url))?;
             Some(text)
