@@ -3,6 +3,7 @@
 //! A language server is these answers behind a protocol. Everything also works on a text that is being written and does
 //! not parse at the moment, as far as that can be.
 
+mod child;
 mod complete;
 mod cursor;
 mod diagnose;
@@ -18,6 +19,7 @@ mod suggest;
 mod surroundings;
 mod tokens;
 
+pub use child::{ChildPart, child_part};
 pub use complete::{Sort, Suggestion, complete};
 pub use diagnose::{Level, Trouble, diagnose};
 pub use fix::{Fix, fixes};

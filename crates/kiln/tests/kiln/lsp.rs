@@ -447,6 +447,11 @@ outputs:
     editor.type_over("[one, told]", "[one, ]");
     assert!(editor.suggested("[one, ").contains(&"told".to_owned()));
     editor.type_over("[one, ]", "[one, told]");
+    let inner = editor.uri.replace("web.yaml", "inner.yaml");
+    for (what, line) in [("size: a", 2), ("size: b", 2), ("size: c", 2), ("told", 7)] {
+        let found = editor.ask_at("textDocument/definition", what, &json!({}));
+        assert_eq!((&found["uri"], &found["range"]["start"]["line"]), (&json!(inner), &json!(line)), "{what}");
+    }
     let hover = editor.ask_at("textDocument/hover", "size: b", &json!({}));
     assert!(hover["contents"]["value"].as_str().unwrap().contains("How big."), "{hover}");
     editor.leave();
@@ -551,5 +556,30 @@ resources:
     assert_eq!(editor.receive()["params"]["uri"], uri);
     let told = editor.told();
     assert!(errors(&told)[0]["message"].as_str().unwrap().contains("My::Net"), "{told:?}");
+    editor.leave();
+}
+
+#[test]
+fn a_text_is_judged_once_after_many_changes() {
+    let folder = Folder::new("lsp-burst");
+    let many: String = (0..400).fold(String::new(), |text, n| text + &format!("  r{n}: {{type: OS::Heat::Value}}\n"));
+    let text = format!("heat_template_version: 2021-04-16\nresources:\n{many}");
+    let mut editor = Editor::start(&folder, "web.yaml", &text);
+    editor.told();
+    let changes_in_all = 60_u64;
+    for version in 2..2 + changes_in_all {
+        let document = json!({"uri": editor.uri, "version": version});
+        let start = json!({"line": 0, "character": 33});
+        let changes = json!([{"range": {"start": start, "end": start}, "text": " "}]);
+        editor.tell("textDocument/didChange", &json!({"textDocument": document, "contentChanges": changes}));
+    }
+    let mut published = 0;
+    loop {
+        published += 1;
+        if editor.receive()["params"]["version"] == 1 + changes_in_all {
+            break;
+        }
+    }
+    assert!(published < changes_in_all / 2, "{published}");
     editor.leave();
 }
