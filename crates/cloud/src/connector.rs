@@ -8,11 +8,12 @@ use std::time::Duration;
 use moka::future::Cache;
 use sha2::{Digest, Sha256};
 
-use crate::credentials::Credentials;
+use crate::credentials::{Credentials, Scope};
 use crate::exchange::Exchange;
 use crate::retry::RetryPolicy;
 use crate::session::{Options, Session};
 use crate::stack_cloud::{Memory, StackCloud};
+use crate::token::Token;
 use crate::transport::Transport;
 
 /// Creates sessions for credentials and keeps those in use, so that all stacks of one owner share a token.
@@ -48,17 +49,29 @@ impl Connector {
         Session::new(self.exchange.clone(), credentials)
     }
 
+    /// A session with a valid token, used as it is.
+    pub fn session_with_token(&self, token: Token) -> Session {
+        Session::with_token(self.exchange.clone(), token)
+    }
+
     /// The cloud with these credentials. Equal credentials share it while it is in use. It does not retry, because
     /// engines retry whole steps (see [`StackCloud::patient`] for retries).
     pub async fn cloud(&self, credentials: &Credentials) -> Arc<StackCloud> {
+        self.cloud_of(credentials, || self.session(credentials.clone())).await
+    }
+
+    /// The cloud with a valid token, used as it is.
+    pub async fn cloud_with_token(&self, token: Token) -> Arc<StackCloud> {
+        let credentials = Credentials::Token { token: token.secret.clone(), scope: Scope::Unscoped };
+        self.cloud_of(&credentials, || self.session_with_token(token)).await
+    }
+
+    async fn cloud_of(&self, credentials: &Credentials, session: impl FnOnce() -> Session) -> Arc<StackCloud> {
         let key = Sha256::digest(kiln_value::text::json_sorted(&credentials.expose())).into();
         let make = async {
             let number = self.made.fetch_add(1, Ordering::Relaxed);
-            Arc::new(StackCloud::new(
-                self.session(credentials.clone()).with_retries(RetryPolicy::none()),
-                self.memory.clone(),
-                number,
-            ))
+            let session = session().with_retries(RetryPolicy::none());
+            Arc::new(StackCloud::new(session, self.memory.clone(), number))
         };
         self.clouds.get_with(key, make).await
     }

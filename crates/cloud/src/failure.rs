@@ -62,6 +62,7 @@ pub(crate) fn from_response(service: &str, response: &HttpResponse) -> Failure {
         "compute" => nova(response, &body),
         "block-storage" | "shared-file-system" => cinder(response, &body),
         "image" => glance(response, &body),
+        "orchestration" => heat(response, &body),
         _ => keystone(response, &body),
     };
     let kind = kind(status, &class);
@@ -200,6 +201,27 @@ fn glance(response: &HttpResponse, body: &Value) -> (String, String) {
     };
     let details = if details.is_empty() { class.to_owned() } else { details };
     (class.to_owned(), format!("HTTP {details}"))
+}
+
+/// Another orchestration service, for OS::Heat::Stack.
+fn heat(response: &HttpResponse, body: &Value) -> (String, String) {
+    let class = match response.status.as_u16() {
+        400 => "HTTPBadRequest",
+        401 => "HTTPUnauthorized",
+        403 => "HTTPForbidden",
+        404 => "HTTPNotFound",
+        405 => "HTTPMethodNotAllowed",
+        409 => "HTTPConflict",
+        413 => "HTTPOverLimit",
+        415 => "HTTPUnsupported",
+        500 => "HTTPInternalServerError",
+        501 => "HTTPNotImplemented",
+        502 => "HTTPBadGateway",
+        503 => "HTTPServiceUnavailable",
+        _ => "HTTPException",
+    };
+    let message = first_message(body).map_or_else(|| plain(response), Cow::into_owned);
+    (class.to_owned(), format!("ERROR: {message}"))
 }
 
 /// keystoneauth's own classes, which all other clients share.

@@ -88,6 +88,14 @@ impl Session {
         Self { inner: Arc::new(Inner { exchange, credentials, tokens: Arc::default() }), retry }
     }
 
+    /// A session with a valid token. It is used as it is: Keystone is not asked, which refuses to show the token of a
+    /// trust to itself.
+    pub(crate) fn with_token(exchange: Arc<Exchange>, token: Token) -> Self {
+        let retry = exchange.options.retry;
+        let credentials = Credentials::Token { token: token.secret.clone(), scope: Scope::Unscoped };
+        Self { inner: Arc::new(Inner { exchange, credentials, tokens: Arc::new(TokenKeeper::of(token)) }), retry }
+    }
+
     /// The same session with the same token and another retry policy.
     #[must_use]
     pub fn with_retries(&self, retry: RetryPolicy) -> Self {

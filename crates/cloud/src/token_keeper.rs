@@ -36,6 +36,13 @@ struct Current {
 }
 
 impl TokenKeeper {
+    /// Keeps a token that is valid already.
+    pub(crate) fn of(token: Token) -> Self {
+        let keeper = Self::default();
+        keeper.keep(&Ok(Arc::new(token)), Instant::now());
+        keeper
+    }
+
     /// The token, requested with `ask` if necessary. The request runs in its own task, which continues when all callers
     /// have given up. While the token is valid, callers do not wait for a renewal, and no caller waits longer than
     /// `limit`.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use http::HeaderMap;
 use jiff::Timestamp;
-use kiln_cloud::{CloudError, Connector, Credentials, Scope, Session, TokenInfo};
+use kiln_cloud::{CloudError, Connector, Credentials, Session, Token, TokenInfo};
 use kiln_resource::Cloud;
 use kiln_value::Secret;
 use moka::Expiry;
@@ -52,7 +52,15 @@ impl KeystoneOptions {
 #[derive(Clone)]
 struct Known {
     caller: Option<Arc<Caller>>,
+    /// Keystone's data, for calls with the token.
+    info: Option<Arc<TokenInfo>>,
     lasts: Duration,
+}
+
+impl Known {
+    fn invalid(options: &KeystoneOptions) -> Self {
+        Self { caller: None, info: None, lasts: options.remember_invalid }
+    }
 }
 
 struct Lasts;
@@ -95,20 +103,31 @@ impl Keystone {
                 let left = info.expires_at.duration_since((self.options.now)());
                 let left = Duration::try_from(left).unwrap_or_default();
                 if left.is_zero() {
-                    return Ok(Known { caller: None, lasts: self.options.remember_invalid });
+                    return Ok(Known::invalid(&self.options));
                 }
                 let trust_end = match &info.trust {
                     Some(trust) => kiln_cloud::trust_end(&self.trustee, &trust.id).await?,
                     None => None,
                 };
                 let lasts = self.options.remember.min(left);
-                Ok(Known { caller: Some(Arc::new(self.caller(info, trust_end, token))), lasts })
+                let caller = Arc::new(self.caller(info.clone(), trust_end, token));
+                Ok(Known { caller: Some(caller), info: Some(Arc::new(info)), lasts })
             }
-            Err(error) if error.status() == Some(404) => {
-                Ok(Known { caller: None, lasts: self.options.remember_invalid })
-            }
+            Err(error) if error.status() == Some(404) => Ok(Known::invalid(&self.options)),
             Err(error) => Err(error),
         }
+    }
+
+    /// The caller's token with Keystone's data: it is used as it is. Keystone refuses to show the token of a trust to
+    /// itself, which is what a stack in a stack (OS::Heat::Stack) comes with.
+    async fn token_of(&self, caller: &Caller) -> Result<Token, DelegateError> {
+        let secret = own_token(caller)?;
+        let cached = self.tokens.get(&key_of(secret.expose())).await;
+        let info = match cached.and_then(|known| known.info) {
+            Some(info) => info,
+            None => Arc::new(kiln_cloud::validate_token(&self.service, &secret).await.map_err(trust::failed)?),
+        };
+        Ok(Token { secret, info: TokenInfo::clone(&info) })
     }
 
     fn caller(&self, info: TokenInfo, trust_end: Option<Timestamp>, token: &Secret<String>) -> Caller {
@@ -179,8 +198,8 @@ impl Identity for Keystone {
     }
 
     async fn delegate(&self, caller: &Caller, plan: &DelegationPlan) -> Result<Secret<String>, DelegateError> {
-        let credentials = Credentials::Token { token: own_token(caller)?, scope: Scope::Unscoped };
-        let given = self.trusts().give(&self.connector.session(credentials), plan).await;
+        let user = self.connector.session_with_token(self.token_of(caller).await?);
+        let given = self.trusts().give(&user, plan).await;
         if let (Err(DelegateError::Refused(_)), Some(token)) = (&given, &caller.token) {
             // It may have been revoked: the next request validates it again.
             self.tokens.invalidate(&key_of(token.expose())).await;
@@ -202,8 +221,8 @@ impl Identity for Keystone {
     }
 
     async fn cloud(&self, caller: &Caller) -> Option<Arc<dyn Cloud>> {
-        let token = caller.token.clone()?;
-        let cloud = self.connector.cloud(&Credentials::Token { token, scope: Scope::Unscoped }).await;
+        let token = self.token_of(caller).await.ok()?;
+        let cloud = self.connector.cloud_with_token(token).await;
         // Calls for API requests are not retried elsewhere.
         Some(Arc::new(cloud.patient()))
     }

@@ -132,7 +132,7 @@ fn is_passing(error: &CloudError) -> bool {
     }
 }
 
-fn failed(error: CloudError) -> DelegateError {
+pub(crate) fn failed(error: CloudError) -> DelegateError {
     if is_passing(&error) { unavailable(error) } else { refused(error) }
 }
 

@@ -194,7 +194,7 @@ impl Driver for RemoteStack {
             );
             return Err(Diagnostic::new("StackValidationFailed", text));
         }
-        Err(invalid(place, &format!("ERROR: {}", failure.message)))
+        Err(invalid(place, &failure.message))
     }
 
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {

@@ -6,13 +6,13 @@ use super::{Function, fault};
 use crate::expr::{Call, Context};
 use crate::hint::hinted;
 
-/// The content of a file that came with the template.
+/// The content of a file that came with the template. Heat's suites compare the summary in text.
 #[derive(Debug)]
 pub(crate) struct GetFile;
 
 impl Function for GetFile {
     fn summary(&self) -> &'static str {
-        "The content of a file that came with the template."
+        "A function for including a file inline."
     }
 
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
