@@ -342,10 +342,8 @@ fn decided(subject: &Subject, gathered: &Gathered) -> Result<Decision, Failure> 
 fn refuse_unfit(subject: &Subject, given: &Map, translated: &Map, now: f64) -> Result<(), Failure> {
     let resource_type = subject.kind.resource_type();
     let moved = translation::moved(&resource_type.translation, given, translated);
-    let judged = |path: &Path| match moved.iter().any(|place| path.0.starts_with(&place.0)) {
-        true => Judged::Not,
-        false => Judged::Wholly,
-    };
+    let is_moved = |path: &Path| moved.iter().any(|place| path.0.starts_with(&place.0));
+    let judged = |path: &Path| if is_moved(path) { Judged::Not } else { Judged::Wholly };
     let judge = Judge { now, ..Judge::default() };
     let at = subject.row.as_ref().map_or_else(Path::root, |row| Path::root().key(row.name.as_str())).key("Properties");
     match properties::validate(&resource_type.properties, translated, &judged, &judge, &at).into_iter().next() {

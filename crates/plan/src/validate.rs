@@ -144,7 +144,7 @@ impl Blueprint {
             return found;
         }
         let (data, unknown, errors) = self.drafted(definition, draft);
-        found.extend(news(errors, &found, &properties_at));
+        found.extend(news(&errors, &found, &properties_at));
         let resource_type = kind.resource_type();
         let given = data.clone();
         let data = match translation::apply(&resource_type.translation, data, rules.answers, &properties_at) {
@@ -191,13 +191,12 @@ impl Blueprint {
         if resource_type.open_properties {
             return found;
         }
-        let names: Vec<String> = match definition.properties.entries() {
-            Some(entries) => entries.map(|(name, _)| name.to_owned()).collect(),
-            None => {
-                let (data, _, errors) = self.drafted(definition, draft);
-                found.extend(news(errors, refused, &at));
-                data.into_iter().map(|(name, _)| name).collect()
-            }
+        let names: Vec<String> = if let Some(entries) = definition.properties.entries() {
+            entries.map(|(name, _)| name.to_owned()).collect()
+        } else {
+            let (data, _, errors) = self.drafted(definition, draft);
+            found.extend(news(&errors, refused, &at));
+            data.into_iter().map(|(name, _)| name).collect()
         };
         found.extend(properties::validate_names(&resource_type.properties, &names, &at));
         found
@@ -419,16 +418,15 @@ fn name_error(name: &str) -> Option<Diagnostic> {
 /// The error of a property that Heat resolves before all others.
 fn unresolved_first(definition: &Definition, kind: &Kind, draft: &Draft<'_>, at: &Path) -> Option<Diagnostic> {
     let first = kind.entry()?.driver.resolved_first();
-    let unresolved =
-        definition.properties.entries()?.filter(|(name, _)| first.contains(name)).find_map(|(name, expr)| {
-            let error = expr.resolve(draft).err().filter(|error| !error.not_known_yet)?;
-            Some(Diagnostic::new("ValueError", error.message.clone()).at(at.key(name)))
-        });
-    unresolved
+    let mut entries = definition.properties.entries()?.filter(|(name, _)| first.contains(name));
+    entries.find_map(|(name, expr)| {
+        let error = expr.resolve(draft).err().filter(|error| !error.not_known_yet)?;
+        Some(Diagnostic::new("ValueError", error.message.clone()).at(at.key(name)))
+    })
 }
 
 /// The errors of properties, with their paths below `at`, without those at or below the path of a known error.
-fn news(errors: Vec<Diagnostic>, known: &[Diagnostic], at: &Path) -> Vec<Diagnostic> {
+fn news(errors: &[Diagnostic], known: &[Diagnostic], at: &Path) -> Vec<Diagnostic> {
     let errors = errors.iter().map(|error| property_error(at, error));
     errors.filter(|error| !known.iter().any(|known| known.path.0.starts_with(&error.path.0))).collect()
 }

@@ -92,7 +92,7 @@ struct Composer<'t, 'p> {
 
 impl Composer<'_, '_> {
     fn next(&mut self) -> Result<Event, Error> {
-        self.parser.parse().map_err(|error| Error::of_parser(self.text, &error))
+        self.parser.parse().map_err(|error| Error::of_parser(&error))
     }
 
     fn stream(&mut self) -> Result<(), Error> {
@@ -153,8 +153,10 @@ impl Composer<'_, '_> {
     }
 
     fn anchor(&mut self, anchor: String, node: NodeId, start: Mark) -> Result<(), Error> {
+        let name = kiln_value::text::quote(&anchor);
         let Some(first) = self.anchors.insert(anchor, node) else { return Ok(()) };
-        let context = Some(("found duplicate anchor; first occurrence", self.tree.at(first).start));
+        let context = format!("found duplicate anchor {name}; first occurrence");
+        let context = Some((context.as_str(), self.tree.at(first).start));
         Err(Error::in_context(self.text, context, "second occurrence", start))
     }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use kiln_value::Position;
 
 use crate::mark::Mark;
+use crate::refusal::{Refusal, refusal};
 
 /// Why a text is no YAML.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +26,12 @@ pub enum ErrorKind {
     /// A value that is not of the type its tag says: `ValueError`, which Heat passes on as it is.
     Value,
 }
+
+/// How the refusal of a character begins: PyYAML looks for those before all else.
+const UNACCEPTABLE: &str = "unacceptable character";
+
+/// Longer texts are not read a second time for the message.
+const LONGEST_AGAIN: usize = 1 << 24;
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -65,75 +72,38 @@ impl Error {
     /// A character that no YAML text may hold.
     pub(crate) fn character(c: char, offset: usize) -> Self {
         let message = format!(
-            "unacceptable character #x{:04x}: special characters are not allowed\n  in \"<unicode string>\", position \
+            "{UNACCEPTABLE} #x{:04x}: special characters are not allowed\n  in \"<unicode string>\", position \
              {offset}",
             u32::from(c)
         );
         Self { kind: ErrorKind::Syntax, message, position: None }
     }
 
-    /// What the scanner or parser found.
-    pub(crate) fn of_parser(text: &str, error: &libyaml_safer::Error) -> Self {
+    /// The same error, or the one that PyYAML's own scanner and parser find in the text: as Heat, which asks them whenever
+    /// libyaml has refused a text.
+    pub(crate) fn in_pyyamls_words(self, text: &str) -> Self {
+        if self.kind != ErrorKind::Syntax || self.message.starts_with(UNACCEPTABLE) || text.len() > LONGEST_AGAIN {
+            return self;
+        }
+        let Some(Refusal { context, problem, mark }) = refusal(text) else { return self };
+        let context = context.as_ref().map(|(context, began)| (context.as_str(), *began));
+        Self::in_context(text, context, &problem, mark)
+    }
+
+    /// What libyaml's scanner or parser found.
+    pub(crate) fn of_parser(error: &libyaml_safer::Error) -> Self {
+        let Some(mark) = error.problem_mark().map(Mark::from) else {
+            return Self { kind: ErrorKind::Syntax, message: error.to_string(), position: None };
+        };
+        let place = |mark: Mark| {
+            let Position { line, column } = mark.into();
+            format!("\n  in \"<unicode string>\", line {line}, column {column}")
+        };
         let context = error.context().zip(error.context_mark().map(Mark::from));
-        match error.problem_mark().map(Mark::from) {
-            Some(mark) => Self::in_context(text, context, &in_pyyamls_words(error.problem(), text, mark), mark),
-            None => Self { kind: ErrorKind::Syntax, message: error.to_string(), position: None },
-        }
+        let context = context.map(|(context, began)| format!("{context}{}\n", place(began))).unwrap_or_default();
+        let message = format!("{context}{}{}", error.problem(), place(mark));
+        Self { kind: ErrorKind::Syntax, message, position: Some(mark.into()) }
     }
-}
-
-/// The problem as PyYAML's own parser words it, which is the one that Heat asks for its messages.
-fn in_pyyamls_words(problem: &str, text: &str, mark: Mark) -> String {
-    let rest = rest_of_line(text, mark);
-    let found = found_token(rest);
-    let char = rest.chars().next().map(|c| kiln_value::text::quote(&c.to_string())).unwrap_or_default();
-    match problem {
-        "mapping values are not allowed in this context" => "mapping values are not allowed here".to_owned(),
-        "mapping keys are not allowed in this context" => "mapping keys are not allowed here".to_owned(),
-        "block sequence entries are not allowed in this context" => "sequence entries are not allowed here".to_owned(),
-        "found character that cannot start any token" => format!("found character {char} that cannot start any token"),
-        "did not find expected alphabetic or numeric character" if !char.is_empty() => {
-            format!("expected alphabetic or numeric character, but found {char}")
-        }
-        "did not find expected ',' or ']'" => format!("expected ',' or ']', but got '{found}'"),
-        "did not find expected ',' or '}'" => format!("expected ',' or '}}', but got '{found}'"),
-        "did not find expected <document start>" => format!("expected '<document start>', but found '{found}'"),
-        "did not find expected node content" => format!("expected the node content, but found '{found}'"),
-        "did not find expected key" | "did not find expected '-' indicator" => {
-            format!("expected <block end>, but found '{found}'")
-        }
-        problem => problem.to_owned(),
-    }
-}
-
-/// PyYAML's name of the token that a text begins with.
-fn found_token(text: &str) -> &'static str {
-    let before_blank =
-        |token: &str| text.strip_prefix(token).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
-    match text.chars().next() {
-        None => "<stream end>",
-        Some('[') => "[",
-        Some(']') => "]",
-        Some('{') => "{",
-        Some('}') => "}",
-        Some(',') => ",",
-        Some('*') => "<alias>",
-        Some('&') => "<anchor>",
-        Some('!') => "<tag>",
-        Some(_) if before_blank("---") => "<document start>",
-        Some(_) if before_blank("...") => "<document end>",
-        Some(_) if before_blank("-") => "-",
-        Some(_) if before_blank("?") => "?",
-        Some(_) if before_blank(":") => ":",
-        Some(_) => "<scalar>",
-    }
-}
-
-/// The line from a mark on.
-fn rest_of_line(text: &str, mark: Mark) -> &str {
-    let line = line_of(text, mark);
-    let column = usize::try_from(mark.column).unwrap_or(usize::MAX);
-    line.char_indices().nth(column).and_then(|(start, _)| line.get(start..)).unwrap_or_default()
 }
 
 /// The text of a line, without its break.
@@ -152,15 +122,17 @@ fn line_of(text: &str, mark: Mark) -> &str {
 fn place(text: &str, mark: Mark) -> String {
     const MOST: usize = 75;
     let line = line_of(text, mark);
-    let column = usize::try_from(mark.column).unwrap_or(0);
+    // The byte order mark takes no column.
+    let column =
+        usize::try_from(mark.column).unwrap_or(0) + usize::from(mark.line == 0 && line.starts_with('\u{feff}'));
     let chars: Vec<char> = line.chars().collect();
     let column = column.min(chars.len());
     let (mut start, mut head) = (0, "");
-    if column > MOST / 2 {
+    if column >= MOST / 2 {
         (start, head) = (column - MOST / 2 + 5, " ... ");
     }
     let (mut end, mut tail) = (chars.len(), "");
-    if end - column > MOST / 2 {
+    if end - column >= MOST / 2 {
         (end, tail) = (column + MOST / 2 - 5, " ... ");
     }
     let snippet: String = chars.get(start..end).unwrap_or_default().iter().collect();

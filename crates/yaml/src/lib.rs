@@ -15,6 +15,7 @@ mod error;
 pub mod json;
 mod mark;
 mod node;
+mod refusal;
 mod scalar;
 mod tagged;
 #[cfg(test)]
@@ -44,6 +45,6 @@ pub struct Document {
 ///
 /// Errors: those of PyYAML, in its words where they are its own; and aliases or nesting beyond bounds.
 pub fn parse(text: &str) -> Result<Document, Error> {
-    let tree = compose::compose(text)?;
-    construct::construct(&tree, text)
+    let document = compose::compose(text).and_then(|tree| construct::construct(&tree, text));
+    document.map_err(|error| error.in_pyyamls_words(text))
 }

@@ -156,3 +156,42 @@ fn a_comma_may_follow_a_tag() {
     refused("{s: '!<'!x, y: []}");
     assert_eq!(refused("[!<a,b> c]").lines().next(), Some("could not determine a constructor for the tag 'a,b'"));
 }
+
+/// Places, words and the order of errors are those of PyYAML, not of libyaml.
+#[test]
+fn errors_are_those_of_pyyaml() {
+    for (text, message) in [
+        (
+            "a: 1\n  b: 2\n",
+            "mapping values are not allowed here\n  in \"<unicode string>\", line 2, column 4:\n      b: 2\n       ^",
+        ),
+        (
+            "a:\n  - b\n c: d\n",
+            "while parsing a block mapping\n  in \"<unicode string>\", line 1, column 1:\n    a:\n    ^\nexpected <block \
+             end>, but found '<block mapping start>'\n  in \"<unicode string>\", line 3, column 2:\n     c: d\n     ^",
+        ),
+        (
+            "a: b\n\tc: d\n",
+            "while scanning for the next token\nfound character '\\t' that cannot start any token\n  in \"<unicode \
+             string>\", line 2, column 1:\n    \tc: d\n    ^",
+        ),
+        (
+            "a: [b",
+            "while parsing a flow sequence\n  in \"<unicode string>\", line 1, column 4:\n    a: [b\n       ^\nexpected ',' \
+             or ']', but got '<stream end>'\n  in \"<unicode string>\", line 1, column 6:\n    a: [b\n         ^",
+        ),
+        (
+            "a: |x\n  b\n",
+            "while scanning a block scalar\n  in \"<unicode string>\", line 1, column 4:\n    a: |x\n       ^\nexpected \
+             chomping or indentation indicators, but found 'x'\n  in \"<unicode string>\", line 1, column 5:\n    a: \
+             |x\n        ^",
+        ),
+    ] {
+        assert_eq!(refused(text), message, "{text:?}");
+    }
+    // A line is cut 32 characters before and behind the mark, where there are more than 36.
+    let wide = |before: usize, behind: usize| refused(&format!("{}: b: {}", "x".repeat(before), "y".repeat(behind)));
+    assert_eq!(wide(32, 30).lines().nth(2), Some(format!("    {}: b: {}", "x".repeat(32), "y".repeat(30)).as_str()));
+    let cut = format!("     ... {}: b: {} ... ", "x".repeat(29), "y".repeat(30));
+    assert_eq!(wide(34, 36).lines().nth(2), Some(cut.as_str()));
+}

@@ -91,17 +91,18 @@ impl Rest {
 
     /// The parameter keeps its type, and has no value.
     fn without_parameter(&mut self, name: &str) -> Option<()> {
-        let (key, types) = match self.is_hot {
-            true => ("type", ["string", "number", "comma_delimited_list", "json", "boolean"]),
-            false => ("Type", ["String", "Number", "CommaDelimitedList", "Json", "Boolean"]),
+        let (key, types) = if self.is_hot {
+            ("type", ["string", "number", "comma_delimited_list", "json", "boolean"])
+        } else {
+            ("Type", ["String", "Number", "CommaDelimitedList", "Json", "Boolean"])
         };
         let words = self.read.words();
         let entry = self.template.as_map_mut()?.get_mut(words.parameters)?.as_map_mut()?.get_mut(name)?;
-        let given = entry.str_at(key).filter(|given| types.contains(given)).unwrap_or(types[0]);
-        let stand_in = value!({ (key): given });
-        let had_value = [&mut self.environment.parameters, &mut self.environment.parameter_defaults]
-            .into_iter()
-            .fold(false, |had, values| values.shift_remove(name).is_some() || had);
+        let named = entry.str_at(key).filter(|given| types.contains(given)).unwrap_or(types[0]);
+        let stand_in = value!({ (key): named });
+        let environment = &mut self.environment;
+        let given = environment.parameters.shift_remove(name).is_some();
+        let had_value = environment.parameter_defaults.shift_remove(name).is_some() || given;
         replace(entry, stand_in).or(had_value.then_some(()))
     }
 

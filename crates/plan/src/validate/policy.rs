@@ -53,10 +53,8 @@ impl Blueprint {
             Err(error) => return vec![property_error(&at, &error.at(Path::root()))],
         };
         let Some(Value::Map(policy)) = partial.value else { return Vec::new() };
-        let judged = |path: &Path| match partial.unknown.iter().any(|place| path.0.starts_with(&place.0)) {
-            true => Judged::ByKind,
-            false => Judged::Wholly,
-        };
+        let is_unknown = |path: &Path| partial.unknown.iter().any(|place| path.0.starts_with(&place.0));
+        let judged = |path: &Path| if is_unknown(path) { Judged::ByKind } else { Judged::Wholly };
         let mut found = properties::validate(&resource_type.update_policy, &policy, &judged, rules.custom, &at);
         if found.is_empty() && rules.unbuilt {
             found.extend(unbuilt(&policy, kind, &at));

@@ -112,6 +112,86 @@ pub(crate) fn yaml() -> impl Strategy<Value = String> {
     of_pieces(PIECES, 14)
 }
 
+/// Templates with a few characters too many or too few.
+pub(crate) fn broken_yaml() -> impl Strategy<Value = String> {
+    const WHOLE: &[&str] = &[
+        "heat_template_version: 2021-04-16\ndescription: >\n  Some words\n  on two lines.\n\nparameters:\n  flavor:\n    \
+         type: string\n    constraints:\n    - custom_constraint: nova.flavor\n      description: a flavor, \"quoted\"\n",
+        "resources:\n  server:\n    type: OS::Nova::Server\n    properties:\n      networks: [{network: {get_param: \
+         network}}, {port: 'it''s'}]\n      user_data: |\n        #!/bin/sh\n        echo done\n\n  # a comment\n  \
+         other: {type: \"OS::Heat::Value\", properties: {value: 5}}\n",
+        "outputs:\n  address:\n    value: {get_attr: [server, first_address]}\n  list:\n    value:\n    - one\n    - \
+         two: &two {a: b}\n    - *two\n    - !!str 5\n",
+        "%YAML 1.1\n---\na: \"\\x41\\u00e9\"\n? key\n: - value\n  - >-\n   folded\n...\n",
+    ];
+    const PIECES: &[&str] = &[
+        "\t",
+        " ",
+        "  ",
+        ":",
+        ": ",
+        "- ",
+        "-",
+        "\n",
+        "\n  ",
+        "\n    ",
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+        "|",
+        ">",
+        "|2",
+        "|0",
+        "|x",
+        "'",
+        "\"",
+        "\\",
+        "\\x",
+        "\\q",
+        "#",
+        "&",
+        "&a ",
+        "*",
+        "*a",
+        "!",
+        "!x ",
+        "!a!b ",
+        "!<",
+        "!!str",
+        "%",
+        "@",
+        "`",
+        "?",
+        "? ",
+        "---",
+        "...",
+        "\n---\n",
+        "\n...\n",
+        "\n%YAML 2.0\n",
+        "\n%TAG ! x\n",
+        "=",
+        "é",
+        "\u{2028}",
+        "\u{1}",
+    ];
+    let mutation = (any::<prop::sample::Index>(), 0..4_usize, select(PIECES));
+    let mutations = proptest::collection::vec(mutation, 1..4);
+    (select(WHOLE), any::<bool>(), mutations).prop_map(|(whole, is_ended, mutations)| {
+        let mut chars: Vec<char> = whole.chars().collect();
+        for (place, removed, piece) in mutations {
+            let place = place.index(chars.len() + 1);
+            let end = (place + removed).min(chars.len());
+            // Every other time something is only removed.
+            let added = if removed % 2 == 0 { piece } else { "" };
+            chars.splice(place..end, added.chars());
+        }
+        let text: String = chars.into_iter().collect();
+        if is_ended { text } else { text.trim_end().to_owned() }
+    })
+}
+
 /// Texts that resemble JSON.
 pub(crate) fn json() -> impl Strategy<Value = String> {
     const PIECES: &[&str] = &[

@@ -46,6 +46,23 @@ fn yaml() {
     });
 }
 
+/// A text that is refused is refused in PyYAML's words, at its place.
+#[test]
+fn yaml_errors() {
+    against_python(generate::broken_yaml(), |python, input| {
+        let theirs = match python.ask(&value!(["yaml", (input.as_str())])) {
+            Answer::Error(error) => error,
+            Answer::Value(_) => return Ok(()),
+        };
+        let Some((class, message)) = theirs.split_once(": ") else { return Ok(()) };
+        if ["ScannerError", "ParserError", "ComposerError", "ReaderError"].contains(&class) {
+            let ours = kiln_yaml::parse(&input).err().map(|error| error.message);
+            prop_assert_eq!(ours.as_deref(), Some(message), "{:?}", input);
+        }
+        Ok(())
+    });
+}
+
 #[test]
 fn json() {
     against_python(generate::json(), |python, input| {

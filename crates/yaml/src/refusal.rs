@@ -1,0 +1,277 @@
+//! Why a text is no YAML, in the words of PyYAML's own reader.
+//!
+//! Heat reads with libyaml, and where that fails once more in Python, only for the message. The two differ in words, in places
+//! and in the order in which they find errors, so that this is a reader of its own: it only runs for a text that was refused,
+//! and builds nothing.
+
+mod scanner;
+mod token;
+
+use std::collections::HashSet;
+
+use scanner::Scanner;
+use token::{Kind, Token};
+
+use crate::MAX_DEPTH;
+use crate::mark::Mark;
+
+/// What is wrong, and what was going on.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    /// What was going on, and where it began.
+    pub(crate) context: Option<(String, Mark)>,
+    pub(crate) problem: String,
+    pub(crate) mark: Mark,
+}
+
+/// The first error of a text; `None` if there is none.
+pub(crate) fn refusal(text: &str) -> Option<Refusal> {
+    let mut grammar = Grammar { tokens: Scanner::new(text), handles: Vec::new(), anchors: HashSet::new(), depth: 0 };
+    match grammar.stream() {
+        Err(Stop::Refused(refusal)) => Some(*refusal),
+        Ok(()) | Err(Stop::GivenUp) => None,
+    }
+}
+
+/// Why reading ends early.
+#[derive(Debug)]
+enum Stop {
+    Refused(Box<Refusal>),
+    /// Nested too deeply, or something that only Python can word.
+    GivenUp,
+}
+
+type Outcome<T = ()> = Result<T, Stop>;
+
+fn refuse<T>(problem: impl Into<String>, mark: Mark) -> Outcome<T> {
+    Err(Stop::Refused(Box::new(Refusal { context: None, problem: problem.into(), mark })))
+}
+
+fn refuse_in<T>(context: impl Into<String>, began: Mark, problem: impl Into<String>, mark: Mark) -> Outcome<T> {
+    let context = Some((context.into(), began));
+    Err(Stop::Refused(Box::new(Refusal { context, problem: problem.into(), mark })))
+}
+
+/// As Python shows a text.
+fn quote(text: &str) -> String {
+    kiln_value::text::quote(text)
+}
+
+struct Grammar {
+    tokens: Scanner,
+    /// The tag handles that directives of the document declare.
+    handles: Vec<String>,
+    anchors: HashSet<String>,
+    depth: usize,
+}
+
+impl Grammar {
+    fn next_is(&mut self, kinds: &[Kind]) -> Outcome<bool> {
+        Ok(kinds.contains(&self.tokens.peek()?.kind))
+    }
+
+    /// Takes the next token if it is of this kind.
+    fn take(&mut self, kind: Kind) -> Outcome<Option<Token>> {
+        if self.tokens.peek()?.kind == kind { self.tokens.take().map(Some) } else { Ok(None) }
+    }
+
+    fn unexpected<T>(&mut self, context: &str, began: Mark, expected: &str) -> Outcome<T> {
+        let token = self.tokens.peek()?;
+        refuse_in(context, began, format!("{expected} {}", quote(token.kind.name())), token.start)
+    }
+
+    fn stream(&mut self) -> Outcome {
+        use Kind::{Directive, DocumentEnd, DocumentStart, StreamEnd};
+        self.handles = vec!["!".to_owned(), "!!".to_owned()];
+        if self.next_is(&[StreamEnd])? {
+            return Ok(());
+        }
+        let began = if self.next_is(&[Directive, DocumentStart])? {
+            if !self.document_start()? {
+                return Ok(());
+            }
+            let began = self.tokens.peek()?.start;
+            if !self.next_is(&[Directive, DocumentStart, DocumentEnd, StreamEnd])? {
+                self.node(true, false)?;
+            }
+            began
+        } else {
+            let began = self.tokens.peek()?.start;
+            self.node(true, false)?;
+            began
+        };
+        self.take(DocumentEnd)?;
+        let after = self.tokens.peek()?.start;
+        if self.document_start()? {
+            return refuse_in("expected a single document in the stream", began, "but found another document", after);
+        }
+        Ok(())
+    }
+
+    /// The head of a document; false at the end of the stream.
+    fn document_start(&mut self) -> Outcome<bool> {
+        while self.take(Kind::DocumentEnd)?.is_some() {}
+        if self.next_is(&[Kind::StreamEnd])? {
+            return Ok(false);
+        }
+        self.directives()?;
+        if self.take(Kind::DocumentStart)?.is_none() {
+            let token = self.tokens.peek()?;
+            let found = quote(token.kind.name());
+            return refuse(format!("expected '<document start>', but found {found}"), token.start);
+        }
+        Ok(true)
+    }
+
+    fn directives(&mut self) -> Outcome {
+        let mut has_version = false;
+        let mut declared: Vec<String> = Vec::new();
+        while let Some(token) = self.take(Kind::Directive)? {
+            match token.text.split_once(' ') {
+                Some(("YAML", _)) if has_version => return refuse("found duplicate YAML directive", token.start),
+                Some(("YAML", "1")) => has_version = true,
+                Some(("YAML", _)) => {
+                    return refuse("found incompatible YAML document (version 1.* is required)", token.start);
+                }
+                Some(("TAG", handle)) if declared.iter().any(|known| known == handle) => {
+                    return refuse(format!("duplicate tag handle {}", quote(handle)), token.start);
+                }
+                Some(("TAG", handle)) => declared.push(handle.to_owned()),
+                _ => {}
+            }
+        }
+        self.handles.extend(declared);
+        Ok(())
+    }
+
+    /// A node; `indentless`: its sequence may stand at the indentation of the mapping that it is in.
+    fn node(&mut self, block: bool, indentless: bool) -> Outcome {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(Stop::GivenUp);
+        }
+        let outcome = self.deep_node(block, indentless);
+        self.depth -= 1;
+        outcome
+    }
+
+    fn deep_node(&mut self, block: bool, indentless: bool) -> Outcome {
+        if let Some(alias) = self.take(Kind::Alias)? {
+            let is_known = self.anchors.contains(&alias.text);
+            let problem = || format!("found undefined alias {}", quote(&alias.text));
+            return if is_known { Ok(()) } else { refuse(problem(), alias.start) };
+        }
+        let began = self.tokens.peek()?.start;
+        let mut has_properties = self.anchor()?;
+        if let Some(tag) = self.take(Kind::Tag)? {
+            if !has_properties {
+                self.anchor()?;
+            }
+            has_properties = true;
+            if !tag.text.is_empty() && !self.handles.contains(&tag.text) {
+                let problem = format!("found undefined tag handle {}", quote(&tag.text));
+                return refuse_in("while parsing a node", began, problem, tag.start);
+            }
+        }
+        match self.tokens.peek()?.kind {
+            Kind::BlockEntry if indentless => self.indentless_sequence(),
+            Kind::Scalar => self.tokens.take().map(|_| ()),
+            Kind::FlowSequenceStart => self.flow_sequence(),
+            Kind::FlowMappingStart => self.flow_mapping(),
+            Kind::BlockSequenceStart if block => self.block_sequence(),
+            Kind::BlockMappingStart if block => self.block_mapping(),
+            _ if has_properties => Ok(()),
+            _ => {
+                let context = if block { "while parsing a block node" } else { "while parsing a flow node" };
+                self.unexpected(context, began, "expected the node content, but found")
+            }
+        }
+    }
+
+    fn anchor(&mut self) -> Outcome<bool> {
+        let anchor = self.take(Kind::Anchor)?;
+        let is_there = anchor.is_some();
+        self.anchors.extend(anchor.map(|anchor| anchor.text));
+        Ok(is_there)
+    }
+
+    /// A node unless one of these comes, which leave it empty.
+    fn node_unless(&mut self, kinds: &[Kind], block: bool) -> Outcome {
+        if self.next_is(kinds)? { Ok(()) } else { self.node(block, block) }
+    }
+
+    fn indentless_sequence(&mut self) -> Outcome {
+        while self.take(Kind::BlockEntry)?.is_some() {
+            if !self.next_is(&[Kind::BlockEntry, Kind::Key, Kind::Value, Kind::BlockEnd])? {
+                self.node(true, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn block_sequence(&mut self) -> Outcome {
+        let began = self.tokens.take()?.start;
+        while self.take(Kind::BlockEntry)?.is_some() {
+            if !self.next_is(&[Kind::BlockEntry, Kind::BlockEnd])? {
+                self.node(true, false)?;
+            }
+        }
+        match self.take(Kind::BlockEnd)? {
+            Some(_) => Ok(()),
+            None => self.unexpected("while parsing a block collection", began, "expected <block end>, but found"),
+        }
+    }
+
+    fn block_mapping(&mut self) -> Outcome {
+        let ends = [Kind::Key, Kind::Value, Kind::BlockEnd];
+        let began = self.tokens.take()?.start;
+        while self.take(Kind::Key)?.is_some() {
+            self.node_unless(&ends, true)?;
+            if self.take(Kind::Value)?.is_some() {
+                self.node_unless(&ends, true)?;
+            }
+        }
+        match self.take(Kind::BlockEnd)? {
+            Some(_) => Ok(()),
+            None => self.unexpected("while parsing a block mapping", began, "expected <block end>, but found"),
+        }
+    }
+
+    fn flow_sequence(&mut self) -> Outcome {
+        let began = self.tokens.take()?.start;
+        let mut is_first = true;
+        while self.take(Kind::FlowSequenceEnd)?.is_none() {
+            if !is_first && self.take(Kind::FlowEntry)?.is_none() {
+                return self.unexpected("while parsing a flow sequence", began, "expected ',' or ']', but got");
+            }
+            is_first = false;
+            self.flow_member(Kind::FlowSequenceEnd)?;
+        }
+        Ok(())
+    }
+
+    fn flow_mapping(&mut self) -> Outcome {
+        let began = self.tokens.take()?.start;
+        let mut is_first = true;
+        while self.take(Kind::FlowMappingEnd)?.is_none() {
+            if !is_first && self.take(Kind::FlowEntry)?.is_none() {
+                return self.unexpected("while parsing a flow mapping", began, "expected ',' or '}', but got");
+            }
+            is_first = false;
+            self.flow_member(Kind::FlowMappingEnd)?;
+        }
+        Ok(())
+    }
+
+    /// An item, or a key with its value.
+    fn flow_member(&mut self, end: Kind) -> Outcome {
+        if self.take(Kind::Key)?.is_none() {
+            return self.node_unless(&[end], false);
+        }
+        self.node_unless(&[Kind::Value, Kind::FlowEntry, end], false)?;
+        if self.take(Kind::Value)?.is_some() {
+            self.node_unless(&[Kind::FlowEntry, end], false)?;
+        }
+        Ok(())
+    }
+}
