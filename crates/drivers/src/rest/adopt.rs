@@ -122,7 +122,11 @@ impl RestDriver {
     }
 
     fn unknown(&self, facts: &Facts) -> String {
-        format!("nothing tells an object made for {} from others of the {} service", facts.name, self.service())
+        format!(
+            "an object created for {} cannot be distinguished from others of the {} service",
+            facts.name,
+            self.service()
+        )
     }
 
     /// The first step of a create whose id the template chose: notes that nothing has that id now. What has it after
