@@ -21,8 +21,8 @@ pub enum FormatError {
     Json,
 }
 
-/// A line whose layout is not understood well enough to change it.
-struct Unclear(u32);
+/// Lines whose layout is not understood well enough to change it.
+struct Unclear(Vec<u32>);
 
 /// Formats the text of a template or an environment. Line breaks stay what they are, and so does the layout of an entry
 /// that is written in a way that cannot be changed safely.
@@ -53,10 +53,12 @@ fn laid_out(text: &str, value: &Value, spans: &Spans) -> Option<String> {
         match attempt(text, value, spans, &kept) {
             Ok(formatted) => break formatted,
             // The innermost entry around it stays as it is; then the next one.
-            Err(Unclear(line)) => {
-                let around = entries_around(value, spans, line);
-                let innermost = around.into_iter().rev().find(|key| !kept.contains(key))?;
-                kept.insert(innermost);
+            Err(Unclear(lines)) => {
+                let before = kept.clone();
+                for line in lines {
+                    let around = entries_around(value, spans, line);
+                    kept.insert(around.into_iter().rev().find(|key| !before.contains(key))?);
+                }
             }
         }
     };
@@ -83,11 +85,15 @@ fn attempt(text: &str, value: &Value, spans: &Spans, kept: &BTreeSet<u32>) -> Re
         starts: BTreeMap::new(),
         owned: BTreeMap::new(),
         gaps: BTreeMap::new(),
+        unclear: Vec::new(),
     };
     if !layout.is_block(value, spans) && matches!(value, Value::Map(_) | Value::List(_)) {
-        return Err(Unclear(1));
+        return Err(Unclear(vec![1]));
     }
-    layout.node(value, spans, 0)?;
+    layout.node(value, spans, 0);
+    if !layout.unclear.is_empty() {
+        return Err(Unclear(layout.unclear));
+    }
     let mut formatted = layout.written(&top_level(value, spans));
     if !text.ends_with('\n') && !says(&formatted, value) {
         // A text at the very end may stand without its line feed.
@@ -138,30 +144,30 @@ struct Layout<'t> {
     owned: BTreeMap<u32, i64>,
     /// By lines, places that shall be something else: `:  ` one colon and one blank.
     gaps: BTreeMap<u32, Vec<(Span, &'static str)>>,
+    unclear: Vec<u32>,
 }
 
 impl Layout<'_> {
-    fn node(&mut self, value: &Value, spans: &Spans, column: usize) -> Result<(), Unclear> {
+    fn node(&mut self, value: &Value, spans: &Spans, column: usize) {
         match value {
             Value::Map(map) => {
                 for (value, child) in map.values().zip(&spans.children) {
                     // Keys that a merge has brought in stand elsewhere.
                     if let Some(key) = child.key.filter(|key| is_in(*key, spans.value)) {
-                        self.entry(value, child, key, column)?;
+                        self.entry(value, child, key, column);
                     }
                 }
             }
             Value::List(list) => {
                 for (value, child) in list.iter().zip(&spans.children) {
-                    self.item(value, child, column)?;
+                    self.item(value, child, column);
                 }
             }
             _ => {}
         }
-        Ok(())
     }
 
-    fn entry(&mut self, value: &Value, child: &Spans, key: Span, column: usize) -> Result<(), Unclear> {
+    fn entry(&mut self, value: &Value, child: &Spans, key: Span, column: usize) {
         if self.before(key).trim().is_empty() {
             self.starts.insert(key.start.line, column);
         }
@@ -177,18 +183,18 @@ impl Layout<'_> {
         let old = usize::try_from(key.start.column).unwrap_or(usize::MAX).saturating_sub(1);
         if self.kept.contains(&key.start.line) {
             self.own(key.start.line, child.value, difference(column, old));
-            return Ok(());
+            return;
         }
-        self.inside(key.start.line, value, child, column, old)
+        self.inside(key.start.line, value, child, column, old);
     }
 
-    fn item(&mut self, value: &Value, child: &Spans, column: usize) -> Result<(), Unclear> {
+    fn item(&mut self, value: &Value, child: &Spans, column: usize) {
         let before = self.before(child.value);
         if before.trim().is_empty() {
             return self.item_below(value, child, column);
         }
         let Some(head) = before.trim_end().strip_suffix('-') else {
-            return Err(Unclear(child.value.start.line));
+            return self.unclear.push(child.value.start.line);
         };
         let old = head.chars().count();
         if head.trim().is_empty() {
@@ -199,29 +205,28 @@ impl Layout<'_> {
             let start = kiln_value::Position { line: child.value.start.line, column: dash };
             self.gap(Span { start, end: child.value.start }, "- ");
         }
-        self.inside(child.value.start.line, value, child, column, old)
+        self.inside(child.value.start.line, value, child, column, old);
     }
 
     /// What stands behind a key or a dash that moves from one column to another.
-    fn inside(&mut self, line: u32, value: &Value, child: &Spans, column: usize, old: usize) -> Result<(), Unclear> {
+    fn inside(&mut self, line: u32, value: &Value, child: &Spans, column: usize, old: usize) {
         if self.is_block(value, child) {
             return self.node(value, child, column + 2);
         }
         self.own(line, child.value, difference(column, old));
-        Ok(())
     }
 
     /// An item that begins on a line below its dash.
-    fn item_below(&mut self, value: &Value, child: &Spans, column: usize) -> Result<(), Unclear> {
+    fn item_below(&mut self, value: &Value, child: &Spans, column: usize) {
         let line = child.value.start.line;
         let above = (1..line).rev().find(|above| !self.lines.line(self.text, *above).trim().is_empty());
         let dash = above.filter(|above| self.lines.line(self.text, *above).trim() == "-");
         match dash {
             Some(dash) if self.is_block(value, child) => {
                 self.starts.insert(dash, column);
-                self.node(value, child, column + 2)
+                self.node(value, child, column + 2);
             }
-            _ => Err(Unclear(line)),
+            _ => self.unclear.push(line),
         }
     }
 
@@ -480,5 +485,7 @@ outputs:
         }
         assert_eq!(format("{a: 1,\n  b: 2}\n").unwrap(), "{a: 1,\n  b: 2}\n");
         assert_eq!(format("- - # x\n    a\n").unwrap(), "- - # x\n    a\n");
+        let twice = "a:\n      - # x\n        b\n      - # y\n        c\nd:\n    e:   1\n";
+        assert_eq!(format(twice).unwrap(), "a:\n      - # x\n        b\n      - # y\n        c\n\nd:\n  e: 1\n");
     }
 }

@@ -3,6 +3,7 @@
 //! A language server is these answers behind a protocol. Everything also works on a text that is being written and does
 //! not parse at the moment, as far as that can be.
 
+mod child;
 mod complete;
 mod cursor;
 mod diagnose;
@@ -15,8 +16,10 @@ mod navigate;
 mod repair;
 mod signature;
 mod suggest;
+mod surroundings;
 mod tokens;
 
+pub use child::{ChildPart, child_part};
 pub use complete::{Sort, Suggestion, complete};
 pub use diagnose::{Level, Trouble, diagnose};
 pub use fix::{Fix, fixes};
@@ -26,6 +29,7 @@ pub use links::{Link, files, links, with_links};
 pub use navigate::{Edit, Occurrence, RenameError, Symbol, Target, definition, outline, references, rename, renamed};
 pub use repair::mended;
 pub use signature::{Signature, signature};
+pub use surroundings::Surroundings;
 pub use tokens::{Token, TokenKind, tokens};
 
 use crate::Page;

@@ -1,7 +1,6 @@
-//! What an author of templates needs beside the service: lint, graphs, a formatter, upgrades, and the answers of a
-//! language server.
+//! Tools for template authors: lint, graphs, a formatter, upgrades, and the answers of a language server.
 //!
-//! Everything is a function of a text (a [`Page`]) and of the resource types that exist; nothing is read or asked.
+//! Everything is a function of a text (a [`Page`]), the files that it names and the resource types; this crate does no I/O.
 
 pub mod format;
 pub mod graph;

@@ -78,6 +78,12 @@ impl Page {
         self.value().get(words.resources)?.get(resource)?.str_at(words.resource_type)
     }
 
+    /// The types of the resources, as written.
+    pub fn types(&self) -> impl Iterator<Item = &str> {
+        let words = self.template.words();
+        self.section(words.resources).filter_map(|(_, resource)| resource.str_at(words.resource_type))
+    }
+
     /// The path from the root to the innermost part that holds a position, and whether the position is on its key.
     pub fn at(&self, position: Position) -> (Path, bool) {
         let (mut path, mut value, mut spans) = (Path::root(), self.value(), &self.spans);

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use kiln_plan::{Provider, ResourceTypes};
 use kiln_resource::{AttributeSchema, PropertySchema, ResourceType};
-use kiln_template::Files;
 use kiln_template::environment::{Environment, Resolved};
 use kiln_value::{Path, Segment, Value};
 
 use crate::Page;
+use crate::language::Surroundings;
 
 /// The type that a name stands for, Heat's aliases included; `None` for templates and for names that nobody knows.
 pub fn type_named<'c>(catalog: &'c ResourceTypes, name: &str) -> Option<&'c ResourceType> {
@@ -40,17 +40,19 @@ pub(crate) fn property<'t>(of: &'t ResourceType, path: &[Segment]) -> Option<&'t
     Some(schema)
 }
 
-/// The type that a name stands for, where the name may also be that of a child template among the files: that is a type
-/// with a property for each parameter and an attribute for each output.
+/// The type that a name stands for, where the name may also be that of a child template: that is a type with a property
+/// for each parameter and an attribute for each output.
 pub(crate) fn type_or_child<'c>(
     catalog: &'c ResourceTypes,
-    files: &Files,
+    around: &Surroundings,
     name: &str,
 ) -> Option<Cow<'c, ResourceType>> {
-    if let Some(found) = type_named(catalog, name) {
-        return Some(Cow::Borrowed(found));
-    }
-    let provider = Provider::new(name, name, files.get(name)?).ok()?;
+    let found = around.environment.clone().implementation(&catalog.globals, &Value::from(name), "").ok()?;
+    let url = match found.resolved {
+        Resolved::Type(name) => return Some(Cow::Borrowed(&catalog.types.get(&name)?.resource_type)),
+        Resolved::Template(url) => url,
+    };
+    let provider = Provider::new(&url, name, around.files.get(&url)?).ok()?;
     let mut child = provider.resource_type;
     child.summary = provider.template.description();
     let words = provider.template.words();

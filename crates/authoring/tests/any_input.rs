@@ -6,9 +6,11 @@ mod bench;
 
 use kiln_authoring::Page;
 use kiln_authoring::format::format;
-use kiln_authoring::language::{complete, diagnose, hover, references};
+use kiln_authoring::language::environment::{self, Sheet};
+use kiln_authoring::language::{
+    Surroundings, complete, diagnose, fixes, folds, hover, links, mended, references, signature, tokens,
+};
 use kiln_authoring::lint::lint;
-use kiln_template::Files;
 use kiln_value::{Position, text};
 use proptest::prelude::*;
 
@@ -101,12 +103,27 @@ proptest! {
     fn an_editor_may_ask_anywhere(source in template(), line in 0_u32..20, column in 0_u32..30) {
         let catalog = CATALOG.get_or_init(bench::catalog);
         let at = Position { line, column };
-        let _ = complete(&source, at, catalog, &Files::default());
-        for trouble in diagnose(&source, catalog, &Files::default()) {
+        let _ = complete(&source, at, catalog, &Surroundings::default());
+        for trouble in diagnose(&source, catalog, &Surroundings::default()) {
             prop_assert!(!trouble.message.is_empty());
         }
+        let _ = signature(&source, at);
+        let _ = fixes(&source, &diagnose(&source, catalog, &Surroundings::default()));
+        if let Some(page) = mended(&source) {
+            let _ = hover(&page, at, catalog, &Surroundings::default());
+            for link in links(&page) {
+                prop_assert_eq!(page.slice(link.span).trim_matches(['"', '\'']), link.name);
+            }
+            let last = u32::try_from(source.lines().count()).unwrap();
+            prop_assert!(folds(&page).iter().all(|fold| fold.first < fold.last && fold.last <= last));
+            prop_assert!(tokens(&page).windows(2).all(|pair| pair[0].span.end <= pair[1].span.start));
+        }
+        if let Some(sheet) = Sheet::read(&source, Some(at)) {
+            let _ = (sheet.references(at), sheet.rename(at, "x"), sheet.outline(), sheet.links());
+        }
+        let _ = environment::complete(&source, at, catalog, &[]);
         if let Ok(page) = Page::read(source.as_str()) {
-            let _ = hover(&page, at, catalog, &Files::default());
+            let _ = hover(&page, at, catalog, &Surroundings::default());
             let _ = references(&page, at);
             let _ = lint(&page, catalog, |_| true);
         }

@@ -71,7 +71,7 @@ resource_registry:
         error(3, 47, "Invalid event sink type 'mail', valid types are: zaqar-queue."),
         error(4, 1, &format!("{section} \"encrypted_param_names\" must be a list")),
         error(5, 1, "environment has empty section \"parameter_defaults\""),
-        error(6, 30, "'join' is no merge strategy | It may be overwrite, merge, deep_merge."),
+        error(6, 30, "'join' is not a merge strategy | Valid strategies: overwrite, merge, deep_merge."),
         error(8, 3, "There is no file web.yaml."),
         (
             9,

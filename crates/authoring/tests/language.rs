@@ -6,9 +6,9 @@ mod bench;
 
 use kiln_authoring::Page;
 use kiln_authoring::language::{
-    Level, RenameError, Target, complete, definition, diagnose, files, fixes, hover, outline, references, rename,
+    Level, RenameError, Surroundings, Target, complete, definition, diagnose, files, fixes, hover, outline, references,
+    rename,
 };
-use kiln_template::Files;
 use kiln_value::Position;
 
 const TEXT: &str = include_str!("../../../tests/data/heat-templates/hot/servers_in_new_neutron_net.yaml");
@@ -28,7 +28,10 @@ fn labels(text: &str) -> Vec<String> {
     let line = u32::try_from(before.matches('\n').count() + 1).unwrap();
     let at = Position { line, column: u32::try_from(column).unwrap() };
     let text = format!("{before}{after}");
-    complete(&text, at, &bench::catalog(), &Files::default()).into_iter().map(|suggestion| suggestion.label).collect()
+    complete(&text, at, &bench::catalog(), &Surroundings::default())
+        .into_iter()
+        .map(|suggestion| suggestion.label)
+        .collect()
 }
 
 const HEAD: &str = "heat_template_version: 2021-04-16
@@ -93,7 +96,7 @@ fn a_renamed_resource_is_renamed_everywhere() {
     }
     let renamed = Page::read(text.as_str()).unwrap();
     assert_eq!(references(&renamed, place(&text, "inner_net }", 0)).len(), edits.len());
-    assert!(!diagnose(&text, &bench::catalog(), &Files::default()).iter().any(|one| one.level == Level::Error));
+    assert!(!diagnose(&text, &bench::catalog(), &Surroundings::default()).iter().any(|one| one.level == Level::Error));
 
     assert_eq!(rename(&page, at, "private_subnet"), Err(RenameError::Taken("private_subnet".to_owned())));
     assert_eq!(rename(&page, at, "yes"), Err(RenameError::Invalid("yes".to_owned())));
@@ -105,19 +108,19 @@ fn a_renamed_resource_is_renamed_everywhere() {
 fn things_say_what_they_are() {
     let catalog = bench::catalog();
     let page = Page::read(TEXT).unwrap();
-    let text = |at| hover(&page, at, &catalog, &Files::default()).unwrap().text;
+    let text = |at| hover(&page, at, &catalog, &Surroundings::default()).unwrap().text;
     assert!(text(place(TEXT, "OS::Neutron::Net", 0)).contains("**OS::Neutron::Net**"));
     assert!(text(place(TEXT, "get_param", 0)).contains("function of heat_template_version"));
     assert!(text(place(TEXT, "private_net }", 0)).contains("OS::Neutron::Net"));
     assert!(text(place(TEXT, "network_id", 0)).contains("**network_id** · string"));
-    assert!(hover(&page, Position { line: 999, column: 1 }, &catalog, &Files::default()).is_none());
+    assert!(hover(&page, Position { line: 999, column: 1 }, &catalog, &Surroundings::default()).is_none());
 }
 
 #[test]
 fn every_mistake_is_shown_at_its_place() {
     let catalog = bench::catalog();
     let errors = |text: &str| -> Vec<(u32, String)> {
-        let all = diagnose(text, &catalog, &Files::default()).into_iter();
+        let all = diagnose(text, &catalog, &Surroundings::default()).into_iter();
         all.filter(|one| one.level == Level::Error).map(|one| (one.span.start.line, one.code)).collect()
     };
     assert_eq!(errors(TEXT), []);
@@ -162,7 +165,7 @@ fn fixed(text: &str) -> String {
     let catalog = bench::catalog();
     let mut text = text.to_owned();
     for _ in 0..20 {
-        let troubles = diagnose(&text, &catalog, &Files::default());
+        let troubles = diagnose(&text, &catalog, &Surroundings::default());
         let Some(fix) = fixes(&text, &troubles).into_iter().next() else { break };
         let lines = kiln_authoring::lines::Lines::new(&text);
         let mut edits = fix.edits;
@@ -174,7 +177,7 @@ fn fixed(text: &str) -> String {
             changed.replace_range(start..end, &edit.text);
         }
         let mended = &troubles[fix.trouble].message;
-        let left = diagnose(&changed, &catalog, &Files::default());
+        let left = diagnose(&changed, &catalog, &Surroundings::default());
         assert!(!left.iter().any(|one| one.message == *mended), "{}: {changed}", fix.title);
         text = changed;
     }
@@ -235,5 +238,26 @@ resources:
     properties: {value: {get_attr: [c, show]}}
   e: {type: OS::Heat::Value, properties: {value: \"0755\"}, depends_on: b}
 ";
+    assert_eq!(fixed(text), expected);
+}
+
+#[test]
+fn words_of_the_language_are_suggested() {
+    let text = "heat_template_version: 2021-04-16
+conditons: {big: true}
+parameters:
+  size: {typ: number, constraints: [{rnage: {min: 1}}]}
+  sort: {type: boolen}
+  unused: {type: string}
+parameter_groups: [{parameters: [unused]}]
+resources:
+  a: {type: OS::Heat::Value, proprties: {value: [{get_param: size}, {get_param: sort}]}, condition: big}
+";
+    let expected = text
+        .replace("conditons", "conditions")
+        .replace("typ:", "type:")
+        .replace("rnage", "range")
+        .replace("boolen", "boolean")
+        .replace("proprties", "properties");
     assert_eq!(fixed(text), expected);
 }

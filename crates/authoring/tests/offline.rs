@@ -4,12 +4,11 @@
 
 mod bench;
 
-use kiln_authoring::language::{Level, diagnose};
-use kiln_template::Files;
+use kiln_authoring::language::{Level, Surroundings, diagnose};
 
 /// The errors of a template: path and message.
 fn errors(text: &str) -> Vec<(String, String)> {
-    let troubles = diagnose(text, &bench::catalog(), &Files::default());
+    let troubles = diagnose(text, &bench::catalog(), &Surroundings::default());
     let errors = troubles.into_iter().filter(|trouble| trouble.level == Level::Error);
     errors.map(|trouble| (trouble.path.to_string(), trouble.message)).collect()
 }
@@ -97,7 +96,7 @@ Resources:
     ];
     let found: Vec<(&str, &str)> = found.iter().map(|(path, message)| (path.as_str(), message.as_str())).collect();
     assert_eq!(found, expected);
-    let lines: Vec<u32> = diagnose(text, &bench::catalog(), &Files::default())
+    let lines: Vec<u32> = diagnose(text, &bench::catalog(), &Surroundings::default())
         .iter()
         .filter(|trouble| trouble.level == Level::Error)
         .map(|trouble| trouble.span.start.line)
@@ -138,9 +137,9 @@ resources:
     has(&found, "resources.one.properties", "Unknown Property lngth");
     has(&found, "resources.two.properties.length", "str_split");
     has(&found, "resources.two.properties", "Unknown Property lenth");
-    has(&found, "resources.two.properties.salt.get_attr", "(one vlue)");
+    has(&found, "resources.two.properties.salt.get_attr[1]", "(one vlue)");
     has(&found, "resources.three.type", "OS::Heat::RandomStrng");
-    has(&found, "resources.three.properties.salt.get_attr", "(two nothing)");
+    has(&found, "resources.three.properties.salt.get_attr[1]", "(two nothing)");
     has(&found, "resources.four", "depend_on");
     has(&found, "resources.four.properties", "Unknown Property lenth");
     assert_eq!(found.len(), 12, "{found:#?}");
@@ -158,7 +157,7 @@ Resources:
     let found = errors(text);
     has(&found, "Conditions.Odd.Fn::Equals", "Fn::Equals");
     has(&found, "Resources.R.DependsOn", "\"Nowhere\" (in R)");
-    has(&found, "Resources.R.Properties.salt", "\"Gone\"");
+    has(&found, "Resources.R.Properties.salt.Ref", "\"Gone\"");
     has(&found, "Resources.R.Properties.length", "1000 is out of range");
     has(&found, "Resources.S.Type", "OS::Heat::RandomStrng");
     assert_eq!(found.len(), 5, "{found:#?}");

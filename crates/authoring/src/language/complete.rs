@@ -5,12 +5,13 @@ use kiln_plan::ResourceTypes;
 use kiln_resource::{PropertySchema, Support};
 use kiln_template::constraint::{DataType, Rule};
 use kiln_template::version::Dialect;
-use kiln_template::{Files, Release, functions, parameter};
+use kiln_template::{Release, functions, parameter};
 use kiln_value::{Position, Segment, Span, text};
 
 use super::cursor::{Cursor, Slot};
 use super::hover;
 use super::repair::readable;
+use super::surroundings::Surroundings;
 use crate::Page;
 use crate::types::{Definition, below_properties, is_member_key, is_type, property, type_or_child};
 
@@ -59,12 +60,12 @@ pub struct Suggestion {
 /// What may be written at a position of a text, which need not parse: what begins with the word so far, then what holds
 /// it elsewhere.
 ///
-/// `files` are those that the template names, by the names that it uses.
-pub fn complete(text: &str, at: Position, catalog: &ResourceTypes, files: &Files) -> Vec<Suggestion> {
+/// `around` has the files that the template names, by the names that it uses.
+pub fn complete(text: &str, at: Position, catalog: &ResourceTypes, around: &Surroundings) -> Vec<Suggestion> {
     let cursor = Cursor::at(text, at);
     let page = readable(text, at);
     let replace = cursor.replaced(at);
-    let mut writer = Writer { cursor, page, catalog, files, replace, found: Vec::new() };
+    let mut writer = Writer { cursor, page, catalog, around, replace, found: Vec::new() };
     writer.write();
     fitting(writer.found, &writer.cursor.word)
 }
@@ -81,15 +82,15 @@ struct Writer<'c> {
     cursor: Cursor,
     page: Option<Page>,
     catalog: &'c ResourceTypes,
-    files: &'c Files,
+    around: &'c Surroundings,
     replace: Span,
     found: Vec<Suggestion>,
 }
 
-const PARAMETER_TYPES: [&str; 5] = ["string", "number", "comma_delimited_list", "json", "boolean"];
-const PARAMETER_KEYS: [&str; 8] =
+pub(super) const PARAMETER_TYPES: [&str; 5] = ["string", "number", "comma_delimited_list", "json", "boolean"];
+pub(super) const PARAMETER_KEYS: [&str; 8] =
     ["type", "label", "description", "default", "hidden", "constraints", "immutable", "tags"];
-const CONSTRAINTS: [&str; 7] =
+pub(super) const CONSTRAINTS: [&str; 7] =
     ["length", "range", "modulo", "allowed_values", "allowed_pattern", "custom_constraint", "description"];
 
 impl Writer<'_> {
@@ -266,7 +267,7 @@ impl Writer<'_> {
     }
 
     fn properties_of(&mut self, page: &Page, definition: &Definition) {
-        let Some(found) = type_or_child(self.catalog, self.files, definition.type_name) else { return };
+        let Some(found) = type_or_child(self.catalog, self.around, definition.type_name) else { return };
         if definition.rest.is_empty() {
             self.members(page, &found.properties, definition);
         } else if let Some(schema) = property(&found, definition.rest) {
@@ -373,7 +374,7 @@ impl Writer<'_> {
         let Some(page) = &self.page else { return };
         let Some(resource) = self.cursor.before.first() else { return };
         let Some(name) = page.type_of(resource) else { return };
-        let Some(found) = type_or_child(self.catalog, self.files, name) else { return };
+        let Some(found) = type_or_child(self.catalog, self.around, name) else { return };
         for (name, schema) in found.attributes.iter().filter(|(_, schema)| !schema.support.is_hidden()) {
             let kind = schema.kind.map(kiln_resource::property::type_name).unwrap_or_default();
             self.add(Sort::Attribute, name, &kind, hover::attribute(name, schema));

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use kiln_plan::{ResourceTypes, Sources};
-use kiln_template::Files;
-use kiln_template::environment::Environment;
 use kiln_value::{Diagnostic, Path, Position, Span};
 
 use super::suggest::suggest;
+use super::surroundings::Surroundings;
 use crate::Page;
 use crate::lint::{Severity, lint};
 use crate::offline::examine;
@@ -61,8 +60,9 @@ impl Trouble {
 }
 
 /// Everything that can be told of a text without a cloud: errors in Heat's order, then what the rules find that are on
-/// by default. `files` are those that the template names, by the names that it uses.
-pub fn diagnose(text: &str, catalog: &ResourceTypes, files: &Files) -> Vec<Trouble> {
+/// by default. `around` has the files that the template names, by
+/// the names that it uses.
+pub fn diagnose(text: &str, catalog: &ResourceTypes, around: &Surroundings) -> Vec<Trouble> {
     let page = match Page::read(text) {
         Ok(page) => page,
         Err(error) => {
@@ -70,12 +70,12 @@ pub fn diagnose(text: &str, catalog: &ResourceTypes, files: &Files) -> Vec<Troub
             return vec![Trouble::error(&error, span)];
         }
     };
-    let errors = errors(&page, catalog, files);
+    let errors = errors(&page, catalog, around);
     let mut troubles: Vec<Trouble> = errors
         .iter()
         .map(|error| Trouble::error(error, error.span.unwrap_or_else(|| page.span(&error.path))))
         .collect();
-    suggest(&page, &mut troubles, catalog, files);
+    suggest(&page, &mut troubles, catalog, around);
     for finding in lint(&page, catalog, |rule| rule.default) {
         let level = match finding.severity {
             Severity::Warning => Level::Warning,
@@ -93,11 +93,11 @@ pub fn diagnose(text: &str, catalog: &ResourceTypes, files: &Files) -> Vec<Troub
     troubles
 }
 
-fn errors(page: &Page, catalog: &ResourceTypes, files: &Files) -> Vec<Diagnostic> {
+fn errors(page: &Page, catalog: &ResourceTypes, around: &Surroundings) -> Vec<Diagnostic> {
     let sources = Sources {
         template: Arc::new(page.value().clone()),
-        environment: Arc::new(Environment::default()),
-        files: Arc::new(files.clone()),
+        environment: Arc::new(around.environment.clone()),
+        files: Arc::new(around.files.clone()),
     };
     examine(&sources, catalog).1
 }

@@ -116,8 +116,13 @@ impl Judge<'_> {
     fn strategies(&mut self, at: &Path, strategies: &Map) {
         for (name, strategy) in strategies {
             if !strategy.as_str().is_some_and(|word| STRATEGIES.contains(&word)) {
-                let message = format!("{} is no merge strategy", text::repr(strategy));
-                self.wrong(&at.key(name.as_str()), message, Some(format!("It may be {}.", STRATEGIES.join(", "))));
+                let message = format!("{} is not a merge strategy", text::repr(strategy));
+                let near = strategy.as_str().and_then(|word| nearest(word, STRATEGIES));
+                let hint = match near {
+                    Some(near) => format!("Did you mean {near}?"),
+                    None => format!("Valid strategies: {}.", STRATEGIES.join(", ")),
+                };
+                self.wrong(&at.key(name.as_str()), message, Some(hint));
             }
         }
     }

@@ -6,7 +6,7 @@ use kiln_value::{Path, Position, Segment, Span, Spans, Value};
 use super::diagnose::Trouble;
 use super::navigate::Edit;
 use crate::lines::Lines;
-use crate::walk::value_at;
+use crate::walk::{literal_texts, value_at};
 
 /// A change that removes a trouble.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +42,8 @@ impl Surgeon<'_> {
     fn fix(&self, trouble: &Trouble) -> Option<(String, Vec<Edit>)> {
         let path = &trouble.path;
         match trouble.code.as_str() {
+            // An entry of a group would be left that leads nowhere.
+            "unused-parameter" if self.is_grouped(path) => None,
             "unused-parameter" | "unused-condition" | "unused-mapping" | "redundant-depends-on" | "empty-section" => {
                 self.without(path)
             }
@@ -57,6 +59,13 @@ impl Surgeon<'_> {
 
     fn slice(&self, span: Span) -> &str {
         self.lines.range(self.text, span).and_then(|range| self.text.get(range)).unwrap_or_default()
+    }
+
+    /// Whether a parameter is listed in a parameter group.
+    fn is_grouped(&self, path: &Path) -> bool {
+        let Some(Segment::Key(name)) = path.0.last() else { return false };
+        let groups = self.root.get("parameter_groups").or_else(|| self.root.get("ParameterGroups"));
+        groups.is_some_and(|groups| literal_texts(groups).contains(&name.as_str()))
     }
 
     /// "Did you mean …?": the wrong word, which stands at the trouble's path or below it.

@@ -5,11 +5,12 @@ use std::fmt::Write as _;
 
 use kiln_plan::ResourceTypes;
 use kiln_resource::{AttributeSchema, PropertySchema, ResourceType, SupportStatus, property as schema};
+use kiln_template::functions;
 use kiln_template::parameter::ParameterSchema;
-use kiln_template::{Files, functions};
 use kiln_value::{Path, Position, Segment, Span, Value, text};
 
 use super::mention_at;
+use super::surroundings::Surroundings;
 use crate::Page;
 use crate::mention::{Mention, Role};
 use crate::types::{below_properties, is_type, property, type_or_child};
@@ -27,9 +28,9 @@ pub struct Hover {
 /// What there is to say of the thing at a position: a parameter, a resource, a condition, an attribute, a type, a property
 /// or a function.
 ///
-/// `files` are those that the template names, by the names that it uses.
-pub fn hover(page: &Page, at: Position, catalog: &ResourceTypes, files: &Files) -> Option<Hover> {
-    let reader = Reader { page, catalog, files };
+/// `around` has the files that the template names, by the names that it uses.
+pub fn hover(page: &Page, at: Position, catalog: &ResourceTypes, around: &Surroundings) -> Option<Hover> {
+    let reader = Reader { page, catalog, around };
     if let Some(mention) = mention_at(page, at)
         && let Some(text) = reader.of_mention(&mention)
     {
@@ -44,12 +45,12 @@ pub fn hover(page: &Page, at: Position, catalog: &ResourceTypes, files: &Files) 
 struct Reader<'a> {
     page: &'a Page,
     catalog: &'a ResourceTypes,
-    files: &'a Files,
+    around: &'a Surroundings,
 }
 
 impl Reader<'_> {
     fn type_named(&self, name: &str) -> Option<Cow<'_, ResourceType>> {
-        type_or_child(self.catalog, self.files, name)
+        type_or_child(self.catalog, self.around, name)
     }
 
     fn of_mention(&self, mention: &Mention) -> Option<String> {

@@ -1,16 +1,20 @@
 //! What a name that is not there may have been meant to be.
 
 use kiln_plan::ResourceTypes;
-use kiln_template::Files;
 use kiln_template::hint::nearest;
 
+use super::complete::{CONSTRAINTS, PARAMETER_KEYS, PARAMETER_TYPES};
 use super::diagnose::Trouble;
+use super::surroundings::Surroundings;
 use crate::Page;
 use crate::mention::{Manner, Mention, Role, mentions};
 use crate::types::type_or_child;
 
 /// Gives troubles about references that lead nowhere their place, and a hint at the nearest name there is.
-pub(super) fn suggest(page: &Page, troubles: &mut [Trouble], catalog: &ResourceTypes, files: &Files) {
+pub(super) fn suggest(page: &Page, troubles: &mut [Trouble], catalog: &ResourceTypes, around: &Surroundings) {
+    for trouble in troubles.iter_mut().filter(|trouble| trouble.hints.is_empty()) {
+        trouble.hints.extend(known_word(page, &trouble.message));
+    }
     let about_names =
         ["The specified reference ", "The Parameter (", "The Referenced Attribute (", "Invalid condition "];
     let is_about_name =
@@ -32,7 +36,7 @@ pub(super) fn suggest(page: &Page, troubles: &mut [Trouble], catalog: &ResourceT
         trouble.path = mention.path.clone();
         let near = match &mention.role {
             Role::Attribute(resource) => {
-                page.type_of(resource).and_then(|name| type_or_child(catalog, files, name)).and_then(|found| {
+                page.type_of(resource).and_then(|name| type_or_child(catalog, around, name)).and_then(|found| {
                     nearest(&mention.name, found.attributes.keys().map(String::as_str)).map(str::to_owned)
                 })
             }
@@ -43,6 +47,32 @@ pub(super) fn suggest(page: &Page, troubles: &mut [Trouble], catalog: &ResourceT
         };
         trouble.hints.extend(near.map(|near| format!("Did you mean {near}?")));
     }
+}
+
+/// A hint at the word of the language that was meant.
+fn known_word(page: &Page, message: &str) -> Option<String> {
+    let dialect = page.release().dialect();
+    let words = dialect.words();
+    let sections = [
+        dialect.version_key(),
+        words.description,
+        words.parameters,
+        words.conditions,
+        words.resources,
+        words.outputs,
+        "parameter_groups",
+    ];
+    let known: [(&str, &str, &[&str]); 4] = [
+        ("The template section is invalid: ", "", &sections),
+        ("Invalid key '", "' for parameter constraints", &CONSTRAINTS),
+        ("Invalid key '", "' for parameter (", &PARAMETER_KEYS),
+        ("Invalid type (", ")", &PARAMETER_TYPES),
+    ];
+    known.into_iter().find_map(|(before, behind, words)| {
+        let rest = message.split_once(before)?.1;
+        let wrong = if behind.is_empty() { rest } else { rest.split_once(behind)?.0 };
+        Some(format!("Did you mean {}?", nearest(wrong, words.iter().copied())?))
+    })
 }
 
 fn is_declared(all: &[Mention], mention: &Mention) -> bool {

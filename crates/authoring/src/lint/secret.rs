@@ -55,8 +55,8 @@ pub(super) fn visible(subject: &Subject, findings: &mut Findings) {
     for (name, declared, path) in secret_parameters(subject).filter(|(_, declared, _)| !is_hidden(declared)) {
         let key = if declared.get("Type").is_some() { "NoEcho" } else { "hidden" };
         let span = subject.page.span(&path);
-        let message = format!("everyone who may see the stack sees the value of \"{name}\"");
-        findings.add(message, path, span, Some(format!("give it \"{key}: true\"")));
+        let message = format!("the value of \"{name}\" is visible to everyone who can see the stack");
+        findings.add(message, path, span, Some(format!("add \"{key}: true\"")));
     }
 }
 
@@ -65,8 +65,8 @@ pub(super) fn plain(subject: &Subject, findings: &mut Findings) {
     for (name, declared, path) in secret_parameters(subject) {
         let Some((key, default)) = default_of(declared).filter(|(_, default)| default.is_truthy()) else { continue };
         let path = path.key(key);
-        let message = format!("the default of \"{name}\" is a secret in plain text: {} characters", length(default));
-        let hint = "take the default away, or let OS::Heat::RandomString make one".to_owned();
+        let message = format!("the default of \"{name}\" is a secret in plain text ({} characters)", length(default));
+        let hint = "remove the default, or generate the secret with OS::Heat::RandomString".to_owned();
         let span = page.value_span(&path);
         findings.add(message, path, span, Some(hint));
     }
@@ -78,7 +78,7 @@ pub(super) fn plain(subject: &Subject, findings: &mut Findings) {
             let Some(Segment::Key(key)) = path.0.last() else { return };
             if value.as_str().is_some_and(|text| !text.is_empty()) && is_secret(key) && !is_argument(path) {
                 let message = format!("\"{key}\" is a secret in plain text");
-                let hint = "take it from a hidden parameter".to_owned();
+                let hint = "use a hidden parameter".to_owned();
                 findings.add(message, path.clone(), page.value_span(path), Some(hint));
             }
         });

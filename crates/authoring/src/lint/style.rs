@@ -51,8 +51,8 @@ pub(super) fn simpler(subject: &Subject, findings: &mut Findings) {
         let span = page.span(&call.path);
         let successor = SUCCESSORS.iter().find(|(name, _)| *name == call.function);
         if let Some((name, instead)) = successor {
-            let message = format!("{name} is gone in newer versions");
-            findings.add(message, call.path, span, Some(format!("its place has taken {instead}")));
+            let message = format!("{name} does not exist in newer versions");
+            findings.add(message, call.path, span, Some(format!("use {instead} instead")));
             continue;
         }
         let advice = match call.function {
@@ -63,7 +63,7 @@ pub(super) fn simpler(subject: &Subject, findings: &mut Findings) {
         };
         let Some((function, message)) = advice else { continue };
         let newer = since(function).filter(|since| *since > release);
-        let hint = newer.map(|since| format!("from {} on", since.name()));
+        let hint = newer.map(|since| format!("available since {}", since.name()));
         findings.add(message, call.path, span, hint);
     }
 }
@@ -108,13 +108,13 @@ fn of_if(args: &Value, path: &Path) -> Option<(&'static str, String)> {
     let is_null = args.at(2).is_some_and(Value::is_null);
     let in_list = matches!(path.0.iter().rev().nth(1), Some(Segment::Index(_)));
     (is_null && !in_list)
-        .then(|| ("if", "an if whose else is null can do without it: the property is then left out".to_owned()))
+        .then(|| ("if", "an if without an else leaves the property out; the null is not needed".to_owned()))
 }
 
 fn of_replace(args: &Value) -> Option<(&'static str, String)> {
     let inner = args.get("template")?.get("str_replace")?;
     inner.get("params")?;
-    Some(("str_replace", "one str_replace with the parameters of both does the same".to_owned()))
+    Some(("str_replace", "combine both into one str_replace".to_owned()))
 }
 
 /// A key that is nearly a function's name makes the call a plain map.
@@ -127,12 +127,10 @@ pub(super) fn misspelt(subject: &Subject, findings: &mut Findings) {
         else {
             return;
         };
-        // Other words may be near by chance.
         if known.contains(&key.as_str()) || !(key.contains('_') || key.starts_with("Fn:")) {
             return;
         }
-        let alike = known.iter().copied().filter(|name| name.chars().next() == key.chars().next());
-        let Some(near) = nearest(key, alike) else { return };
+        let Some(near) = nearest(key, known.iter().copied().filter(|name| is_slip(key, name))) else { return };
         let at = path.key(key.as_str());
         let span = page.span(&at);
         findings.add(
@@ -142,6 +140,14 @@ pub(super) fn misspelt(subject: &Subject, findings: &mut Findings) {
             Some(format!("Did you mean {near}?")),
         );
     });
+}
+
+/// Whether two words differ in one place only, by a character or two: other words may be near by chance.
+fn is_slip(one: &str, other: &str) -> bool {
+    let before = one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+    let behind = one.chars().rev().zip(other.chars().rev()).take_while(|(a, b)| a == b).count();
+    let (length, others) = (one.chars().count(), other.chars().count());
+    length.abs_diff(others) <= 1 && before + behind + 2 >= length.max(others)
 }
 
 /// Bare words that PyYAML takes for truth values.
@@ -162,8 +168,8 @@ pub(super) fn surprising(subject: &Subject, findings: &mut Findings) {
         let is_truth = TRUTHS.iter().any(|word| word.eq_ignore_ascii_case(written));
         if is_octal || is_truth {
             let is = kiln_value::text::json(value);
-            let hint = format!("write \"{written}\" if a text is meant, else {is}");
-            findings.add(format!("YAML reads a bare {written} as {is}"), path.clone(), span, Some(hint));
+            let hint = format!("write \"{written}\" for a string, or {is}");
+            findings.add(format!("YAML reads the unquoted {written} as {is}"), path.clone(), span, Some(hint));
         }
     });
 }
@@ -180,7 +186,7 @@ pub(super) fn empty(subject: &Subject, findings: &mut Findings) {
         let Some(value) = crate::walk::value_at(page.value(), &path) else { continue };
         if matches!(value, Value::Null | Value::Map(_) | Value::List(_)) && !value.is_truthy() {
             let span = page.span(&path);
-            findings.add("there is nothing in it", path, span, Some("it can be left out".to_owned()));
+            findings.add("this is empty", path, span, Some("remove it".to_owned()));
         }
     }
 }

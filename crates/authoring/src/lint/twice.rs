@@ -38,8 +38,8 @@ pub(super) fn keys(subject: &Subject, findings: &mut Findings) {
                 {
                     let span = span(&event);
                     let path = page.at(span.start).0;
-                    let message = format!("the key \"{value}\" is given twice in this map; only the last one counts");
-                    let hint = format!("the first one is in line {}", first.line + 1);
+                    let message = format!("duplicate key \"{value}\": only the last one is used");
+                    let hint = format!("the first one is on line {}", first.line + 1);
                     findings.add(message, path, span, Some(hint));
                 }
             }
@@ -82,7 +82,7 @@ pub(super) fn depends_on(subject: &Subject, findings: &mut Findings) {
         .collect();
     for awaited in subject.mentions.iter().filter(|mention| mention.manner == Manner::Awaited) {
         if awaited.path.0.get(..2).is_some_and(|entry| used.contains(&(entry, awaited.name.as_str()))) {
-            let message = format!("the resource waits for \"{}\" anyway, since it refers to it", awaited.name);
+            let message = format!("depends_on is not needed: the resource refers to \"{}\"", awaited.name);
             findings.add(message, awaited.path.clone(), awaited.span, None);
         }
     }

@@ -26,7 +26,7 @@ impl Subject<'_> {
 
 pub(super) fn parameters(subject: &Subject, findings: &mut Findings) {
     for unused in subject.unused(&Role::Parameter) {
-        let hint = "take it away, or use it".to_owned();
+        let hint = "remove it or use it".to_owned();
         let message = format!("the parameter \"{}\" is never used", unused.name);
         findings.add(message, unused.path.clone(), unused.span, Some(hint));
     }
@@ -86,7 +86,7 @@ pub(super) fn resources(subject: &Subject, findings: &mut Findings) {
     for resource in subject.declared(&Role::Resource) {
         if !related.contains(resource.name.as_str()) {
             let message = format!("nothing refers to the resource \"{}\", and it refers to nothing", resource.name);
-            let hint = "show it in an output, or take it away".to_owned();
+            let hint = "use it in an output or remove it".to_owned();
             findings.add(message, resource.path.clone(), resource.span, Some(hint));
         }
     }

@@ -447,8 +447,13 @@ outputs:
     editor.type_over("[one, told]", "[one, ]");
     assert!(editor.suggested("[one, ").contains(&"told".to_owned()));
     editor.type_over("[one, ]", "[one, told]");
+    let inner = editor.uri.replace("web.yaml", "inner.yaml");
+    for (what, line) in [("size: a", 2), ("size: b", 2), ("size: c", 2), ("told", 7)] {
+        let found = editor.ask_at("textDocument/definition", what, &json!({}));
+        assert_eq!((&found["uri"], &found["range"]["start"]["line"]), (&json!(inner), &json!(line)), "{what}");
+    }
     let hover = editor.ask_at("textDocument/hover", "size: b", &json!({}));
-    assert!(hover.is_null() || hover["contents"]["value"].as_str().unwrap().contains("How big."), "{hover}");
+    assert!(hover["contents"]["value"].as_str().unwrap().contains("How big."), "{hover}");
     editor.leave();
 }
 
@@ -517,5 +522,64 @@ fn environments_are_files_like_templates() {
     assert!(text.ends_with("  Our::Net: OS::Neutron::Net\n"), "{text}");
     assert_eq!(editor.ask_file("textDocument/documentSymbol").as_array().unwrap().len(), 2);
     assert_eq!(editor.ask_file("textDocument/documentLink")[0]["target"], template);
+    editor.leave();
+}
+
+#[test]
+fn types_of_an_environment_beside_a_template_are_known() {
+    let folder = Folder::new("lsp-registry");
+    folder.write("inner.yaml", CHILD);
+    let environment = "resource_registry:\n  My::Inner: inner.yaml\n  My::Net: OS::Neutron::Net\n";
+    let path = folder.write("env.yaml", environment);
+    let text = "heat_template_version: 2021-04-16
+resources:
+  a: {type: My::Inner, properties: {size: x}}
+  b: {type: My::Net, properties: {name: y}}
+";
+    let mut editor = Editor::start(&folder, "web.yaml", text);
+    let told = editor.told();
+    assert!(errors(&told).is_empty(), "{told:?}");
+    let told = editor.type_over("name: y", "nmae: y");
+    assert!(errors(&told)[0]["message"].as_str().unwrap().contains("nmae"), "{told:?}");
+    editor.type_over("nmae: y", "name: y");
+    let told = editor.type_over("{size: x}", "{size: x, }");
+    assert_eq!(errors(&told).len(), 0, "{told:?}");
+    assert_eq!(editor.suggested("size: x, ")[0], "color");
+    // A change in the environment counts at once.
+    let uri = format!("file://{}", path.display());
+    editor.open(&uri, environment);
+    assert_eq!(editor.receive()["params"]["uri"], uri);
+    editor.told();
+    let changes = json!([{"text": environment.replace("My::Net", "My::Network")}]);
+    let document = json!({"uri": uri, "version": 2});
+    editor.tell("textDocument/didChange", &json!({"textDocument": document, "contentChanges": changes}));
+    assert_eq!(editor.receive()["params"]["uri"], uri);
+    let told = editor.told();
+    assert!(errors(&told)[0]["message"].as_str().unwrap().contains("My::Net"), "{told:?}");
+    editor.leave();
+}
+
+#[test]
+fn a_text_is_judged_once_after_many_changes() {
+    let folder = Folder::new("lsp-burst");
+    let many: String = (0..400).fold(String::new(), |text, n| text + &format!("  r{n}: {{type: OS::Heat::Value}}\n"));
+    let text = format!("heat_template_version: 2021-04-16\nresources:\n{many}");
+    let mut editor = Editor::start(&folder, "web.yaml", &text);
+    editor.told();
+    let changes_in_all = 60_u64;
+    for version in 2..2 + changes_in_all {
+        let document = json!({"uri": editor.uri, "version": version});
+        let start = json!({"line": 0, "character": 33});
+        let changes = json!([{"range": {"start": start, "end": start}, "text": " "}]);
+        editor.tell("textDocument/didChange", &json!({"textDocument": document, "contentChanges": changes}));
+    }
+    let mut published = 0;
+    loop {
+        published += 1;
+        if editor.receive()["params"]["version"] == 1 + changes_in_all {
+            break;
+        }
+    }
+    assert!(published < changes_in_all / 2, "{published}");
     editor.leave();
 }

@@ -53,6 +53,35 @@ fn lint_shows_what_it_finds_beside_a_file_that_it_cannot_read() {
     assert!(ran.err.contains("2 of 3 templates could not be read"), "{}", ran.err);
 }
 
+#[test]
+fn lint_is_silent_on_the_examples() {
+    let folder = Folder::new("lint-examples");
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+    let mut seen = 0;
+    for folder_of in [examples.to_owned(), format!("{examples}/farm")] {
+        for path in fs::read_dir(folder_of).unwrap().map(|entry| entry.unwrap().path()) {
+            if !fs::read_to_string(&path).is_ok_and(|text| text.contains("heat_template_version")) {
+                continue;
+            }
+            let ran = folder.run(&["template", "lint", path.to_str().unwrap()]);
+            assert!(ran.code == 0 && ran.out.is_empty(), "{}: {}{}", path.display(), ran.out, ran.err);
+            seen += 1;
+        }
+    }
+    assert!(seen > 2, "{seen}");
+}
+
+#[test]
+fn fmt_formats_the_files_beside_one_that_it_cannot_read() {
+    let folder = Folder::new("fmt-unreadable");
+    folder.write("bad.yaml", "a: [\n");
+    let path = folder.write("t.yaml", "a:   1\r\nb: 2\r\n");
+    let ran = folder.run(&["template", "fmt", "bad.yaml", "nowhere.yaml", "t.yaml"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("2 of 3 could not be formatted"), "{}", ran.err);
+    assert_eq!(fs::read_to_string(path).unwrap(), "a: 1\r\n\r\nb: 2\r\n");
+}
+
 /// Time that grows with the square of the template would be hours here.
 #[test]
 fn lint_of_a_large_template_takes_linear_time() {

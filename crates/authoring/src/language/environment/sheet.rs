@@ -184,6 +184,13 @@ impl Sheet {
         files.map(|name| Link { span: name.span, name: name.text }).collect()
     }
 
+    /// The types of the registry, with what they stand for. Entries for single resources and patterns are left out.
+    pub fn types(&self) -> Vec<(String, String)> {
+        let entries = self.value.get("resource_registry").and_then(Value::as_map).into_iter().flatten();
+        let entries = entries.filter(|(name, _)| !NO_TYPES.contains(&name.as_str()) && !name.ends_with('*'));
+        entries.filter_map(|(name, entry)| Some((name.clone(), entry.as_str()?.to_owned()))).collect()
+    }
+
     /// The sections with their entries.
     pub fn outline(&self) -> Vec<Symbol> {
         let symbol = |path: &Path, name: &str, value: &Value, children| {

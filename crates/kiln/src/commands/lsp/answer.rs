@@ -2,8 +2,8 @@
 
 use kiln_authoring::language::environment::{self, Origin};
 use kiln_authoring::language::{
-    Occurrence, RenameError, Suggestion, Target, complete, definition, fixes, folds, hover, links, outline, references,
-    rename, renamed, signature, tokens,
+    Occurrence, RenameError, Suggestion, Target, child_part, complete, definition, fixes, folds, hover, links, mended,
+    outline, references, rename, renamed, signature, tokens,
 };
 use kiln_authoring::{Page, format};
 use kiln_value::Span;
@@ -65,8 +65,8 @@ impl Server {
         let (uri, text, at) = self.place(params)?;
         let suggestions = match text.meaning() {
             Meaning::Template => {
-                let files = self.family(uri, &text.content).files;
-                complete(&text.content, at, &self.catalog, &files)
+                let around = self.family(uri, &text.content).around;
+                complete(&text.content, at, &self.catalog, &around)
             }
             Meaning::Environment => environment::complete(&text.content, at, &self.catalog, &self.neighbours(uri)),
             Meaning::Other => return None,
@@ -88,7 +88,7 @@ impl Server {
     fn hover(&self, params: &Value) -> Option<Value> {
         let (uri, text, at) = self.place(params)?;
         let hover = match text.page() {
-            Some(page) => hover(&page, at, &self.catalog, &self.family(uri, &text.content).files)?,
+            Some(page) => hover(&page, at, &self.catalog, &self.family(uri, &text.content).around)?,
             None => environment::hover(&text.sheet(Some(at))?, at, &self.catalog, &self.neighbours(uri))?,
         };
         let contents = json!({"kind": "markdown", "value": hover.text});
@@ -117,9 +117,16 @@ impl Server {
             json!({"uri": target(uri, name), "range": {"start": start, "end": start}})
         };
         if let Some(page) = text.page() {
-            return Some(match definition(&page, at)? {
-                Target::Here(span) => json!({"uri": uri, "range": measure.range(span)}),
-                Target::File(name) => file(&name),
+            return Some(match definition(&page, at) {
+                Some(Target::Here(span)) => json!({"uri": uri, "range": measure.range(span)}),
+                Some(Target::File(name)) => file(&name),
+                None => {
+                    let around = self.family(uri, &text.content).around;
+                    let part = child_part(&page, at, &self.catalog, &around)?;
+                    let url = target(uri, &part.file);
+                    let child = mended(&self.read(&url)?)?;
+                    json!({"uri": url, "range": Measure::new(&child.text).range(part.place(&child)?)})
+                }
             });
         }
         let neighbours = self.neighbours(uri);

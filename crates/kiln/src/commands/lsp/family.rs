@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use kiln_authoring::Page;
-use kiln_authoring::language::environment::Neighbour;
-use kiln_authoring::language::{files, links, with_links};
+use kiln_authoring::language::environment::{Neighbour, Sheet, is_environment};
+use kiln_authoring::language::{Surroundings, files, links, with_links};
 use kiln_client::address;
-use kiln_template::Files;
+use kiln_value::Map;
 
 /// More files are not read for one template.
 const MOST_FILES: usize = 500;
@@ -22,10 +22,13 @@ const DEPTH: usize = 8;
 /// What a template names, at any depth.
 #[derive(Debug, Default)]
 pub(super) struct Family {
-    /// The contents: by the names that the template uses, and by URL what its children name.
-    pub(super) files: Files,
+    /// The contents of the files, by the names that the template uses, and by URL what its children name; and the
+    /// environment.
+    pub(super) around: Surroundings,
     /// The URLs of all, also of those that cannot be read.
     pub(super) urls: BTreeSet<String>,
+    /// The types that environments declare.
+    declared: BTreeSet<String>,
 }
 
 /// Where a name in a document leads.
@@ -33,27 +36,65 @@ pub(super) fn target(document: &str, name: &str) -> String {
     address::join(&address::base_of(document), name).replace(' ', "%20")
 }
 
-/// Reads what a template at a URL names; `read` gives the text at a URL.
-pub(super) fn gather(url: &str, page: &Page, read: &dyn Fn(&str) -> Option<String>) -> Family {
+/// Reads files.
+pub(super) type Read<'r> = &'r dyn Fn(&str) -> Option<String>;
+
+/// Reads what a template at a URL names.
+pub(super) fn gather(url: &str, page: &Page, read: Read) -> Family {
     let mut family = Family::default();
-    let mut waiting: Vec<(String, String)> = files(page).into_iter().map(|name| (target(url, &name), name)).collect();
-    while let Some((url, name)) = waiting.pop() {
-        if family.files.0.contains_key(&name) || family.urls.len() >= MOST_FILES {
-            continue;
-        }
-        family.urls.insert(url.clone());
-        let Some(mut content) = read(&url) else { continue };
-        if let Some(child) = looks_like_template(&content).then(|| Page::read(content.as_str()).ok()).flatten()
-            && !links(&child).is_empty()
-        {
-            // Names in the child are relative to its own place.
-            let inner = with_links(&child, &|name| target(&url, name));
-            waiting.extend(files(&child).into_iter().map(|name| (target(&url, &name), target(&url, &name))));
-            content = kiln_value::text::json(&inner);
-        }
-        family.files.0.insert(name, content);
-    }
+    family.add(files(page).into_iter().map(|name| (target(url, &name), name)).collect(), read);
     family
+}
+
+impl Family {
+    /// Reads files, each by its URL and the name that it is known by, and what these name.
+    fn add(&mut self, mut waiting: Vec<(String, String)>, read: Read) {
+        while let Some((url, name)) = waiting.pop() {
+            if self.around.files.0.contains_key(&name) || self.urls.len() >= MOST_FILES {
+                continue;
+            }
+            self.urls.insert(url.clone());
+            let Some(mut content) = read(&url) else { continue };
+            if let Some(child) = looks_like_template(&content).then(|| Page::read(content.as_str()).ok()).flatten()
+                && !links(&child).is_empty()
+            {
+                // Names in the child are relative to its own place.
+                let inner = with_links(&child, &|name| target(&url, name));
+                waiting.extend(files(&child).into_iter().map(|name| (target(&url, &name), target(&url, &name))));
+                content = kiln_value::text::json(&inner);
+            }
+            self.around.files.0.insert(name, content);
+        }
+    }
+
+    /// Adds the types that an environment at a URL declares, where nothing else does.
+    pub(super) fn declare(&mut self, url: &str, sheet: &Sheet, is_known: &dyn Fn(&str) -> bool, read: Read) {
+        // It may declare more once it changes.
+        self.urls.insert(url.to_owned());
+        for (name, mut stands_for) in sheet.types() {
+            if is_known(&name) || !self.declared.insert(name.clone()) {
+                continue;
+            }
+            if !stands_for.contains("::") {
+                stands_for = target(url, &stands_for);
+                self.add(vec![(stands_for.clone(), stands_for.clone())], read);
+            }
+            // What is wrong with an entry is shown in the environment.
+            _ = self.around.environment.registry.load(&Map::from_iter([(name, stands_for.into())]));
+        }
+    }
+}
+
+/// The environments in the folder of a document.
+pub(super) fn environments(document: &str) -> Vec<(String, Sheet)> {
+    let environment = |path: PathBuf| {
+        let text = read(&path).filter(|text| !looks_like_template(text) && is_environment(text))?;
+        Some((address::url_of(&path.to_string_lossy()), Sheet::read(&text, None)?))
+    };
+    let folder = address::file_of(&address::base_of(document));
+    let paths = folder.into_iter().flat_map(|folder| entries(&folder));
+    let paths = paths.filter(|path| path.extension().is_some_and(|end| end == "yaml" || end == "yml" || end == "env"));
+    paths.filter_map(environment).take(MOST_NEIGHBOURS).collect()
 }
 
 /// Editors open all kinds of YAML here: only what looks like a template or an environment is judged.

@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use kiln_authoring::Page;
 use kiln_authoring::language::environment::{self, Neighbour, Sheet};
 use kiln_authoring::language::{Trouble, diagnose, mended};
 use kiln_authoring::lines::Lines;
+use kiln_authoring::{Page, type_named};
 use kiln_client::address;
 use kiln_plan::ResourceTypes;
 use kiln_value::Position;
 use serde_json::{Value, json};
 
 use super::change;
-use super::family::{Family, gather, looks_like_template, neighbours, stored, target};
+use super::family::{Family, environments, gather, looks_like_template, neighbours, stored, target};
 use super::shape::{Measure, TOKEN_MODIFIERS, TOKEN_TYPES};
 
 /// What the protocol calls changed ranges instead of the full text at each change.
@@ -27,6 +27,8 @@ pub(super) struct Server {
     pub(super) roots: Vec<PathBuf>,
     /// What the editor can do with the answers.
     pub(super) client: Client,
+    /// The texts that have changed since their diagnostics were published.
+    unjudged: Vec<String>,
     is_shut_down: bool,
 }
 
@@ -84,7 +86,7 @@ impl Text {
 impl Server {
     pub(super) fn new(catalog: ResourceTypes) -> Self {
         let (texts, roots) = (BTreeMap::new(), Vec::new());
-        Self { catalog, texts, roots, client: Client::default(), is_shut_down: false }
+        Self { catalog, texts, roots, client: Client::default(), unjudged: Vec::new(), is_shut_down: false }
     }
 
     /// Whether `exit` comes after `shutdown`, as it should.
@@ -144,19 +146,34 @@ impl Server {
         })
     }
 
-    /// Takes note of something; the diagnostics to be published, if that changes them: of the text, and of those that
-    /// name it.
-    pub(super) fn notice(&mut self, method: &str, params: &Value) -> Vec<Value> {
-        let Some(uri) = params.pointer("/textDocument/uri").and_then(Value::as_str) else { return Vec::new() };
-        let Some(mut published) = self.note(method, uri, params) else { return Vec::new() };
+    /// Takes note of something. What it changes is judged when [`Server::published`] is asked.
+    pub(super) fn notice(&mut self, method: &str, params: &Value) {
+        let Some(uri) = params.pointer("/textDocument/uri").and_then(Value::as_str) else { return };
+        if self.note(method, uri, params).is_none() {
+            return;
+        }
+        // The text, and those that name it.
         let names_it = |text: &Text| text.files.iter().any(|file| is_same(file, uri));
-        let parents: Vec<String> =
-            self.texts.iter().filter(|(url, text)| *url != uri && names_it(text)).map(|(url, _)| url.clone()).collect();
-        published.extend(parents.iter().filter_map(|parent| self.diagnose(parent)));
-        published
+        let parents = self.texts.iter().filter(|(url, text)| *url != uri && names_it(text)).map(|(url, _)| url.clone());
+        let touched: Vec<String> = std::iter::once(uri.to_owned()).chain(parents).collect();
+        for uri in touched {
+            if !self.unjudged.contains(&uri) {
+                self.unjudged.push(uri);
+            }
+        }
     }
 
-    fn note(&mut self, method: &str, uri: &str, params: &Value) -> Option<Vec<Value>> {
+    /// The diagnostics of everything that has changed since they were published.
+    pub(super) fn published(&mut self) -> Vec<Value> {
+        let unjudged = std::mem::take(&mut self.unjudged);
+        let publish = |uri: String| {
+            let closed = || json!({"uri": &uri, "diagnostics": []});
+            self.diagnose(&uri).unwrap_or_else(closed)
+        };
+        unjudged.into_iter().map(publish).collect()
+    }
+
+    fn note(&mut self, method: &str, uri: &str, params: &Value) -> Option<()> {
         let version = || params.pointer("/textDocument/version").cloned().unwrap_or_default();
         match method {
             "textDocument/didOpen" => {
@@ -173,13 +190,10 @@ impl Server {
             }
             // Files that it names may have changed with it.
             "textDocument/didSave" => {}
-            "textDocument/didClose" => {
-                self.texts.remove(uri)?;
-                return Some(vec![json!({"uri": uri, "diagnostics": []})]);
-            }
+            "textDocument/didClose" => _ = self.texts.remove(uri)?,
             _ => return None,
         }
-        Some(self.diagnose(uri).into_iter().collect())
+        Some(())
     }
 
     fn diagnose(&mut self, uri: &str) -> Option<Value> {
@@ -187,7 +201,7 @@ impl Server {
         let (troubles, files) = match text.meaning() {
             Meaning::Template => {
                 let family = self.family(uri, &text.content);
-                (diagnose(&text.content, &self.catalog, &family.files), family.urls)
+                (diagnose(&text.content, &self.catalog, &family.around), family.urls)
             }
             Meaning::Environment => {
                 let exists = |name: &str| self.read(&target(uri, name)).is_some();
@@ -208,9 +222,22 @@ impl Server {
         Some(published)
     }
 
-    /// The files that a template names.
+    /// The files that a template names; and, if it has types that nobody knows, those that environments beside it declare.
     pub(super) fn family(&self, uri: &str, text: &str) -> Family {
-        mended(text).map(|page| gather(uri, &page, &|url| self.read(url))).unwrap_or_default()
+        let Some(page) = mended(text) else { return Family::default() };
+        let read = |url: &str| self.read(url);
+        let is_known = |name: &str| type_named(&self.catalog, name).is_some();
+        let mut family = gather(uri, &page, &read);
+        if page.types().any(|name| !family.around.files.0.contains_key(name) && !is_known(name)) {
+            let open: Vec<(String, Sheet)> =
+                self.texts.iter().filter_map(|(url, text)| Some((url.clone(), text.sheet(None)?))).collect();
+            let stored =
+                environments(uri).into_iter().filter(|(url, _)| !open.iter().any(|(open, _)| is_same(open, url)));
+            for (url, sheet) in open.iter().cloned().chain(stored) {
+                family.declare(&url, &sheet, &is_known, &read);
+            }
+        }
+        family
     }
 
     /// The templates that an environment may belong to.
@@ -223,7 +250,7 @@ impl Server {
     }
 
     /// The text of a file: as it is open, else as it is stored.
-    fn read(&self, url: &str) -> Option<String> {
+    pub(super) fn read(&self, url: &str) -> Option<String> {
         let open = self.texts.get(url).or_else(|| {
             let (_, text) = self.texts.iter().find(|(open, _)| is_same(open, url))?;
             Some(text)

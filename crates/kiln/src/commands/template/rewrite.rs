@@ -18,7 +18,8 @@ Examples:
 
 Indentation, spaces and empty lines are formatted, and the sections are sorted (version,
 description, parameter_groups, parameters, conditions, resources, outputs). Comments stay with
-their section, and values do not change.")]
+their section; values and line breaks do not change. Entries in a layout that cannot be changed
+safely are left as they are.")]
 pub(crate) struct FmtArgs {
     /// Templates; - for standard input
     #[arg(value_name = "TEMPLATE", required = true)]
@@ -30,21 +31,37 @@ pub(crate) struct FmtArgs {
 
 impl FmtArgs {
     pub(super) fn run(self) -> Outcome {
-        let mut changed = 0_usize;
+        let (mut changed, mut failed) = (0_usize, 0_usize);
         for name in &self.templates {
-            let text = Text::read(name)?;
-            let formatted =
-                format::format(&text.content).map_err(|error| Failure::new(format!("{}: {error}", text.name)))?;
-            if self.check {
-                if formatted != text.content {
-                    anstream::println!("{}", text.name);
-                    changed += 1;
+            match self.format(name) {
+                Ok(has_changed) => changed += usize::from(has_changed),
+                // The other files are formatted anyway.
+                Err(failure) => {
+                    failure.report();
+                    failed += 1;
                 }
-            } else if formatted != text.content || name == "-" {
-                text.write(&formatted)?;
             }
         }
-        if changed > 0 { Err(Failure::new(format!("{changed} files are not formatted"))) } else { Ok(()) }
+        match (failed, changed) {
+            (0, 0) => Ok(()),
+            (0, changed) if self.check => Err(Failure::new(format!("{changed} files are not formatted"))),
+            (0, _) => Ok(()),
+            (failed, _) => Err(Failure::new(format!("{failed} of {} could not be formatted", self.templates.len()))),
+        }
+    }
+
+    /// Formats one file, or prints its name; gives whether it changes.
+    fn format(&self, name: &str) -> Outcome<bool> {
+        let text = Text::read(name)?;
+        let formatted =
+            format::format(&text.content).map_err(|error| Failure::new(format!("{}: {error}", text.name)))?;
+        let has_changed = formatted != text.content;
+        if !self.check && (has_changed || name == "-") {
+            text.write(&formatted)?;
+        } else if self.check && has_changed {
+            anstream::println!("{}", text.name);
+        }
+        Ok(has_changed)
     }
 }
 

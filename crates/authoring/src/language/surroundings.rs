@@ -1,0 +1,19 @@
+//! What a template is read together with.
+
+use kiln_template::Files;
+use kiln_template::environment::Environment;
+
+/// The files and the environment of a template.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    /// The contents of files, by the names that the template and the environment use.
+    pub files: Files,
+    /// The types that stand for others, or for templates among the files.
+    pub environment: Environment,
+}
+
+impl From<Files> for Surroundings {
+    fn from(files: Files) -> Self {
+        Self { files, environment: Environment::default() }
+    }
+}
