@@ -1,4 +1,4 @@
-//! What an editor is told of an environment.
+//! Diagnostics of environments.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,4 +1,4 @@
-//! Definition files: what they say, and how mistakes in them are told.
+//! Definition files: content and errors.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,4 +1,4 @@
-//! What tells the object of a create from all others, so that a lost reply can be made good.
+//! Identifies the object of a create, to recover from a lost response.
 
 use kiln_resource::{Context, Facts, Failure, FailureKind, Found, Method, Step};
 use kiln_value::{Map, Value};

@@ -1,4 +1,4 @@
-//! Definition files: YAML text to [`ResourceType`]. The format is docs/resource-types.md.
+//! Parses definition files (YAML) to [`ResourceType`]. docs/resource-types.md describes the format.
 
 mod node;
 mod property;

@@ -1,4 +1,4 @@
-//! A place in a definition file, read with complaints instead of early errors.
+//! A node of a definition file. Errors are collected instead of returned.
 
 use std::cell::RefCell;
 

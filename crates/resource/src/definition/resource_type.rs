@@ -1,4 +1,4 @@
-//! The top of a definition file.
+//! The top level of a definition file.
 
 use super::node::{Node, dotted};
 use super::{property, rest};

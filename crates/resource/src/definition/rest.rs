@@ -1,4 +1,4 @@
-//! The `rest` part of a definition file.
+//! The `rest` section of a definition file.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What resource types stand for, and what is said of single resources.
+//! Mappings of resource types, and settings of single resources.
 
 use std::collections::BTreeSet;
 
