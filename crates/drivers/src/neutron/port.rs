@@ -91,7 +91,12 @@ fn fixed_addresses(properties: &Map) -> Vec<&str> {
 
 async fn to_wire(cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
     rename(body, "network", "network_id");
-    rename(body, "qos_policy", "qos_policy_id");
+    if let Some(policy) = body.get_mut("qos_policy_id") {
+        *policy = match policy.as_str() {
+            Some(policy) if !policy.is_empty() => cx.cloud.find("neutron.qos_policy", policy).await?.into(),
+            _ => Value::Null,
+        };
+    }
     body.shift_remove("replacement_policy");
     if body.shift_remove("no_fixed_ips").is_some_and(|no| no.is_truthy()) {
         body.insert("fixed_ips".into(), Value::List(Vec::new()));

@@ -88,6 +88,22 @@ async fn a_port(ground: &Ground) {
     net.delete().await;
 }
 
+/// The policy of a port may be given by its name, and is removed by an update.
+#[tokio::test]
+async fn the_qos_policy_of_a_port() {
+    let ground = Ground::simulated().await;
+    let mut policy = ground.admin_resource("OS::Neutron::QoSPolicy", "policy");
+    policy.create(value!({"name": "gold", "shared": true})).await.unwrap();
+    let (net, _subnet) = network(&ground, "10.74.0.0/24").await;
+    let mut port = ground.resource("OS::Neutron::Port", "port");
+    let unknown = port.create(value!({"network": net.id(), "qos_policy": "silver"})).await.unwrap_err();
+    assert!(unknown.to_string().contains("silver"), "{unknown}");
+    let port = &mut ground.made("OS::Neutron::Port", "port", value!({"network": net.id(), "qos_policy": "gold"})).await;
+    assert_eq!(port.attribute("qos_policy_id").await.as_str(), Some(policy.id()));
+    assert_eq!(port.update(value!({"network": net.id()})).await.unwrap(), Outcome::Updated);
+    assert_eq!(port.attribute("qos_policy_id").await, Value::Null);
+}
+
 async fn a_router_and_its_interface(ground: &Ground) {
     let (mut net, mut subnet) = network(ground, "10.74.0.0/24").await;
     let given = value!({"external_gateway_info": {"network": "public"}});
