@@ -1,7 +1,7 @@
-//! A template in its usual form: two blanks a level, one blank behind colons and dashes, one empty line between sections.
+//! The formatter: two spaces per level, one space after colons and dashes, one empty line between sections.
 //!
-//! Only blanks and empty lines change (and a `#` gets a blank behind it), and the sections come into their usual order;
-//! what a text says is compared before it is given away. Flow collections and texts of several lines move as they are.
+//! It changes only spaces and empty lines (and adds a space after `#`), and moves the sections into their usual order.
+//! It checks that the value of the text does not change. Flow collections and multi-line strings are moved as a whole.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Pictures of a stack: its resources and who needs whom.
+//! Graphs of a stack: its resources and dependencies.
 
 mod dot;
 mod layout;

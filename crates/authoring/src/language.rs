@@ -1,7 +1,7 @@
-//! What an editor asks of a template: functions of its text and a position.
+//! Functions of a language server: results for a text and a position.
 //!
-//! A language server is these answers behind a protocol. Everything also works on a text that is being written and does
-//! not parse at the moment, as far as that can be.
+//! A language server combines these functions with a protocol. As far as possible, they also work with a text that is
+//! being edited and is currently invalid.
 
 mod child;
 mod complete;

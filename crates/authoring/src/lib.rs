@@ -1,6 +1,6 @@
-//! Tools for template authors: lint, graphs, a formatter, upgrades, and the answers of a language server.
+//! Tools for template authors: lint, graphs, a formatter, upgrades, and the functions of a language server.
 //!
-//! Everything is a function of a text (a [`Page`]), the files that it names and the resource types; this crate does no I/O.
+//! Everything is a function of a text (a [`Page`]), its files and the resource types, without I/O.
 
 pub mod format;
 pub mod graph;

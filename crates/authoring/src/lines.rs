@@ -1,4 +1,4 @@
-//! From places in a text to bytes and back.
+//! Converts positions in a text to byte offsets and back.
 
 use std::ops::Range;
 

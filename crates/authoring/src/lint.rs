@@ -1,6 +1,6 @@
-//! Rules of good templates: what is no error, and still not what the author wants.
+//! Lint rules: valid templates that probably do not do what the author intends.
 //!
-//! [`RULES`] is the one table of them; the command's help, `docs/linting.md` and the tests go by it.
+//! The table [`RULES`] contains all rules, for the help of the command, `docs/linting.md` and the tests.
 
 mod secret;
 mod status;

@@ -1,4 +1,4 @@
-//! Where a template declares and uses its parameters, resources and conditions.
+//! Declarations and uses of parameters, resources and conditions in a template.
 
 use kiln_template::functions;
 use kiln_value::{Path, Span, Spans, Value};

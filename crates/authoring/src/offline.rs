@@ -1,4 +1,4 @@
-//! What can be told of a stack without a cloud.
+//! Validation of a stack without a cloud.
 
 mod without;
 

@@ -1,4 +1,4 @@
-//! The sections of a template in their usual order.
+//! The order of the sections of a template.
 
 use kiln_value::{Value, text};
 

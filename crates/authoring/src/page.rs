@@ -1,4 +1,4 @@
-//! A template as its author sees it: text, value and places.
+//! A template with text, value and positions.
 
 use kiln_template::{Release, Template, source};
 use kiln_value::{Diagnostic, Map, Path, Position, Span, Spans, Value};

@@ -1,4 +1,4 @@
-//! The resource types behind the names in a template.
+//! Looks up the resource types of a template.
 
 use std::borrow::Cow;
 

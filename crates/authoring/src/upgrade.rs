@@ -1,7 +1,7 @@
-//! An old template in the newest version of HOT, with a proof that both say the same.
+//! Upgrades a template to the latest version of HOT, and proves that the meaning does not change.
 //!
-//! What has become another function, word or section is converted; what has no equal is an obstacle with its place. The
-//! text is changed only where it must be, so that comments stay; JSON becomes YAML.
+//! Renamed functions, keys and sections are converted; features without a successor are reported with their position.
+//! Only the affected parts of the text are changed, so comments are kept. JSON is converted to YAML.
 
 mod convert;
 mod emit;

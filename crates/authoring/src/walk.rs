@@ -1,4 +1,4 @@
-//! Going through a template as it is written.
+//! Traverses a template.
 
 use kiln_template::functions;
 use kiln_value::{Path, Segment, Value};

@@ -1,4 +1,4 @@
-//! Generated texts: whatever comes in, the tools keep what it says and do not panic.
+//! Generated texts: the tools preserve their meaning and do not panic.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

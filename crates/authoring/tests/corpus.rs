@@ -1,4 +1,4 @@
-//! The tools on templates that people have written: OpenStack's heat-templates, or those of `KILN_CORPUS`.
+//! The tools with real templates: OpenStack's heat-templates, or those of `KILN_CORPUS`.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,4 +1,4 @@
-//! What an editor is told of an environment.
+//! Diagnostics of environments.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -82,7 +82,7 @@ resource_registry:
         error(
             10,
             3,
-            "'int' object has no attribute 'support_status' | My::Port must name a resource type or a template",
+            "'int' object has no attribute 'support_status' | My::Port must be the name of a resource type or template",
         ),
         error(
             12,

@@ -1,4 +1,4 @@
-//! What an editor asks, on a template that people use.
+//! The functions of the language server with a realistic template.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,4 +1,4 @@
-//! Every rule on a template of its own: each line that it must find ends in `#! <part of the message>`.
+//! Every rule with its own template: each line with an expected finding ends in `#! <part of the message>`.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

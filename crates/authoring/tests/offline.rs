@@ -1,4 +1,4 @@
-//! Mistakes that need no cloud to be found, whatever else is not known or wrong.
+//! Errors that are found without a cloud, even if other parts are unknown or invalid.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

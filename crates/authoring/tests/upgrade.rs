@@ -1,4 +1,4 @@
-//! Old templates in the newest version.
+//! Upgrades of old templates to the latest version.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

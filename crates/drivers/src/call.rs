@@ -1,4 +1,4 @@
-//! The calls that drivers make, in few words.
+//! Helpers for calls of drivers.
 
 use kiln_resource::{CloudRequest, Context, Failure, FailureKind, Method};
 use kiln_value::{Map, Value};

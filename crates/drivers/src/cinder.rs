@@ -1,4 +1,4 @@
-//! OS::Cinder::*: the types that need more than their definition says.
+//! OS::Cinder::*: the types with code.
 
 mod attachment;
 mod volume;

@@ -1,4 +1,4 @@
-//! OS::Glance::*: the types that need more than their definition says.
+//! OS::Glance::*: the types with code.
 
 mod web_image;
 

@@ -1,4 +1,4 @@
-//! OS::Keystone::*: the types that need more than their definition says.
+//! OS::Keystone::*: the types with code.
 
 mod project;
 

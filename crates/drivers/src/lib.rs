@@ -1,4 +1,4 @@
-//! Resource types that need code, one module per service.
+//! Drivers of resource types, one module per service.
 
 mod call;
 mod cinder;

@@ -1,4 +1,4 @@
-//! OS::Neutron::*: the types that need more than their definition says.
+//! OS::Neutron::*: the types with code.
 
 mod floating_ip;
 mod floating_ip_association;

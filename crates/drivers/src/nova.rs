@@ -1,4 +1,4 @@
-//! OS::Nova::*: the types that need more than their definition says.
+//! OS::Nova::*: the types with code.
 
 mod flavor;
 mod keypair;

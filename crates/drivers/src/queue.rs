@@ -1,5 +1,5 @@
-//! Operations of several calls: a queue of tasks that is kept in the operation's state, each task first asked for and
-//! then waited for, so that any engine can go on with it.
+//! Operations with several calls: a queue of tasks in the state of the operation. Each task is requested and then
+//! awaited, so that any engine can continue.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Plain REST nouns: one driver for all types whose definition has a `rest` part.
+//! Simple REST resources: one driver for all types with a `rest` section in their definition.
 
 mod adopt;
 mod body;

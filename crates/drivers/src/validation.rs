@@ -1,4 +1,4 @@
-//! Heat's refusals of properties that only make sense together.
+//! Heat's checks of properties that depend on each other.
 
 use kiln_resource::Facts;
 use kiln_value::Diagnostic;

@@ -1,4 +1,4 @@
-//! The types of OS::Heat that need no cloud, driven as the engine drives them.
+//! The types of OS::Heat without a cloud, driven like by the engine.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,4 +1,4 @@
-//! What is said of names that name nothing.
+//! Errors for unknown names.
 
 use kiln_cloud::{Connector, Credentials, Options};
 use kiln_resource::{Context, Facts, Operation, properties, shipped};

@@ -1,4 +1,4 @@
-//! Templates of resource groups, against those that Heat (Zed) itself made of the same properties.
+//! Templates of resource groups compared with those of Heat (Zed) for the same properties.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,5 +1,5 @@
-//! The types that are a definition file only, made, read, changed and taken away in a real OpenStack named by the
-//! `OS_*` variables (of an administrator): `cargo test -p kiln-drivers --test rest_nouns -- --ignored`.
+//! The types without code: create, read, update and delete on the real OpenStack of the `OS_*` variables (of an
+//! administrator): `cargo test -p kiln-drivers --test rest_nouns -- --ignored`.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

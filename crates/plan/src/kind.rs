@@ -65,7 +65,7 @@ impl Kind {
                     Provider::new(&url, name, text).map(|p| p.with_defaults(&environment.parameter_defaults))
                 } else {
                     let text = format!("Could not fetch remote template \"{url}\": Invalid URL scheme ");
-                    let hint = "send the template's text along in \"files\" under this name";
+                    let hint = "include the template in \"files\" under this name";
                     Err(Diagnostic::new("StackValidationFailed", text).at(at.clone()).hint(hint))
                 }
             }

@@ -1,4 +1,4 @@
-//! Update in place, replace, or refuse: what a change of properties means (docs/heat-behaviour.md §7, steps 6 to 9).
+//! The effect of changed properties: update in place, replacement or refusal (docs/heat-behaviour.md §7, steps 6 to 9).
 
 use kiln_value::{Diagnostic, Map, Value};
 

@@ -1,4 +1,4 @@
-//! The cloud as drivers see it: requests to services of the catalog, with the stack's credentials.
+//! The interface between drivers and the cloud: requests to services of the catalog with the credentials of the stack.
 
 use std::fmt;
 use std::sync::Arc;

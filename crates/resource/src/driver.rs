@@ -1,7 +1,7 @@
-//! What the engine asks of a resource type's code.
+//! The interface between the engine and the driver of a resource type.
 //!
-//! A driver has no state of its own: all that it must remember between two calls is in [`Step`], which the
-//! engine stores before it goes on. So any engine can take up any operation at any point.
+//! A driver has no state: all data that it needs in later calls is in [`Step`], which the engine stores before it
+//! continues. So any engine can continue any operation at any point.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

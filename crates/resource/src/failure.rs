@@ -1,4 +1,4 @@
-//! Why an operation on a resource failed.
+//! Failures of operations on resources.
 
 use std::fmt;
 

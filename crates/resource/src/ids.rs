@@ -1,4 +1,4 @@
-//! Typed ids: one cannot be passed for another.
+//! Typed IDs.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,6 +1,6 @@
-//! What a resource type is: schema, definition file, the Driver trait, the registry.
+//! Resource types: schema, definition files, the Driver trait, the registry.
 //!
-//! Pure: drivers reach the cloud only through the traits given here.
+//! Pure: drivers access the cloud only through traits of this crate.
 
 pub mod change;
 pub mod cloud;

@@ -1,4 +1,4 @@
-//! The names that objects get where a template gives none (docs/heat-behaviour.md §7.1).
+//! Default names of objects (docs/heat-behaviour.md §7.1).
 
 use uuid::Uuid;
 

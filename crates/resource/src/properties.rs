@@ -1,6 +1,6 @@
-//! Properties against their schema: validation and coercion with Heat's rules and texts (docs/heat-behaviour.md §6).
+//! Validation and conversion of properties with Heat's rules and texts (docs/heat-behaviour.md §6).
 //!
-//! The data are a template's properties with functions resolved and translation applied.
+//! The input are the properties of a template after the evaluation of functions and the translation.
 
 use indexmap::IndexMap;
 use kiln_template::constraint::{CustomConstraints, DataType, check_all};

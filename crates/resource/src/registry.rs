@@ -1,4 +1,4 @@
-//! The resource types that an engine knows, each with its driver.
+//! The available resource types with their drivers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a resource type is.
+//! Resource types.
 
 use indexmap::IndexMap;
 use kiln_template::constraint::DataType;

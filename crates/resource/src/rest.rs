@@ -1,4 +1,4 @@
-//! How a plain REST noun is asked for: the `rest` part of a definition file (docs/resource-types.md).
+//! The requests of a simple REST resource: the `rest` section of a definition file (docs/resource-types.md).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is remembered of a resource.
+//! The stored data of a resource.
 
 use std::sync::{Arc, LazyLock};
 

@@ -1,4 +1,4 @@
-//! How far an operation on a resource is, as stored in its row: enough for any engine to go on with it.
+//! The progress of an operation on a resource, as stored in its row, so that any engine can continue it.
 
 use std::sync::Arc;
 

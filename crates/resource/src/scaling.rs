@@ -1,6 +1,6 @@
-//! How large a group becomes, and in which steps its members change.
+//! The size of groups, and the batches in which members change.
 //!
-//! Behaviour of Heat's `scaling/scalingutil.py` and `scaling/rolling_update.py`.
+//! Behavior of Heat's `scaling/scalingutil.py` and `scaling/rolling_update.py`.
 
 /// What an adjustment means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

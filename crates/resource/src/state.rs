@@ -1,4 +1,4 @@
-//! What is being done to a stack or a resource, and how far it is.
+//! Actions and statuses of stacks and resources.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! The definition of a resource as its row keeps it: what the template said, resolved.
+//! The resolved definition of a resource, as stored in its row.
 
 use kiln_value::{Map, Value};
 use serde::{Deserialize, Serialize};

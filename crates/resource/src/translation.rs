@@ -1,7 +1,7 @@
-//! From the properties that a template gives to those that a driver gets: former names, names to ids.
+//! Translation of properties for drivers: former names, names to IDs.
 //!
-//! Two halves, so that asking the cloud stays outside: [`lookups`] says what must be found, [`apply`] puts the
-//! answers in. Rules and their order: docs/heat-behaviour.md §6.
+//! It consists of two parts, so that calls to the cloud are made by the caller: [`lookups`] returns the names to look
+//! up, [`apply`] inserts the results. docs/heat-behaviour.md §6 describes the rules and their order.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! A resource type as the API shows it (docs/heat-behaviour.md §20: `resource_schema`, `generate_template`).
+//! A resource type in the format of the API (docs/heat-behaviour.md §20: `resource_schema`, `generate_template`).
 
 use kiln_template::constraint::{DataType, Rule};
 use kiln_value::{Map, Value, value};

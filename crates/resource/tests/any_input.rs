@@ -1,4 +1,4 @@
-//! Whatever comes in, there is an answer and no panic; and what was accepted stays as it is.
+//! Every input has a result without a panic; accepted input is not changed.
 
 use std::sync::LazyLock;
 

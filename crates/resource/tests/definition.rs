@@ -1,4 +1,4 @@
-//! Definition files: what they say, and how mistakes in them are told.
+//! Definition files: content and errors.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -81,9 +81,9 @@ fn tells_every_mistake_with_its_place() {
     assert_eq!(
         mistakes(text),
         [
-            "t.yaml:4:14: there is no type strnig",
+            "t.yaml:4:14: unknown type strnig",
             "t.yaml:5:20: unknown key itmes; did you mean items?",
-            "t.yaml:6:6: a property needs a type",
+            "t.yaml:6:6: missing key type",
             "t.yaml:6:15: could not convert string to float: 'x'",
             "t.yaml:7:1: unknown key colour",
         ]
@@ -91,9 +91,9 @@ fn tells_every_mistake_with_its_place() {
     let text = "type: T\nsummary: A t.\ndriver: rest\nproperties:\n  a: { type: string, range: { min: 1 } }\n";
     assert_eq!(
         mistakes(text),
-        ["t.yaml:3:9: the REST driver needs a rest part", "t.yaml:5:6: Range constraint invalid for String"]
+        ["t.yaml:3:9: driver rest requires a rest section", "t.yaml:5:6: Range constraint invalid for String"]
     );
-    let list = ["t.yaml:1:1: expected a map, found ['a']", "t.yaml:1:1: a definition needs a type"];
+    let list = ["t.yaml:1:1: expected a map, found ['a']", "t.yaml:1:1: missing key type"];
     assert_eq!(mistakes("- a\n"), list);
     assert_eq!(mistakes("type: ]").len(), 1);
 }

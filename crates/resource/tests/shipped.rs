@@ -1,4 +1,4 @@
-//! The shipped definition files: all are there, and each says what Heat says of its type.
+//! The shipped definition files: all exist, and each matches Heat's type.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

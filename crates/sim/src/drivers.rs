@@ -20,7 +20,7 @@ use crate::template_model::Plain;
 const EVERY: Duration = Duration::from_secs(2);
 
 /// The text of a create whose object cannot be searched for.
-pub(crate) const CANNOT_TELL: &str = "nothing tells which create made it";
+pub(crate) const CANNOT_TELL: &str = "its create cannot be identified";
 
 /// The text of a panic that is part of the scenario.
 pub(crate) const ON_PURPOSE: &str = "on purpose: a defect of a resource type";

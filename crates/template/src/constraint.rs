@@ -1,7 +1,6 @@
-//! What values of parameters and properties may be.
+//! Constraints of parameters and properties.
 //!
-//! Behaviour and texts of Heat's `engine/constraints.py`; `reference/functions.json` lists which constraint fits which
-//! type.
+//! Behavior and texts of Heat's `engine/constraints.py`; `reference/functions.json` lists the constraints of each type.
 
 mod build;
 mod check;

@@ -1,4 +1,4 @@
-//! What a template says of a resource.
+//! Resource definitions in templates.
 
 use indexmap::{IndexMap, IndexSet};
 use kiln_value::{Diagnostic, Map, Path, Value, text};

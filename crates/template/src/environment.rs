@@ -1,6 +1,6 @@
-//! What a template runs with besides itself: parameter values, what its resource types stand for, hooks, event sinks.
+//! Environments: parameter values, mappings of resource types, hooks, event sinks.
 //!
-//! Behaviour and texts of Heat's `engine/environment.py`, `common/environment_format.py` and
+//! Behavior and texts of Heat's `engine/environment.py`, `common/environment_format.py` and
 //! `common/environment_util.py`; docs/heat-behaviour.md §12.
 
 mod child;

@@ -1,4 +1,4 @@
-//! Groups of parameters, by which dashboards arrange them.
+//! Parameter groups, for user interfaces.
 
 use kiln_value::{Diagnostic, Path, Value, text};
 

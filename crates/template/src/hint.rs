@@ -1,4 +1,4 @@
-//! "Did you mean …": the known word that is nearest to a wrong one.
+//! "Did you mean …": suggests the known word that is most similar to a wrong one.
 
 use kiln_value::Diagnostic;
 

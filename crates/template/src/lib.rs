@@ -1,9 +1,8 @@
 //! The template languages HOT and CFN.
 //!
-//! A [`Template`] is a value whose version is known. Bound to [`parameter::Parameters`] and [`Files`] it is a
-//! [`Bound`], from which conditions, [`Definition`]s of resources and [`Output`]s are read. Their parts are
-//! [`Expr`]essions, parsed once and resolved as often as the stack moves on, against a [`Scope`] that knows the
-//! resources. Nothing here waits or reads from anywhere.
+//! A [`Template`] is a value with a known version. Together with [`parameter::Parameters`] and [`Files`] it becomes a
+//! [`Bound`], which provides conditions, [`Definition`]s of resources and [`Output`]s. Their parts are [`Expr`]essions,
+//! which are parsed once and evaluated repeatedly in a [`Scope`] that knows the resources. This crate does no I/O.
 
 mod bound;
 mod condition;

@@ -1,6 +1,6 @@
-//! What a template asks to be told: its parameters, their schemata and their values.
+//! Parameters: schemata and values.
 //!
-//! Behaviour and texts of Heat's `engine/parameters.py` and `engine/hot/parameters.py`; docs/heat-behaviour.md §5.
+//! Behavior and texts of Heat's `engine/parameters.py` and `engine/hot/parameters.py`; docs/heat-behaviour.md §5.
 
 mod collection;
 mod one;

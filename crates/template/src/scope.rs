@@ -1,4 +1,4 @@
-//! What template functions ask of the running stack.
+//! The interface through which template functions access the stack.
 
 use kiln_value::{Diagnostic, Map, Value};
 

@@ -1,4 +1,4 @@
-//! The text of a template.
+//! Parsing of templates.
 
 use kiln_value::{Diagnostic, Value};
 use kiln_yaml::{Document, ErrorKind, json};

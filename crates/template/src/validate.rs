@@ -1,4 +1,4 @@
-//! All that can be said of a template without knowing the resource types.
+//! Validation of a template without knowledge of the resource types.
 
 use kiln_value::{Diagnostic, Path, text};
 

@@ -1,4 +1,4 @@
-//! The versions of the template languages and what tells them apart.
+//! The versions of the template languages and their differences.
 
 use std::fmt;
 

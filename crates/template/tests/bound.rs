@@ -1,4 +1,4 @@
-//! Templates bound to parameters: definitions, dependencies, conditions, outputs and what is not known yet.
+//! Templates with parameters: definitions, dependencies, conditions, outputs and unknown values.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Whatever is given for parameters, environments and constraints: errors, never panics, and in time.
+//! Invalid parameters, environments and constraints result in errors, without panics and in limited time.
 
 use std::collections::BTreeMap;
 

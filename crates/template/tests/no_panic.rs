@@ -1,4 +1,4 @@
-//! Whatever a template says, it gives a value or an error.
+//! Every template results in a value or an error.
 
 use std::sync::Arc;
 

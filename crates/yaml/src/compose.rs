@@ -1,4 +1,4 @@
-//! From events to nodes, as PyYAML's composer.
+//! Converts events to nodes, like PyYAML's composer.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! From nodes to values, as PyYAML's safe constructor with Heat's changes.
+//! Converts nodes to values, like PyYAML's safe constructor with Heat's changes.
 
 use kiln_value::{Map, Span, Spans, Value, text};
 

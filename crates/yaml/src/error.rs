@@ -1,4 +1,4 @@
-//! Errors in the words of PyYAML.
+//! Errors with the texts of PyYAML.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! JSON as Python's `json.loads` reads it: `NaN` and `Infinity` are numbers, integers have no bound, of equal keys the
-//! last wins, and errors have Python's words.
+//! A JSON parser like Python's `json.loads`: `NaN` and `Infinity` are numbers, integers are unlimited, the last of
+//! equal keys is used, and errors have Python's texts.
 
 use std::iter::Peekable;
 use std::str::CharIndices;

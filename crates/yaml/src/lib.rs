@@ -1,7 +1,7 @@
-//! YAML 1.1 and JSON text to values, exactly as PyYAML and Heat read it.
+//! A parser for YAML 1.1 and JSON, compatible with PyYAML and Heat.
 //!
-//! [`parse`] reads YAML (of which JSON is nearly a part), [`json::parse`] JSON as Python's `json` does. Both keep the
-//! place of every key and value, and both refuse what would cost unbounded time, memory or stack.
+//! [`parse`] parses YAML (almost a superset of JSON), [`json::parse`] parses JSON like Python's `json`. Both return the
+//! position of every key and value, and both limit time, memory and stack.
 //!
 //! ```
 //! let document = kiln_yaml::parse("on: 0x1F\nwhen: 2013-05-23\n")?;

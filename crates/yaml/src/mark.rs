@@ -1,4 +1,4 @@
-//! A place in a text, in a third of the memory that libyaml's takes: a tree holds several for every node.
+//! A compact position in a text, a third of the size of libyaml's: a tree contains several for every node.
 
 use kiln_value::Position;
 

@@ -1,4 +1,4 @@
-//! A text as a graph of nodes, before their types are known.
+//! A text as a graph of nodes without resolved types.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! The types of plain scalars in YAML 1.1, and their values, as PyYAML has them
-//! (`reference/yaml_json.json` lists its expressions).
+//! Types and values of plain scalars in YAML 1.1, as in PyYAML (`reference/yaml_json.json` lists its regular
+//! expressions).
 
 use kiln_value::{Value, number};
 use num_bigint::BigInt;

@@ -1,4 +1,4 @@
-//! Tags with a comma right behind them, as in `[!!str, a]`.
+//! Tags that are directly followed by a comma, as in `[!!str, a]`.
 
 use std::collections::HashSet;
 

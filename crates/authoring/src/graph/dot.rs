@@ -1,4 +1,4 @@
-//! Graphviz.
+//! Graphviz output.
 
 use std::fmt::Write as _;
 

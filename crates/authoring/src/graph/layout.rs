@@ -1,4 +1,4 @@
-//! Where the boxes go: layers from left to right, each ordered by its neighbours (Sugiyama's method without its last
+//! Layout of the boxes: layers from left to right, each ordered by its neighbors (Sugiyama's method without the last
 //! refinements).
 
 use super::Graph;

@@ -1,4 +1,4 @@
-//! Mermaid.
+//! Mermaid output.
 
 use std::fmt::Write as _;
 

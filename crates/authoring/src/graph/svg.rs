@@ -1,4 +1,4 @@
-//! A picture that stands by itself.
+//! Self-contained SVG.
 
 use std::fmt::Write as _;
 

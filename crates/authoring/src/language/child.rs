@@ -1,4 +1,4 @@
-//! From a property or an attribute of a template resource to the parameter or the output of its template.
+//! Definition of properties and attributes of nested stacks: parameters and outputs of the nested template.
 
 use kiln_plan::ResourceTypes;
 use kiln_template::environment::Resolved;

@@ -1,4 +1,4 @@
-//! What may be written at a position.
+//! Completion.
 
 use indexmap::IndexMap;
 use kiln_plan::ResourceTypes;

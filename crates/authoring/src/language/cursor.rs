@@ -1,4 +1,4 @@
-//! Where in a template a cursor stands, told from the lines alone: a text that is being written seldom parses.
+//! The context of a cursor, determined only from the lines: a text that is being edited is often invalid.
 
 use kiln_value::{Path, Position, Segment, Span};
 

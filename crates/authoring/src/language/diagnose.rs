@@ -1,4 +1,4 @@
-//! All that is wrong, and all that could be better.
+//! Diagnostics: errors and lint findings.
 
 use std::sync::Arc;
 

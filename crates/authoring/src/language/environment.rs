@@ -1,4 +1,4 @@
-//! What an editor asks of an environment.
+//! Diagnostics, completion, definition and hover for environments.
 
 mod ask;
 mod sheet;

@@ -1,4 +1,4 @@
-//! Changes of the text that do what a hint says.
+//! Quick fixes: text changes that apply a hint.
 
 use kiln_template::hint::nearest;
 use kiln_value::{Path, Position, Segment, Span, Spans, Value};

@@ -1,4 +1,4 @@
-//! What an editor can fold away: blocks of several lines, texts, and comments.
+//! Folding ranges: blocks, multi-line strings and comments.
 
 use kiln_value::{Path, Value};
 

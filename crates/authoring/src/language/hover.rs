@@ -1,4 +1,4 @@
-//! What a thing is, in Markdown.
+//! Hover texts in Markdown.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! The files that a template or an environment names.
+//! Links to files in templates and environments.
 
 use kiln_value::{Path, Position, Segment, Span, Value};
 

@@ -1,4 +1,4 @@
-//! From a name to where it is declared and used, and to another name.
+//! Definition, references and rename.
 
 use kiln_value::{Path, Position, Span};
 

@@ -1,4 +1,4 @@
-//! A text that is being written and does not parse, without the lines that break it.
+//! Removes the lines that make an incomplete text invalid.
 
 use kiln_value::Position;
 

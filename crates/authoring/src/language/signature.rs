@@ -1,4 +1,4 @@
-//! The arguments of the function that is being called.
+//! Signature help: the arguments of the function at the cursor.
 
 use kiln_template::{Release, functions};
 use kiln_value::{Position, Segment};

@@ -1,4 +1,4 @@
-//! What a name that is not there may have been meant to be.
+//! Suggestions for unknown names.
 
 use kiln_plan::ResourceTypes;
 use kiln_template::hint::nearest;

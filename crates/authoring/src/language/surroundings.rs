@@ -1,4 +1,4 @@
-//! What a template is read together with.
+//! The files and the environment of a template.
 
 use kiln_template::Files;
 use kiln_template::environment::Environment;

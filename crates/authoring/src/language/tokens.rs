@@ -1,4 +1,4 @@
-//! What the names in a template are, for an editor's colours.
+//! Semantic tokens for syntax highlighting.
 
 use kiln_template::functions;
 use kiln_value::{Path, Position, Segment, Span, Value};

@@ -1,4 +1,4 @@
-//! Passwords and keys where everyone sees them.
+//! Visible passwords and keys.
 
 use kiln_value::{Path, Segment, Value};
 

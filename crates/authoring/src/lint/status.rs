@@ -1,4 +1,4 @@
-//! What Heat has given up, or will.
+//! Deprecated and removed features of Heat.
 
 use kiln_resource::{PropertySchema, Support, SupportStatus};
 use kiln_value::{Path, Value};

@@ -1,4 +1,4 @@
-//! What could be said better.
+//! Style.
 
 use kiln_template::hint::nearest;
 use kiln_template::version::Dialect;

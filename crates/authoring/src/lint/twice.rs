@@ -1,4 +1,4 @@
-//! What is said twice.
+//! Redundant definitions.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! What is declared and never used.
+//! Unused definitions.
 
 use std::collections::BTreeSet;
 

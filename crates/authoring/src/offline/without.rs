@@ -1,4 +1,4 @@
-//! A template without a part that is wrong, to see what else is.
+//! Removes invalid parts of a template, to find errors in the others.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! From an old template's value to a new one's.
+//! Converts the value of an old template to the latest version.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! A text changed only where its value is to change.
+//! Changes a text only where its value changes.
 
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
-//! Whether two templates resolve alike.
+//! Whether two templates have the same results.
 //!
-//! Both are bound to the same parameters and resolved in the same made-up stack, in which every reference and attribute
-//! has a value that tells where it comes from. This is done with the defaults and with every value that conditions may
-//! turn on, one parameter at a time. A part that does not take a text is compared with numbers, lists and maps.
+//! Both are resolved with the same parameters in the same simulated stack, in which every reference and attribute has a
+//! value that identifies its source. This is repeated with the defaults and with every value that can enable a
+//! condition, one parameter at a time. A part that does not accept strings is compared with numbers, lists and maps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What attributes may look like, told from how a template uses them.
+//! The possible types of attributes, derived from their use in a template.
 
 use std::collections::BTreeMap;
 

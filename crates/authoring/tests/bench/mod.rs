@@ -1,4 +1,4 @@
-//! What the tests work with.
+//! Helpers for the tests.
 
 use kiln_plan::ResourceTypes;
 use kiln_resource::{Registry, shipped};

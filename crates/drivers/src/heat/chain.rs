@@ -1,5 +1,5 @@
-//! `OS::Heat::ResourceChain`: members of listed types with the same properties, as a nested stack
-//! (docs/heat-behaviour.md §15.2).
+//! `OS::Heat::ResourceChain`: a nested stack with members of listed types and equal properties (docs/heat-behaviour.md
+//! §15.2).
 
 use async_trait::async_trait;
 use indexmap::IndexMap;

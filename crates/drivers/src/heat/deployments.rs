@@ -1,5 +1,5 @@
-//! Groups of software deployments: one deployment for each server, as a nested stack. The types come with the
-//! deployments themselves; this is what their groups will make.
+//! Groups of software deployments: a nested stack with one deployment for each server. The types do not exist yet; this
+//! module generates their templates.
 
 use kiln_resource::Facts;
 use kiln_value::{Map, Value, text, value};

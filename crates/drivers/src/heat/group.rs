@@ -1,4 +1,4 @@
-//! `OS::Heat::ResourceGroup`: any number of members from one definition, as a nested stack (docs/heat-behaviour.md
+//! `OS::Heat::ResourceGroup`: a nested stack with any number of members from one definition (docs/heat-behaviour.md
 //! §15.1).
 
 use std::collections::BTreeSet;

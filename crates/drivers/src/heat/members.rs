@@ -1,4 +1,4 @@
-//! Attributes of groups of members, by way of the nested stack's outputs (docs/heat-behaviour.md §15.1).
+//! Attributes of groups, read from the outputs of the nested stack (docs/heat-behaviour.md §15.1).
 
 use indexmap::IndexMap;
 use kiln_template::select;

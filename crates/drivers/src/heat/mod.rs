@@ -1,4 +1,4 @@
-//! The types of `OS::Heat`: those that need no cloud, and stacks made by other services.
+//! The types of `OS::Heat`: those without a cloud, and stacks of other services.
 
 pub mod chain;
 mod delay;

@@ -1,4 +1,4 @@
-//! `OS::Heat::None` and the placeholders of what OpenStack no longer has: they do nothing.
+//! `OS::Heat::None` and the placeholders of obsolete types: they do nothing.
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step};

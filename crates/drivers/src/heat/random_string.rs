@@ -1,4 +1,4 @@
-//! `OS::Heat::RandomString`: a text of random characters.
+//! `OS::Heat::RandomString`: a random string.
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step};

@@ -1,4 +1,4 @@
-//! `OS::Heat::AutoScalingGroup`: so far only what its template asks for. It cannot be created yet.
+//! `OS::Heat::AutoScalingGroup`: only its template, for validation. It cannot be created yet.
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, Found, Nested, Operation, Step};

@@ -1,6 +1,6 @@
-//! `OS::Heat::Stack`: a stack made by the orchestration service of the catalog, in this or another region.
+//! `OS::Heat::Stack`: a stack that is created by the orchestration service of the catalog, in this or another region.
 //!
-//! The files and the environment of the parent's template go with it: see [`Driver::takes_sources`].
+//! It includes the files and the environment of the parent's template: see [`Driver::takes_sources`].
 
 use async_trait::async_trait;
 use kiln_resource::{

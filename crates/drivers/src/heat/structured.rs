@@ -1,4 +1,4 @@
-//! Inputs put into a structured configuration (`OS::Heat::StructuredDeployment`).
+//! Inserts inputs into a structured configuration (`OS::Heat::StructuredDeployment`).
 
 use kiln_value::{Diagnostic, Map, Value};
 

@@ -1,6 +1,7 @@
-//! `OS::Heat::TestResource`: makes nothing, but waits, fails and asks for replacement as it is told.
+//! `OS::Heat::TestResource`: creates nothing, but waits, fails and requires replacements as configured.
 //!
-//! What only costs effort in Heat is left out: polling a client's entity, waiting for attributes and constraints.
+//! Options that only consume resources in Heat are not implemented: polling a client's entity, waiting for attributes
+//! and constraints.
 
 use std::time::Duration;
 

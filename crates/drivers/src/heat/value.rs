@@ -1,4 +1,4 @@
-//! `OS::Heat::Value`: holds a value, checked against a type if one is named.
+//! `OS::Heat::Value`: holds a value with an optional type.
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, PropertySchema, Step, properties};

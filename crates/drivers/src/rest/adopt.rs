@@ -1,4 +1,4 @@
-//! What tells the object of a create from all others, so that a lost reply can be made good.
+//! Identifies the object of a create, to recover from a lost response.
 
 use kiln_resource::{Context, Facts, Failure, FailureKind, Found, Method, Step};
 use kiln_value::{Map, Value};
@@ -122,7 +122,11 @@ impl RestDriver {
     }
 
     fn unknown(&self, facts: &Facts) -> String {
-        format!("nothing tells an object made for {} from others of the {} service", facts.name, self.service())
+        format!(
+            "an object created for {} cannot be distinguished from others of the {} service",
+            facts.name,
+            self.service()
+        )
     }
 
     /// The first step of a create whose id the template chose: notes that nothing has that id now. What has it after

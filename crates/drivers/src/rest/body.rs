@@ -1,4 +1,4 @@
-//! Request bodies from properties, as the definition's wire names have it.
+//! Builds request bodies from properties, with the wire names of the definition.
 
 use kiln_resource::{PropertySchema, ResourceType, Wire};
 use kiln_template::constraint::DataType;

@@ -1,4 +1,4 @@
-//! What a type does otherwise than its definition can say.
+//! Differences of types that a definition cannot express.
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure, PropertyChange, Sibling};

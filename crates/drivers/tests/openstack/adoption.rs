@@ -1,4 +1,4 @@
-//! What a lost reply has made is found again, and nothing is made twice.
+//! Objects of lost responses are found, and nothing is created twice.
 
 use kiln_testcloud::{Action, Fault, Service, When};
 use kiln_value::{Value, value};

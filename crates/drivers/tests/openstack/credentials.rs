@@ -1,4 +1,4 @@
-//! A credential that is gone is never taken for an object that is gone.
+//! An invalid credential is never treated as a missing object.
 
 use kiln_cloud::{Connector, Credentials, Options, create_trust, delete_trust};
 use kiln_resource::{Context, FailureKind, Operation};

@@ -1,4 +1,4 @@
-//! A cloud to make things in, simulated or real, and resources driven as the engine drives them.
+//! A simulated or real cloud, and resources driven like by the engine.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};

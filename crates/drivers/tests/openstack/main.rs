@@ -1,5 +1,5 @@
-//! The OpenStack types on a cloud: each scenario on the simulated one, and on a real one if asked for:
-//! `cargo test -p kiln-drivers --test openstack -- --ignored` with `OS_*` and `KILN_TEST_ADMIN` set.
+//! The OpenStack types with a cloud: each scenario runs on the simulated one, and on request on a real one: `cargo test
+//! -p kiln-drivers --test openstack -- --ignored` with `OS_*` and `KILN_TEST_ADMIN` set.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

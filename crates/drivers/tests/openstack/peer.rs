@@ -1,4 +1,4 @@
-//! Attributes beside those that the cloud's own orchestration service gives for the same objects.
+//! Attributes compared with those of the cloud's own orchestration service for the same objects.
 
 use std::time::Duration;
 

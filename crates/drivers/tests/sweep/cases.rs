@@ -1,4 +1,4 @@
-//! The types, with properties and what they need. A text `{name}` in a value is the physical id of what is needed.
+//! The types with properties and dependencies. `{name}` in a value is the physical ID of a dependency.
 
 use kiln_testcloud::Service;
 use kiln_value::{Value, value};

@@ -1,4 +1,4 @@
-//! Two clouds compared without what differs from run to run: ids, times, addresses.
+//! Compares two clouds without values that differ between runs: IDs, times, addresses.
 
 use kiln_testcloud::Snapshot;
 use serde_json::{Map, Value};

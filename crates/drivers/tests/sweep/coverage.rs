@@ -1,4 +1,4 @@
-//! No driver escapes the sweep unnoticed.
+//! Checks that the sweep covers every driver.
 
 use kiln_resource::DriverKind;
 

@@ -1,8 +1,9 @@
-//! The sweep: every driver that the simulated cloud can serve goes through create, update and delete with each call
-//! disturbed, each step repeated, each undo repeated, and its engine dead between or within any two. The end must be the
-//! same as without, nothing may be there twice, and nothing may be left after the delete.
+//! The sweep: every driver that the simulated cloud supports is tested with create, update and delete, with a fault in
+//! each call, each step repeated, each undo repeated, and a failure of the engine between or within any two calls. The
+//! result must be the same as without faults, nothing may exist twice, and nothing may be left after the delete.
 //!
-//! A type is one entry of `cases.rs`; `player.rs` plays the engine's rules. All runs in this process on paused time.
+//! Each type is an entry in `cases.rs`; `player.rs` follows the rules of the engine. All runs use this process and
+//! paused time.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 

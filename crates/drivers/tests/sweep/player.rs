@@ -1,5 +1,5 @@
-//! A resource driven by the engine's rules: an intent is stored before a create is called, each step before the next,
-//! and what a lost call has made is looked for before it is called again.
+//! A resource driven by the rules of the engine: an intent is stored before a create is called, each step before the
+//! next one, and the object of a lost call is looked for before the call is repeated.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The runs of a case: one undisturbed, then one for every disturbance of every call and every repetition of a step.
+//! The runs of a case: one without faults, then one for every fault in every call and every repetition of a step.
 
 use std::time::Duration;
 

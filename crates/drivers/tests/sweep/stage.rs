@@ -1,4 +1,4 @@
-//! Where a run takes place: a simulated cloud of its own, furnished with what the case needs.
+//! The environment of a run: a simulated cloud with the dependencies of the case.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The wire of the sweep: counts the calls of an operation and disturbs one of them.
+//! The transport of the sweep: counts the calls of an operation and injects a fault into one of them.
 
 use std::sync::{Arc, Mutex};
 

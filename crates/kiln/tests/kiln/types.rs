@@ -56,7 +56,7 @@ fn mistakes_in_definitions_are_told_where_they_are() {
         "{}",
         ran.err
     );
-    let misplaced = "types/elsewhere.yaml: the definition of My::Thing belongs into My/Thing.yaml";
+    let misplaced = "types/elsewhere.yaml: the definition of My::Thing must be in My/Thing.yaml";
     assert!(ran.err.contains(misplaced), "{}", ran.err);
 
     folder.write("idle/My/Thing.yaml", &THING.replace("rest: {collection: /v1/things}\n", ""));

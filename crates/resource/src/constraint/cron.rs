@@ -1,4 +1,4 @@
-//! Cron expressions with the rules and words of the croniter library.
+//! Cron expressions with the rules and error texts of the croniter library.
 
 const LENGTH: &str = "Exactly 5, 6 or 7 columns has to be specified for iterator expression.";
 

@@ -1,4 +1,4 @@
-//! Names of hosts and domains (Heat's `common/netutils.py`).
+//! Host and domain names (Heat's `common/netutils.py`).
 
 const LABEL_MAX: usize = 63;
 const NAME_MAX: usize = 255;

@@ -1,7 +1,7 @@
-//! Custom constraints: checks with a name that properties and parameters ask for (reference/constraints.json).
+//! Custom constraints: named checks of properties and parameters (reference/constraints.json).
 //!
-//! Those that need no cloud are judged here; those that ask whether something exists are named by their finder, and
-//! whoever has a cloud brings the answers.
+//! Constraints that need no cloud are evaluated here. Those that check the existence of an object refer to a finder,
+//! and the caller provides the results.
 
 mod cron;
 mod dns;

@@ -1,4 +1,4 @@
-//! Addresses of networks, as Neutron's validators and netaddr read them.
+//! Network addresses, as validated by Neutron and netaddr.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

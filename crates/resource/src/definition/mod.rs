@@ -1,4 +1,4 @@
-//! Definition files: YAML text to [`ResourceType`]. The format is docs/resource-types.md.
+//! Parses definition files (YAML) to [`ResourceType`]. docs/resource-types.md describes the format.
 
 mod node;
 mod property;
@@ -84,7 +84,7 @@ pub fn load(directory: &FilePath) -> Result<Vec<ResourceType>, Vec<DefinitionErr
                 // Two files never define the same type, and each is found by its name.
                 Ok(this) if file != directory.join(file_of(&this.name)) => {
                     let message =
-                        format!("the definition of {} belongs into {}", this.name, file_of(&this.name).display());
+                        format!("the definition of {} must be in {}", this.name, file_of(&this.name).display());
                     errors.push(DefinitionError { file: name, position: None, message });
                 }
                 Ok(resource_type) => types.push(resource_type),

@@ -1,4 +1,4 @@
-//! A place in a definition file, read with complaints instead of early errors.
+//! A node of a definition file. Errors are collected instead of returned.
 
 use std::cell::RefCell;
 
@@ -87,7 +87,7 @@ impl<'a> Node<'a> {
 
     /// A text.
     pub(super) fn text(&self) -> Option<String> {
-        self.value.as_str().map(str::to_owned).or_else(|| self.expected("a text"))
+        self.value.as_str().map(str::to_owned).or_else(|| self.expected("a string"))
     }
 
     /// A text, or a number as it is written: releases look like numbers.
@@ -106,7 +106,7 @@ impl<'a> Node<'a> {
 
     /// A whole number from zero.
     pub(super) fn count(&self) -> Option<usize> {
-        self.value.as_i64().and_then(|i| usize::try_from(i).ok()).or_else(|| self.expected("a whole number"))
+        self.value.as_i64().and_then(|i| usize::try_from(i).ok()).or_else(|| self.expected("an integer"))
     }
 
     /// A list of texts.

@@ -78,7 +78,7 @@ fn property(node: &Node<'_>, path: &[String], rules: &mut Vec<Translation>) -> P
 
 fn required_kind(node: &Node<'_>) -> DataType {
     let Some(word) = node.get("type") else {
-        node.complain("a property needs a type");
+        node.complain("missing key type");
         return DataType::Any;
     };
     kind(&word).unwrap_or(DataType::Any)
@@ -88,7 +88,7 @@ fn kind(node: &Node<'_>) -> Option<DataType> {
     let word = node.text()?;
     let kind = type_named(&word);
     if kind.is_none() {
-        node.complain(format!("there is no type {word}"));
+        node.complain(format!("unknown type {word}"));
     }
     kind
 }
@@ -100,7 +100,7 @@ fn inner(node: &Node<'_>, kind: DataType, path: &[String], rules: &mut Vec<Trans
         (DataType::Map, Some(members), None) => Some(Inner::Members(properties(&members, path, rules))),
         (DataType::List, None, Some(items)) => Some(Inner::Items(Box::new(property(&items, path, rules)))),
         _ => {
-            node.complain("properties belong to a map, items to a list");
+            node.complain("only a map has properties, and only a list has items");
             None
         }
     }
@@ -201,7 +201,7 @@ fn period(node: &Node<'_>) -> Option<SupportStatus> {
     };
     let status = Support::from_name(&word);
     if status.is_none() {
-        node.complain(format!("there is no status {word}"));
+        node.complain(format!("unknown status {word}"));
     }
     Some(SupportStatus { status: status?, version, message, previous: None })
 }

@@ -1,4 +1,4 @@
-//! The top of a definition file.
+//! The top level of a definition file.
 
 use super::node::{Node, dotted};
 use super::{property, rest};
@@ -34,13 +34,13 @@ pub(super) const KEYS: [&str; 21] = [
 pub(super) fn read(node: &Node<'_>) -> Option<ResourceType> {
     node.only(&KEYS);
     let Some(name) = node.text_at("type") else {
-        node.complain("a definition needs a type");
+        node.complain("missing key type");
         return None;
     };
     let mut this = ResourceType::new(name);
     match node.text_at("summary") {
         Some(summary) => this.summary = summary,
-        None => node.complain("a definition needs a summary"),
+        None => node.complain("missing key summary"),
     }
     if let Some(class) = node.text_at("class") {
         this.class = class;
@@ -99,11 +99,11 @@ fn driver(node: &Node<'_>, has_rest: bool) -> DriverKind {
         Some("none") => DriverKind::None,
         Some("placeholder") => DriverKind::Placeholder,
         Some("rest") => {
-            word.complain("the REST driver needs a rest part");
+            word.complain("driver rest requires a rest section");
             DriverKind::None
         }
         _ => {
-            word.complain("a driver is rest, code, placeholder or none");
+            word.complain("expected rest, code, placeholder or none");
             DriverKind::None
         }
     }
@@ -116,14 +116,14 @@ fn rule(node: &Node<'_>) -> Option<Translation> {
         return Some(Translation { path: dotted(&path), rule: Rule::Delete, when });
     }
     let Some(path) = node.text_at("add") else {
-        node.complain("a rule either adds or deletes");
+        node.complain("expected either add or delete");
         return None;
     };
     let source = match (node.text_at("from"), node.get("value")) {
         (Some(from), None) => Source::Sibling(dotted(&from)),
         (None, Some(value)) => Source::Value(value.value.clone()),
         _ => {
-            node.complain("an addition needs either from or value");
+            node.complain("add requires either from or value");
             return None;
         }
     };

@@ -1,4 +1,4 @@
-//! The `rest` part of a definition file.
+//! The `rest` section of a definition file.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub(super) const KEYS: [&str; 13] = [
 pub(super) fn read(node: &Node<'_>, resource_type: &ResourceType) -> Option<Rest> {
     node.only(&KEYS);
     let Some(collection) = node.text_at("collection") else {
-        node.complain("a rest part needs a collection");
+        node.complain("missing key collection");
         return None;
     };
     let item = node.text_at("item").unwrap_or_else(|| format!("{collection}/{{id}}"));
@@ -40,7 +40,7 @@ pub(super) fn read(node: &Node<'_>, resource_type: &ResourceType) -> Option<Rest
         None => resource_type.properties.contains_key("name").then(|| "name".to_owned()),
     };
     if let Some(name) = name.as_ref().filter(|name| !resource_type.properties.contains_key(*name)) {
-        node.complain(format!("there is no property {name} to hold the name"));
+        node.complain(format!("unknown property {name}"));
     }
     Some(Rest {
         member: node.text_at("member"),
@@ -106,11 +106,11 @@ fn ready(node: &Node<'_>) -> Ready {
     let seconds = node.get("every").map_or(Some(1.0), |every| number::to_f64(every.value));
     let every = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
     if every.is_none() {
-        node.complain("every is a number of seconds");
+        node.complain("every must be a number of seconds");
     }
     let done = node.texts_at("done");
     if done.is_empty() {
-        node.complain("done names at least one state");
+        node.complain("done must contain at least one state");
     }
     Ready {
         at: dotted(&node.text_at("at").unwrap_or_else(|| "status".to_owned())),
@@ -142,14 +142,14 @@ fn adopt(node: Option<Node<'_>>, named: bool, described: bool) -> Adopt {
             ..by_name
         };
     }
-    node.complain("adopt is name (where there is one), false, or a map with id, mark or match");
+    node.complain("adopt must be name (if the type has one), false, or a map with id, mark or match");
     Adopt::default()
 }
 
 fn part(name: &str, node: &Node<'_>) -> Option<RestPart> {
     node.only(&["method", "path", "as"]);
     let Some(path) = node.text_at("path") else {
-        node.complain("a part needs a path");
+        node.complain("missing key path");
         return None;
     };
     Some(RestPart {
@@ -171,7 +171,7 @@ fn method(node: &Node<'_>) -> Option<Method> {
         "patch" => Method::Patch,
         "delete" => Method::Delete,
         _ => {
-            node.complain("a method is get, post, put, patch or delete");
+            node.complain("expected get, post, put, patch or delete");
             return None;
         }
     };

@@ -1,4 +1,4 @@
-//! Constraints from their arguments, as templates and definition files give them.
+//! Builds constraints from templates and definition files.
 
 use kiln_value::{Diagnostic, Map, Pattern, Value, number, text};
 use num_traits::Zero;

@@ -1,4 +1,4 @@
-//! Values against constraints.
+//! Checks values with constraints.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! Constraints that something outside must judge.
+//! Custom constraints, which are evaluated outside of this crate.
 
 use kiln_value::{Value, text};
 

@@ -1,4 +1,4 @@
-//! Shell wildcards as Python's `fnmatch.fnmatchcase` has them.
+//! Shell wildcards of Python's `fnmatch.fnmatchcase`.
 
 /// Whether a name matches a pattern of `*`, `?`, `[abc]`, `[a-z]` and `[!a]`; case matters.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {

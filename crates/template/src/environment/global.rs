@@ -1,4 +1,4 @@
-//! What every environment stands on: the types that exist, and the operator's own environment.
+//! The base of all environments: the available types and the operator's environment.
 
 use std::collections::BTreeSet;
 

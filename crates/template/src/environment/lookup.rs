@@ -1,4 +1,4 @@
-//! Which implementation a resource type has.
+//! Lookup of the implementation of a resource type.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;

@@ -1,4 +1,4 @@
-//! Environment files merged into one environment.
+//! Merging of environment files.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What resource types stand for, and what is said of single resources.
+//! Mappings of resource types, and settings of single resources.
 
 use std::collections::BTreeSet;
 
@@ -164,7 +164,7 @@ fn entry(path: &[String], key: &str, value: &Value) -> Result<RegistryEntry, Dia
         _ if is_template(key) => Ok(RegistryEntry::new(path, key)),
         other => {
             let message = format!("'{}' object has no attribute 'support_status'", other.kind().python_name());
-            let hint = format!("{} must name a resource type or a template", path.join("."));
+            let hint = format!("{} must be the name of a resource type or template", path.join("."));
             Err(Diagnostic::new("AttributeError", message).hint(hint))
         }
     }

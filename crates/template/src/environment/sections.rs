@@ -1,4 +1,4 @@
-//! The text of an environment and its sections.
+//! Parsing of environments and their sections.
 
 use kiln_value::{Diagnostic, Map, Value};
 

@@ -1,4 +1,4 @@
-//! Parsed snippets: literals with function calls in them.
+//! Parsed snippets: literals with function calls.
 
 mod node;
 mod parse;

@@ -1,4 +1,4 @@
-//! The tree of a parsed snippet and how it is resolved.
+//! The tree of a parsed snippet and its evaluation.
 
 use std::borrow::{Borrow, Cow};
 use std::cell::{Cell, RefCell};

@@ -1,4 +1,4 @@
-//! From values to expressions.
+//! Parses values to expressions.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Values of which parts are not known yet.
+//! Partly unknown values.
 
 use kiln_value::{Diagnostic, Map, Path, Value};
 

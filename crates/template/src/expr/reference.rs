@@ -1,4 +1,4 @@
-//! What a snippet refers to: the resources it needs and the attributes it reads.
+//! References of a snippet: resources that it depends on and attributes that it reads.
 
 use indexmap::IndexSet;
 use kiln_value::{Diagnostic, Value};

@@ -1,4 +1,4 @@
-//! Checks of calls that do not resolve them.
+//! Validates calls without evaluating them.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! `resource_facade`: the parent stack's resource, in its provider template.
+//! `resource_facade`: the parent resource, for its provider template.
 
 use kiln_value::{Diagnostic, Value};
 

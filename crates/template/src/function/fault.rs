@@ -1,4 +1,4 @@
-//! The plain errors of Python that functions raise: clients see their classes and texts.
+//! Python errors of functions, with their classes and texts, which clients see.
 
 use kiln_value::{Diagnostic, Path, Value, number, text};
 

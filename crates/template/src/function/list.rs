@@ -1,4 +1,4 @@
-//! Functions of lists: `list_join`, `list_concat`, `filter`, `contains`.
+//! List functions: `list_join`, `list_concat`, `filter`, `contains`.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Functions of maps: `map_merge`, `map_replace`.
+//! Map functions: `map_merge`, `map_replace`.
 
 use kiln_value::{Diagnostic, Map, Value, text};
 

@@ -1,7 +1,7 @@
-//! The functions that templates may call.
+//! The template functions.
 //!
-//! Which version has which function, and in which form, is the table [`ROWS`]; its source is
-//! `reference/functions.json`. What each one does is in `docs/heat-behaviour.md` §25 and the vectors.
+//! The table [`ROWS`] contains the functions of each version and their variants; its source is
+//! `reference/functions.json`. `docs/heat-behaviour.md` §25 and the vectors describe their behavior.
 
 pub(crate) mod condition;
 mod digest;

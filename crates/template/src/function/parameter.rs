@@ -1,4 +1,4 @@
-//! `get_param` and CFN's `Ref` to a parameter.
+//! `get_param`, and CFN's `Ref` to a parameter.
 
 use std::borrow::Cow;
 

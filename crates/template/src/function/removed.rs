@@ -1,4 +1,4 @@
-//! Functions that a later version of HOT took away.
+//! Functions that later versions of HOT removed.
 
 use kiln_value::{Diagnostic, Map, Value};
 

@@ -1,4 +1,4 @@
-//! `str_replace` in its forms.
+//! `str_replace` and its variants.
 
 use std::borrow::Cow;
 

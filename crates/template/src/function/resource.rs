@@ -1,4 +1,4 @@
-//! `get_resource` and `get_attr`: what other resources are and have.
+//! `get_resource` and `get_attr`.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Values told apart by Python's equality.
+//! Sets of values with Python's equality.
 
 use std::collections::HashSet;
 

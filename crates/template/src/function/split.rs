@@ -1,4 +1,4 @@
-//! Functions of one text: `str_split`, `Fn::Split`, `Fn::Base64`.
+//! String functions: `str_split`, `Fn::Split`, `Fn::Base64`.
 
 use kiln_value::{Diagnostic, Value};
 

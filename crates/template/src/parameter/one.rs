@@ -1,4 +1,4 @@
-//! One parameter: its schema and what it was given.
+//! A parameter: its schema and its specified value.
 
 use std::fmt;
 

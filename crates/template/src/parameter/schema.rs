@@ -1,4 +1,4 @@
-//! What a template says of a parameter.
+//! The schema of a parameter in a template.
 
 use kiln_value::{Diagnostic, Value, text};
 

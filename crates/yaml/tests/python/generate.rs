@@ -1,4 +1,4 @@
-//! Input: texts made of the pieces that matter, so that many of them mean something.
+//! Generated texts from relevant fragments, so that many of them are valid.
 
 use kiln_value::Value;
 use proptest::prelude::*;

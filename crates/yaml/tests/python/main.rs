@@ -1,6 +1,6 @@
-//! Kiln's reading and writing of texts against Python's own, on generated input.
+//! Parsing and printing compared with Python, on generated input.
 //!
-//! Needs `python3` with PyYAML. Without them the tests say so and pass, but fail where `CI` is `true`.
+//! Requires `python3` with PyYAML. Without them the tests are skipped, or fail if `CI` is `true`.
 
 mod generate;
 mod pattern;

@@ -1,4 +1,4 @@
-//! Input: regular expressions, most of them sound, and what they are tried on.
+//! Generated regular expressions, most of them valid, and texts for them.
 
 use proptest::prelude::*;
 use proptest::sample::select;

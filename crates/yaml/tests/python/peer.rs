@@ -1,4 +1,4 @@
-//! Python in a child process.
+//! A Python child process.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};

@@ -1,4 +1,4 @@
-//! What may be written in an environment, and what the names in it are.
+//! Completion, definition and hover in environments.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! An environment as its author sees it, and the names in it.
+//! An environment with text, value and positions.
 
 use kiln_template::environment::SECTIONS;
 use kiln_value::{Path, Position, Segment, Span, Spans, Value};

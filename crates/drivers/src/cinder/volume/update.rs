@@ -1,4 +1,4 @@
-//! Changes of a volume in place.
+//! Updates of a volume in place.
 
 use async_trait::async_trait;
 use kiln_resource::{CloudRequest, Context, Failure, Method, Step};

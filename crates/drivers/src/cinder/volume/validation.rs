@@ -1,4 +1,4 @@
-//! What a volume's schema cannot say.
+//! Validation of a volume beyond its schema.
 
 use kiln_resource::Facts;
 use kiln_value::{Diagnostic, Value};

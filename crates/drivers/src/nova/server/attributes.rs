@@ -1,4 +1,4 @@
-//! What a server tells of itself.
+//! The attributes of a server.
 
 use kiln_resource::{CloudRequest, Context, Failure, Method};
 use kiln_value::{Map, Value, value};

@@ -1,4 +1,4 @@
-//! The disks of a server's create request.
+//! Block devices in the create request of a server.
 
 use kiln_resource::Facts;
 use kiln_value::{Map, Value, value};

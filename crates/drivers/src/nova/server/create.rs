@@ -1,4 +1,4 @@
-//! The request that makes a server.
+//! The create request of a server.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! From the interfaces that a server has to those that its template wants.
+//! Updates the interfaces of a server to those of its template.
 
 use std::time::Duration;
 

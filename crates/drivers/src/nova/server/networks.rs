@@ -1,4 +1,4 @@
-//! A server's network interfaces: ports that Kiln makes for it, and what Nova is told of them.
+//! Network interfaces of a server: ports that Kiln creates for it, and Nova's `networks`.
 
 use kiln_resource::{Context, Failure};
 use kiln_value::{Map, Value, value};

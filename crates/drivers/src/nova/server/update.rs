@@ -1,6 +1,6 @@
-//! Changes of a server in place.
+//! Updates of a server in place.
 //!
-//! What Nova does at once is asked for at once; the rest is a queue of tasks.
+//! Immediate changes are requested immediately; the others form a queue of tasks.
 
 use async_trait::async_trait;
 use kiln_resource::{CloudRequest, Context, Failure, FailureKind, Method, PropertyChange, Step};

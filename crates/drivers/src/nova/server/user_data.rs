@@ -1,4 +1,4 @@
-//! What a server's cloud-init is given: docs/heat-behaviour.md §17.
+//! The user data of a server for cloud-init: docs/heat-behaviour.md §17.
 
 use std::fmt::Write as _;
 

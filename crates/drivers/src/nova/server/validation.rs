@@ -1,4 +1,4 @@
-//! What a server's schema cannot say.
+//! Validation of a server beyond its schema.
 
 use kiln_resource::Facts;
 use kiln_value::{Diagnostic, Value};

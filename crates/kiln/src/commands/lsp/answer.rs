@@ -1,4 +1,4 @@
-//! The answers to an editor's requests.
+//! Responses to requests of an editor.
 
 use kiln_authoring::language::environment::{self, Origin};
 use kiln_authoring::language::{

@@ -1,4 +1,4 @@
-//! What an editor changes in an open text.
+//! Applies an editor's changes to an open text.
 
 use kiln_authoring::lines::Lines;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The files around a text: those that it names, those that these name, and the templates beside it.
+//! The files related to a text: its references, their references, and the templates in its directory.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

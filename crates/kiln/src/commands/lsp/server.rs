@@ -1,4 +1,4 @@
-//! What the server knows: the open texts, what is wrong with them, and the resource types.
+//! The state of the server: open texts, their diagnostics, and the resource types.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The protocol's own forms of places, diagnostics, symbols and the rest.
+//! Converts positions, diagnostics, symbols and so on to the types of the protocol.
 
 use kiln_authoring::language::{Edit, Level, Sort, Symbol, Token, TokenKind, Trouble};
 use kiln_authoring::lines::Lines;

@@ -1,4 +1,4 @@
-//! Messages on the wire: headers, an empty line, JSON.
+//! Messages of the protocol: headers, an empty line, JSON.
 
 use std::io::{self, BufRead, Write};
 
