@@ -177,7 +177,7 @@ fn every_type_with_a_driver_is_tried() {
     let tried: BTreeSet<&str> = scenarios().iter().map(|scenario| scenario.type_name).collect();
     for kind in kiln_resource::shipped::types().expect("definitions") {
         let is_placeholder = kind.driver == DriverKind::Placeholder;
-        if is_placeholder || kiln_drivers::driver_for(&kind).is_none() {
+        if is_placeholder || kiln_drivers::driver_for(&kind).is_none_or(|driver| !driver.is_implemented()) {
             continue;
         }
         assert!(tried.contains(kind.name.as_str()), "no stack is made of {}", kind.name);
