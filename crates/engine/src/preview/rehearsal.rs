@@ -203,6 +203,9 @@ impl<'a> Rehearsal<'a> {
                 self.next.insert(name.clone(), Next { prospect, data: Map::new() });
             }
         }
+        if let (Decision::Replace { .. }, Some(row), None) = (&answer.decision, &row, &nested) {
+            nested = self.old_stack(row).await?;
+        }
         let resource_type = definition.resource_type.clone();
         let implementation = kind.implementation().to_owned();
         let entry = PlannedResource {
@@ -380,14 +383,15 @@ impl<'a> Rehearsal<'a> {
         .boxed()
     }
 
+    /// The nested stack of a resource that is deleted or replaced, with its entries.
+    async fn old_stack(&self, row: &Resource) -> Result<Option<Preview>, Error> {
+        let Some(child) = row.child else { return Ok(None) };
+        let Some(stack) = self.backends.store.stack(child).await? else { return Ok(None) };
+        Ok(Some(Preview { stack, entries: self.what_goes(row).await? }))
+    }
+
     async fn gone(&self, row: Resource) -> Result<PlannedResource, Error> {
-        let nested = match row.child {
-            Some(child) => match self.backends.store.stack(child).await? {
-                Some(stack) => Some(Preview { stack, entries: self.what_goes(&row).await? }),
-                None => None,
-            },
-            None => None,
-        };
+        let nested = self.old_stack(&row).await?;
         Ok(PlannedResource {
             name: row.name.clone(),
             resource_type: row.resource_type.clone(),

@@ -274,6 +274,27 @@ resources:
     );
 }
 
+/// Heat's `test_nested_resources_replace`.
+#[test]
+fn a_plan_shows_what_is_deleted_with_a_replaced_nested_stack() {
+    let folder = Folder::new("plan-nested");
+    let template = |kind: &str| format!("heat_template_version: 2018-08-31\nresources: {{it: {{type: {kind}}}}}\n");
+    folder.write("inner.yaml", &template("OS::Heat::RandomString"));
+    folder.write("outer.yaml", &template("inner.yaml"));
+    folder.write("t.yaml", &template("outer.yaml"));
+    folder.local(&["stack", "create", "-t", "t.yaml", "one"]).ok();
+    folder.write("t.yaml", &template("OS::Heat::None"));
+    let json =
+        folder.local(&["stack", "update", "-t", "t.yaml", "--dry-run", "--show-nested", "-f", "json", "one"]).json();
+    let types = |list: &str| -> Vec<String> {
+        let entries = json[list].as_array().unwrap().iter();
+        entries.map(|entry| entry["resource_type"].as_str().unwrap().rsplit('/').next().unwrap().to_owned()).collect()
+    };
+    assert_eq!(types("replaced"), ["OS::Heat::None"], "{json}");
+    assert_eq!(types("deleted"), ["inner.yaml", "OS::Heat::RandomString"], "{json}");
+    assert_eq!(json["deleted"][0]["parent_resource"], "it", "{json}");
+}
+
 /// What is known only when a resource is created is validated then: its own properties, and those in a nested stack, which is
 /// not created if they do not fit. The reasons are those of Heat.
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use kiln_client::{Bundle, Client, StackRequest};
+use kiln_client::{Bundle, Client, StackAction, StackRequest};
 use kiln_testcloud::{Snapshot, Testcloud};
 use kiln_value::{Map, Value, value};
 use serde_json::Value as Json;
@@ -98,14 +98,8 @@ fn holds(cluster: &Cluster, ids: &Map, key: &str) {
     find(&snapshot, "keypairs", "name", "generated");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn old_objects_release_what_new_ones_need() {
-    let cloud = Testcloud::builder()
-        .build_time(Duration::from_millis(50))
-        .compute_minor(91)
-        .start()
-        .await
-        .expect("a simulated cloud");
+async fn cluster(build_time: Duration) -> Cluster {
+    let cloud = Testcloud::builder().build_time(build_time).compute_minor(91).start().await.expect("a simulated cloud");
     let limits = Limits {
         lease: Duration::from_secs(15),
         call_timeout: Duration::from_secs(10),
@@ -113,7 +107,37 @@ async fn old_objects_release_what_new_ones_need() {
         list_delay: Duration::from_millis(100),
         drain: Duration::from_secs(5),
     };
-    let cluster = Cluster::start(cloud, "sqlite", 1, limits).await;
+    Cluster::start(cloud, "sqlite", 1, limits).await
+}
+
+/// The new server takes the port when it is built, which is after the cancel.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_old_server_gets_its_port_back_from_one_that_is_being_built() {
+    let cluster = cluster(Duration::from_secs(3)).await;
+    let client = cluster.client(cluster.cloud.users().demo);
+    client.create_stack(STACK, &request(1, false)).await.expect("accepted");
+    settled(&client, "CREATE_COMPLETE").await;
+    let first = ids(&client).await;
+
+    client.update_stack(STACK, &request(2, false)).await.expect("accepted");
+    let start = Instant::now();
+    while matches!(ids(&client).await.get("server"), None | Some(Value::Null))
+        || cluster.cloud.snapshot().count("servers") < 2
+    {
+        assert!(start.elapsed() < Duration::from_mins(1), "no second server");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    client.stack_action(STACK, StackAction::CancelUpdate).await.expect("accepted");
+    settled(&client, "ROLLBACK_COMPLETE").await;
+    let back = ids(&client).await;
+    assert_eq!(back.get("server"), first.get("server"));
+    holds(&cluster, &back, FIRST);
+    cluster.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn old_objects_release_what_new_ones_need() {
+    let cluster = cluster(Duration::from_millis(50)).await;
     let client = cluster.client(cluster.cloud.users().demo);
     client.create_stack(STACK, &request(1, false)).await.expect("accepted");
     settled(&client, "CREATE_COMPLETE").await;

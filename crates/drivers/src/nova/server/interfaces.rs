@@ -113,6 +113,11 @@ pub(super) async fn detach(cx: &Context<'_>, ports: &[&str]) -> Result<Option<Du
             other => other?,
         }
     }
+    if held.is_empty() && !ports.is_empty() {
+        // A server that is being built takes its ports only when it is done.
+        let server = COMPUTE.show(cx, server_path(id), "server").await?;
+        return Ok((status(&server) == "BUILD").then(|| queue::pace(cx.polls)));
+    }
     Ok((!held.is_empty()).then(|| queue::pace(cx.polls)))
 }
 
