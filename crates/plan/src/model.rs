@@ -233,6 +233,10 @@ impl Model {
             && self.busy.contains_key(&id)
             && !self.may_supersede(&node, id)
         {
+            if matches!(node, Node::Cleanup(_)) && !self.stays(id) && self.is_nested_of_earlier_request(id) {
+                // Its result would be deleted anyway.
+                out.push(Command::Interrupt(id));
+            }
             self.parked.entry(id).or_default().push(index);
             return false;
         }
@@ -267,10 +271,20 @@ impl Model {
             && matches!(operation.map(|running| &running.operation), Some(Operation::Update { .. }))
     }
 
+    /// Whether a nested stack is busy with an operation of an earlier request.
+    fn is_nested_of_earlier_request(&self, id: ResourceId) -> bool {
+        self.busy.get(&id) == Some(&None) && self.rows.get(&id).is_some_and(|row| row.child.is_some())
+    }
+
+    /// Whether a row is the wanted one of its name.
+    fn stays(&self, id: ResourceId) -> bool {
+        let row = self.rows.get(&id);
+        row.is_some_and(|row| self.wanted.contains_key(&row.name) && self.current.get(&row.name) == Some(&id))
+    }
+
     fn clean_up(&mut self, index: Index, id: ResourceId, out: &mut Vec<Command>) -> bool {
         let Some(row) = self.rows.get(&id) else { return true };
-        let stays = self.wanted.contains_key(&row.name) && self.current.get(&row.name) == Some(&id);
-        if stays {
+        if self.stays(id) {
             return true;
         }
         if row.state == State::INIT {

@@ -489,6 +489,26 @@ async fn a_newer_update_reaches_a_nested_stack_whose_update_is_under_way() {
     engine.kill();
 }
 
+/// Heat's `test_nested_preemption`: what is in the nested stack would take forever.
+#[tokio::test(start_paused = true)]
+async fn a_nested_stack_that_an_update_removes_is_interrupted() {
+    let cluster = Cluster::new(move |_, call, _| match call {
+        Call::Start(Action::Update) | Call::Poll(Action::Update) => waiting(5),
+        _ => done(),
+    });
+    let engine = cluster.engine();
+    let id = cluster.create_of("inner.yaml", None).await;
+    cluster.settled(id).await;
+    cluster.update_to(id, "inner.yaml", "second").await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    cluster.update_to(id, "Test::Thing", "third").await;
+    let (stack, seconds) = cluster.settled(id).await;
+    assert_eq!(stack.state, State::new(Action::Update, Status::Complete), "{}", stack.reason);
+    assert!(seconds < 60.0, "{seconds}");
+    assert_eq!(cluster.rows(id).await.len(), 1);
+    engine.kill();
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_check_finds_what_was_never_created() {
     let cluster = Cluster::new(|_, call, _| match call {

@@ -32,6 +32,10 @@ impl Model {
             && self.busy.contains_key(&id)
             && !matches!(decision, Decision::Update { .. })
         {
+            if matches!(decision, Decision::Replace { .. }) && self.is_nested_of_earlier_request(id) {
+                // Its result would be deleted anyway.
+                out.push(Command::Interrupt(id));
+            }
             self.parked.entry(id).or_default().push(node);
             return;
         }
