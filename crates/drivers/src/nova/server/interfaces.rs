@@ -6,7 +6,10 @@ use kiln_resource::{Context, Failure, FailureKind};
 use kiln_value::{Map, Value, value};
 
 use super::{COMPUTE, networks, server_path, status};
+use crate::call::Service;
 use crate::{path, queue};
+
+const NEUTRON: Service = Service("network");
 
 /// What an interface is: what a template asks for (not all of it), or what Nova says (all of it).
 #[derive(Clone, Debug, PartialEq)]
@@ -114,9 +117,13 @@ pub(super) async fn detach(cx: &Context<'_>, ports: &[&str]) -> Result<Option<Du
         }
     }
     if held.is_empty() && !ports.is_empty() {
-        // A server that is being built takes its ports only when it is done.
+        // A server that is being built takes its ports only when it is done, and Neutron frees a port only after Nova has
+        // forgotten it.
         let server = COMPUTE.show(cx, server_path(id), "server").await?;
-        return Ok((status(&server) == "BUILD").then(|| queue::pace(cx.polls)));
+        let bound = NEUTRON.list(cx, "/v2.0/ports", &[("device_id", id)], "ports").await?;
+        let is_bound = bound.iter().filter_map(|port| port.str_at("id")).any(|port| ports.contains(&port));
+        let is_held = status(&server) == "BUILD" || (is_bound && status(&server) != "ERROR");
+        return Ok(is_held.then(|| queue::pace(cx.polls)));
     }
     Ok((!held.is_empty()).then(|| queue::pace(cx.polls)))
 }
