@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use kiln_template::hint::nearest;
-use kiln_value::{Diagnostic, Map};
+use kiln_value::Diagnostic;
 
-use crate::{Context, Driver, Failure, Found, Operation, ResourceType, Step};
+use crate::{Driver, NotImplemented, ResourceType};
 
 /// A type and its driver.
 pub struct RegisteredType {
@@ -37,7 +36,7 @@ impl Registry {
     ) -> Self {
         let mut registry = Self::new();
         for resource_type in types {
-            let driver = driver(&resource_type).unwrap_or_else(|| Arc::new(NotImplemented));
+            let driver = driver(&resource_type).unwrap_or_else(|| Arc::new(NotImplemented::default()));
             registry.insert(resource_type, driver);
         }
         registry
@@ -77,40 +76,5 @@ impl Registry {
     /// The name that was likely meant.
     pub fn suggest(&self, name: &str) -> Option<&str> {
         nearest(name, self.names())
-    }
-}
-
-/// The driver of types that Kiln only knows by their schema.
-struct NotImplemented;
-
-#[async_trait]
-impl Driver for NotImplemented {
-    async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
-        match operation {
-            // Nothing was ever made, so nothing is left to take away.
-            Operation::Delete => Ok(Step::done()),
-            _ => Err(Failure::other("NotSupported", format!("{} is not implemented yet.", cx.facts.resource_type))),
-        }
-    }
-
-    fn is_implemented(&self) -> bool {
-        false
-    }
-
-    /// Nothing is made outside.
-    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
-        Ok(Found::NotMade)
-    }
-
-    fn needs_cloud(&self) -> bool {
-        false
-    }
-
-    fn is_repeatable(&self) -> bool {
-        true
-    }
-
-    async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {
-        Ok(Map::new())
     }
 }

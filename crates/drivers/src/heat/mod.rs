@@ -19,8 +19,7 @@ use kiln_resource::{Driver, DriverKind, ResourceType};
 
 /// The driver of a type that cannot be created yet, but whose nested template can be validated and shown.
 pub(crate) fn draft_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
-    (resource_type.name == "OS::Heat::AutoScalingGroup")
-        .then(|| Arc::new(scaling_group::ScalingGroup) as Arc<dyn Driver>)
+    (resource_type.name == "OS::Heat::AutoScalingGroup").then(|| Arc::new(scaling_group::DRIVER) as Arc<dyn Driver>)
 }
 
 /// The driver of a placeholder or of a type of `OS::Heat`, if it has one here.
