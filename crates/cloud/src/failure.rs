@@ -180,8 +180,9 @@ fn cinder(response: &HttpResponse, body: &Value) -> (String, String) {
     (class.to_owned(), numbered(&message, response, "x-compute-request-id"))
 }
 
-fn glance(response: &HttpResponse, body: &Value) -> (String, String) {
-    let class = match response.status.as_u16() {
+/// The classes that glanceclient and heatclient have in common.
+fn http_class(status: StatusCode) -> &'static str {
+    match status.as_u16() {
         400 => "HTTPBadRequest",
         401 => "HTTPUnauthorized",
         403 => "HTTPForbidden",
@@ -194,7 +195,11 @@ fn glance(response: &HttpResponse, body: &Value) -> (String, String) {
         502 => "HTTPBadGateway",
         503 => "HTTPServiceUnavailable",
         _ => "HTTPException",
-    };
+    }
+}
+
+fn glance(response: &HttpResponse, body: &Value) -> (String, String) {
+    let class = http_class(response.status);
     let details = match first_message(body) {
         Some(message) => message.into_owned(),
         None => plain(response),
@@ -205,20 +210,9 @@ fn glance(response: &HttpResponse, body: &Value) -> (String, String) {
 
 /// Another orchestration service, for OS::Heat::Stack.
 fn heat(response: &HttpResponse, body: &Value) -> (String, String) {
-    let class = match response.status.as_u16() {
-        400 => "HTTPBadRequest",
-        401 => "HTTPUnauthorized",
-        403 => "HTTPForbidden",
-        404 => "HTTPNotFound",
-        405 => "HTTPMethodNotAllowed",
-        409 => "HTTPConflict",
-        413 => "HTTPOverLimit",
-        415 => "HTTPUnsupported",
-        500 => "HTTPInternalServerError",
-        501 => "HTTPNotImplemented",
-        502 => "HTTPBadGateway",
-        503 => "HTTPServiceUnavailable",
-        _ => "HTTPException",
+    let class = match response.status {
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => "HTTPUnsupported",
+        status => http_class(status),
     };
     let message = first_message(body).map_or_else(|| plain(response), Cow::into_owned);
     (class.to_owned(), format!("ERROR: {message}"))
