@@ -207,18 +207,9 @@ impl Bound {
     fn resource_keys(&self) -> impl Iterator<Item = &'static str> {
         let release = self.release();
         let words = self.template().words();
-        let common = [
-            words.resource_type,
-            words.properties,
-            words.metadata,
-            words.depends_on,
-            words.deletion_policy,
-            words.update_policy,
-            words.description,
-        ];
         let condition = release.has_conditions().then_some(words.condition);
         let external_id = release.has_external_id().then_some("external_id");
-        common.into_iter().chain(condition).chain(external_id)
+        words.resource_keys().into_iter().chain(condition).chain(external_id)
     }
 
     /// The fields of a resource, of which HOT checks the names.

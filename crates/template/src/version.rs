@@ -243,6 +243,21 @@ pub struct Words {
     pub value: &'static str,
 }
 
+impl Words {
+    /// The keys that a resource may have in every version.
+    pub fn resource_keys(&self) -> [&'static str; 7] {
+        [
+            self.resource_type,
+            self.properties,
+            self.metadata,
+            self.depends_on,
+            self.deletion_policy,
+            self.update_policy,
+            self.description,
+        ]
+    }
+}
+
 const HOT_WORDS: Words = Words {
     resources: "resources",
     outputs: "outputs",

@@ -112,17 +112,7 @@ impl Rest {
         let mut needs_unknown = false;
         let unknown = if self.is_hot { value!({"get_param": UNKNOWN}) } else { value!({"Ref": UNKNOWN}) };
         let entry = self.template.as_map_mut()?.get_mut(words.resources)?.as_map_mut()?.get_mut(name)?;
-        let known = [
-            words.resource_type,
-            words.properties,
-            words.metadata,
-            words.depends_on,
-            words.deletion_policy,
-            words.update_policy,
-            words.description,
-            words.condition,
-            "external_id",
-        ];
+        let known = [&words.resource_keys()[..], &[words.condition, "external_id"]].concat();
         let is_less = entry.as_map_mut().and_then(|fields| match inner {
             [Segment::Key(key), Segment::Key(property), ..] if key == words.properties => {
                 needs_unknown = true;
