@@ -19,6 +19,9 @@ pub(crate) async fn open(config: &Config) -> Result<Arc<dyn Store>> {
 
 /// Opens a store and upgrades its schema.
 pub(crate) async fn open_with(options: Options) -> Result<SqlStore> {
+    if options.key.expose() == PUBLIC_KEY {
+        tracing::warn!("[DEFAULT] auth_encryption_key is Heat's default, which is public: set your own key");
+    }
     let url = options.url.clone();
     let opened = async {
         let store = SqlStore::open(options).await?;
@@ -47,9 +50,6 @@ pub(crate) fn options(config: &Config) -> Result<Options> {
     let Some(key) = config.secret(DEFAULT, "auth_encryption_key") else {
         bail!("[DEFAULT] auth_encryption_key is not set: run 'openssl rand -hex 16' to generate a key");
     };
-    if key.expose() == PUBLIC_KEY {
-        tracing::warn!("[DEFAULT] auth_encryption_key is Heat's default, which is public: set your own key");
-    }
     let mut options = Options::new(url, key);
     options.older_keys = config.list("kiln", "older_encryption_keys").into_iter().map(Secret::new).collect();
     options.encrypt_values = config.flag(DEFAULT, "encrypt_parameters_and_properties", false)?;

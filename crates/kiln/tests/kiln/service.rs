@@ -288,6 +288,36 @@ async fn a_key_that_does_not_open_the_database_is_refused() {
     );
 }
 
+/// There and back: with the new key alone the old one is needed no more, and the other way round.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_key_can_be_changed() {
+    const NEW: &str = "fedcba9876543210fedcba9876543210";
+    const OLD: &str = "0123456789abcdef0123456789abcdef";
+    let folder = Folder::new("rotation");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let mut service = Service::start(&folder, &cloud);
+    folder.write("t.yaml", "heat_template_version: 2018-08-31\nresources: {r: {type: OS::Heat::RandomString}}\n");
+    service.asked(&folder, &cloud, &["stack", "create", "-t", "t.yaml", "--wait", "one"]).ok();
+    assert_eq!(service.stop(), 0);
+
+    let rotate = |key: &str, older: &str| {
+        let rotated = config(&folder, &cloud).replace(OLD, key) + &format!("older_encryption_keys = {older}\n");
+        let file = folder.write("rotation.conf", &rotated);
+        folder.run(&["manage", "update-params", "encrypt", "--config-file", file.to_str().unwrap()]).ok()
+    };
+    assert!(rotate(NEW, OLD).ends_with("rows updated.\n"));
+    let file = folder.write("kiln.conf", &config(&folder, &cloud));
+    let refused = folder.run(&["serve", "--config-file", file.to_str().unwrap()]);
+    assert_eq!(refused.code, 1, "{}", refused.err);
+    assert!(refused.err.contains("does not decrypt the data in this database"), "{}", refused.err);
+
+    assert!(!rotate(OLD, NEW).starts_with("0 "));
+    let service = Service::start(&folder, &cloud);
+    let shown = service.asked(&folder, &cloud, &["stack", "resource", "list", "one", "-f", "json"]).json();
+    assert_eq!(shown[0]["resource_status"], "CREATE_COMPLETE", "{shown}");
+    service.asked(&folder, &cloud, &["stack", "delete", "--yes", "--wait", "one"]).ok();
+}
+
 #[test]
 fn a_service_refuses_what_is_for_local_stacks() {
     let folder = Folder::new("notlocal");
