@@ -233,11 +233,8 @@ impl Model {
             && self.busy.contains_key(&id)
             && !self.may_supersede(&node, id)
         {
-            if matches!(node, Node::Cleanup(_)) && !self.stays(id) && self.is_nested_of_earlier_request(id) {
-                // Its result would be deleted anyway.
-                out.push(Command::Interrupt(id));
-            }
-            self.parked.entry(id).or_default().push(index);
+            let is_unwanted = matches!(node, Node::Cleanup(_)) && !self.stays(id);
+            self.park(index, id, is_unwanted, out);
             return false;
         }
         if let Some(row) = row.and_then(|id| self.rows.get(&id))
@@ -264,11 +261,20 @@ impl Model {
     /// Whether the update of a nested stack by an earlier request can be superseded: the nested stack gets the new
     /// request immediately, instead of first completing the old one.
     fn may_supersede(&self, node: &Node, id: ResourceId) -> bool {
-        let operation = self.rows.get(&id).filter(|row| row.child.is_some()).and_then(Resource::running);
+        let operation = self.rows.get(&id).and_then(Resource::running);
         matches!(node, Node::Update(_))
-            && self.busy.get(&id) == Some(&None)
+            && self.is_nested_of_earlier_request(id)
             && !self.continued.contains_key(&id)
             && matches!(operation.map(|running| &running.operation), Some(Operation::Update { .. }))
+    }
+
+    /// Lets a node wait for the end of the operation on its row. The operation of an earlier request on a nested stack is
+    /// interrupted if its result is unwanted: it would be deleted anyway.
+    fn park(&mut self, node: Index, id: ResourceId, is_unwanted: bool, out: &mut Vec<Command>) {
+        if is_unwanted && self.is_nested_of_earlier_request(id) {
+            out.push(Command::Interrupt(id));
+        }
+        self.parked.entry(id).or_default().push(node);
     }
 
     /// Whether a nested stack is busy with an operation of an earlier request.

@@ -32,11 +32,7 @@ impl Model {
             && self.busy.contains_key(&id)
             && !matches!(decision, Decision::Update { .. })
         {
-            if matches!(decision, Decision::Replace { .. }) && self.is_nested_of_earlier_request(id) {
-                // Its result would be deleted anyway.
-                out.push(Command::Interrupt(id));
-            }
-            self.parked.entry(id).or_default().push(node);
+            self.park(node, id, matches!(decision, Decision::Replace { .. }), out);
             return;
         }
         if let (Decision::Update { .. } | Decision::Keep { .. }, Some(row)) =
