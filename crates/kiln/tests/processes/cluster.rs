@@ -25,6 +25,19 @@ pub(crate) struct Limits {
     pub(crate) drain: Duration,
 }
 
+impl Default for Limits {
+    /// For tests that disturb nothing.
+    fn default() -> Self {
+        Self {
+            lease: Duration::from_secs(15),
+            call_timeout: Duration::from_secs(10),
+            call_limit: Duration::from_secs(15),
+            list_delay: Duration::from_millis(100),
+            drain: Duration::from_secs(5),
+        }
+    }
+}
+
 /// A running service.
 pub(crate) struct Cluster {
     pub(crate) cloud: Testcloud,

@@ -12,15 +12,8 @@ use crate::cluster::{Cluster, Limits};
 #[tokio::test(flavor = "multi_thread")]
 async fn a_nested_stack_is_validated_when_it_is_created() {
     let cloud = Testcloud::builder().start().await.expect("a simulated cloud");
-    let limits = Limits {
-        lease: Duration::from_secs(15),
-        call_timeout: Duration::from_secs(10),
-        call_limit: Duration::from_secs(15),
-        list_delay: Duration::from_millis(100),
-        drain: Duration::from_secs(5),
-    };
     let networks = cloud.snapshot().count("networks");
-    let cluster = Cluster::start(cloud, "sqlite", 1, limits).await;
+    let cluster = Cluster::start(cloud, "sqlite", 1, Limits::default()).await;
     let client = cluster.client(cluster.cloud.users().demo);
     let template = value!({
         "heat_template_version": "2018-08-31",

@@ -70,14 +70,7 @@ async fn settled(client: &Client, stack: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stack_of_another_service_is_validated_and_gets_files_and_environment() {
     let cloud = Testcloud::builder().start().await.expect("a simulated cloud");
-    let limits = Limits {
-        lease: Duration::from_secs(15),
-        call_timeout: Duration::from_secs(10),
-        call_limit: Duration::from_secs(15),
-        list_delay: Duration::from_millis(100),
-        drain: Duration::from_secs(5),
-    };
-    let cluster = Cluster::start(cloud, "sqlite", 1, limits).await;
+    let cluster = Cluster::start(cloud, "sqlite", 1, Limits::default()).await;
     cluster.cloud.add_service("orchestration", &cluster.url());
     let client = cluster.client(cluster.cloud.users().demo);
 

@@ -100,14 +100,7 @@ fn holds(cluster: &Cluster, ids: &Map, key: &str) {
 
 async fn cluster(build_time: Duration) -> Cluster {
     let cloud = Testcloud::builder().build_time(build_time).compute_minor(91).start().await.expect("a simulated cloud");
-    let limits = Limits {
-        lease: Duration::from_secs(15),
-        call_timeout: Duration::from_secs(10),
-        call_limit: Duration::from_secs(15),
-        list_delay: Duration::from_millis(100),
-        drain: Duration::from_secs(5),
-    };
-    Cluster::start(cloud, "sqlite", 1, limits).await
+    Cluster::start(cloud, "sqlite", 1, Limits::default()).await
 }
 
 /// The new server takes the port when it is built, which is after the cancel.

@@ -192,14 +192,7 @@ async fn every_type_lives_in_a_stack() {
         .start()
         .await
         .expect("a simulated cloud");
-    let limits = Limits {
-        lease: Duration::from_secs(15),
-        call_timeout: Duration::from_secs(10),
-        call_limit: Duration::from_secs(15),
-        list_delay: Duration::from_millis(100),
-        drain: Duration::from_secs(5),
-    };
-    let cluster = Cluster::start(cloud, "sqlite", 1, limits).await;
+    let cluster = Cluster::start(cloud, "sqlite", 1, Limits::default()).await;
     cluster.cloud.add_service("orchestration", &cluster.url());
     let users = cluster.cloud.users();
     let (demo, admin) = (cluster.client(users.demo), cluster.client(users.admin));
