@@ -27,7 +27,7 @@ pub use fold::{Fold, folds};
 pub use hover::{Hover, hover};
 pub use links::{Link, files, links, with_links};
 pub use navigate::{Edit, Occurrence, RenameError, Symbol, Target, definition, outline, references, rename, renamed};
-pub use repair::mended;
+pub use repair::repaired;
 pub use signature::{Signature, signature};
 pub use surroundings::Surroundings;
 pub use tokens::{Token, TokenKind, tokens};

@@ -8,7 +8,7 @@ use kiln_authoring::Page;
 use kiln_authoring::format::format;
 use kiln_authoring::language::environment::{self, Sheet};
 use kiln_authoring::language::{
-    Surroundings, complete, diagnose, fixes, folds, hover, links, mended, references, signature, tokens,
+    Surroundings, complete, diagnose, fixes, folds, hover, links, references, repaired, signature, tokens,
 };
 use kiln_authoring::lint::lint;
 use kiln_value::{Position, text};
@@ -109,7 +109,7 @@ proptest! {
         }
         let _ = signature(&source, at);
         let _ = fixes(&source, &diagnose(&source, catalog, &Surroundings::default()));
-        if let Some(page) = mended(&source) {
+        if let Some(page) = repaired(&source) {
             let _ = hover(&page, at, catalog, &Surroundings::default());
             for link in links(&page) {
                 prop_assert_eq!(page.slice(link.span).trim_matches(['"', '\'']), link.name);

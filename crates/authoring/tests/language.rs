@@ -176,9 +176,9 @@ fn fixed(text: &str) -> String {
             let end = lines.offset(&text, edit.span.end).unwrap_or(text.len());
             changed.replace_range(start..end, &edit.text);
         }
-        let mended = &troubles[fix.trouble].message;
+        let repaired = &troubles[fix.trouble].message;
         let left = diagnose(&changed, &catalog, &Surroundings::default());
-        assert!(!left.iter().any(|one| one.message == *mended), "{}: {changed}", fix.title);
+        assert!(!left.iter().any(|one| one.message == *repaired), "{}: {changed}", fix.title);
         text = changed;
     }
     text

@@ -8,7 +8,7 @@ use kiln_template::version::Dialect;
 use kiln_template::{Release, functions, parameter};
 use kiln_value::{Position, Segment, Span, text};
 
-use super::cursor::{Cursor, Slot};
+use super::cursor::{Cursor, Slot, keys};
 use super::hover;
 use super::repair::readable;
 use super::surroundings::Surroundings;
@@ -134,13 +134,7 @@ impl Writer<'_> {
     fn write(&mut self) {
         let words = self.release().dialect().words();
         let path = self.cursor.path.0.clone();
-        let keys: Vec<&str> = path
-            .iter()
-            .map(|segment| match segment {
-                Segment::Key(key) => key.as_str(),
-                Segment::Index(_) => "",
-            })
-            .collect();
+        let keys = keys(&path);
         if self.argument(&path) {
             return;
         }

@@ -288,6 +288,16 @@ fn is_closed(text: &str) -> bool {
     depth <= 0
 }
 
+/// The keys of a path, with an empty text for each index.
+pub(super) fn keys(path: &[Segment]) -> Vec<&str> {
+    path.iter()
+        .map(|segment| match segment {
+            Segment::Key(key) => key.as_str(),
+            Segment::Index(_) => "",
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,11 +16,11 @@ const LONG: usize = 200_000;
 /// The text as a template; if it does not parse, without the line of `at`, which is being written, or without a few other
 /// lines. Places stay where they are.
 pub(super) fn readable(text: &str, at: Position) -> Option<Page> {
-    Page::read(text).or_else(|_| Page::read(without(text, at.line))).ok().or_else(|| mended(text))
+    Page::read(text).or_else(|_| Page::read(without(text, at.line))).ok().or_else(|| repaired(text))
 }
 
 /// The text as a template; if it does not parse, without a few lines around the error. Places stay where they are.
-pub fn mended(text: &str) -> Option<Page> {
+pub fn repaired(text: &str) -> Option<Page> {
     let mut broken = match read(text) {
         Ok(page) => return Some(page),
         Err(broken) => broken,
@@ -96,12 +96,12 @@ mod tests {
         {
             let text = format!("{head}{broken}{tail}");
             assert!(Page::read(text.as_str()).is_err(), "{broken}");
-            let page = mended(&text).unwrap_or_else(|| panic!("{broken}"));
+            let page = repaired(&text).unwrap_or_else(|| panic!("{broken}"));
             assert!(page.type_of("a").is_some(), "{broken}");
             assert_eq!(page.type_of("b"), Some("OS::Heat::Value"), "{broken}");
             let path = kiln_value::Path::root().key("resources").key("b");
             assert_eq!(page.span(&path).start.line, 6, "{broken}");
         }
-        assert!(mended("a: [").is_none());
+        assert!(repaired("a: [").is_none());
     }
 }

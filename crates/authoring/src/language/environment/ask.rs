@@ -7,13 +7,13 @@ use kiln_resource::Support;
 use kiln_template::constraint::{DataType, Rule};
 use kiln_template::environment::SECTIONS;
 use kiln_template::parameter::ParameterSchema;
-use kiln_value::{Path, Position, Segment, Span, text};
+use kiln_value::{Path, Position, Span, text};
 
 use super::STRATEGIES;
 use super::sheet::{Sense, Sheet};
 use crate::Page;
 use crate::language::complete::{Sort, Suggestion, fitting};
-use crate::language::cursor::{Cursor, Slot};
+use crate::language::cursor::{Cursor, Slot, keys};
 use crate::language::hover::{self, Hover};
 use crate::types::type_named;
 
@@ -53,13 +53,7 @@ pub fn complete(text: &str, at: Position, catalog: &ResourceTypes, neighbours: &
     let sheet = Sheet::read(text, Some(at));
     let mut writer = Writer { is_key: cursor.slot == Slot::Key, replace, catalog, found: Vec::new() };
     let path = cursor.path.0.as_slice();
-    let keys: Vec<&str> = path
-        .iter()
-        .map(|segment| match segment {
-            Segment::Key(key) => key.as_str(),
-            Segment::Index(_) => "",
-        })
-        .collect();
+    let keys = keys(path);
     match keys.as_slice() {
         [] => writer.words(Sort::Keyword, SECTIONS),
         ["parameters" | "parameter_defaults"] | ["encrypted_param_names", ..] => writer.parameters(neighbours),

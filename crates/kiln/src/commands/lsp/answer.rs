@@ -2,8 +2,8 @@
 
 use kiln_authoring::language::environment::{self, Origin};
 use kiln_authoring::language::{
-    Occurrence, RenameError, Suggestion, Target, child_part, complete, definition, fixes, folds, hover, links, mended,
-    outline, references, rename, renamed, signature, tokens,
+    Occurrence, RenameError, Suggestion, Target, child_part, complete, definition, fixes, folds, hover, links, outline,
+    references, rename, renamed, repaired, signature, tokens,
 };
 use kiln_authoring::{Page, format};
 use kiln_value::Span;
@@ -124,7 +124,7 @@ impl Server {
                     let around = self.family(uri, &text.content).around;
                     let part = child_part(&page, at, &self.catalog, &around)?;
                     let url = target(uri, &part.file);
-                    let child = mended(&self.read(&url)?)?;
+                    let child = repaired(&self.read(&url)?)?;
                     json!({"uri": url, "range": Measure::new(&child.text).range(part.place(&child)?)})
                 }
             });

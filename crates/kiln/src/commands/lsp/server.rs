@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use kiln_authoring::language::environment::{self, Neighbour, Sheet};
-use kiln_authoring::language::{Trouble, diagnose, mended};
+use kiln_authoring::language::{Trouble, diagnose, repaired};
 use kiln_authoring::lines::Lines;
 use kiln_authoring::{Page, type_named};
 use kiln_client::address;
@@ -74,7 +74,7 @@ impl Text {
 
     /// The text as a template, as far as it can be read.
     pub(super) fn page(&self) -> Option<Page> {
-        if self.meaning() == Meaning::Template { mended(&self.content) } else { None }
+        if self.meaning() == Meaning::Template { repaired(&self.content) } else { None }
     }
 
     /// The text as an environment, as far as it can be read.
@@ -224,7 +224,7 @@ impl Server {
 
     /// The files that a template names; and, if it has types that nobody knows, those that environments beside it declare.
     pub(super) fn family(&self, uri: &str, text: &str) -> Family {
-        let Some(page) = mended(text) else { return Family::default() };
+        let Some(page) = repaired(text) else { return Family::default() };
         let read = |url: &str| self.read(url);
         let is_known = |name: &str| type_named(&self.catalog, name).is_some();
         let mut family = gather(uri, &page, &read);
