@@ -19,6 +19,8 @@ import re
 import subprocess
 import sys
 
+import run as cloud  # installs the clients
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 TARGET = pathlib.Path(os.environ.get('CARGO_TARGET_DIR', ROOT / 'target'))
@@ -69,30 +71,20 @@ heat = true
 """
 
 
-def run(*words, **more):
+def execute(*words, **more):
     return subprocess.run([str(word) for word in words], **more)
 
 
 def install():
     if not (VENV / 'bin/stestr').exists():
-        run(sys.executable, '-m', 'venv', VENV, check=True)
-        run(VENV / 'bin/pip', 'install', '-q', *PACKAGES, check=True)
-
-
-def credentials(user):
-    text = run(ROOT / 'devcloud/devcloud', 'rc', user, check=True, capture_output=True, text=True).stdout
-    return dict(re.findall(r'export (\w+)=(.*)', text))
+        execute(sys.executable, '-m', 'venv', VENV, check=True)
+        execute(VENV / 'bin/pip', 'install', '-q', *PACKAGES, check=True)
 
 
 def ground(env):
-    """The network that the tests expect, with python-openstackclient (tests/cloud/run.py installs it)."""
-    openstack = TARGET / 'openstack-clients/bin/openstack'
-    if not openstack.exists():
-        run(sys.executable, '-c', f'import sys; sys.path.insert(0, {str(HERE)!r}); import run', check=True)
-    env = {**os.environ, **env}
-
+    """The network that the tests expect."""
     def ask(*words):
-        return run(openstack, *words, env=env, capture_output=True, text=True)
+        return execute(cloud.OPENSTACK, *words, env=env, capture_output=True, text=True)
 
     if ask('network', 'show', NETWORK).returncode:
         ask('network', 'create', NETWORK).check_returncode()
@@ -100,7 +92,7 @@ def ground(env):
 
 
 def configure():
-    demo, admin = credentials('demo'), credentials('admin')
+    demo, admin = cloud.credentials('demo'), cloud.credentials('admin')
     WORK.mkdir(parents=True, exist_ok=True)
     (WORK / 'tempest.conf').write_text(CONF.format(
         url=demo['OS_AUTH_URL'], region=demo['OS_REGION_NAME'], user=demo['OS_USERNAME'], password=demo['OS_PASSWORD'],
@@ -110,17 +102,18 @@ def configure():
 
 def outcomes(path, top, regex, only_list):
     """Test name -> success, failure, skip."""
-    env = {**os.environ, 'TEMPEST_CONFIG_DIR': str(WORK), 'TEMPEST_CONFIG': 'tempest.conf', 'PYTHONPATH': str(top)}
+    env = {**os.environ, 'TEMPEST_CONFIG_DIR': str(WORK), 'TEMPEST_CONFIG': 'tempest.conf', 'PYTHONPATH': str(top),
+           'PYTHONWARNINGS': 'ignore'}
     stestr = [VENV / 'bin/stestr', '--test-path', path, '--top-dir', top]
     if only_list:
-        run(*stestr, 'list', *regex, cwd=WORK, env=env)
+        execute(*stestr, 'list', *regex, cwd=WORK, env=env)
         return {}
     if not (WORK / '.stestr').exists():
-        run(*stestr, 'init', cwd=WORK, env=env, check=True)
-    run(*stestr, 'run', '--concurrency', 2, *regex, cwd=WORK, env=env, stdout=subprocess.DEVNULL)
-    last = run(*stestr, 'last', '--subunit', cwd=WORK, env=env, capture_output=True)
+        execute(*stestr, 'init', cwd=WORK, env=env, check=True)
+    execute(*stestr, 'run', '--concurrency', 2, *regex, cwd=WORK, env=env, stdout=subprocess.DEVNULL)
+    last = execute(*stestr, 'last', '--subunit', cwd=WORK, env=env, capture_output=True)
     # It fails when a test failed.
-    rows = run(VENV / 'bin/subunit2csv', input=last.stdout, capture_output=True).stdout.decode()
+    rows = execute(VENV / 'bin/subunit2csv', input=last.stdout, capture_output=True).stdout.decode()
     return {row['test']: row['status'] for row in csv.DictReader(rows.splitlines()) if row['status'] != 'exists'}
 
 
