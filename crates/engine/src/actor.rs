@@ -188,6 +188,9 @@ impl Work {
                 if !self.active && self.inbox.is_empty() {
                     return Ok(Exit::Settled);
                 }
+                if !self.active && self.inbox.is_waiting() {
+                    continue;
+                }
                 self.call_queued();
             }
             // A request to a nested stack is stored before its end is checked.
