@@ -9,7 +9,7 @@ use kiln_plan::blueprint::attribute_names;
 use kiln_plan::{Blueprint, Inside, Kind, Model, StackScope, facts};
 use kiln_resource::{Action, Cloud, Context, Failure, Member, Resource, ResourceId};
 use kiln_store::{Error, Stack, StackId};
-use kiln_template::{Scope, Wanted};
+use kiln_template::{ResourceView, Scope, Wanted};
 use kiln_value::{Map, Value};
 
 use crate::actor::stack_facts;
@@ -77,6 +77,18 @@ impl View {
     /// The current row of a name.
     pub fn resource(&self, name: &str) -> Option<&Resource> {
         self.model.row(*self.shown.get(name)?)
+    }
+
+    /// The rows as users see them: the current ones and, unless the stack is deleted, one in the state `INIT_COMPLETE`
+    /// for every resource of the template without a row.
+    pub fn listed(&self) -> Vec<Resource> {
+        let mut rows: Vec<Resource> = self.resources().cloned().collect();
+        if self.stack.state.action != Action::Delete {
+            let (nil, created) = (ResourceId(uuid::Uuid::nil()), self.stack.created);
+            let waiting = self.blueprint.definitions().values().filter(|one| self.resource(&one.name).is_none());
+            rows.extend(waiting.map(|one| Resource::new(self.stack.id, nil, &one.name, &one.resource_type, created)));
+        }
+        rows
     }
 
     /// The model of the stack, for a preview.
@@ -211,7 +223,7 @@ impl View {
                     name: name.clone(),
                     definition: definition.clone(),
                     failed: row.is_some_and(|row| row.state.failed()),
-                    reference: scene.resource(name).map_or_else(|| name.into(), |view| view.reference_id()),
+                    reference: scene.resource(name).map_or_else(|| name.into(), ResourceView::reference_id),
                 };
                 (!member.failed, row.map_or(jiff::Timestamp::MAX, |row| row.created), member)
             })
