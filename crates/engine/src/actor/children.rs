@@ -6,8 +6,10 @@
 use std::time::Duration;
 
 use kiln_plan::{Blame, Event, Inside, Kind, NestedSources, Outcome, Sources, facts, failure_of};
-use kiln_resource::{Action, Failure, MessageId, Operation, Phase, ResourceId, Running, Status};
-use kiln_store::{Error, Message, MessageKind, NewStack, Parent, StackId, StackRequest, Summary};
+use kiln_resource::{Action, Failure, MessageId, Operation, Phase, ResourceId, Running, State, Status};
+use kiln_store::{
+    Details, Error, Message, MessageKind, NewStack, Parent, Snapshot, SnapshotId, StackId, StackRequest, Summary,
+};
 use kiln_value::{Map, Value, value};
 use serde::{Deserialize, Serialize};
 
@@ -74,11 +76,12 @@ impl Work {
 
     fn ask(&mut self, id: ResourceId, running: &Running, child: Option<StackId>, kind: Option<Kind>, step: Value) {
         let Some(row) = self.model.row(id) else { return };
+        let keeps = self.stack.details.keep_objects;
         match (&running.operation, child) {
-            (Operation::Delete, child) if child.is_none() || row.is_retained() => {
+            (Operation::Delete, child) if child.is_none() || (row.is_retained() && !keeps) => {
                 self.finish(id, Outcome::Done(None));
             }
-            (Operation::Create | Operation::Update { .. }, child) => {
+            (Operation::Create | Operation::Adopt | Operation::Update { .. }, child) => {
                 match self.nested_sources(id, running, kind, step) {
                     Ok(asked) => self.ask_for(id, child, asked, running),
                     Err(failure) => {
@@ -93,9 +96,12 @@ impl Work {
                     Operation::Delete => Action::Delete,
                     Operation::Suspend => Action::Suspend,
                     Operation::Resume => Action::Resume,
+                    Operation::Snapshot => Action::Snapshot,
                     _ => Action::Check,
                 };
-                let request = StackRequest::new(action, self.actor.backends.clock.now());
+                let details = Details { keep_objects: keeps && action == Action::Delete, ..Details::default() };
+                let now = self.actor.backends.clock.now();
+                let request = StackRequest { details, ..StackRequest::new(action, now) };
                 self.writes.request(child, request);
                 let state = NestedState { asked: true, ..NestedState::default() };
                 self.step_to_wait(id, None, Map::new(), &state, running, None);
@@ -121,6 +127,15 @@ impl Work {
             None
         } else {
             let child = StackId(backends.chance.uuid());
+            let adopt = (running.operation == Operation::Adopt).then(|| Snapshot {
+                id: SnapshotId(backends.chance.uuid()),
+                stack: child,
+                name: None,
+                state: State::new(Action::Adopt, Status::InProgress),
+                reason: String::new(),
+                data: self.adopted.get(&row.name).cloned().unwrap_or_default(),
+                created: backends.clock.now(),
+            });
             self.writes.child(NewStack {
                 id: child,
                 name: kiln_resource::physical_name::physical_name(&self.stack.name, &row.name, row.id.0, 255),
@@ -128,7 +143,7 @@ impl Work {
                 parent: Some(Parent { stack: self.stack.id, resource: id, resource_name: row.name.clone() }),
                 root: self.stack.root,
                 depth: self.stack.depth + 1,
-                action: Action::Create,
+                action: if adopt.is_some() { Action::Adopt } else { Action::Create },
                 desired,
                 disable_rollback: true,
                 timeout_mins: self.stack.timeout_mins,
@@ -137,6 +152,7 @@ impl Work {
                 user_id: self.stack.user_id.clone(),
                 credentials: None,
                 user_project: self.stack.user_project.clone(),
+                adopt,
                 now: backends.clock.now(),
             });
             Some(child)
@@ -221,7 +237,7 @@ impl Work {
             self.step_to_wait(id, None, Map::new(), &next, &running, until);
             return;
         }
-        if !matches!(running.operation, Operation::Create | Operation::Update { .. }) {
+        if !matches!(running.operation, Operation::Create | Operation::Adopt | Operation::Update { .. }) {
             self.finish(id, Outcome::Done(None));
             return;
         }
