@@ -401,5 +401,6 @@ pub fn facts(row: &Resource, kind: &Kind, stack: &StackFacts) -> Facts {
         token: row.running().map(|running| running.token.clone()).unwrap_or_default(),
         nested_step: Value::Null,
         state: (row.state.action.to_string(), row.state.status.to_string()),
+        observed: Vec::new(),
     }
 }

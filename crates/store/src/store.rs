@@ -77,6 +77,8 @@ pub struct Batch {
     pub timers: Vec<Message>,
     /// Messages to other stacks; messages to deleted stacks are dropped.
     pub send: Vec<Message>,
+    /// The project of the stack's users, once it exists.
+    pub user_project: Option<String>,
     /// A change of the state during a request (`UPDATE_FAILED` before a rollback), which resets `desired` to
     /// `previous`. It applies only to the given generation, which does not change.
     pub turn: Option<Turn>,
@@ -106,6 +108,7 @@ impl Batch {
             && self.handled.is_empty()
             && self.timers.is_empty()
             && self.send.is_empty()
+            && self.user_project.is_none()
             && self.turn.is_none()
             && self.settle.is_none()
     }
@@ -146,6 +149,8 @@ pub struct UnusedCredentials {
     pub plan: Secret<String>,
     /// The credentials, if they are known.
     pub credentials: Option<Secret<String>>,
+    /// The projects of the users of the deleted stacks that had these credentials.
+    pub user_projects: Vec<String>,
 }
 
 /// A running engine, for the list of services.

@@ -58,6 +58,9 @@ impl State {
             self.append(event);
         }
         self.mark_handled(lease.stack, &batch.handled, now);
+        if let (Some(project), Some(row)) = (batch.user_project, self.stacks.get_mut(&lease.stack)) {
+            row.stack.user_project = Some(project);
+        }
         if let Some(turn) = &batch.turn {
             self.apply_turn(lease.stack, turn);
         }
