@@ -7,11 +7,13 @@
 //! | `actor/calls.rs` | calls of drivers |
 //! | `actor/children.rs` | nested stacks |
 //! | `actor/inbox.rs` | messages |
+//! | `actor/hidden.rs` | hidden values in reasons |
 //! | `actor/write_queue.rs` | pending writes |
 
 mod calls;
 mod children;
 mod events;
+mod hidden;
 mod inbox;
 pub(crate) mod slots;
 mod write_queue;
@@ -22,10 +24,11 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{Command, Event, Goal, Model, StackScope};
 use kiln_resource::{Action, ResourceId, StackFacts, State, Status};
 use kiln_store::{Error, Lease, Settle, Stack, Turn};
-use kiln_value::Map;
+use kiln_value::{Map, Value};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
@@ -108,8 +111,10 @@ impl Actor {
             stack,
             root,
             scope: None,
+            hidden: None,
             model: Model::new(rows),
             writes: WriteQueue::default(),
+            adopted: Map::new(),
             slots: Slots::default(),
             tasks: JoinSet::new(),
             inbox: Inbox::default(),
@@ -136,9 +141,13 @@ struct Work {
     root: Arc<Stack>,
     /// The scope of template functions; `None` if the template is not needed.
     scope: Option<StackScope>,
+    /// Values to mask in reasons; read when the first failure is stored.
+    hidden: Option<HiddenValues>,
     model: Model,
     /// Pending writes.
     writes: WriteQueue,
+    /// The resources to adopt, by name; empty unless the action is ADOPT.
+    adopted: Map,
     /// Running operations.
     slots: Slots,
     tasks: JoinSet<Reply>,
@@ -181,6 +190,9 @@ impl Work {
             } else {
                 if !self.active && self.inbox.is_empty() {
                     return Ok(Exit::Settled);
+                }
+                if !self.active && self.inbox.is_waiting() {
+                    continue;
                 }
                 self.call_queued();
             }
@@ -240,7 +252,7 @@ impl Work {
             Action::Rollback => self.stack.previous.clone(),
             _ => Some(self.stack.desired.clone()),
         };
-        self.scope = None;
+        (self.scope, self.hidden) = (None, None);
         if let Some(desired) = desired {
             match load::blueprint(&backends, &self.stack, &desired).await? {
                 Ok(blueprint) => self.scope = Some(StackScope::new(Arc::new(blueprint), stack_facts(&self.stack))),
@@ -252,6 +264,7 @@ impl Work {
                 }
             }
         }
+        self.adopted = if action == Action::Adopt { self.data_to_adopt().await? } else { Map::new() };
         let (goal, targets) = match action {
             Action::Check => (Goal::Check, Vec::new()),
             Action::Suspend => (Goal::Suspend, Vec::new()),
@@ -272,6 +285,13 @@ impl Work {
         Ok(())
     }
 
+    /// The resources of the data that the stack adopts.
+    async fn data_to_adopt(&self) -> Result<Map, Error> {
+        let Some(id) = self.stack.details.snapshot else { return Ok(Map::new()) };
+        let data = self.actor.backends.store.snapshot(self.stack.id, id).await?.map(|adopted| adopted.data);
+        Ok(data.as_ref().and_then(|data| data.get("resources")).and_then(Value::as_map).cloned().unwrap_or_default())
+    }
+
     fn fill_scope(&mut self) {
         let Some(scope) = &mut self.scope else { return };
         let blueprint = Arc::clone(scope.blueprint());
@@ -283,12 +303,7 @@ impl Work {
     /// The timeout of the action. A rollback has its own timeout, because the action before it may have used all of its
     /// time.
     fn end_of_time(&self, action: Action) -> Duration {
-        let timeout = match self.stack.timeout_mins {
-            Some(minutes) if minutes > 0 => {
-                Duration::from_secs(u64::try_from(minutes).unwrap_or(60).saturating_mul(60))
-            }
-            _ => self.actor.options.action_timeout,
-        };
+        let timeout = self.action_timeout();
         let since = self.stack.updated.unwrap_or(self.stack.created);
         let spent = match action {
             Action::Rollback => Duration::ZERO,
@@ -297,9 +312,19 @@ impl Work {
         self.now().saturating_add(timeout.saturating_sub(spent))
     }
 
+    fn action_timeout(&self) -> Duration {
+        match self.stack.timeout_mins {
+            Some(minutes) if minutes > 0 => {
+                Duration::from_secs(u64::try_from(minutes).unwrap_or(60).saturating_mul(60))
+            }
+            _ => self.actor.options.action_timeout,
+        }
+    }
+
     /// Passes all pending events to the planner and executes its commands.
     async fn decide_all(&mut self) -> Result<(), Error> {
-        while let Some(event) = self.events.pop_front() {
+        while let Some(mut event) = self.events.pop_front() {
+            self.mask(&mut event).await?;
             if let Event::Finished { row, .. } = &event {
                 self.slots.remove(*row);
             }
@@ -357,7 +382,10 @@ impl Work {
                 let started = "Stack ROLLBACK started".to_owned();
                 self.writes.event(self.stack_event(failed, reason));
                 self.writes.event(self.stack_event(state, started.clone()));
-                self.writes.turn = Some(Turn { generation: self.generation, state, reason: started });
+                // A failed adopt must not delete what it has not created.
+                let keep_objects = self.stack.state.action == Action::Adopt;
+                self.writes.turn = Some(Turn { generation: self.generation, state, reason: started, keep_objects });
+                self.forget_adopted();
                 self.turning = true;
             }
             Command::End { state, reason } => self.end(state, reason),
@@ -379,9 +407,17 @@ impl Work {
             reached,
             now: self.actor.backends.clock.now(),
         });
+        self.forget_adopted();
         self.active = false;
         self.deadline = None;
         self.cancels_are_handled();
+    }
+
+    /// The data to adopt is not needed any more.
+    fn forget_adopted(&mut self) {
+        if self.stack.state.action == Action::Adopt {
+            self.writes.removed_snapshots.extend(self.stack.details.snapshot);
+        }
     }
 
     /// Prepares the decision about a resource; most decisions need no calls and are made immediately.

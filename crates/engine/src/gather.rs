@@ -132,15 +132,19 @@ impl Question {
         let lookups = self.subject.lookups();
         if !lookups.is_empty() {
             let mut answers = Answers::new();
-            for lookup in lookups {
+            for (lookup, place) in lookups {
                 let mut attempt = 0;
                 let id = loop {
                     let found = async { self.cloud().await?.find(&lookup.finder, &lookup.value).await };
                     if let Some(found) = self.settled(&mut attempt, found.await).await {
-                        break found?;
+                        break found;
                     }
                 };
-                answers.insert(lookup, id);
+                match id {
+                    Ok(id) => answers.insert(lookup, id),
+                    Err(failure) if failure.is_passing() => return Err(failure),
+                    Err(failure) => return Err(self.subject.unresolved(&place, &failure)),
+                };
             }
             gathered.answers = answers;
         }
@@ -148,11 +152,14 @@ impl Question {
             gathered.must_replace_failed = self.must_replace_failed().await?;
         }
         let mut decision = decide(&self.subject, &gathered);
-        if let Decision::Create { definition }
-        | Decision::Update { definition, .. }
-        | Decision::Replace { definition, .. } = &decision
-            && let Some(failure) = self.child_refusal(definition).await
-        {
+        let refusal = match &decision {
+            Decision::Update { definition, changed, .. } => self.child_refusal(definition, Some(changed)).await,
+            Decision::Create { definition } | Decision::Replace { definition, .. } => {
+                self.child_refusal(definition, None).await
+            }
+            Decision::Keep { .. } | Decision::Refuse { .. } | Decision::Restrict { .. } => None,
+        };
+        if let Some(failure) = refusal {
             decision = Decision::Refuse { failure };
         }
         let attributes = match &decision {

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use indexmap::IndexMap;
 use kiln_value::{Diagnostic, Map, Value};
 
-use crate::{Action, Cloud, Failure};
+use crate::{Action, Cloud, Failure, Member, Received};
 
 /// The stack that a resource belongs to.
 #[derive(Clone, Debug, Default)]
@@ -54,6 +54,16 @@ pub struct Facts {
     pub token: String,
     /// Which of several nested templates is asked for ([`Nested::then`]); null at first.
     pub nested_step: Value,
+    /// Only the last of several nested templates is wanted, for a plan: [`Nested::then`] is ignored.
+    pub last_step: bool,
+    /// The resources of the nested stack: failed ones first, then from the oldest to the newest, then by name.
+    pub members: Vec<Member>,
+    /// The properties that the running update changes.
+    pub changed: Vec<String>,
+    /// The update policy with the defaults of its schema; null for policies that are not given.
+    pub update_policy: Map,
+    /// Timeout of an action on the stack; `None` if it is unknown.
+    pub action_timeout: Option<Duration>,
     /// Logical action and status now: `("CREATE", "IN_PROGRESS")`.
     pub state: (String, String),
 }
@@ -115,6 +125,11 @@ pub enum Operation {
     Suspend,
     /// Wake up.
     Resume,
+    /// Take over an existing object. The engine does this itself: drivers are only asked for attributes.
+    Adopt,
+    /// Save the object, so that it can be restored from the data of the step. A repeated call must find what an earlier
+    /// one with the same token has made.
+    Snapshot,
 }
 
 impl Operation {
@@ -127,6 +142,8 @@ impl Operation {
             Self::Check => Action::Check,
             Self::Suspend => Action::Suspend,
             Self::Resume => Action::Resume,
+            Self::Adopt => Action::Adopt,
+            Self::Snapshot => Action::Snapshot,
         }
     }
 }
@@ -265,10 +282,17 @@ pub trait Driver: Send + Sync {
     /// [`Found::NotMade`], unless a repeated call does no harm.
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure>;
 
-    /// Takes in a message that was sent to the resource (a signal's body); null if it had none. What it returns is
-    async fn receive(&self, cx: &Context<'_>, message: &Value) -> Result<Step, Failure> {
+    /// Processes a message that was sent to the resource (a signal's body); null if it had none. May be called again after
+    /// a crash; what it returns is stored once. A failure is logged: there is no event. Only types whose definition says
+    /// `signals: true` get any.
+    async fn receive(&self, cx: &Context<'_>, message: &Value) -> Result<Received, Failure> {
         let _ = message;
         Err(Failure::other("NotSupported", format!("Resource {} does not support signals", cx.facts.name)))
+    }
+
+    /// Whether [`Driver::receive`] calls a cloud.
+    fn receives_with_cloud(&self) -> bool {
+        self.needs_cloud()
     }
 
     /// Whether there is any code for the type. A type without is shown and refused before anything is created.
@@ -359,8 +383,6 @@ pub trait Driver: Send + Sync {
 
     /// The nested stack that this resource stands for, which the engine then makes and keeps. `wanted` are the
     /// attributes (name and path) that the parent's template reads. `None` for a resource that is no stack.
-    ///
-    /// The facts' data hold, under `members`, the nested stack's resources as they are now: name to reference id.
     fn nested(&self, facts: &Facts, wanted: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
         let _ = (facts, wanted);
         None

@@ -9,10 +9,12 @@ pub mod definition;
 pub mod driver;
 pub mod failure;
 pub mod ids;
+mod member;
 pub mod not_implemented;
 pub mod physical_name;
 pub mod properties;
 pub mod property;
+mod received;
 pub mod registry;
 pub mod resource_type;
 pub mod rest;
@@ -33,9 +35,11 @@ pub use driver::{
     Context, Driver, Facts, Found, Nested, Operation, Progress, PropertyChange, Sibling, StackFacts, Step,
 };
 pub use failure::{Failure, FailureKind};
-pub use ids::{CredentialsId, EngineId, EventId, MessageId, ResourceId, StackId};
+pub use ids::{CredentialsId, EngineId, EventId, MessageId, ResourceId, SnapshotId, StackId};
+pub use member::Member;
 pub use not_implemented::NotImplemented;
 pub use property::{Inner, PropertySchema, Wire};
+pub use received::{Received, ReceivedEvent};
 pub use registry::{RegisteredType, Registry};
 pub use resource_type::{AttributeSchema, DriverKind, ResourceType};
 pub use rest::Rest;

@@ -12,13 +12,16 @@ mod output_show;
 mod resource_list;
 mod resource_mark;
 mod resource_show;
+mod resource_signal;
 mod resource_type_list;
 mod resource_type_show;
 mod resource_type_template;
 mod service_list;
+mod stack_abandon;
 mod stack_create;
 mod stack_delete;
 mod stack_detail;
+mod stack_export;
 mod stack_list;
 mod stack_lookup;
 mod stack_preview;
@@ -59,11 +62,14 @@ pub(crate) async fn run(endpoint: Endpoint, call: &Call) -> Result<Response, Api
         Endpoint::ListFiles => file_list::run(call).await,
         Endpoint::PreviewUpdate => update_preview::put(call).await,
         Endpoint::PreviewPatch => update_preview::patch(call).await,
+        Endpoint::AbandonStack => stack_abandon::run(call).await,
+        Endpoint::ExportStack => stack_export::run(call).await,
         Endpoint::ListOutputs => output_list::run(call).await,
         Endpoint::ShowOutput => output_show::run(call).await,
         Endpoint::ListResources => resource_list::run(call).await,
         Endpoint::ShowResource => resource_show::run(call).await,
         Endpoint::MarkUnhealthy => resource_mark::run(call).await,
+        Endpoint::SignalResource => resource_signal::run(call).await,
         Endpoint::ShowMetadata => metadata_show::run(call).await,
         Endpoint::ListEvents => event_list::run(call).await,
         Endpoint::ListResourceEvents => event_list::run_of_resource(call).await,
@@ -78,14 +84,11 @@ pub(crate) async fn run(endpoint: Endpoint, call: &Call) -> Result<Response, Api
 /// Endpoints that are not implemented yet. Callers without permission get the error of the policy.
 fn not_yet(endpoint: Endpoint, call: &Call) -> ApiError {
     let (action, what) = match endpoint {
-        Endpoint::AbandonStack => ("stacks:abandon", "Stack abandon"),
-        Endpoint::ExportStack => ("stacks:export", "Stack export"),
         Endpoint::CreateSnapshot => ("stacks:snapshot", "Stack snapshot"),
         Endpoint::ListSnapshots => ("stacks:list_snapshots", "Stack snapshot"),
         Endpoint::ShowSnapshot => ("stacks:show_snapshot", "Stack snapshot"),
         Endpoint::DeleteSnapshot => ("stacks:delete_snapshot", "Stack snapshot"),
         Endpoint::RestoreSnapshot => ("stacks:restore_snapshot", "Stack restore"),
-        Endpoint::SignalResource => ("resource:signal", "Signalling a resource"),
         Endpoint::ListConfigs => ("software_configs:index", "Software configuration"),
         Endpoint::CreateConfig => ("software_configs:create", "Software configuration"),
         Endpoint::ShowConfig => ("software_configs:show", "Software configuration"),

@@ -1,11 +1,13 @@
 //! The REST API, driven through the real router.
 
+mod adopt;
 mod availability;
 mod connections;
 mod groups;
 mod hidden;
 mod nested;
 mod reference;
+mod signals;
 mod stacks;
 mod support;
 mod type_policy;

@@ -7,7 +7,8 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kiln_plan::{Blame, Event, Kind, Outcome, facts, failure_of};
-use kiln_resource::{Driver, Facts, Failure, MessageId, Operation, Resource, ResourceId, Step};
+use kiln_resource::{Driver, Facts, Failure, Member, Operation, Received, Resource, ResourceId};
+use kiln_store::Message;
 use kiln_value::{Map, Value};
 
 use super::slots::Interrupted;
@@ -23,8 +24,10 @@ pub(super) enum Reply {
     Event(Event),
     /// The content of a row's nested stack, with the number of the read.
     Inside(ResourceId, u64, Event),
+    /// The members of a group, with the number of the read and the step that needs them.
+    Members(ResourceId, u64, Value, Result<Vec<Member>, Failure>),
     /// The result of a message to a resource.
-    Received(MessageId, ResourceId, Result<Step, Failure>),
+    Received(Box<Message>, ResourceId, Result<Received, Failure>),
 }
 
 impl Work {
@@ -37,6 +40,11 @@ impl Work {
                     self.events.push_back(event);
                 }
             }
+            Ok(Reply::Members(row, number, step, members)) => {
+                if self.slots.is_reading(row, number) {
+                    self.members_read(row, step, members);
+                }
+            }
             Ok(Reply::Advanced(row, Advance::Event { event, after })) => {
                 let until = (!after.is_zero()).then(|| self.now() + after);
                 self.slots.answered(row, until);
@@ -46,7 +54,7 @@ impl Work {
                 let until = self.now() + after;
                 self.slots.sleep(row, memory, until);
             }
-            Ok(Reply::Received(message, row, result)) => self.received(message, row, result),
+            Ok(Reply::Received(message, row, result)) => self.received(&message, row, result),
             // Tasks catch panics, and nobody aborts them.
             Err(error) => tracing::error!(%error, "a task failed"),
         }
@@ -77,6 +85,7 @@ impl Work {
         let nested = kind.as_ref().map_or(row.implementation == kiln_plan::kind::TEMPLATE, Kind::is_nested);
         let driver = kind.as_ref().and_then(Kind::entry).map(|entry| &entry.driver);
         let repeatable = driver.is_some_and(|driver| driver.is_repeatable());
+        let adopts = running.operation == Operation::Adopt;
         let at_once = repeatable && driver.is_some_and(|driver| !driver.needs_cloud());
         if resumed {
             let may_be_called = running.operation == Operation::Create && running.phase == kiln_resource::Phase::Intent;
@@ -84,6 +93,11 @@ impl Work {
         } else {
             self.slots.add(id);
         }
+        if adopts && !resumed {
+            let metadata = self.adopted_part(id, "metadata").cloned().unwrap_or_else(|| Map::new().into());
+            self.model.set_metadata(id, metadata);
+        }
+        let Some(running) = self.model.row(id).and_then(|row| row.running()) else { return };
         if nested {
             let running = running.clone();
             self.dispatch_nested(id, &running, kind);
@@ -91,6 +105,11 @@ impl Work {
             let memory = self.slots.call_now(id).unwrap_or_default();
             self.call(id, memory);
         }
+    }
+
+    /// A part of the data to adopt for a row.
+    pub(super) fn adopted_part(&self, id: ResourceId, key: &str) -> Option<&Value> {
+        self.adopted.get(&self.model.row(id)?.name)?.get(key)
     }
 
     /// Calls queued drivers, up to the concurrency limit.
@@ -155,7 +174,9 @@ impl Work {
             }
         }
         let wanted = match (&running.operation, &self.scope) {
-            (Operation::Create | Operation::Update { .. }, Some(scope)) => scope.blueprint().wanted_names(&row.name),
+            (Operation::Create | Operation::Adopt | Operation::Update { .. }, Some(scope)) => {
+                scope.blueprint().wanted_names(&row.name)
+            }
             // A check keeps the attributes, except for an adopted object, whose attributes are read for the first time.
             (Operation::Check, Some(scope))
                 if row.definition.as_ref().is_some_and(|held| held.external_id.is_some()) =>
@@ -168,7 +189,9 @@ impl Work {
         Ok(Job {
             row: id,
             name: row.name.clone(),
-            retain: running.operation == Operation::Delete && (row.is_retained() || self.is_of_another(row)),
+            retain: running.operation == Operation::Delete
+                && (row.is_retained() || self.stack.details.keep_objects || self.is_of_another(row)),
+            adopted: self.adopted.get(&row.name).cloned(),
             holders: self.holders(row, kind, &entry.driver, &facts.properties),
             running,
             memory,

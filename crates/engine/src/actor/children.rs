@@ -5,9 +5,11 @@
 
 use std::time::Duration;
 
-use kiln_plan::{Blame, Event, Inside, Kind, NestedSources, Outcome, Sources, facts, failure_of};
-use kiln_resource::{Action, Failure, MessageId, Operation, Phase, ResourceId, Running, Status};
-use kiln_store::{Error, Message, MessageKind, NewStack, Parent, StackId, StackRequest, Summary};
+use kiln_plan::{Blame, Event, Kind, NestedSources, Outcome, Sources, define, facts, failure_of};
+use kiln_resource::{Action, Failure, Member, MessageId, Operation, Phase, ResourceId, Running, State, Status};
+use kiln_store::{
+    Details, Error, Message, MessageKind, NewStack, Parent, Snapshot, SnapshotId, StackId, StackRequest, Summary,
+};
 use kiln_value::{Map, Value, value};
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +17,7 @@ use super::calls::{Reply, finished, later};
 use super::{Work, stack_facts};
 use crate::load;
 use crate::step::abort_failure;
-use crate::view::View;
+use crate::view::{View, members};
 
 /// The state of an operation on a nested stack, in [`Phase::Wait`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -74,28 +76,28 @@ impl Work {
 
     fn ask(&mut self, id: ResourceId, running: &Running, child: Option<StackId>, kind: Option<Kind>, step: Value) {
         let Some(row) = self.model.row(id) else { return };
+        let keeps = self.stack.details.keep_objects;
         match (&running.operation, child) {
-            (Operation::Delete, child) if child.is_none() || row.is_retained() => {
+            (Operation::Delete, child) if child.is_none() || (row.is_retained() && !keeps) => {
                 self.finish(id, Outcome::Done(None));
             }
-            (Operation::Create | Operation::Update { .. }, child) => {
-                match self.nested_sources(id, running, kind, step) {
-                    Ok(asked) => self.ask_for(id, child, asked, running),
-                    Err(failure) => {
-                        let event = self.failed(id, &failure);
-                        self.slots.answered(id, None);
-                        self.events.push_back(event);
-                    }
-                }
+            (Operation::Create | Operation::Update { .. }, Some(child)) if kind.as_ref().is_some_and(is_group) => {
+                self.read_members(id, child, step);
+            }
+            (Operation::Create | Operation::Adopt | Operation::Update { .. }, child) => {
+                self.ask_for(id, child, running, kind, step, Vec::new());
             }
             (operation, Some(child)) => {
                 let action = match operation {
                     Operation::Delete => Action::Delete,
                     Operation::Suspend => Action::Suspend,
                     Operation::Resume => Action::Resume,
+                    Operation::Snapshot => Action::Snapshot,
                     _ => Action::Check,
                 };
-                let request = StackRequest::new(action, self.actor.backends.clock.now());
+                let details = Details { keep_objects: keeps && action == Action::Delete, ..Details::default() };
+                let now = self.actor.backends.clock.now();
+                let request = StackRequest { details, ..StackRequest::new(action, now) };
                 self.writes.request(child, request);
                 let state = NestedState { asked: true, ..NestedState::default() };
                 self.step_to_wait(id, None, Map::new(), &state, running, None);
@@ -109,8 +111,46 @@ impl Work {
         self.events.push_back(finished(id, outcome));
     }
 
-    /// Requests a nested stack with these sources: creates it, or updates the existing one.
-    fn ask_for(&mut self, id: ResourceId, child: Option<StackId>, asked: Asked, running: &Running) {
+    /// Reads the members of a group, from which its driver generates the next template.
+    fn read_members(&mut self, id: ResourceId, child: StackId, step: Value) {
+        let number = self.slots.reading(id);
+        let backends = self.actor.backends.clone();
+        self.tasks.spawn(async move { Reply::Members(id, number, step, members(&backends, child).await) });
+    }
+
+    /// The members of a group were read: requests the next template, unless the operation was interrupted meanwhile.
+    pub(super) fn members_read(&mut self, id: ResourceId, step: Value, members: Result<Vec<Member>, Failure>) {
+        let Some(row) = self.model.row(id) else { return };
+        let Some(running) = row.running().cloned() else { return };
+        let child = row.child;
+        let kind = self.kind_of(&row.name, &row.implementation);
+        let interrupted = || Err(abort_failure(&running.operation));
+        match if self.slots.is_interrupted(id) { interrupted() } else { members } {
+            Ok(members) => self.ask_for(id, child, &running, kind, step, members),
+            Err(failure) => self.fail(id, &failure),
+        }
+    }
+
+    fn fail(&mut self, id: ResourceId, failure: &Failure) {
+        let event = self.failed(id, failure);
+        self.slots.answered(id, None);
+        self.events.push_back(event);
+    }
+
+    /// Requests the nested stack as the driver wants it: creates it, or updates the existing one.
+    fn ask_for(
+        &mut self,
+        id: ResourceId,
+        child: Option<StackId>,
+        running: &Running,
+        kind: Option<Kind>,
+        step: Value,
+        members: Vec<Member>,
+    ) {
+        let asked = match self.nested_sources(id, running, kind, step, members) {
+            Ok(asked) => asked,
+            Err(failure) => return self.fail(id, &failure),
+        };
         let Some(row) = self.model.row(id) else { return };
         let backends = &self.actor.backends;
         let desired = load::texts(&asked.sources);
@@ -121,6 +161,15 @@ impl Work {
             None
         } else {
             let child = StackId(backends.chance.uuid());
+            let adopt = (running.operation == Operation::Adopt).then(|| Snapshot {
+                id: SnapshotId(backends.chance.uuid()),
+                stack: child,
+                name: None,
+                state: State::new(Action::Adopt, Status::InProgress),
+                reason: String::new(),
+                data: self.adopted.get(&row.name).cloned().unwrap_or_default(),
+                created: backends.clock.now(),
+            });
             self.writes.child(NewStack {
                 id: child,
                 name: kiln_resource::physical_name::physical_name(&self.stack.name, &row.name, row.id.0, 255),
@@ -128,7 +177,7 @@ impl Work {
                 parent: Some(Parent { stack: self.stack.id, resource: id, resource_name: row.name.clone() }),
                 root: self.stack.root,
                 depth: self.stack.depth + 1,
-                action: Action::Create,
+                action: if adopt.is_some() { Action::Adopt } else { Action::Create },
                 desired,
                 disable_rollback: true,
                 timeout_mins: self.stack.timeout_mins,
@@ -137,6 +186,7 @@ impl Work {
                 user_id: self.stack.user_id.clone(),
                 credentials: None,
                 user_project: self.stack.user_project.clone(),
+                adopt,
                 now: backends.clock.now(),
             });
             Some(child)
@@ -175,6 +225,7 @@ impl Work {
         running: &Running,
         kind: Option<Kind>,
         step: Value,
+        members: Vec<Member>,
     ) -> Result<Asked, Failure> {
         let gone = || Failure::other("NotFound", "the template of the nested stack does not exist");
         let row = self.model.row(id).ok_or_else(gone)?;
@@ -183,12 +234,14 @@ impl Work {
         let blueprint = scope.blueprint();
         let definition = blueprint.definitions().get(&row.name).ok_or_else(gone)?;
         let mut facts = facts(row, &kind, &stack_facts(&self.stack));
-        if let Some(definition) = &running.definition {
-            facts.properties.clone_from(&definition.properties);
+        if let Some(definition) = running.definition.as_ref().or(row.definition.as_ref()) {
+            define(&mut facts, &kind, definition);
         }
-        facts.nested_step = step;
-        let members: Map = Inside::from_map(&row.attributes).refs.into_iter().collect();
-        facts.data.insert("members".to_owned(), members.into());
+        if let Operation::Update { changed, .. } = &running.operation {
+            facts.changed = changed.keys().cloned().collect();
+        }
+        facts.action_timeout = Some(self.action_timeout());
+        (facts.nested_step, facts.members) = (step, members);
         let nested = blueprint.nested_sources(definition, &facts).ok_or_else(gone)?;
         let NestedSources { sources, data, then, pause } = nested.map_err(|error| failure_of(&error))?;
         let pause = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
@@ -201,10 +254,7 @@ impl Work {
         let name = row.name.clone();
         let Some(running) = row.running().cloned() else { return };
         if self.slots.is_interrupted(id) {
-            let event = self.failed(id, &abort_failure(&running.operation));
-            self.slots.answered(id, None);
-            self.events.push_back(event);
-            return;
+            return self.fail(id, &abort_failure(&running.operation));
         }
         if child.state.status == Status::Failed {
             let blame = match Blame::from_stack_reason(&child.reason) {
@@ -221,7 +271,7 @@ impl Work {
             self.step_to_wait(id, None, Map::new(), &next, &running, until);
             return;
         }
-        if !matches!(running.operation, Operation::Create | Operation::Update { .. }) {
+        if !matches!(running.operation, Operation::Create | Operation::Adopt | Operation::Update { .. }) {
             self.finish(id, Outcome::Done(None));
             return;
         }
@@ -265,6 +315,11 @@ impl Work {
         });
         Ok(())
     }
+}
+
+/// Whether the driver of a type generates the nested stack. Only such a driver gets the members.
+fn is_group(kind: &Kind) -> bool {
+    matches!(kind, Kind::Type(_))
 }
 
 /// A request for a nested stack.

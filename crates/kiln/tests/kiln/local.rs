@@ -49,6 +49,24 @@ fn a_stack_lives_from_create_to_delete() {
 }
 
 #[test]
+fn a_stack_is_abandoned_and_adopted() {
+    let folder = Folder::new("adopt");
+    folder.write("t.yaml", TEMPLATE);
+    folder.local(&["stack", "create", "-t", "t.yaml", "--parameter", "word=kept", "one"]).ok();
+    let exported = folder.local(&["stack", "export", "one"]).json();
+    let secret = |data: &serde_json::Value| data["resources"]["secret"]["resource_data"]["value"].clone();
+    assert_eq!(exported["resources"]["value"]["type"], "OS::Heat::Value", "{exported}");
+    assert_eq!(exported["environment"]["parameters"]["word"], "kept");
+    folder.local(&["stack", "abandon", "one", "--output-file", "one.json"]).ok();
+    assert_eq!(folder.local(&["stack", "list", "-f", "json"]).ok(), "[]\n");
+    let adopt = ["stack", "adopt", "--adopt-file", "one.json", "two", "-f", "json"];
+    let adopted = folder.local(&adopt).json();
+    assert_eq!(adopted["stack_status"], "ADOPT_COMPLETE", "{adopted}");
+    assert_eq!(adopted["outputs"][0]["output_value"], "kept", "{adopted}");
+    assert_eq!(secret(&folder.local(&["stack", "export", "two"]).json()), secret(&exported));
+}
+
+#[test]
 fn a_failure_names_its_cause() {
     let folder = Folder::new("cause");
     let child = "\
@@ -65,6 +83,35 @@ resources:
     assert!(ran.err.contains("root cause: nested/broken (OS::Heat::TestResource): "), "{}", ran.err);
     let failures = folder.local(&["stack", "failures", "list", "bad"]).ok();
     assert!(failures.starts_with("bad.nested.broken:\n  resource_type: OS::Heat::TestResource\n"), "{failures}");
+}
+
+/// A value that is known only at create fails there; its text is in reasons of the nested stack and of the stack above.
+#[test]
+fn reasons_do_not_show_hidden_values() {
+    let folder = Folder::new("reasons");
+    let child = "\
+heat_template_version: 2018-08-31
+parameters: {word: {type: string}}
+resources:
+  held: {type: OS::Heat::Value, properties: {value: {get_param: word}}}
+  random: {type: OS::Heat::RandomString, properties: {length: {get_attr: [held, value]}}}
+";
+    folder.write("child.yaml", child);
+    let text = "\
+heat_template_version: 2018-08-31
+parameters: {key: {type: string, hidden: true}}
+resources: {nested: {type: child.yaml, properties: {word: {get_param: key}}}}
+";
+    folder.write("t.yaml", text);
+    let ran = folder.local(&["stack", "create", "-t", "t.yaml", "--parameter", "key=swordfish", "bad"]);
+    assert_eq!(ran.code, 3, "{}", ran.err);
+    let events = folder.local(&["stack", "event", "list", "--nested-depth", "2", "bad"]).ok();
+    let shown = folder.local(&["stack", "resource", "list", "--nested-depth", "2", "bad", "-f", "json"]).ok();
+    let stack = folder.local(&["stack", "show", "bad", "-f", "json"]).json();
+    for text in [&ran.err, &events, &shown, &stack["stack_status_reason"].to_string()] {
+        assert!(!text.contains("swordfish"), "{text}");
+    }
+    assert!(events.contains("******"), "{events}");
 }
 
 #[test]
