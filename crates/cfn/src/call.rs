@@ -58,8 +58,7 @@ impl Call {
 
     /// The live stack of the request.
     pub(crate) async fn stack(&self) -> Result<Stack, Fault> {
-        let stack = self.stack_or_deleted().await?;
-        if stack.deleted.is_some() { Err(Fault::no_stack(&stack.name)) } else { Ok(stack) }
+        live(self.stack_or_deleted().await?)
     }
 
     /// The stack of the request, including deleted ones by ID or ARN.
@@ -84,4 +83,9 @@ impl Call {
         let stack = self.service().stack_or_deleted(&self.caller, id, &identity.stack_name).await?;
         if stack.project == identity.tenant { Ok(stack) } else { Err(missing()) }
     }
+}
+
+/// The stack, unless it is deleted.
+pub(crate) fn live(stack: Stack) -> Result<Stack, Fault> {
+    if stack.deleted.is_some() { Err(Fault::no_stack(&stack.name)) } else { Ok(stack) }
 }

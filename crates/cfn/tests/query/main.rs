@@ -3,4 +3,5 @@
 mod actions;
 mod faults;
 mod pages;
+mod stack_users;
 mod support;
