@@ -230,6 +230,71 @@ def pages(cfn):
         cfn.delete_stack(StackName=name)
 
 
+def change_sets(cfn):
+    """Changes that are prepared before they are executed."""
+    made = cfn.create_change_set(StackName='set', ChangeSetName='first', ChangeSetType='CREATE', TemplateBody=TEMPLATE,
+                                 Description='all of it', Tags=[{'Key': 'team', 'Value': 'red'}])
+    cfn.get_waiter('change_set_create_complete').wait(ChangeSetName=made['Id'])
+    seen = cfn.describe_change_set(ChangeSetName='first', StackName='set')
+    equal('a new stack', [(c['ResourceChange']['Action'], c['ResourceChange']['LogicalResourceId'])
+                          for c in seen['Changes']], [('Add', 'net')])
+    equal('the status of a change set', (seen['Status'], seen['ExecutionStatus']), ('CREATE_COMPLETE', 'AVAILABLE'))
+    refused('no stack before its execution', 'ValidationError', cfn.describe_stacks, StackName='set')
+    cfn.execute_change_set(ChangeSetName='first', StackName='set', DisableRollback=True)
+    stack = settled(cfn, 'set')
+    equal('an executed change set', (stack['StackStatus'], stack['StackId'], stack['DisableRollback']),
+          ('CREATE_COMPLETE', made['StackId'], True))
+    equal('the status of its execution', cfn.describe_change_set(ChangeSetName=made['Id'])['ExecutionStatus'],
+          'EXECUTE_COMPLETE')
+    refused('executed twice', 'InvalidChangeSetStatus', cfn.execute_change_set, ChangeSetName=made['Id'])
+
+    def prepare(name, template=TEMPLATE, **params):
+        cfn.create_change_set(StackName='set', ChangeSetName=name, TemplateBody=template, **params)
+        return cfn.describe_change_set(ChangeSetName=name, StackName='set')
+
+    nothing = prepare('nothing')
+    equal('no change', (nothing['Status'], nothing['ExecutionStatus']), ('FAILED', 'UNAVAILABLE'))
+    check('the reason', "The submitted information didn't contain changes." in nothing['StatusReason'], nothing)
+    label = {'Parameters': [{'ParameterKey': 'Label', 'ParameterValue': 'two'}]}
+    update, late = prepare('update', **label), prepare('late', **label)
+    change = update['Changes'][0]['ResourceChange']
+    equal('an update', (change['Action'], change['Replacement'], change['Scope'],
+                        [d['Target']['Name'] for d in change['Details']]),
+          ('Modify', 'False', ['Properties'], ['name']))
+    second = json.loads(TEMPLATE)
+    second['Resources'] = {'other': second['Resources'].pop('net')}
+    second['Outputs'] = {}
+    swap = prepare('swap', json.dumps(second))
+    equal('removed and added', sorted((c['ResourceChange']['Action'], c['ResourceChange']['LogicalResourceId'])
+                                      for c in swap['Changes']), [('Add', 'other'), ('Remove', 'net')])
+    outputs = json.loads(TEMPLATE)
+    outputs['Outputs'] = {}
+    equal('a change of outputs only', prepare('outputs', json.dumps(outputs))['ExecutionStatus'], 'AVAILABLE')
+    names = [s['ChangeSetName'] for page in cfn.get_paginator('list_change_sets').paginate(StackName='set')
+             for s in page['Summaries']]
+    equal('the list', names, ['first', 'nothing', 'update', 'late', 'swap', 'outputs'])
+    refused('the name of a change set', 'AlreadyExistsException', cfn.create_change_set, StackName='set',
+            ChangeSetName='late', TemplateBody=TEMPLATE)
+    cfn.delete_change_set(ChangeSetName='swap', StackName='set')
+    cfn.delete_change_set(ChangeSetName='swap', StackName='set')
+    refused('a deleted change set', 'ChangeSetNotFound', cfn.describe_change_set, ChangeSetName='swap', StackName='set')
+    cfn.update_stack(StackName='set', UsePreviousTemplate=True, Tags=[{'Key': 'x', 'Value': 'y'}])
+    settled(cfn, 'set')
+    equal('after another update', cfn.describe_change_set(ChangeSetName='late', StackName='set')['ExecutionStatus'],
+          'OBSOLETE')
+    refused('an obsolete change set', 'InvalidChangeSetStatus', cfn.execute_change_set, ChangeSetName='late',
+            StackName='set')
+    prepare('last', **label)
+    cfn.execute_change_set(ChangeSetName='last', StackName='set')
+    stack = settled(cfn, 'set')
+    equal('an update by a change set', stack['StackStatus'], 'UPDATE_COMPLETE')
+    names = [s['ChangeSetName'] for s in cfn.list_change_sets(StackName='set')['Summaries']]
+    equal('others are deleted', names, ['last'])
+    cfn.delete_stack(StackName='set')
+    refused('a change set of nothing', 'ValidationError', cfn.create_change_set, StackName='none', ChangeSetName='x',
+            TemplateBody=TEMPLATE)
+
+
 def signatures(url, key, other):
     """Wrong keys and signatures, and signatures of version 2."""
     refused('a wrong secret', 'AccessDenied', client(url, (key[0], 'wrong')).list_stacks)
@@ -291,6 +356,14 @@ def command_line(folder, url, key):
     aws('list-stack-resources', '--stack-name', 'cli')
     aws('get-template', '--stack-name', 'cli')
     aws('delete-stack', '--stack-name', 'cli')
+    deploy = ['deploy', '--template-file', f'{folder}/app.json', '--stack-name', 'deployed']
+    check('a stack is deployed', 'Successfully created' in aws(*deploy, '--parameter-overrides', 'Label=blue'))
+    check('and updated', 'Successfully created' in aws(*deploy, '--parameter-overrides', 'Other=z'))
+    stack = json.loads(aws('describe-stacks', '--stack-name', 'deployed'))['Stacks'][0]
+    values = {p['ParameterKey']: p['ParameterValue'] for p in stack['Parameters']}
+    equal('parameters of a deployed stack', (values['Label'], values['Other']), ('blue', 'z'))
+    check('and left alone', 'No changes to deploy' in aws(*deploy, '--no-fail-on-empty-changeset'))
+    aws('delete-stack', '--stack-name', 'deployed')
     time.sleep(2)
     aws('wait', 'stack-delete-complete', '--stack-name', 'cli')
 
@@ -315,7 +388,7 @@ def main():
             auth = auth.rstrip('/') if auth.rstrip('/').endswith('/v3') else auth.rstrip('/') + '/v3'
             key, other = Keystone(auth, 'demo').key(), Keystone(auth, 'alt_demo').key()
             cfn = client(url, key)
-            for case in (lambda: life(cfn), lambda: cancelled(cfn), lambda: others(cfn), lambda: pages(cfn),
+            for case in (lambda: life(cfn), lambda: cancelled(cfn), lambda: others(cfn), lambda: pages(cfn), lambda: change_sets(cfn),
                          lambda: signatures(url, key, other), lambda: command_line(folder, url, key)):
                 try:
                     case()

@@ -130,7 +130,7 @@ impl Cfn {
         known.action = Some(action.name());
         params.check()?;
         let call = Call { cfn: Arc::clone(&self.parts), caller, params };
-        call.allow(&format!("cloudformation:{}", action.name()))?;
+        call.allow(&action.rule())?;
         Ok((action, action.run(&call).await?))
     }
 
