@@ -13,6 +13,7 @@ mod describe_stacks;
 mod estimate_template_cost;
 mod execute_change_set;
 mod get_template;
+mod get_template_summary;
 mod list_change_sets;
 mod list_stack_resources;
 mod list_stacks;
@@ -61,6 +62,8 @@ impl Action {
     /// one checks the rule of its change too, once it is known.
     pub(crate) fn rule(self) -> String {
         let action = match self {
+            // The action checks the rule of what it reads.
+            Self::GetTemplateSummary => Self::EstimateTemplateCost,
             Self::CreateChangeSet | Self::DescribeChangeSet | Self::ExecuteChangeSet | Self::ListChangeSets => {
                 Self::DescribeStacks
             }
@@ -85,6 +88,7 @@ actions! {
     EstimateTemplateCost estimate_template_cost,
     ExecuteChangeSet execute_change_set,
     GetTemplate get_template,
+    GetTemplateSummary get_template_summary,
     ListChangeSets list_change_sets,
     ListStackResources list_stack_resources,
     ListStacks list_stacks,
