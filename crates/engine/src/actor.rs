@@ -30,7 +30,7 @@ use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{Command, Event, Goal, Model, StackScope};
 use kiln_resource::{Action, ResourceId, StackFacts, State, Status};
 use kiln_store::{Error, Lease, Settle, Stack, Turn};
-use kiln_value::Map;
+use kiln_value::{Map, Value};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
@@ -117,6 +117,7 @@ impl Actor {
             hidden: None,
             model: Model::new(rows),
             writes: WriteQueue::default(),
+            adopted: Map::new(),
             slots: Slots::default(),
             watches: Watches::default(),
             tasks: JoinSet::new(),
@@ -149,6 +150,8 @@ struct Work {
     model: Model,
     /// Pending writes.
     writes: WriteQueue,
+    /// The resources to adopt, by name; empty unless the action is ADOPT.
+    adopted: Map,
     /// Running operations.
     slots: Slots,
     /// The rows that they read.
@@ -267,6 +270,7 @@ impl Work {
                 }
             }
         }
+        self.adopted = if action == Action::Adopt { self.data_to_adopt().await? } else { Map::new() };
         let (goal, targets) = match action {
             Action::Check => (Goal::Check, Vec::new()),
             Action::Suspend => (Goal::Suspend, Vec::new()),
@@ -285,6 +289,13 @@ impl Work {
         self.fill_scope();
         self.carry_out_all(commands);
         Ok(())
+    }
+
+    /// The resources of the data that the stack adopts.
+    async fn data_to_adopt(&self) -> Result<Map, Error> {
+        let Some(id) = self.stack.details.snapshot else { return Ok(Map::new()) };
+        let data = self.actor.backends.store.snapshot(self.stack.id, id).await?.map(|adopted| adopted.data);
+        Ok(data.as_ref().and_then(|data| data.get("resources")).and_then(Value::as_map).cloned().unwrap_or_default())
     }
 
     fn fill_scope(&mut self) {
@@ -378,7 +389,10 @@ impl Work {
                 let started = "Stack ROLLBACK started".to_owned();
                 self.writes.event(self.stack_event(failed, reason));
                 self.writes.event(self.stack_event(state, started.clone()));
-                self.writes.turn = Some(Turn { generation: self.generation, state, reason: started });
+                // A failed adopt must not delete what it has not created.
+                let keep_objects = self.stack.state.action == Action::Adopt;
+                self.writes.turn = Some(Turn { generation: self.generation, state, reason: started, keep_objects });
+                self.forget_adopted();
                 self.turning = true;
             }
             Command::End { state, reason } => self.end(state, reason),
@@ -400,9 +414,17 @@ impl Work {
             reached,
             now: self.actor.backends.clock.now(),
         });
+        self.forget_adopted();
         self.active = false;
         self.deadline = None;
         self.cancels_are_handled();
+    }
+
+    /// The data to adopt is not needed any more.
+    fn forget_adopted(&mut self) {
+        if self.stack.state.action == Action::Adopt {
+            self.writes.removed_snapshots.extend(self.stack.details.snapshot);
+        }
     }
 
     /// Prepares the decision about a resource; most decisions need no calls and are made immediately.

@@ -57,6 +57,8 @@ pub(crate) struct Job {
     pub(crate) wanted: Vec<String>,
     /// The resource is deleted but its object is kept (`deletion_policy: Retain`).
     pub(crate) retain: bool,
+    /// The data to adopt.
+    pub(crate) adopted: Option<Value>,
     /// Other objects of the resource that hold what this one needs.
     pub(crate) holders: Vec<Facts>,
     pub(crate) fence: Fence,
@@ -119,6 +121,7 @@ impl Job {
             (Operation::Create, Phase::Intent) => self.create(&*cloud).await,
             (Operation::Create, Phase::Undo(state)) => self.undo(&*cloud, state).await,
             (Operation::Delete, _) => self.delete(&*cloud).await,
+            (Operation::Adopt, Phase::Intent) => self.adopt(&*cloud).await,
             (_, Phase::Read) => self.read(&*cloud, Step::done()).await,
             (_, Phase::Wait(state)) => self.poll(&*cloud, state).await,
             (_, Phase::Intent | Phase::Undo(_)) => self.begin(&*cloud).await,
@@ -289,6 +292,17 @@ impl Job {
         }
     }
 
+    /// Takes over an object: its ID and the data of its driver are given.
+    async fn adopt(&mut self, cloud: &dyn Cloud) -> Advance {
+        let part = |key: &str| self.adopted.as_ref().and_then(|adopted| adopted.get(key));
+        let Some(id) = part("resource_id").and_then(Value::as_str).filter(|id| !id.is_empty()) else {
+            return self.failed(&Failure::other("Exception", "Resource ID was not provided.")).into();
+        };
+        let data = part("resource_data").and_then(Value::as_map).cloned().unwrap_or_default();
+        let step = Step { data, ..Step::done().id(id) };
+        self.report(cloud, step).await
+    }
+
     /// Before the first call: the resource's other objects release what this one needs. `None`: nothing is held.
     async fn release_held(&mut self, cloud: &dyn Cloud) -> Option<Advance> {
         for holder in &self.holders {
@@ -411,7 +425,7 @@ impl Job {
     /// time.
     fn changes_attributes(&self) -> bool {
         match self.running.operation {
-            Operation::Create | Operation::Update { .. } => true,
+            Operation::Create | Operation::Adopt | Operation::Update { .. } => true,
             Operation::Check => !self.wanted.is_empty(),
             _ => false,
         }

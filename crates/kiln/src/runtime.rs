@@ -130,7 +130,8 @@ impl Runtime {
             (Arc::new(Local::new("local", LOCAL_PROJECT, LOCAL_PROJECT, nobody)), Arc::new(NoCloud))
         };
         let limits = Limits { stacks_per_project: None, resources_per_stack: None, ..Limits::default() };
-        let options = kiln_service::Options { limits, no_cloud, ..kiln_service::Options::default() };
+        let options =
+            kiln_service::Options { limits, no_cloud, adopt: true, abandon: true, ..kiln_service::Options::default() };
         let (backends, policy) = (backends(store, catalog, clouds), Arc::new(Policy::default()));
         Ok(Self {
             own: None,
@@ -250,6 +251,8 @@ fn service_options(config: &Config) -> Result<kiln_service::Options> {
         nested_depth: config.number(DEFAULT, "max_nested_stack_depth", usual.nested_depth)?,
     };
     let mut options = kiln_service::Options { limits, ..kiln_service::Options::default() };
+    options.adopt = config.flag(DEFAULT, "enable_stack_adopt", false)?;
+    options.abandon = config.flag(DEFAULT, "enable_stack_abandon", false)?;
     if let Some(role) = config.default("heat_stack_user_role") {
         options.stack_user_role = role;
     }

@@ -140,6 +140,11 @@ pub enum Operation {
     Suspend,
     /// Wake up.
     Resume,
+    /// Take over an existing object. The engine does this itself: drivers are only asked for attributes.
+    Adopt,
+    /// Save the object, so that it can be restored from the data of the step. A repeated call must find what an earlier
+    /// one with the same token has made.
+    Snapshot,
 }
 
 impl Operation {
@@ -152,6 +157,8 @@ impl Operation {
             Self::Check => Action::Check,
             Self::Suspend => Action::Suspend,
             Self::Resume => Action::Resume,
+            Self::Adopt => Action::Adopt,
+            Self::Snapshot => Action::Snapshot,
         }
     }
 }

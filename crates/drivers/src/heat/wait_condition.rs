@@ -126,7 +126,7 @@ impl Driver for WaitCondition {
                 Some((handle, _)) => Step::done().sibling_metadata(handle, Map::new()),
                 None => Step::done(),
             }),
-            Operation::Check | Operation::Suspend | Operation::Resume => Ok(Step::done()),
+            _ => Ok(Step::done()),
         }
     }
 

@@ -156,7 +156,7 @@ impl Driver for WaitHandle {
             Operation::Delete => stack_user::delete(cx).await.map(|()| Step::done()),
             Operation::Suspend => stack_user::enable(cx, false).await.map(|()| Step::done()),
             Operation::Resume => stack_user::enable(cx, true).await.map(|()| Step::done()),
-            Operation::Update { .. } | Operation::Check => Ok(Step::done()),
+            _ => Ok(Step::done()),
         }
     }
 

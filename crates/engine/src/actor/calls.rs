@@ -98,6 +98,7 @@ impl Work {
         let nested = kind.as_ref().map_or(row.implementation == kiln_plan::kind::TEMPLATE, Kind::is_nested);
         let driver = kind.as_ref().and_then(Kind::entry).map(|entry| &entry.driver);
         let repeatable = driver.is_some_and(|driver| driver.is_repeatable());
+        let adopts = running.operation == Operation::Adopt;
         let at_once = repeatable && driver.is_some_and(|driver| !driver.needs_cloud());
         if resumed {
             let may_be_called = running.operation == Operation::Create && running.phase == kiln_resource::Phase::Intent;
@@ -105,6 +106,11 @@ impl Work {
         } else {
             self.slots.add(id);
         }
+        if adopts && !resumed {
+            let metadata = self.adopted_part(id, "metadata").cloned().unwrap_or_else(|| Map::new().into());
+            self.model.set_metadata(id, metadata);
+        }
+        let Some(running) = self.model.row(id).and_then(|row| row.running()) else { return };
         if nested {
             let running = running.clone();
             self.dispatch_nested(id, &running, kind);
@@ -112,6 +118,11 @@ impl Work {
             let memory = self.slots.call_now(id).unwrap_or_default();
             self.call(id, memory);
         }
+    }
+
+    /// A part of the data to adopt for a row.
+    pub(super) fn adopted_part(&self, id: ResourceId, key: &str) -> Option<&Value> {
+        self.adopted.get(&self.model.row(id)?.name)?.get(key)
     }
 
     /// Calls queued drivers, up to the concurrency limit.
@@ -180,7 +191,9 @@ impl Work {
         let kind_of = |row: &Resource| self.kind_of(&row.name, &row.implementation);
         observe(&self.model, row, &*entry.driver, kind_of, &mut facts);
         let wanted = match (&running.operation, &self.scope) {
-            (Operation::Create | Operation::Update { .. }, Some(scope)) => scope.blueprint().wanted_names(&row.name),
+            (Operation::Create | Operation::Adopt | Operation::Update { .. }, Some(scope)) => {
+                scope.blueprint().wanted_names(&row.name)
+            }
             // A check keeps the attributes, except for an adopted object, whose attributes are read for the first time.
             (Operation::Check, Some(scope))
                 if row.definition.as_ref().is_some_and(|held| held.external_id.is_some()) =>
@@ -193,7 +206,9 @@ impl Work {
         Ok(Job {
             row: id,
             name: row.name.clone(),
-            retain: running.operation == Operation::Delete && (row.is_retained() || self.is_of_another(row)),
+            retain: running.operation == Operation::Delete
+                && (row.is_retained() || self.stack.details.keep_objects || self.is_of_another(row)),
+            adopted: self.adopted.get(&row.name).cloned(),
             holders: self.holders(row, kind, &entry.driver, &facts.properties),
             running,
             memory,

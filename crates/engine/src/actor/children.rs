@@ -6,8 +6,10 @@
 use std::time::Duration;
 
 use kiln_plan::{Blame, Event, Kind, NestedSources, Outcome, Sources, define, facts, failure_of};
-use kiln_resource::{Action, Failure, Member, MessageId, Operation, Phase, ResourceId, Running, Status};
-use kiln_store::{Error, Message, MessageKind, NewStack, Parent, StackId, StackRequest, Summary};
+use kiln_resource::{Action, Failure, Member, MessageId, Operation, Phase, ResourceId, Running, State, Status};
+use kiln_store::{
+    Details, Error, Message, MessageKind, NewStack, Parent, Snapshot, SnapshotId, StackId, StackRequest, Summary,
+};
 use kiln_value::{Map, Value, value};
 use serde::{Deserialize, Serialize};
 
@@ -74,14 +76,15 @@ impl Work {
 
     fn ask(&mut self, id: ResourceId, running: &Running, child: Option<StackId>, kind: Option<Kind>, step: Value) {
         let Some(row) = self.model.row(id) else { return };
+        let keeps = self.stack.details.keep_objects;
         match (&running.operation, child) {
-            (Operation::Delete, child) if child.is_none() || row.is_retained() => {
+            (Operation::Delete, child) if child.is_none() || (row.is_retained() && !keeps) => {
                 self.finish(id, Outcome::Done(None));
             }
             (Operation::Create | Operation::Update { .. }, Some(child)) if kind.as_ref().is_some_and(is_group) => {
                 self.read_members(id, child, step);
             }
-            (Operation::Create | Operation::Update { .. }, child) => {
+            (Operation::Create | Operation::Adopt | Operation::Update { .. }, child) => {
                 self.ask_for(id, child, running, kind, step, Vec::new());
             }
             (operation, Some(child)) => {
@@ -89,9 +92,12 @@ impl Work {
                     Operation::Delete => Action::Delete,
                     Operation::Suspend => Action::Suspend,
                     Operation::Resume => Action::Resume,
+                    Operation::Snapshot => Action::Snapshot,
                     _ => Action::Check,
                 };
-                let request = StackRequest::new(action, self.actor.backends.clock.now());
+                let details = Details { keep_objects: keeps && action == Action::Delete, ..Details::default() };
+                let now = self.actor.backends.clock.now();
+                let request = StackRequest { details, ..StackRequest::new(action, now) };
                 self.writes.request(child, request);
                 let state = NestedState { asked: true, ..NestedState::default() };
                 self.step_to_wait(id, None, Map::new(), &state, running, None);
@@ -155,6 +161,15 @@ impl Work {
             None
         } else {
             let child = StackId(backends.chance.uuid());
+            let adopt = (running.operation == Operation::Adopt).then(|| Snapshot {
+                id: SnapshotId(backends.chance.uuid()),
+                stack: child,
+                name: None,
+                state: State::new(Action::Adopt, Status::InProgress),
+                reason: String::new(),
+                data: self.adopted.get(&row.name).cloned().unwrap_or_default(),
+                created: backends.clock.now(),
+            });
             self.writes.child(NewStack {
                 id: child,
                 name: kiln_resource::physical_name::physical_name(&self.stack.name, &row.name, row.id.0, 255),
@@ -162,7 +177,7 @@ impl Work {
                 parent: Some(Parent { stack: self.stack.id, resource: id, resource_name: row.name.clone() }),
                 root: self.stack.root,
                 depth: self.stack.depth + 1,
-                action: Action::Create,
+                action: if adopt.is_some() { Action::Adopt } else { Action::Create },
                 desired,
                 disable_rollback: true,
                 timeout_mins: self.stack.timeout_mins,
@@ -171,6 +186,7 @@ impl Work {
                 user_id: self.stack.user_id.clone(),
                 credentials: None,
                 user_project: self.stack.user_project.clone(),
+                adopt,
                 now: backends.clock.now(),
             });
             Some(child)
@@ -255,7 +271,7 @@ impl Work {
             self.step_to_wait(id, None, Map::new(), &next, &running, until);
             return;
         }
-        if !matches!(running.operation, Operation::Create | Operation::Update { .. }) {
+        if !matches!(running.operation, Operation::Create | Operation::Adopt | Operation::Update { .. }) {
             self.finish(id, Outcome::Done(None));
             return;
         }

@@ -93,6 +93,7 @@ impl Bench {
             user_id: "demo".to_owned(),
             credentials: None,
             user_project: None,
+            adopt: None,
             now: self.backends.clock.now(),
         };
         self.backends.store.create_stack(stack).await.expect("stored");

@@ -306,6 +306,7 @@ impl Cluster {
             user_id: "demo".to_owned(),
             credentials: None,
             user_project: None,
+            adopt: None,
             now: self.backends.clock.now(),
         };
         self.backends.store.create_stack(stack).await.expect("stored");
