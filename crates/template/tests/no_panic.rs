@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
 use proptest::sample::select;
 
-/// Words that mean something in the templates below, and some that do not.
+/// Words with a meaning in the templates below, and some without.
 const WORDS: [&str; 22] = [
     "r",
     "q",
@@ -102,7 +102,7 @@ fn exercise(release: Release, snippet: &Value) {
         drop((expr.validate(&scope, &Path::root()), expr.requires(&scope, ""), expr.attributes(&scope)));
         let value = expr.resolve(&scope);
         let partial = expr.partial(&scope);
-        // What is known is the same in both; NaN is not even the same as itself.
+        // Known values are the same in both; NaN does not even equal itself.
         if let (Ok(value), Ok(partial)) = (value, partial) {
             assert_eq!(format!("{value:?}"), format!("{:?}", partial.value));
         }
