@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_arn_names_what_it_was_made_of() {
+    fn an_arn_round_trips() {
         let stack = StackIdentity::new("ten:ant", "stäck", "id/1").unwrap();
         let event = stack.resource("a b").unwrap().event("7");
         assert_eq!(event.resource_name(), Some("a b"));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_that_are_none_stay() {
+    fn invalid_escapes_are_kept() {
         assert_eq!(unquote("%41%zz%4%C3%A9%"), "A%zz%4é%");
     }
 }
