@@ -11,7 +11,7 @@ use kiln_authoring::language::environment::{
 use kiln_authoring::language::{Level, RenameError};
 use kiln_value::Position;
 
-/// Line, column, level and message of everything that is told; `there.yaml` is the only file.
+/// Line, column, level and message of all diagnostics; `there.yaml` is the only existing file.
 fn told(text: &str) -> Vec<(u32, u32, Level, String)> {
     let troubles = diagnose(text, &bench::catalog(), &|name| name == "there.yaml");
     let one = |trouble: kiln_authoring::language::Trouble| {
@@ -22,7 +22,7 @@ fn told(text: &str) -> Vec<(u32, u32, Level, String)> {
 }
 
 #[test]
-fn a_sound_environment_is_left_alone() {
+fn a_valid_environment_has_no_diagnostics() {
     let text = "
 parameters: {size: 1}
 parameter_defaults: {image: cirros}
@@ -47,7 +47,7 @@ resource_registry:
 }
 
 #[test]
-fn every_mistake_stands_at_its_place() {
+fn every_error_has_its_position() {
     let text = "\
 parameter_default: {}
 parameters: [1]
@@ -105,14 +105,14 @@ resource_registry:
 }
 
 #[test]
-fn what_cannot_be_read_is_told_as_well() {
+fn unreadable_environments_are_reported() {
     assert_eq!(told("parameters: [\n").len(), 1);
     let list = "The environment is not a valid YAML mapping data type.".to_owned();
     assert_eq!(told("- a\n"), [(1, 1, Level::Error, list)]);
 }
 
 #[test]
-fn only_environments_are_taken_for_one() {
+fn only_environments_are_recognized() {
     for text in ["parameters: {a: 1}\n", "resource_registry: {\n", "parameter_defaults:\n  a: 1\nresources: {}\n"] {
         assert!(is_environment(text), "{text}");
     }
@@ -141,7 +141,7 @@ fn beside() -> Vec<Neighbour> {
     vec![Neighbour { url: "file:///web.yaml".to_owned(), page: Page::read(TEMPLATE).unwrap() }]
 }
 
-/// The text without its `^`, and where that was.
+/// The text without its `^`, and the position of the `^`.
 fn cursor(text: &str) -> (String, Position) {
     let (before, after) = text.split_once('^').unwrap();
     let column = before.rsplit('\n').next().unwrap().chars().count() + 1;
@@ -150,7 +150,7 @@ fn cursor(text: &str) -> (String, Position) {
 }
 
 #[test]
-fn suggestions_fit_their_place() {
+fn suggestions_fit_their_position() {
     for (text, some, not) in [
         ("para^", "parameter_defaults", "resource_registry"),
         ("parameters:\n  image: x\n  ^\n", "size", "image"),
@@ -174,7 +174,7 @@ fn suggestions_fit_their_place() {
 }
 
 #[test]
-fn names_lead_to_what_they_stand_for() {
+fn names_lead_to_their_definitions() {
     let text = "parameters: {size: small}
 parameter_defaults: {'size': large}
 resource_registry:
