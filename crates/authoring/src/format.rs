@@ -40,7 +40,7 @@ pub fn format(text: &str) -> Result<String, FormatError> {
     }
     if text.split_once('\n').is_some_and(|(first, _)| first.ends_with('\r')) {
         let with_returns = formatted.replace("\r\n", "\n").replace('\n', "\r\n");
-        return Ok(if says(&with_returns, &document.value) { with_returns } else { text.to_owned() });
+        return Ok(if has_value(&with_returns, &document.value) { with_returns } else { text.to_owned() });
     }
     Ok(formatted)
 }
@@ -62,18 +62,18 @@ fn laid_out(text: &str, value: &Value, spans: &Spans) -> Option<String> {
             }
         }
     };
-    if says(&clear, value) {
+    if has_value(&clear, value) {
         return Some(clear);
     }
     // Keep a section whose value would change.
     for own in &sections {
         let others = sections.iter().copied().filter(|other| other != own).chain(kept.iter().copied()).collect();
         let alone = attempt(text, value, spans, &others).ok();
-        if !alone.is_some_and(|formatted| says(&formatted, value)) {
+        if !alone.is_some_and(|formatted| has_value(&formatted, value)) {
             kept.insert(*own);
         }
     }
-    attempt(text, value, spans, &kept).ok().filter(|formatted| says(formatted, value))
+    attempt(text, value, spans, &kept).ok().filter(|formatted| has_value(formatted, value))
 }
 
 /// Formats everything except the entries with keys in the lines `kept`.
@@ -95,7 +95,7 @@ fn attempt(text: &str, value: &Value, spans: &Spans, kept: &BTreeSet<u32>) -> Re
         return Err(Unclear(layout.unclear));
     }
     let mut formatted = layout.written(&top_level(value, spans));
-    if !text.ends_with('\n') && !says(&formatted, value) {
+    if !text.ends_with('\n') && !has_value(&formatted, value) {
         // A string at the very end may have no line feed.
         formatted.truncate(formatted.trim_end_matches('\n').len());
     }
@@ -121,7 +121,7 @@ fn entries_around(value: &Value, spans: &Spans, line: u32) -> Vec<u32> {
 }
 
 /// Whether a text has this value, including the types of its numbers.
-fn says(formatted: &str, value: &Value) -> bool {
+fn has_value(formatted: &str, value: &Value) -> bool {
     kiln_yaml::parse(formatted).is_ok_and(|document| text::repr(&document.value) == text::repr(value))
 }
 

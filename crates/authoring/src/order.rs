@@ -51,7 +51,7 @@ pub(crate) fn ordered(formatted: &str) -> Option<String> {
     let mut text: String = lines.get(..head)?.iter().flat_map(|line| [line, "\n"]).collect();
     text.push_str(blocks.join("\n\n").trim_end_matches('\n'));
     text.push('\n');
-    says_alike(&text, &document.value).then_some(text)
+    has_same_sections(&text, &document.value).then_some(text)
 }
 
 fn is_comment(line: &str) -> bool {
@@ -80,7 +80,7 @@ fn trimmed<'l, 't>(lines: &'l [&'t str]) -> &'l [&'t str] {
 }
 
 /// Whether a text has the same sections, including the order of entries and the types of numbers.
-fn says_alike(text: &str, sections: &Value) -> bool {
+fn has_same_sections(text: &str, sections: &Value) -> bool {
     let (Ok(document), Some(sections)) = (kiln_yaml::parse(text), sections.as_map()) else { return false };
     let same = |(name, value): (&String, &Value)| {
         document.value.get(name).is_some_and(|other| text::repr(other) == text::repr(value))

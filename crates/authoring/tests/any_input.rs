@@ -71,12 +71,13 @@ fn shuffled() -> impl Strategy<Value = String> {
 }
 
 /// The value of a text, regardless of the order of its sections.
-fn said(text: &str) -> Option<Vec<String>> {
+fn sections(text: &str) -> Option<Vec<String>> {
     let document = kiln_yaml::parse(text).ok()?;
     let Some(sections) = document.value.as_map() else { return Some(vec![text::repr(&document.value)]) };
-    let mut said: Vec<String> = sections.iter().map(|(name, value)| format!("{name}: {}", text::repr(value))).collect();
-    said.sort();
-    Some(said)
+    let mut values: Vec<String> =
+        sections.iter().map(|(name, value)| format!("{name}: {}", text::repr(value))).collect();
+    values.sort();
+    Some(values)
 }
 
 proptest! {
@@ -85,7 +86,7 @@ proptest! {
     #[test]
     fn formatting_keeps_the_value_and_is_idempotent(source in prop_oneof![lines(), template(), shuffled()]) {
         if let Ok(once) = format(&source) {
-            prop_assert_eq!(said(&once), said(&source));
+            prop_assert_eq!(sections(&once), sections(&source));
             prop_assert_eq!(once.matches('#').count(), source.matches('#').count());
             prop_assert_eq!(format(&once).ok(), Some(once.clone()), "from {:?}", source);
         }

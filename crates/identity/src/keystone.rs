@@ -251,7 +251,7 @@ impl Identity for Keystone {
 
     async fn delegate(&self, caller: &Caller, plan: &DelegationPlan) -> Result<Secret<String>, DelegateError> {
         let user = self.connector.session_with_token(self.token_of(caller).await?);
-        let given = self.trusts().give(&user, plan).await;
+        let given = self.trusts().create(&user, plan).await;
         if let (Err(DelegateError::Refused(_)), Some(token)) = (&given, &caller.token) {
             // It may have been revoked: the next request validates it again.
             self.tokens.invalidate(&key_of(token.expose())).await;
@@ -265,7 +265,7 @@ impl Identity for Keystone {
         plan: Option<&DelegationPlan>,
         credentials: Option<&Secret<String>>,
     ) -> Result<(), DelegateError> {
-        self.trusts().take_back(plan, credentials).await
+        self.trusts().delete(plan, credentials).await
     }
 
     fn acts_for(&self, caller: &Caller, credentials: &Secret<String>) -> Option<bool> {

@@ -9,12 +9,12 @@ use kiln_value::{Diagnostic, Map, Path, Value, value};
 
 fn bound(template: Value) -> Bound {
     let template = Template::from_value(template).expect("a version");
-    let parameters = template.parameters(None, &Map::new(), &Map::new()).expect("sound parameters");
+    let parameters = template.parameters(None, &Map::new(), &Map::new()).expect("valid parameters");
     Bound::new(Arc::new(template), Arc::new(parameters), Arc::new(Files::default()))
 }
 
 fn unbuilt(bound: &Bound) -> Unbuilt<'_> {
-    Unbuilt::new(bound, bound.definitions().expect("sound definitions").into_keys())
+    Unbuilt::new(bound, bound.definitions().expect("valid definitions").into_keys())
 }
 
 fn message(result: Result<impl Sized, Diagnostic>) -> String {

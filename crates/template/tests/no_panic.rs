@@ -87,7 +87,7 @@ fn template(release: Release, snippet: &Value) -> Value {
 
 fn exercise(release: Release, snippet: &Value) {
     let template = Template::from_value(template(release, snippet)).expect("a version");
-    let parameters = template.parameters(None, &Map::new(), &Map::new()).expect("sound parameters");
+    let parameters = template.parameters(None, &Map::new(), &Map::new()).expect("valid parameters");
     let bound = Bound::new(Arc::new(template), Arc::new(parameters), Arc::new(Files::default()));
     for error in bound.validate(&AcceptAll, false) {
         assert!(!error.class.is_empty() && !error.message.is_empty(), "{error:?}");

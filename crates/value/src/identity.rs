@@ -7,11 +7,11 @@ use crate::Diagnostic;
 /// The identity of a stack, or with a `path` of a part of it. Behaves like `common/identifier.py`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StackIdentity {
-    /// The project's id.
+    /// The project's ID.
     pub tenant: String,
     /// The stack's name; has no `/`.
     pub stack_name: String,
-    /// The stack's id.
+    /// The stack's ID.
     pub stack_id: String,
     /// Empty, or a path such as `/resources/server/events/7`.
     pub path: String,

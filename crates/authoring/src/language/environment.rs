@@ -152,7 +152,7 @@ impl Judge<'_> {
         }
         if !target.contains("::") {
             if here && !(self.exists)(target) {
-                self.wrong(at, format!("There is no file {target}."), None);
+                self.wrong(at, format!("The file {target} does not exist."), None);
             }
             return;
         }

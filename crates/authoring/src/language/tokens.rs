@@ -118,18 +118,18 @@ outputs:
         )
         .unwrap();
         let found = tokens(&page);
-        let told = |kind| -> Vec<&str> {
+        let of_kind = |kind| -> Vec<&str> {
             found.iter().filter(|token| token.kind == kind).map(|token| page.slice(token.span)).collect()
         };
         assert_eq!(
-            told(TokenKind::Keyword),
+            of_kind(TokenKind::Keyword),
             ["heat_template_version", "parameters", "type", "resources", "type", "properties", "outputs", "value"]
         );
-        assert_eq!(told(TokenKind::Parameter), ["size", "size"]);
-        assert_eq!(told(TokenKind::Resource), ["a b", "a b"]);
-        assert_eq!(told(TokenKind::Type), ["OS::Heat::ResourceGroup", "inner.yaml"]);
-        assert_eq!(told(TokenKind::Property), ["resource_def", "n", "refs"]);
-        assert_eq!(told(TokenKind::Function), ["get_param", "get_attr"]);
+        assert_eq!(of_kind(TokenKind::Parameter), ["size", "size"]);
+        assert_eq!(of_kind(TokenKind::Resource), ["a b", "a b"]);
+        assert_eq!(of_kind(TokenKind::Type), ["OS::Heat::ResourceGroup", "inner.yaml"]);
+        assert_eq!(of_kind(TokenKind::Property), ["resource_def", "n", "refs"]);
+        assert_eq!(of_kind(TokenKind::Function), ["get_param", "get_attr"]);
         assert_eq!(found.iter().filter(|token| token.is_declaration).count(), 2);
         assert!(found.windows(2).all(|pair| pair[0].span.end <= pair[1].span.start));
     }

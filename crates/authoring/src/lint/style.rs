@@ -134,7 +134,7 @@ pub(super) fn misspelt(subject: &Subject, findings: &mut Findings) {
         let at = path.key(key.as_str());
         let span = page.span(&at);
         findings.add(
-            format!("there is no function {key}: this is a map"),
+            format!("{key} is not a function: this is a map"),
             at,
             span,
             Some(format!("Did you mean {near}?")),

@@ -124,7 +124,7 @@ impl<'p> Converter<'p> {
         let Some(parameters) = parameters.as_map_mut() else { return out.into() };
         for (name, mapping) in self.page.section("Mappings") {
             let Some(parameter) = self.mappings.get(name) else { continue };
-            let description = format!("A table of this template; stands for the mapping {name}.");
+            let description = format!("Replaces the mapping {name}.");
             let declared = value!({"type": "json", "description": description, "default": (mapping.clone())});
             parameters.insert(parameter.clone(), declared);
             let path = Path::root().key("Mappings").key(name.as_str());

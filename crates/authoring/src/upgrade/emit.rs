@@ -9,11 +9,11 @@ pub(super) fn document(value: &Value) -> Option<String> {
     let sections = value.as_map()?;
     let parts = sections.iter().map(|(key, value)| entry(key, value, 0));
     let text = parts.collect::<Vec<_>>().join("\n\n") + "\n";
-    says(&text, value).then_some(text)
+    has_value(&text, value).then_some(text)
 }
 
 /// Whether a text has exactly this value.
-pub(super) fn says(written: &str, value: &Value) -> bool {
+pub(super) fn has_value(written: &str, value: &Value) -> bool {
     kiln_yaml::parse(written).is_ok_and(|document| text::repr(&document.value) == text::repr(value))
 }
 
@@ -80,7 +80,7 @@ fn literal(text: &str, indent: usize) -> Option<String> {
     }
     let alone = format!("x:\n{}{out}\n", " ".repeat(indent));
     let holder: Value = [("x".to_owned(), Value::from(text))].into_iter().collect();
-    says(&alone, &holder).then_some(out)
+    has_value(&alone, &holder).then_some(out)
 }
 
 /// A value on one line.
@@ -139,6 +139,6 @@ long: ['aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', 'aaaaaaaaaaaaaaaaaaaaaaa
         let text = document(&value).unwrap();
         assert!(text.contains("text: |\n  one\n    two\n\n  three\n"), "{text}");
         let flowing = flow(&value);
-        assert!(says(&flowing, &value), "{flowing}");
+        assert!(has_value(&flowing, &value), "{flowing}");
     }
 }

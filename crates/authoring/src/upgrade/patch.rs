@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use kiln_value::{Path, Span, Spans, Value, text};
 
-use super::emit::{block, flow, says};
+use super::emit::{block, flow, has_value};
 use crate::Page;
 
 /// Changes the value of a page; `None` if that cannot be done in place.
@@ -24,7 +24,7 @@ pub(super) fn patch(page: &Page, new: &Value) -> Option<String> {
         at = range.end;
     }
     out.push_str(page.text.get(at..)?);
-    says(&out, new).then_some(out)
+    has_value(&out, new).then_some(out)
 }
 
 struct Patch<'p> {

@@ -103,5 +103,5 @@ async fn hanging_calls_time_out() {
     assert!(began.elapsed() <= Duration::from_mins(2), "{:?}", began.elapsed());
     let sent = kinds.iter().filter(|kind| **kind == FailureKind::Unavailable).count();
     assert_eq!(sent, wire.called());
-    assert!(kinds.contains(&FailureKind::NotSent), "there is room for two at a time: {kinds:?}");
+    assert!(kinds.contains(&FailureKind::NotSent), "only two calls are allowed at a time: {kinds:?}");
 }

@@ -111,7 +111,7 @@ async fn a_valid_token_is_used_while_keystone_hangs() {
         let began = Instant::now();
         let answer = cloud.call(get()).await.expect("with the old token");
         assert_eq!(answer.body.str_at("token"), Some("t1"));
-        assert!(began.elapsed() < Duration::from_millis(20), "nobody waits");
+        assert!(began.elapsed() < Duration::from_millis(20), "callers do not wait");
     }
     assert_eq!(wire.asked(), 2, "one request at a time");
     wire.hangs.store(false, Ordering::SeqCst);
@@ -174,7 +174,7 @@ async fn a_missing_credential_is_not_a_missing_object() {
         let (wire, connector) = wire(|_, _| Ok(answer(204, "")));
         wire.refuses.store(status, Ordering::SeqCst);
         let failure = connector.cloud(&credentials()).await.call(post()).await.expect_err("no token");
-        assert_eq!(failure.kind, FailureKind::NotSent, "the network was not asked for");
+        assert_eq!(failure.kind, FailureKind::NotSent, "the network was not requested");
     }
 }
 

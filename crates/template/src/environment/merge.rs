@@ -65,7 +65,7 @@ fn all_schemata(template: &Template, files: &Files) -> Result<IndexMap<String, P
     Ok(schemata)
 }
 
-/// The strategy that merges values; with every other one the later value replaces the earlier.
+/// The strategies that merge values; with every other one the later value replaces the earlier.
 const MERGE: &str = "merge";
 const DEEP_MERGE: &str = "deep_merge";
 const OVERWRITE: &str = "overwrite";

@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn receivers_of_methods_are_evaluated() {
         for overload in LIBRARY.values().flat_map(|entry| &entry.library).filter(|overload| overload.suits(true)) {
-            let receiver = overload.param(0).unwrap_or_else(|| panic!("{} takes nothing", overload.name));
+            let receiver = overload.param(0).unwrap_or_else(|| panic!("{} has no parameters", overload.name));
             assert!(!receiver.kind.is_lazy(), "{}", overload.name);
         }
     }
