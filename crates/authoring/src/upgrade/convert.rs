@@ -209,7 +209,7 @@ impl<'p> Converter<'p> {
                 match words.iter().find(|(old, _)| old == key) {
                     Some((_, word)) => _ = new.insert((*word).to_owned(), self.value(value, &path.key(key.as_str()))),
                     None => {
-                        self.notes.push((path.key(key.as_str()), "this key had no effect and is removed".to_owned()))
+                        self.notes.push((path.key(key.as_str()), "this key had no effect and is removed".to_owned()));
                     }
                 }
             }
