@@ -130,7 +130,7 @@ impl Player {
         Operation::Update { before, changed }
     }
 
-    /// The project of the users goes with the stack.
+    /// Deletes the project of the stack users, as with the stack.
     pub(crate) async fn delete_user_project(&mut self, stage: &Stage) {
         if let Some(project) = self.facts.stack.user_project_id.take() {
             stage.cloud.delete_user_project(&project).await;

@@ -19,7 +19,7 @@ pub(crate) struct Stage {
     pub(crate) testcloud: Testcloud,
     pub(crate) wire: Arc<Wire>,
     pub(crate) cloud: Signalling,
-    /// Physical ids of what the case needs, by name.
+    /// Physical IDs of the dependencies of the case, by name.
     made: Vec<(&'static str, String)>,
     /// The objects before the case begins.
     pub(crate) before: Snapshot,
