@@ -7,6 +7,7 @@
 //! | `actor/calls.rs` | calls of drivers |
 //! | `actor/children.rs` | nested stacks |
 //! | `actor/inbox.rs` | messages |
+//! | `actor/scaling.rs` | changes of the size of groups |
 //! | `actor/hidden.rs` | hidden values in reasons |
 //! | `actor/write_queue.rs` | pending writes |
 
@@ -15,6 +16,7 @@ mod children;
 mod events;
 mod hidden;
 mod inbox;
+mod scaling;
 pub(crate) mod slots;
 mod write_queue;
 
@@ -467,8 +469,10 @@ impl Work {
             self.stack = stack;
         }
         self.look_for_new_messages().await?;
-        if self.slots.awaits_children() {
-            for child in store.children(self.stack.id).await? {
+        if self.slots.awaits_children() || self.inbox.awaits_any() {
+            let children = store.children(self.stack.id).await?;
+            self.look_at_scaling(&children);
+            for child in children {
                 if child.settled < child.generation && !child.deleted {
                     continue;
                 }
