@@ -22,10 +22,13 @@ fn limits(facts: &Facts) -> Limits {
 
 fn wanted(facts: &Facts) -> Wanted {
     let limits = limits(facts);
-    let changed = facts.physical_id.is_some() && facts.changed.iter().any(|name| name == "resource");
-    let policy = facts.property("rolling_updates").as_map().filter(|_| changed).map(Policy::of);
+    let definition = facts.property("resource").clone();
+    // An interrupted update may have left members with another definition than that of the last success.
+    let differs = facts.members.iter().any(|member| member.definition != definition);
+    let changes = differs || facts.nested_step.get("target").is_some();
+    let policy = facts.property("rolling_updates").as_map().filter(|_| changes).map(Policy::of);
     Wanted {
-        definition: facts.property("resource").clone(),
+        definition,
         size: if facts.physical_id.is_some() { limits.kept(scaling_group::size(facts)) } else { limits.first() },
         rolling: policy,
     }
