@@ -26,8 +26,11 @@ ALLOWED = {
     "kiln-identity": {"kiln-value", "kiln-yaml", "kiln-resource", "kiln-cloud"},
     "kiln-service": {"kiln-value", "kiln-template", "kiln-resource", "kiln-plan", "kiln-store", "kiln-engine",
                      "kiln-identity"},
+    "kiln-web": {"kiln-store", "kiln-engine", "kiln-identity"},
     "kiln-api": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-resource", "kiln-plan", "kiln-store",
-                 "kiln-engine", "kiln-identity", "kiln-service"},
+                 "kiln-engine", "kiln-identity", "kiln-service", "kiln-web"},
+    "kiln-cfn": {"kiln-value", "kiln-template", "kiln-resource", "kiln-plan", "kiln-store", "kiln-engine",
+                 "kiln-identity", "kiln-service", "kiln-web"},
     "kiln-client": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-cloud"},
     "kiln-testcloud": {"kiln-cloud"},
 }

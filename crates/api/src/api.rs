@@ -7,22 +7,21 @@ use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::header::{ALLOW, HeaderValue, WWW_AUTHENTICATE};
 use http::request::Parts as Head;
-use http::{HeaderMap, Method, Request, StatusCode};
+use http::{Method, Request, StatusCode};
 use kiln_identity::{Caller, Denied};
 use kiln_service::Service;
 use kiln_value::value;
+use kiln_web::{Negotiated, Query, ServeError, Track};
 use percent_encoding::percent_decode_str;
+use tokio::net::TcpListener;
 
 use crate::call::Call;
 use crate::endpoint;
 use crate::error::ApiError;
-use crate::health;
-use crate::http::query::Query;
 use crate::http::route::{self, Match};
-use crate::http::version::{self, Negotiated};
 use crate::http::{body, page, reply};
 use crate::link::Links;
-use crate::options::{ConnectionLimits, Options};
+use crate::options::Options;
 
 /// The parts of the API.
 pub struct Parts {
@@ -44,11 +43,6 @@ impl Api {
         Self { parts: Arc::new(parts) }
     }
 
-    /// The limits of connections.
-    pub(crate) fn connection_limits(&self) -> &ConnectionLimits {
-        &self.parts.options.connections
-    }
-
     /// The router, to be served or called directly.
     pub fn router(&self) -> Router {
         let api = self.clone();
@@ -58,27 +52,26 @@ impl Api {
         })
     }
 
+    /// Serves until `shutdown`, then completes the running requests.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), ServeError> {
+        let limits = self.parts.options.connections.clone();
+        kiln_web::serve(listener, self.router(), limits, shutdown).await
+    }
+
     async fn answer(&self, request: Request<Body>) -> Response {
-        if request.uri().path() == "/healthcheck" {
-            return health::check(&self.parts.service.backends).await;
-        }
         let backends = &self.parts.service.backends;
-        let begun = backends.clock.monotonic();
-        let id = format!("req-{}", backends.chance.uuid());
+        if request.uri().path() == "/healthcheck" {
+            return kiln_web::health(backends).await;
+        }
+        let track = Track::begin(backends);
         let (head, body) = request.into_parts();
         let mut caller = None;
         let mut response = self.negotiate(&head, body, &mut caller).await;
-        let (user, project) = match &caller {
-            Some(caller) => (caller.user_id.as_str(), caller.project_id.as_str()),
-            None => ("-", "-"),
-        };
-        let ms = u64::try_from(backends.clock.monotonic().saturating_sub(begun).as_millis()).unwrap_or(u64::MAX);
-        let (path, status) = (head.uri.path(), response.status().as_u16());
-        // Without the query, which may contain data that must not be logged.
-        tracing::info!(method = %head.method, path, status, ms, user, project, id, "request");
-        if let Ok(id) = HeaderValue::from_str(&id) {
-            response.headers_mut().insert("x-openstack-request-id", id);
-        }
+        track.end(backends, &head, caller.as_deref(), &mut response);
         response
     }
 
@@ -86,8 +79,8 @@ impl Api {
         let Ok(path) = percent_decode_str(head.uri.path()).decode_utf8() else {
             return page::not_found(&head.headers);
         };
-        match version::negotiate(&path, &head.headers) {
-            Negotiated::List => version::list(&self.address(head)),
+        match kiln_web::negotiate(&path, &head.headers) {
+            Negotiated::List => kiln_web::versions(&self.address(head)),
             Negotiated::Nothing => page::not_found(&head.headers),
             Negotiated::V1(path) => self.v1(head, body, path, known).await,
         }
@@ -131,17 +124,8 @@ impl Api {
 
     /// The address that the client used: `http://host:8004`.
     fn address(&self, head: &Head) -> String {
-        let header = |name| text(&head.headers, name);
-        let forwarded = |name| header(name).filter(|_| self.parts.options.proxy_headers);
-        let scheme = forwarded("x-forwarded-proto").unwrap_or("http");
-        let host = forwarded("x-forwarded-host").or_else(|| header("host"));
-        let host = host.or_else(|| head.uri.authority().map(http::uri::Authority::as_str)).unwrap_or("localhost");
-        format!("{scheme}://{host}")
+        kiln_web::address(head, self.parts.options.proxy_headers)
     }
-}
-
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name)?.to_str().ok()
 }
 
 /// The responses of keystonemiddleware.

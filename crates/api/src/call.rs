@@ -8,10 +8,10 @@ use kiln_identity::Caller;
 use kiln_service::{Error, Service};
 use kiln_store::{Stack, StackId, Store};
 use kiln_value::{Map, Value};
+use kiln_web::Query;
 
 use crate::api::Parts;
 use crate::error::ApiError;
-use crate::http::query::Query;
 use crate::http::route::PathParams;
 use crate::instantiation::Instantiation;
 use crate::link::Links;

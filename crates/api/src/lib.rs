@@ -8,16 +8,12 @@ mod api;
 mod call;
 mod endpoint;
 mod error;
-mod health;
 mod http;
 mod instantiation;
 mod link;
 mod options;
-mod server;
 mod view;
 
 pub use api::{Api, Parts};
 pub use error::ApiError;
-pub use health::is_up;
-pub use options::{ConnectionLimits, Options};
-pub use server::ServeError;
+pub use options::Options;

@@ -1,4 +1,4 @@
-//! Kiln's own requests to Keystone: token validation and trusts.
+//! Kiln's own requests to Keystone: validation of tokens and signatures, trusts.
 
 use jiff::Timestamp;
 use kiln_resource::{CloudRequest, Method};
@@ -6,7 +6,7 @@ use kiln_value::{Secret, Value, value};
 
 use crate::error::CloudError;
 use crate::session::Session;
-use crate::token::TokenInfo;
+use crate::token::{Token, TokenInfo};
 
 const TRUSTS: &str = "/v3/OS-TRUST/trusts";
 
@@ -20,6 +20,14 @@ const END: &str = "%Y-%m-%dT%H:%M:%S.000000Z";
 pub async fn validate_token(session: &Session, subject: &Secret<String>) -> Result<TokenInfo, CloudError> {
     let own = session.token().await?;
     session.validate(&own.secret, subject).await
+}
+
+/// A token of the user whose EC2 key signed a request, requested with the token of the session (a service user).
+///
+/// `signed` is the object `ec2Credentials`: the signature, and all data that it covers. A wrong signature is a
+/// [`CloudError::Status`] of 401.
+pub async fn ec2_token(session: &Session, signed: Value) -> Result<Token, CloudError> {
+    session.exchange_signature(&value!({ "ec2Credentials": signed })).await
 }
 
 /// Creates a trust: the session's user lets `trustee_user_id` act for them in the session's project. Returns its ID.

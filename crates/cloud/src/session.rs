@@ -175,10 +175,7 @@ impl Session {
         let mut headers = json_headers();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let body = Some(json_bytes(body)?);
-        let response = self.keystone(HttpMethod::POST, headers, body).await?;
-        let secret = response.header("x-subject-token").map(|t| Secret::new(t.to_owned()));
-        let secret = secret.ok_or_else(|| malformed("identity", "no X-Subject-Token"))?;
-        Ok(Token { secret, info: token_info(&response)? })
+        issued(&self.keystone(HttpMethod::POST, headers, body).await?)
     }
 
     /// Validates a token, authorized by another token.
@@ -193,13 +190,51 @@ impl Session {
         token_info(&self.keystone(HttpMethod::GET, headers, None).await?)
     }
 
+    /// The token of the user whose EC2 key signed a request (`POST /v3/ec2tokens`). A wrong signature is a
+    /// [`CloudError::Status`] of 401.
+    ///
+    /// Keystone also answers 401 if it rejects the token of the session. This token is validated then, so that wrong
+    /// signatures, which anybody can send, do not cause new tokens.
+    pub(crate) async fn exchange_signature(&self, body: &Value) -> Result<Token, CloudError> {
+        let own = self.token().await?;
+        let refused = match self.ask_for_signer(&own.secret, body).await {
+            Err(error) if error.status() == Some(401) => error,
+            answered => return answered,
+        };
+        match self.validate(&own.secret, &own.secret).await {
+            Err(error) if matches!(error.status(), Some(401 | 404)) && self.forget(&own) => {
+                let own = self.token().await?;
+                self.ask_for_signer(&own.secret, body).await
+            }
+            _ => Err(refused),
+        }
+    }
+
+    async fn ask_for_signer(&self, own: &Secret<String>, body: &Value) -> Result<Token, CloudError> {
+        let mut headers = json_headers();
+        headers.insert("x-auth-token", secret_header(own)?);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let response = self.keystone_at("/v3/ec2tokens", HttpMethod::POST, headers, Some(json_bytes(body)?)).await?;
+        issued(&response)
+    }
+
     async fn keystone(
         &self,
         method: HttpMethod,
         headers: HeaderMap,
         body: Option<Bytes>,
     ) -> Result<HttpResponse, CloudError> {
-        let url = catalog::join(&self.options().auth_url, "identity", "/v3/auth/tokens", None)
+        self.keystone_at("/v3/auth/tokens", method, headers, body).await
+    }
+
+    async fn keystone_at(
+        &self,
+        path: &str,
+        method: HttpMethod,
+        headers: HeaderMap,
+        body: Option<Bytes>,
+    ) -> Result<HttpResponse, CloudError> {
+        let url = catalog::join(&self.options().auth_url, "identity", path, None)
             .ok_or_else(|| invalid("identity", "auth_url cannot be a base"))?;
         let request = HttpRequest { method, url, headers, body, timeout: self.options().timeout };
         let target = Target { service: "identity", region: None, gate: None };
@@ -334,6 +369,13 @@ fn secret_header(secret: &Secret<String>) -> Result<HeaderValue, CloudError> {
 
 fn json_bytes(body: &Value) -> Result<Bytes, CloudError> {
     serde_json::to_vec(body).map(Bytes::from).map_err(|e| invalid("request", e))
+}
+
+/// A new token in a response.
+fn issued(response: &HttpResponse) -> Result<Token, CloudError> {
+    let secret = response.header("x-subject-token").map(|t| Secret::new(t.to_owned()));
+    let secret = secret.ok_or_else(|| malformed("identity", "no X-Subject-Token"))?;
+    Ok(Token { secret, info: token_info(response)? })
 }
 
 fn token_info(response: &HttpResponse) -> Result<TokenInfo, CloudError> {

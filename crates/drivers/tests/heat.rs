@@ -128,6 +128,8 @@ async fn a_test_resource_does_as_it_is_told() {
     let failure = bench.run(Operation::Create).await.unwrap_err();
     assert_eq!(failure.to_string(), "ValueError: Test Resource failed r");
     assert_eq!((bench.now, bench.facts.physical_id.as_deref()), (1_000_003.0, None));
+    let failure = bench.run(Operation::Check).await.unwrap_err();
+    assert_eq!(failure.to_string(), "Exception: Resource not created");
     assert_eq!(bench.run(Operation::Delete).await.unwrap(), Duration::from_secs(3));
 }
 

@@ -57,7 +57,7 @@ impl Live {
         let given = given.as_map().unwrap().clone();
         let rules = &self.resource_type.translation;
         let mut answers = Answers::new();
-        for lookup in translation::lookups(rules, &given) {
+        for lookup in translation::lookups(rules, &given).into_keys() {
             let id = self.cloud.find(&lookup.finder, &lookup.value).await.unwrap();
             answers.insert(lookup, id);
         }

@@ -7,11 +7,13 @@
 //! | `actor/calls.rs` | calls of drivers |
 //! | `actor/children.rs` | nested stacks |
 //! | `actor/inbox.rs` | messages |
+//! | `actor/hidden.rs` | hidden values in reasons |
 //! | `actor/write_queue.rs` | pending writes |
 
 mod calls;
 mod children;
 mod events;
+mod hidden;
 mod inbox;
 pub(crate) mod slots;
 mod write_queue;
@@ -22,6 +24,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{Command, Event, Goal, Model, StackScope};
 use kiln_resource::{Action, ResourceId, StackFacts, State, Status};
 use kiln_store::{Error, Lease, Settle, Stack, Turn};
@@ -108,6 +111,7 @@ impl Actor {
             stack,
             root,
             scope: None,
+            hidden: None,
             model: Model::new(rows),
             writes: WriteQueue::default(),
             adopted: Map::new(),
@@ -137,6 +141,8 @@ struct Work {
     root: Arc<Stack>,
     /// The scope of template functions; `None` if the template is not needed.
     scope: Option<StackScope>,
+    /// Values to mask in reasons; read when the first failure is stored.
+    hidden: Option<HiddenValues>,
     model: Model,
     /// Pending writes.
     writes: WriteQueue,
@@ -184,6 +190,9 @@ impl Work {
             } else {
                 if !self.active && self.inbox.is_empty() {
                     return Ok(Exit::Settled);
+                }
+                if !self.active && self.inbox.is_waiting() {
+                    continue;
                 }
                 self.call_queued();
             }
@@ -243,7 +252,7 @@ impl Work {
             Action::Rollback => self.stack.previous.clone(),
             _ => Some(self.stack.desired.clone()),
         };
-        self.scope = None;
+        (self.scope, self.hidden) = (None, None);
         if let Some(desired) = desired {
             match load::blueprint(&backends, &self.stack, &desired).await? {
                 Ok(blueprint) => self.scope = Some(StackScope::new(Arc::new(blueprint), stack_facts(&self.stack))),
@@ -310,7 +319,8 @@ impl Work {
 
     /// Passes all pending events to the planner and executes its commands.
     async fn decide_all(&mut self) -> Result<(), Error> {
-        while let Some(event) = self.events.pop_front() {
+        while let Some(mut event) = self.events.pop_front() {
+            self.mask(&mut event).await?;
             if let Event::Finished { row, .. } = &event {
                 self.slots.remove(*row);
             }

@@ -90,11 +90,11 @@ impl Question {
 
     /// The failure without the values of hidden parameters.
     fn refused(&self, error: &Diagnostic, child: &Blueprint) -> Failure {
-        let mut text = Value::from(error.message.as_str());
+        let mut text = error.message.clone();
         let around = self.parent.as_ref().map(|parent| parent.sources());
         let sources: Vec<_> = around.into_iter().chain([child.sources()]).collect();
-        HiddenValues::of(&sources).mask(&mut text);
-        refusal(text.as_str().unwrap_or_default())
+        HiddenValues::of(&sources).mask_text(&mut text);
+        refusal(&text)
     }
 }
 

@@ -132,15 +132,19 @@ impl Question {
         let lookups = self.subject.lookups();
         if !lookups.is_empty() {
             let mut answers = Answers::new();
-            for lookup in lookups {
+            for (lookup, place) in lookups {
                 let mut attempt = 0;
                 let id = loop {
                     let found = async { self.cloud().await?.find(&lookup.finder, &lookup.value).await };
                     if let Some(found) = self.settled(&mut attempt, found.await).await {
-                        break found?;
+                        break found;
                     }
                 };
-                answers.insert(lookup, id);
+                match id {
+                    Ok(id) => answers.insert(lookup, id),
+                    Err(failure) if failure.is_passing() => return Err(failure),
+                    Err(failure) => return Err(self.subject.unresolved(&place, &failure)),
+                };
             }
             gathered.answers = answers;
         }

@@ -79,6 +79,18 @@ impl View {
         self.model.row(*self.shown.get(name)?)
     }
 
+    /// The rows as users see them: the current ones and, unless the stack is deleted, one in the state `INIT_COMPLETE`
+    /// for every resource of the template without a row.
+    pub fn listed(&self) -> Vec<Resource> {
+        let mut rows: Vec<Resource> = self.resources().cloned().collect();
+        if self.stack.state.action != Action::Delete {
+            let (nil, created) = (ResourceId(uuid::Uuid::nil()), self.stack.created);
+            let waiting = self.blueprint.definitions().values().filter(|one| self.resource(&one.name).is_none());
+            rows.extend(waiting.map(|one| Resource::new(self.stack.id, nil, &one.name, &one.resource_type, created)));
+        }
+        rows
+    }
+
     /// The model of the stack, for a preview.
     pub(crate) fn model(&self) -> &Model {
         &self.model

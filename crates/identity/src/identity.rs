@@ -7,7 +7,7 @@ use http::HeaderMap;
 use kiln_resource::Cloud;
 use kiln_value::Secret;
 
-use crate::{Caller, DelegationPlan};
+use crate::{Caller, DelegationPlan, SignatureError, SignedRequest};
 
 /// Why a request is rejected before it is processed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,6 +46,9 @@ pub enum DelegateError {
 pub trait Identity: Send + Sync {
     /// Authenticates the caller of a request by its headers.
     async fn authenticate(&self, headers: &HeaderMap) -> Result<Arc<Caller>, Denied>;
+
+    /// Authenticates the caller of a request that is signed with an EC2 key.
+    async fn authenticate_signed(&self, request: &SignedRequest) -> Result<Arc<Caller>, SignatureError>;
 
     /// Plans what [`Identity::delegate`] will create for the caller; the plan must be stored first. Makes no calls.
     /// `seed` is random and different for each plan.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use http::HeaderMap;
+use http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use kiln_cloud::{CloudError, Connector, Credentials, Session, Token, TokenInfo};
 use kiln_resource::Cloud;
@@ -14,7 +14,7 @@ use moka::future::Cache;
 use sha2::{Digest, Sha256};
 
 use crate::trust::{self, Trusts};
-use crate::{Caller, DelegateError, DelegationPlan, Denied, Identity, Policy};
+use crate::{Caller, DelegateError, DelegationPlan, Denied, Identity, Policy, SignatureError, SignedRequest};
 
 /// Options for tokens and trusts.
 #[derive(Clone, Debug)]
@@ -75,6 +75,8 @@ impl Expiry<[u8; 32], Known> for Lasts {
 pub struct Keystone {
     connector: Connector,
     service: Session,
+    /// The sessions that ask for the owners of EC2 signatures, in order.
+    signatures: Vec<Session>,
     trustee: Session,
     policy: Arc<Policy>,
     options: KeystoneOptions,
@@ -93,29 +95,49 @@ impl Keystone {
     ) -> Self {
         let tokens = Cache::builder().max_capacity(options.capacity).expire_after(Lasts).build();
         let (service, trustee) = (connector.session(service), connector.session(trustee));
-        Self { connector, service, trustee, policy, options, tokens }
+        Self { connector, signatures: vec![service.clone()], service, trustee, policy, options, tokens }
+    }
+
+    /// Checks EC2 signatures with these sessions instead of that of the service user (`[ec2authtoken]`). They are asked
+    /// in order until one knows the key.
+    #[must_use]
+    pub fn with_signatures(self, signatures: Vec<Session>) -> Self {
+        Self { signatures, ..self }
     }
 
     /// Validates a token with Keystone.
     async fn ask(&self, token: &Secret<String>) -> Result<Known, CloudError> {
         match kiln_cloud::validate_token(&self.service, token).await {
-            Ok(info) => {
-                let left = info.expires_at.duration_since((self.options.now)());
-                let left = Duration::try_from(left).unwrap_or_default();
-                if left.is_zero() {
-                    return Ok(Known::invalid(&self.options));
-                }
-                let trust_end = match &info.trust {
-                    Some(trust) => kiln_cloud::trust_end(&self.trustee, &trust.id).await?,
-                    None => None,
-                };
-                let lasts = self.options.remember.min(left);
-                let caller = Arc::new(self.caller(info.clone(), trust_end, token));
-                Ok(Known { caller: Some(caller), info: Some(Arc::new(info)), lasts })
-            }
+            Ok(info) => self.known(info, token).await,
             Err(error) if error.status() == Some(404) => Ok(Known::invalid(&self.options)),
             Err(error) => Err(error),
         }
+    }
+
+    /// The owner of a token with Keystone's data about it.
+    async fn known(&self, info: TokenInfo, token: &Secret<String>) -> Result<Known, CloudError> {
+        let left = info.expires_at.duration_since((self.options.now)());
+        let left = Duration::try_from(left).unwrap_or_default();
+        if left.is_zero() {
+            return Ok(Known::invalid(&self.options));
+        }
+        let trust_end = match &info.trust {
+            Some(trust) => kiln_cloud::trust_end(&self.trustee, &trust.id).await?,
+            None => None,
+        };
+        let lasts = self.options.remember.min(left);
+        let caller = Arc::new(self.caller(info.clone(), trust_end, token));
+        Ok(Known { caller: Some(caller), info: Some(Arc::new(info)), lasts })
+    }
+
+    /// Asks one Keystone for the owner of a signature.
+    async fn signer(&self, session: &Session, request: &SignedRequest) -> Result<Arc<Caller>, SignatureError> {
+        let token = kiln_cloud::ec2_token(session, request.to_keystone()).await.map_err(|error| refused(&error))?;
+        let known = self.known(token.info, &token.secret).await.map_err(|error| unavailable(&error))?;
+        let caller = known.caller.clone().ok_or(SignatureError::Refused)?;
+        // For calls with the token.
+        self.tokens.insert(key_of(token.secret.expose()), known).await;
+        Ok(caller)
     }
 
     /// The caller's token with Keystone's data: it is used as it is. Keystone refuses to show the token of a trust to
@@ -166,6 +188,25 @@ fn key_of(token: &str) -> [u8; 32] {
     Sha256::digest(token).into()
 }
 
+/// Keystone's refusal of a signature. Usually it gives no reason; with `insecure_debug` it does.
+fn refused(error: &CloudError) -> SignatureError {
+    let CloudError::Status { response, .. } = error else { return unavailable(error) };
+    if !matches!(response.status, StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        return unavailable(error);
+    }
+    let body: serde_json::Value = serde_json::from_slice(&response.body).unwrap_or_default();
+    match body.pointer("/error/message").and_then(serde_json::Value::as_str) {
+        Some("EC2 access key not found.") => SignatureError::UnknownKey,
+        Some("EC2 signature not supplied.") => SignatureError::Mismatch,
+        _ => SignatureError::Refused,
+    }
+}
+
+fn unavailable(error: &CloudError) -> SignatureError {
+    tracing::warn!(%error, "failed to check a signature");
+    SignatureError::Unavailable(error.to_string())
+}
+
 /// The caller's own token, which is required to create a trust.
 fn own_token(caller: &Caller) -> Result<Secret<String>, DelegateError> {
     caller.token.clone().ok_or_else(|| DelegateError::Missing("X-Auth-Token".to_owned()))
@@ -188,6 +229,17 @@ impl Identity for Keystone {
             })?
         };
         known.caller.ok_or_else(|| self.unauthorized())
+    }
+
+    async fn authenticate_signed(&self, request: &SignedRequest) -> Result<Arc<Caller>, SignatureError> {
+        let mut last = SignatureError::Refused;
+        for session in &self.signatures {
+            match self.signer(session, request).await {
+                Ok(caller) => return Ok(caller),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
     }
 
     fn plan(&self, caller: &Caller, seed: u64) -> Result<DelegationPlan, DelegateError> {

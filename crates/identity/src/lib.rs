@@ -1,7 +1,7 @@
 //! Authentication and authorization.
 //!
 //! [`Identity`] converts the headers of a request to a [`Caller`]: [`Keystone`] uses a Keystone, [`Local`] has one user
-//! without a token. A [`DelegationPlan`] describes a trust before it is created. [`Policy`] contains Heat's default
+//! without a token. [`SignedRequest`] is one that is signed with an EC2 key instead of a token. A [`DelegationPlan`] describes a trust before it is created. [`Policy`] contains Heat's default
 //! rules, changed by the operator's `policy.yaml`.
 
 mod caller;
@@ -10,6 +10,7 @@ mod identity;
 mod keystone;
 mod local;
 pub mod policy;
+mod signature;
 mod trust;
 
 pub use caller::Caller;
@@ -18,3 +19,4 @@ pub use identity::{DelegateError, Denied, Identity};
 pub use keystone::{Keystone, KeystoneOptions};
 pub use local::Local;
 pub use policy::{Policy, PolicyError};
+pub use signature::{SignatureError, SignedRequest};

@@ -9,7 +9,7 @@ use kiln_cloud::Catalog;
 use kiln_resource::Cloud;
 use kiln_value::Secret;
 
-use crate::{Caller, DelegateError, DelegationPlan, Denied, Identity};
+use crate::{Caller, DelegateError, DelegationPlan, Denied, Identity, SignatureError, SignedRequest};
 
 /// Every request belongs to the same user, with or without a token; every stack gets the same credentials.
 ///
@@ -60,6 +60,10 @@ impl Local {
 #[async_trait]
 impl Identity for Local {
     async fn authenticate(&self, _: &HeaderMap) -> Result<Arc<Caller>, Denied> {
+        Ok(Arc::clone(&self.caller))
+    }
+
+    async fn authenticate_signed(&self, _: &SignedRequest) -> Result<Arc<Caller>, SignatureError> {
         Ok(Arc::clone(&self.caller))
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
-use kiln_api::{Api, ConnectionLimits};
+use kiln_api::Api;
 use kiln_cloud::{Connector, Credentials, Named, Scope};
 use kiln_engine::{Backends, Chance, Clock as _, Clouds, Engine, NoCloud, SystemClock};
 use kiln_identity::{Identity, Keystone, KeystoneOptions, Local, Policy};
@@ -15,6 +15,7 @@ use kiln_plan::ResourceTypes;
 use kiln_service::{Limits, Service};
 use kiln_store::{SqlStore, Store};
 use kiln_value::{Secret, Value, text};
+use kiln_web::ConnectionLimits;
 
 use crate::checks::{self, OwnUser};
 use crate::clients;

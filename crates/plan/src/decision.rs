@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use kiln_resource::constraint::Judge;
 use kiln_resource::properties::Judged;
 use kiln_resource::translation::{self, Answers, Lookup};
@@ -106,13 +107,28 @@ impl Subject {
         self.definition.external_id.is_some() || before.is_some()
     }
 
-    /// The names to look up before the decision.
-    pub fn lookups(&self) -> Vec<Lookup> {
+    /// The names to look up before the decision, with their places below the properties.
+    pub fn lookups(&self) -> IndexMap<Lookup, Path> {
         if self.is_external() {
-            return Vec::new();
+            return IndexMap::new();
         }
         let rules = &self.kind.resource_type().translation;
-        if rules.is_empty() { Vec::new() } else { translation::lookups(rules, &self.definition.properties) }
+        if rules.is_empty() { IndexMap::new() } else { translation::lookups(rules, &self.definition.properties) }
+    }
+
+    /// The failure of a lookup of the name at `place`, as an error of the property.
+    pub fn unresolved(&self, place: &Path, failure: &Failure) -> Failure {
+        let mut path = self.properties_path();
+        path.0.extend_from_slice(&place.0);
+        Failure::other("StackValidationFailed", format!("Property error: {path}: {}", failure.message))
+    }
+
+    /// Where the properties stand in errors at create and update: `server.Properties`, `Properties`.
+    fn properties_path(&self) -> Path {
+        match &self.row {
+            Some(row) if self.made().is_none() => Path::root().key(row.name.as_str()).key("Properties"),
+            _ => Path::root().key("Properties"),
+        }
     }
 
     /// Whether the failed object must be checked before the decision.
@@ -345,8 +361,10 @@ fn refuse_unfit(subject: &Subject, given: &Map, translated: &Map, now: f64) -> R
     let is_moved = |path: &Path| moved.iter().any(|place| path.0.starts_with(&place.0));
     let judged = |path: &Path| if is_moved(path) { Judged::Not } else { Judged::Wholly };
     let judge = Judge { now, ..Judge::default() };
-    let at = subject.row.as_ref().map_or_else(Path::root, |row| Path::root().key(row.name.as_str())).key("Properties");
-    match properties::validate(&resource_type.properties, translated, &judged, &judge, &at).into_iter().next() {
+    match properties::validate(&resource_type.properties, translated, &judged, &judge, &subject.properties_path())
+        .into_iter()
+        .next()
+    {
         Some(error) => Err(failure_of(&error)),
         None => Ok(()),
     }

@@ -105,8 +105,10 @@ pub enum Event {
         physical_id: Option<String>,
         /// Changes of the driver data.
         data: Map,
-        /// The reason for the event.
-        reason: String,
+        /// The metadata, if they changed.
+        metadata: Option<Map>,
+        /// The reason for the event; `None`: there is none.
+        reason: Option<String>,
     },
     /// A user marked a resource healthy or unhealthy (docs/heat-behaviour.md §11).
     Marked {

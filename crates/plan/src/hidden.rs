@@ -109,10 +109,17 @@ impl HiddenValues {
         Self(sources.iter().filter_map(of_one).flatten().collect())
     }
 
+    /// Masks them in a text.
+    pub fn mask_text(&self, text: &mut String) {
+        if !self.0.is_empty() {
+            *text = masked(text, &self.0);
+        }
+    }
+
     /// Masks them in a value.
     pub fn mask(&self, value: &mut Value) {
         match value {
-            Value::Str(text) => *text = masked(text, &self.0),
+            Value::Str(text) => self.mask_text(text),
             Value::List(items) => items.iter_mut().for_each(|item| self.mask(item)),
             Value::Map(map) => map.values_mut().for_each(|item| self.mask(item)),
             Value::Null | Value::Bool(_) => {}

@@ -6,6 +6,7 @@ mod rows;
 use std::collections::BTreeMap;
 
 use kiln_resource::{Action, Failure, Operation, OperationState, Resource, ResourceId, State, Status};
+use kiln_value::Value;
 
 use crate::Blame;
 use crate::event::{Command, Event, Goal, Note, Target};
@@ -144,11 +145,15 @@ impl Model {
                 self.request.rollback = false;
                 self.fail(format!("Stack {} cancelled", self.request.action), &mut out);
             }
-            Event::Received { row, physical_id, data, reason } => {
+            Event::Received { row, physical_id, data, metadata, reason } => {
+                let changed = physical_id.is_some() || !data.is_empty() || metadata.is_some();
                 self.learn(row, physical_id, data);
-                if let Some(row) = self.rows.get(&row) {
-                    out.push(Command::Save(row.id));
-                    out.push(Command::Note(Box::new(Note::of_signal(row, reason))));
+                if let Some(row) = self.rows.get_mut(&row) {
+                    if let Some(metadata) = metadata {
+                        row.metadata = Value::Map(metadata);
+                    }
+                    out.extend(changed.then_some(Command::Save(row.id)));
+                    out.extend(reason.map(|reason| Command::Note(Box::new(Note::of_signal(row, reason)))));
                 }
             }
             Event::Marked { row, healthy, reason } => self.mark(row, healthy, reason, &mut out),

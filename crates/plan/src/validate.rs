@@ -353,7 +353,7 @@ impl Blueprint {
             let Ok((data, unknown)) = self.draft_properties(definition, &draft) else { continue };
             let known: Map =
                 data.into_iter().filter(|(name, _)| !unknown.contains(&Path::root().key(name.as_str()))).collect();
-            for lookup in translation::lookups(&kind.resource_type().translation, &known) {
+            for lookup in translation::lookups(&kind.resource_type().translation, &known).into_keys() {
                 if seen.insert(lookup.clone()) {
                     found.push(lookup);
                 }

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use indexmap::IndexMap;
 use kiln_value::{Diagnostic, Map, Value};
 
-use crate::{Action, Cloud, Failure};
+use crate::{Action, Cloud, Failure, Received};
 
 /// The stack that a resource belongs to.
 #[derive(Clone, Debug, Default)]
@@ -272,10 +272,17 @@ pub trait Driver: Send + Sync {
     /// [`Found::NotMade`], unless a repeated call does no harm.
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure>;
 
-    /// Takes in a message that was sent to the resource (a signal's body); null if it had none. What it returns is
-    async fn receive(&self, cx: &Context<'_>, message: &Value) -> Result<Step, Failure> {
+    /// Processes a message that was sent to the resource (a signal's body); null if it had none. May be called again after
+    /// a crash; what it returns is stored once. A failure is logged: there is no event. Only types whose definition says
+    /// `signals: true` get any.
+    async fn receive(&self, cx: &Context<'_>, message: &Value) -> Result<Received, Failure> {
         let _ = message;
         Err(Failure::other("NotSupported", format!("Resource {} does not support signals", cx.facts.name)))
+    }
+
+    /// Whether [`Driver::receive`] calls a cloud.
+    fn receives_with_cloud(&self) -> bool {
+        self.needs_cloud()
     }
 
     /// Whether there is any code for the type. A type without is shown and refused before anything is created.

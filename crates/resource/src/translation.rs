@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use indexmap::IndexMap;
 use kiln_value::{Diagnostic, Map, Path, Segment, Value};
 
 /// What a rule does to the value at its path.
@@ -63,9 +64,9 @@ pub struct Lookup {
 /// What lookups found: the ids.
 pub type Answers = HashMap<Lookup, String>;
 
-/// The names that must be resolved before [`apply`].
-pub fn lookups(rules: &[Translation], data: &Map) -> Vec<Lookup> {
-    let mut found = Vec::new();
+/// The names that must be resolved before [`apply`], each with the first place below the properties where it stands.
+pub fn lookups(rules: &[Translation], data: &Map) -> IndexMap<Lookup, Path> {
+    let mut found = IndexMap::new();
     let (data, faults) = rewrite(rules, data.clone());
     if !faults.is_empty() {
         return found;
@@ -74,12 +75,10 @@ pub fn lookups(rules: &[Translation], data: &Map) -> Vec<Lookup> {
     let whole = Value::Map(data.clone());
     for rule in holding {
         let Some(finder) = rule.finder(&data) else { continue };
-        visit(&whole, &rule.path, &mut |value| {
-            each_text(value, &mut |text| {
+        visit(&whole, &rule.path, &Path::root(), &mut |value, at| {
+            each_text(value, at, &mut |text, at| {
                 let lookup = Lookup { finder: finder.clone(), value: text.to_owned() };
-                if !found.contains(&lookup) {
-                    found.push(lookup);
-                }
+                found.entry(lookup).or_insert_with(|| at.clone());
             });
         });
     }
@@ -202,23 +201,23 @@ fn edit(map: &mut Map, path: &[String], at: &Path, with: &mut Edit<'_>) {
 }
 
 /// Calls `with` for every value at the path, through lists.
-fn visit(value: &Value, path: &[String], with: &mut dyn FnMut(&Value)) {
-    let Some((key, rest)) = path.split_first() else { return with(value) };
+fn visit(value: &Value, path: &[String], at: &Path, with: &mut dyn FnMut(&Value, &Path)) {
+    let Some((key, rest)) = path.split_first() else { return with(value, at) };
     match value {
         Value::Map(map) => {
             if let Some(inner) = map.get(key) {
-                visit(inner, rest, with);
+                visit(inner, rest, &at.key(key), with);
             }
         }
-        Value::List(items) => items.iter().for_each(|item| visit(item, path, with)),
+        Value::List(items) => items.iter().enumerate().for_each(|(i, item)| visit(item, path, &at.index(i), with)),
         _ => {}
     }
 }
 
-fn each_text(value: &Value, with: &mut dyn FnMut(&str)) {
+fn each_text(value: &Value, at: &Path, with: &mut dyn FnMut(&str, &Path)) {
     match value {
-        Value::Str(text) if !text.is_empty() => with(text),
-        Value::List(items) => items.iter().for_each(|item| each_text(item, with)),
+        Value::Str(text) if !text.is_empty() => with(text, at),
+        Value::List(items) => items.iter().enumerate().for_each(|(i, item)| each_text(item, &at.index(i), with)),
         _ => {}
     }
 }

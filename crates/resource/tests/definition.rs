@@ -103,7 +103,9 @@ fn finds_ids_under_former_names_too() {
     let thing = thing();
     let data = map(&value!({"network_id": "net", "hosts": [{"address": "h1"}, {"host": "h2", "port": "81"}]}));
     let lookup = |finder: &str, value: &str| Lookup { finder: finder.to_owned(), value: value.to_owned() };
-    let wanted = lookups(&thing.translation, &data);
+    let (wanted, places): (Vec<_>, Vec<_>) = lookups(&thing.translation, &data).into_iter().unzip();
+    let places: Vec<String> = places.iter().map(ToString::to_string).collect();
+    assert_eq!(places, ["network", "hosts[0].host", "hosts[1].host"]);
     assert_eq!(wanted, [lookup("neutron.network", "net"), lookup("nova.host", "h1"), lookup("nova.host", "h2")]);
     let answers = HashMap::from([(wanted[0].clone(), "id-0".to_owned()), (wanted[1].clone(), "id-1".to_owned())]);
     let translated = apply(&thing.translation, data, &answers, &Path::root()).unwrap();

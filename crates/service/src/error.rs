@@ -64,6 +64,15 @@ pub enum Error {
         /// Name of the stack.
         stack: String,
     },
+    /// The resource of the template was not stored yet.
+    #[error("The Resource ({0}) is not available.")]
+    ResourceNotAvailable(String),
+    /// The type of the resource does not support an action.
+    #[error("{0} is not supported for resource.")]
+    ActionNotSupported(String),
+    /// There is no such hook.
+    #[error("{0}")]
+    Hook(String),
     /// Several resources of the stack have this physical ID.
     #[error("Multiple resources were found with the physical ID ({0}).")]
     AmbiguousPhysicalId(String),
@@ -116,6 +125,9 @@ impl Error {
             Self::StackExists(_) => "StackExists",
             Self::NoStack(_) | Self::NoResourceType(_) => "EntityNotFound",
             Self::NoResource { .. } => "ResourceNotFound",
+            Self::ResourceNotAvailable(_) => "ResourceNotAvailable",
+            Self::ActionNotSupported(_) => "ResourceActionNotSupported",
+            Self::Hook(_) => "InvalidBreakPointHook",
             Self::AmbiguousPhysicalId(_) => "PhysicalResourceIDAmbiguity",
             Self::NotFound(_) => "NotFound",
             Self::NotSupported(_) => "NotSupported",

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use kiln_plan::ResourceTypes;
 use kiln_resource::{
     AttributeSchema, CloudRequest, Context, Driver, Failure, FailureKind, Found, Method, Operation, PropertySchema,
-    Registry, ResourceType, Step, shipped,
+    Received, Registry, ResourceType, Step, shipped,
 };
 use kiln_template::constraint::DataType;
 use kiln_value::{Map, Value};
@@ -215,13 +215,13 @@ impl Driver for ObjectDriver {
         Ok(names.iter().filter(|name| **name == "word").map(|name| ((*name).to_owned(), word())).collect())
     }
 
-    async fn receive(&self, cx: &Context<'_>, message: &Value) -> Result<Step, Failure> {
+    async fn receive(&self, cx: &Context<'_>, message: &Value) -> Result<Received, Failure> {
         if self.kind != Plain::Inbox {
             return Err(Failure::other("NotSupported", "it takes no signals"));
         }
         let mut received = cx.facts.data.get("received").and_then(Value::as_list).unwrap_or_default().to_vec();
         received.push(message.clone());
-        Ok(Step::done().data("received", received))
+        Ok(Received::default().data("received", received))
     }
 
     async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {

@@ -13,6 +13,8 @@ use crate::{MessageId, StackId};
 pub enum MessageKind {
     /// A signal to a resource.
     Signal,
+    /// A signal that was refused because of the action of the resource, for the event about it.
+    RefusedSignal,
     /// A request to mark a resource unhealthy.
     MarkUnhealthy,
     /// A request to cancel the running operation.
@@ -26,6 +28,7 @@ impl MessageKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Signal => "SIGNAL",
+            Self::RefusedSignal => "REFUSED_SIGNAL",
             Self::MarkUnhealthy => "MARK_UNHEALTHY",
             Self::Cancel => "CANCEL",
             Self::Timer => "TIMER",
@@ -48,7 +51,7 @@ impl FromStr for MessageKind {
     type Err = UnknownMessageKind;
 
     fn from_str(word: &str) -> Result<Self, UnknownMessageKind> {
-        [Self::Signal, Self::MarkUnhealthy, Self::Cancel, Self::Timer]
+        [Self::Signal, Self::RefusedSignal, Self::MarkUnhealthy, Self::Cancel, Self::Timer]
             .into_iter()
             .find(|kind| kind.as_str() == word)
             .ok_or_else(|| UnknownMessageKind(word.to_owned()))

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use tokio::net::TcpListener;
 
 use crate::cloud::Testcloud;
+use crate::saved::SavedCloud;
 
 /// Limits of a project. `None` is unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,13 +46,21 @@ pub(crate) struct Options {
     pub(crate) compute_minor: u32,
 }
 
+/// A saved state cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("not a state of a simulated cloud: {0}")]
+pub struct InvalidState(#[from] serde_json::Error);
+
 /// Sets up and starts a [`Testcloud`].
 #[derive(Clone, Debug)]
-pub struct Builder(Options);
+pub struct Builder {
+    options: Options,
+    saved: Option<SavedCloud>,
+}
 
 impl Default for Builder {
     fn default() -> Self {
-        Builder(Options {
+        let options = Options {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             latency: Duration::ZERO,
             build_time: Duration::from_millis(50),
@@ -60,7 +69,8 @@ impl Default for Builder {
             quota: Quota::default(),
             epoch: None,
             compute_minor: crate::nova::NEWEST,
-        })
+        };
+        Builder { options, saved: None }
     }
 }
 
@@ -68,68 +78,77 @@ impl Builder {
     /// The address to listen on instead of a free port of the loopback interface.
     #[must_use]
     pub fn address(mut self, address: SocketAddr) -> Self {
-        self.0.address = address;
+        self.options.address = address;
         self
     }
 
     /// Minimum response time; none by default.
     #[must_use]
     pub fn latency(mut self, latency: Duration) -> Self {
-        self.0.latency = latency;
+        self.options.latency = latency;
         self
     }
 
     /// Duration of builds of servers and volumes, image imports and deletes; 50 ms by default.
     #[must_use]
     pub fn build_time(mut self, build_time: Duration) -> Self {
-        self.0.build_time = build_time;
+        self.options.build_time = build_time;
         self
     }
 
     /// How long a token is valid; 4 h by default.
     #[must_use]
     pub fn token_life(mut self, token_life: Duration) -> Self {
-        self.0.token_life = token_life;
+        self.options.token_life = token_life;
         self
     }
 
     /// The seed for IDs, addresses and random faults.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
-        self.0.seed = seed;
+        self.options.seed = seed;
         self
     }
 
     /// The limits of every project; unlimited by default.
     #[must_use]
     pub fn quota(mut self, quota: Quota) -> Self {
-        self.0.quota = quota;
+        self.options.quota = quota;
         self
     }
 
     /// The start time of the cloud's clock; by default the system time. The clock then follows tokio's time.
     #[must_use]
     pub fn epoch(mut self, epoch: Timestamp) -> Self {
-        self.0.epoch = Some(epoch);
+        self.options.epoch = Some(epoch);
         self
     }
 
     /// The latest microversion of Nova, 2.x, to simulate an older one. From 2.92, Nova does not generate keys.
     #[must_use]
     pub fn compute_minor(mut self, minor: u32) -> Self {
-        self.0.compute_minor = minor.clamp(1, crate::nova::NEWEST);
+        self.options.compute_minor = minor.clamp(1, crate::nova::NEWEST);
         self
+    }
+
+    /// Continues with a state from [`Testcloud::save`] instead of the initial content.
+    ///
+    /// # Errors
+    /// If it is no such state.
+    pub fn state(mut self, saved: &str) -> Result<Self, InvalidState> {
+        self.saved = Some(serde_json::from_str(saved)?);
+        Ok(self)
     }
 
     /// A cloud without a port, which is accessed only through [`Testcloud::transport`]. On a current-thread runtime
     /// with paused time, and with an [epoch](Self::epoch), its behavior is determined by the seed.
     pub fn in_process(self) -> Testcloud {
-        Testcloud::unserved(self.0)
+        Testcloud::unserved(self.options, self.saved)
     }
 
     /// Binds the port and serves until [`Testcloud::stop`] or until the handle is dropped.
     pub async fn start(self) -> io::Result<Testcloud> {
-        let listener = TcpListener::bind(self.0.address).await?;
-        Testcloud::serve(self.0, listener)
+        let listener = TcpListener::bind(self.options.address).await?;
+        Testcloud::serve(self.options, self.saved, listener)
     }
 }

@@ -14,6 +14,7 @@ use crate::fault::Faults;
 use crate::in_process::InProcess;
 use crate::journal::Journal;
 use crate::keystone::new_service;
+use crate::saved::SavedCloud;
 use crate::server;
 use crate::snapshot::Snapshot;
 use crate::state::CloudState;
@@ -45,12 +46,15 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    fn new(options: Options, base: &str) -> Self {
+    fn new(options: Options, saved: Option<SavedCloud>, base: &str) -> Self {
         Shared {
             faults: Faults::new(options.seed),
             journal: Journal::default(),
             latency: options.latency,
-            world: Mutex::new(CloudState::new(options, base.to_owned())),
+            world: Mutex::new(match saved {
+                Some(saved) => saved.restore(options, base),
+                None => CloudState::new(options, base.to_owned()),
+            }),
         }
     }
 
@@ -92,10 +96,10 @@ impl Testcloud {
         Builder::default()
     }
 
-    pub(crate) fn serve(options: Options, listener: TcpListener) -> io::Result<Self> {
+    pub(crate) fn serve(options: Options, saved: Option<SavedCloud>, listener: TcpListener) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let base = format!("http://{address}");
-        let shared = Arc::new(Shared::new(options, &base));
+        let shared = Arc::new(Shared::new(options, saved, &base));
         let (end, mut ended) = watch::channel(false);
         let router = server::router(Arc::clone(&shared));
         let task = tokio::spawn(async move {
@@ -109,9 +113,9 @@ impl Testcloud {
         Ok(Testcloud { base, shared, served: Some(Served { address, end, task }) })
     }
 
-    pub(crate) fn unserved(options: Options) -> Self {
+    pub(crate) fn unserved(options: Options, saved: Option<SavedCloud>) -> Self {
         let base = "http://testcloud".to_owned();
-        Testcloud { shared: Arc::new(Shared::new(options, &base)), base, served: None }
+        Testcloud { shared: Arc::new(Shared::new(options, saved, &base)), base, served: None }
     }
 
     /// The port it listens on; an unspecified one if it has none.
@@ -165,6 +169,13 @@ impl Testcloud {
     /// The current objects.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::of(&self.shared.world())
+    }
+
+    /// The state as a text, from which [`Builder::state`] continues. Builds that are in progress are completed first.
+    /// Tokens, faults and the journal are not part of it.
+    pub fn save(&self) -> String {
+        // Maps with string keys can always be serialized.
+        serde_json::to_string(&SavedCloud::of(&mut self.shared.world())).unwrap_or_default()
     }
 
     /// Stops the cloud and releases the port.

@@ -4,7 +4,7 @@
 //! Without a port it is a transport within the process ([`Testcloud::transport`]): with paused time, its behavior is
 //! determined by the seed.
 //!
-//! It keeps its state in memory, builds servers and volumes in the background, has latency, quotas and injectable
+//! It keeps its state in memory (and in a text on request, [`Testcloud::save`]), builds servers and volumes in the background, has latency, quotas and injectable
 //! [`Fault`]s, and returns the errors of the real services with their texts. The behavior is that of OpenStack Zed,
 //! which was observed. `GET` and `POST /faults`, `GET /requests` and `GET /snapshot` provide the same functions to
 //! other processes.
@@ -34,13 +34,15 @@ mod neutron;
 mod nova;
 mod reply;
 mod request;
+mod saved;
 mod server;
 mod snapshot;
 mod state;
 mod table;
+mod tables;
 mod wire;
 
-pub use builder::{Builder, Quota};
+pub use builder::{Builder, InvalidState, Quota};
 pub use cloud::{Account, Testcloud, Users};
 pub use fault::{Action, Fault, Faults, When};
 pub use journal::{Journal, RecordedCall};

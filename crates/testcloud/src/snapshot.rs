@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::state::CloudState;
-use crate::table::{Table, public};
+use crate::table::public;
 
 /// The number of objects by type of a stack of `examples/three-tier.yaml`.
 pub const THREE_TIER: [(&str, usize); 9] = [
@@ -30,37 +30,8 @@ pub struct Snapshot {
 
 impl Snapshot {
     pub(crate) fn of(world: &CloudState) -> Self {
-        let CloudState { keystone, nova, neutron, cinder, glance, .. } = world;
-        let tables: [(&'static str, &Table); 27] = [
-            ("projects", &keystone.projects),
-            ("users", &keystone.users),
-            ("roles", &keystone.roles),
-            ("domains", &keystone.domains),
-            ("regions", &keystone.regions),
-            ("services", &keystone.services),
-            ("endpoints", &keystone.endpoints),
-            ("trusts", &keystone.trusts),
-            ("application_credentials", &keystone.credentials),
-            ("servers", &nova.servers),
-            ("keypairs", &nova.keypairs),
-            ("server_groups", &nova.groups),
-            ("flavors", &nova.flavors),
-            ("networks", &neutron.networks),
-            ("subnets", &neutron.subnets),
-            ("ports", &neutron.ports),
-            ("routers", &neutron.routers),
-            ("floatingips", &neutron.floating_ips),
-            ("security_groups", &neutron.groups),
-            ("security_group_rules", &neutron.rules),
-            ("qos_policies", &neutron.qos_policies),
-            ("plain_nouns", &neutron.plain),
-            ("volumes", &cinder.volumes),
-            ("snapshots", &cinder.snapshots),
-            ("volume_types", &cinder.types),
-            ("volume_attachments", &cinder.attachments),
-            ("images", &glance.images),
-        ];
-        let objects = tables.into_iter().map(|(name, table)| (name, table.iter().map(public).collect())).collect();
+        let tables = world.tables().into_iter();
+        let objects = tables.map(|(name, table)| (name, table.iter().map(public).collect())).collect();
         Snapshot { objects }
     }
 

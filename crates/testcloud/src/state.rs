@@ -25,6 +25,8 @@ pub(crate) struct CloudState {
     pub(crate) options: Options,
     /// `http://address:port`, without a trailing slash.
     pub(crate) base: String,
+    /// How often it was restored.
+    pub(crate) restored: u64,
     pub(crate) keystone: Keystone,
     pub(crate) nova: Nova,
     pub(crate) neutron: Neutron,
@@ -71,8 +73,16 @@ impl fmt::Debug for Agenda {
 impl CloudState {
     /// A cloud with its initial content.
     pub(crate) fn new(options: Options, base: String) -> Self {
-        let mut world = CloudState {
+        let mut world = Self::empty(options, base, 0);
+        crate::contents::furnish(&mut world);
+        world
+    }
+
+    /// A cloud without any object, not even accounts.
+    pub(crate) fn empty(options: Options, base: String, restored: u64) -> Self {
+        CloudState {
             base,
+            restored,
             keystone: Keystone::new(),
             nova: Nova::new(),
             neutron: Neutron::new(),
@@ -81,12 +91,10 @@ impl CloudState {
             lags: Lags::default(),
             build_fault: BuildFault::default(),
             clock: Clock::start(options.epoch),
-            chance: StdRng::seed_from_u64(options.seed),
+            chance: StdRng::seed_from_u64(options.seed.wrapping_add(restored)),
             agenda: Agenda::default(),
             options,
-        };
-        crate::contents::furnish(&mut world);
-        world
+        }
     }
 
     /// A new ID with dashes.
@@ -131,6 +139,16 @@ impl CloudState {
         let now = Instant::now();
         while self.agenda.jobs.first_key_value().is_some_and(|((due, _), _)| *due <= now) {
             if let Some((_, job)) = self.agenda.jobs.pop_first() {
+                job(self);
+            }
+        }
+    }
+
+    /// Runs all jobs now, and those that they schedule. Builds that never end remain.
+    pub(crate) fn settle_all(&mut self) {
+        const ROUNDS: usize = 20;
+        for _ in 0..ROUNDS {
+            for (_, job) in std::mem::take(&mut self.agenda.jobs) {
                 job(self);
             }
         }

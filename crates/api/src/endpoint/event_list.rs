@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::call::Call;
 use crate::error::ApiError;
+use crate::http::query::Formats;
 use crate::http::reply;
 use crate::view::event::EventView;
 

@@ -12,6 +12,7 @@ mod output_show;
 mod resource_list;
 mod resource_mark;
 mod resource_show;
+mod resource_signal;
 mod resource_type_list;
 mod resource_type_show;
 mod resource_type_template;
@@ -68,6 +69,7 @@ pub(crate) async fn run(endpoint: Endpoint, call: &Call) -> Result<Response, Api
         Endpoint::ListResources => resource_list::run(call).await,
         Endpoint::ShowResource => resource_show::run(call).await,
         Endpoint::MarkUnhealthy => resource_mark::run(call).await,
+        Endpoint::SignalResource => resource_signal::run(call).await,
         Endpoint::ShowMetadata => metadata_show::run(call).await,
         Endpoint::ListEvents => event_list::run(call).await,
         Endpoint::ListResourceEvents => event_list::run_of_resource(call).await,
@@ -87,7 +89,6 @@ fn not_yet(endpoint: Endpoint, call: &Call) -> ApiError {
         Endpoint::ShowSnapshot => ("stacks:show_snapshot", "Stack snapshot"),
         Endpoint::DeleteSnapshot => ("stacks:delete_snapshot", "Stack snapshot"),
         Endpoint::RestoreSnapshot => ("stacks:restore_snapshot", "Stack restore"),
-        Endpoint::SignalResource => ("resource:signal", "Signalling a resource"),
         Endpoint::ListConfigs => ("software_configs:index", "Software configuration"),
         Endpoint::CreateConfig => ("software_configs:create", "Software configuration"),
         Endpoint::ShowConfig => ("software_configs:show", "Software configuration"),

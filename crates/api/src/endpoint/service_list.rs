@@ -3,10 +3,10 @@
 use axum::response::Response;
 use kiln_store::EngineInfo;
 use kiln_value::{Value, value};
+use kiln_web::is_up;
 
 use crate::call::Call;
 use crate::error::ApiError;
-use crate::health::is_up;
 use crate::http::reply;
 use crate::view::instant::instant;
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::call::Call;
 use crate::error::ApiError;
+use crate::http::query::Formats;
 use crate::http::reply;
 use crate::link::Link;
 use crate::view::stack::ListEntry;

@@ -6,6 +6,7 @@ use kiln_value::Value;
 
 use crate::call::Call;
 use crate::error::ApiError;
+use crate::http::query::Formats;
 use crate::http::reply;
 
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {

@@ -9,6 +9,7 @@ use kiln_value::{Map, StackIdentity, Value, value};
 
 use crate::call::Call;
 use crate::error::ApiError;
+use crate::http::query::Formats;
 use crate::http::reply;
 use crate::view::instant::instant;
 

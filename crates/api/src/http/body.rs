@@ -1,15 +1,11 @@
 //! Request bodies: when they are read, and up to which size (docs/heat-behaviour.md §20).
 
 use axum::body::Body;
-use futures::StreamExt;
 use http::request::Parts;
 use kiln_value::Value;
+use kiln_web::BodyError;
 
 use crate::error::ApiError;
-
-/// A body that is too large is still received and discarded, up to this multiple of the limit: many clients do not read
-/// the response before they have sent everything.
-const PATIENCE: usize = 16;
 
 /// The JSON object of a request, or `None` where Heat ignores the body: without length, with another content type, or
 /// with a text that does not start with `{`.
@@ -25,21 +21,10 @@ pub(crate) async fn read(parts: &Parts, body: Body, limit: usize) -> Result<Opti
     if length == 0 || !is_json {
         return Ok(None);
     }
-    let mut text = Vec::with_capacity(length.min(limit));
-    let mut arrived = 0;
-    let mut stream = body.into_data_stream();
-    while let Some(chunk) = stream.next().await {
-        let chunk = chunk.map_err(|_| ApiError::malformed())?;
-        arrived += chunk.len();
-        if arrived <= limit {
-            text.extend_from_slice(&chunk);
-        } else if arrived > limit.saturating_mul(PATIENCE) {
-            break;
-        }
-    }
-    if length.max(arrived) > limit {
-        return Err(too_big(length.max(arrived), limit));
-    }
+    let text = kiln_web::read_body(body, length, limit).await.map_err(|error| match error {
+        BodyError::TooLarge(size) => too_big(size, limit),
+        BodyError::Broken => ApiError::malformed(),
+    })?;
     if text.first() != Some(&b'{') {
         return Ok(None);
     }

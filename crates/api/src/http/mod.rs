@@ -5,4 +5,3 @@ pub(crate) mod page;
 pub(crate) mod query;
 pub(crate) mod reply;
 pub(crate) mod route;
-pub(crate) mod version;

@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 
 use kiln_engine::View;
-use kiln_resource::{Resource, ResourceId, StackId};
+use kiln_resource::{Resource, StackId};
 use kiln_store::{Stack, StackQuery, Store};
-use kiln_template::Definition;
 use kiln_value::{Map, Value};
 use serde::Serialize;
 
@@ -59,13 +58,7 @@ pub(crate) struct StackResources {
 impl StackResources {
     /// The rows of a stack. A resource without a row is `INIT_COMPLETE`.
     pub(crate) async fn new(store: &dyn Store, view: View) -> Result<Self, ApiError> {
-        let mut rows: Vec<Resource> = view.resources().cloned().collect();
-        if view.stack.state.action != kiln_resource::Action::Delete {
-            let waiting = view.blueprint.definitions().values().filter(|one| view.resource(&one.name).is_none());
-            let (nil, created) = (ResourceId(uuid::Uuid::nil()), view.stack.created);
-            let row = |one: &Definition| Resource::new(view.stack.id, nil, &one.name, &one.resource_type, created);
-            rows.extend(waiting.map(row).collect::<Vec<_>>());
-        }
+        let rows = view.listed();
         let mut nested = HashMap::new();
         if rows.iter().any(|row| row.child.is_some()) {
             let query =

@@ -7,6 +7,7 @@ mod groups;
 mod hidden;
 mod nested;
 mod reference;
+mod signals;
 mod stacks;
 mod support;
 mod type_policy;

@@ -147,7 +147,7 @@ impl App {
     }
 
     /// Sets other limits of connections.
-    pub(crate) fn limited(self, connections: kiln_api::ConnectionLimits) -> Self {
+    pub(crate) fn limited(self, connections: kiln_web::ConnectionLimits) -> Self {
         let options = Options { connections, ..Options::default() };
         let api = Api::new(Parts { options, service: self.service.clone() });
         Self { router: api.router(), api, ..self }

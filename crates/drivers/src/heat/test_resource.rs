@@ -64,6 +64,9 @@ impl Driver for TestResource {
                 None => 0.0,
             },
             Operation::Delete => wait_seconds(cx, "delete"),
+            Operation::Check if cx.facts.physical_id.is_none() => {
+                return Err(Failure::other("Exception", "Resource not created"));
+            }
             _ => return Ok(step),
         };
         let state = value!({"started": (cx.now), "seconds": seconds});

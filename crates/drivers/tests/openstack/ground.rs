@@ -148,7 +148,7 @@ impl Resource {
         let Value::Map(given) = given else { panic!("properties are a map") };
         let rules = &self.kind.translation;
         let mut answers = Answers::new();
-        for lookup in translation::lookups(rules, &given) {
+        for lookup in translation::lookups(rules, &given).into_keys() {
             let id = self.cloud.find(&lookup.finder, &lookup.value).await?;
             answers.insert(lookup, id);
         }

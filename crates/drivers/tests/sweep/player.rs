@@ -100,7 +100,7 @@ impl Player {
         let Value::Map(given) = stage.filled(given) else { panic!("properties are a map") };
         let rules = &self.kind.translation;
         let mut answers = Answers::new();
-        for lookup in translation::lookups(rules, &given) {
+        for lookup in translation::lookups(rules, &given).into_keys() {
             let id = stage.cloud.find(&lookup.finder, &lookup.value).await.unwrap();
             answers.insert(lookup, id);
         }

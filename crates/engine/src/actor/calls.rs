@@ -7,7 +7,8 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kiln_plan::{Blame, Event, Kind, Outcome, facts, failure_of};
-use kiln_resource::{Driver, Facts, Failure, MessageId, Operation, Resource, ResourceId, Step};
+use kiln_resource::{Driver, Facts, Failure, Operation, Received, Resource, ResourceId};
+use kiln_store::Message;
 use kiln_value::{Map, Value};
 
 use super::slots::Interrupted;
@@ -24,7 +25,7 @@ pub(super) enum Reply {
     /// The content of a row's nested stack, with the number of the read.
     Inside(ResourceId, u64, Event),
     /// The result of a message to a resource.
-    Received(MessageId, ResourceId, Result<Step, Failure>),
+    Received(Box<Message>, ResourceId, Result<Received, Failure>),
 }
 
 impl Work {
@@ -46,7 +47,7 @@ impl Work {
                 let until = self.now() + after;
                 self.slots.sleep(row, memory, until);
             }
-            Ok(Reply::Received(message, row, result)) => self.received(message, row, result),
+            Ok(Reply::Received(message, row, result)) => self.received(&message, row, result),
             // Tasks catch panics, and nobody aborts them.
             Err(error) => tracing::error!(%error, "a task failed"),
         }

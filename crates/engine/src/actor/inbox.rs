@@ -5,8 +5,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt;
+use futures::future::BoxFuture;
 use kiln_plan::{Event, facts};
-use kiln_resource::{Action, Cloud, Context, Driver, Facts, Failure, MessageId, Progress, ResourceId, Step};
+use kiln_resource::{Action, Cloud, Context, Driver, Facts, Failure, MessageId, Received, ResourceId};
 use kiln_store::{Error, Message, MessageKind, Stack};
 use kiln_value::Value;
 
@@ -36,6 +37,11 @@ impl Inbox {
     /// Whether there is no message to process.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.receiving.is_empty()
+    }
+
+    /// Whether messages can be processed now that nothing else is running.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty() && self.receiving.is_empty()
     }
 
     /// Whether a driver is processing a message.
@@ -74,7 +80,11 @@ impl Work {
         for message in std::mem::take(&mut self.inbox.waiting) {
             let name = message.resource.clone().unwrap_or_default();
             let row = self.model.current(&name).map(|row| row.id);
-            let busy = row.is_some_and(|row| self.slots.is_busy(row) || self.inbox.receiving.contains(&row));
+            let busy = row.is_some_and(|row| {
+                // A resource that will be created processes its messages then.
+                let awaited = self.active && self.model.row(row).is_some_and(|row| row.state.action == Action::Init);
+                awaited || self.slots.is_busy(row) || self.inbox.receiving.contains(&row)
+            });
             if message.kind != MessageKind::Cancel && (busy || blocked.contains(&name)) {
                 blocked.insert(name);
                 self.inbox.waiting.push_back(message);
@@ -86,6 +96,7 @@ impl Work {
                     tracing::info!(stack = %self.stack.id, resource = name, "ignoring a message to an unknown resource");
                     self.writes.handled(message.id);
                 }
+                (MessageKind::RefusedSignal, Some(row)) => self.refused(&message, row),
                 (MessageKind::MarkUnhealthy, Some(row)) => self.mark(&message, row),
                 (MessageKind::Signal | MessageKind::Timer, Some(row)) => self.receive(message, row),
             }
@@ -125,9 +136,14 @@ impl Work {
             self.writes.handled(message.id);
             return;
         };
+        if row.state.action == Action::Init {
+            tracing::info!(stack = %self.stack.id, resource = row.name, "ignoring a message to a missing resource");
+            self.writes.handled(message.id);
+            return;
+        }
         if matches!(row.state.action, Action::Suspend | Action::Delete) && message.kind == MessageKind::Signal {
-            let reason = format!("Cannot signal resource during {}", row.state.action);
-            self.decide(received(id, Step::done(), reason));
+            let reason = cannot_signal(row.state.action.as_str());
+            self.decide(received(id, Received::default(), Some(reason)));
             self.writes.handled(message.id);
             return;
         }
@@ -137,38 +153,53 @@ impl Work {
             backends: self.actor.backends.clone(),
             fence: self.actor.fence.clone(),
             root: Arc::clone(&self.root),
-            body: message.body,
+            body: message.body.clone(),
             call_retries: self.actor.options.call_retries,
         };
         self.inbox.receiving.insert(id);
-        let (message, work) = (message.id, AssertUnwindSafe(delivery.run()).catch_unwind());
-        self.tasks.spawn(work.map(move |result| {
+        let work = AssertUnwindSafe(delivery.run()).catch_unwind();
+        let mut work: BoxFuture<'static, Reply> = Box::pin(work.map(move |result| {
             let broken = |_| Err(Failure::other("InternalError", "bug in the driver of the resource type"));
-            Reply::Received(message, id, result.unwrap_or_else(broken))
+            Reply::Received(Box::new(message), id, result.unwrap_or_else(broken))
         }));
+        match (&mut work).now_or_never() {
+            Some(reply) => self.take(Ok(reply)),
+            None => drop(self.tasks.spawn(work)),
+        }
+    }
+
+    /// The API has refused a signal because of the resource's action.
+    fn refused(&mut self, message: &Message, row: ResourceId) {
+        let reason = cannot_signal(message.body.str_at("action").unwrap_or_default());
+        self.decide(received(row, Received::default(), Some(reason)));
+        self.writes.handled(message.id);
     }
 
     /// A driver has processed a message: its results and the removal of the message are stored together.
-    pub(super) fn received(&mut self, message: MessageId, row: ResourceId, result: Result<Step, Failure>) {
+    pub(super) fn received(&mut self, message: &Message, row: ResourceId, result: Result<Received, Failure>) {
         self.inbox.receiving.remove(&row);
-        let (step, reason) = match result {
-            Ok(step) => {
-                let reason = match &step.progress {
-                    Progress::Wait { state: Value::Str(text), .. } => text.clone(),
-                    _ => "Unknown".to_owned(),
-                };
-                (step, format!("Signal: {reason}"))
+        match result {
+            Ok(result) => {
+                let reason = result.reason(&message.body);
+                self.decide(received(row, result, reason));
             }
-            Err(failure) => (Step::done(), failure.message),
-        };
+            Err(failure) => {
+                let resource = message.resource.as_deref().unwrap_or_default();
+                tracing::warn!(stack = %self.stack.id, resource, %failure, "a signal failed");
+            }
+        }
         // In one commit: the results and the removal of the message.
-        self.decide(received(row, step, reason));
-        self.writes.handled(message);
+        self.writes.handled(message.id);
     }
 }
 
-fn received(row: ResourceId, step: Step, reason: String) -> Event {
-    Event::Received { row, physical_id: step.physical_id, data: step.data, reason }
+fn cannot_signal(action: &str) -> String {
+    format!("Cannot signal resource during {action}")
+}
+
+fn received(row: ResourceId, result: Received, reason: Option<String>) -> Event {
+    let Received { physical_id, data, metadata, .. } = result;
+    Event::Received { row, physical_id, data, metadata, reason }
 }
 
 /// A message that is being delivered to a driver.
@@ -184,7 +215,7 @@ struct Delivery {
 
 impl Delivery {
     /// Delivers the message, with retries while the cloud does not respond.
-    async fn run(self) -> Result<Step, Failure> {
+    async fn run(self) -> Result<Received, Failure> {
         let mut attempt = 0;
         loop {
             match self.deliver().await {
@@ -198,9 +229,9 @@ impl Delivery {
         }
     }
 
-    async fn deliver(&self) -> Result<Step, Failure> {
+    async fn deliver(&self) -> Result<Received, Failure> {
         let clock = &self.backends.clock;
-        let cloud: Arc<dyn Cloud> = if self.driver.needs_cloud() {
+        let cloud: Arc<dyn Cloud> = if self.driver.receives_with_cloud() {
             let cloud = self.backends.clouds.cloud(&self.root).await?;
             Arc::new(FencedCloud::new(cloud, self.fence.clone(), Arc::clone(clock)))
         } else {

@@ -9,7 +9,7 @@ use kiln_engine::{Backends, Chance, Clock, Engine, Options, load};
 use kiln_plan::{ResourceTypes, Sources};
 use kiln_resource::{
     Action, Cloud, CloudRequest, CloudResponse, Context, Driver, Facts, Failure, Found, Method, Nested, Operation,
-    PropertySchema, Registry, Resource, ResourceType, StackId, Step,
+    PropertySchema, Received, Registry, Resource, ResourceType, StackId, Step,
 };
 use kiln_store::{MemoryStore, NewStack, Stack, StackRequest};
 use kiln_template::Files;
@@ -123,8 +123,9 @@ impl Driver for Handle {
         }
     }
 
-    async fn receive(&self, cx: &Context<'_>, message: &Value) -> Result<Step, Failure> {
-        self.0.answer(cx, Call::Receive(message.clone())).await.map(step_of)
+    async fn receive(&self, cx: &Context<'_>, message: &Value) -> Result<Received, Failure> {
+        let step = self.0.answer(cx, Call::Receive(message.clone())).await.map(step_of)?;
+        Ok(Received { physical_id: step.physical_id, data: step.data, ..Received::default() })
     }
 
     async fn attributes(&self, _: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

@@ -404,6 +404,35 @@ async fn a_message_wakes_a_settled_stack_and_is_handled_once() {
     second.kill();
 }
 
+/// A message to a resource that is being created, or will be, waits for it; one that the API has refused is only an event.
+#[tokio::test(start_paused = true)]
+async fn a_message_waits_for_the_create() {
+    let cluster = Cluster::new(|_, call, _| match call {
+        Call::Start(_) => waiting(30),
+        Call::Poll(_) => done(),
+        Call::Receive(body) => Ok(Answer::Step(Step::done().data("heard", body.clone()))),
+        Call::Find => Ok(Answer::Found(Found::NotMade)),
+    });
+    let engine = cluster.engine();
+    let id = cluster.create(None).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let store = &cluster.backends.store;
+    store.send(&message(&cluster, id, MessageKind::Signal, value!({"n": 1}))).await.expect("sent");
+    let refused = value!({"action": "SUSPEND"});
+    store.send(&message(&cluster, id, MessageKind::RefusedSignal, refused)).await.expect("sent");
+    let (_, at) = cluster.settled(id).await;
+    assert!(near(at, 30.0), "{at}");
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let calls: Vec<Call> = cluster.driver.seen().into_iter().map(|(_, call)| call).collect();
+    assert_eq!(calls, [CREATE, POLL, Call::Receive(value!({"n": 1}))]);
+    let events = store.events(&EventQuery { stacks: vec![id], ..EventQuery::default() }).await.expect("read");
+    let mut reasons: Vec<&str> =
+        events.iter().filter(|event| event.action == "SIGNAL").map(|event| event.reason.as_str()).collect();
+    reasons.sort_unstable();
+    assert_eq!(reasons, ["Cannot signal resource during SUSPEND", "Unknown"]);
+    engine.kill();
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_mark_of_health_changes_the_state_and_a_cancel_ends_a_request() {
     let building = Arc::new(AtomicUsize::new(0));

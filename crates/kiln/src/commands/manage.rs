@@ -128,7 +128,7 @@ impl ListArgs {
         let engines = store.engines().await.map_err(|error| Failure::new(error.to_string()))?;
         let now = runtime::now();
         let row = |engine: &kiln_store::EngineInfo| -> Vec<Cell> {
-            let status = if kiln_api::is_up(engine, now) { "up" } else { "down" };
+            let status = if kiln_web::is_up(engine, now) { "up" } else { "down" };
             vec![
                 engine.hostname.as_str().into(),
                 engine.id.to_string().into(),

@@ -1,7 +1,7 @@
 //! `kiln testcloud`: a simulated OpenStack cloud for trying templates, `--local` and CI.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,12 +21,14 @@ use crate::shutdown;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Serves Keystone, Nova, Neutron, Cinder and Glance on one port until Ctrl-C. The users are demo,
-alt_demo, admin and heat, each with the password 'password'. All data is lost when it stops.
+alt_demo, admin and heat, each with the password 'password'. All data is lost when it stops,
+unless --state names a file: it is written when the cloud stops and read when it starts.
 
 Examples:
   kiln testcloud
   kiln testcloud --exports cloud.sh        then, in another terminal: . ./cloud.sh
   kiln testcloud --latency 0.2 --build-time 10
+  kiln testcloud --state cloud.json
   kiln testcloud --fault '{\"service\": \"compute\", \"method\": \"POST\", \"path\": \"/servers\",
                            \"when\": {\"nth\": 2}, \"action\": {\"status\": 503}}'
 
@@ -59,6 +61,9 @@ pub(crate) struct TestcloudArgs {
     /// Also write the variables to this file
     #[arg(long, value_name = "FILE")]
     exports: Option<PathBuf>,
+    /// Keep the objects of the cloud in this file
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
     /// URL of an orchestration service ('kiln serve') to add to the catalog
     #[arg(long, value_name = "URL")]
     orchestration: Option<Url>,
@@ -72,11 +77,16 @@ impl TestcloudArgs {
     /// Serves until a stop is requested.
     pub(crate) async fn run(self) -> Outcome {
         let address = SocketAddr::from((self.address, self.port));
-        let cloud = Testcloud::builder()
+        let mut cloud = Testcloud::builder()
             .address(address)
             .latency(Duration::try_from_secs_f64(self.latency).context("--latency")?)
             .build_time(Duration::try_from_secs_f64(self.build_time).context("--build-time")?)
             .seed(self.seed);
+        if let Some(file) = &self.state
+            && let Some(saved) = read(file)?
+        {
+            cloud = cloud.state(&saved).with_context(|| file.display().to_string())?;
+        }
         let cloud = cloud.start().await.map_err(|error| {
             Failure::new(format!("cannot listen on {address}: {error}")).hint("use --port to select another port")
         })?;
@@ -93,9 +103,29 @@ impl TestcloudArgs {
         eprintln!("The simulated cloud is running at {}. Press Ctrl-C to stop it.", cloud.auth_url());
         let (_sender, stop) = shutdown::on_signal();
         shutdown::stopped(stop).await;
+        if let Some(file) = &self.state {
+            write(file, &cloud.save()).with_context(|| file.display().to_string())?;
+        }
         cloud.stop().await;
         Ok(())
     }
+}
+
+/// The content of a file; `None` if there is no such file.
+fn read(file: &Path) -> Result<Option<String>> {
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| file.display().to_string()),
+    }
+}
+
+/// Replaces a file as a whole.
+fn write(file: &Path, text: &str) -> std::io::Result<()> {
+    let mut new = file.as_os_str().to_owned();
+    new.push(".new");
+    std::fs::write(&new, text)?;
+    std::fs::rename(&new, file)
 }
 
 /// The environment variables of the demo user, as shell commands.

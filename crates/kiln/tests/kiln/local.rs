@@ -85,6 +85,35 @@ resources:
     assert!(failures.starts_with("bad.nested.broken:\n  resource_type: OS::Heat::TestResource\n"), "{failures}");
 }
 
+/// A value that is known only at create fails there; its text is in reasons of the nested stack and of the stack above.
+#[test]
+fn reasons_do_not_show_hidden_values() {
+    let folder = Folder::new("reasons");
+    let child = "\
+heat_template_version: 2018-08-31
+parameters: {word: {type: string}}
+resources:
+  held: {type: OS::Heat::Value, properties: {value: {get_param: word}}}
+  random: {type: OS::Heat::RandomString, properties: {length: {get_attr: [held, value]}}}
+";
+    folder.write("child.yaml", child);
+    let text = "\
+heat_template_version: 2018-08-31
+parameters: {key: {type: string, hidden: true}}
+resources: {nested: {type: child.yaml, properties: {word: {get_param: key}}}}
+";
+    folder.write("t.yaml", text);
+    let ran = folder.local(&["stack", "create", "-t", "t.yaml", "--parameter", "key=swordfish", "bad"]);
+    assert_eq!(ran.code, 3, "{}", ran.err);
+    let events = folder.local(&["stack", "event", "list", "--nested-depth", "2", "bad"]).ok();
+    let shown = folder.local(&["stack", "resource", "list", "--nested-depth", "2", "bad", "-f", "json"]).ok();
+    let stack = folder.local(&["stack", "show", "bad", "-f", "json"]).json();
+    for text in [&ran.err, &events, &shown, &stack["stack_status_reason"].to_string()] {
+        assert!(!text.contains("swordfish"), "{text}");
+    }
+    assert!(events.contains("******"), "{events}");
+}
+
 #[test]
 fn mistakes_are_shown_where_they_are() {
     let folder = Folder::new("mistakes");

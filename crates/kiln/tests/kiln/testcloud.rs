@@ -1,12 +1,21 @@
 //! A separate simulated cloud, and stacks in it without a service.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use crate::run::{Folder, Ran};
 
 /// Stops the cloud at the end of the test.
 struct Cloud(Child);
+
+impl Cloud {
+    /// Stops it as Ctrl-C does.
+    fn stop(mut self) {
+        let stopped = Command::new("kill").args(["-INT", &self.0.id().to_string()]).status().unwrap();
+        assert!(stopped.success());
+        assert!(self.0.wait().unwrap().success());
+    }
+}
 
 impl Drop for Cloud {
     fn drop(&mut self) {
@@ -16,7 +25,11 @@ impl Drop for Cloud {
 }
 
 fn start(folder: &Folder, args: &[&str]) -> (Cloud, Vec<(String, String)>) {
-    let mut command = folder.kiln(&[&["testcloud", "--port", "0", "--build-time", "0.1"], args].concat());
+    start_at("0", folder, args)
+}
+
+fn start_at(port: &str, folder: &Folder, args: &[&str]) -> (Cloud, Vec<(String, String)>) {
+    let mut command = folder.kiln(&[&["testcloud", "--port", port, "--build-time", "0.1"], args].concat());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines().take(3).map(Result::unwrap);
     let exports: Vec<String> = lines.collect();
@@ -39,6 +52,31 @@ fn local_stacks_live_in_a_simulated_cloud() {
     let made = local(&["create", "-t", "t.yaml", "one", "-f", "json"]).json();
     assert_eq!(made["stack_status"], "CREATE_COMPLETE");
     local(&["delete", "--yes", "one"]).ok();
+}
+
+#[test]
+fn a_cloud_is_kept_in_a_file() {
+    let folder = Folder::new("kept");
+    folder.write("t.yaml", "heat_template_version: 2018-08-31\nresources: {net: {type: OS::Neutron::Net}}\n");
+    let run = |variables: &[(String, String)], args: &[&str]| {
+        let mut command = folder.kiln(&[&["--local", "stack"], args].concat());
+        Ran::from(command.envs(variables.iter().cloned()).output().unwrap())
+    };
+    let (cloud, variables) = start(&folder, &["--state", "cloud.json"]);
+    run(&variables, &["create", "-t", "t.yaml", "one"]).ok();
+    cloud.stop();
+    // The next objects have other IDs.
+    let port = variables.iter().find_map(|(_, value)| value.strip_suffix("/identity/v3")?.rsplit(':').next()).unwrap();
+    let (cloud, variables) = start_at(port, &folder, &["--state", "cloud.json"]);
+    run(&variables, &["check", "one"]).ok();
+    assert_eq!(run(&variables, &["show", "one", "-f", "json"]).json()["stack_status"], "CHECK_COMPLETE");
+    run(&variables, &["create", "-t", "t.yaml", "two"]).ok();
+    run(&variables, &["delete", "--yes", "one"]).ok();
+    run(&variables, &["delete", "--yes", "two"]).ok();
+    cloud.stop();
+    folder.write("cloud.json", "{}");
+    let refused = folder.run(&["testcloud", "--port", "0", "--state", "cloud.json"]);
+    assert!(refused.err.contains("cloud.json: not a state of a simulated cloud: missing field"), "{}", refused.err);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Roles and role assignments.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::tokens::Caller;
@@ -10,7 +11,7 @@ use crate::state::CloudState;
 use crate::table::{Fields, Row};
 
 /// The target of a role assignment.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Target {
     Project(String),
     Domain(String),

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
 
 /// The addresses of a subnet.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(into = "SavedPool", try_from = "SavedPool")]
 pub(crate) struct Pool {
     pub(super) net: IpNet,
     /// First and last address of each pool, inclusive.
@@ -14,6 +16,40 @@ pub(crate) struct Pool {
     used: BTreeSet<u128>,
     /// Start of the next search, so that a released address is not reused immediately.
     cursor: u128,
+}
+
+/// A pool in JSON, whose numbers have no 128 bits.
+#[derive(Serialize, Deserialize)]
+struct SavedPool {
+    net: String,
+    ranges: Vec<(IpAddr, IpAddr)>,
+    used: Vec<IpAddr>,
+    cursor: IpAddr,
+}
+
+impl From<Pool> for SavedPool {
+    fn from(pool: Pool) -> Self {
+        let text = |number: u128| address(number, pool.net);
+        SavedPool {
+            ranges: pool.ranges.iter().map(|(first, last)| (text(*first), text(*last))).collect(),
+            used: pool.used.iter().copied().map(text).collect(),
+            cursor: text(pool.cursor),
+            net: pool.net.to_string(),
+        }
+    }
+}
+
+impl TryFrom<SavedPool> for Pool {
+    type Error = ipnet::AddrParseError;
+
+    fn try_from(saved: SavedPool) -> Result<Self, Self::Error> {
+        Ok(Pool {
+            net: saved.net.parse()?,
+            ranges: saved.ranges.into_iter().map(|(first, last)| (number(first), number(last))).collect(),
+            used: saved.used.into_iter().map(number).collect(),
+            cursor: number(saved.cursor),
+        })
+    }
 }
 
 impl Pool {

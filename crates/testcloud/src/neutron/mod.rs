@@ -26,6 +26,8 @@ use crate::request::ServiceCall;
 use crate::state::CloudState;
 use crate::table::{Fields, Row, Table};
 
+pub(crate) use self::addresses::Pool;
+
 pub(crate) use furnish::furnish;
 pub(crate) use ports::{Wanted, bind, create_for_server, delete_port, unbind};
 pub(crate) use security_groups::{default_group, find_group};
@@ -46,9 +48,9 @@ pub(crate) struct Neutron {
     /// Simple objects, which are stored unchanged.
     pub(crate) plain: Table,
     /// By subnet.
-    pools: HashMap<String, addresses::Pool>,
+    pub(crate) pools: HashMap<String, Pool>,
     /// Limits that were set through the API, by project and resource.
-    quotas: HashMap<String, BTreeMap<String, i64>>,
+    pub(crate) quotas: HashMap<String, BTreeMap<String, i64>>,
 }
 
 impl Neutron {

@@ -31,7 +31,7 @@ pub(crate) struct Nova {
     pub(crate) keypairs: Table,
     pub(crate) groups: Table,
     /// Total number of created servers, for their internal names.
-    made: u64,
+    pub(crate) made: u64,
 }
 
 impl Nova {

@@ -1,17 +1,17 @@
 //! Version negotiation (`api/middleware/version_negotiation.py`).
 
+use axum::body::Body;
 use axum::response::Response;
+use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, StatusCode};
-use kiln_value::value;
-
-use crate::http::reply;
+use serde_json::json;
 
 /// Prefix of an Accept header that contains the version.
 const MEDIA_TYPE: &str = "application/vnd.openstack.orchestration-";
 
 /// The result of the negotiation.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Negotiated<'a> {
+pub enum Negotiated<'a> {
     /// Version 1, with the rest of the path.
     V1(&'a str),
     /// The list of versions.
@@ -21,7 +21,7 @@ pub(crate) enum Negotiated<'a> {
 }
 
 /// Determines the version of a decoded path.
-pub(crate) fn negotiate<'a>(path: &'a str, headers: &HeaderMap) -> Negotiated<'a> {
+pub fn negotiate<'a>(path: &'a str, headers: &HeaderMap) -> Negotiated<'a> {
     let inner = path.strip_prefix('/').unwrap_or(path);
     let (first, rest) = match inner.find('/') {
         Some(slash) => inner.split_at(slash),
@@ -48,13 +48,16 @@ fn number(text: &str) -> Option<(u32, u32)> {
 }
 
 /// The list of versions, 300. `root` is the URL of the service without a trailing slash.
-pub(crate) fn list(root: &str) -> Response {
-    let versions = value!({ "versions": [{
+pub fn versions(root: &str) -> Response {
+    let versions = json!({ "versions": [{
         "id": "v1.0",
         "status": "CURRENT",
-        "links": [{ "rel": "self", "href": (format!("{root}/v1/")) }],
+        "links": [{ "rel": "self", "href": format!("{root}/v1/") }],
     }] });
-    reply::json_with(StatusCode::MULTIPLE_CHOICES, &versions)
+    let mut response = Response::new(Body::from(versions.to_string()));
+    *response.status_mut() = StatusCode::MULTIPLE_CHOICES;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -15,9 +16,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::ConnectionLimits;
 use crate::server::limited::Limited;
 use crate::server::room::{Place, Room};
-use crate::{Api, ConnectionLimits};
 
 /// Delay after a failed accept: usually the process has no file descriptors left, and a connection must end first.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -30,34 +31,32 @@ pub enum ServeError {
     Io(#[from] std::io::Error),
 }
 
-impl Api {
-    /// Serves until `shutdown`, then completes the running requests.
-    pub async fn serve(
-        self,
-        listener: TcpListener,
-        shutdown: impl Future<Output = ()> + Send + 'static,
-    ) -> Result<(), ServeError> {
-        let limits = self.connection_limits().clone();
-        let room = Arc::new(Room::new(&limits));
-        let (stop, stopping) = watch::channel(false);
-        let mut connections = JoinSet::new();
-        let mut shutdown = std::pin::pin!(shutdown);
-        loop {
-            let accepted = tokio::select! {
-                () = &mut shutdown => break,
-                accepted = accept(&listener, &room) => accepted,
-                // Remove ended connections from the set.
-                Some(_) = connections.join_next() => continue,
-            };
-            if let Some((stream, place)) = accepted {
-                connections.spawn(connection(self.clone(), stream, place, limits.clone(), stopping.clone()));
-            }
+/// Serves a router until `shutdown`, then completes the running requests.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    limits: ConnectionLimits,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), ServeError> {
+    let room = Arc::new(Room::new(&limits));
+    let (stop, stopping) = watch::channel(false);
+    let mut connections = JoinSet::new();
+    let mut shutdown = std::pin::pin!(shutdown);
+    loop {
+        let accepted = tokio::select! {
+            () = &mut shutdown => break,
+            accepted = accept(&listener, &room) => accepted,
+            // Remove ended connections from the set.
+            Some(_) = connections.join_next() => continue,
+        };
+        if let Some((stream, place)) = accepted {
+            connections.spawn(connection(router.clone(), stream, place, limits.clone(), stopping.clone()));
         }
-        drop(listener);
-        stop.send_replace(true);
-        while connections.join_next().await.is_some() {}
-        Ok(())
     }
+    drop(listener);
+    stop.send_replace(true);
+    while connections.join_next().await.is_some() {}
+    Ok(())
 }
 
 /// The next connection within the limits; `None` for one that was closed.
@@ -83,14 +82,14 @@ async fn accept(listener: &TcpListener, room: &Arc<Room>) -> Option<(TcpStream, 
 
 /// Serves the requests of a connection.
 async fn connection(
-    api: Api,
+    router: Router,
     stream: TcpStream,
     place: Place,
     limits: ConnectionLimits,
     mut stopping: watch::Receiver<bool>,
 ) {
     let io = TokioIo::new(Limited::new(stream, limits.send));
-    let service = TowerToHyperService::new(api.router());
+    let service = TowerToHyperService::new(router);
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(limits.header);
     let mut connection = std::pin::pin!(builder.serve_connection(io, service));

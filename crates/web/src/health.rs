@@ -20,7 +20,7 @@ pub fn is_up(engine: &EngineInfo, now: Timestamp) -> bool {
 }
 
 /// 200 while requests can be processed: without an engine they are stored and wait. 503 without a database.
-pub(crate) async fn check(backends: &Backends) -> Response {
+pub async fn health(backends: &Backends) -> Response {
     let now = backends.clock.now();
     let engines = tokio::time::timeout(PATIENCE, backends.store.engines()).await;
     let (status, text) = match engines {

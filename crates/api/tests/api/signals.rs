@@ -1,0 +1,95 @@
+//! Signals are sent to the engine, or refused at once.
+
+use http::{Method, StatusCode};
+use kiln_resource::{Action, State, Status};
+use kiln_service::Limits;
+use kiln_store::{Batch, EngineId, Message, MessageKind};
+use serde_json::{Value, json};
+
+use crate::support::{Answer, App, user};
+
+fn template() -> Value {
+    json!({"heat_template_version": "2018-08-31", "resources": {"one": {"type": "OS::Heat::RandomString"}}})
+}
+
+fn stack_of(path: &str) -> kiln_resource::StackId {
+    path.rsplit('/').next().unwrap_or_default().parse().unwrap()
+}
+
+async fn signal(app: &App, path: &str, resource: &str, body: Option<&Value>) -> Answer {
+    let body = body.map(ToString::to_string);
+    app.send(Method::POST, &format!("{path}/resources/{resource}/signal"), None, body.as_deref()).await
+}
+
+async fn messages(app: &App, path: &str) -> Vec<Message> {
+    app.store.inbox(stack_of(path), "2026-11-20T06:52:46Z".parse().unwrap()).await.unwrap()
+}
+
+/// Writes the row of the only resource as an engine would.
+async fn write_row(app: &App, path: &str, state: State) {
+    let leases = app.store.claim(EngineId(uuid::Uuid::nil()), std::time::Duration::from_secs(9), &[], 9).await.unwrap();
+    let (id, now) = (kiln_resource::ResourceId(uuid::Uuid::nil()), "2026-11-20T06:52:46Z".parse().unwrap());
+    let mut row = kiln_resource::Resource::new(stack_of(path), id, "one", "OS::Heat::RandomString", now);
+    (row.state, row.physical_id) = (state, Some("p".to_owned()));
+    app.store.commit(leases[0], Batch { save: vec![row], ..Batch::default() }).await.unwrap();
+    app.store.release(&leases).await.unwrap();
+}
+
+#[tokio::test]
+async fn signals_that_cannot_be_delivered_are_refused() {
+    let app = App::new().await;
+    let path = app.create("s", template()).await;
+    let missing = signal(&app, &path, "three", None).await;
+    assert_eq!(missing.status, StatusCode::NOT_FOUND);
+    assert_eq!(missing.json()["error"]["message"], "The Resource (three) could not be found in Stack s.");
+    let early = signal(&app, &path, "one", None).await;
+    assert_eq!(early.status, StatusCode::NOT_FOUND);
+    assert_eq!(early.json()["error"]["type"], "ResourceNotAvailable");
+    assert_eq!(early.json()["error"]["message"], "The Resource (one) is not available.");
+    write_row(&app, &path, State::new(Action::Create, Status::Complete)).await;
+    for (hook, text) in
+        [("pre-create", "The \"pre-create\" hook is not defined on"), ("no", "Invalid hook type \"no\" for")]
+    {
+        let refused = signal(&app, &path, "one", Some(&json!({ "unset_hook": hook }))).await;
+        assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+        assert_eq!(refused.json()["error"]["type"], "InvalidBreakPointHook");
+        let text = format!("{text} RandomString \"one\" [p] Stack \"s\" [{}]", stack_of(&path));
+        assert_eq!(refused.json()["error"]["message"], text);
+    }
+    let refused = signal(&app, &path, "one", Some(&json!({}))).await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+    assert_eq!(refused.json()["error"]["type"], "ResourceActionNotSupported");
+    assert_eq!(refused.json()["error"]["message"], "signal is not supported for resource.");
+    assert_eq!(messages(&app, &path).await, []);
+}
+
+/// The engine writes the event.
+#[tokio::test]
+async fn a_suspended_resource_takes_no_signals() {
+    let app = App::new().await;
+    let path = app.create("s", template()).await;
+    write_row(&app, &path, State::new(Action::Suspend, Status::Complete)).await;
+    let refused = signal(&app, &path, "one", None).await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+    assert_eq!(refused.json()["error"]["message"], "Signal resource during SUSPEND is not supported.");
+    let messages = messages(&app, &path).await;
+    let [message] = messages.as_slice() else { panic!("{messages:?}") };
+    assert_eq!((message.kind, message.resource.as_deref()), (MessageKind::RefusedSignal, Some("one")));
+}
+
+/// A reader may signal, and so may a stack user, but nobody of another project.
+#[tokio::test]
+async fn the_policy_decides_who_signals() {
+    let app = App::new().await;
+    let path = app.create("s", template()).await;
+    for (roles, status) in [
+        (&["heat_stack_user"][..], StatusCode::NOT_FOUND),
+        (&["reader"], StatusCode::NOT_FOUND),
+        (&["nobody"], StatusCode::FORBIDDEN),
+    ] {
+        let other = App::on(app.store.clone(), user(roles), Limits::default());
+        assert_eq!(signal(&other, &path, "one", None).await.status, status, "{roles:?}");
+    }
+    let other = path.replace("tenant1", "tenant2");
+    assert_eq!(signal(&app, &other, "one", None).await.status, StatusCode::FORBIDDEN);
+}

@@ -1,0 +1,13 @@
+//! Cancels an update and returns to the state before it.
+
+use kiln_service::StackAction;
+use kiln_value::{Map, Value};
+
+use crate::call::Call;
+use crate::fault::Fault;
+
+pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+    let stack = call.stack().await?;
+    call.service().act(&call.caller, &stack, StackAction::CancelUpdate).await?;
+    Ok(Value::Map(Map::new()))
+}

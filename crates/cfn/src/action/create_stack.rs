@@ -1,0 +1,24 @@
+//! Creates a stack.
+
+use kiln_service::{CreateStack, StackContent};
+use kiln_value::{Value, value};
+
+use crate::call::Call;
+use crate::fault::Fault;
+use crate::input;
+use crate::view::arn;
+
+pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+    let params = &call.params;
+    let name = params.required("StackName")?.to_owned();
+    let settings = input::settings(params)?;
+    let template = input::template(params, &call.service().options.limits)?;
+    let template = template.ok_or_else(input::no_template)?;
+    let parameters = input::Parameters::of(params)?;
+    if let Some(name) = parameters.previous.first() {
+        return Err(Fault::invalid(&format!("Parameter {name} of a new stack has no previous value.")));
+    }
+    let content = StackContent { sections: parameters.sections()?, ..StackContent::default() };
+    let stack = call.service().create_stack(&call.caller, CreateStack { name, template, content, settings }).await?;
+    Ok(value!({ "StackId": (arn(&stack, "")) }))
+}

@@ -1,0 +1,54 @@
+//! The events of a stack, newest first; without a stack, those of all stacks of the project.
+
+use kiln_store::{Event, EventQuery, Stack, StackQuery};
+use kiln_value::{Value, text, value};
+
+use crate::call::Call;
+use crate::fault::Fault;
+use crate::page::{self, Page};
+use crate::view::{arn, instant};
+
+pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+    let stacks = if let Some(named) = call.params.get("StackName") {
+        vec![call.find(named).await?]
+    } else {
+        let project = Some(call.caller.project_id.clone());
+        call.store().stacks(&StackQuery { project, ..StackQuery::default() }).await?
+    };
+    let page = Page::of(call)?;
+    let mut events = Vec::new();
+    if !stacks.is_empty() {
+        let query = EventQuery {
+            stacks: stacks.iter().map(|stack| stack.id).collect(),
+            descending: true,
+            marker: page.marker,
+            limit: Some(page.limit),
+            ..EventQuery::default()
+        };
+        events = call.store().events(&query).await.map_err(|error| match error {
+            kiln_store::Error::NotFound(_) => page::bad_token(),
+            error => error.into(),
+        })?;
+    }
+    let next = page.cut(&mut events, |last| last.id.to_string());
+    let shown = events.iter().filter_map(|event| {
+        let stack = stacks.iter().find(|stack| stack.id == event.stack)?;
+        Some(describe(event, stack))
+    });
+    Ok(page::list("StackEvents", shown.collect(), next))
+}
+
+fn describe(event: &Event, stack: &Stack) -> Value {
+    value!({
+        "EventId": (event.id.to_string()),
+        "StackId": (arn(stack, "")),
+        "StackName": (&stack.name),
+        "LogicalResourceId": (&event.resource_name),
+        "PhysicalResourceId": (event.physical_id.clone()),
+        "ResourceType": (&event.resource_type),
+        "Timestamp": (instant(event.time)),
+        "ResourceStatus": (format!("{}_{}", event.action, event.status)),
+        "ResourceStatusReason": (&event.reason),
+        "ResourceProperties": (text::json(&event.properties)),
+    })
+}

@@ -1,0 +1,13 @@
+//! The template of a stack.
+
+use kiln_engine::load;
+use kiln_value::{Value, value};
+
+use crate::call::Call;
+use crate::fault::Fault;
+
+pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+    let stack = call.stack_or_deleted().await?;
+    let sources = load::sources(&call.store().desired(&stack.desired).await?)?;
+    Ok(value!({ "TemplateBody": (Value::clone(&sources.template)) }))
+}

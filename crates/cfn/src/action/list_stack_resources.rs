@@ -1,0 +1,22 @@
+//! The resources of a stack in short.
+
+use kiln_value::Value;
+
+use crate::call::Call;
+use crate::fault::Fault;
+use crate::page::{self, Page};
+use crate::view::resource::{Resources, summary};
+
+pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+    let stack = call.stack_or_deleted().await?;
+    let page: Page<String> = Page::of(call)?;
+    let resources = Resources::of(call, stack).await?;
+    let start = match &page.marker {
+        None => 0,
+        Some(name) => resources.rows().iter().position(|row| row.name == *name).ok_or_else(page::bad_token)? + 1,
+    };
+    let mut rows: Vec<_> = resources.rows().iter().skip(start).collect();
+    let next = page.cut(&mut rows, |last| last.name.clone());
+    let shown = rows.into_iter().map(|row| Value::from(summary(row))).collect();
+    Ok(page::list("StackResourceSummaries", shown, next))
+}

@@ -1,0 +1,61 @@
+//! The stacks of the project.
+
+use kiln_store::{Sort, SortKey, Stack, StackQuery};
+use kiln_value::{Value, value};
+
+use crate::call::Call;
+use crate::fault::Fault;
+use crate::page::{self, Page};
+use crate::view::{arn, instant, status};
+
+pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+    let filter = call.params.list("StackStatusFilter");
+    // As in Heat, deleted stacks are listed only on request.
+    let deleted = filter.contains(&"DELETE_COMPLETE");
+    let (stacks, next) =
+        page(call, deleted, |stack| filter.is_empty() || filter.contains(&status(stack).as_str())).await?;
+    let mut summaries = Vec::new();
+    for stack in &stacks {
+        summaries.push(summary(call, stack).await?);
+    }
+    Ok(page::list("StackSummaries", summaries.into(), next))
+}
+
+/// A page of the root stacks of the project, newest first.
+pub(super) async fn page(
+    call: &Call,
+    deleted: bool,
+    wanted: impl Fn(&Stack) -> bool,
+) -> Result<(Vec<Stack>, Option<String>), Fault> {
+    let page = Page::of(call)?;
+    let query = StackQuery {
+        project: Some(call.caller.project_id.clone()),
+        not_tags_any: call.options().hidden_stack_tags.clone(),
+        deleted,
+        sort: Some(Sort { keys: vec![SortKey::Created], descending: true }),
+        marker: page.marker,
+        limit: Some(page.limit),
+        ..StackQuery::default()
+    };
+    let mut stacks = call.store().stacks(&query).await.map_err(|error| match error {
+        kiln_store::Error::NotFound(_) => page::bad_token(),
+        error => error.into(),
+    })?;
+    let next = page.cut(&mut stacks, |last| last.id.to_string());
+    stacks.retain(wanted);
+    Ok((stacks, next))
+}
+
+async fn summary(call: &Call, stack: &Stack) -> Result<Value, Fault> {
+    let description = call.description_of(stack).await?;
+    Ok(value!({
+        "StackId": (arn(stack, "")),
+        "StackName": (&stack.name),
+        "TemplateDescription": description,
+        "CreationTime": (instant(stack.created)),
+        "LastUpdatedTime": (stack.updated.map(instant)),
+        "DeletionTime": (stack.deleted.map(instant)),
+        "StackStatus": (status(stack)),
+        "StackStatusReason": (&stack.reason),
+    }))
+}

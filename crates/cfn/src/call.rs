@@ -1,0 +1,87 @@
+//! A request that is processed by an action.
+
+use std::sync::Arc;
+
+use kiln_engine::Backends;
+use kiln_identity::Caller;
+use kiln_service::Service;
+use kiln_store::{Stack, Store};
+use kiln_template::Template;
+use kiln_value::{StackIdentity, Value};
+
+use crate::cfn::Parts;
+use crate::fault::Fault;
+use crate::options::Options;
+use crate::params::Params;
+
+/// A request with the data that an action needs.
+pub(crate) struct Call {
+    pub(crate) cfn: Arc<Parts>,
+    pub(crate) caller: Arc<Caller>,
+    pub(crate) params: Params,
+}
+
+impl Call {
+    pub(crate) fn options(&self) -> &Options {
+        &self.cfn.options
+    }
+
+    /// The use cases.
+    pub(crate) fn service(&self) -> &Service {
+        &self.cfn.service
+    }
+
+    /// The dependencies of the use cases.
+    pub(crate) fn backends(&self) -> &Backends {
+        &self.cfn.service.backends
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.cfn.service.backends.store
+    }
+
+    /// Rejects callers without permission for a rule of the policy.
+    pub(crate) fn allow(&self, rule: &str) -> Result<(), Fault> {
+        let caller = &self.caller;
+        if self.service().policy.allows(rule, caller, &caller.project_id) {
+            return Ok(());
+        }
+        Err(Fault::denied(&format!("You are not authorized to use {rule}.")))
+    }
+
+    /// The description of the template of a stack.
+    pub(crate) async fn description_of(&self, stack: &Stack) -> Result<String, Fault> {
+        let text = self.store().content(&stack.desired.template).await?;
+        let template: Value = serde_json::from_str(&text).map_err(Fault::internal)?;
+        Ok(Template::from_value(Arc::new(template))?.description())
+    }
+
+    /// The live stack of the request.
+    pub(crate) async fn stack(&self) -> Result<Stack, Fault> {
+        let stack = self.stack_or_deleted().await?;
+        if stack.deleted.is_some() { Err(Fault::no_stack(&stack.name)) } else { Ok(stack) }
+    }
+
+    /// The stack of the request, including deleted ones by ID or ARN.
+    pub(crate) async fn stack_or_deleted(&self) -> Result<Stack, Fault> {
+        self.find(self.params.required("StackName")?).await
+    }
+
+    /// The stack with a name, ID or ARN.
+    pub(crate) async fn find(&self, named: &str) -> Result<Stack, Fault> {
+        if !named.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("arn:")) {
+            return Ok(self.service().identify(&self.caller, named).await?);
+        }
+        let identity = StackIdentity::from_arn(named).map_err(|error| Fault::invalid(&error.message))?;
+        let found = self.stack_of(&identity).await;
+        found.map_err(|fault| if fault.code == Fault::no_stack(named).code { Fault::no_stack(named) } else { fault })
+    }
+
+    /// The stack with an identity, including deleted ones.
+    pub(crate) async fn stack_of(&self, identity: &StackIdentity) -> Result<Stack, Fault> {
+        let missing = || Fault::no_stack(&identity.stack_name);
+        let id = identity.stack_id.parse().map_err(|_| missing())?;
+        let stack = self.service().stack_or_deleted(&self.caller, id, &identity.stack_name).await?;
+        if stack.project == identity.tenant { Ok(stack) } else { Err(missing()) }
+    }
+}

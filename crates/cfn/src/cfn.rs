@@ -1,0 +1,172 @@
+//! The API service and the processing of requests.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use http::header::CONTENT_TYPE;
+use http::request::Parts as Head;
+use http::{Method, Request, StatusCode};
+use kiln_identity::{Caller, Denied, SignedRequest};
+use kiln_service::Service;
+use kiln_web::{BodyError, Negotiated, Query, ServeError, Track};
+use percent_encoding::percent_decode_str;
+use tokio::net::TcpListener;
+
+use crate::action::Action;
+use crate::call::Call;
+use crate::fault::Fault;
+use crate::options::Options;
+use crate::params::Params;
+use crate::reply;
+
+/// The parts of the API.
+pub struct Parts {
+    /// Options.
+    pub options: Options,
+    /// The use cases.
+    pub service: Service,
+}
+
+/// The CloudFormation query API. Cheap to clone.
+#[derive(Clone)]
+pub struct Cfn {
+    parts: Arc<Parts>,
+}
+
+/// What is known of a request while it is processed, for the log.
+#[derive(Default)]
+struct Known {
+    caller: Option<Arc<Caller>>,
+    action: Option<&'static str>,
+}
+
+impl Cfn {
+    /// Builds the API from its parts.
+    pub fn new(parts: Parts) -> Self {
+        Self { parts: Arc::new(parts) }
+    }
+
+    /// The router, to be served or called directly.
+    pub fn router(&self) -> Router {
+        let cfn = self.clone();
+        Router::new().fallback(move |request: Request<Body>| {
+            let cfn = cfn.clone();
+            async move { cfn.answer(request).await }
+        })
+    }
+
+    /// Serves until `shutdown`, then completes the running requests.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), ServeError> {
+        let limits = self.parts.options.connections.clone();
+        kiln_web::serve(listener, self.router(), limits, shutdown).await
+    }
+
+    async fn answer(&self, request: Request<Body>) -> Response {
+        let backends = &self.parts.service.backends;
+        if request.uri().path() == "/healthcheck" {
+            return kiln_web::health(backends).await;
+        }
+        let track = Track::begin(backends);
+        let (head, body) = request.into_parts();
+        let mut known = Known::default();
+        let mut response = self.negotiate(&head, body, &track.id, &mut known).await;
+        track.of(known.action).end(backends, &head, known.caller.as_deref(), &mut response);
+        response
+    }
+
+    async fn negotiate(&self, head: &Head, body: Body, id: &str, known: &mut Known) -> Response {
+        let Ok(path) = percent_decode_str(head.uri.path()).decode_utf8() else {
+            return StatusCode::NOT_FOUND.into_response();
+        };
+        match kiln_web::negotiate(&path, &head.headers) {
+            Negotiated::List => kiln_web::versions(&kiln_web::address(head, self.parts.options.proxy_headers)),
+            Negotiated::V1("" | "/") => self.query(head, body, id, known).await,
+            Negotiated::V1(_) | Negotiated::Nothing => StatusCode::NOT_FOUND.into_response(),
+        }
+    }
+
+    /// A request of the query API: the parameters are in the URL, in a form, or both.
+    async fn query(&self, head: &Head, body: Body, id: &str, known: &mut Known) -> Response {
+        if !matches!(head.method, Method::GET | Method::POST) {
+            return StatusCode::METHOD_NOT_ALLOWED.into_response();
+        }
+        let mut params = Query::parse(head.uri.query());
+        let format = Params::new(params.clone()).format();
+        let body = match self.read(head, body).await {
+            Ok(body) => body,
+            Err(fault) => return reply::fault(format, &fault, id),
+        };
+        let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if kind.starts_with("application/x-www-form-urlencoded") {
+            params.append(Query::parse(Some(&String::from_utf8_lossy(&body))));
+        }
+        let params = Params::new(params);
+        let format = params.format();
+        match self.act(head, params, &body, known).await {
+            Ok((action, result)) => reply::result(format, action.name(), id, result),
+            Err(fault) => reply::fault(format, &fault, id),
+        }
+    }
+
+    async fn act(
+        &self,
+        head: &Head,
+        params: Params,
+        body: &[u8],
+        known: &mut Known,
+    ) -> Result<(Action, kiln_value::Value), Fault> {
+        let caller = self.authenticate(head, &params, body).await?;
+        known.caller = Some(Arc::clone(&caller));
+        let action = params.get("Action").and_then(Action::of_name);
+        let action = action.ok_or_else(|| Fault::invalid_action(None))?;
+        known.action = Some(action.name());
+        params.check()?;
+        let call = Call { cfn: Arc::clone(&self.parts), caller, params };
+        call.allow(&format!("cloudformation:{}", action.name()))?;
+        Ok((action, action.run(&call).await?))
+    }
+
+    /// The caller: by a signature, or by a token as in the REST API.
+    async fn authenticate(&self, head: &Head, params: &Params, body: &[u8]) -> Result<Arc<Caller>, Fault> {
+        let identity = &self.parts.service.identity;
+        let names = params.pairs().map(|(name, _)| name);
+        if !SignedRequest::is_signed(head, names) && head.headers.contains_key("x-auth-token") {
+            return identity.authenticate(&head.headers).await.map_err(|denied| match denied {
+                Denied::Unauthorized { .. } => Fault::denied("the token is not valid"),
+                Denied::Unavailable(_) => Fault::unavailable(),
+            });
+        }
+        let signed = match SignedRequest::read(head, params.pairs(), body) {
+            Ok(signed) => signed,
+            // Without a Keystone there are no keys, and everybody is the owner of the service.
+            Err(error) => match identity.authenticate(&head.headers).await {
+                Ok(caller) if caller.token.is_none() => return Ok(caller),
+                _ => return Err(error.into()),
+            },
+        };
+        Ok(identity.authenticate_signed(&signed).await?)
+    }
+
+    async fn read(&self, head: &Head, body: Body) -> Result<Vec<u8>, Fault> {
+        let options = &self.parts.options;
+        let length = head.headers.get("content-length").and_then(|length| length.to_str().ok()?.parse().ok());
+        let read = kiln_web::read_body(body, length.unwrap_or(0), options.max_body);
+        match tokio::time::timeout(options.connections.body, read).await {
+            Ok(Ok(body)) => Ok(body),
+            Ok(Err(BodyError::TooLarge(size))) => {
+                let limit = options.max_body;
+                Err(Fault::limit(&format!(
+                    "Request body size ({size} bytes) exceeds maximum allowed size ({limit} bytes)."
+                )))
+            }
+            Ok(Err(BodyError::Broken)) => Err(Fault::invalid("The body of the request is not complete.")),
+            Err(_) => Err(Fault::invalid("The body of the request was not received in time.")),
+        }
+    }
+}

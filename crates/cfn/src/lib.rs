@@ -1,0 +1,20 @@
+//! The CloudFormation query API, for boto3, the AWS command line and agents in servers.
+//!
+//! [`Cfn`] reads requests, checks signatures and the policy by action, and writes XML or JSON;
+//! [`kiln_service::Service`] executes the use cases, which the REST API shares. `action/` contains one file per action,
+//! `view/` the formats of objects.
+
+mod action;
+mod call;
+mod cfn;
+mod fault;
+mod input;
+mod options;
+mod page;
+mod params;
+mod reply;
+mod view;
+mod xml;
+
+pub use cfn::{Cfn, Parts};
+pub use options::Options;

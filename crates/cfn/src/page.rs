@@ -1,0 +1,47 @@
+//! Long lists in pages: `NextToken` of a response leads to the next page.
+
+use std::str::FromStr;
+
+use kiln_value::{Map, Value};
+
+use crate::call::Call;
+use crate::fault::Fault;
+
+/// The page of a list that a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Page<T> {
+    /// The last entry of the page before.
+    pub(crate) marker: Option<T>,
+    /// One more than the size of a page, to see whether there are more entries.
+    pub(crate) limit: u64,
+}
+
+impl<T: FromStr> Page<T> {
+    /// Reads the token of a request.
+    pub(crate) fn of(call: &Call) -> Result<Self, Fault> {
+        let marker = call.params.get("NextToken").map(|token| token.parse().map_err(|_| bad_token())).transpose()?;
+        Ok(Self { marker, limit: call.options().page.saturating_add(1) })
+    }
+
+    /// Cuts off the entry that does not belong to the page; returns the token of the next page.
+    pub(crate) fn cut<R>(self, rows: &mut Vec<R>, token: impl FnOnce(&R) -> String) -> Option<String> {
+        let size = usize::try_from(self.limit - 1).unwrap_or(usize::MAX).max(1);
+        if rows.len() <= size {
+            return None;
+        }
+        rows.truncate(size);
+        rows.last().map(token)
+    }
+}
+
+/// The error for a token of another list.
+pub(crate) fn bad_token() -> Fault {
+    Fault::invalid("NextToken is not the token of a page.")
+}
+
+/// A list with the token of the next page.
+pub(crate) fn list(name: &str, entries: Value, next: Option<String>) -> Value {
+    let mut result = Map::from([(name.to_owned(), entries)]);
+    result.extend(next.map(|token| ("NextToken".to_owned(), token.into())));
+    result.into()
+}

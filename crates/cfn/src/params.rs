@@ -1,0 +1,165 @@
+//! Parameters of requests: `StackName=…`, `Tags.member.1.Key=…`.
+
+use std::collections::BTreeMap;
+
+use kiln_web::Query;
+
+use crate::fault::Fault;
+use crate::reply::Format;
+
+/// The version of AWS's API.
+const VERSION: &str = "2010-05-15";
+
+/// Parameters of AWS with an effect that Kiln does not have. They are rejected unless they say nothing.
+const NOT_BUILT: [&str; 17] = [
+    "DeletionMode",
+    "EnableTerminationProtection",
+    "ImportExistingResources",
+    "IncludeNestedStacks",
+    "NotificationARNs",
+    "OnStackFailure",
+    "ResourceTypes",
+    "ResourcesToImport",
+    "RetainExceptOnCreate",
+    "RetainResources",
+    "RoleARN",
+    "RollbackConfiguration",
+    "StackPolicyBody",
+    "StackPolicyDuringUpdateBody",
+    "StackPolicyDuringUpdateURL",
+    "StackPolicyURL",
+    "StackSetName",
+];
+
+/// The entries of a list of objects: by their number, the fields of each.
+pub(crate) type Members<'a> = BTreeMap<u64, BTreeMap<&'a str, &'a str>>;
+
+/// The parameters of the URL and of the form.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Params(Query);
+
+impl Params {
+    pub(crate) fn new(query: Query) -> Self {
+        Self(query)
+    }
+
+    /// The names and values, in order.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.pairs()
+    }
+
+    /// The format of the response.
+    pub(crate) fn format(&self) -> Format {
+        if self.get("ContentType") == Some("JSON") { Format::Json } else { Format::Xml }
+    }
+
+    /// A value; `None` if it is missing or empty.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name)
+    }
+
+    /// A value that must be there.
+    pub(crate) fn required(&self, name: &str) -> Result<&str, Fault> {
+        self.get(name).ok_or_else(|| Fault::missing(&format!("{name} was not given.")))
+    }
+
+    /// A boolean; `None` if it is missing.
+    pub(crate) fn boolean(&self, name: &str) -> Result<Option<bool>, Fault> {
+        self.get(name).map(|value| boolean(name, value)).transpose()
+    }
+
+    /// A list of texts: `StackStatusFilter.member.1=…`.
+    pub(crate) fn list(&self, name: &str) -> Vec<&str> {
+        let numbered = self.0.pairs().filter_map(|(key, value)| {
+            let number = key.strip_prefix(name)?.strip_prefix(".member.")?.parse::<u64>().ok()?;
+            Some((number, value))
+        });
+        numbered.filter(|(_, value)| !value.is_empty()).collect::<BTreeMap<_, _>>().into_values().collect()
+    }
+
+    /// A list of objects: `Tags.member.1.Key=…`.
+    pub(crate) fn members(&self, name: &str) -> Members<'_> {
+        let mut found = Members::new();
+        for (key, value) in self.0.pairs() {
+            let entry = key.strip_prefix(name).and_then(|rest| rest.strip_prefix(".member."));
+            let Some((number, field)) = entry.and_then(|entry| entry.split_once('.')) else { continue };
+            if let Ok(number) = number.parse::<u64>() {
+                found.entry(number).or_default().insert(field, value);
+            }
+        }
+        found
+    }
+
+    /// Rejects other versions of the API, and parameters without an effect in Kiln.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        if let Some(version) = self.get("Version").filter(|version| *version != VERSION) {
+            return Err(Fault::invalid_action(Some(&format!("there is no version {version}, only {VERSION}"))));
+        }
+        for (name, value) in self.0.pairs() {
+            let first = name.split('.').next().unwrap_or_default();
+            if NOT_BUILT.contains(&first) && !value.is_empty() && !value.eq_ignore_ascii_case("false") {
+                return Err(Fault::invalid(&format!("{first} is not supported.")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `true` or `false` in any case.
+pub(crate) fn boolean(name: &str, value: &str) -> Result<bool, Fault> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(Fault::invalid(&format!("{name} must be true or false, not \"{value}\""))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn params(query: &str) -> Params {
+        Params::new(Query::parse(Some(query)))
+    }
+
+    #[test]
+    fn lists_are_in_the_order_of_their_numbers() {
+        let params = params(
+            "Filter.member.10=c&Filter.member.2=b&Filter.member.1=a&Filter.member.x=d&Filter.member.3=&\
+             Tags.member.2.Key=k2&Tags.member.1.Value=v%26&Tags.member.1.Key=k1&TagsX.member.1.Key=no",
+        );
+        assert_eq!(params.list("Filter"), ["a", "b", "c"]);
+        let tags = params.members("Tags");
+        assert_eq!(tags.keys().copied().collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(tags[&1], BTreeMap::from([("Key", "k1"), ("Value", "v&")]));
+    }
+
+    #[test]
+    fn what_is_not_built_is_refused_by_name() {
+        assert!(params("Version=2010-05-15&NotificationARNs=&EnableTerminationProtection=false").check().is_ok());
+        let code = |query: &str| params(query).check().unwrap_err();
+        assert_eq!(code("Version=2009-01-01").code, "InvalidAction");
+        assert!(code("NotificationARNs.member.1=arn").message.contains("NotificationARNs"));
+        assert!(code("EnableTerminationProtection=true").message.contains("EnableTerminationProtection"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_query_can_be_read(query in any::<String>(), name in "[A-Za-z.]{0,12}") {
+            let params = params(&query);
+            let _ = (params.list(&name), params.check(), params.format());
+            let fields: usize = params.members(&name).values().map(BTreeMap::len).sum();
+            prop_assert!(fields <= params.pairs().count());
+        }
+
+        #[test]
+        fn numbers_of_any_size_are_sorted(numbers in proptest::collection::btree_set(any::<u64>(), 0..20)) {
+            let query: Vec<String> = numbers.iter().rev().map(|n| format!("A.member.{n}={n}")).collect();
+            let params = params(&query.join("&"));
+            let expected: Vec<String> = numbers.iter().map(u64::to_string).collect();
+            prop_assert_eq!(params.list("A"), expected);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Masks the values of hidden parameters in the reasons of failures, before they are stored.
+
+use kiln_plan::hidden::HiddenValues;
+use kiln_plan::{Decision, Event, Outcome};
+use kiln_store::Error;
+
+use super::Work;
+use crate::load;
+
+impl Work {
+    /// Masks an event for the planner. A nested stack also masks the hidden values of the stacks above it.
+    pub(super) async fn mask(&mut self, event: &mut Event) -> Result<(), Error> {
+        let text = match event {
+            Event::Decided { decision: Decision::Refuse { failure } | Decision::Restrict { failure }, .. } => {
+                &mut failure.message
+            }
+            Event::Finished { outcome: Outcome::Failed(blame), .. } => &mut blame.message,
+            _ => return Ok(()),
+        };
+        if self.hidden.is_none() {
+            self.hidden = Some(self.hidden_values().await?);
+        }
+        if let Some(hidden) = &self.hidden {
+            hidden.mask_text(text);
+        }
+        Ok(())
+    }
+
+    async fn hidden_values(&self) -> Result<HiddenValues, Error> {
+        let store = &*self.actor.backends.store;
+        let mut above = self.stack.parent.clone();
+        let mut sources = vec![load::sources(&store.desired(&self.stack.desired).await?)?];
+        while let Some(parent) = above {
+            let Some(stack) = store.stack(parent.stack).await? else { break };
+            sources.push(load::sources(&store.desired(&stack.desired).await?)?);
+            above = stack.parent;
+        }
+        Ok(HiddenValues::of(&sources.iter().collect::<Vec<_>>()))
+    }
+}

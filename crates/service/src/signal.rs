@@ -1,0 +1,86 @@
+//! Signals a resource.
+
+use kiln_engine::View;
+use kiln_resource::{Action, MessageId, Resource, ResourceId};
+use kiln_store::{Message, MessageKind, Stack};
+use kiln_value::{Value, text, value};
+
+use crate::{Error, Service};
+
+/// A signal to a resource.
+#[derive(Clone, Debug)]
+pub struct Signal {
+    /// Logical name of the resource.
+    pub resource: String,
+    /// The body of the request; null if it had none.
+    pub details: Value,
+}
+
+/// A signal that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signalled {
+    /// The message, which the engine of the stack handles.
+    pub message: MessageId,
+    /// The row of the resource.
+    pub row: ResourceId,
+}
+
+/// Heat's hooks.
+const HOOKS: [&str; 6] = ["pre-create", "pre-update", "pre-delete", "post-create", "post-update", "post-delete"];
+
+impl Service {
+    /// Sends a signal to a resource (docs/heat-behaviour.md §16). As in Heat, the caller learns immediately if the
+    /// resource does not accept signals, or not in its state. What the resource makes of the signal is not reported: the
+    /// engine of the stack delivers it, settled or not.
+    pub async fn signal(&self, stack: Stack, signal: &Signal) -> Result<Signalled, Error> {
+        let view = View::of(&self.backends, stack).await?;
+        let name = &signal.resource;
+        let Some(row) = view.resource(name) else {
+            let (resource, stack) = (name.clone(), view.stack.name.clone());
+            return Err(match view.blueprint.definitions().contains_key(name) {
+                true => Error::ResourceNotAvailable(resource),
+                false => Error::NoResource { resource, stack },
+            });
+        };
+        if let Action::Suspend | Action::Delete = row.state.action {
+            // Only the engine writes events.
+            let refused = value!({ "action": (row.state.action.as_str()) });
+            self.send_signal(&view.stack, name, MessageKind::RefusedSignal, refused).await?;
+            return Err(Error::NotSupported(format!("Signal resource during {}", row.state.action)));
+        }
+        if let Some(hook) = signal.details.get("unset_hook") {
+            return Err(hook_error(&view, row, hook));
+        }
+        if !view.kind(row).is_some_and(|kind| kind.resource_type().signals) {
+            return Err(Error::ActionNotSupported("signal".to_owned()));
+        }
+        let message = self.send_signal(&view.stack, name, MessageKind::Signal, signal.details.clone()).await?;
+        Ok(Signalled { message, row: row.id })
+    }
+
+    async fn send_signal(&self, stack: &Stack, name: &str, kind: MessageKind, body: Value) -> Result<MessageId, Error> {
+        let now = self.backends.clock.now();
+        let id = MessageId(self.backends.chance.uuid());
+        let resource = Some(name.to_owned());
+        self.backends.store.send(&Message { id, stack: stack.id, resource, kind, body, due: now, sent: now }).await?;
+        Ok(id)
+    }
+}
+
+/// Kiln has no hooks yet, so that none is defined on the resource.
+fn hook_error(view: &View, row: &Resource, hook: &Value) -> Error {
+    let what = what_it_is(view, row);
+    let hook = text::str(hook);
+    Error::Hook(match HOOKS.contains(&hook.as_str()) {
+        true => format!("The \"{hook}\" hook is not defined on {what}"),
+        false => format!("Invalid hook type \"{hook}\" for {what}"),
+    })
+}
+
+/// A resource as Heat names it in some texts: `Server "web" [<physical ID>] Stack "app" [<ID>]`.
+fn what_it_is(view: &View, row: &Resource) -> String {
+    let kind = view.kind(row);
+    let class = kind.as_ref().map_or(row.resource_type.as_str(), |kind| &kind.resource_type().class);
+    let id = row.physical_id.as_ref().map(|id| format!(" [{id}]")).unwrap_or_default();
+    format!("{class} \"{}\"{id} Stack \"{}\" [{}]", row.name, view.stack.name, view.stack.id)
+}

@@ -1,0 +1,22 @@
+//! HTTP below the APIs.
+//!
+//! The REST API and the CloudFormation API have different requests and responses, but the same connections within
+//! limits, versions, queries, addresses behind proxies, health check and access log. These are here.
+
+mod address;
+mod body;
+mod health;
+mod limits;
+mod query;
+mod server;
+mod track;
+mod version;
+
+pub use address::address;
+pub use body::{BodyError, read_body};
+pub use health::{health, is_up};
+pub use limits::ConnectionLimits;
+pub use query::Query;
+pub use server::{ServeError, serve};
+pub use track::Track;
+pub use version::{Negotiated, negotiate, versions};

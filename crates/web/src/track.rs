@@ -1,0 +1,48 @@
+//! The access log and the ID of a request.
+
+use std::time::Duration;
+
+use axum::response::Response;
+use http::HeaderValue;
+use http::request::Parts;
+use kiln_engine::Backends;
+use kiln_identity::Caller;
+
+/// A request from its start to its response.
+#[derive(Clone, Debug)]
+pub struct Track {
+    /// The ID of the request: `req-5f…`.
+    pub id: String,
+    begun: Duration,
+    action: Option<&'static str>,
+}
+
+impl Track {
+    /// The start of a request.
+    pub fn begin(backends: &Backends) -> Self {
+        Self { id: format!("req-{}", backends.chance.uuid()), begun: backends.clock.monotonic(), action: None }
+    }
+
+    /// Adds the action of the request, for an API whose requests have the same path.
+    #[must_use]
+    pub fn of(self, action: Option<&'static str>) -> Self {
+        Self { action, ..self }
+    }
+
+    /// Logs the request, and adds its ID to the response.
+    pub fn end(self, backends: &Backends, head: &Parts, caller: Option<&Caller>, response: &mut Response) {
+        let (user, project) = match caller {
+            Some(caller) => (caller.user_id.as_str(), caller.project_id.as_str()),
+            None => ("-", "-"),
+        };
+        let spent = backends.clock.monotonic().saturating_sub(self.begun);
+        let ms = u64::try_from(spent.as_millis()).unwrap_or(u64::MAX);
+        let (path, status, id) = (head.uri.path(), response.status().as_u16(), &self.id);
+        // Without the query, which may contain data that must not be logged.
+        let action = self.action;
+        tracing::info!(method = %head.method, path, action, status, ms, user, project, id, "request");
+        if let Ok(id) = HeaderValue::from_str(id) {
+            response.headers_mut().insert("x-openstack-request-id", id);
+        }
+    }
+}
