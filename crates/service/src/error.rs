@@ -79,6 +79,14 @@ pub enum Error {
     /// The resource type does not exist.
     #[error("The Resource Type ({0}) could not be found.")]
     NoResourceType(String),
+    /// The stack has no such snapshot.
+    #[error("The Snapshot ({snapshot}) for Stack ({stack}) could not be found.")]
+    NoSnapshot {
+        /// The ID in the request.
+        snapshot: String,
+        /// Name of the stack.
+        stack: String,
+    },
     /// Another object does not exist.
     #[error("{0} could not be found.")]
     NotFound(String),
@@ -129,6 +137,7 @@ impl Error {
             Self::ActionNotSupported(_) => "ResourceActionNotSupported",
             Self::Hook(_) => "InvalidBreakPointHook",
             Self::AmbiguousPhysicalId(_) => "PhysicalResourceIDAmbiguity",
+            Self::NoSnapshot { .. } => "SnapshotNotFound",
             Self::NotFound(_) => "NotFound",
             Self::NotSupported(_) => "NotSupported",
             Self::Limit(_) => "RequestLimitExceeded",
