@@ -344,18 +344,22 @@ impl Work {
     /// The timeout of the action. A rollback has its own timeout, because the action before it may have used all of its
     /// time.
     fn end_of_time(&self, action: Action) -> Duration {
-        let timeout = match self.stack.timeout_mins {
-            Some(minutes) if minutes > 0 => {
-                Duration::from_secs(u64::try_from(minutes).unwrap_or(60).saturating_mul(60))
-            }
-            _ => self.actor.options.action_timeout,
-        };
+        let timeout = self.action_timeout();
         let since = self.stack.updated.unwrap_or(self.stack.created);
         let spent = match action {
             Action::Rollback => Duration::ZERO,
             _ => Duration::try_from(self.actor.backends.clock.now().duration_since(since)).unwrap_or_default(),
         };
         self.now().saturating_add(timeout.saturating_sub(spent))
+    }
+
+    fn action_timeout(&self) -> Duration {
+        match self.stack.timeout_mins {
+            Some(minutes) if minutes > 0 => {
+                Duration::from_secs(u64::try_from(minutes).unwrap_or(60).saturating_mul(60))
+            }
+            _ => self.actor.options.action_timeout,
+        }
     }
 
     /// Passes all pending events to the planner and executes its commands.

@@ -3,7 +3,7 @@
 
 use futures::future::join_all;
 use kiln_plan::hidden::HiddenValues;
-use kiln_plan::{Blueprint, Inside, Nesting, Rules, facts, failure_of};
+use kiln_plan::{Blueprint, Kind, Nesting, Rules, define, facts, failure_of};
 use kiln_resource::constraint::{Curious, Judge, ask};
 use kiln_resource::translation::Answers;
 use kiln_resource::{Facts, Failure, StoredDefinition};
@@ -12,11 +12,13 @@ use kiln_template::constraint::CustomConstraints;
 use kiln_value::{Diagnostic, Map, Value};
 
 use crate::gather::Question;
+use crate::view::members;
 
 impl Question {
-    /// Why the nested stack of a resource would be rejected; `None` if the resource has no nested stack.
-    pub(crate) async fn child_refusal(&self, definition: &StoredDefinition) -> Option<Failure> {
-        let child = match self.child(definition)? {
+    /// Why the nested stack of a resource would be rejected; `None` if the resource has no nested stack. `kept`: the
+    /// nested stack is kept, and these properties of the resource change.
+    pub(crate) async fn child_refusal(&self, definition: &StoredDefinition, kept: Option<&Map>) -> Option<Failure> {
+        let child = match self.child(definition, kept).await? {
             Ok(child) => child,
             Err(failure) => return Some(failure),
         };
@@ -54,10 +56,11 @@ impl Question {
     }
 
     /// The future nested stack.
-    fn child(&self, definition: &StoredDefinition) -> Option<Result<Blueprint, Failure>> {
+    async fn child(&self, definition: &StoredDefinition, kept: Option<&Map>) -> Option<Result<Blueprint, Failure>> {
         let parent = self.parent.as_ref()?;
         let (name, subject) = (self.name.as_str(), &self.subject);
-        let mut facts = match &subject.row {
+        let row = subject.row.as_ref().filter(|_| kept.is_some());
+        let mut facts = match row {
             Some(row) => facts(row, &subject.kind, &subject.stack),
             None => Facts {
                 name: name.to_owned(),
@@ -66,10 +69,14 @@ impl Question {
                 ..Facts::default()
             },
         };
-        facts.properties.clone_from(&definition.properties);
-        let inside = subject.row.as_ref().map(|row| Inside::from_map(&row.attributes)).unwrap_or_default();
-        let members: Map = inside.refs.into_iter().collect();
-        facts.data.insert("members".to_owned(), members.into());
+        define(&mut facts, &subject.kind, definition);
+        facts.changed = kept.into_iter().flat_map(Map::keys).cloned().collect();
+        if let (Some(child), Kind::Type(_)) = (row.and_then(|row| row.child), &subject.kind) {
+            facts.members = match members(&self.backends, child).await {
+                Ok(members) => members,
+                Err(failure) => return Some(Err(failure)),
+            };
+        }
         let sources = match parent.nested_sources(parent.definitions().get(name)?, &facts)? {
             Ok(nested) => nested.sources,
             Err(error) => return Some(Err(failure_of(&error))),

@@ -152,11 +152,14 @@ impl Question {
             gathered.must_replace_failed = self.must_replace_failed().await?;
         }
         let mut decision = decide(&self.subject, &gathered);
-        if let Decision::Create { definition }
-        | Decision::Update { definition, .. }
-        | Decision::Replace { definition, .. } = &decision
-            && let Some(failure) = self.child_refusal(definition).await
-        {
+        let refusal = match &decision {
+            Decision::Update { definition, changed, .. } => self.child_refusal(definition, Some(changed)).await,
+            Decision::Create { definition } | Decision::Replace { definition, .. } => {
+                self.child_refusal(definition, None).await
+            }
+            Decision::Keep { .. } | Decision::Refuse { .. } | Decision::Restrict { .. } => None,
+        };
+        if let Some(failure) = refusal {
             decision = Decision::Refuse { failure };
         }
         let attributes = match &decision {

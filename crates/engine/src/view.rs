@@ -8,9 +8,9 @@ use indexmap::IndexMap;
 use kiln_plan::blueprint::attribute_names;
 use kiln_plan::hook::{Hook, waits_at};
 use kiln_plan::{Blueprint, Inside, Kind, Model, StackScope, facts};
-use kiln_resource::{Action, Cloud, Context, Failure, Resource, ResourceId};
+use kiln_resource::{Action, Cloud, Context, Failure, Member, Resource, ResourceId};
 use kiln_store::{Error, Stack, StackId};
-use kiln_template::{Scope, Wanted};
+use kiln_template::{ResourceView, Scope, Wanted};
 use kiln_value::{Map, Value};
 
 use crate::actor::stack_facts;
@@ -215,6 +215,29 @@ impl View {
         found
     }
 
+    /// The resources of the template as members of a group: failed ones first, then from the oldest to the newest.
+    pub(crate) fn members(&self) -> Vec<Member> {
+        let template = self.blueprint.bound().template();
+        let definitions = template.as_value().get(template.words().resources).and_then(Value::as_map);
+        let scene = self.scene();
+        let mut members: Vec<_> = definitions
+            .into_iter()
+            .flatten()
+            .map(|(name, definition)| {
+                let row = self.resource(name);
+                let member = Member {
+                    name: name.clone(),
+                    definition: definition.clone(),
+                    failed: row.is_some_and(|row| row.state.failed()),
+                    reference: scene.resource(name).map_or_else(|| name.into(), ResourceView::reference_id),
+                };
+                (!member.failed, row.map_or(jiff::Timestamp::MAX, |row| row.created), member)
+            })
+            .collect();
+        members.sort_by(|(a, b, one), (c, d, other)| (a, b, &one.name).cmp(&(c, d, &other.name)));
+        members.into_iter().map(|(_, _, member)| member).collect()
+    }
+
     /// The data of this stack that its parent resource stores.
     pub(crate) fn inside<'a>(&'a self, wanted: &'a [Vec<Value>]) -> BoxFuture<'a, Result<Inside, Failure>> {
         async move {
@@ -245,6 +268,16 @@ impl View {
             Ok(Inside { outputs, refs, more, errors })
         }
         .boxed()
+    }
+}
+
+/// The members of a group, which are the resources of its nested stack.
+///
+/// # Errors If the nested stack cannot be read.
+pub(crate) async fn members(backends: &Backends, child: StackId) -> Result<Vec<Member>, Failure> {
+    match View::load(backends, child).await {
+        Ok(view) => Ok(view.map(|view| view.members()).unwrap_or_default()),
+        Err(error) => Err(Failure::other("Error", error.to_string())),
     }
 }
 

@@ -28,7 +28,7 @@ pub use event::{Command, Event, Goal, Note, Outcome, Target};
 pub use hook::{Hook, Hooks};
 pub use kind::{Kind, Provider};
 pub use model::Model;
-pub use nested::NestedSources;
+pub use nested::{NestedSources, define};
 pub use resource_types::ResourceTypes;
 pub use stack_scope::{Draft, Inside, Prospect, StackScope, facts};
 pub use summary::{NestedTemplate, TemplateSummary};

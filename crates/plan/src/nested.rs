@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kiln_resource::{Facts, Nested};
+use kiln_resource::{Facts, Nested, StoredDefinition, properties};
 use kiln_template::constraint::DataType;
 use kiln_template::{Definition, Facade, Files};
 use kiln_value::{Diagnostic, Map, Value, text};
@@ -23,6 +23,23 @@ pub struct NestedSources {
     pub then: Option<Value>,
     /// Delay before that.
     pub pause: Duration,
+}
+
+/// Adds the definition that a resource shall have to the facts for [`kiln_resource::Driver::nested`].
+pub fn define(facts: &mut Facts, kind: &Kind, definition: &StoredDefinition) {
+    facts.properties.clone_from(&definition.properties);
+    let schema = &kind.resource_type().update_policy;
+    let given: Map = definition
+        .update_policy
+        .as_map()
+        .into_iter()
+        .flatten()
+        .filter(|(_, policy)| !policy.is_null())
+        .map(|(name, policy)| (name.clone(), policy.clone()))
+        .collect();
+    // It was valid when it was stored.
+    facts.update_policy = properties::resolve(schema, &given).unwrap_or_default();
+    facts.update_policy.retain(|name, _| given.contains_key(name));
 }
 
 impl Blueprint {

@@ -399,7 +399,7 @@ pub fn facts(row: &Resource, kind: &Kind, stack: &StackFacts) -> Facts {
         metadata: row.metadata.clone(),
         data: row.data.clone(),
         token: row.running().map(|running| running.token.clone()).unwrap_or_default(),
-        nested_step: Value::Null,
         state: (row.state.action.to_string(), row.state.status.to_string()),
+        ..Facts::default()
     }
 }

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use indexmap::IndexMap;
 use kiln_value::{Diagnostic, Map, Value};
 
-use crate::{Action, Cloud, Failure, Received};
+use crate::{Action, Cloud, Failure, Member, Received};
 
 /// The stack that a resource belongs to.
 #[derive(Clone, Debug, Default)]
@@ -54,6 +54,16 @@ pub struct Facts {
     pub token: String,
     /// Which of several nested templates is asked for ([`Nested::then`]); null at first.
     pub nested_step: Value,
+    /// Only the last of several nested templates is wanted, for a plan: [`Nested::then`] is ignored.
+    pub last_step: bool,
+    /// The resources of the nested stack: failed ones first, then from the oldest to the newest, then by name.
+    pub members: Vec<Member>,
+    /// The properties that the running update changes.
+    pub changed: Vec<String>,
+    /// The update policy with the defaults of its schema; null for policies that are not given.
+    pub update_policy: Map,
+    /// Timeout of an action on the stack; `None` if it is unknown.
+    pub action_timeout: Option<Duration>,
     /// Logical action and status now: `("CREATE", "IN_PROGRESS")`.
     pub state: (String, String),
 }
@@ -387,8 +397,6 @@ pub trait Driver: Send + Sync {
 
     /// The nested stack that this resource stands for, which the engine then makes and keeps. `wanted` are the
     /// attributes (name and path) that the parent's template reads. `None` for a resource that is no stack.
-    ///
-    /// The facts' data hold, under `members`, the nested stack's resources as they are now: name to reference id.
     fn nested(&self, facts: &Facts, wanted: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
         let _ = (facts, wanted);
         None

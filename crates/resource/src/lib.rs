@@ -9,6 +9,7 @@ pub mod definition;
 pub mod driver;
 pub mod failure;
 pub mod ids;
+mod member;
 pub mod not_implemented;
 pub mod physical_name;
 pub mod properties;
@@ -35,6 +36,7 @@ pub use driver::{
 };
 pub use failure::{Failure, FailureKind};
 pub use ids::{CredentialsId, EngineId, EventId, MessageId, ResourceId, SnapshotId, StackId};
+pub use member::Member;
 pub use not_implemented::NotImplemented;
 pub use property::{Inner, PropertySchema, Wire};
 pub use received::{Received, ReceivedEvent};

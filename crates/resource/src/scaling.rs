@@ -8,7 +8,7 @@ pub enum Adjustment {
     /// The new size.
     Exact,
     /// A difference.
-    PropertyChange,
+    Change,
     /// A difference in percent of the size, towards zero but for less than one member.
     Percent,
 }
@@ -18,7 +18,7 @@ impl Adjustment {
     pub fn named(name: &str) -> Self {
         match name {
             "exact_capacity" | "ExactCapacity" => Self::Exact,
-            "change_in_capacity" | "ChangeInCapacity" => Self::PropertyChange,
+            "change_in_capacity" | "ChangeInCapacity" => Self::Change,
             _ => Self::Percent,
         }
     }
@@ -28,7 +28,7 @@ impl Adjustment {
     pub fn new_size(self, current: i64, by: i64, min_step: Option<i64>, minimum: i64, maximum: i64) -> i64 {
         let wanted = match self {
             Self::Exact => by,
-            Self::PropertyChange => current.saturating_add(by),
+            Self::Change => current.saturating_add(by),
             Self::Percent => current.saturating_add(at_least(percent(current, by), min_step)),
         };
         // Not `clamp`, which panics where a minimum is above the maximum.
@@ -77,6 +77,37 @@ pub struct Batch {
 }
 
 impl Rolling {
+    /// The state after a step of a group that removes its oldest members first: members in addition to the target stay,
+    /// and members without the latest definition go in their place.
+    #[must_use]
+    pub fn after(self, batch: Batch) -> Self {
+        Self { current: batch.size, up_to_date: self.up_to_date.saturating_add(batch.changes), ..self }
+    }
+
+    /// The state after a step of a group of numbered members: those in addition to the target are removed again, so they
+    /// do not count as up to date.
+    #[must_use]
+    pub fn after_numbered(self, batch: Batch) -> Self {
+        let temporary = batch.size.saturating_sub(self.current.max(self.target));
+        let after = self.after(batch);
+        Self { up_to_date: after.up_to_date.saturating_sub(temporary), ..after }
+    }
+
+    /// The number of steps, with [`Rolling::after`] or [`Rolling::after_numbered`].
+    pub fn steps(self, batch_size: u64, min_in_service: u64, after: fn(Self, Batch) -> Self) -> u64 {
+        let (mut rolling, mut steps) = (self, 0);
+        while rolling.needs_update()
+            && let Some(batch) = rolling.next_batch(batch_size, min_in_service)
+        {
+            let next = after(rolling, batch);
+            if next == rolling {
+                break;
+            }
+            (rolling, steps) = (next, steps + 1);
+        }
+        steps
+    }
+
     /// Whether steps are left.
     pub fn needs_update(self) -> bool {
         !(self.up_to_date >= self.current && self.current == self.target)
@@ -105,7 +136,7 @@ mod tests {
         assert_eq!(Adjustment::Percent.new_size(3, 10, None, 0, 100), 4);
         assert_eq!(Adjustment::Percent.new_size(7, 33, None, 0, 100), 9);
         assert_eq!(Adjustment::Percent.new_size(3, -10, Some(2), 0, 100), 1);
-        assert_eq!(Adjustment::PropertyChange.new_size(i64::MAX, 1, None, 0, 10), 10);
+        assert_eq!(Adjustment::Change.new_size(i64::MAX, 1, None, 0, 10), 10);
         assert_eq!(Adjustment::Exact.new_size(1, 5, None, 9, 3), 3);
     }
 
@@ -115,10 +146,23 @@ mod tests {
         let mut steps = 0;
         while rolling.needs_update() {
             let batch = rolling.next_batch(2, 4).unwrap();
-            rolling = Rolling { current: batch.size, up_to_date: rolling.up_to_date + batch.changes, ..rolling };
+            rolling = rolling.after(batch);
             steps += 1;
             assert!(steps < 10 && batch.size - batch.changes >= 4.min(rolling.target - batch.changes));
         }
-        assert_eq!(rolling.up_to_date, 5);
+        assert_eq!((rolling.current, rolling.up_to_date, steps), (5, 5, 3));
+    }
+
+    #[test]
+    fn steps_are_counted() {
+        let steps = |target, current, batch_size, min_in_service, after| {
+            Rolling { target, current, up_to_date: 0 }.steps(batch_size, min_in_service, after)
+        };
+        assert_eq!(steps(5, 5, 2, 4, Rolling::after), 3);
+        assert_eq!(steps(5, 5, 2, 4, Rolling::after_numbered), 4);
+        assert_eq!(steps(5, 5, 2, 20, Rolling::after), 4);
+        assert_eq!(steps(0, 4, 1, 0, Rolling::after), 1);
+        assert_eq!(steps(0, 0, 1, 0, Rolling::after), 0);
+        assert_eq!(steps(7, 0, 3, 0, Rolling::after_numbered), 3);
     }
 }

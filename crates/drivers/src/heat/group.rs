@@ -1,14 +1,16 @@
 //! `OS::Heat::ResourceGroup`: a nested stack with any number of members from one definition (docs/heat-behaviour.md
 //! §15.1).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use async_trait::async_trait;
 use indexmap::IndexMap;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Nested, Operation, Step};
+use kiln_resource::scaling::{Batch, Rolling};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Member, Nested, Operation, Step};
 use kiln_value::{Diagnostic, Map, Value, text};
 
 use super::members;
+use super::rolling::{self, Policy};
 
 /// The names that removal policies have taken out, kept in the resource's data as Heat keeps them.
 const SKIPPED: &str = "name_blacklist";
@@ -16,8 +18,9 @@ const SKIPPED: &str = "name_blacklist";
 /// Whatever the limit of resources is: a template with so many members fills the memory of an engine.
 const MOST_MEMBERS: usize = 50_000;
 
-/// The members that there are, name to reference id, which the engine puts into the data of the facts.
-const MEMBERS: &str = "members";
+/// The update policies.
+const BATCH_CREATE: &str = "batch_create";
+const ROLLING_UPDATE: &str = "rolling_update";
 
 /// The nested template of a group: members called `names`, and outputs for the `wanted` attributes (name and path).
 pub fn template(definition: &Value, index_var: &str, names: &[String], wanted: &[Vec<Value>]) -> Value {
@@ -58,7 +61,11 @@ fn with_index(value: &Value, index_var: &str, name: &str) -> Value {
 /// removal policies name, by name or by reference id.
 fn skipped(facts: &Facts) -> BTreeSet<String> {
     let remembered = remembered(facts);
-    let members = facts.data.get(MEMBERS).and_then(Value::as_map);
+    if !facts.nested_step.is_null() {
+        // The first step has stored them all; the removed members no longer have a reference ID.
+        return remembered;
+    }
+    let members = Member::references(&facts.members);
     let mut skipped = match facts.property("removal_policies_mode").as_str() {
         Some("update") => BTreeSet::new(),
         _ => remembered.clone(),
@@ -67,16 +74,83 @@ fn skipped(facts: &Facts) -> BTreeSet<String> {
     let entries = policies.iter().filter_map(|policy| policy.get("resource_list")?.as_list()).flatten();
     for entry in entries {
         let name = text::str(entry);
-        let is_name = remembered.contains(&name)
-            || facts.physical_id.is_none()
-            || members.is_some_and(|members| members.contains_key(&name));
+        let is_name = remembered.contains(&name) || facts.physical_id.is_none() || members.contains_key(&name);
         if is_name {
             skipped.insert(name);
-        } else if let Some((name, _)) = members.into_iter().flatten().find(|(_, reference)| *reference == entry) {
+        } else if let Some((name, _)) = members.iter().find(|(_, reference)| *reference == entry) {
             skipped.insert(name.clone());
         }
     }
     skipped
+}
+
+/// The name of the policy for this create or update. Later steps know it from the first one.
+fn policy_name(facts: &Facts) -> Option<&str> {
+    if let Some(name) = facts.nested_step.str_at("policy") {
+        return Some(name);
+    }
+    match facts.physical_id {
+        None => Some(BATCH_CREATE),
+        Some(_) => facts.changed.iter().any(|name| name == "resource_def").then_some(ROLLING_UPDATE),
+    }
+}
+
+/// The policy, if the members change in batches.
+fn policy(facts: &Facts) -> Option<Policy> {
+    facts.update_policy.get(policy_name(facts)?).and_then(Value::as_map).map(Policy::of)
+}
+
+/// The next step, if the members change in batches.
+fn step(facts: &Facts, count: usize, skipped: &BTreeSet<String>) -> Result<Option<rolling::Step>, Diagnostic> {
+    let Some(policy) = policy(facts).filter(|_| !facts.last_step) else { return Ok(None) };
+    let mut step = first_or_next(facts, policy, count, skipped)?;
+    if let (Some(then), Some(name)) =
+        (step.as_mut().and_then(|step| step.then.as_mut()?.as_map_mut()), policy_name(facts))
+    {
+        then.insert("policy".to_owned(), name.into());
+    }
+    Ok(step)
+}
+
+fn first_or_next(
+    facts: &Facts,
+    policy: Policy,
+    count: usize,
+    skipped: &BTreeSet<String>,
+) -> Result<Option<rolling::Step>, Diagnostic> {
+    if let Some(progress) = rolling::progress(&facts.nested_step) {
+        return Ok(policy.step(progress, Rolling::after_numbered));
+    }
+    let current = facts.members.iter().filter(|member| member.failed || !skipped.contains(&member.name)).count();
+    let size = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    let rolling = Rolling { target: size(count), current: size(current), up_to_date: 0 };
+    policy.first(facts, rolling, Rolling::after_numbered)
+}
+
+/// The members after a batch. Those that are not wanted go first, then those with the highest index change. A failed
+/// member gets the new definition like a new one.
+fn after_batch(
+    facts: &Facts,
+    batch: Batch,
+    count: usize,
+    skipped: &BTreeSet<String>,
+) -> impl Iterator<Item = (String, Value)> {
+    let size = usize::try_from(batch.size).unwrap_or(usize::MAX);
+    let names = names(size, skipped);
+    let index: HashMap<&str, usize> = names.iter().enumerate().map(|(index, name)| (name.as_str(), index)).collect();
+    let priority = |name: &str| match index.get(name) {
+        None => 0,
+        Some(index) if *index < count => count - index,
+        Some(_) => size,
+    };
+    let there = facts.members.iter().filter(|member| !member.failed && !skipped.contains(&member.name));
+    let mut old: Vec<(String, Value)> = there.map(|member| (member.name.clone(), member.definition.clone())).collect();
+    old.sort_by_cached_key(|(name, _)| priority(name));
+    let existing: BTreeSet<&str> = old.iter().map(|(name, _)| name.as_str()).collect();
+    let mut new = names.iter().filter(|name| !existing.contains(name.as_str())).cloned();
+    let (definition, index_var) = (facts.property("resource_def"), index_var(facts));
+    let customized = |name: &str| member(definition, index_var, name, false);
+    rolling::definitions(&old, batch, || new.next().unwrap_or_default(), customized).into_iter()
 }
 
 fn count(facts: &Facts) -> Result<usize, Diagnostic> {
@@ -129,12 +203,27 @@ impl Driver for ResourceGroup {
             Ok(count) => count,
             Err(error) => return Some(Err(error)),
         };
-        let index_var = index_var(facts);
         let skipped = skipped(facts);
-        let template = template(facts.property("resource_def"), index_var, &names(count, &skipped), wanted);
+        let step = match step(facts, count, &skipped) {
+            Ok(step) => step,
+            Err(error) => return Some(Err(error)),
+        };
+        let (template, then) = if let Some(step) = step {
+            let members: Map = after_batch(facts, step.batch, count, &skipped).collect();
+            let names: Vec<String> = members.keys().cloned().collect();
+            (members::template(members, members::outputs(&names, wanted, true)), step.then)
+        } else {
+            let names = names(count, &skipped);
+            (template(facts.property("resource_def"), index_var(facts), &names, wanted), None)
+        };
+        let pause = policy(facts).map(|policy| policy.pause).unwrap_or_default();
         let skipped: Vec<String> = skipped.into_iter().collect();
         let data = Map::from([(SKIPPED.to_owned(), skipped.join(",").into())]);
-        Some(Ok(Nested { template, data, ..Nested::default() }))
+        Some(Ok(Nested { template, data, then, pause, ..Nested::default() }))
+    }
+
+    fn update_policies(&self) -> &'static [&'static str] {
+        &[BATCH_CREATE, ROLLING_UPDATE]
     }
 
     fn members(&self, facts: &Facts) -> Option<usize> {
@@ -173,6 +262,8 @@ impl Driver for ResourceGroup {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use kiln_value::value;
 
     use super::*;
@@ -191,6 +282,96 @@ mod tests {
             data: data.as_map().unwrap().clone(),
             ..Facts::default()
         }
+    }
+
+    fn there<const N: usize>(members: [(&str, &str); N]) -> Vec<Member> {
+        let definition =
+            |name: &str| value!({"type": "OS::Heat::Value", "properties": {"value": (format!("old-{name}"))}});
+        let member = |(name, reference): (&str, &str)| Member {
+            name: name.to_owned(),
+            reference: reference.into(),
+            definition: definition(name),
+            failed: false,
+        };
+        members.map(member).into()
+    }
+
+    /// The members of all steps of an update, as `name` with the old definition or `name*` with the new one.
+    fn steps(mut facts: Facts) -> Vec<String> {
+        let mut steps = Vec::new();
+        loop {
+            let nested = ResourceGroup.nested(&facts, &[]).unwrap().unwrap();
+            facts.data.extend(nested.data);
+            let template = nested.template.get("resources").and_then(Value::as_map).cloned().unwrap_or_default();
+            let shown = |(name, definition): (&String, &Value)| {
+                let value = definition.get("properties").unwrap().str_at("value").unwrap().to_owned();
+                if value.starts_with("old") { name.clone() } else { format!("{name}*") }
+            };
+            let mut members: Vec<String> = template.iter().map(shown).collect();
+            members.sort();
+            steps.push(members.join(" "));
+            facts.members = template
+                .into_iter()
+                .map(|(name, definition)| Member { reference: name.as_str().into(), name, definition, failed: false })
+                .collect();
+            facts.physical_id =
+                facts.physical_id.or_else(|| (!facts.update_policy.contains_key(BATCH_CREATE)).then(String::new));
+            match nested.then {
+                Some(then) => facts.nested_step = then,
+                None => return steps,
+            }
+        }
+    }
+
+    fn rolling(count: i64, policy: Value) -> Facts {
+        let mut facts = group(count, &value!({}), &value!([]));
+        facts.members = there([("0", "a"), ("1", "b"), ("2", "c")]);
+        facts.physical_id = Some("nested".to_owned());
+        facts.changed = vec!["resource_def".to_owned()];
+        facts.update_policy = Map::from([(ROLLING_UPDATE.to_owned(), policy)]);
+        facts
+    }
+
+    #[test]
+    fn members_change_in_batches_from_the_highest_index() {
+        let policy = value!({"max_batch_size": 2, "min_in_service": 0, "pause_time": 0});
+        assert_eq!(steps(rolling(3, policy.clone())), ["0 1* 2*", "0* 1* 2*"]);
+        assert_eq!(steps(rolling(4, policy.clone())), ["0 1 2* 3*", "0* 1* 2* 3*"]);
+        assert_eq!(steps(rolling(1, policy)), ["0*"]);
+        let policy = value!({"max_batch_size": 1, "min_in_service": 3, "pause_time": 0});
+        // The group grows by one member, which is removed in the end.
+        assert_eq!(steps(rolling(3, policy)), ["0 1 2 3*", "0 1 2* 3*", "0 1* 2* 3*", "0* 1* 2* 3*", "0* 1* 2*"]);
+    }
+
+    #[test]
+    fn failed_and_removed_members_change_in_the_first_batch() {
+        let policy = value!({"max_batch_size": 1, "min_in_service": 0, "pause_time": 0});
+        let mut facts = rolling(3, policy.clone());
+        facts.members[0].failed = true;
+        assert_eq!(steps(facts), ["0* 1 2", "0* 1 2*", "0* 1* 2*"]);
+        let mut facts = rolling(2, policy);
+        facts.properties.insert("removal_policies".to_owned(), value!([{"resource_list": ["b"]}]));
+        facts.properties.insert("removal_policies_mode".to_owned(), "update".into());
+        assert_eq!(steps(facts), ["0 2*", "0* 2*"]);
+    }
+
+    #[test]
+    fn only_a_new_definition_changes_members_in_batches() {
+        let mut facts = rolling(5, value!({"max_batch_size": 1, "pause_time": 0}));
+        facts.changed = vec!["count".to_owned()];
+        assert_eq!(steps(facts), ["0* 1* 2* 3* 4*"]);
+        let mut facts = rolling(5, value!({"max_batch_size": 1, "pause_time": 0}));
+        facts.last_step = true;
+        assert_eq!(steps(facts), ["0* 1* 2* 3* 4*"]);
+    }
+
+    #[test]
+    fn members_are_created_in_batches() {
+        let mut facts = group(5, &value!({}), &value!([]));
+        facts.update_policy = Map::from([(BATCH_CREATE.to_owned(), value!({"max_batch_size": 2, "pause_time": 7}))]);
+        let nested = ResourceGroup.nested(&facts, &[]).unwrap().unwrap();
+        assert_eq!(nested.pause, Duration::from_secs(7));
+        assert_eq!(steps(facts), ["0* 1*", "0* 1* 2* 3*", "0* 1* 2* 3* 4*"]);
     }
 
     #[test]
@@ -227,11 +408,8 @@ mod tests {
 
     #[test]
     fn jumps_over_removed_members() {
-        let mut facts = group(
-            3,
-            &value!({"members": {"0": "a", "1": "b", "2": "c"}}),
-            &value!([{"resource_list": ["1", "c", "9"]}]),
-        );
+        let mut facts = group(3, &value!({}), &value!([{"resource_list": ["1", "c", "9"]}]));
+        facts.members = there([("0", "a"), ("1", "b"), ("2", "c")]);
         facts.physical_id = Some("nested".to_owned());
         let nested = ResourceGroup.nested(&facts, &[]).unwrap().unwrap();
         let names: Vec<&String> = nested.template.get("resources").unwrap().as_map().unwrap().keys().collect();

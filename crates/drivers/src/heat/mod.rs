@@ -7,6 +7,7 @@ pub mod group;
 mod members;
 mod none;
 mod random_string;
+mod rolling;
 mod scaling_group;
 mod stack;
 pub mod structured;

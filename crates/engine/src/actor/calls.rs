@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kiln_plan::{Blame, Event, Kind, Outcome, facts, failure_of};
-use kiln_resource::{Driver, Facts, Failure, Operation, Received, Resource, ResourceId};
+use kiln_resource::{Driver, Facts, Failure, Member, Operation, Received, Resource, ResourceId};
 use kiln_store::Message;
 use kiln_value::{Map, Value};
 
@@ -25,6 +25,8 @@ pub(super) enum Reply {
     Event(Event),
     /// The content of a row's nested stack, with the number of the read.
     Inside(ResourceId, u64, Event),
+    /// The members of a group, with the number of the read and the step that needs them.
+    Members(ResourceId, u64, Value, Result<Vec<Member>, Failure>),
     /// The result of a message to a resource.
     Received(Box<Message>, ResourceId, Result<Received, Failure>),
     /// The objects of a snapshot are deleted, or not.
@@ -39,6 +41,11 @@ impl Work {
             Ok(Reply::Inside(row, number, event)) => {
                 if self.slots.is_reading(row, number) {
                     self.events.push_back(event);
+                }
+            }
+            Ok(Reply::Members(row, number, step, members)) => {
+                if self.slots.is_reading(row, number) {
+                    self.members_read(row, step, members);
                 }
             }
             Ok(Reply::Advanced(row, Advance::Event { event, after })) => {

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use kiln_plan::{Blame, Event, Inside, Kind, NestedSources, Outcome, Sources, facts, failure_of};
-use kiln_resource::{Action, Failure, MessageId, Operation, Phase, ResourceId, Running, State, Status};
+use kiln_plan::{Blame, Event, Kind, NestedSources, Outcome, Sources, define, facts, failure_of};
+use kiln_resource::{Action, Failure, Member, MessageId, Operation, Phase, ResourceId, Running, State, Status};
 use kiln_store::{
     Details, Error, Message, MessageKind, NewStack, Parent, Snapshot, SnapshotId, StackId, StackRequest, Summary,
 };
@@ -17,7 +17,7 @@ use super::calls::{Reply, finished, later};
 use super::{Work, stack_facts};
 use crate::load;
 use crate::step::abort_failure;
-use crate::view::View;
+use crate::view::{View, members};
 
 /// The state of an operation on a nested stack, in [`Phase::Wait`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -81,15 +81,11 @@ impl Work {
             (Operation::Delete, child) if child.is_none() || (row.is_retained() && !keeps) => {
                 self.finish(id, Outcome::Done(None));
             }
+            (Operation::Create | Operation::Update { .. }, Some(child)) if kind.as_ref().is_some_and(is_group) => {
+                self.read_members(id, child, step);
+            }
             (Operation::Create | Operation::Adopt | Operation::Update { .. }, child) => {
-                match self.nested_sources(id, running, kind, step) {
-                    Ok(asked) => self.ask_for(id, child, asked, running),
-                    Err(failure) => {
-                        let event = self.failed(id, &failure);
-                        self.slots.answered(id, None);
-                        self.events.push_back(event);
-                    }
-                }
+                self.ask_for(id, child, running, kind, step, Vec::new());
             }
             (operation, Some(child)) => {
                 let action = match operation {
@@ -115,8 +111,46 @@ impl Work {
         self.events.push_back(finished(id, outcome));
     }
 
-    /// Requests a nested stack with these sources: creates it, or updates the existing one.
-    fn ask_for(&mut self, id: ResourceId, child: Option<StackId>, asked: Asked, running: &Running) {
+    /// Reads the members of a group, from which its driver generates the next template.
+    fn read_members(&mut self, id: ResourceId, child: StackId, step: Value) {
+        let number = self.slots.reading(id);
+        let backends = self.actor.backends.clone();
+        self.tasks.spawn(async move { Reply::Members(id, number, step, members(&backends, child).await) });
+    }
+
+    /// The members of a group were read: requests the next template, unless the operation was interrupted meanwhile.
+    pub(super) fn members_read(&mut self, id: ResourceId, step: Value, members: Result<Vec<Member>, Failure>) {
+        let Some(row) = self.model.row(id) else { return };
+        let Some(running) = row.running().cloned() else { return };
+        let child = row.child;
+        let kind = self.kind_of(&row.name, &row.implementation);
+        let interrupted = || Err(abort_failure(&running.operation));
+        match if self.slots.is_interrupted(id) { interrupted() } else { members } {
+            Ok(members) => self.ask_for(id, child, &running, kind, step, members),
+            Err(failure) => self.fail(id, &failure),
+        }
+    }
+
+    fn fail(&mut self, id: ResourceId, failure: &Failure) {
+        let event = self.failed(id, failure);
+        self.slots.answered(id, None);
+        self.events.push_back(event);
+    }
+
+    /// Requests the nested stack as the driver wants it: creates it, or updates the existing one.
+    fn ask_for(
+        &mut self,
+        id: ResourceId,
+        child: Option<StackId>,
+        running: &Running,
+        kind: Option<Kind>,
+        step: Value,
+        members: Vec<Member>,
+    ) {
+        let asked = match self.nested_sources(id, running, kind, step, members) {
+            Ok(asked) => asked,
+            Err(failure) => return self.fail(id, &failure),
+        };
         let Some(row) = self.model.row(id) else { return };
         let backends = &self.actor.backends;
         let desired = load::texts(&asked.sources);
@@ -191,6 +225,7 @@ impl Work {
         running: &Running,
         kind: Option<Kind>,
         step: Value,
+        members: Vec<Member>,
     ) -> Result<Asked, Failure> {
         let gone = || Failure::other("NotFound", "the template of the nested stack does not exist");
         let row = self.model.row(id).ok_or_else(gone)?;
@@ -199,12 +234,14 @@ impl Work {
         let blueprint = scope.blueprint();
         let definition = blueprint.definitions().get(&row.name).ok_or_else(gone)?;
         let mut facts = facts(row, &kind, &stack_facts(&self.stack));
-        if let Some(definition) = &running.definition {
-            facts.properties.clone_from(&definition.properties);
+        if let Some(definition) = running.definition.as_ref().or(row.definition.as_ref()) {
+            define(&mut facts, &kind, definition);
         }
-        facts.nested_step = step;
-        let members: Map = Inside::from_map(&row.attributes).refs.into_iter().collect();
-        facts.data.insert("members".to_owned(), members.into());
+        if let Operation::Update { changed, .. } = &running.operation {
+            facts.changed = changed.keys().cloned().collect();
+        }
+        facts.action_timeout = Some(self.action_timeout());
+        (facts.nested_step, facts.members) = (step, members);
         let nested = blueprint.nested_sources(definition, &facts).ok_or_else(gone)?;
         let NestedSources { sources, data, then, pause } = nested.map_err(|error| failure_of(&error))?;
         let pause = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
@@ -217,10 +254,7 @@ impl Work {
         let name = row.name.clone();
         let Some(running) = row.running().cloned() else { return };
         if self.slots.is_interrupted(id) {
-            let event = self.failed(id, &abort_failure(&running.operation));
-            self.slots.answered(id, None);
-            self.events.push_back(event);
-            return;
+            return self.fail(id, &abort_failure(&running.operation));
         }
         if child.state.status == Status::Failed {
             let blame = match Blame::from_stack_reason(&child.reason) {
@@ -281,6 +315,11 @@ impl Work {
         });
         Ok(())
     }
+}
+
+/// Whether the driver of a type generates the nested stack. Only such a driver gets the members.
+fn is_group(kind: &Kind) -> bool {
+    matches!(kind, Kind::Type(_))
 }
 
 /// A request for a nested stack.

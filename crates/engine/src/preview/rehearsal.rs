@@ -7,7 +7,8 @@ use std::sync::Arc;
 use futures::future::{BoxFuture, FutureExt};
 use indexmap::IndexMap;
 use kiln_plan::{
-    Blueprint, Command, Decision, Event, Goal, Inside, Kind, Model, Nesting, Outcome, Prospect, StackScope, facts,
+    Blueprint, Command, Decision, Event, Goal, Inside, Kind, Model, NestedSources, Nesting, Outcome, Prospect,
+    StackScope, define, facts,
 };
 use kiln_resource::{Action, Resource, ResourceId, State, StoredDefinition};
 use kiln_store::{Error, Parent, Stack, StackId};
@@ -20,9 +21,6 @@ use crate::actor::stack_facts;
 use crate::backends::Backends;
 use crate::gather::{Answer, Gatherer};
 use crate::view::{View, resource_and_attribute};
-
-/// Maximum number of steps of a group ([`kiln_resource::Nested::then`]); only the last one counts.
-const MOST_STEPS: usize = 10_000;
 
 /// The simulated update of one stack.
 pub(super) struct Rehearsal<'a> {
@@ -173,7 +171,11 @@ impl<'a> Rehearsal<'a> {
             && let Some(held) = &held
         {
             let there = row.as_ref().filter(|_| !fresh_object);
-            match self.contents(definition, kind, there, held).await {
+            let changed = match &answer.decision {
+                Decision::Update { changed, .. } => Some(changed),
+                _ => None,
+            };
+            match self.contents(definition, kind, there, held, changed).await {
                 Err(Trouble::Store(error)) => return Err(error),
                 Err(Trouble::Refused(text)) => change = PlannedChange::Refused(text),
                 Ok(Contents::NotKnown(awaited)) => {
@@ -241,6 +243,7 @@ impl<'a> Rehearsal<'a> {
         kind: &Kind,
         row: Option<&Resource>,
         held: &StoredDefinition,
+        changed: Option<&Map>,
     ) -> Result<Contents, Trouble> {
         let blueprint = self.scope.blueprint();
         // A driver needs the properties to determine the template: an unknown property makes the template unknown.
@@ -260,27 +263,22 @@ impl<'a> Rehearsal<'a> {
             Resource::new(self.stack.id, id, &definition.name, &definition.resource_type, now)
         });
         pretended.definition = Some(Arc::new(held.clone()));
-        let mut facts = facts(&pretended, kind, &stack_facts(self.stack));
-        let members: Map = Inside::from_map(&pretended.attributes).refs.into_iter().collect();
-        facts.data.insert("members".to_owned(), members.into());
-        let (mut data, mut steps) = (Map::new(), 0);
-        let sources = loop {
-            let Some(nested) = blueprint.nested_sources(definition, &facts) else {
-                return Err(Trouble::Refused("the template of the nested stack does not exist".to_owned()));
-            };
-            let nested = nested.map_err(|error| Trouble::Refused(error.message.clone()))?;
-            data.extend(nested.data);
-            steps += 1;
-            match nested.then {
-                Some(then) if steps < MOST_STEPS => facts.nested_step = then,
-                _ => break nested.sources,
-            }
-        };
-        let place = Nesting { facade: Some(blueprint.facade_of(definition)), depth: self.stack.depth + 1 };
         let view = match row.and_then(|row| row.child) {
             Some(child) => View::load(self.backends, child).await?,
             None => None,
         };
+        let mut facts = facts(&pretended, kind, &stack_facts(self.stack));
+        define(&mut facts, kind, held);
+        facts.changed = changed.into_iter().flat_map(Map::keys).cloned().collect();
+        facts.last_step = true;
+        if let (Some(view), Kind::Type(_)) = (&view, kind) {
+            facts.members = view.members();
+        }
+        let Some(nested) = blueprint.nested_sources(definition, &facts) else {
+            return Err(Trouble::Refused("the template of the nested stack does not exist".to_owned()));
+        };
+        let NestedSources { sources, data, .. } = nested.map_err(|error| Trouble::Refused(error.message.clone()))?;
+        let place = Nesting { facade: Some(blueprint.facade_of(definition)), depth: self.stack.depth + 1 };
         let stack = match &view {
             Some(view) => view.stack.clone(),
             None => self.new_child(&pretended),

@@ -1,0 +1,166 @@
+//! Engines with the shipped types, a store in memory and paused time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use kiln_engine::{Backends, Chance, Clock, Engine, NoCloud, Options, load};
+use kiln_plan::{ResourceTypes, Sources};
+use kiln_resource::{Action, Registry, Resource, StackId, Status, shipped};
+use kiln_store::{Event, EventQuery, MemoryStore, NewStack, Stack, StackRequest};
+use kiln_template::Files;
+use kiln_template::environment::Environment;
+use kiln_value::{Value, text};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+/// Paused time since the start of the test.
+#[derive(Clone, Copy)]
+struct PausedClock(Instant);
+
+#[async_trait]
+impl Clock for PausedClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_second(1_800_000_000).expect("a time") + self.0.elapsed()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.0.elapsed()
+    }
+
+    async fn sleep(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+}
+
+/// A running engine.
+pub(crate) struct Running(JoinHandle<()>);
+
+impl Running {
+    /// Like kill -9.
+    pub(crate) fn kill(self) {
+        self.0.abort();
+    }
+}
+
+/// Store and time of a test.
+pub(crate) struct Bench {
+    pub(crate) backends: Backends,
+    start: Instant,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        let start = Instant::now();
+        let clock = PausedClock(start);
+        let types = shipped::types().expect("types");
+        let backends = Backends {
+            store: Arc::new(MemoryStore::new(Arc::new(move || clock.now()))),
+            resource_types: Arc::new(ResourceTypes::new(Registry::build(types, kiln_drivers::driver_for))),
+            clouds: Arc::new(NoCloud),
+            clock: Arc::new(clock),
+            chance: Arc::new(Chance::seeded(7)),
+        };
+        Self { backends, start }
+    }
+
+    pub(crate) fn engine(&self) -> Running {
+        let engine = Engine::new(Options::default(), self.backends.clone());
+        Running(tokio::spawn(async move {
+            let (_stop, stopped) = watch::channel(false);
+            engine.run(stopped).await.expect("the engine runs");
+        }))
+    }
+
+    /// Requests a stack with this template.
+    pub(crate) async fn create(&self, template: &str, timeout_mins: Option<i64>) -> StackId {
+        let id = StackId(self.backends.chance.uuid());
+        let stack = NewStack {
+            id,
+            name: "s".to_owned(),
+            project: "demo".to_owned(),
+            parent: None,
+            root: id,
+            depth: 0,
+            action: Action::Create,
+            desired: load::texts(&sources(template)),
+            disable_rollback: true,
+            timeout_mins,
+            tags: Vec::new(),
+            username: "demo".to_owned(),
+            user_id: "demo".to_owned(),
+            credentials: None,
+            user_project: None,
+            adopt: None,
+            now: self.backends.clock.now(),
+        };
+        self.backends.store.create_stack(stack).await.expect("stored");
+        id
+    }
+
+    pub(crate) async fn update(&self, id: StackId, template: &str) {
+        let mut request = StackRequest::new(Action::Update, self.backends.clock.now());
+        request.desired = Some(load::texts(&sources(template)));
+        self.backends.store.request(id, request).await.expect("stored");
+    }
+
+    /// The stack after its request, which must have completed, and the time in seconds since the start.
+    pub(crate) async fn completed(&self, id: StackId) -> f64 {
+        let stack = self.settled(id).await;
+        assert_eq!(stack.state.status, Status::Complete, "{}", stack.reason);
+        self.start.elapsed().as_secs_f64()
+    }
+
+    pub(crate) async fn settled(&self, id: StackId) -> Stack {
+        loop {
+            let stack = self.backends.store.stack(id).await.expect("read").expect("there");
+            if !stack.is_pending() {
+                return stack;
+            }
+            assert!(self.start.elapsed() < Duration::from_hours(5), "stuck: {stack:?}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// The row of a name.
+    pub(crate) async fn row(&self, stack: StackId, name: &str) -> Resource {
+        let rows = self.backends.store.resources(stack).await.expect("read");
+        rows.into_iter().find(|row| row.name == name).expect("a row")
+    }
+
+    /// The nested stack of a resource.
+    pub(crate) async fn child(&self, stack: StackId, name: &str) -> StackId {
+        self.row(stack, name).await.child.expect("a nested stack")
+    }
+
+    /// The members of a nested stack as `name=value`, sorted.
+    pub(crate) async fn members(&self, child: StackId) -> Vec<String> {
+        let rows = self.backends.store.resources(child).await.expect("read");
+        let value = |row: &Resource| text::str(row.properties().get("value").unwrap_or(&Value::Null));
+        let mut members: Vec<String> = rows.iter().map(|row| format!("{}={}", row.name, value(row))).collect();
+        members.sort();
+        members
+    }
+
+    /// The events of a stack in order.
+    pub(crate) async fn events(&self, stack: StackId) -> Vec<Event> {
+        let query = EventQuery { stacks: vec![stack], ..EventQuery::default() };
+        self.backends.store.events(&query).await.expect("read")
+    }
+
+    /// Seconds since the start of the test.
+    pub(crate) fn seconds(&self, time: Timestamp) -> i64 {
+        time.as_second() - 1_800_000_000
+    }
+}
+
+fn sources(template: &str) -> Sources {
+    let template = kiln_template::source::parse(template, "t.yaml", usize::MAX).expect("YAML").value;
+    Sources {
+        template: Arc::new(template),
+        environment: Arc::new(Environment::default()),
+        files: Arc::new(Files::default()),
+    }
+}

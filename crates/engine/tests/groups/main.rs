@@ -1,0 +1,4 @@
+//! Groups in a stack: batches, sizes, scaling.
+
+mod batches;
+mod bench;
