@@ -8,6 +8,7 @@
 //! | `actor/children.rs` | nested stacks |
 //! | `actor/inbox.rs` | messages |
 //! | `actor/snapshots.rs` | snapshots of the stack |
+//! | `actor/watches.rs` | operations that read other resources |
 //! | `actor/hidden.rs` | hidden values in reasons |
 //! | `actor/write_queue.rs` | pending writes |
 
@@ -18,6 +19,7 @@ mod hidden;
 mod inbox;
 pub(crate) mod slots;
 mod snapshots;
+mod watches;
 mod write_queue;
 
 use std::collections::VecDeque;
@@ -39,6 +41,7 @@ use self::calls::Reply;
 use self::inbox::Inbox;
 use self::slots::Slots;
 use self::snapshots::Removing;
+use self::watches::Watches;
 use self::write_queue::WriteQueue;
 use crate::backends::Backends;
 use crate::fence::Fence;
@@ -121,6 +124,7 @@ impl Actor {
             removing: Removing::default(),
             adopted: Map::new(),
             slots: Slots::default(),
+            watches: Watches::default(),
             tasks: JoinSet::new(),
             inbox: Inbox::default(),
             events: VecDeque::new(),
@@ -157,6 +161,8 @@ struct Work {
     adopted: Map,
     /// Running operations.
     slots: Slots,
+    /// The rows that they read.
+    watches: Watches,
     tasks: JoinSet<Reply>,
     inbox: Inbox,
     /// Pending events for the planner.
@@ -368,6 +374,7 @@ impl Work {
             self.mask(&mut event).await?;
             if let Event::Finished { row, .. } = &event {
                 self.slots.remove(*row);
+                self.watches.remove(*row);
             }
             self.decide(event);
             if self.writes.len() >= self.actor.options.batch {
@@ -472,6 +479,7 @@ impl Work {
         let gatherer = Gatherer {
             backends: &self.actor.backends,
             scope,
+            model: &self.model,
             stack: &self.stack,
             root: Arc::clone(&self.root),
             fence: Some(self.actor.fence.clone()),
@@ -553,5 +561,6 @@ pub(crate) fn stack_facts(stack: &Stack) -> StackFacts {
         name: stack.name.clone(),
         project_id: stack.project.clone(),
         user_project_id: stack.user_project.clone(),
+        root_id: stack.root.to_string(),
     }
 }

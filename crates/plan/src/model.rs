@@ -328,7 +328,8 @@ impl Model {
         if self.stays(id) {
             return true;
         }
-        if row.state == State::INIT {
+        // A row whose object is already deleted has waited at a hook of an earlier request.
+        if row.state == State::INIT || row.state.is_complete(Action::Delete) {
             self.forget(id, out);
             return true;
         }
