@@ -247,6 +247,7 @@ fn service_options(config: &Config) -> Result<kiln_service::Options> {
     let limits = Limits {
         template: config.number(DEFAULT, "max_template_size", usual.template)?,
         stacks_per_project: config.limit(DEFAULT, "max_stacks_per_tenant", stacks)?,
+        snapshots_per_stack: config.limit(DEFAULT, "max_snapshots_per_stack", 32)?,
         resources_per_stack: resources.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
         nested_depth: config.number(DEFAULT, "max_nested_stack_depth", usual.nested_depth)?,
     };

@@ -360,6 +360,20 @@ pub trait Driver: Send + Sync {
         false
     }
 
+    /// Deletes what an [`Operation::Snapshot`] has made; the facts have the data of the resource at that time. Returns
+    /// the time to wait before the next call; `None` when nothing is left. May be repeated.
+    async fn delete_snapshot(&self, cx: &Context<'_>) -> Result<Option<Duration>, Failure> {
+        let _ = cx;
+        Ok(None)
+    }
+
+    /// The properties that restore the object from a snapshot with this data; null removes a property. `None`: the
+    /// object is not restored, only its definition.
+    fn restored(&self, data: &Map) -> Option<Map> {
+        let _ = data;
+        None
+    }
+
     /// An attribute as it will be, if it follows from these properties alone; for plans.
     fn foreseen(&self, _facts: &Facts, _name: &str) -> Option<Value> {
         None

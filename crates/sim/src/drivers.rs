@@ -178,7 +178,11 @@ impl Driver for ObjectDriver {
                 self.send(cx, Method::Post, "/wake").await?;
                 Ok(Step::done())
             }
-            Operation::Adopt | Operation::Snapshot => Ok(Step::done()),
+            Operation::Snapshot => {
+                self.send(cx, Method::Get, "").await?;
+                Ok(Step::done().data("copy", cx.facts.token.as_str()))
+            }
+            Operation::Adopt => Ok(Step::done()),
         }
     }
 
