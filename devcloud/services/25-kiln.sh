@@ -24,6 +24,8 @@ kiln_config() {
 [DEFAULT]
 auth_encryption_key = 0123456789abcdef0123456789abcdef
 max_stacks_per_tenant = 1000000
+enable_stack_adopt = true
+enable_stack_abandon = true
 max_resources_per_stack = -1
 max_nested_stack_depth = 10
 max_template_size = 10000000

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use kiln_engine::{Backends, Chance, Engine, NoCloud, Options, SystemClock, View, load};
+use kiln_engine::{Backends, Chance, Engine, Options, SystemClock, View, load};
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Rules, Sources};
 use kiln_resource::{Action, Registry, StackId};
-use kiln_store::{EventQuery, NewStack, Stack, StackRequest, Store};
+use kiln_store::{EventQuery, Message, MessageId, MessageKind, NewStack, Stack, StackRequest, Store};
 use kiln_store::{Options as StoreOptions, SqlStore};
 use kiln_template::Files;
 use kiln_template::constraint::AcceptAll;
@@ -15,6 +15,7 @@ use kiln_template::environment::Environment;
 use kiln_value::{Diagnostic, Map, Secret, StackIdentity, Value, value};
 
 use crate::case::{Case, Outcome};
+use crate::signals::{self, Users};
 
 const TENANT: &str = "test_tenant_id";
 const NAME: &str = "teststack";
@@ -35,7 +36,19 @@ pub(crate) fn run(case: &Case) -> Outcome {
     if steps.iter().any(|step| step.get("args").is_some_and(|args| args.get("existing").is_some())) {
         return Outcome::NotRun;
     }
-    let known = ["create", "update", "delete", "rollback", "check", "suspend", "resume", "preview_update"];
+    let known = [
+        "create",
+        "update",
+        "delete",
+        "rollback",
+        "check",
+        "suspend",
+        "resume",
+        "preview_update",
+        "export",
+        "mark_unhealthy",
+        "signal",
+    ];
     if !steps.iter().all(|step| known.contains(&step.str_at("op").unwrap_or_default())) {
         return Outcome::NotRun;
     }
@@ -45,7 +58,7 @@ pub(crate) fn run(case: &Case) -> Outcome {
         let wanted = case.expect.get("steps").and_then(Value::as_list).unwrap_or_default();
         let nested = case.input("nested").is_truthy();
         for (step, wanted) in steps.iter().zip(wanted) {
-            let got = bench.step(step, nested).await;
+            let got = bench.step(step, nested, signals_during(step, wanted)).await;
             if let Some(diff) = difference(wanted, &got) {
                 return Outcome::Failed(format!("{}: {diff}", step.str_at("op").unwrap_or_default()));
             }
@@ -72,7 +85,7 @@ impl Bench {
         let backends = Backends {
             store: Arc::new(store),
             resource_types: Arc::clone(&CATALOG),
-            clouds: Arc::new(NoCloud),
+            clouds: Arc::new(Users::default()),
             clock: Arc::new(SystemClock),
             chance: Arc::new(Chance::from_os()),
         };
@@ -90,9 +103,10 @@ impl Bench {
         SystemClock.now()
     }
 
-    async fn step(&mut self, step: &Value, nested: bool) -> Value {
+    async fn step(&mut self, step: &Value, nested: bool, signals: Vec<String>) -> Value {
         let op = step.str_at("op").unwrap_or_default();
         let mut result = None;
+        let mut exported = Map::new();
         let asked = match op {
             "preview_update" => match self.preview(step).await {
                 Ok(changes) => {
@@ -101,7 +115,13 @@ impl Bench {
                 }
                 Err(error) => Err(error),
             },
+            "export" => {
+                exported = self.export().await;
+                Ok(())
+            }
+            "mark_unhealthy" => self.mark_unhealthy(step).await,
             "create" => self.create(step).await,
+            "signal" => signals::send(&self.backends, self.stack.expect("a stack"), step).await,
             "update" => self.update(step).await,
             "delete" => self.request(StackRequest::new(Action::Delete, Self::now())).await,
             "rollback" => self.request(StackRequest::new(Action::Rollback, Self::now())).await,
@@ -111,6 +131,7 @@ impl Bench {
         };
         let mut got = value!({"op": op});
         let report = got.as_map_mut().expect("a map");
+        report.extend(exported);
         if let Some(result) = result {
             report.insert("result".to_owned(), result);
         }
@@ -121,10 +142,24 @@ impl Bench {
             );
         }
         if let Some(id) = self.stack {
+            self.signal_all(id, signals).await;
             let stack = self.settled(id).await;
             self.report(&stack, report, nested).await;
         }
         got
+    }
+
+    /// Signals resources while another one waits for them.
+    async fn signal_all(&self, id: StackId, resources: Vec<String>) {
+        let is_waiting =
+            |row: &kiln_resource::Resource| row.resource_type == "OS::Heat::WaitCondition" && row.running().is_some();
+        while !resources.is_empty() && !self.backends.store.resources(id).await.expect("read").iter().any(is_waiting) {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        for resource in resources {
+            let step = value!({ "resource": resource });
+            signals::send(&self.backends, id, &step).await.expect("a signal");
+        }
     }
 
     fn blueprint(step: &Value) -> Result<Sources, Diagnostic> {
@@ -182,6 +217,7 @@ impl Bench {
             user_id: "user".to_owned(),
             credentials: None,
             user_project: None,
+            adopt: None,
             now: Self::now(),
         };
         self.backends.store.create_stack(new).await.expect("stored");
@@ -216,6 +252,45 @@ impl Bench {
                 (list, Value::from(names))
             })
             .collect())
+    }
+
+    /// The keys of the exported data.
+    async fn export(&self) -> Map {
+        let stack = self.backends.store.stack(self.stack.expect("a stack")).await.expect("read").expect("there");
+        let data = kiln_engine::export(&self.backends, &stack).await.expect("exported");
+        let keys = |value: &Value| {
+            let mut keys: Vec<String> = value.as_map().into_iter().flatten().map(|(key, _)| key.clone()).collect();
+            keys.sort();
+            Value::from(keys)
+        };
+        let resources = data.get("resources").and_then(Value::as_map).into_iter().flatten();
+        let of_resources: Value = resources.map(|(name, data)| (name.clone(), keys(data))).collect();
+        let entries = [("result_keys", keys(&data)), ("resource_keys", of_resources)];
+        entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    }
+
+    async fn mark_unhealthy(&self, step: &Value) -> Result<(), Diagnostic> {
+        let stack = self.stack.expect("a stack");
+        let name = step.str_at("resource").unwrap_or_default();
+        if !self.backends.store.resources(stack).await.expect("read").iter().any(|row| row.name == name) {
+            let text = format!("The Resource ({name}) could not be found in Stack <stack-name>.");
+            return Err(Diagnostic::new("ResourceNotFound", text));
+        }
+        let unhealthy = step.get("flag").is_none_or(Value::is_truthy);
+        let message = Message {
+            id: MessageId(self.backends.chance.uuid()),
+            stack,
+            resource: Some(name.to_owned()),
+            kind: MessageKind::MarkUnhealthy,
+            body: value!({"mark_unhealthy": unhealthy, "reason": (step.get("reason").cloned())}),
+            due: Self::now(),
+            sent: Self::now(),
+        };
+        self.backends.store.send(&message).await.expect("stored");
+        while !self.backends.store.inbox(stack, Self::now()).await.expect("read").is_empty() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        Ok(())
     }
 
     async fn request(&mut self, request: StackRequest) -> Result<(), Diagnostic> {
@@ -389,6 +464,14 @@ impl Bench {
             other => other,
         }
     }
+}
+
+/// The resources that the reference signalled during another request, by its events.
+fn signals_during(step: &Value, wanted: &Value) -> Vec<String> {
+    let events = wanted.get("events").and_then(Value::as_list).unwrap_or_default();
+    let signals = events.iter().filter(|event| event.str_at("action") == Some("SIGNAL"));
+    let names = signals.filter_map(|event| event.str_at("resource").map(str::to_owned));
+    if step.str_at("op") == Some("signal") { Vec::new() } else { names.collect() }
 }
 
 /// The differences between the reports of two steps.

@@ -35,7 +35,11 @@ impl<'a> Instantiation<'a> {
         }
         let settings = self.settings()?;
         let name = self.body.get("stack_name").ok_or_else(|| ApiError::bad_request("No stack name specified"))?;
-        let template = self.required_template()?;
+        let adopt = self.adopted()?;
+        let template = match &adopt {
+            Some(data) => self.adopted_template(data)?,
+            None => self.required_template()?,
+        };
         let content = self.content()?;
         let Value::Str(name) = name else {
             let shown = text::str(name);
@@ -44,7 +48,7 @@ impl<'a> Instantiation<'a> {
                 format!("Invalid stack name {shown}, must be a string"),
             ));
         };
-        Ok(CreateStack { name: name.clone(), template, content, settings })
+        Ok(CreateStack { name: name.clone(), template, content, settings, adopt })
     }
 
     /// An update of a stack; with `patch`, missing parts do not change.
@@ -78,6 +82,31 @@ impl<'a> Instantiation<'a> {
         // Clients send 0 for no timeout of their own.
         let timeout_mins = timeout.filter(|mins| *mins > 0);
         Ok(Settings { timeout_mins, disable_rollback: boolean("disable_rollback")?, tags })
+    }
+
+    /// The data to adopt: a JSON or YAML text, or a map.
+    fn adopted(&self) -> Result<Option<Map>, ApiError> {
+        let parsed = match self.body.get("adopt_stack_data") {
+            None => return Ok(None),
+            Some(Value::Str(text)) => kiln_yaml::parse(text).map_err(|error| unadoptable(&error.to_string()))?.value,
+            Some(other) => other.clone(),
+        };
+        match parsed {
+            Value::Map(data) => Ok(Some(data)),
+            other => {
+                let text = format!("Unexpected adopt data \"{}\". Adopt data must be a dict.", text::str(&other));
+                Err(ApiError::bad_request(text))
+            }
+        }
+    }
+
+    /// The template of adopted data.
+    fn adopted_template(&self, data: &Map) -> Result<TemplateText, ApiError> {
+        match data.get("template") {
+            Some(Value::Map(template)) => Ok(TemplateText::of_map(template.clone(), self.limits)?),
+            Some(_) => Err(ApiError::malformed()),
+            None => Err(unadoptable("'template'")),
+        }
     }
 
     /// The template; `None` if it is missing.
@@ -136,6 +165,10 @@ impl<'a> Instantiation<'a> {
         };
         Ok(StackContent { sections, files, environment_files })
     }
+}
+
+fn unadoptable(why: &str) -> ApiError {
+    ApiError::bad_request(format!("Invalid adopt data: {why}"))
 }
 
 /// The content of a file; clients send parsed content as data.

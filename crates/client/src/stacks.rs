@@ -25,6 +25,8 @@ pub struct StackRequest {
     pub clear_parameters: Vec<String>,
     /// Detect and repair drift from the actual resources. Only for updates.
     pub converge: bool,
+    /// The data of existing resources to adopt, with the template. Only for creates.
+    pub adopt: Option<String>,
 }
 
 impl StackRequest {
@@ -38,7 +40,10 @@ impl StackRequest {
             body.insert("disable_rollback".into(), disable.into());
         }
         body.insert("parameters".into(), self.parameters.clone().into());
-        body.insert("template".into(), self.bundle.template.clone().into());
+        match &self.adopt {
+            Some(data) => body.insert("adopt_stack_data".into(), data.as_str().into()),
+            None => body.insert("template".into(), self.bundle.template.clone().into()),
+        };
         body.insert("files".into(), self.bundle.files.clone().into());
         body.insert("environment".into(), self.bundle.environment.clone().into());
         if !self.bundle.environment_files.is_empty() {
@@ -171,6 +176,18 @@ impl Client {
     /// Deletes a stack.
     pub async fn delete_stack(&self, stack: &str) -> Result<(), Error> {
         self.call(Method::DELETE, &stack_path(stack), &vec![], None).await.map(drop)
+    }
+
+    /// Deletes a stack and keeps the objects of its resources; returns the data to adopt them.
+    pub async fn abandon_stack(&self, stack: &str) -> Result<Value, Error> {
+        let stack = self.stack_identity(stack).await?;
+        self.call(Method::DELETE, &format!("{}/abandon", stack_path(&stack)), &vec![], None).await
+    }
+
+    /// The data of a stack with its resources.
+    pub async fn export_stack(&self, stack: &str) -> Result<Value, Error> {
+        let stack = self.stack_identity(stack).await?;
+        self.get(&format!("{}/export", stack_path(&stack)), &vec![]).await
     }
 
     /// A stack, with the values of its outputs unless `outputs` is false: they can take a long time.

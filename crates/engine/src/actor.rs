@@ -8,6 +8,7 @@
 //! | `actor/children.rs` | nested stacks |
 //! | `actor/inbox.rs` | messages |
 //! | `actor/scaling.rs` | changes of the size of groups |
+//! | `actor/watches.rs` | operations that read other resources |
 //! | `actor/hidden.rs` | hidden values in reasons |
 //! | `actor/write_queue.rs` | pending writes |
 
@@ -18,6 +19,7 @@ mod hidden;
 mod inbox;
 mod scaling;
 pub(crate) mod slots;
+mod watches;
 mod write_queue;
 
 use std::collections::VecDeque;
@@ -30,13 +32,14 @@ use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{Command, Event, Goal, Model, StackScope};
 use kiln_resource::{Action, ResourceId, StackFacts, State, Status};
 use kiln_store::{Error, Lease, Settle, Stack, Turn};
-use kiln_value::Map;
+use kiln_value::{Map, Value};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use self::calls::Reply;
 use self::inbox::Inbox;
 use self::slots::Slots;
+use self::watches::Watches;
 use self::write_queue::WriteQueue;
 use crate::backends::Backends;
 use crate::fence::Fence;
@@ -116,7 +119,9 @@ impl Actor {
             hidden: None,
             model: Model::new(rows),
             writes: WriteQueue::default(),
+            adopted: Map::new(),
             slots: Slots::default(),
+            watches: Watches::default(),
             tasks: JoinSet::new(),
             inbox: Inbox::default(),
             events: VecDeque::new(),
@@ -147,8 +152,12 @@ struct Work {
     model: Model,
     /// Pending writes.
     writes: WriteQueue,
+    /// The resources to adopt, by name; empty unless the action is ADOPT.
+    adopted: Map,
     /// Running operations.
     slots: Slots,
+    /// The rows that they read.
+    watches: Watches,
     tasks: JoinSet<Reply>,
     inbox: Inbox,
     /// Pending events for the planner.
@@ -263,6 +272,7 @@ impl Work {
                 }
             }
         }
+        self.adopted = if action == Action::Adopt { self.data_to_adopt().await? } else { Map::new() };
         let (goal, targets) = match action {
             Action::Check => (Goal::Check, Vec::new()),
             Action::Suspend => (Goal::Suspend, Vec::new()),
@@ -281,6 +291,13 @@ impl Work {
         self.fill_scope();
         self.carry_out_all(commands);
         Ok(())
+    }
+
+    /// The resources of the data that the stack adopts.
+    async fn data_to_adopt(&self) -> Result<Map, Error> {
+        let Some(id) = self.stack.details.snapshot else { return Ok(Map::new()) };
+        let data = self.actor.backends.store.snapshot(self.stack.id, id).await?.map(|adopted| adopted.data);
+        Ok(data.as_ref().and_then(|data| data.get("resources")).and_then(Value::as_map).cloned().unwrap_or_default())
     }
 
     fn fill_scope(&mut self) {
@@ -318,6 +335,7 @@ impl Work {
             self.mask(&mut event).await?;
             if let Event::Finished { row, .. } = &event {
                 self.slots.remove(*row);
+                self.watches.remove(*row);
             }
             self.decide(event);
             if self.writes.len() >= self.actor.options.batch {
@@ -373,7 +391,10 @@ impl Work {
                 let started = "Stack ROLLBACK started".to_owned();
                 self.writes.event(self.stack_event(failed, reason));
                 self.writes.event(self.stack_event(state, started.clone()));
-                self.writes.turn = Some(Turn { generation: self.generation, state, reason: started });
+                // A failed adopt must not delete what it has not created.
+                let keep_objects = self.stack.state.action == Action::Adopt;
+                self.writes.turn = Some(Turn { generation: self.generation, state, reason: started, keep_objects });
+                self.forget_adopted();
                 self.turning = true;
             }
             Command::End { state, reason } => self.end(state, reason),
@@ -395,9 +416,17 @@ impl Work {
             reached,
             now: self.actor.backends.clock.now(),
         });
+        self.forget_adopted();
         self.active = false;
         self.deadline = None;
         self.cancels_are_handled();
+    }
+
+    /// The data to adopt is not needed any more.
+    fn forget_adopted(&mut self) {
+        if self.stack.state.action == Action::Adopt {
+            self.writes.removed_snapshots.extend(self.stack.details.snapshot);
+        }
     }
 
     /// Prepares the decision about a resource; most decisions need no calls and are made immediately.
@@ -410,6 +439,7 @@ impl Work {
         let gatherer = Gatherer {
             backends: &self.actor.backends,
             scope,
+            model: &self.model,
             stack: &self.stack,
             root: Arc::clone(&self.root),
             fence: Some(self.actor.fence.clone()),
@@ -492,5 +522,6 @@ pub(crate) fn stack_facts(stack: &Stack) -> StackFacts {
         name: stack.name.clone(),
         project_id: stack.project.clone(),
         user_project_id: stack.user_project.clone(),
+        root_id: stack.root.to_string(),
     }
 }

@@ -111,6 +111,7 @@ impl Fixture {
             user_id: "u".to_owned(),
             credentials: Some(credentials),
             user_project: None,
+            adopt: None,
             now: self.clock.now(),
         };
         self.store.create_stack(new).await.expect("the store");

@@ -19,6 +19,7 @@ mod progress;
 mod resource_types;
 mod runtime;
 mod shutdown;
+mod signatures;
 
 use std::process::ExitCode;
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use kiln_api::Api;
+use kiln_cfn::Cfn;
 use kiln_cloud::{Connector, Credentials, Named, Scope};
 use kiln_engine::{Backends, Chance, Clock as _, Clouds, Engine, NoCloud, SystemClock};
 use kiln_identity::{Identity, Keystone, KeystoneOptions, Local, Policy};
@@ -19,7 +20,7 @@ use kiln_web::ConnectionLimits;
 
 use crate::checks::{self, OwnUser};
 use crate::clients;
-use crate::clouds::StoredClouds;
+use crate::clouds::{Signalling, StoredClouds};
 use crate::config::{Account, Config};
 use crate::database;
 use crate::heartbeat_thread::HeartbeatThread;
@@ -27,6 +28,7 @@ use crate::ini::DEFAULT;
 use crate::policy_files;
 use crate::resource_types;
 use crate::shutdown::Stop;
+use crate::signatures;
 
 /// The default timeout of a call to a cloud service.
 const CALL_TIMEOUT: Duration = Duration::from_mins(1);
@@ -39,6 +41,7 @@ pub(crate) struct Runtime {
     own: Option<OwnUser>,
     service: Service,
     api: kiln_api::Options,
+    cfn: kiln_cfn::Options,
     engine: kiln_engine::Options,
     /// The database of the heartbeat, if the heartbeat has its own thread.
     heartbeat: Option<kiln_store::Options>,
@@ -88,15 +91,18 @@ impl Runtime {
             name: service.username.clone().unwrap_or_default(),
             session: connector.session(service_credentials.clone()),
         };
-        let identity: Arc<dyn Identity> =
-            Arc::new(Keystone::new(connector.clone(), service_credentials, trustee, Arc::clone(&policy), options));
-        let clouds = Arc::new(StoredClouds::new(Arc::clone(&store), connector, Arc::clone(&identity)));
+        let signatures = signatures::sessions(config, own.session.clone())?;
+        let keystone = Keystone::new(connector.clone(), service_credentials, trustee, Arc::clone(&policy), options);
+        let identity: Arc<dyn Identity> = Arc::new(keystone.with_signatures(signatures));
+        let clouds = StoredClouds::new(Arc::clone(&store), connector, Arc::clone(&identity));
+        let clouds = Arc::new(clouds.with_signalling(signalling(config, &service)?));
         let catalog = resource_types::of_service(config)?;
         let backends = backends(store, catalog, clouds);
         Ok(Self {
             own: Some(own),
             service: Service { options: service_options(config)?, backends, identity, policy },
             api: api_options(config)?,
+            cfn: cfn_options(config)?,
             engine: engine_options(config)?,
             heartbeat: Some(database::options(config)?).filter(|options| !options.is_private()),
         })
@@ -124,12 +130,14 @@ impl Runtime {
             (Arc::new(Local::new("local", LOCAL_PROJECT, LOCAL_PROJECT, nobody)), Arc::new(NoCloud))
         };
         let limits = Limits { stacks_per_project: None, resources_per_stack: None, ..Limits::default() };
-        let options = kiln_service::Options { limits, no_cloud, ..kiln_service::Options::default() };
+        let options =
+            kiln_service::Options { limits, no_cloud, adopt: true, abandon: true, ..kiln_service::Options::default() };
         let (backends, policy) = (backends(store, catalog, clouds), Arc::new(Policy::default()));
         Ok(Self {
             own: None,
             service: Service { options, backends, identity, policy },
             api: kiln_api::Options::default(),
+            cfn: kiln_cfn::Options::default(),
             // The process stops after its work. The next one must not wait long for the leases of a killed process.
             engine: kiln_engine::Options {
                 lease: Duration::from_secs(5),
@@ -151,6 +159,11 @@ impl Runtime {
     /// The API.
     pub(crate) fn api(&self) -> Api {
         Api::new(kiln_api::Parts { options: self.api.clone(), service: self.service.clone() })
+    }
+
+    /// The CloudFormation API.
+    pub(crate) fn cfn(&self) -> Cfn {
+        Cfn::new(kiln_cfn::Parts { options: self.cfn.clone(), service: self.service.clone() })
     }
 
     /// Runs an engine until a stop is requested, then releases its leases.
@@ -180,7 +193,7 @@ pub(crate) fn now() -> jiff::Timestamp {
     SystemClock.now()
 }
 
-fn credentials(account: &Account, section: &str, scoped: bool) -> Result<Credentials> {
+pub(crate) fn credentials(account: &Account, section: &str, scoped: bool) -> Result<Credentials> {
     let missing = |option: &str| anyhow!("[{section}] {option} is not set: Kiln needs a Keystone user");
     let project = account.project.as_deref();
     Ok(Credentials::Password {
@@ -191,6 +204,39 @@ fn credentials(account: &Account, section: &str, scoped: bool) -> Result<Credent
             None if scoped => return Err(missing("project_name")),
             None => Scope::Unscoped,
         },
+    })
+}
+
+/// The domain of stack users, and the addresses for signals.
+fn signalling(config: &Config, service: &Account) -> Result<Signalling> {
+    let domain = match (config.default("stack_user_domain_id"), config.default("stack_user_domain_name")) {
+        (Some(id), _) => Some(Named::id(id)),
+        (None, Some(name)) => Some(Named::Name { name, domain: None }),
+        (None, None) => None,
+    };
+    let (admin, password) =
+        (config.default("stack_domain_admin"), config.secret(DEFAULT, "stack_domain_admin_password"));
+    let domain_admin = match (domain, admin, password) {
+        (Some(domain), Some(name), Some(password)) => Some(Credentials::Password {
+            user: Named::Name { name, domain: Some(Box::new(domain.clone())) },
+            password,
+            scope: Scope::Domain(domain),
+        }),
+        (None, _, _) => None,
+        (Some(_), admin, _) => {
+            let missing = if admin.is_none() { "stack_domain_admin" } else { "stack_domain_admin_password" };
+            bail!("[DEFAULT] {missing} is not set, but the domain of stack users is");
+        }
+    };
+    let public = config.text("keystone_authtoken", "www_authenticate_uri").or_else(|| service.auth_url.clone());
+    Ok(Signalling {
+        domain_admin,
+        role: config.default("heat_stack_user_role").unwrap_or_else(|| "heat_stack_user".to_owned()),
+        // Heat's option has the path of one of the two kinds of signals.
+        cfn: config.default("heat_waitcondition_server_url").map(|url| url.replace("/waitcondition", "")),
+        heat: config.text("clients_heat", "url").map(|url| url.replace("/%(tenant_id)s", "")),
+        keystone: public.map(|url| if url.contains("/v3") { url } else { format!("{}/v3", url.trim_end_matches('/')) }),
+        region: config.default("region_name_for_services").or_else(|| service.region.clone()),
     })
 }
 
@@ -205,6 +251,8 @@ fn service_options(config: &Config) -> Result<kiln_service::Options> {
         nested_depth: config.number(DEFAULT, "max_nested_stack_depth", usual.nested_depth)?,
     };
     let mut options = kiln_service::Options { limits, ..kiln_service::Options::default() };
+    options.adopt = config.flag(DEFAULT, "enable_stack_adopt", false)?;
+    options.abandon = config.flag(DEFAULT, "enable_stack_abandon", false)?;
     if let Some(role) = config.default("heat_stack_user_role") {
         options.stack_user_role = role;
     }
@@ -216,15 +264,30 @@ fn api_options(config: &Config) -> Result<kiln_api::Options> {
     options.max_body = config.number(DEFAULT, "max_json_body_size", options.max_body)?;
     options.root = config.text("clients_heat", "url").map(|url| url.replace("/%(tenant_id)s", ""));
     options.proxy_headers = config.flag("oslo_middleware", "enable_proxy_headers_parsing", false)?;
-    let hidden = config.list(DEFAULT, "hidden_stack_tags");
-    if !hidden.is_empty() {
-        options.hidden_stack_tags = hidden;
-    }
+    hide(config, &mut options.hidden_stack_tags);
     options.connections = connection_limits(config, options.proxy_headers)?;
     if let Some(revision) = config.text("revision", "heat_revision") {
         options.revision = revision;
     }
     Ok(options)
+}
+
+fn cfn_options(config: &Config) -> Result<kiln_cfn::Options> {
+    let mut options = kiln_cfn::Options::default();
+    options.max_body = config.number(DEFAULT, "max_json_body_size", options.max_body)?;
+    options.proxy_headers = config.flag("oslo_middleware", "enable_proxy_headers_parsing", false)?;
+    options.page = config.number("kiln", "cfn_page_size", options.page)?.max(1);
+    hide(config, &mut options.hidden_stack_tags);
+    options.connections = connection_limits(config, options.proxy_headers)?;
+    Ok(options)
+}
+
+/// Replaces the tags of hidden stacks with those that are set.
+fn hide(config: &Config, tags: &mut Vec<String>) {
+    let hidden = config.list(DEFAULT, "hidden_stack_tags");
+    if !hidden.is_empty() {
+        *tags = hidden;
+    }
 }
 
 /// Limits of connections, from the options in 'kiln serve --help'. Behind a proxy all clients share one address.

@@ -23,6 +23,8 @@ pub struct StackFacts {
     pub project_id: String,
     /// Project of the stack's users, once made.
     pub user_project_id: Option<String>,
+    /// Id of the root stack of the tree.
+    pub root_id: String,
 }
 
 /// All that is known of the resource that a driver acts on.
@@ -66,6 +68,21 @@ pub struct Facts {
     pub action_timeout: Option<Duration>,
     /// Logical action and status now: `("CREATE", "IN_PROGRESS")`.
     pub state: (String, String),
+    /// The resources that [`Driver::observes`] asks for, as far as they exist.
+    pub observed: Vec<Observed>,
+}
+
+/// Another resource of the stack, as it is stored now.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observed {
+    /// Kiln's id of the resource.
+    pub id: String,
+    /// Its type.
+    pub resource_type: String,
+    /// Its metadata.
+    pub metadata: Value,
+    /// Its properties.
+    pub properties: Map,
 }
 
 impl Facts {
@@ -125,6 +142,11 @@ pub enum Operation {
     Suspend,
     /// Wake up.
     Resume,
+    /// Take over an existing object. The engine does this itself: drivers are only asked for attributes.
+    Adopt,
+    /// Save the object, so that it can be restored from the data of the step. A repeated call must find what an earlier
+    /// one with the same token has made.
+    Snapshot,
 }
 
 impl Operation {
@@ -137,6 +159,8 @@ impl Operation {
             Self::Check => Action::Check,
             Self::Suspend => Action::Suspend,
             Self::Resume => Action::Resume,
+            Self::Adopt => Action::Adopt,
+            Self::Snapshot => Action::Snapshot,
         }
     }
 }
@@ -167,22 +191,32 @@ pub struct Step {
     pub data: Map,
     /// How far the operation is.
     pub progress: Progress,
+    /// The project of the stack's users, if it was made or found.
+    pub user_project: Option<String>,
+    /// New metadata of observed resources, by their id; stored together with the step.
+    pub sibling_metadata: Vec<(String, Map)>,
 }
 
 impl Step {
     /// Finished.
     pub fn done() -> Self {
-        Self { physical_id: None, data: Map::new(), progress: Progress::Done }
+        Self {
+            physical_id: None,
+            data: Map::new(),
+            progress: Progress::Done,
+            user_project: None,
+            sibling_metadata: Vec::new(),
+        }
     }
 
     /// To be polled after a time.
     pub fn wait(state: impl Into<Value>, after: Duration) -> Self {
-        Self { physical_id: None, data: Map::new(), progress: Progress::Wait { state: state.into(), after } }
+        Self { progress: Progress::Wait { state: state.into(), after }, ..Self::done() }
     }
 
     /// To be replaced.
     pub fn replace() -> Self {
-        Self { physical_id: None, data: Map::new(), progress: Progress::Replace }
+        Self { progress: Progress::Replace, ..Self::done() }
     }
 
     /// The same with the object's id.
@@ -196,6 +230,20 @@ impl Step {
     #[must_use]
     pub fn data(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.data.insert(key.into(), value.into());
+        self
+    }
+
+    /// The same with new metadata of an observed resource.
+    #[must_use]
+    pub fn sibling_metadata(mut self, sibling: &Observed, metadata: Map) -> Self {
+        self.sibling_metadata.push((sibling.id.clone(), metadata));
+        self
+    }
+
+    /// The same with the project of the stack's users.
+    #[must_use]
+    pub fn user_project(mut self, id: impl Into<String>) -> Self {
+        self.user_project = Some(id.into());
         self
     }
 }
@@ -232,6 +280,8 @@ pub struct Nested {
     pub parameters: Map,
     /// Files that the template names.
     pub files: BTreeMap<String, String>,
+    /// Entries for the resource registry of its environment.
+    pub registry: Map,
     /// Entries to put into the resource's data.
     pub data: Map,
     /// The template is one of several steps (a batch of a rolling update): when the nested stack has reached it, the
@@ -322,6 +372,18 @@ pub trait Driver: Send + Sync {
     /// Whether [`Driver::reference`] is asked for a type with a nested stack, too; by default its reference is the ARN of
     /// the nested stack.
     fn has_own_reference(&self) -> bool {
+        false
+    }
+
+    /// The resources of the stack that the driver reads, by what `get_resource` gives for them: they are in
+    /// [`Facts::observed`]. While an operation waits, it is polled at once when one of them has processed a message.
+    fn observes(&self, facts: &Facts) -> Vec<Value> {
+        let _ = facts;
+        Vec::new()
+    }
+
+    /// Whether every update of the stack replaces the resource.
+    fn replaced_by_updates(&self) -> bool {
         false
     }
 

@@ -37,6 +37,8 @@ ids! {
     EventId
     /// A message to a stack.
     MessageId
+    /// A snapshot of a stack.
+    SnapshotId
     /// Stored credentials of a root stack.
     CredentialsId
     /// A running engine; new at every start.

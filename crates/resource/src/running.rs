@@ -109,6 +109,8 @@ enum Name {
     Check,
     Suspend,
     Resume,
+    Adopt,
+    Snapshot,
     /// Not an operation: [`OperationState::MustReplace`].
     Replace,
     /// Not an operation: [`OperationState::HalfUpdated`].
@@ -138,6 +140,8 @@ impl Record {
             Operation::Check => (Name::Check, None, None),
             Operation::Suspend => (Name::Suspend, None, None),
             Operation::Resume => (Name::Resume, None, None),
+            Operation::Adopt => (Name::Adopt, None, None),
+            Operation::Snapshot => (Name::Snapshot, None, None),
         };
         let (phase, state) = match &running.phase {
             Phase::Intent => (PhaseName::Intent, Value::Null),
@@ -185,6 +189,8 @@ impl Record {
             Name::Check => Operation::Check,
             Name::Suspend => Operation::Suspend,
             Name::Resume => Operation::Resume,
+            Name::Adopt => Operation::Adopt,
+            Name::Snapshot => Operation::Snapshot,
         };
         let phase = match self.phase? {
             PhaseName::Intent => Phase::Intent,
@@ -238,7 +244,15 @@ mod tests {
     fn survives_storing() {
         let changed: Map = [("size".to_owned(), Value::Int(2))].into_iter().collect();
         let update = Operation::Update { before: Map::new(), changed };
-        for operation in [Operation::Create, update, Operation::Delete, Operation::Check, Operation::Suspend] {
+        for operation in [
+            Operation::Create,
+            update,
+            Operation::Delete,
+            Operation::Check,
+            Operation::Suspend,
+            Operation::Adopt,
+            Operation::Snapshot,
+        ] {
             for phase in
                 [Phase::Intent, Phase::Wait(value!({"n": 1})), Phase::Wait(Value::Null), Phase::Undo(Value::Null)]
             {

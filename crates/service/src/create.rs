@@ -1,9 +1,9 @@
 //! Creates a stack.
 
 use kiln_identity::Caller;
-use kiln_resource::{Action, StackId};
-use kiln_store::{NewStack, Stack, StackQuery};
-use kiln_value::StackIdentity;
+use kiln_resource::{Action, SnapshotId, StackId, State, Status};
+use kiln_store::{NewStack, Snapshot, Stack, StackQuery};
+use kiln_value::{Map, StackIdentity, value};
 
 use crate::action::begun;
 use crate::blueprint::texts;
@@ -20,6 +20,8 @@ pub struct CreateStack {
     pub content: StackContent,
     /// Its settings.
     pub settings: Settings,
+    /// The data of existing resources, as [`Service::export_stack`] returns it: they are adopted, not created.
+    pub adopt: Option<Map>,
 }
 
 impl Service {
@@ -27,7 +29,11 @@ impl Service {
     /// meanwhile, nothing refers to them.
     pub async fn create_stack(&self, caller: &Caller, new: CreateStack) -> Result<Stack, Error> {
         self.check_new(caller, &new).await?;
-        let CreateStack { name, template, content, settings } = new;
+        let CreateStack { name, template, content, settings, adopt } = new;
+        let content = match &adopt {
+            Some(data) => content.over_adopted(data),
+            None => content,
+        };
         let id = StackId(self.backends.chance.uuid());
         let project = caller.project_id.clone();
         let identity = StackIdentity::new(project.clone(), name.clone(), id.to_string())?;
@@ -40,7 +46,7 @@ impl Service {
             parent: None,
             root: id,
             depth: 0,
-            action: Action::Create,
+            action: if adopt.is_some() { Action::Adopt } else { Action::Create },
             desired: texts(&blueprint),
             disable_rollback: settings.disable_rollback.unwrap_or(true),
             timeout_mins: settings.timeout_mins,
@@ -49,6 +55,7 @@ impl Service {
             user_id: caller.user_id.clone(),
             credentials: Some(credentials),
             user_project: None,
+            adopt: adopt.map(|data| self.data_to_adopt(id, &data)),
             now: self.backends.clock.now(),
         };
         let stack = self.backends.store.create_stack(stack).await?;
@@ -56,9 +63,25 @@ impl Service {
         Ok(stack)
     }
 
+    /// The part of the data that the engine needs.
+    fn data_to_adopt(&self, stack: StackId, data: &Map) -> Snapshot {
+        Snapshot {
+            id: SnapshotId(self.backends.chance.uuid()),
+            stack,
+            name: None,
+            state: State::new(Action::Adopt, Status::InProgress),
+            reason: String::new(),
+            data: value!({ "resources": (data.get("resources").cloned()) }),
+            created: self.backends.clock.now(),
+        }
+    }
+
     /// Early checks that the store would also make: the name must be valid and free, and the project must be below its
     /// limit of stacks.
     pub(crate) async fn check_new(&self, caller: &Caller, new: &CreateStack) -> Result<(), Error> {
+        if new.adopt.is_some() && !self.options.adopt {
+            return Err(Error::NotSupported("Stack Adopt".to_owned()));
+        }
         check_name(&new.name)?;
         new.settings.check()?;
         if self.backends.store.stack_by_name(&caller.project_id, &new.name).await?.is_some() {

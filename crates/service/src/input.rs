@@ -86,6 +86,27 @@ impl StackContent {
         Ok(Sources { template: Arc::clone(template), environment: Arc::new(environment), files: Arc::new(self.files) })
     }
 
+    /// The content over that of adopted data. Heat takes only the parameters of the data; its files and types are used
+    /// where the request has none, so that the data alone is enough.
+    pub(crate) fn over_adopted(mut self, data: &Map) -> Self {
+        let adopted = data.get("environment").and_then(Value::as_map);
+        for section in ["parameters", "parameter_defaults", "resource_registry"] {
+            let Some(Value::Map(below)) = adopted.and_then(|environment| environment.get(section)) else { continue };
+            let given = self.sections.entry(section.to_owned()).or_insert_with(|| Map::new().into());
+            let Value::Map(given) = given else { continue };
+            if section == "parameters" || given.is_empty() {
+                let own = std::mem::replace(given, below.clone());
+                given.extend(own);
+            }
+        }
+        for (name, text) in data.get("files").and_then(Value::as_map).into_iter().flatten() {
+            if let Value::Str(text) = text {
+                self.files.0.entry(name.clone()).or_insert_with(|| text.clone());
+            }
+        }
+        self
+    }
+
     /// The content merged over the current sources of a stack (docs/heat-behaviour.md §20.1). Parameters in `clear` are
     /// reset.
     pub(crate) fn sources_over(

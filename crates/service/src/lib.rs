@@ -11,6 +11,7 @@ mod create;
 mod credentials;
 mod delete;
 mod error;
+mod export;
 mod input;
 mod mark_unhealthy;
 mod options;

@@ -26,12 +26,22 @@ pub struct Options {
     pub limits: Limits,
     /// The role of stack users (`heat_stack_user_role`).
     pub stack_user_role: String,
+    /// Whether stacks may be created from existing resources (`enable_stack_adopt`).
+    pub adopt: bool,
+    /// Whether stacks may be abandoned and exported (`enable_stack_abandon`).
+    pub abandon: bool,
     /// There is no cloud: types that need one are rejected.
     pub no_cloud: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { limits: Limits::default(), stack_user_role: "heat_stack_user".to_owned(), no_cloud: false }
+        Self {
+            limits: Limits::default(),
+            stack_user_role: "heat_stack_user".to_owned(),
+            adopt: false,
+            abandon: false,
+            no_cloud: false,
+        }
     }
 }

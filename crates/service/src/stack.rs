@@ -1,7 +1,9 @@
 //! Finds stacks for a caller.
 
 use kiln_identity::Caller;
+use kiln_resource::Resource;
 use kiln_store::{Stack, StackId};
+use kiln_value::Value;
 
 use crate::{Error, Service};
 
@@ -30,6 +32,12 @@ impl Service {
             stack = store.stack_by_name(&caller.project_id, name).await?;
         }
         stack.ok_or_else(|| Error::NoStack(name.to_owned()))
+    }
+
+    /// Rejects a stack user who asks for another resource than their own, or for one that does not exist.
+    pub fn refuse_other_stack_user(&self, caller: &Caller, resource: Option<&Resource>) -> Result<(), Error> {
+        let user = resource.and_then(|row| row.data.get("user_id")).and_then(Value::as_str);
+        if user == Some(&caller.user_id) { Ok(()) } else { self.refuse_stack_user(caller) }
     }
 
     /// Rejects stack users: they can access only their own resource.

@@ -178,6 +178,7 @@ impl Driver for ObjectDriver {
                 self.send(cx, Method::Post, "/wake").await?;
                 Ok(Step::done())
             }
+            Operation::Adopt | Operation::Snapshot => Ok(Step::done()),
         }
     }
 

@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use kiln_store::{
     Batch, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo, Error, Event, EventId,
-    EventQuery, Lease, MemoryStore, Message, NewStack, Resource, Retention, Stack, StackId, StackQuery, StackRequest,
-    Store, Summary, UnusedCredentials,
+    EventQuery, Lease, MemoryStore, Message, NewStack, Resource, Retention, Snapshot, SnapshotId, Stack, StackId,
+    StackQuery, StackRequest, Store, Summary, UnusedCredentials,
 };
 use kiln_value::Secret;
 use tokio::sync::oneshot;
@@ -221,6 +221,14 @@ impl Store for StoreLink {
 
     async fn children(&self, parent: StackId) -> Result<Vec<Summary>, Error> {
         self.read("children", self.inner().children(parent)).await
+    }
+
+    async fn snapshot(&self, stack: StackId, id: SnapshotId) -> Result<Option<Snapshot>, Error> {
+        self.read("snapshot", self.inner().snapshot(stack, id)).await
+    }
+
+    async fn snapshots(&self, stack: StackId) -> Result<Vec<Snapshot>, Error> {
+        self.read("snapshots", self.inner().snapshots(stack)).await
     }
 
     async fn events(&self, query: &EventQuery) -> Result<Vec<Event>, Error> {

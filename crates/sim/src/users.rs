@@ -92,6 +92,7 @@ impl Users {
             user_id: "user".to_owned(),
             credentials: Some(credentials),
             user_project: None,
+            adopt: None,
             now: self.sim.time.now(),
         };
         self.sim.ledger.learn(&stack.desired.digests(), Arc::new(wish.template.clone()));

@@ -178,6 +178,7 @@ fn stack(project: &str, name: String) -> NewStack {
         user_id: "0123456789abcdef".to_owned(),
         credentials: None,
         user_project: None,
+        adopt: None,
         now: Timestamp::now(),
     }
 }

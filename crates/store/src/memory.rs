@@ -26,8 +26,8 @@ use self::state::State;
 use crate::doorbell::{Hub, Reach};
 use crate::{
     Batch, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo, Error, Event, EventId,
-    EventQuery, Lease, Message, NewStack, Resource, Retention, Stack, StackId, StackQuery, StackRequest, Store,
-    Summary, UnusedCredentials,
+    EventQuery, Lease, Message, NewStack, Resource, Retention, Snapshot, SnapshotId, Stack, StackId, StackQuery,
+    StackRequest, Store, Summary, UnusedCredentials,
 };
 
 /// The clock that stands for the database's clock.
@@ -152,6 +152,18 @@ impl Store for MemoryStore {
 
     async fn children(&self, parent: StackId) -> Result<Vec<Summary>, Error> {
         Ok(self.open().0.children_of(parent))
+    }
+
+    async fn snapshot(&self, stack: StackId, id: SnapshotId) -> Result<Option<Snapshot>, Error> {
+        Ok(self.open().0.snapshots.get(&id).filter(|snapshot| snapshot.stack == stack).cloned())
+    }
+
+    async fn snapshots(&self, stack: StackId) -> Result<Vec<Snapshot>, Error> {
+        let (state, _) = self.open();
+        let listed = state.snapshots.values().filter(|snapshot| snapshot.stack == stack && snapshot.is_listed());
+        let mut snapshots: Vec<Snapshot> = listed.cloned().collect();
+        snapshots.sort_by_key(|snapshot| (snapshot.created, snapshot.id));
+        Ok(snapshots)
     }
 
     async fn events(&self, query: &EventQuery) -> Result<Vec<Event>, Error> {

@@ -21,6 +21,7 @@ mod retry;
 mod rows;
 mod schema;
 mod secrets;
+mod snapshots;
 mod wires;
 mod writing;
 
@@ -43,8 +44,8 @@ use self::wires::Wires;
 use crate::doorbell::{Hub, Reach};
 use crate::{
     Batch, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo, Error, Event, EventId,
-    EventQuery, Lease, Message, NewStack, Resource, Retention, Stack, StackId, StackQuery, StackRequest, Store,
-    Summary, UnusedCredentials,
+    EventQuery, Lease, Message, NewStack, Resource, Retention, Snapshot, SnapshotId, Stack, StackId, StackQuery,
+    StackRequest, Store, Summary, UnusedCredentials,
 };
 
 pub use self::options::{Durability, Options};
@@ -176,6 +177,14 @@ impl Store for SqlStore {
 
     async fn children(&self, parent: StackId) -> Result<Vec<Summary>, Error> {
         self.read_children(parent).await
+    }
+
+    async fn snapshot(&self, stack: StackId, id: SnapshotId) -> Result<Option<Snapshot>, Error> {
+        self.read_snapshot(stack, id).await
+    }
+
+    async fn snapshots(&self, stack: StackId) -> Result<Vec<Snapshot>, Error> {
+        self.read_snapshots(stack).await
     }
 
     async fn events(&self, query: &EventQuery) -> Result<Vec<Event>, Error> {

@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 use kiln_resource::{Action, State, Status};
+use serde::{Deserialize, Serialize};
 
-use crate::{CredentialsId, Desired, DesiredText, ResourceId, StackId};
+use crate::{CredentialsId, Desired, DesiredText, ResourceId, Snapshot, SnapshotId, StackId};
 
 /// The parent resource of a nested stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +15,20 @@ pub struct Parent {
     pub resource: ResourceId,
     /// Its logical name.
     pub resource_name: String,
+}
+
+/// The parameters of the last request, in addition to the desired state.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Details {
+    /// Objects are kept when their resources are deleted: the stack is abandoned, or a failed adopt is rolled back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_objects: bool,
+    /// An update first compares the resources with their objects.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub converge: bool,
+    /// The snapshot that is made or restored, or the data that is adopted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<SnapshotId>,
 }
 
 /// A stack.
@@ -40,6 +55,8 @@ pub struct Stack {
     /// The desired state to which a rollback returns: the last one that was reached by a create or update, or the state
     /// before the first update of a stack that never reached one. `None`: nothing.
     pub previous: Option<Desired>,
+    /// The parameters of the last request.
+    pub details: Details,
     /// Number of the last request; each request increments it.
     pub generation: i64,
     /// Number of the last finished request. There is work while it is below `generation`.
@@ -82,6 +99,7 @@ impl Stack {
             reason: started_text(new.action),
             desired: new.desired.digests(),
             previous: None,
+            details: Details { snapshot: new.adopt.as_ref().map(|adopt| adopt.id), ..Details::default() },
             generation: 1,
             settled: 0,
             disable_rollback: new.disable_rollback,
@@ -142,6 +160,8 @@ pub struct NewStack {
     pub credentials: Option<CredentialsId>,
     /// Project of the stack's users.
     pub user_project: Option<String>,
+    /// The data to adopt, if the action is ADOPT.
+    pub adopt: Option<Snapshot>,
     /// Current time.
     pub now: Timestamp,
 }
@@ -162,6 +182,10 @@ pub struct StackRequest {
     pub tags: Option<Vec<String>>,
     /// The credentials of the requesting user, if they replace the stored ones.
     pub credentials: Option<CredentialsId>,
+    /// The parameters of the request.
+    pub details: Details,
+    /// The snapshot to make: it is stored together with the request.
+    pub snapshot: Option<Snapshot>,
     /// Refused with [`crate::Error::Changed`] unless the stack has this generation; `None`: any.
     pub if_generation: Option<i64>,
     /// Current time.
@@ -178,6 +202,8 @@ impl StackRequest {
             timeout_mins: None,
             tags: None,
             credentials: None,
+            details: Details::default(),
+            snapshot: None,
             if_generation: None,
             now,
         }

@@ -9,7 +9,7 @@ use kiln_value::Secret;
 
 use crate::{
     CredentialsId, DesiredText, Digest, EngineId, Event, EventId, EventQuery, Lease, Message, MessageId, NewStack,
-    Resource, ResourceId, Stack, StackId, StackQuery, StackRequest,
+    Resource, ResourceId, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest,
 };
 
 /// Errors of the store.
@@ -77,6 +77,12 @@ pub struct Batch {
     pub timers: Vec<Message>,
     /// Messages to other stacks; messages to deleted stacks are dropped.
     pub send: Vec<Message>,
+    /// Snapshots of this stack to insert or replace, by ID.
+    pub snapshots: Vec<Snapshot>,
+    /// Snapshots of this stack to delete.
+    pub remove_snapshots: Vec<SnapshotId>,
+    /// The project of the stack's users, once it exists.
+    pub user_project: Option<String>,
     /// A change of the state during a request (`UPDATE_FAILED` before a rollback), which resets `desired` to
     /// `previous`. It applies only to the given generation, which does not change.
     pub turn: Option<Turn>,
@@ -93,6 +99,8 @@ pub struct Turn {
     pub state: State,
     /// New reason.
     pub reason: String,
+    /// New [`crate::Details::keep_objects`].
+    pub keep_objects: bool,
 }
 
 impl Batch {
@@ -106,6 +114,9 @@ impl Batch {
             && self.handled.is_empty()
             && self.timers.is_empty()
             && self.send.is_empty()
+            && self.snapshots.is_empty()
+            && self.remove_snapshots.is_empty()
+            && self.user_project.is_none()
             && self.turn.is_none()
             && self.settle.is_none()
     }
@@ -146,6 +157,8 @@ pub struct UnusedCredentials {
     pub plan: Secret<String>,
     /// The credentials, if they are known.
     pub credentials: Option<Secret<String>>,
+    /// The projects of the users of the deleted stacks that had these credentials.
+    pub user_projects: Vec<String>,
 }
 
 /// A running engine, for the list of services.
@@ -222,6 +235,10 @@ pub trait Store: Send + Sync {
     async fn count_resources(&self, root: StackId) -> Result<u64, Error>;
     /// The nested stacks of a stack: live ones, and those deleted since its last request.
     async fn children(&self, parent: StackId) -> Result<Vec<Summary>, Error>;
+    /// A snapshot of a stack, or the data that the stack adopts.
+    async fn snapshot(&self, stack: StackId, id: SnapshotId) -> Result<Option<Snapshot>, Error>;
+    /// The snapshots of a stack, oldest first.
+    async fn snapshots(&self, stack: StackId) -> Result<Vec<Snapshot>, Error>;
     /// Events.
     async fn events(&self, query: &EventQuery) -> Result<Vec<Event>, Error>;
     /// One event.

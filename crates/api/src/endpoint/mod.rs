@@ -17,9 +17,11 @@ mod resource_type_list;
 mod resource_type_show;
 mod resource_type_template;
 mod service_list;
+mod stack_abandon;
 mod stack_create;
 mod stack_delete;
 mod stack_detail;
+mod stack_export;
 mod stack_list;
 mod stack_lookup;
 mod stack_preview;
@@ -60,6 +62,8 @@ pub(crate) async fn run(endpoint: Endpoint, call: &Call) -> Result<Response, Api
         Endpoint::ListFiles => file_list::run(call).await,
         Endpoint::PreviewUpdate => update_preview::put(call).await,
         Endpoint::PreviewPatch => update_preview::patch(call).await,
+        Endpoint::AbandonStack => stack_abandon::run(call).await,
+        Endpoint::ExportStack => stack_export::run(call).await,
         Endpoint::ListOutputs => output_list::run(call).await,
         Endpoint::ShowOutput => output_show::run(call).await,
         Endpoint::ListResources => resource_list::run(call).await,
@@ -80,8 +84,6 @@ pub(crate) async fn run(endpoint: Endpoint, call: &Call) -> Result<Response, Api
 /// Endpoints that are not implemented yet. Callers without permission get the error of the policy.
 fn not_yet(endpoint: Endpoint, call: &Call) -> ApiError {
     let (action, what) = match endpoint {
-        Endpoint::AbandonStack => ("stacks:abandon", "Stack abandon"),
-        Endpoint::ExportStack => ("stacks:export", "Stack export"),
         Endpoint::CreateSnapshot => ("stacks:snapshot", "Stack snapshot"),
         Endpoint::ListSnapshots => ("stacks:list_snapshots", "Stack snapshot"),
         Endpoint::ShowSnapshot => ("stacks:show_snapshot", "Stack snapshot"),

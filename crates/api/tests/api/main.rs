@@ -1,5 +1,6 @@
 //! The REST API, driven through the real router.
 
+mod adopt;
 mod availability;
 mod connections;
 mod groups;

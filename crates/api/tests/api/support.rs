@@ -11,9 +11,9 @@ use kiln_api::{Api, Options, Parts};
 use kiln_engine::{Backends, Chance, Clock, NoCloud};
 use kiln_identity::{Caller, Local, Policy};
 use kiln_plan::ResourceTypes;
-use kiln_resource::Registry;
+use kiln_resource::{Registry, State, Status};
 use kiln_service::{Limits, Service};
-use kiln_store::{SqlStore, Store};
+use kiln_store::{SqlStore, Stack, Store};
 use kiln_value::Secret;
 use serde_json::Value;
 use tower::ServiceExt;
@@ -119,6 +119,31 @@ impl App {
         };
         let api = Api::new(Parts { options: Options::default(), service: service.clone() });
         Self { router: api.router(), api, service, store }
+    }
+
+    /// Allows to adopt and to abandon stacks.
+    pub(crate) fn with_adoption(self) -> Self {
+        let options = kiln_service::Options { adopt: true, abandon: true, ..self.service.options.clone() };
+        let service = Service { options, ..self.service.clone() };
+        let api = Api::new(Parts { options: Options::default(), service: service.clone() });
+        Self { router: api.router(), api, service, ..self }
+    }
+
+    /// Ends the request of a stack, as an engine does.
+    pub(crate) async fn settle(&self, name: &str) -> Stack {
+        let stack = self.store.stack_by_name(PROJECT, name).await.expect("read").expect("a stack");
+        let ttl = std::time::Duration::from_secs(60);
+        let engine = kiln_store::EngineId(uuid::Uuid::from_u128(7));
+        let leases = self.store.claim(engine, ttl, &[stack.id], 1).await.expect("claimed");
+        let state = State::new(stack.state.action, Status::Complete);
+        let deleted = state.is_complete(kiln_resource::Action::Delete);
+        let now = Stopped.now();
+        let generation = stack.generation;
+        let settle = kiln_store::Settle { generation, state, reason: "done".to_owned(), deleted, reached: true, now };
+        let batch = kiln_store::Batch { settle: Some(settle), ..kiln_store::Batch::default() };
+        let stack = self.store.commit(leases[0], batch).await.expect("written");
+        self.store.release(&leases).await.expect("released");
+        stack
     }
 
     /// Sets other limits of connections.

@@ -19,6 +19,9 @@ pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
         return Err(Fault::invalid(&format!("Parameter {name} of a new stack has no previous value.")));
     }
     let content = StackContent { sections: parameters.sections()?, ..StackContent::default() };
-    let stack = call.service().create_stack(&call.caller, CreateStack { name, template, content, settings }).await?;
+    let stack = call
+        .service()
+        .create_stack(&call.caller, CreateStack { name, template, content, settings, adopt: None })
+        .await?;
     Ok(value!({ "StackId": (arn(&stack, "")) }))
 }

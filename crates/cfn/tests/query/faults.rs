@@ -5,12 +5,15 @@ use kiln_cfn::Options;
 
 use crate::support::{App, TEMPLATE};
 
+/// Action, parameters, status, code.
+type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], u16, &'a str);
+
 #[tokio::test]
 async fn errors_have_code_and_type() {
     let app = App::new().await;
     app.create("app").await;
     let template = ("TemplateBody", TEMPLATE);
-    let cases: &[(&str, &[(&str, &str)], u16, &str)] = &[
+    let cases: &[Case<'_>] = &[
         ("Nothing", &[], 400, "InvalidAction"),
         ("", &[], 400, "InvalidAction"),
         ("ListStacks", &[("Version", "2009-01-01")], 400, "InvalidAction"),

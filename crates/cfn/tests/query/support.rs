@@ -15,6 +15,7 @@ use kiln_resource::Registry;
 use kiln_service::Service;
 use kiln_store::{SqlStore, Store};
 use kiln_value::Secret;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use tower::ServiceExt;
 
@@ -150,7 +151,7 @@ impl App {
 }
 
 fn encoded(params: &[(&str, &str)]) -> String {
-    let escape = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
+    let escape = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
     let pairs: Vec<_> = params.iter().map(|(name, value)| format!("{name}={}", escape(value))).collect();
     pairs.join("&")
 }

@@ -198,7 +198,7 @@ impl Driver for Volume {
             Operation::Update { changed, .. } => update::start(cx, changed).await,
             Operation::Delete => delete(cx).await,
             Operation::Check => check(cx).await,
-            Operation::Suspend | Operation::Resume => Ok(Step::done()),
+            Operation::Suspend | Operation::Resume | Operation::Adopt | Operation::Snapshot => Ok(Step::done()),
         }
     }
 

@@ -205,7 +205,7 @@ impl Driver for WebImage {
                 Ok(Step::done())
             }
             Operation::Check => GLANCE.get(cx, image_path(cx.facts.require_id()?)).await.map(|_| Step::done()),
-            Operation::Suspend | Operation::Resume => Ok(Step::done()),
+            Operation::Suspend | Operation::Resume | Operation::Adopt | Operation::Snapshot => Ok(Step::done()),
         }
     }
 

@@ -29,6 +29,8 @@ impl Driver for Delay {
             Operation::Delete => "DELETE",
             Operation::Suspend => "SUSPEND",
             Operation::Resume => "RESUME",
+            Operation::Adopt => "ADOPT",
+            Operation::Snapshot => "SNAPSHOT",
             Operation::Update { changed, .. } if !changed.is_empty() => return Ok(Step::replace()),
             Operation::Update { .. } | Operation::Check => return Ok(Step::done()),
         };

@@ -5,6 +5,8 @@ pub mod chain;
 mod delay;
 pub mod deployments;
 pub mod group;
+mod instance_group;
+mod launch_configuration;
 mod members;
 mod none;
 mod random_string;
@@ -12,10 +14,14 @@ mod rolling;
 mod scaling_group;
 mod scaling_limits;
 mod scaling_policy;
+pub mod signal_url;
 mod stack;
+mod stack_user;
 pub mod structured;
 mod test_resource;
 mod value;
+mod wait_condition;
+pub mod wait_handle;
 
 use std::sync::Arc;
 
@@ -32,10 +38,18 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
         "OS::Heat::RandomString" => Arc::new(random_string::RandomString),
         "OS::Heat::ResourceChain" => Arc::new(chain::ResourceChain),
         "OS::Heat::ResourceGroup" => Arc::new(group::ResourceGroup),
+        "OS::Heat::InstanceGroup" => Arc::new(instance_group::InstanceGroup::Fixed),
+        "AWS::AutoScaling::AutoScalingGroup" => Arc::new(instance_group::InstanceGroup::Scaling),
+        "AWS::AutoScaling::LaunchConfiguration" => Arc::new(launch_configuration::LaunchConfiguration),
         "OS::Heat::ScalingPolicy" => Arc::new(scaling_policy::ScalingPolicy(scaling_policy::HOT)),
         "AWS::AutoScaling::ScalingPolicy" => Arc::new(scaling_policy::ScalingPolicy(scaling_policy::CFN)),
         "OS::Heat::Stack" => Arc::new(stack::RemoteStack),
         "OS::Heat::TestResource" => Arc::new(test_resource::TestResource),
+        "OS::Heat::WaitCondition" => Arc::new(wait_condition::WaitCondition::Heat),
+        "AWS::CloudFormation::WaitCondition" => Arc::new(wait_condition::WaitCondition::Cfn),
+        "OS::Heat::WaitConditionHandle"
+        | "AWS::CloudFormation::WaitConditionHandle"
+        | "OS::Heat::UpdateWaitConditionHandle" => Arc::new(wait_handle::WaitHandle::of_type(&resource_type.name)?),
         "OS::Heat::Value" => Arc::new(value::HeatValue),
         _ => return None,
     })

@@ -108,6 +108,7 @@ impl Driver for RemoteStack {
             Operation::Check => act(cx, "check").await,
             Operation::Suspend => act(cx, "suspend").await,
             Operation::Resume => act(cx, "resume").await,
+            Operation::Adopt | Operation::Snapshot => Ok(Step::done()),
         }
     }
 

@@ -48,7 +48,9 @@ impl Driver for FloatingIpAssociation {
                 }
                 Ok(Step::done())
             }
-            Operation::Check | Operation::Suspend | Operation::Resume => Ok(Step::done()),
+            Operation::Check | Operation::Suspend | Operation::Resume | Operation::Adopt | Operation::Snapshot => {
+                Ok(Step::done())
+            }
         }
     }
 

@@ -30,7 +30,12 @@ impl Driver for RouterGateway {
                 Ok(Step::done())
             }
             Operation::Update { changed, .. } if !changed.is_empty() => Ok(Step::replace()),
-            Operation::Update { .. } | Operation::Check | Operation::Suspend | Operation::Resume => Ok(Step::done()),
+            Operation::Update { .. }
+            | Operation::Check
+            | Operation::Suspend
+            | Operation::Resume
+            | Operation::Adopt
+            | Operation::Snapshot => Ok(Step::done()),
         }
     }
 

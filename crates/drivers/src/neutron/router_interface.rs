@@ -65,7 +65,11 @@ impl Driver for RouterInterface {
                 Err(Failure::new(FailureKind::NotFound, "EntityNotFound", message))
             }
             Operation::Update { changed, .. } if !changed.is_empty() => Ok(Step::replace()),
-            Operation::Update { .. } | Operation::Suspend | Operation::Resume => Ok(Step::done()),
+            Operation::Update { .. }
+            | Operation::Suspend
+            | Operation::Resume
+            | Operation::Adopt
+            | Operation::Snapshot => Ok(Step::done()),
         }
     }
 

@@ -317,7 +317,7 @@ impl Driver for RestDriver {
                 let failure = self.rest.ready.as_ref().and_then(|ready| failed(ready, &object));
                 failure.map_or_else(|| Ok(Step::done()), Err)
             }
-            Operation::Suspend | Operation::Resume => Ok(Step::done()),
+            Operation::Suspend | Operation::Resume | Operation::Adopt | Operation::Snapshot => Ok(Step::done()),
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use kiln_plan::{Blame, Event, Inside, Kind, Outcome, facts, failure_of};
+use kiln_plan::{Blame, Event, Inside, Kind, Outcome, facts, failure_of, observe};
 use kiln_resource::{Driver, Facts, Failure, Member, Operation, Received, Resource, ResourceId};
 use kiln_store::Message;
 use kiln_value::{Map, Value};
@@ -15,12 +15,12 @@ use super::scaling::{Group, Scale};
 use super::slots::Interrupted;
 use super::{Work, stack_facts};
 use crate::retry::RetryLimits;
-use crate::step::{Advance, Job, Memory, abort_failure};
+use crate::step::{Advance, Job, Learned, Memory, abort_failure};
 
 /// The result of a spawned task.
 pub(super) enum Reply {
-    /// A step of the operation of a row.
-    Advanced(ResourceId, Advance),
+    /// A step of the operation of a row, and what it has learned beside it.
+    Advanced(ResourceId, Advance, Learned),
     /// An event for the planner.
     Event(Event),
     /// The content of a row's nested stack, with the number of the read.
@@ -57,18 +57,31 @@ impl Work {
                     self.members_read(row, step, members);
                 }
             }
-            Ok(Reply::Advanced(row, Advance::Event { event, after })) => {
+            Ok(Reply::Advanced(row, Advance::Event { event, after }, learned)) => {
+                self.learn(learned);
                 let until = (!after.is_zero()).then(|| self.now() + after);
                 self.slots.answered(row, until);
                 self.events.push_back(event);
             }
-            Ok(Reply::Advanced(row, Advance::Again { after, memory })) => {
+            Ok(Reply::Advanced(row, Advance::Again { after, memory }, _)) => {
                 let until = self.now() + after;
                 self.slots.sleep(row, memory, until);
             }
             Ok(Reply::Received(message, row, result)) => self.received(*message, row, result),
             // Tasks catch panics, and nobody aborts them.
             Err(error) => tracing::error!(%error, "a task failed"),
+        }
+    }
+
+    /// What a step has learned is stored in one commit with it.
+    fn learn(&mut self, learned: Learned) {
+        if learned.user_project.is_some() && self.stack.user_project != learned.user_project {
+            self.writes.user_project = learned.user_project;
+        }
+        for (sibling, metadata) in learned.sibling_metadata {
+            let Ok(row) = sibling.parse() else { continue };
+            let (physical_id, data, metadata) = (None, Map::new(), Some(metadata));
+            self.events.push_back(Event::Received { row, physical_id, data, metadata, reason: None });
         }
     }
 
@@ -97,6 +110,7 @@ impl Work {
         let nested = kind.as_ref().map_or(row.implementation == kiln_plan::kind::TEMPLATE, Kind::is_nested);
         let driver = kind.as_ref().and_then(Kind::entry).map(|entry| &entry.driver);
         let repeatable = driver.is_some_and(|driver| driver.is_repeatable());
+        let adopts = running.operation == Operation::Adopt;
         let at_once = repeatable && driver.is_some_and(|driver| !driver.needs_cloud());
         if resumed {
             let may_be_called = running.operation == Operation::Create && running.phase == kiln_resource::Phase::Intent;
@@ -104,6 +118,11 @@ impl Work {
         } else {
             self.slots.add(id);
         }
+        if adopts && !resumed {
+            let metadata = self.adopted_part(id, "metadata").cloned().unwrap_or_else(|| Map::new().into());
+            self.model.set_metadata(id, metadata);
+        }
+        let Some(running) = self.model.row(id).and_then(|row| row.running()) else { return };
         if nested {
             let running = running.clone();
             self.dispatch_nested(id, &running, kind);
@@ -111,6 +130,11 @@ impl Work {
             let memory = self.slots.call_now(id).unwrap_or_default();
             self.call(id, memory);
         }
+    }
+
+    /// A part of the data to adopt for a row.
+    pub(super) fn adopted_part(&self, id: ResourceId, key: &str) -> Option<&Value> {
+        self.adopted.get(&self.model.row(id)?.name)?.get(key)
     }
 
     /// Calls queued drivers, up to the concurrency limit.
@@ -137,14 +161,16 @@ impl Work {
                 return;
             }
         };
-        let name = job.name.clone();
+        let observed = job.facts.observed.iter().filter_map(|sibling| sibling.id.parse().ok()).collect();
+        self.watches.set(id, observed);
+        let (name, learned) = (job.name.clone(), Arc::clone(&job.learned));
         let work = AssertUnwindSafe(job.advance()).catch_unwind();
         let mut work: BoxFuture<'static, Reply> = Box::pin(work.map(move |advance| {
             let broken = || {
                 let failure = Failure::other("InternalError", "bug in the driver of the resource type");
                 finished(id, Outcome::Failed(Blame::of(&name, &failure))).into()
             };
-            Reply::Advanced(id, advance.unwrap_or_else(|_| broken()))
+            Reply::Advanced(id, advance.unwrap_or_else(|_| broken()), learned.get().cloned().unwrap_or_default())
         }));
         match (&mut work).now_or_never() {
             Some(reply) => self.take(Ok(reply)),
@@ -174,8 +200,12 @@ impl Work {
                 Err(error) => return Err(Box::new(self.failed(id, &failure_of(&error)))),
             }
         }
+        let kind_of = |row: &Resource| self.kind_of(&row.name, &row.implementation);
+        observe(&self.model, row, &*entry.driver, kind_of, &mut facts);
         let wanted = match (&running.operation, &self.scope) {
-            (Operation::Create | Operation::Update { .. }, Some(scope)) => scope.blueprint().wanted_names(&row.name),
+            (Operation::Create | Operation::Adopt | Operation::Update { .. }, Some(scope)) => {
+                scope.blueprint().wanted_names(&row.name)
+            }
             // A check keeps the attributes, except for an adopted object, whose attributes are read for the first time.
             (Operation::Check, Some(scope))
                 if row.definition.as_ref().is_some_and(|held| held.external_id.is_some()) =>
@@ -188,7 +218,9 @@ impl Work {
         Ok(Job {
             row: id,
             name: row.name.clone(),
-            retain: running.operation == Operation::Delete && (row.is_retained() || self.is_of_another(row)),
+            retain: running.operation == Operation::Delete
+                && (row.is_retained() || self.stack.details.keep_objects || self.is_of_another(row)),
+            adopted: self.adopted.get(&row.name).cloned(),
             holders: self.holders(row, kind, &entry.driver, &facts.properties),
             running,
             memory,
@@ -203,6 +235,7 @@ impl Work {
             limits: RetryLimits { actions: options.action_retries, calls: options.call_retries },
             call_limit: options.call_limit,
             list_delay: options.list_delay,
+            learned: Arc::default(),
         })
     }
 

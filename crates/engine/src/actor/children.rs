@@ -5,10 +5,12 @@
 
 use std::time::Duration;
 
-use kiln_plan::{Blame, Event, Kind, NestedSources, Outcome, Sources, define, facts, failure_of};
-use kiln_resource::{Action, Failure, Member, MessageId, Operation, Phase, ResourceId, Running, Status};
-use kiln_store::{Error, Message, MessageKind, NewStack, Parent, StackId, StackRequest, Summary};
-use kiln_value::{Map, Value, value};
+use kiln_plan::{Blame, Event, Kind, NestedSources, Outcome, Sources, define, facts, failure_of, observe};
+use kiln_resource::{Action, Facts, Failure, Member, MessageId, Operation, Phase, ResourceId, Running, State, Status};
+use kiln_store::{
+    Details, Error, Message, MessageKind, NewStack, Parent, Snapshot, SnapshotId, StackId, StackRequest, Summary,
+};
+use kiln_value::{Map, Value, text, value};
 use serde::{Deserialize, Serialize};
 
 use super::calls::{Reply, finished, later};
@@ -74,14 +76,15 @@ impl Work {
 
     fn ask(&mut self, id: ResourceId, running: &Running, child: Option<StackId>, kind: Option<Kind>, step: Value) {
         let Some(row) = self.model.row(id) else { return };
+        let keeps = self.stack.details.keep_objects;
         match (&running.operation, child) {
-            (Operation::Delete, child) if child.is_none() || row.is_retained() => {
+            (Operation::Delete, child) if child.is_none() || (row.is_retained() && !keeps) => {
                 self.finish(id, Outcome::Done(None));
             }
             (Operation::Create | Operation::Update { .. }, Some(child)) if kind.as_ref().is_some_and(is_group) => {
                 self.read_members(id, child, step);
             }
-            (Operation::Create | Operation::Update { .. }, child) => {
+            (Operation::Create | Operation::Adopt | Operation::Update { .. }, child) => {
                 self.ask_for(id, child, running, kind, step, Vec::new());
             }
             (operation, Some(child)) => {
@@ -89,9 +92,12 @@ impl Work {
                     Operation::Delete => Action::Delete,
                     Operation::Suspend => Action::Suspend,
                     Operation::Resume => Action::Resume,
+                    Operation::Snapshot => Action::Snapshot,
                     _ => Action::Check,
                 };
-                let request = StackRequest::new(action, self.actor.backends.clock.now());
+                let details = Details { keep_objects: keeps && action == Action::Delete, ..Details::default() };
+                let now = self.actor.backends.clock.now();
+                let request = StackRequest { details, ..StackRequest::new(action, now) };
                 self.writes.request(child, request);
                 let state = NestedState { asked: true, ..NestedState::default() };
                 self.step_to_wait(id, None, Map::new(), &state, running, None);
@@ -155,6 +161,15 @@ impl Work {
             None
         } else {
             let child = StackId(backends.chance.uuid());
+            let adopt = (running.operation == Operation::Adopt).then(|| Snapshot {
+                id: SnapshotId(backends.chance.uuid()),
+                stack: child,
+                name: None,
+                state: State::new(Action::Adopt, Status::InProgress),
+                reason: String::new(),
+                data: self.adopted.get(&row.name).cloned().unwrap_or_default(),
+                created: backends.clock.now(),
+            });
             self.writes.child(NewStack {
                 id: child,
                 name: kiln_resource::physical_name::physical_name(&self.stack.name, &row.name, row.id.0, 255),
@@ -162,7 +177,7 @@ impl Work {
                 parent: Some(Parent { stack: self.stack.id, resource: id, resource_name: row.name.clone() }),
                 root: self.stack.root,
                 depth: self.stack.depth + 1,
-                action: Action::Create,
+                action: if adopt.is_some() { Action::Adopt } else { Action::Create },
                 desired,
                 disable_rollback: true,
                 timeout_mins: self.stack.timeout_mins,
@@ -171,6 +186,7 @@ impl Work {
                 user_id: self.stack.user_id.clone(),
                 credentials: None,
                 user_project: self.stack.user_project.clone(),
+                adopt,
                 now: backends.clock.now(),
             });
             Some(child)
@@ -226,10 +242,25 @@ impl Work {
         }
         facts.action_timeout = Some(self.action_timeout());
         (facts.nested_step, facts.members) = (step, members);
+        self.observe_for(id, &kind, &mut facts)?;
         let nested = blueprint.nested_sources(definition, &facts).ok_or_else(gone)?;
         let NestedSources { sources, data, then, pause } = nested.map_err(|error| failure_of(&error))?;
         let pause = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         Ok(Asked { sources, data, state: NestedState { asked: true, then, pause } })
+    }
+
+    /// Adds the resources that the driver of a group reads; they must exist.
+    pub(super) fn observe_for(&self, id: ResourceId, kind: &Kind, facts: &mut Facts) -> Result<(), Failure> {
+        let (Some(row), Some(entry)) = (self.model.row(id), kind.entry()) else { return Ok(()) };
+        let wanted: Vec<Value> = entry.driver.observes(facts).into_iter().filter(|id| !id.is_null()).collect();
+        observe(&self.model, row, &*entry.driver, |row| self.kind_of(&row.name, &row.implementation), facts);
+        match wanted.first() {
+            Some(first) if facts.observed.is_empty() => {
+                let text = format!("The Resource ({}) could not be found.", text::str(first));
+                Err(Failure::other("EntityNotFound", text))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A nested stack has finished: requests the next step, or reads its outputs and ends the operation.
@@ -255,7 +286,7 @@ impl Work {
             self.step_to_wait(id, None, Map::new(), &next, &running, until);
             return;
         }
-        if !matches!(running.operation, Operation::Create | Operation::Update { .. }) {
+        if !matches!(running.operation, Operation::Create | Operation::Adopt | Operation::Update { .. }) {
             self.finish(id, Outcome::Done(None));
             return;
         }

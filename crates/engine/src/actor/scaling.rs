@@ -101,6 +101,7 @@ impl Work {
             return Ok(());
         };
         facts.nested_step = step;
+        self.observe_for(row.id, &kind, &mut facts)?;
         let Some(nested) = group.blueprint.nested_sources(definition, &facts) else { return Ok(()) };
         let nested = nested.map_err(|error| failure_of(&error))?;
         let now = self.actor.backends.clock.now();

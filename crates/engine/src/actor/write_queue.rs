@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use kiln_plan::Model;
 use kiln_resource::ResourceId;
-use kiln_store::{Batch, Event, Message, MessageId, NewStack, Settle, StackId, StackRequest, Turn};
+use kiln_store::{Batch, Event, Message, MessageId, NewStack, Settle, SnapshotId, StackId, StackRequest, Turn};
 
 /// Writes in their order. A row that changes more than once is written once, at its last position. So a commit may
 /// contain any prefix of the queue: an event may be stored before its row, and is then repeated after a crash, but none
@@ -20,8 +20,12 @@ pub(crate) struct WriteQueue {
     pub(crate) turn: Option<Turn>,
     /// The end of the request; written after everything else.
     pub(crate) settle: Option<Settle>,
+    /// Snapshots to delete; written at the end of the request.
+    pub(crate) removed_snapshots: Vec<SnapshotId>,
     /// Processed messages: removed in one commit with their results.
     handled: Vec<MessageId>,
+    /// The project of the stack's users: written with the first row that knows it.
+    pub(crate) user_project: Option<String>,
     /// Messages to other stacks.
     messages: Vec<Message>,
     /// Cancels that are not written yet.
@@ -97,7 +101,9 @@ impl WriteQueue {
         self.writes.is_empty()
             && self.handled.is_empty()
             && self.messages.is_empty()
+            && self.user_project.is_none()
             && self.cancels.is_empty()
+            && self.removed_snapshots.is_empty()
             && self.turn.is_none()
             && self.settle.is_none()
     }
@@ -123,6 +129,7 @@ impl WriteQueue {
         let mut batch = Batch {
             handled: std::mem::take(&mut self.handled),
             send: std::mem::take(&mut self.messages),
+            user_project: self.user_project.take(),
             ..Batch::default()
         };
         self.taken += count;
@@ -140,6 +147,7 @@ impl WriteQueue {
             }
         }
         if self.writes.is_empty() {
+            batch.remove_snapshots = std::mem::take(&mut self.removed_snapshots);
             batch.turn = self.turn.take();
             batch.settle = self.settle.take();
         }

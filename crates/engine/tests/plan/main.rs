@@ -112,6 +112,7 @@ impl Bench {
             user_id: "demo".to_owned(),
             credentials: None,
             user_project: None,
+            adopt: None,
             now: self.backends.clock.now(),
         };
         self.backends.store.create_stack(stack).await.expect("stored");

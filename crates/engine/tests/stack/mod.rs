@@ -26,6 +26,7 @@ pub(crate) async fn create(backends: &Backends, name: &str, sources: &Sources) -
         user_id: "demo".to_owned(),
         credentials: None,
         user_project: None,
+        adopt: None,
         now: SystemClock.now(),
     };
     backends.store.create_stack(stack).await.expect("stored");

@@ -116,7 +116,9 @@ impl World {
     async fn create(&self, caller: &Caller, name: &str) -> Result<Stack, kiln_service::Error> {
         let content = StackContent::default();
         let (template, settings) = (template(), Settings::default());
-        self.service.create_stack(caller, CreateStack { name: name.to_owned(), template, content, settings }).await
+        self.service
+            .create_stack(caller, CreateStack { name: name.to_owned(), template, content, settings, adopt: None })
+            .await
     }
 
     async fn update(&self, caller: &Caller, stack: &Stack) -> Result<Stack, kiln_service::Error> {

@@ -12,6 +12,16 @@ use crate::shutdown::{self, Stop};
 
 /// Heat's port.
 const PORT: u16 = 8004;
+/// Heat's port of the CloudFormation API.
+const CFN_PORT: u16 = 8000;
+
+/// The listeners of a service.
+pub(crate) struct Listeners {
+    /// The REST API.
+    pub(crate) api: TcpListener,
+    /// The CloudFormation API.
+    pub(crate) cfn: Option<TcpListener>,
+}
 
 /// The role of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +59,10 @@ Options in section [kiln], in addition to those in 'kiln engine --help':
   header_timeout = 60                seconds to receive request headers, also for idle connections
   body_timeout = 60                  seconds to receive a request body
   send_timeout = 60                  seconds that a client may take to read a response
+  cfn_api = true                     serve the CloudFormation API: [heat_api_cfn] bind_host (default:
+                                     that of the REST API), bind_port (default: 8000); Keystone user
+                                     for signatures: [ec2authtoken] (default: [keystone_authtoken])
+  cfn_page_size = 1000               maximum number of entries in a list of the CloudFormation API
   older_encryption_keys              previous values of auth_encryption_key for decryption,
                                      comma-separated; see 'kiln manage update-params --help'
 
@@ -71,18 +85,46 @@ impl ServeArgs {
     pub(crate) async fn run(self, role: Role) -> Outcome {
         let config = Config::load(&self.config)?;
         let runtime = started(&config).await?;
-        let listener = self.listener(&config).await?;
+        let (api, host) = self.listener(&config).await?;
+        let listeners = Listeners { api, cfn: cfn_listener(&config, &host).await? };
         config.tell();
         let (_sender, stop) = shutdown::on_signal();
-        Ok(serve(&runtime, listener, role, stop).await?)
+        Ok(serve(&runtime, listeners, role, stop).await?)
     }
 
-    async fn listener(&self, config: &Config) -> Result<TcpListener> {
+    /// The listener of the REST API, and its host.
+    async fn listener(&self, config: &Config) -> Result<(TcpListener, String)> {
         let host = config.text("heat_api", "bind_host").unwrap_or_else(|| "0.0.0.0".to_owned());
         let host = self.bind_host.clone().unwrap_or(host);
         let port = self.bind_port.map_or_else(|| config.number("heat_api", "bind_port", PORT), Ok)?;
         let listener = TcpListener::bind((host.as_str(), port)).await;
-        listener.with_context(|| format!("cannot listen on {host} port {port} ([heat_api] bind_host, bind_port)"))
+        let listener =
+            listener.with_context(|| format!("cannot listen on {host} port {port} ([heat_api] bind_host, bind_port)"));
+        Ok((listener?, host))
+    }
+}
+
+/// The listener of the CloudFormation API. If another program uses the default port, only this API is not served:
+/// nobody asked for it.
+async fn cfn_listener(config: &Config, api_host: &str) -> Result<Option<TcpListener>> {
+    if !config.flag("kiln", "cfn_api", true)? {
+        return Ok(None);
+    }
+    let host = config.text("heat_api_cfn", "bind_host").unwrap_or_else(|| api_host.to_owned());
+    let is_given = config.text("heat_api_cfn", "bind_port").is_some();
+    let port = config.number("heat_api_cfn", "bind_port", CFN_PORT)?;
+    match TcpListener::bind((host.as_str(), port)).await {
+        Ok(listener) => Ok(Some(listener)),
+        Err(error) if !is_given => {
+            tracing::warn!(
+                %error,
+                "the CloudFormation API is not served: cannot listen on {host} port {port}; set [heat_api_cfn] bind_port, \
+                 or [kiln] cfn_api = false"
+            );
+            Ok(None)
+        }
+        Err(error) => Err(error)
+            .with_context(|| format!("cannot listen on {host} port {port} ([heat_api_cfn] bind_host, bind_port)")),
     }
 }
 
@@ -95,13 +137,23 @@ async fn started(config: &Config) -> Outcome<Runtime> {
     Ok(runtime)
 }
 
-/// Serves the API, and runs an engine if the role includes one, until a stop is requested.
-pub(crate) async fn serve(runtime: &Runtime, listener: TcpListener, role: Role, stop: Stop) -> Result<()> {
-    let address = listener.local_addr()?;
-    tracing::info!(%address, engine = role == Role::Both, "serving");
+/// Serves the APIs, and runs an engine if the role includes one, until a stop is requested.
+pub(crate) async fn serve(runtime: &Runtime, listeners: Listeners, role: Role, stop: Stop) -> Result<()> {
+    let address = listeners.api.local_addr()?;
+    let cfn = listeners.cfn.as_ref().map(TcpListener::local_addr).transpose()?;
+    tracing::info!(%address, cfn = cfn.map(tracing::field::display), engine = role == Role::Both, "serving");
     let api = async {
-        let ended = runtime.api().serve(listener, shutdown::stopped(stop.clone())).await;
+        let ended = runtime.api().serve(listeners.api, shutdown::stopped(stop.clone())).await;
         ended.context("the API failed")
+    };
+    let cfn = async {
+        match listeners.cfn {
+            Some(listener) => {
+                let ended = runtime.cfn().serve(listener, shutdown::stopped(stop.clone())).await;
+                ended.context("the CloudFormation API failed")
+            }
+            None => Ok(()),
+        }
     };
     let engine = async {
         match role {
@@ -109,7 +161,7 @@ pub(crate) async fn serve(runtime: &Runtime, listener: TcpListener, role: Role, 
             Role::Api => Ok(()),
         }
     };
-    tokio::try_join!(api, engine)?;
+    tokio::try_join!(api, cfn, engine)?;
     tracing::info!("stopped");
     Ok(())
 }

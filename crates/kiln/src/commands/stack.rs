@@ -1,6 +1,7 @@
 //! `kiln stack …`: the commands of `openstack stack …`.
 
 mod act;
+mod adopt;
 mod change;
 mod event;
 mod list;
@@ -35,6 +36,12 @@ pub(crate) enum StackCommand {
     Show(show::ShowArgs),
     /// Delete stacks and their resources
     Delete(act::DeleteArgs),
+    /// Create a stack from existing resources
+    Adopt(adopt::AdoptArgs),
+    /// Delete a stack, but keep the objects of its resources; print the data to adopt them
+    Abandon(adopt::ExportArgs),
+    /// Print the data of a stack with its resources
+    Export(adopt::ExportArgs),
     /// Cancel the running create or update of stacks
     Cancel(act::CancelArgs),
     /// Check that the resources of stacks still exist and are healthy
@@ -71,7 +78,7 @@ pub(crate) enum StackCommand {
 impl StackCommand {
     /// Whether the command may run on a database that does not exist yet.
     pub(crate) fn creates(&self) -> bool {
-        matches!(self, Self::Create(_))
+        matches!(self, Self::Create(_) | Self::Adopt(_))
     }
 
     /// Runs the command.
@@ -82,6 +89,9 @@ impl StackCommand {
             Self::List(args) => args.run(connection).await,
             Self::Show(args) => args.run(connection).await,
             Self::Delete(args) => args.run(connection).await,
+            Self::Adopt(args) => args.run(connection).await,
+            Self::Abandon(args) => args.abandon(connection).await,
+            Self::Export(args) => args.export(connection).await,
             Self::Cancel(args) => args.run(connection).await,
             Self::Check(args) => args.run(connection, StackAction::Check).await,
             Self::Suspend(args) => args.run(connection, StackAction::Suspend).await,

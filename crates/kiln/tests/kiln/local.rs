@@ -49,6 +49,24 @@ fn a_stack_lives_from_create_to_delete() {
 }
 
 #[test]
+fn a_stack_is_abandoned_and_adopted() {
+    let folder = Folder::new("adopt");
+    folder.write("t.yaml", TEMPLATE);
+    folder.local(&["stack", "create", "-t", "t.yaml", "--parameter", "word=kept", "one"]).ok();
+    let exported = folder.local(&["stack", "export", "one"]).json();
+    let secret = |data: &serde_json::Value| data["resources"]["secret"]["resource_data"]["value"].clone();
+    assert_eq!(exported["resources"]["value"]["type"], "OS::Heat::Value", "{exported}");
+    assert_eq!(exported["environment"]["parameters"]["word"], "kept");
+    folder.local(&["stack", "abandon", "one", "--output-file", "one.json"]).ok();
+    assert_eq!(folder.local(&["stack", "list", "-f", "json"]).ok(), "[]\n");
+    let adopt = ["stack", "adopt", "--adopt-file", "one.json", "two", "-f", "json"];
+    let adopted = folder.local(&adopt).json();
+    assert_eq!(adopted["stack_status"], "ADOPT_COMPLETE", "{adopted}");
+    assert_eq!(adopted["outputs"][0]["output_value"], "kept", "{adopted}");
+    assert_eq!(secret(&folder.local(&["stack", "export", "two"]).json()), secret(&exported));
+}
+
+#[test]
 fn a_failure_names_its_cause() {
     let folder = Folder::new("cause");
     let child = "\

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kiln_resource::{
-    Action, Failure, Operation, OperationState, Phase, ResourceId, Running, State, Status, StoredDefinition,
+    Action, Failure, Operation, OperationState, Phase, Resource, ResourceId, Running, State, Status, StoredDefinition,
 };
 use kiln_value::{Map, Value};
 
@@ -89,7 +89,7 @@ impl Model {
         let Some(row) = self.rows.get_mut(&id) else { return };
         let mut changed = false;
         if let Some(definition) = definition {
-            row.metadata = Value::Map(definition.metadata.clone());
+            renew_metadata(row, &definition);
             row.definition = Some(definition);
             changed = true;
         }
@@ -137,12 +137,13 @@ impl Model {
         out: &mut Vec<Command>,
     ) {
         let blame = Blame::of(name, failure);
+        let first = if self.request.action == Action::Adopt { Action::Adopt } else { Action::Create };
         let (id, action) = match row {
-            Some(id) if self.is_unmade(id) => (id, Action::Create),
+            Some(id) if self.is_unmade(id) => (id, first),
             Some(id) => (id, Action::Update),
             None => {
                 self.insert(name, None, fresh, kind, out);
-                (fresh, Action::Create)
+                (fresh, first)
             }
         };
         self.set_state(id, State::new(action, Status::InProgress), STATE_CHANGED.to_owned(), out);
@@ -156,7 +157,8 @@ impl Model {
         let Some(row) = self.rows.get_mut(&id) else { return };
         row.metadata = Value::Map(definition.metadata.clone());
         row.definition = Some(definition);
-        let Some(external) = external else { return self.start(id, node, Operation::Create, None, out) };
+        let operation = if self.request.action == Action::Adopt { Operation::Adopt } else { Operation::Create };
+        let Some(external) = external else { return self.start(id, node, operation, None, out) };
         row.generation = self.request.generation;
         let adopt = |status| State::new(Action::Adopt, status);
         self.set_state(id, adopt(Status::InProgress), STATE_CHANGED.to_owned(), out);
@@ -176,13 +178,13 @@ impl Model {
     ) {
         let action = operation.action();
         let requires = match operation {
-            Operation::Create | Operation::Update { .. } => Some(self.required_rows(id)),
+            Operation::Create | Operation::Adopt | Operation::Update { .. } => Some(self.required_rows(id)),
             _ => None,
         };
         let Some(row) = self.rows.get_mut(&id) else { return };
         let mut next_requires = Vec::new();
         if let Some(requires) = requires {
-            if operation == Operation::Create {
+            if matches!(operation, Operation::Create | Operation::Adopt) {
                 row.requires = requires;
             } else {
                 // Until the update is done, the object may depend on both the old and the new dependencies.
@@ -211,7 +213,7 @@ impl Model {
         match outcome {
             Outcome::Done(text) => {
                 if let (Operation::Update { .. }, Some(definition)) = (&operation, definition) {
-                    row.metadata = Value::Map(definition.metadata.clone());
+                    renew_metadata(row, &definition);
                     row.definition = Some(definition);
                     row.requires = requires;
                 }
@@ -250,5 +252,13 @@ impl Model {
             }
         }
         self.visit_all(next, out);
+    }
+}
+
+/// The metadata of a new definition replace those of the row only if the template has changed them: those of the row may
+/// contain signals.
+fn renew_metadata(row: &mut Resource, definition: &StoredDefinition) {
+    if row.definition.as_ref().is_none_or(|held| held.metadata != definition.metadata) {
+        row.metadata = Value::Map(definition.metadata.clone());
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kiln_resource::{Action, OperationState, Resource, ResourceId, State};
-use kiln_value::Map;
+use kiln_value::{Map, Value};
 
 use super::Model;
 use crate::event::{Command, Note};
@@ -33,6 +33,13 @@ impl Model {
             if row.created == jiff::Timestamp::UNIX_EPOCH {
                 row.created = now;
             }
+        }
+    }
+
+    /// Sets the metadata of a row.
+    pub fn set_metadata(&mut self, id: ResourceId, metadata: Value) {
+        if let Some(row) = self.rows.get_mut(&id) {
+            row.metadata = metadata;
         }
     }
 

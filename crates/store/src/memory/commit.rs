@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kiln_resource::{Action, State as Progress, Status};
 
 use super::state::{State, micro};
-use crate::{Batch, Error, Lease, Resource, Settle, Stack, StackId, Turn};
+use crate::{Batch, Details, Error, Lease, Resource, Settle, Stack, StackId, Turn};
 
 impl State {
     /// Refuses a batch that cannot be written completely.
@@ -58,6 +58,17 @@ impl State {
             self.append(event);
         }
         self.mark_handled(lease.stack, &batch.handled, now);
+        for snapshot in &batch.snapshots {
+            self.save_snapshot(snapshot);
+        }
+        for id in &batch.remove_snapshots {
+            if self.snapshots.get(id).is_some_and(|snapshot| snapshot.stack == lease.stack) {
+                self.snapshots.remove(id);
+            }
+        }
+        if let (Some(project), Some(row)) = (batch.user_project, self.stacks.get_mut(&lease.stack)) {
+            row.stack.user_project = Some(project);
+        }
         if let Some(turn) = &batch.turn {
             self.apply_turn(lease.stack, turn);
         }
@@ -95,6 +106,7 @@ impl State {
         let Some(row) = self.stacks.get_mut(&id).filter(|row| row.stack.generation == turn.generation) else { return };
         row.stack.state = turn.state;
         row.stack.reason.clone_from(&turn.reason);
+        row.stack.details = Details { keep_objects: turn.keep_objects, ..Details::default() };
         return_to_previous(&mut row.stack);
     }
 
@@ -126,6 +138,7 @@ impl State {
                 self.remove_resource(row);
             }
             self.remove_messages(id);
+            self.snapshots.retain(|_, snapshot| snapshot.stack != id);
         }
     }
 }

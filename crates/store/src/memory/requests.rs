@@ -4,7 +4,7 @@ use kiln_resource::{Action, State as Progress, Status};
 
 use super::state::{Content, LeaseRow, StackRow, State, micro, micros_of};
 use crate::limits::CONTENT_FRESH;
-use crate::{DesiredText, Digest, Error, Event, NewStack, Stack, StackId, StackRequest, stack};
+use crate::{DesiredText, Digest, Error, Event, NewStack, Snapshot, Stack, StackId, StackRequest, stack};
 
 impl State {
     /// Refuses a stack that cannot be created.
@@ -35,6 +35,9 @@ impl State {
             }
         }
         self.append(Event::of_start(&stack));
+        if let Some(adopt) = &new.adopt {
+            self.save_snapshot(adopt);
+        }
         let row = StackRow { stack: stack.clone(), due: None, lease: LeaseRow::default() };
         self.stacks.insert(stack.id, row);
         self.set_due(stack.id, Some(stack.created.as_microsecond()));
@@ -63,13 +66,14 @@ impl State {
         }
         let row = self.stacks.get_mut(&id)?;
         let stack = &mut row.stack;
-        if request.action == Action::Update {
+        if matches!(request.action, Action::Update | Action::Restore) {
             stack.previous = Some(stack.previous.take().unwrap_or_else(|| stack.desired.clone()));
         }
         stack.generation += 1;
         stack.state = Progress::new(request.action, Status::InProgress);
         stack.reason = stack::started_text(request.action);
         stack.updated = Some(micro(request.now));
+        stack.details.clone_from(&request.details);
         if let Some(desired) = &request.desired {
             stack.desired = desired.digests();
         }
@@ -87,8 +91,17 @@ impl State {
         }
         let (asked, due) = (stack.clone(), row.due);
         self.set_due(id, due.or(Some(request.now.as_microsecond())));
+        if let Some(snapshot) = &request.snapshot {
+            self.save_snapshot(snapshot);
+        }
         let event = Event::of_start(&asked);
         Some((asked, event))
+    }
+
+    /// Inserts or replaces a snapshot.
+    pub(super) fn save_snapshot(&mut self, snapshot: &Snapshot) {
+        let stored = Snapshot { created: micro(snapshot.created), ..snapshot.clone() };
+        self.snapshots.insert(snapshot.id, stored);
     }
 
     fn store_contents(&mut self, desired: &DesiredText, now: i64) {

@@ -8,12 +8,13 @@ use uuid::Uuid;
 use super::inbox::{insert_messages, remove_messages};
 use super::leases::{is_current, is_marked};
 use super::reading::find_stack;
-use super::requests::previous_desired;
+use super::requests::{details, previous_desired};
 use super::retry::Fault;
 use super::rows::{self, micros, plain};
+use super::snapshots::{remove_snapshots, save_snapshots};
 use super::writing::{insert, insert_events};
 use super::{SqlStore, schema};
-use crate::{Batch, Error, Lease, ResourceId, Settle, Stack, StackId, Turn};
+use crate::{Batch, Details, Error, Lease, ResourceId, Settle, Stack, StackId, Turn};
 
 /// IDs in one statement.
 const CHUNK: usize = 1_000;
@@ -57,6 +58,13 @@ impl SqlStore {
         }
         insert_events(&tx, &self.vault, &started).await?;
         self.mark_handled(&tx, lease.stack, &batch.handled).await?;
+        if !batch.snapshots.is_empty() {
+            save_snapshots(&tx, &self.vault, &batch.snapshots).await?;
+        }
+        remove_snapshots(&tx, lease.stack, Some(&batch.remove_snapshots)).await?;
+        if let Some(project) = &batch.user_project {
+            set_user_project(&tx, lease.stack, project).await?;
+        }
         if let Some(turn) = &batch.turn {
             apply_turn(&tx, lease.stack, turn).await?;
         }
@@ -118,6 +126,16 @@ async fn remove(tx: &DatabaseTransaction, stack: StackId, ids: &[ResourceId]) ->
     Ok(())
 }
 
+async fn set_user_project(tx: &DatabaseTransaction, stack: StackId, project: &str) -> Result<(), Fault> {
+    let update = Query::update()
+        .table(schema::STACK)
+        .value("user_project", plain(project))
+        .and_where(Expr::col("id").eq(stack.to_string()))
+        .to_owned();
+    tx.execute(&update).await?;
+    Ok(())
+}
+
 async fn apply_turn(tx: &DatabaseTransaction, stack: StackId, turn: &Turn) -> Result<(), Fault> {
     let update = Query::update()
         .table(schema::STACK)
@@ -125,6 +143,7 @@ async fn apply_turn(tx: &DatabaseTransaction, stack: StackId, turn: &Turn) -> Re
         .value("status", turn.state.status.as_str())
         .value("reason", plain(&turn.reason))
         .value("desired", previous_desired())
+        .value("details", details(&Details { keep_objects: turn.keep_objects, ..Details::default() })?)
         .and_where(Expr::col("id").eq(stack.to_string()))
         .and_where(Expr::col("generation").eq(turn.generation))
         .to_owned();
@@ -160,6 +179,7 @@ async fn apply_settle(tx: &DatabaseTransaction, stack: StackId, settle: &Settle)
             Query::delete().from_table(schema::RESOURCE).and_where(Expr::col("stack").eq(stack.to_string())).to_owned();
         tx.execute(&delete).await?;
         remove_messages(tx, stack).await?;
+        remove_snapshots(tx, stack, None).await?;
     }
     Ok(())
 }

@@ -78,6 +78,7 @@ impl SqlStore {
                 (schema::EVENT, "stack"),
                 (schema::RESOURCE, "stack"),
                 (schema::TAG, "stack"),
+                (schema::SNAPSHOT, "stack"),
                 (schema::LEASE, "stack"),
                 (schema::STACK, "id"),
             ] {

@@ -8,6 +8,7 @@
 mod m0001_first;
 mod m0002_inbox;
 mod m0003_rings;
+mod m0004_snapshots;
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
@@ -41,7 +42,8 @@ impl Change {
 }
 
 /// The changes of each migration; the first has number 1. Append only.
-const MIGRATIONS: &[&[Change]] = &[m0001_first::CHANGES, m0002_inbox::CHANGES, m0003_rings::CHANGES];
+const MIGRATIONS: &[&[Change]] =
+    &[m0001_first::CHANGES, m0002_inbox::CHANGES, m0003_rings::CHANGES, m0004_snapshots::CHANGES];
 
 /// An arbitrary number that no other application of the database uses.
 const POSTGRES_LOCK: &str = "SELECT pg_advisory_xact_lock(7236119543)";

@@ -3,6 +3,7 @@
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Order, Query};
 
+use super::dialect::Dialect;
 use super::retry::Fault;
 use super::rows::Columns;
 use super::{SqlStore, credentials, schema};
@@ -21,7 +22,7 @@ struct Sealed {
     values: &'static [&'static str],
 }
 
-const SEALED: [Sealed; 5] = [
+const SEALED: [Sealed; 6] = [
     Sealed { table: schema::CREDENTIALS, key: "id", secrets: &["envelope", "plan"], values: &[] },
     Sealed {
         table: schema::RESOURCE,
@@ -31,6 +32,7 @@ const SEALED: [Sealed; 5] = [
     },
     Sealed { table: schema::EVENT, key: "id", secrets: &[], values: &["properties"] },
     Sealed { table: schema::MESSAGE, key: "id", secrets: &[], values: &["body"] },
+    Sealed { table: schema::SNAPSHOT, key: "id", secrets: &["data"], values: &[] },
     Sealed { table: schema::CONTENT, key: "digest", secrets: &[], values: &["body"] },
 ];
 
@@ -38,7 +40,7 @@ impl SqlStore {
     /// Encrypts stored data with the current key. Values are encrypted too if [`super::Options::encrypt_values`] is
     /// set, else they are decrypted. Afterwards older keys are no longer required. Returns the number of written rows.
     /// Engines and APIs with the same options may run concurrently: a row that changes between read and write is read
-    /// again.
+    /// again. SQLite's file is rewritten, because its free pages still contain the former texts.
     pub async fn reencrypt(&self) -> Result<u64, Error> {
         let mut written = 0;
         for sealed in &SEALED {
@@ -48,7 +50,16 @@ impl SqlStore {
                 written += rows;
             }
         }
+        if written > 0 && self.dialect == Dialect::Sqlite {
+            self.retry(|| self.rewrite_file()).await?;
+        }
         Ok(written)
+    }
+
+    async fn rewrite_file(&self) -> Result<(), Fault> {
+        self.writer.execute_unprepared("VACUUM").await?;
+        self.writer.execute_unprepared("PRAGMA wal_checkpoint(TRUNCATE)").await?;
+        Ok(())
     }
 
     /// The rows after a key; returns the last key and the number of written rows. `None`: there are no more.

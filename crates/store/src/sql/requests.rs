@@ -12,10 +12,11 @@ use uuid::Uuid;
 use super::reading::find_stack;
 use super::retry::{Fault, retry};
 use super::rows::{Columns, json, micros, micros_of, optional_id, pack, plain};
+use super::snapshots::save_snapshots;
 use super::writing::{insert, insert_events};
 use super::{SqlStore, schema};
 use crate::limits::CONTENT_FRESH;
-use crate::{DesiredText, Digest, Error, Event, EventId, NewStack, Stack, StackId, StackRequest, stack};
+use crate::{DesiredText, Details, Digest, Error, Event, EventId, NewStack, Stack, StackId, StackRequest, stack};
 
 impl SqlStore {
     pub(super) async fn make_stack(&self, stack: &NewStack) -> Result<Stack, Error> {
@@ -85,6 +86,7 @@ impl SqlStore {
         insert_tags(tx, stacks.iter().map(|stack| (stack.id, stack.tags.as_slice()))).await?;
         let events: Vec<Event> = stacks.iter().map(Event::of_start).collect();
         insert_events(tx, &self.vault, &events).await?;
+        save_snapshots(tx, &self.vault, new.iter().filter_map(|stack| stack.adopt.as_ref())).await?;
         Ok(stacks)
     }
 
@@ -105,9 +107,10 @@ impl SqlStore {
             .value("reason", stack::started_text(request.action))
             .value("due", Func::coalesce([Expr::col("due"), micros(request.now).into()]))
             .value("updated", micros(request.now))
+            .value("details", details(&request.details)?)
             .and_where(Expr::col("id").eq(id.to_string()))
             .and_where(Expr::col("deleted").is_null());
-        if request.action == Action::Update {
+        if matches!(request.action, Action::Update | Action::Restore) {
             // Before `desired` is set: MariaDB evaluates assignments from left to right.
             update.value("previous", previous_desired());
         }
@@ -143,6 +146,7 @@ impl SqlStore {
             tx.execute(&delete).await?;
             insert_tags(tx, [(id, tags.as_slice())]).await?;
         }
+        save_snapshots(tx, &self.vault, &request.snapshot).await?;
         let stack = find_stack(tx, id).await?.ok_or_else(|| Error::NotFound(format!("stack {id}")))?;
         let event = Event::of_start(&stack);
         Ok(Some((stack, event)))
@@ -226,12 +230,18 @@ fn row_of(stack: &Stack) -> Result<Vec<Expr>, Fault> {
         optional_id(stack.credentials.as_ref()),
         stack.user_project.as_deref().map(plain).into(),
         stack.messages.into(),
+        details(&stack.details)?,
         micros(stack.created).into(),
         stack.updated.map(micros).into(),
         stack.deleted.map(micros).into(),
         parent.is_none().then(|| plain(&stack.name)).into(),
         micros(stack.created).into(),
     ])
+}
+
+/// The parameters of a request.
+pub(super) fn details(details: &Details) -> Result<Expr, Fault> {
+    json(details, *details == Details::default())
 }
 
 /// The previous state, or the desired state if there is no previous one.

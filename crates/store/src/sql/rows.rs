@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::retry::Fault;
 use super::secrets::Vault;
-use crate::{Desired, Digest, Error, Event, Message, Parent, Resource, Stack};
+use crate::{Desired, Digest, Error, Event, Message, Parent, Resource, Snapshot, Stack};
 
 /// Reads the columns of a row in order.
 pub(super) struct Columns<'r> {
@@ -122,6 +122,7 @@ impl<'r> Columns<'r> {
             credentials: self.optional_parsed()?,
             user_project: self.optional_text()?,
             messages: self.int()?,
+            details: self.json()?,
             created: self.time()?,
             updated: self.optional_time()?,
             deleted: self.optional_time()?,
@@ -184,6 +185,20 @@ impl<'r> Columns<'r> {
             body: self.guarded(vault, &row)?,
             due: self.time()?,
             sent: self.time()?,
+        })
+    }
+
+    /// [`super::schema::SNAPSHOT_COLUMNS`].
+    pub(super) fn snapshot(&mut self, vault: &Vault) -> Result<Snapshot, Fault> {
+        let row = self.text()?;
+        Ok(Snapshot {
+            id: parse(&row)?,
+            stack: self.parsed()?,
+            name: self.optional_text()?,
+            state: self.state()?,
+            reason: self.text()?,
+            data: self.guarded(vault, &row)?,
+            created: self.time()?,
         })
     }
 }
@@ -252,6 +267,22 @@ pub(super) fn of_message(message: &Message, vault: &Vault) -> Result<Vec<Expr>, 
         body,
         micros(message.due).into(),
         micros(message.sent).into(),
+    ])
+}
+
+/// The row of a snapshot.
+pub(super) fn of_snapshot(snapshot: &Snapshot, vault: &Vault) -> Result<Vec<Expr>, Fault> {
+    let id = snapshot.id.to_string();
+    let data = sealed(vault, &id, &snapshot.data, snapshot.data.is_null())?;
+    Ok(vec![
+        id.into(),
+        snapshot.stack.to_string().into(),
+        snapshot.name.as_deref().map(plain).into(),
+        snapshot.state.action.as_str().into(),
+        snapshot.state.status.as_str().into(),
+        plain(&snapshot.reason).into(),
+        data,
+        micros(snapshot.created).into(),
     ])
 }
 

@@ -19,6 +19,8 @@ pub(super) const EVENT: &str = "kiln_event";
 pub(super) const LEASE: &str = "kiln_lease";
 /// Messages to stacks.
 pub(super) const MESSAGE: &str = "kiln_message";
+/// Snapshots of stacks.
+pub(super) const SNAPSHOT: &str = "kiln_snapshot";
 /// Encrypted credentials.
 pub(super) const CREDENTIALS: &str = "kiln_credentials";
 /// Engines that reported.
@@ -30,7 +32,7 @@ pub(super) const RING: &str = "kiln_ring";
 pub(super) const LIVE_NAME: &str = "live_name";
 
 /// The columns of a stack, in reading order.
-pub(super) const STACK_COLUMNS: [&str; 26] = [
+pub(super) const STACK_COLUMNS: [&str; 27] = [
     "id",
     "name",
     "project",
@@ -54,6 +56,7 @@ pub(super) const STACK_COLUMNS: [&str; 26] = [
     "credentials",
     "user_project",
     "messages",
+    "details",
     "created",
     "updated",
     "deleted",
@@ -101,3 +104,6 @@ pub(super) const EVENT_COLUMNS: [&str; 11] = [
 
 /// The columns of a message, in reading and writing order.
 pub(super) const MESSAGE_COLUMNS: [&str; 7] = ["id", "stack", "resource", "kind", "body", "due", "sent"];
+
+/// The columns of a snapshot, in reading and writing order.
+pub(super) const SNAPSHOT_COLUMNS: [&str; 8] = ["id", "stack", "name", "action", "status", "reason", "data", "created"];

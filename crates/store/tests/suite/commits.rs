@@ -118,6 +118,7 @@ async fn a_settle_applies_to_its_generation_only() {
                 generation: 1,
                 state: State::new(Action::Rollback, Status::InProgress),
                 reason: "too late".into(),
+                keep_objects: true,
             }),
             ..Batch::default()
         };
@@ -149,6 +150,7 @@ async fn a_rollback_returns_to_what_was_reached() {
             generation: 2,
             state: State::new(Action::Rollback, Status::InProgress),
             reason: "Stack ROLLBACK started".into(),
+            keep_objects: true,
         };
         let turned = bed.store.commit(lease, Batch { turn: Some(turn), ..Batch::default() }).await.unwrap();
         assert_eq!(turned.state, State::new(Action::Rollback, Status::InProgress));
@@ -190,6 +192,7 @@ async fn with_nothing_reached_a_turn_changes_the_state_only() {
             generation: 1,
             state: State::new(Action::Create, Status::Failed),
             reason: "Resource CREATE failed".into(),
+            keep_objects: true,
         };
         let turned = bed.store.commit(lease, Batch { turn: Some(turn), ..Batch::default() }).await.unwrap();
         assert!(turned.is_pending());

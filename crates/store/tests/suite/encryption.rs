@@ -156,6 +156,28 @@ async fn after_a_change_of_the_key_the_old_one_is_needed_no_more() {
     }
 }
 
+#[tokio::test]
+async fn the_file_of_sqlite_keeps_no_former_texts() {
+    let folder = std::env::temp_dir().join(format!("kiln-former-texts-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("stacks.db");
+    let open = |encrypt_values| {
+        let url = format!("sqlite://{}?mode=rwc", file.display());
+        SqlStore::open(Options { encrypt_values, ..Options::new(url, Secret::new(FIRST.to_owned())) })
+    };
+    let store = open(false).await.unwrap();
+    store.migrate().await.unwrap();
+    fill(&store).await;
+    let contains = || {
+        let files = ["stacks.db", "stacks.db-wal"].map(|name| std::fs::read(folder.join(name)).unwrap_or_default());
+        files.iter().any(|bytes| bytes.windows(HIDDEN.len()).any(|text| text == HIDDEN.as_bytes()))
+    };
+    assert!(contains());
+    open(true).await.unwrap().reencrypt().await.unwrap();
+    assert!(!contains());
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 /// A user's text that looks like encrypted data does not make the stack unreadable.
 #[tokio::test]
 async fn a_text_that_looks_encrypted_comes_back() {

@@ -16,3 +16,4 @@ mod lost;
 mod make;
 mod model;
 mod requests;
+mod snapshots;

@@ -46,6 +46,7 @@ pub(crate) fn stack(name: &str) -> NewStack {
         user_id: "u1".to_owned(),
         credentials: None,
         user_project: None,
+        adopt: None,
         now: at(0),
     }
 }

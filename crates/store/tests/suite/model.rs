@@ -168,7 +168,7 @@ impl World {
             batch.send.push(self.message(to));
         }
         if self.chance(15) {
-            batch.turn = Some(Turn { generation, state, reason: "turned".into() });
+            batch.turn = Some(Turn { generation, state, reason: "turned".into(), keep_objects: false });
         }
         if self.chance(35) {
             let deleted = self.chance(25);

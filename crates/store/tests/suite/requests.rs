@@ -15,6 +15,7 @@ async fn a_new_stack_is_in_progress_with_an_event() {
             tags: vec!["b".into(), "a".into()],
             timeout_mins: Some(7),
             user_project: Some("p".into()),
+            adopt: None,
             ..stack("web")
         };
         let made = bed.store.create_stack(new.clone()).await.unwrap();

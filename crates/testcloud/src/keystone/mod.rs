@@ -4,8 +4,11 @@ mod auth;
 mod catalog;
 mod credentials;
 mod domains;
+mod ec2;
 mod projects;
 mod roles;
+mod secrets;
+mod signature;
 mod tokens;
 mod trusts;
 mod users;
@@ -38,6 +41,7 @@ pub(crate) struct Keystone {
     pub(crate) regions: Table,
     pub(crate) trusts: Table,
     pub(crate) credentials: Table,
+    pub(crate) ec2: Table,
     /// Role assignments: user, target, role.
     pub(crate) assignments: BTreeSet<(String, Target, String)>,
     tokens: HashMap<String, tokens::Token>,
@@ -55,6 +59,7 @@ impl Keystone {
             regions: Table::new(&[]),
             trusts: Table::new(&["trustor_user_id", "trustee_user_id", "redelegated_trust_id"]),
             credentials: Table::new(&["_user_id"]),
+            ec2: Table::keyed("access", &["user_id"]),
             assignments: BTreeSet::new(),
             tokens: HashMap::new(),
         }
@@ -84,6 +89,8 @@ pub(crate) fn serve(world: &mut CloudState, request: &ServiceCall) -> Outcome {
         ["users", user, "application_credentials", rest @ ..] => {
             credentials::route(world, request, &caller, user, rest)
         }
+        ["users", user, "credentials", "OS-EC2", rest @ ..] => ec2::route(world, request, &caller, user, rest),
+        ["ec2tokens"] if request.method == "POST" => ec2::token(world, request),
         ["users", rest @ ..] => users::route(world, request, &caller, rest),
         ["projects", project, "users", user, "roles", rest @ ..] => {
             roles::grants(world, request, &caller, &Target::Project((*project).to_owned()), user, rest)
@@ -94,6 +101,7 @@ pub(crate) fn serve(world: &mut CloudState, request: &ServiceCall) -> Outcome {
         ["system", "users", user, "roles", rest @ ..] => {
             roles::grants(world, request, &caller, &Target::System, user, rest)
         }
+        ["credentials", rest @ ..] => secrets::route(world, request, &caller, rest),
         ["projects", rest @ ..] => projects::route(world, request, &caller, rest),
         ["domains", rest @ ..] => domains::route(world, request, &caller, rest),
         ["roles", rest @ ..] => roles::route(world, request, &caller, rest),

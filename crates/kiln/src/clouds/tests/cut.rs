@@ -10,7 +10,7 @@ use kiln_cloud::{HttpRequest, HttpResponse, Transport, TransportError};
 use kiln_resource::{CredentialsId, EngineId, EventId, Resource, StackId};
 use kiln_store::{
     Batch, Desired, DesiredText, Digest, Doorbell, EngineInfo, Error, Event, EventQuery, Lease, MemoryStore, Message,
-    NewStack, Retention, Stack, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
+    NewStack, Retention, Snapshot, SnapshotId, Stack, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
 };
 use kiln_value::Secret;
 use tokio::sync::Notify;
@@ -142,5 +142,7 @@ cut! {
     fn delete_credentials(id: CredentialsId) -> ();
     fn report(engine: &EngineInfo) -> ();
     fn engines() -> Vec<EngineInfo>;
+    fn snapshot(stack: StackId, id: SnapshotId) -> Option<Snapshot>;
+    fn snapshots(stack: StackId) -> Vec<Snapshot>;
     fn forget(retention: &Retention) -> u64;
 }

@@ -1,0 +1,129 @@
+//! Adopt, abandon and export: what is stored, and what is refused.
+
+use http::{Method, StatusCode};
+use kiln_resource::{Action, State, Status};
+use serde_json::{Value, json};
+
+use crate::support::App;
+
+fn template() -> Value {
+    json!({
+        "heat_template_version": "2018-08-31",
+        "parameters": {"word": {"type": "string"}},
+        "resources": {"one": {"type": "OS::Heat::Value", "properties": {"value": {"get_param": "word"}}}},
+    })
+}
+
+fn data() -> Value {
+    json!({
+        "template": template(),
+        "environment": {"parameters": {"word": "adopted"}},
+        "resources": {"one": {"resource_id": "old"}},
+    })
+}
+
+fn adopt(name: &str, data: &Value, parameters: &Value) -> Value {
+    json!({"stack_name": name, "adopt_stack_data": data.to_string(), "parameters": parameters})
+}
+
+#[tokio::test]
+async fn both_are_refused_unless_the_operator_allows_them() {
+    let app = App::new().await;
+    let path = app.create("there", json!({"heat_template_version": "2018-08-31"})).await;
+    let answer = app.json(Method::POST, "/v1/tenant1/stacks", &adopt("s", &data(), &json!({}))).await;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST);
+    assert_eq!(answer.json()["error"]["message"], "Stack Adopt is not supported.");
+    for (method, path) in [(Method::DELETE, format!("{path}/abandon")), (Method::GET, format!("{path}/export"))] {
+        let answer = app.send(method, &path, None, None).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text);
+        assert_eq!(answer.json()["error"]["message"], "Stack Abandon is not supported.");
+    }
+    assert_eq!(app.stacks().await, 1);
+}
+
+#[tokio::test]
+async fn the_data_is_the_base_of_the_request() {
+    let app = App::new().await.with_adoption();
+    for (name, parameters, word) in [("a", json!({}), "adopted"), ("b", json!({"word": "given"}), "given")] {
+        // A template beside the data is ignored.
+        let mut body = adopt(name, &data(), &parameters);
+        body["template"] = json!({"heat_template_version": "1999-01-01"});
+        let answer = app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
+        assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+        let stack = app.store.stack_by_name("tenant1", name).await.unwrap().unwrap();
+        assert_eq!(stack.state, State::new(Action::Adopt, Status::InProgress));
+        let stored = app.store.snapshot(stack.id, stack.details.snapshot.unwrap()).await.unwrap().unwrap();
+        assert_eq!(serde_json::to_value(&stored.data).unwrap(), json!({"resources": {"one": {"resource_id": "old"}}}));
+        let environment = app.store.content(&stack.desired.environment).await.unwrap();
+        let environment: Value = serde_json::from_str(&environment).unwrap();
+        assert_eq!(environment["parameters"]["word"], word);
+    }
+}
+
+#[tokio::test]
+async fn files_and_types_of_the_data_are_used_where_the_request_has_none() {
+    let app = App::new().await.with_adoption();
+    let data = json!({
+        "template": {"heat_template_version": "2018-08-31", "resources": {"n": {"type": "My::Type"}}},
+        "environment": {"resource_registry": {"My::Type": "inner.yaml"}},
+        "files": {"inner.yaml": json!({"heat_template_version": "2018-08-31"}).to_string()},
+        "resources": {"n": {"resources": {}}},
+    });
+    let answer = app.json(Method::POST, "/v1/tenant1/stacks", &adopt("s", &data, &json!({}))).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+}
+
+#[tokio::test]
+async fn bad_data_is_refused() {
+    let app = App::new().await.with_adoption();
+    let unknown = json!({
+        "template": {"heat_template_version": "2018-08-31", "resources": {"n": {"type": "My::Type"}}},
+        "resources": {"n": {"resource_id": "i"}},
+    });
+    for (data, text) in [
+        (json!({"resources": {}}), "Invalid adopt data: 'template'"),
+        (json!([1]), "Unexpected adopt data \"[1]\". Adopt data must be a dict."),
+        (unknown, "The Resource Type (My::Type) could not be found."),
+    ] {
+        let answer = app.json(Method::POST, "/v1/tenant1/stacks", &adopt("s", &data, &json!({}))).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text);
+        let message = answer.json()["error"]["message"].as_str().unwrap_or_default().to_owned();
+        assert!(message.contains(text), "{message}");
+    }
+    assert_eq!(app.stacks().await, 0);
+}
+
+#[tokio::test]
+async fn abandon_returns_the_data_and_asks_the_engine_to_keep_the_objects() {
+    let app = App::new().await.with_adoption();
+    let path = app.create("s", json!({"heat_template_version": "2018-08-31"})).await;
+    let exported = app.get(&format!("{path}/export")).await;
+    assert_eq!(exported.status, StatusCode::OK, "{}", exported.text);
+    let exported = exported.json();
+    let mut keys: Vec<&str> = exported.as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    let wanted = [
+        "action",
+        "environment",
+        "files",
+        "id",
+        "name",
+        "project_id",
+        "resources",
+        "stack_user_project_id",
+        "status",
+        "tags",
+        "template",
+    ];
+    assert_eq!(keys, wanted);
+    // The create is still in progress: its data would be incomplete.
+    let abandon = format!("{path}/abandon");
+    let answer = app.send(Method::DELETE, &abandon, None, None).await;
+    assert_eq!(answer.status, StatusCode::CONFLICT, "{}", answer.text);
+    app.settle("s").await;
+    let answer = app.send(Method::DELETE, &abandon, None, None).await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
+    assert_eq!(answer.json()["name"], "s");
+    let stack = app.store.stack_by_name("tenant1", "s").await.unwrap().unwrap();
+    assert!(stack.details.keep_objects && stack.state == State::new(Action::Delete, Status::InProgress));
+}

@@ -1,0 +1,4 @@
+//! Actions on stacks besides create, update and delete, with an engine and a database in memory.
+
+mod adopt;
+mod bench;

@@ -1,0 +1,128 @@
+//! `kiln stack adopt`, `abandon` and `export`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use kiln_client::address::url_of;
+use kiln_client::{Bundle, StackRequest, parameters};
+use kiln_value::{Map, Value, text};
+
+use super::show::{self, entries};
+use super::{HowArgs, WaitArgs, ended, of_stack};
+use crate::connect::Connection;
+use crate::failure::{Failure, Outcome};
+use crate::output::{Format, OutputArgs};
+use crate::progress::{Mode, Target};
+
+/// `stack adopt`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  kiln stack abandon web --output-file web.json
+  kiln stack adopt --adopt-file web.json --wait web")]
+pub(crate) struct AdoptArgs {
+    /// Name of the stack
+    #[arg(value_name = "STACK-NAME")]
+    name: String,
+    /// Data of the stack, as 'kiln stack abandon' prints it: path or URL
+    #[arg(long, value_name = "FILE")]
+    adopt_file: String,
+    /// Environment: path or URL; may be repeated, later ones take precedence
+    #[arg(short, long, value_name = "ENVIRONMENT")]
+    environment: Vec<String>,
+    /// Parameter value; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    parameter: Vec<String>,
+    /// Timeout of the operation in minutes
+    #[arg(long, value_name = "MINUTES")]
+    timeout: Option<i64>,
+    /// Roll back if the adopt fails: forget the resources, keep their objects
+    #[arg(long)]
+    enable_rollback: bool,
+    #[command(flatten)]
+    wait: WaitArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl AdoptArgs {
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        let unreadable = |why: String| Failure::new(format!("{}: {why}", self.adopt_file));
+        let data = connection.source.read(&url_of(&self.adopt_file)).await.map_err(unreadable)?;
+        let data = String::from_utf8(data).map_err(|error| unreadable(error.to_string()))?;
+        let mut bundle = Bundle::read(&connection.source, None, &self.environment).await?;
+        for (name, file) in files_of(&data) {
+            bundle.files.entry(name).or_insert(file);
+        }
+        let request = StackRequest {
+            bundle,
+            parameters: parameters(&self.parameter)?,
+            timeout_mins: self.timeout,
+            disable_rollback: Some(!self.enable_rollback),
+            adopt: Some(data),
+            ..StackRequest::default()
+        };
+        let id = connection.client.create_stack(&self.name, &request).await?;
+        let waits = self.wait.waits(connection);
+        if waits {
+            let target = Target::created(&self.name, &id);
+            let end = self.wait.follow(connection, target, self.enable_rollback).await?;
+            ended(&self.name, &end, "ADOPT")?;
+        }
+        show::short(connection, &id, &self.output, waits).await
+    }
+}
+
+/// The files in the data. Data that cannot be read is rejected by the service.
+fn files_of(data: &str) -> Map {
+    let parsed = kiln_yaml::parse(data).map(|document| document.value).unwrap_or_default();
+    parsed.get("files").and_then(Value::as_map).cloned().unwrap_or_default()
+}
+
+/// `stack abandon` and `stack export`.
+#[derive(Args, Debug)]
+pub(crate) struct ExportArgs {
+    /// Name or ID of the stack
+    #[arg(value_name = "STACK")]
+    stack: String,
+    /// Write the data of the stack to this file
+    #[arg(long, value_name = "FILE")]
+    output_file: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl ExportArgs {
+    /// Deletes the stack and keeps its objects.
+    pub(super) async fn abandon(self, connection: &Connection) -> Outcome {
+        let target = match connection.is_local() {
+            true => {
+                Some(Target::existing(&connection.client, &self.stack, false).await.map_err(of_stack(&self.stack))?)
+            }
+            false => None,
+        };
+        let data = connection.client.abandon_stack(&self.stack).await.map_err(of_stack(&self.stack))?;
+        // The data is the only record of the objects: it is printed first.
+        let stack = self.stack.clone();
+        self.print(data)?;
+        if let Some(target) = target {
+            let how = HowArgs { poll: None, progress: Mode::None };
+            let end = how.follow(connection, target, false).await?;
+            ended(&stack, &end, "DELETE")?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn export(self, connection: &Connection) -> Outcome {
+        let data = connection.client.export_stack(&self.stack).await.map_err(of_stack(&self.stack))?;
+        self.print(data)
+    }
+
+    fn print(self, data: Value) -> Outcome {
+        match &self.output_file {
+            Some(file) => std::fs::write(file, text::json(&data))
+                .map_err(|error| Failure::new(format!("{}: {error}", file.display()))),
+            None => Ok(self.output.one(entries(data), Format::Json)?),
+        }
+    }
+}

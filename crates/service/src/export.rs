@@ -1,0 +1,41 @@
+//! Exports and abandons a stack.
+
+use kiln_identity::Caller;
+use kiln_resource::Action;
+use kiln_store::{Details, Stack, StackRequest};
+use kiln_value::Value;
+
+use crate::action::begun;
+use crate::{Error, Service};
+
+impl Service {
+    /// Rejects export and abandon unless the operator allows them.
+    pub fn refuse_abandon(&self) -> Result<(), Error> {
+        if self.options.abandon { Ok(()) } else { Err(Error::NotSupported("Stack Abandon".to_owned())) }
+    }
+
+    /// The data of a stack with its resources, from which it can be adopted. It contains the values of hidden
+    /// parameters.
+    pub async fn export_stack(&self, stack: &Stack) -> Result<Value, Error> {
+        self.refuse_abandon()?;
+        Ok(kiln_engine::export(&self.backends, stack).await?)
+    }
+
+    /// Deletes a stack and keeps the objects of its resources, also those of nested stacks. Returns the data of the
+    /// stack. While an operation is in progress, this data would be incomplete.
+    pub async fn abandon_stack(&self, caller: &Caller, stack: &Stack) -> Result<Value, Error> {
+        self.refuse_abandon()?;
+        self.allow_types_of(caller, stack).await?;
+        if stack.is_pending() {
+            return Err(Error::Busy { stack: stack.name.clone(), action: stack.state.action });
+        }
+        let data = kiln_engine::export(&self.backends, stack).await?;
+        let request = StackRequest {
+            details: Details { keep_objects: true, ..Details::default() },
+            if_generation: Some(stack.generation),
+            ..StackRequest::new(Action::Delete, self.backends.clock.now())
+        };
+        begun(&self.backends.store.request(stack.id, request).await?);
+        Ok(data)
+    }
+}

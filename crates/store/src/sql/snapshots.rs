@@ -1,0 +1,72 @@
+//! Snapshots of stacks.
+
+use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Order, Query};
+use sea_orm::{ConnectionTrait, DatabaseTransaction};
+
+use super::retry::Fault;
+use super::rows::{self, Columns};
+use super::secrets::Vault;
+use super::writing::insert;
+use super::{SqlStore, schema};
+use crate::{Error, Snapshot, SnapshotId, StackId};
+
+impl SqlStore {
+    pub(super) async fn read_snapshot(&self, stack: StackId, id: SnapshotId) -> Result<Option<Snapshot>, Error> {
+        let select = Query::select()
+            .columns(schema::SNAPSHOT_COLUMNS)
+            .from(schema::SNAPSHOT)
+            .and_where(Expr::col("id").eq(id.to_string()))
+            .and_where(Expr::col("stack").eq(stack.to_string()))
+            .to_owned();
+        self.retry(|| async {
+            let row = self.reader.query_one(&select).await?;
+            row.map(|row| Columns::of(&row).snapshot(&self.vault)).transpose()
+        })
+        .await
+    }
+
+    pub(super) async fn read_snapshots(&self, stack: StackId) -> Result<Vec<Snapshot>, Error> {
+        let select = Query::select()
+            .columns(schema::SNAPSHOT_COLUMNS)
+            .from(schema::SNAPSHOT)
+            .and_where(Expr::col("stack").eq(stack.to_string()))
+            .and_where(Expr::col("action").ne("ADOPT"))
+            .order_by("created", Order::Asc)
+            .order_by("id", Order::Asc)
+            .to_owned();
+        self.retry(|| async {
+            let rows = self.reader.query_all(&select).await?;
+            rows.iter().map(|row| Columns::of(row).snapshot(&self.vault)).collect()
+        })
+        .await
+    }
+}
+
+/// Inserts or replaces snapshots.
+pub(super) async fn save_snapshots<'s>(
+    tx: &DatabaseTransaction,
+    vault: &Vault,
+    snapshots: impl IntoIterator<Item = &'s Snapshot>,
+) -> Result<(), Fault> {
+    let rows: Vec<_> = snapshots.into_iter().map(|one| rows::of_snapshot(one, vault)).collect::<Result<_, _>>()?;
+    let replace = OnConflict::column("id").update_columns(schema::SNAPSHOT_COLUMNS.into_iter().skip(2)).to_owned();
+    insert(tx, schema::SNAPSHOT, &schema::SNAPSHOT_COLUMNS, rows, Some(replace)).await
+}
+
+/// Deletes snapshots of a stack: these, or all.
+pub(super) async fn remove_snapshots(
+    tx: &DatabaseTransaction,
+    stack: StackId,
+    only: Option<&[SnapshotId]>,
+) -> Result<(), Fault> {
+    let mut delete = Query::delete();
+    delete.from_table(schema::SNAPSHOT).and_where(Expr::col("stack").eq(stack.to_string()));
+    if let Some(ids) = only {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        delete.and_where(Expr::col("id").is_in(ids.iter().map(ToString::to_string)));
+    }
+    tx.execute(&delete).await?;
+    Ok(())
+}
