@@ -81,6 +81,8 @@ pub struct Observed {
     pub resource_type: String,
     /// Its metadata.
     pub metadata: Value,
+    /// Its properties.
+    pub properties: Map,
 }
 
 impl Facts {
@@ -278,6 +280,8 @@ pub struct Nested {
     pub parameters: Map,
     /// Files that the template names.
     pub files: BTreeMap<String, String>,
+    /// Entries for the resource registry of its environment.
+    pub registry: Map,
     /// Entries to put into the resource's data.
     pub data: Map,
     /// The template is one of several steps (a batch of a rolling update): when the nested stack has reached it, the

@@ -11,7 +11,7 @@ use kiln_resource::{Action, MessageId, Registry, Resource, StackId, Status, ship
 use kiln_store::{Event, EventQuery, MemoryStore, Message, MessageKind, NewStack, Stack, StackRequest};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
-use kiln_value::{Map, Value, text};
+use kiln_value::{Map, Value, text, value};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -188,11 +188,25 @@ impl Bench {
     }
 }
 
+/// The template may use instances of EC2: this one stands for them.
+const INSTANCE: &str = "heat_template_version: 2015-04-30
+parameters:
+  ImageId: {type: string}
+  InstanceType: {type: string}
+  UserData: {type: string, default: ''}
+  Tags: {type: comma_delimited_list, default: ''}
+resources:
+  one: {type: OS::Heat::TestResource, properties: {value: {get_param: UserData}, wait_secs: 1}}
+outputs:
+  PublicIp: {value: {get_attr: [one, output]}}
+";
+
 fn sources(template: &str) -> Sources {
     let template = kiln_template::source::parse(template, "t.yaml", usize::MAX).expect("YAML").value;
+    let environment = value!({"resource_registry": {"AWS::EC2::Instance": "instance.yaml"}});
     Sources {
         template: Arc::new(template),
-        environment: Arc::new(Environment::default()),
-        files: Arc::new(Files::default()),
+        environment: Arc::new(Environment::from_value(&environment).expect("an environment")),
+        files: Arc::new(Files([("instance.yaml".to_owned(), INSTANCE.to_owned())].into())),
     }
 }

@@ -276,6 +276,20 @@ async fn rolling_updates_replace_members_one_by_one() {
     engine.kill();
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_group_does_not_grow_beyond_the_limit_of_resources() {
+    let bench = Bench::new();
+    let engine = bench.engine();
+    let policy = "adjustment_type: exact_capacity\n      scaling_adjustment: 998";
+    let id = bench.create(&template("one", "min_size: 1\n      max_size: 5000", policy), None).await;
+    bench.completed(id).await;
+    // With the three resources of the stack itself, that is one too many.
+    bench.signal(id, "up", alarm()).await;
+    bench.quiet(id).await;
+    assert_eq!((size(&bench, id).await, bench.signals(id).await.len()), (1, 0));
+    engine.kill();
+}
+
 impl Bench {
     async fn mark_unhealthy(&self, stack: StackId, resource: &str) {
         let body = value!({"mark_unhealthy": true, "reason": "sick"});
