@@ -135,7 +135,7 @@ fn compare<'a>(
                 ids.iter().filter(|(other, _)| resource.needs.contains(other)).flat_map(|(_, ids)| ids.clone()),
             );
             let made = match &resource.kind {
-                KindModel::Value | KindModel::Policy { .. } => Vec::new(),
+                KindModel::Value | KindModel::Wait { .. } | KindModel::Policy { .. } => Vec::new(),
                 KindModel::Plain(_) => vec![check_object(sim, template, resource, row, &needs, found)?],
                 KindModel::Nested(inner) => compare(sim, inner, child_of(row)?, needs, found).await?,
                 KindModel::Scaled { min, max, member, .. } => {
