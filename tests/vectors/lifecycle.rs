@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use kiln_engine::{Backends, Chance, Engine, NoCloud, Options, SystemClock, View, load};
+use kiln_engine::{Backends, Chance, Engine, Options, SystemClock, View, load};
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Rules, Sources};
 use kiln_resource::{Action, Registry, StackId};
 use kiln_store::{EventQuery, Message, MessageId, MessageKind, NewStack, Stack, StackRequest, Store};
@@ -15,6 +15,7 @@ use kiln_template::environment::Environment;
 use kiln_value::{Diagnostic, Map, Secret, StackIdentity, Value, value};
 
 use crate::case::{Case, Outcome};
+use crate::signals::{self, Users};
 
 const TENANT: &str = "test_tenant_id";
 const NAME: &str = "teststack";
@@ -46,6 +47,7 @@ pub(crate) fn run(case: &Case) -> Outcome {
         "preview_update",
         "export",
         "mark_unhealthy",
+        "signal",
     ];
     if !steps.iter().all(|step| known.contains(&step.str_at("op").unwrap_or_default())) {
         return Outcome::NotRun;
@@ -56,7 +58,7 @@ pub(crate) fn run(case: &Case) -> Outcome {
         let wanted = case.expect.get("steps").and_then(Value::as_list).unwrap_or_default();
         let nested = case.input("nested").is_truthy();
         for (step, wanted) in steps.iter().zip(wanted) {
-            let got = bench.step(step, nested).await;
+            let got = bench.step(step, nested, signals_during(step, wanted)).await;
             if let Some(diff) = difference(wanted, &got) {
                 return Outcome::Failed(format!("{}: {diff}", step.str_at("op").unwrap_or_default()));
             }
@@ -83,7 +85,7 @@ impl Bench {
         let backends = Backends {
             store: Arc::new(store),
             resource_types: Arc::clone(&CATALOG),
-            clouds: Arc::new(NoCloud),
+            clouds: Arc::new(Users::default()),
             clock: Arc::new(SystemClock),
             chance: Arc::new(Chance::from_os()),
         };
@@ -101,7 +103,7 @@ impl Bench {
         SystemClock.now()
     }
 
-    async fn step(&mut self, step: &Value, nested: bool) -> Value {
+    async fn step(&mut self, step: &Value, nested: bool, signals: Vec<String>) -> Value {
         let op = step.str_at("op").unwrap_or_default();
         let mut result = None;
         let mut exported = Map::new();
@@ -119,6 +121,7 @@ impl Bench {
             }
             "mark_unhealthy" => self.mark_unhealthy(step).await,
             "create" => self.create(step).await,
+            "signal" => signals::send(&self.backends, self.stack.expect("a stack"), step).await,
             "update" => self.update(step).await,
             "delete" => self.request(StackRequest::new(Action::Delete, Self::now())).await,
             "rollback" => self.request(StackRequest::new(Action::Rollback, Self::now())).await,
@@ -139,10 +142,24 @@ impl Bench {
             );
         }
         if let Some(id) = self.stack {
+            self.signal_all(id, signals).await;
             let stack = self.settled(id).await;
             self.report(&stack, report, nested).await;
         }
         got
+    }
+
+    /// Signals resources while another one waits for them.
+    async fn signal_all(&self, id: StackId, resources: Vec<String>) {
+        let is_waiting =
+            |row: &kiln_resource::Resource| row.resource_type == "OS::Heat::WaitCondition" && row.running().is_some();
+        while !resources.is_empty() && !self.backends.store.resources(id).await.expect("read").iter().any(is_waiting) {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        for resource in resources {
+            let step = value!({ "resource": resource });
+            signals::send(&self.backends, id, &step).await.expect("a signal");
+        }
     }
 
     fn blueprint(step: &Value) -> Result<Sources, Diagnostic> {
@@ -447,6 +464,14 @@ impl Bench {
             other => other,
         }
     }
+}
+
+/// The resources that the reference signalled during another request, by its events.
+fn signals_during(step: &Value, wanted: &Value) -> Vec<String> {
+    let events = wanted.get("events").and_then(Value::as_list).unwrap_or_default();
+    let signals = events.iter().filter(|event| event.str_at("action") == Some("SIGNAL"));
+    let names = signals.filter_map(|event| event.str_at("resource").map(str::to_owned));
+    if step.str_at("op") == Some("signal") { Vec::new() } else { names.collect() }
 }
 
 /// The differences between the reports of two steps.

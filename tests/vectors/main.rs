@@ -20,6 +20,7 @@ mod registry;
 mod resolve;
 mod schema;
 mod schema_to_template;
+mod signals;
 mod stack;
 mod structured_config;
 mod template;
@@ -59,6 +60,7 @@ fn runner(kind: &str) -> Option<fn(&Case) -> Outcome> {
         "template_parse" => template_parse::run,
         "update_diff" => update_diff::run,
         "validate_parameter" => validate_parameter::run,
+        "wait_handle_signals" => signals::run,
         _ => return None,
     })
 }

@@ -7,6 +7,7 @@
 //! | `actor/calls.rs` | calls of drivers |
 //! | `actor/children.rs` | nested stacks |
 //! | `actor/inbox.rs` | messages |
+//! | `actor/watches.rs` | operations that read other resources |
 //! | `actor/hidden.rs` | hidden values in reasons |
 //! | `actor/write_queue.rs` | pending writes |
 
@@ -16,6 +17,7 @@ mod events;
 mod hidden;
 mod inbox;
 pub(crate) mod slots;
+mod watches;
 mod write_queue;
 
 use std::collections::VecDeque;
@@ -35,6 +37,7 @@ use tokio::task::JoinSet;
 use self::calls::Reply;
 use self::inbox::Inbox;
 use self::slots::Slots;
+use self::watches::Watches;
 use self::write_queue::WriteQueue;
 use crate::backends::Backends;
 use crate::fence::Fence;
@@ -116,6 +119,7 @@ impl Actor {
             writes: WriteQueue::default(),
             adopted: Map::new(),
             slots: Slots::default(),
+            watches: Watches::default(),
             tasks: JoinSet::new(),
             inbox: Inbox::default(),
             events: VecDeque::new(),
@@ -150,6 +154,8 @@ struct Work {
     adopted: Map,
     /// Running operations.
     slots: Slots,
+    /// The rows that they read.
+    watches: Watches,
     tasks: JoinSet<Reply>,
     inbox: Inbox,
     /// Pending events for the planner.
@@ -327,6 +333,7 @@ impl Work {
             self.mask(&mut event).await?;
             if let Event::Finished { row, .. } = &event {
                 self.slots.remove(*row);
+                self.watches.remove(*row);
             }
             self.decide(event);
             if self.writes.len() >= self.actor.options.batch {
@@ -430,6 +437,7 @@ impl Work {
         let gatherer = Gatherer {
             backends: &self.actor.backends,
             scope,
+            model: &self.model,
             stack: &self.stack,
             root: Arc::clone(&self.root),
             fence: Some(self.actor.fence.clone()),
@@ -510,5 +518,6 @@ pub(crate) fn stack_facts(stack: &Stack) -> StackFacts {
         name: stack.name.clone(),
         project_id: stack.project.clone(),
         user_project_id: stack.user_project.clone(),
+        root_id: stack.root.to_string(),
     }
 }

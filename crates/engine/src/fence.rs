@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, Gate};
+use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, Gate, SignalEndpoints, UserDomain};
 use tokio::sync::watch;
 
 use crate::clock::Clock;
@@ -100,6 +100,18 @@ impl Cloud for FencedCloud {
 
     async fn endpoint(&self, service: &str) -> Result<Option<String>, Failure> {
         self.cloud.endpoint(service).await
+    }
+
+    async fn user_domain(&self) -> Result<Option<UserDomain>, Failure> {
+        let domain = self.cloud.user_domain().await?;
+        Ok(domain.map(|domain| {
+            let cloud = Self::new(domain.cloud, self.fence.clone(), Arc::clone(&self.clock));
+            UserDomain { cloud: Arc::new(cloud), ..domain }
+        }))
+    }
+
+    async fn signal_endpoints(&self) -> Result<SignalEndpoints, Failure> {
+        self.cloud.signal_endpoints().await
     }
 
     async fn project_id(&self) -> Result<String, Failure> {

@@ -6,9 +6,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt;
-use kiln_plan::{Blueprint, Decision, Gathered, StackScope, Subject, decide, facts, failure_of};
+use kiln_plan::{Blueprint, Decision, Gathered, Model, StackScope, Subject, decide, facts, failure_of, observe};
 use kiln_resource::translation::Answers;
-use kiln_resource::{Cloud, Context, Failure, OperationState, Resource};
+use kiln_resource::{Cloud, Context, Failure, Observed, OperationState, Resource};
 use kiln_store::Stack;
 use kiln_value::Map;
 
@@ -22,6 +22,7 @@ use crate::retry;
 pub(crate) struct Gatherer<'a> {
     pub(crate) backends: &'a Backends,
     pub(crate) scope: &'a StackScope,
+    pub(crate) model: &'a Model,
     pub(crate) stack: &'a Stack,
     pub(crate) root: Arc<Stack>,
     /// The fence for calls; `None` for a preview.
@@ -63,6 +64,15 @@ impl Gatherer<'_> {
             }
             _ => Vec::new(),
         };
+        let observed = match (&row, kind.entry()) {
+            (Some(row), Some(entry)) if !unread.is_empty() => {
+                let mut facts = facts(row, kind, &stack_facts(self.stack));
+                let kind_of = |row: &Resource| blueprint.kind(&row.name).cloned();
+                observe(self.model, row, &*entry.driver, kind_of, &mut facts);
+                facts.observed
+            }
+            _ => Vec::new(),
+        };
         Some(Ok(Question {
             subject: Subject {
                 reached: row.as_ref().is_some_and(|row| Some(row.generation) == self.request),
@@ -74,6 +84,7 @@ impl Gatherer<'_> {
                 restricted: restricted.into_iter().map(str::to_owned).collect(),
                 replacement,
             },
+            observed,
             unread,
             parent: (self.fence.is_some() && kind.is_nested()).then(|| Arc::clone(blueprint)),
             name: name.to_owned(),
@@ -93,6 +104,8 @@ pub(crate) struct Question {
     pub(crate) subject: Subject,
     /// Attributes that other resources read for the first time.
     unread: Vec<String>,
+    /// What their driver reads of other resources.
+    observed: Vec<Observed>,
     /// The parent stack, if the resource has a nested stack, which is validated before it is created; `None` for a
     /// preview.
     pub(crate) parent: Option<Arc<Blueprint>>,
@@ -193,7 +206,8 @@ impl Question {
         if self.unread.is_empty() || !settled {
             return Ok(Map::new());
         }
-        let facts = facts(row, &self.subject.kind, &self.subject.stack);
+        let mut facts = facts(row, &self.subject.kind, &self.subject.stack);
+        facts.observed.clone_from(&self.observed);
         let names: Vec<&str> = self.unread.iter().map(String::as_str).collect();
         let mut attempt = 0;
         let mut found = loop {

@@ -4,7 +4,7 @@
 //! waiting is done in the slots of the actor, where it can be interrupted and does not count against the concurrency
 //! limit.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use kiln_plan::{Blame, Event, Outcome};
@@ -69,6 +69,17 @@ pub(crate) struct Job {
     pub(crate) call_limit: Duration,
     /// Maximum time until an object is listed after the call has ended.
     pub(crate) list_delay: Duration,
+    /// What the step learns beside its event.
+    pub(crate) learned: Arc<OnceLock<Learned>>,
+}
+
+/// What a step has learned beside its event; stored together with it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Learned {
+    /// The project of the stack's users.
+    pub(crate) user_project: Option<String>,
+    /// New metadata of observed resources, by row.
+    pub(crate) sibling_metadata: Vec<(String, Map)>,
 }
 
 /// The result of a step.
@@ -355,8 +366,8 @@ impl Job {
         self.facts.token = token;
         match found {
             Ok(Found::Made(step)) => {
-                let id = step.physical_id.unwrap_or_default();
-                let step = Step { physical_id: Some(id), data: step.data, progress: Progress::Done };
+                let id = step.physical_id.clone().unwrap_or_default();
+                let step = Step { physical_id: Some(id), progress: Progress::Done, ..step };
                 let step = step.data(LOST_CREATE, Value::Null);
                 let (attempt, token) = (self.running.attempt, self.running.token.clone());
                 Some(self.stepped(step, Phase::Intent, attempt, token).into())
@@ -393,7 +404,7 @@ impl Job {
     async fn report(&mut self, cloud: &dyn Cloud, step: Step) -> Advance {
         match &step.progress {
             Progress::Wait { .. } if self.memory.interrupted => {
-                let step = Step { physical_id: step.physical_id, data: step.data, progress: Progress::Done };
+                let step = Step { progress: Progress::Done, ..step };
                 self.finished(step, None, Outcome::Failed(Blame::of(&self.name, &self.abort_failure()))).into()
             }
             Progress::Wait { state, after } => {
@@ -490,6 +501,7 @@ impl Job {
     }
 
     fn stepped(&self, step: Step, phase: Phase, attempt: u32, token: String) -> Event {
+        self.learn(&step);
         Event::Stepped { row: self.row, physical_id: step.physical_id, data: step.data, phase, attempt, token }
     }
 
@@ -510,7 +522,16 @@ impl Job {
         abort_failure(&self.running.operation)
     }
 
+    fn learn(&self, step: &Step) {
+        let (user_project, sibling_metadata) = (step.user_project.clone(), step.sibling_metadata.clone());
+        if user_project.is_some() || !sibling_metadata.is_empty() {
+            // One step reports one result.
+            let _ = self.learned.set(Learned { user_project, sibling_metadata });
+        }
+    }
+
     fn finished(&self, step: Step, attributes: Option<Map>, outcome: Outcome) -> Event {
+        self.learn(&step);
         Event::Finished { row: self.row, physical_id: step.physical_id, data: step.data, attributes, outcome }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::future::{BoxFuture, FutureExt, join_all};
 use indexmap::IndexMap;
 use kiln_plan::blueprint::attribute_names;
-use kiln_plan::{Blueprint, Inside, Kind, Model, StackScope, facts};
+use kiln_plan::{Blueprint, Inside, Kind, Model, StackScope, facts, observe};
 use kiln_resource::{Action, Cloud, Context, Failure, Member, Resource, ResourceId};
 use kiln_store::{Error, Stack, StackId};
 use kiln_template::{ResourceView, Scope, Wanted};
@@ -173,7 +173,8 @@ impl View {
         }
         let cloud: Arc<dyn Cloud> =
             if entry.driver.needs_cloud() { self.backends.clouds.cloud(&self.root).await? } else { Arc::new(NoCloud) };
-        let facts = facts(row, kind, &stack_facts(&self.stack));
+        let mut facts = facts(row, kind, &stack_facts(&self.stack));
+        observe(&self.model, row, &*entry.driver, |row| self.kind(row), &mut facts);
         let cx = Context { cloud: &*cloud, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
         entry.driver.attributes(&cx, names).await
     }

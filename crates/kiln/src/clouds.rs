@@ -6,7 +6,10 @@ use async_trait::async_trait;
 use kiln_cloud::{Connector, Credentials, StackCloud};
 use kiln_engine::Clouds;
 use kiln_identity::{DelegateError, DelegationPlan, Identity};
-use kiln_resource::{Cloud, CloudRequest, CloudResponse, CredentialsId, Failure, FailureKind, StackId};
+use kiln_resource::{
+    Cloud, CloudRequest, CloudResponse, CredentialsId, Failure, FailureKind, Method, SignalEndpoints, StackId,
+    UserDomain,
+};
 use kiln_store::{Stack, Store, UnusedCredentials};
 use kiln_value::Value;
 
@@ -22,10 +25,34 @@ pub(crate) struct StoredClouds {
     identity: Arc<dyn Identity>,
 }
 
+/// What stacks of a service need to receive signals; nothing for stacks of a single user.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Signalling {
+    /// The administrator of the domain of stack users, scoped to the domain.
+    pub(crate) domain_admin: Option<Credentials>,
+    /// The role of stack users.
+    pub(crate) role: String,
+    /// URL of the CFN API, if it is not that of the catalog.
+    pub(crate) cfn: Option<String>,
+    /// URL of the REST API, if it is not that of the catalog.
+    pub(crate) heat: Option<String>,
+    /// Public URL of Keystone.
+    pub(crate) keystone: Option<String>,
+    /// The region of the services.
+    pub(crate) region: Option<String>,
+}
+
 impl StoredClouds {
     /// Clouds behind `connector`; `identity` created the credentials and deletes them.
     pub(crate) fn new(store: Arc<dyn Store>, connector: Connector, identity: Arc<dyn Identity>) -> Self {
-        Self { stored: Arc::new(StoredCredentials { store, connector }), identity }
+        let signalling = Signalling::default();
+        Self { stored: Arc::new(StoredCredentials { store, connector, signalling }), identity }
+    }
+
+    /// The same with stack users and addresses for signals.
+    pub(crate) fn with_signalling(self, signalling: Signalling) -> Self {
+        let (store, connector) = (Arc::clone(&self.stored.store), self.stored.connector.clone());
+        Self { stored: Arc::new(StoredCredentials { store, connector, signalling }), ..self }
     }
 }
 
@@ -44,6 +71,9 @@ impl Clouds for StoredClouds {
     }
 
     async fn revoke(&self, unused: &UnusedCredentials) -> Result<(), Failure> {
+        for project in &unused.user_projects {
+            self.stored.delete_user_project(project).await?;
+        }
         let plan = DelegationPlan::from_stored(unused.plan.expose());
         let plan = plan.map_err(|error| Failure::other(UNAUTHORIZED, error.to_string()))?;
         let revoked = self.identity.revoke(plan.as_ref(), unused.credentials.as_ref()).await;
@@ -61,6 +91,7 @@ impl Clouds for StoredClouds {
 struct StoredCredentials {
     store: Arc<dyn Store>,
     connector: Connector,
+    signalling: Signalling,
 }
 
 impl StoredCredentials {
@@ -87,6 +118,42 @@ impl StoredCredentials {
         let stack = self.store.stack(root).await.map_err(|error| unreadable(&error))?;
         let Some(id) = stack.and_then(|stack| stack.credentials).filter(|id| *id != old) else { return Ok(None) };
         Ok(self.cloud(id).await?.map(|cloud| (id, cloud)))
+    }
+}
+
+impl StoredCredentials {
+    /// Where stack users are created, with the credentials of the domain's administrator.
+    async fn user_domain(&self) -> Result<Option<UserDomain>, Failure> {
+        let Some(admin) = &self.signalling.domain_admin else { return Ok(None) };
+        let cloud = self.connector.cloud(admin).await;
+        let domain = cloud.session().token().await?.info.domain.as_ref().map(|domain| domain.id.clone());
+        let id = domain.ok_or_else(|| {
+            Failure::other(UNAUTHORIZED, "The credentials of stack_domain_admin are not scoped to a domain.")
+        })?;
+        Ok(Some(UserDomain { cloud, id, role: self.signalling.role.clone() }))
+    }
+
+    /// Deletes the project of the users of a deleted stack, if it is in their domain.
+    async fn delete_user_project(&self, project: &str) -> Result<(), Failure> {
+        let Some(domain) = self.user_domain().await? else {
+            // Without a domain, users are not created, so that the domain must have been removed from the options.
+            tracing::warn!(project, "the project of a deleted stack's users is left: no domain of stack users is set");
+            return Ok(());
+        };
+        let path = format!("/v3/projects/{project}");
+        let found = match domain.cloud.call(CloudRequest::new("identity", Method::Get, path.as_str())).await {
+            Ok(found) => found.body,
+            Err(failure) if failure.is_not_found() => return Ok(()),
+            Err(failure) => return Err(failure),
+        };
+        if found.get("project").and_then(|project| project.str_at("domain_id")) != Some(&domain.id) {
+            tracing::warn!(project, "the project of a deleted stack's users is left: it is in another domain");
+            return Ok(());
+        }
+        match domain.cloud.call(CloudRequest::new("identity", Method::Delete, path)).await {
+            Err(failure) if !failure.is_not_found() => Err(failure),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -153,6 +220,24 @@ impl Cloud for FollowingCloud {
 
     async fn endpoint(&self, service: &str) -> Result<Option<String>, Failure> {
         ask!(self, cloud => cloud.endpoint(service))
+    }
+
+    async fn user_domain(&self) -> Result<Option<UserDomain>, Failure> {
+        self.stored.user_domain().await
+    }
+
+    async fn signal_endpoints(&self) -> Result<SignalEndpoints, Failure> {
+        let signalling = &self.stored.signalling;
+        let cfn = match &signalling.cfn {
+            Some(url) => Some(url.clone()),
+            None => self.endpoint("cloudformation").await?,
+        };
+        let heat = match &signalling.heat {
+            Some(url) => Some(url.clone()),
+            None => self.endpoint("orchestration").await?,
+        };
+        let (keystone, region) = (signalling.keystone.clone(), signalling.region.clone());
+        Ok(SignalEndpoints { cfn, heat, keystone, region })
     }
 
     async fn project_id(&self) -> Result<String, Failure> {

@@ -20,7 +20,7 @@ use kiln_web::ConnectionLimits;
 
 use crate::checks::{self, OwnUser};
 use crate::clients;
-use crate::clouds::StoredClouds;
+use crate::clouds::{Signalling, StoredClouds};
 use crate::config::{Account, Config};
 use crate::database;
 use crate::heartbeat_thread::HeartbeatThread;
@@ -94,7 +94,8 @@ impl Runtime {
         let signatures = signatures::sessions(config, own.session.clone())?;
         let keystone = Keystone::new(connector.clone(), service_credentials, trustee, Arc::clone(&policy), options);
         let identity: Arc<dyn Identity> = Arc::new(keystone.with_signatures(signatures));
-        let clouds = Arc::new(StoredClouds::new(Arc::clone(&store), connector, Arc::clone(&identity)));
+        let clouds = StoredClouds::new(Arc::clone(&store), connector, Arc::clone(&identity));
+        let clouds = Arc::new(clouds.with_signalling(signalling(config, &service)?));
         let catalog = resource_types::of_service(config)?;
         let backends = backends(store, catalog, clouds);
         Ok(Self {
@@ -203,6 +204,39 @@ pub(crate) fn credentials(account: &Account, section: &str, scoped: bool) -> Res
             None if scoped => return Err(missing("project_name")),
             None => Scope::Unscoped,
         },
+    })
+}
+
+/// The domain of stack users, and the addresses for signals.
+fn signalling(config: &Config, service: &Account) -> Result<Signalling> {
+    let domain = match (config.default("stack_user_domain_id"), config.default("stack_user_domain_name")) {
+        (Some(id), _) => Some(Named::id(id)),
+        (None, Some(name)) => Some(Named::Name { name, domain: None }),
+        (None, None) => None,
+    };
+    let (admin, password) =
+        (config.default("stack_domain_admin"), config.secret(DEFAULT, "stack_domain_admin_password"));
+    let domain_admin = match (domain, admin, password) {
+        (Some(domain), Some(name), Some(password)) => Some(Credentials::Password {
+            user: Named::Name { name, domain: Some(Box::new(domain.clone())) },
+            password,
+            scope: Scope::Domain(domain),
+        }),
+        (None, _, _) => None,
+        (Some(_), admin, _) => {
+            let missing = if admin.is_none() { "stack_domain_admin" } else { "stack_domain_admin_password" };
+            bail!("[DEFAULT] {missing} is not set, but the domain of stack users is");
+        }
+    };
+    let public = config.text("keystone_authtoken", "www_authenticate_uri").or_else(|| service.auth_url.clone());
+    Ok(Signalling {
+        domain_admin,
+        role: config.default("heat_stack_user_role").unwrap_or_else(|| "heat_stack_user".to_owned()),
+        // Heat's option has the path of one of the two kinds of signals.
+        cfn: config.default("heat_waitcondition_server_url").map(|url| url.replace("/waitcondition", "")),
+        heat: config.text("clients_heat", "url").map(|url| url.replace("/%(tenant_id)s", "")),
+        keystone: public.map(|url| if url.contains("/v3") { url } else { format!("{}/v3", url.trim_end_matches('/')) }),
+        region: config.default("region_name_for_services").or_else(|| service.region.clone()),
     })
 }
 

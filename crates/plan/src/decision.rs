@@ -175,6 +175,10 @@ impl Subject {
             return Ok(Decision::Update { definition, before: stored.clone(), changed });
         }
         let held = row.definition.as_deref();
+        if self.kind.entry().is_some_and(|entry| entry.driver.replaced_by_updates()) && !self.reached {
+            let why = vec!["every update replaces it".to_owned()];
+            return Ok(Decision::Replace { definition, why, announce: self.announce(&row.name) });
+        }
         if let OperationState::HalfUpdated(tried) = &row.operation
             && let Some(decision) = self.finish_half_update(row, &tried.properties, &definition, &after)
         {

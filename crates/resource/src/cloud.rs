@@ -112,6 +112,30 @@ pub struct CloudResponse {
     pub body: Value,
 }
 
+/// The domain of the users of stacks, who send signals from inside of servers.
+#[derive(Clone)]
+pub struct UserDomain {
+    /// The cloud, with the credentials of the administrator of the domain.
+    pub cloud: Arc<dyn Cloud>,
+    /// Id of the domain.
+    pub id: String,
+    /// Name of the role of stack users.
+    pub role: String,
+}
+
+/// The public addresses that signals are sent to, and what a user of a stack logs in with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SignalEndpoints {
+    /// URL of the CFN API, with its version: `http://heat:8000/v1`.
+    pub cfn: Option<String>,
+    /// URL of the REST API with version and project: `http://heat:8004/v1/<project>`.
+    pub heat: Option<String>,
+    /// URL of Keystone.
+    pub keystone: Option<String>,
+    /// Region of the services.
+    pub region: Option<String>,
+}
+
 /// A cloud, reached with the credentials of one stack.
 #[async_trait]
 pub trait Cloud: Send + Sync {
@@ -132,6 +156,16 @@ pub trait Cloud: Send + Sync {
     async fn endpoint(&self, service: &str) -> Result<Option<String>, Failure> {
         let _ = service;
         Ok(None)
+    }
+
+    /// Where the users of stacks are made; none if no domain is configured for them.
+    async fn user_domain(&self) -> Result<Option<UserDomain>, Failure> {
+        Ok(None)
+    }
+
+    /// Where guests send signals to.
+    async fn signal_endpoints(&self) -> Result<SignalEndpoints, Failure> {
+        Ok(SignalEndpoints::default())
     }
 
     /// The project of the credentials.

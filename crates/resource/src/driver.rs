@@ -23,6 +23,8 @@ pub struct StackFacts {
     pub project_id: String,
     /// Project of the stack's users, once made.
     pub user_project_id: Option<String>,
+    /// Id of the root stack of the tree.
+    pub root_id: String,
 }
 
 /// All that is known of the resource that a driver acts on.
@@ -66,6 +68,19 @@ pub struct Facts {
     pub action_timeout: Option<Duration>,
     /// Logical action and status now: `("CREATE", "IN_PROGRESS")`.
     pub state: (String, String),
+    /// The resources that [`Driver::observes`] asks for, as far as they exist.
+    pub observed: Vec<Observed>,
+}
+
+/// Another resource of the stack, as it is stored now.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observed {
+    /// Kiln's id of the resource.
+    pub id: String,
+    /// Its type.
+    pub resource_type: String,
+    /// Its metadata.
+    pub metadata: Value,
 }
 
 impl Facts {
@@ -174,22 +189,32 @@ pub struct Step {
     pub data: Map,
     /// How far the operation is.
     pub progress: Progress,
+    /// The project of the stack's users, if it was made or found.
+    pub user_project: Option<String>,
+    /// New metadata of observed resources, by their id; stored together with the step.
+    pub sibling_metadata: Vec<(String, Map)>,
 }
 
 impl Step {
     /// Finished.
     pub fn done() -> Self {
-        Self { physical_id: None, data: Map::new(), progress: Progress::Done }
+        Self {
+            physical_id: None,
+            data: Map::new(),
+            progress: Progress::Done,
+            user_project: None,
+            sibling_metadata: Vec::new(),
+        }
     }
 
     /// To be polled after a time.
     pub fn wait(state: impl Into<Value>, after: Duration) -> Self {
-        Self { physical_id: None, data: Map::new(), progress: Progress::Wait { state: state.into(), after } }
+        Self { progress: Progress::Wait { state: state.into(), after }, ..Self::done() }
     }
 
     /// To be replaced.
     pub fn replace() -> Self {
-        Self { physical_id: None, data: Map::new(), progress: Progress::Replace }
+        Self { progress: Progress::Replace, ..Self::done() }
     }
 
     /// The same with the object's id.
@@ -203,6 +228,20 @@ impl Step {
     #[must_use]
     pub fn data(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.data.insert(key.into(), value.into());
+        self
+    }
+
+    /// The same with new metadata of an observed resource.
+    #[must_use]
+    pub fn sibling_metadata(mut self, sibling: &Observed, metadata: Map) -> Self {
+        self.sibling_metadata.push((sibling.id.clone(), metadata));
+        self
+    }
+
+    /// The same with the project of the stack's users.
+    #[must_use]
+    pub fn user_project(mut self, id: impl Into<String>) -> Self {
+        self.user_project = Some(id.into());
         self
     }
 }
@@ -324,6 +363,18 @@ pub trait Driver: Send + Sync {
     /// An attribute as it will be, if it follows from these properties alone; for plans.
     fn foreseen(&self, _facts: &Facts, _name: &str) -> Option<Value> {
         None
+    }
+
+    /// The resources of the stack that the driver reads, by what `get_resource` gives for them: they are in
+    /// [`Facts::observed`]. While an operation waits, it is polled at once when one of them has processed a message.
+    fn observes(&self, facts: &Facts) -> Vec<Value> {
+        let _ = facts;
+        Vec::new()
+    }
+
+    /// Whether every update of the stack replaces the resource.
+    fn replaced_by_updates(&self) -> bool {
+        false
     }
 
     /// What `get_resource` gives: by default the physical id, before that the logical name.

@@ -30,9 +30,9 @@ pub mod translation;
 pub mod view;
 
 pub use change::Comparison;
-pub use cloud::{Cloud, CloudRequest, CloudResponse, Gate, Method};
+pub use cloud::{Cloud, CloudRequest, CloudResponse, Gate, Method, SignalEndpoints, UserDomain};
 pub use driver::{
-    Context, Driver, Facts, Found, Nested, Operation, Progress, PropertyChange, Sibling, StackFacts, Step,
+    Context, Driver, Facts, Found, Nested, Observed, Operation, Progress, PropertyChange, Sibling, StackFacts, Step,
 };
 pub use failure::{Failure, FailureKind};
 pub use ids::{ChangeSetId, CredentialsId, EngineId, EventId, MessageId, ResourceId, SnapshotId, StackId};

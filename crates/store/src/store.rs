@@ -81,6 +81,8 @@ pub struct Batch {
     pub snapshots: Vec<Snapshot>,
     /// Snapshots of this stack to delete.
     pub remove_snapshots: Vec<SnapshotId>,
+    /// The project of the stack's users, once it exists.
+    pub user_project: Option<String>,
     /// A change of the state during a request (`UPDATE_FAILED` before a rollback), which resets `desired` to
     /// `previous`. It applies only to the given generation, which does not change.
     pub turn: Option<Turn>,
@@ -114,6 +116,7 @@ impl Batch {
             && self.send.is_empty()
             && self.snapshots.is_empty()
             && self.remove_snapshots.is_empty()
+            && self.user_project.is_none()
             && self.turn.is_none()
             && self.settle.is_none()
     }
@@ -154,6 +157,8 @@ pub struct UnusedCredentials {
     pub plan: Secret<String>,
     /// The credentials, if they are known.
     pub credentials: Option<Secret<String>>,
+    /// The projects of the users of the deleted stacks that had these credentials.
+    pub user_projects: Vec<String>,
 }
 
 /// A running engine, for the list of services.

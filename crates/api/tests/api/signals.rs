@@ -1,9 +1,11 @@
 //! Signals are sent to the engine, or refused at once.
 
 use http::{Method, StatusCode};
+use kiln_identity::Caller;
 use kiln_resource::{Action, State, Status};
 use kiln_service::Limits;
 use kiln_store::{Batch, EngineId, Message, MessageKind};
+use kiln_value::text;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, App, user};
@@ -30,6 +32,7 @@ async fn write_row(app: &App, path: &str, state: State) {
     let leases = app.store.claim(EngineId(uuid::Uuid::nil()), std::time::Duration::from_secs(9), &[], 9).await.unwrap();
     let (id, now) = (kiln_resource::ResourceId(uuid::Uuid::nil()), "2026-11-20T06:52:46Z".parse().unwrap());
     let mut row = kiln_resource::Resource::new(stack_of(path), id, "one", "OS::Heat::RandomString", now);
+    row.data.insert("user_id".to_owned(), "guest".into());
     (row.state, row.physical_id) = (state, Some("p".to_owned()));
     app.store.commit(leases[0], Batch { save: vec![row], ..Batch::default() }).await.unwrap();
     app.store.release(&leases).await.unwrap();
@@ -75,6 +78,43 @@ async fn a_suspended_resource_takes_no_signals() {
     let messages = messages(&app, &path).await;
     let [message] = messages.as_slice() else { panic!("{messages:?}") };
     assert_eq!((message.kind, message.resource.as_deref()), (MessageKind::RefusedSignal, Some("one")));
+}
+
+fn handle() -> Value {
+    json!({"heat_template_version": "2018-08-31", "resources": {"one": {"type": "OS::Heat::WaitConditionHandle"}}})
+}
+
+#[tokio::test]
+async fn signals_are_sent_to_the_engine() {
+    let app = App::new().await;
+    let path = app.create("s", handle()).await;
+    write_row(&app, &path, State::new(Action::Create, Status::Complete)).await;
+    for body in [None, Some(json!({"status": "SUCCESS"}))] {
+        let sent = signal(&app, &path, "one", body.as_ref()).await;
+        assert_eq!((sent.status, sent.text.as_str()), (StatusCode::OK, "null"));
+    }
+    let messages = messages(&app, &path).await;
+    let mut bodies: Vec<_> = messages.iter().map(|message| (message.kind, text::json(&message.body))).collect();
+    bodies.sort();
+    let expected = [r#"null"#, r#"{"status": "SUCCESS"}"#].map(|body| (MessageKind::Signal, body.to_owned()));
+    assert_eq!(bodies, expected);
+    assert!(messages.iter().all(|message| message.resource.as_deref() == Some("one")));
+}
+
+/// Stack users read the metadata of their own resource only.
+#[tokio::test]
+async fn stack_users_have_one_resource() {
+    let app = App::new().await;
+    let path = app.create("s", handle()).await;
+    write_row(&app, &path, State::new(Action::Create, Status::Complete)).await;
+    let ask = async |id: &str, resource: &str| {
+        let caller = Caller { user_id: id.to_owned(), ..user(&["heat_stack_user"]) };
+        let app = App::on(app.store.clone(), caller, Limits::default());
+        app.get(&format!("{path}/resources/{resource}/metadata")).await.status
+    };
+    assert_eq!(ask("guest", "one").await, StatusCode::OK);
+    assert_eq!(ask("guest", "two").await, StatusCode::FORBIDDEN);
+    assert_eq!(ask("other", "one").await, StatusCode::FORBIDDEN);
 }
 
 /// A reader may signal, and so may a stack user, but nobody of another project.

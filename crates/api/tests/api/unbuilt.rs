@@ -69,8 +69,8 @@ async fn converge_is_refused() {
 #[tokio::test]
 async fn types_without_a_driver_are_refused_first() {
     let app = App::new().await;
-    let text = "HEAT-E99001 Resource type OS::Heat::WaitCondition is not implemented by Kiln yet.";
-    let template_of = template("OS::Heat::WaitCondition");
+    let text = "HEAT-E99001 Resource type OS::Heat::AccessPolicy is not implemented by Kiln yet.";
+    let template_of = template("OS::Heat::AccessPolicy");
     let body = json!({"stack_name": "s", "template": template_of});
     for path in ["stacks", "stacks/preview", "validate"] {
         let answer = app.json(Method::POST, &format!("/v1/tenant1/{path}"), &body).await;
@@ -89,7 +89,7 @@ async fn types_without_a_driver_are_refused_first() {
     // With this parameter, callers can still validate the rest and see the type.
     let asked = app.json(Method::POST, "/v1/tenant1/validate?ignore_errors=99001", &body).await;
     assert_ne!(asked.json()["error"]["type"], "ResourceTypeUnavailable", "{}", asked.text);
-    assert_eq!(app.get("/v1/tenant1/resource_types/OS::Heat::WaitCondition").await.status, StatusCode::OK);
+    assert_eq!(app.get("/v1/tenant1/resource_types/OS::Heat::AccessPolicy").await.status, StatusCode::OK);
 }
 
 /// Keys of an update policy that its type does not have are refused as by Heat.

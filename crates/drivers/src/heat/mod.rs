@@ -9,10 +9,14 @@ mod none;
 mod random_string;
 mod rolling;
 mod scaling_group;
+pub mod signal_url;
 mod stack;
+mod stack_user;
 pub mod structured;
 mod test_resource;
 mod value;
+mod wait_condition;
+pub mod wait_handle;
 
 use std::sync::Arc;
 
@@ -35,6 +39,11 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
         "OS::Heat::ResourceGroup" => Arc::new(group::ResourceGroup),
         "OS::Heat::Stack" => Arc::new(stack::RemoteStack),
         "OS::Heat::TestResource" => Arc::new(test_resource::TestResource),
+        "OS::Heat::WaitCondition" => Arc::new(wait_condition::WaitCondition::Heat),
+        "AWS::CloudFormation::WaitCondition" => Arc::new(wait_condition::WaitCondition::Cfn),
+        "OS::Heat::WaitConditionHandle"
+        | "AWS::CloudFormation::WaitConditionHandle"
+        | "OS::Heat::UpdateWaitConditionHandle" => Arc::new(wait_handle::WaitHandle::of_type(&resource_type.name)?),
         "OS::Heat::Value" => Arc::new(value::HeatValue),
         _ => return None,
     })

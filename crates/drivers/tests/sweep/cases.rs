@@ -57,6 +57,9 @@ macro_rules! every_case {
             web_image_with_id,
             project,
             project_described,
+            wait_handle,
+            wait_handle_of_cfn,
+            wait_handle_of_updates,
             role,
             role_named,
             region,
@@ -524,4 +527,16 @@ pub(crate) fn endpoint() -> Case {
         .needs("service", "OS::Keystone::Service", value!({"type": "thing"}))
         .updated(given("http://two"))
         .by_admin()
+}
+
+pub(crate) fn wait_handle() -> Case {
+    case("OS::Heat::WaitConditionHandle", value!({}))
+}
+
+pub(crate) fn wait_handle_of_cfn() -> Case {
+    case("AWS::CloudFormation::WaitConditionHandle", value!({}))
+}
+
+pub(crate) fn wait_handle_of_updates() -> Case {
+    case("OS::Heat::UpdateWaitConditionHandle", value!({}))
 }

@@ -12,6 +12,7 @@ mod compare;
 mod coverage;
 mod player;
 mod runs;
+mod signalling;
 mod stage;
 mod wire;
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use kiln_resource::change::Comparison;
 use kiln_resource::translation::{self, Answers};
 use kiln_resource::{
-    Cloud, Context, Driver, Facts, Failure, FailureKind, Found, Operation, Progress, ResourceType, Step, change,
-    properties, shipped,
+    Cloud, Context, Driver, Facts, Failure, FailureKind, Found, Operation, Progress, ResourceType, StackFacts, Step,
+    change, properties, shipped,
 };
 use kiln_value::{Map, Path, Value};
 
@@ -72,6 +72,7 @@ impl Player {
             name: name.to_owned(),
             resource_type: type_name.to_owned(),
             token: uuid(&format!("{name} 0")),
+            stack: StackFacts { project_id: "sweep".to_owned(), root_id: uuid("sweep"), ..StackFacts::default() },
             ..Facts::default()
         };
         Self {
@@ -115,7 +116,9 @@ impl Player {
     }
 
     pub(crate) async fn delete(&mut self, stage: &Stage) -> Result<Ending, Failure> {
-        self.carry(stage, &Operation::Delete).await
+        let ending = self.carry(stage, &Operation::Delete).await;
+        self.delete_user_project(stage).await;
+        ending
     }
 
     /// The update in place to these properties.
@@ -127,7 +130,17 @@ impl Player {
         Operation::Update { before, changed }
     }
 
+    /// The project of the users goes with the stack.
+    pub(crate) async fn delete_user_project(&mut self, stage: &Stage) {
+        if let Some(project) = self.facts.stack.user_project_id.take() {
+            stage.cloud.delete_user_project(&project).await;
+        }
+    }
+
     fn keep(&mut self, step: &Step) {
+        if step.user_project.is_some() {
+            self.facts.stack.user_project_id.clone_from(&step.user_project);
+        }
         if let Some(id) = &step.physical_id {
             self.facts.physical_id = Some(id.clone()).filter(|id| !id.is_empty());
         }
@@ -184,7 +197,7 @@ impl Player {
             };
             let is_same =
                 matches!((&step.progress, &phase), (Progress::Wait { state, .. }, Phase::Wait(old)) if state == old);
-            let is_new = !is_same || step.physical_id.is_some() || !step.data.is_empty();
+            let is_new = !is_same || step.physical_id.is_some() || !step.data.is_empty() || step.user_project.is_some();
             if is_new {
                 self.steps += 1;
                 if self.discards == Some(self.steps) {
@@ -236,7 +249,7 @@ impl Player {
 
     async fn drive(&self, stage: &Stage, operation: &Operation, phase: &Phase, is_resumed: bool, polls: u32) -> Called {
         let driver = self.driver();
-        let cx = Context { cloud: &*stage.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls };
+        let cx = Context { cloud: &stage.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls };
         match phase {
             Phase::Wait(told) => Called::Step(driver.poll(&cx, operation, told).await),
             Phase::Intent if *operation == Operation::Create && is_resumed && !driver.is_repeatable() => {
@@ -257,7 +270,7 @@ impl Player {
             return;
         }
         let driver = self.driver();
-        let cx = Context { cloud: &*stage.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls: 0 };
+        let cx = Context { cloud: &stage.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls: 0 };
         if let Found::Made(step) = driver.find(&cx).await.unwrap() {
             self.keep(&step);
         }

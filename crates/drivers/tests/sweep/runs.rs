@@ -157,6 +157,9 @@ async fn run(case: &Case, harmed: Part, harm: Harm) -> Result<Measure, String> {
     let calls = stage.wire.calls();
     stage.wire.arm(None);
     stage.testcloud.faults().clear();
+    if operation == Operation::Delete {
+        player.delete_user_project(&stage).await;
+    }
     let problem = |text: String| format!("{text}\n    {}", calls.join(", "));
     match ended {
         Ok(Ending::Done) => {}

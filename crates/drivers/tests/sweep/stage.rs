@@ -4,20 +4,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kiln_cloud::{Connector, Credentials, Options, StackCloud};
+use kiln_cloud::{Connector, Credentials, Options};
 use kiln_resource::Cloud;
 use kiln_testcloud::{Snapshot, Testcloud};
 use kiln_value::{Map, Value};
 
 use crate::cases::Case;
 use crate::player::Player;
+use crate::signalling::Signalling;
 use crate::wire::Wire;
 
 /// A cloud and the way to it.
 pub(crate) struct Stage {
     pub(crate) testcloud: Testcloud,
     pub(crate) wire: Arc<Wire>,
-    pub(crate) cloud: Arc<StackCloud>,
+    pub(crate) cloud: Signalling,
     /// Physical ids of what the case needs, by name.
     made: Vec<(&'static str, String)>,
     /// What there is before the case begins.
@@ -36,6 +37,7 @@ impl Stage {
         let credentials = Credentials::password(account.user, account.password, account.project, "Default");
         let cloud = connector.cloud(&credentials).await;
         cloud.project_id().await.unwrap();
+        let cloud = Signalling::new(&connector, cloud).await;
         let nothing = Snapshot { objects: BTreeMap::new() };
         let mut stage = Self { testcloud, wire, cloud, made: Vec::new(), before: nothing };
         for (name, type_name, given) in &case.needs {

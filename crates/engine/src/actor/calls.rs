@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use kiln_plan::{Blame, Event, Kind, Outcome, facts, failure_of};
+use kiln_plan::{Blame, Event, Kind, Outcome, facts, failure_of, observe};
 use kiln_resource::{Driver, Facts, Failure, Member, Operation, Received, Resource, ResourceId};
 use kiln_store::Message;
 use kiln_value::{Map, Value};
@@ -14,12 +14,12 @@ use kiln_value::{Map, Value};
 use super::slots::Interrupted;
 use super::{Work, stack_facts};
 use crate::retry::RetryLimits;
-use crate::step::{Advance, Job, Memory, abort_failure};
+use crate::step::{Advance, Job, Learned, Memory, abort_failure};
 
 /// The result of a spawned task.
 pub(super) enum Reply {
-    /// A step of the operation of a row.
-    Advanced(ResourceId, Advance),
+    /// A step of the operation of a row, and what it has learned beside it.
+    Advanced(ResourceId, Advance, Learned),
     /// An event for the planner.
     Event(Event),
     /// The content of a row's nested stack, with the number of the read.
@@ -45,18 +45,31 @@ impl Work {
                     self.members_read(row, step, members);
                 }
             }
-            Ok(Reply::Advanced(row, Advance::Event { event, after })) => {
+            Ok(Reply::Advanced(row, Advance::Event { event, after }, learned)) => {
+                self.learn(learned);
                 let until = (!after.is_zero()).then(|| self.now() + after);
                 self.slots.answered(row, until);
                 self.events.push_back(event);
             }
-            Ok(Reply::Advanced(row, Advance::Again { after, memory })) => {
+            Ok(Reply::Advanced(row, Advance::Again { after, memory }, _)) => {
                 let until = self.now() + after;
                 self.slots.sleep(row, memory, until);
             }
             Ok(Reply::Received(message, row, result)) => self.received(&message, row, result),
             // Tasks catch panics, and nobody aborts them.
             Err(error) => tracing::error!(%error, "a task failed"),
+        }
+    }
+
+    /// What a step has learned is stored in one commit with it.
+    fn learn(&mut self, learned: Learned) {
+        if learned.user_project.is_some() && self.stack.user_project != learned.user_project {
+            self.writes.user_project = learned.user_project;
+        }
+        for (sibling, metadata) in learned.sibling_metadata {
+            let Ok(row) = sibling.parse() else { continue };
+            let (physical_id, data, metadata) = (None, Map::new(), Some(metadata));
+            self.events.push_back(Event::Received { row, physical_id, data, metadata, reason: None });
         }
     }
 
@@ -136,14 +149,16 @@ impl Work {
                 return;
             }
         };
-        let name = job.name.clone();
+        let observed = job.facts.observed.iter().filter_map(|sibling| sibling.id.parse().ok()).collect();
+        self.watches.set(id, observed);
+        let (name, learned) = (job.name.clone(), Arc::clone(&job.learned));
         let work = AssertUnwindSafe(job.advance()).catch_unwind();
         let mut work: BoxFuture<'static, Reply> = Box::pin(work.map(move |advance| {
             let broken = || {
                 let failure = Failure::other("InternalError", "bug in the driver of the resource type");
                 finished(id, Outcome::Failed(Blame::of(&name, &failure))).into()
             };
-            Reply::Advanced(id, advance.unwrap_or_else(|_| broken()))
+            Reply::Advanced(id, advance.unwrap_or_else(|_| broken()), learned.get().cloned().unwrap_or_default())
         }));
         match (&mut work).now_or_never() {
             Some(reply) => self.take(Ok(reply)),
@@ -173,6 +188,8 @@ impl Work {
                 Err(error) => return Err(Box::new(self.failed(id, &failure_of(&error)))),
             }
         }
+        let kind_of = |row: &Resource| self.kind_of(&row.name, &row.implementation);
+        observe(&self.model, row, &*entry.driver, kind_of, &mut facts);
         let wanted = match (&running.operation, &self.scope) {
             (Operation::Create | Operation::Adopt | Operation::Update { .. }, Some(scope)) => {
                 scope.blueprint().wanted_names(&row.name)
@@ -206,6 +223,7 @@ impl Work {
             limits: RetryLimits { actions: options.action_retries, calls: options.call_retries },
             call_limit: options.call_limit,
             list_delay: options.list_delay,
+            learned: Arc::default(),
         })
     }
 

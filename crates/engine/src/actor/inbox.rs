@@ -182,6 +182,9 @@ impl Work {
             Ok(result) => {
                 let reason = result.reason(&message.body);
                 self.decide(received(row, result, reason));
+                for reader in self.watches.readers_of(row) {
+                    self.slots.wake_now(reader);
+                }
             }
             Err(failure) => {
                 let resource = message.resource.as_deref().unwrap_or_default();

@@ -36,6 +36,8 @@ pub(crate) enum Place {
 pub(crate) struct Slot {
     pub(crate) place: Place,
     pub(crate) memory: Memory,
+    /// What the operation waits for may have happened during its call: it does not sleep after it.
+    woken: bool,
 }
 
 /// The effect of an interrupt.
@@ -70,7 +72,7 @@ impl Slots {
         let slot = self.by_row.remove(&id);
         let interrupted = slot.as_ref().is_some_and(|slot| slot.memory.interrupted);
         let until = match slot {
-            Some(Slot { place: Place::Answered(until), .. }) if !interrupted => until,
+            Some(Slot { place: Place::Answered(until), woken: false, .. }) if !interrupted => until,
             _ => None,
         };
         self.insert(id, Memory { interrupted, ..Memory::default() }, until);
@@ -106,11 +108,13 @@ impl Slots {
 
     /// The step has changed nothing: it is repeated at a later time.
     pub(crate) fn sleep(&mut self, id: ResourceId, mut memory: Memory, until: Duration) {
-        let interrupted = self.by_row.get(&id).is_some_and(|slot| slot.memory.interrupted);
+        let slot = self.by_row.get(&id);
+        let (interrupted, woken) = slot.map_or((false, false), |slot| (slot.memory.interrupted, slot.woken));
         self.leave(id);
         memory.interrupted |= interrupted;
         // An interrupted operation does not sleep, unless it waits for the outcome of a lost call.
-        let until = if memory.interrupted && memory.lost.is_none() { None } else { Some(until) };
+        let at_once = (memory.interrupted || woken) && memory.lost.is_none();
+        let until = (!at_once).then_some(until);
         self.insert(id, memory, until);
     }
 
@@ -119,7 +123,7 @@ impl Slots {
         self.leave(id);
         self.children.insert(child, id);
         let memory = self.by_row.remove(&id).map(|slot| slot.memory).unwrap_or_default();
-        self.by_row.insert(id, Slot { place: Place::Nested(child), memory });
+        self.by_row.insert(id, Slot { place: Place::Nested(child), memory, woken: false });
     }
 
     fn insert(&mut self, id: ResourceId, memory: Memory, until: Option<Duration>) {
@@ -130,7 +134,7 @@ impl Slots {
             }
             None => self.enqueue(id),
         };
-        self.by_row.insert(id, Slot { place, memory });
+        self.by_row.insert(id, Slot { place, memory, woken: false });
     }
 
     fn enqueue(&mut self, id: ResourceId) -> Place {
@@ -208,6 +212,25 @@ impl Slots {
             if let Some(slot) = self.by_row.get_mut(&id) {
                 slot.place = place;
             }
+        }
+    }
+
+    /// Queues an operation that sleeps, because what it waits for may have happened.
+    pub(crate) fn wake_now(&mut self, id: ResourceId) {
+        match self.by_row.get(&id).map(|slot| slot.place) {
+            Some(Place::Sleeping(_)) => {
+                self.leave(id);
+                let place = self.enqueue(id);
+                if let Some(slot) = self.by_row.get_mut(&id) {
+                    slot.place = place;
+                }
+            }
+            Some(Place::Calling | Place::Answered(_)) => {
+                if let Some(slot) = self.by_row.get_mut(&id) {
+                    slot.woken = true;
+                }
+            }
+            Some(Place::Queued(_) | Place::Nested(_)) | None => {}
         }
     }
 
@@ -295,6 +318,24 @@ mod tests {
         assert_eq!(slots.call_next(9).map(|next| next.0), Some(id(2)));
         slots.remove(id(1));
         assert_eq!(slots.next_timer(), None);
+    }
+
+    #[test]
+    fn news_reach_a_sleeping_and_a_calling_operation() {
+        let mut slots = Slots::default();
+        add_asleep(&mut slots, id(1), seconds(60));
+        slots.wake_now(id(1));
+        assert_eq!(slots.next_timer(), None);
+        assert_eq!(slots.call_next(9).map(|next| next.0), Some(id(1)));
+        slots.wake_now(id(1));
+        slots.sleep(id(1), Memory::default(), seconds(60));
+        assert_eq!(slots.call_next(9).map(|next| next.0), Some(id(1)), "it does not sleep over the news");
+        slots.answered(id(1), Some(seconds(60)));
+        slots.wake_now(id(1));
+        slots.add(id(1));
+        assert_eq!(slots.call_next(9).map(|next| next.0), Some(id(1)));
+        slots.sleep(id(1), Memory::default(), seconds(60));
+        assert_eq!(slots.next_timer(), Some(seconds(60)), "only once");
     }
 
     #[test]

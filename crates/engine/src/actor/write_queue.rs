@@ -24,6 +24,8 @@ pub(crate) struct WriteQueue {
     pub(crate) removed_snapshots: Vec<SnapshotId>,
     /// Processed messages: removed in one commit with their results.
     handled: Vec<MessageId>,
+    /// The project of the stack's users: written with the first row that knows it.
+    pub(crate) user_project: Option<String>,
     /// Messages to other stacks.
     messages: Vec<Message>,
     /// Cancels that are not written yet.
@@ -99,6 +101,7 @@ impl WriteQueue {
         self.writes.is_empty()
             && self.handled.is_empty()
             && self.messages.is_empty()
+            && self.user_project.is_none()
             && self.cancels.is_empty()
             && self.removed_snapshots.is_empty()
             && self.turn.is_none()
@@ -126,6 +129,7 @@ impl WriteQueue {
         let mut batch = Batch {
             handled: std::mem::take(&mut self.handled),
             send: std::mem::take(&mut self.messages),
+            user_project: self.user_project.take(),
             ..Batch::default()
         };
         self.taken += count;

@@ -135,6 +135,7 @@ impl<'a> Rehearsal<'a> {
             let gatherer = Gatherer {
                 backends: self.backends,
                 scope: &self.scope,
+                model: &self.model,
                 stack: self.stack,
                 root: Arc::clone(&self.root),
                 fence: None,

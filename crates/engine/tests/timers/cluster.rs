@@ -280,6 +280,15 @@ impl Cluster {
     }
 
     pub(crate) async fn create_of(&self, resource_type: &str, timeout_mins: Option<i64>) -> StackId {
+        self.create_stack(&sources(resource_type, "first"), timeout_mins).await
+    }
+
+    /// Requests a stack with any template.
+    pub(crate) async fn create_from(&self, sources: &Sources) -> StackId {
+        self.create_stack(sources, None).await
+    }
+
+    async fn create_stack(&self, sources: &Sources, timeout_mins: Option<i64>) -> StackId {
         let id = StackId(self.backends.chance.uuid());
         let stack = NewStack {
             id,
@@ -289,7 +298,7 @@ impl Cluster {
             root: id,
             depth: 0,
             action: Action::Create,
-            desired: load::texts(&sources(resource_type, "first")),
+            desired: load::texts(sources),
             disable_rollback: true,
             timeout_mins,
             tags: Vec::new(),

@@ -1,6 +1,7 @@
 //! Every time limit of an engine, with paused time: polls, back-offs, timeouts, leases, drains, delays.
 
 mod cluster;
+mod waits;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kiln_resource::{
-    Action, Failure, Operation, OperationState, Phase, ResourceId, Running, State, Status, StoredDefinition,
+    Action, Failure, Operation, OperationState, Phase, Resource, ResourceId, Running, State, Status, StoredDefinition,
 };
 use kiln_value::{Map, Value};
 
@@ -89,7 +89,7 @@ impl Model {
         let Some(row) = self.rows.get_mut(&id) else { return };
         let mut changed = false;
         if let Some(definition) = definition {
-            row.metadata = Value::Map(definition.metadata.clone());
+            renew_metadata(row, &definition);
             row.definition = Some(definition);
             changed = true;
         }
@@ -213,7 +213,7 @@ impl Model {
         match outcome {
             Outcome::Done(text) => {
                 if let (Operation::Update { .. }, Some(definition)) = (&operation, definition) {
-                    row.metadata = Value::Map(definition.metadata.clone());
+                    renew_metadata(row, &definition);
                     row.definition = Some(definition);
                     row.requires = requires;
                 }
@@ -252,5 +252,13 @@ impl Model {
             }
         }
         self.visit_all(next, out);
+    }
+}
+
+/// The metadata of a new definition replace those of the row only if the template has changed them: those of the row may
+/// contain signals.
+fn renew_metadata(row: &mut Resource, definition: &StoredDefinition) {
+    if row.definition.as_ref().is_none_or(|held| held.metadata != definition.metadata) {
+        row.metadata = Value::Map(definition.metadata.clone());
     }
 }

@@ -66,6 +66,9 @@ impl State {
                 self.snapshots.remove(id);
             }
         }
+        if let (Some(project), Some(row)) = (batch.user_project, self.stacks.get_mut(&lease.stack)) {
+            row.stack.user_project = Some(project);
+        }
         if let Some(turn) = &batch.turn {
             self.apply_turn(lease.stack, turn);
         }

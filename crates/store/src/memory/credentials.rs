@@ -63,8 +63,25 @@ impl State {
         unused
             .into_iter()
             .take(limit)
-            .map(|((_, id), row)| UnusedCredentials { id, plan: row.plan.clone(), credentials: row.known.clone() })
+            .map(|((_, id), row)| {
+                let (plan, credentials) = (row.plan.clone(), row.known.clone());
+                UnusedCredentials { id, plan, credentials, user_projects: self.user_projects(id) }
+            })
             .collect()
+    }
+
+    /// The projects of the users of deleted stacks with these credentials, and of their nested stacks.
+    fn user_projects(&self, id: CredentialsId) -> Vec<String> {
+        let stacks = || self.stacks.values().map(|row| &row.stack);
+        let roots: BTreeSet<_> = stacks()
+            .filter(|stack| stack.credentials == Some(id) && stack.deleted.is_some())
+            .map(|stack| stack.id)
+            .collect();
+        let projects: BTreeSet<String> = stacks()
+            .filter(|stack| roots.contains(&stack.root))
+            .filter_map(|stack| stack.user_project.clone())
+            .collect();
+        projects.into_iter().collect()
     }
 }
 

@@ -63,6 +63,9 @@ impl SqlStore {
             save_snapshots(&tx, &self.vault, &batch.snapshots).await?;
         }
         remove_snapshots(&tx, lease.stack, Some(&batch.remove_snapshots)).await?;
+        if let Some(project) = &batch.user_project {
+            set_user_project(&tx, lease.stack, project).await?;
+        }
         if let Some(turn) = &batch.turn {
             apply_turn(&tx, lease.stack, turn).await?;
         }
@@ -121,6 +124,16 @@ async fn remove(tx: &DatabaseTransaction, stack: StackId, ids: &[ResourceId]) ->
             .to_owned();
         tx.execute(&delete).await?;
     }
+    Ok(())
+}
+
+async fn set_user_project(tx: &DatabaseTransaction, stack: StackId, project: &str) -> Result<(), Fault> {
+    let update = Query::update()
+        .table(schema::STACK)
+        .value("user_project", plain(project))
+        .and_where(Expr::col("id").eq(stack.to_string()))
+        .to_owned();
+    tx.execute(&update).await?;
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kiln_value::Secret;
-use sea_orm::sea_query::{Cond, Expr, ExprTrait, OnConflict, Order, Query, SelectStatement};
+use sea_orm::sea_query::{Cond, Expr, ExprTrait, JoinType, OnConflict, Order, Query, SelectStatement};
 use sea_orm::{ConnectionTrait, DatabaseTransaction};
 use uuid::Uuid;
 
@@ -90,9 +90,42 @@ impl SqlStore {
             .to_owned();
         self.retry(|| async {
             let rows = self.reader.query_all(&select).await?;
-            rows.iter().map(|row| self.unused(&mut Columns::of(row))).collect()
+            let mut unused: Vec<UnusedCredentials> =
+                rows.iter().map(|row| self.unused(&mut Columns::of(row))).collect::<Result<_, _>>()?;
+            self.add_user_projects(&mut unused).await?;
+            Ok(unused)
         })
         .await
+    }
+
+    /// Adds the projects of the users of deleted stacks with these credentials, and of their nested stacks.
+    async fn add_user_projects(&self, unused: &mut [UnusedCredentials]) -> Result<(), Fault> {
+        if unused.is_empty() {
+            return Ok(());
+        }
+        let (root, member) = ("root_stack", "member");
+        let select = Query::select()
+            .distinct()
+            .column((root, "credentials"))
+            .column((member, "user_project"))
+            .from_as(schema::STACK, root)
+            .join_as(
+                JoinType::InnerJoin,
+                schema::STACK,
+                member,
+                Expr::col((member, "root")).equals((root, "id")).and(Expr::col((member, "user_project")).is_not_null()),
+            )
+            .and_where(Expr::col((root, "credentials")).is_in(unused.iter().map(|row| row.id.to_string())))
+            .and_where(Expr::col((root, "deleted")).is_not_null())
+            .to_owned();
+        for row in self.reader.query_all(&select).await? {
+            let mut columns = Columns::of(&row);
+            let (id, project): (CredentialsId, String) = (columns.parsed()?, columns.text()?);
+            if let Some(credentials) = unused.iter_mut().find(|credentials| credentials.id == id) {
+                credentials.user_projects.push(project);
+            }
+        }
+        Ok(())
     }
 
     fn unused(&self, columns: &mut Columns<'_>) -> Result<UnusedCredentials, Fault> {
@@ -106,7 +139,7 @@ impl SqlStore {
             UNKNOWN => None,
             envelope => Some(self.vault.open(&id.to_string(), envelope)?),
         };
-        Ok(UnusedCredentials { id, plan, credentials })
+        Ok(UnusedCredentials { id, plan, credentials, user_projects: Vec::new() })
     }
 
     /// Attaches the credentials to a stack; refused if they are deleted.

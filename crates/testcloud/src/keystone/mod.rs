@@ -7,6 +7,7 @@ mod domains;
 mod ec2;
 mod projects;
 mod roles;
+mod secrets;
 mod signature;
 mod tokens;
 mod trusts;
@@ -100,6 +101,7 @@ pub(crate) fn serve(world: &mut CloudState, request: &ServiceCall) -> Outcome {
         ["system", "users", user, "roles", rest @ ..] => {
             roles::grants(world, request, &caller, &Target::System, user, rest)
         }
+        ["credentials", rest @ ..] => secrets::route(world, request, &caller, rest),
         ["projects", rest @ ..] => projects::route(world, request, &caller, rest),
         ["domains", rest @ ..] => domains::route(world, request, &caller, rest),
         ["roles", rest @ ..] => roles::route(world, request, &caller, rest),

@@ -70,6 +70,11 @@ pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Call
             admin_only(caller, "delete_user")?;
             world.keystone.users.remove(id).ok_or_else(|| not_found("user", id))?;
             world.keystone.assignments.retain(|(user, _, _)| user != id);
+            let keys: Vec<String> =
+                world.keystone.ec2.by("user_id", id).map(|row| row.text("access").to_owned()).collect();
+            for key in keys {
+                world.keystone.ec2.remove(&key);
+            }
             revoke_where(world, |token| token.user == *id);
             Ok(Reply::empty(204))
         }

@@ -1,0 +1,170 @@
+//! `OS::Heat::WaitCondition` and `AWS::CloudFormation::WaitCondition`: wait until a handle has received enough signals.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Observed, Operation, Step};
+use kiln_value::identity::StackIdentity;
+use kiln_value::{Map, Value, number, text};
+
+use super::wait_handle::{FAILURE, Keys, SUCCESS, WaitHandle};
+
+/// The drivers of the types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WaitCondition {
+    /// `OS::Heat::WaitCondition`.
+    Heat,
+    /// `AWS::CloudFormation::WaitCondition`.
+    Cfn,
+}
+
+impl WaitCondition {
+    /// The value of a property, which both types spell differently.
+    fn property<'a>(self, facts: &'a Facts, heat: &str, cfn: &str) -> &'a Value {
+        facts.property(if self == Self::Heat { heat } else { cfn })
+    }
+
+    fn count(self, facts: &Facts) -> usize {
+        let count = self.property(facts, "count", "Count").as_i64();
+        count.and_then(|count| usize::try_from(count).ok()).unwrap_or(1)
+    }
+
+    fn timeout(self, facts: &Facts) -> f64 {
+        number::to_f64(self.property(facts, "timeout", "Timeout")).unwrap_or(0.0)
+    }
+
+    /// The handle of CFN names the stack that it belongs to.
+    fn check_handle(self, facts: &Facts) -> Result<(), Failure> {
+        if self == Self::Heat {
+            return Ok(());
+        }
+        let url = text::str(self.property(facts, "handle", "Handle"));
+        let handle =
+            StackIdentity::from_arn_url(&url).map_err(|error| Failure::other(error.class.clone(), &*error.message))?;
+        let invalid = |what: &str| Err(Failure::other("ValueError", format!("WaitCondition invalid Handle {what}")));
+        if handle.tenant != facts.stack.project_id {
+            return invalid(&format!("tenant {}", handle.tenant));
+        }
+        if handle.stack_name != facts.stack.name {
+            return invalid(&format!("stack {}", handle.stack_name));
+        }
+        if handle.stack_id != facts.stack.id {
+            return invalid(&format!("stack {}", handle.stack_id));
+        }
+        Ok(())
+    }
+
+    /// Whether the handle has received enough signals. `until`: seconds since 1970.
+    fn look(self, cx: &Context<'_>, until: f64) -> Result<Step, Failure> {
+        let signals = Signals::of(cx.facts).ok_or_else(|| {
+            let handle = text::str(self.property(cx.facts, "handle", "Handle"));
+            Failure::other("ValueError", format!("{handle} is not a wait condition handle of this stack"))
+        })?;
+        if signals.statuses().any(|status| status != Some(SUCCESS)) {
+            return Err(Failure::other("WaitConditionFailure", signals.reasons(FAILURE).join(";")));
+        }
+        let count = self.count(cx.facts);
+        if signals.statuses().count() >= count {
+            return Ok(Step::done());
+        }
+        match Duration::try_from_secs_f64(until - cx.now) {
+            Ok(left) if !left.is_zero() => Ok(Step::wait(Value::Float(until), left)),
+            _ => {
+                let reasons = signals.reasons(SUCCESS);
+                let mut text = format!("{} of {count} received", reasons.len());
+                if !reasons.is_empty() {
+                    text = format!("{text} - {}", reasons.join(";"));
+                }
+                Err(Failure::other("WaitConditionTimeout", text))
+            }
+        }
+    }
+}
+
+/// The signals that a handle has received.
+struct Signals<'a> {
+    keys: &'static Keys,
+    metadata: Option<&'a Map>,
+}
+
+impl<'a> Signals<'a> {
+    fn of(facts: &'a Facts) -> Option<Self> {
+        let (handle, kind) = handle(facts)?;
+        Some(Self { keys: kind.keys(), metadata: handle.metadata.as_map() })
+    }
+
+    fn entries(&self) -> impl Iterator<Item = (&'a String, &'a Value)> {
+        self.metadata.into_iter().flatten()
+    }
+
+    fn statuses(&self) -> impl Iterator<Item = Option<&'a str>> {
+        let key = self.keys.status;
+        self.entries().map(move |(_, entry)| entry.str_at(key))
+    }
+
+    fn reasons(&self, status: &str) -> Vec<String> {
+        let given = self.entries().filter(|(_, entry)| entry.str_at(self.keys.status) == Some(status));
+        given.map(|(_, entry)| text::str(entry.get(self.keys.reason).unwrap_or(&Value::Null))).collect()
+    }
+}
+
+fn handle(facts: &Facts) -> Option<(&Observed, WaitHandle)> {
+    facts.observed.iter().find_map(|sibling| Some((sibling, WaitHandle::of_type(&sibling.resource_type)?)))
+}
+
+#[async_trait]
+impl Driver for WaitCondition {
+    async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
+        match operation {
+            Operation::Create => {
+                self.check_handle(cx.facts)?;
+                self.look(cx, cx.now + self.timeout(cx.facts))
+            }
+            Operation::Update { .. } => self.look(cx, cx.now + self.timeout(cx.facts)),
+            // A later condition with this handle waits for new signals.
+            Operation::Delete => Ok(match handle(cx.facts) {
+                Some((handle, _)) => Step::done().sibling_metadata(handle, Map::new()),
+                None => Step::done(),
+            }),
+            _ => Ok(Step::done()),
+        }
+    }
+
+    /// `state` is the time until which it waits.
+    async fn poll(&self, cx: &Context<'_>, _: &Operation, state: &Value) -> Result<Step, Failure> {
+        self.look(cx, number::to_f64(state).unwrap_or(0.0))
+    }
+
+    /// Nothing is made outside.
+    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
+        Ok(Found::NotMade)
+    }
+
+    fn needs_cloud(&self) -> bool {
+        false
+    }
+
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
+    fn observes(&self, facts: &Facts) -> Vec<Value> {
+        vec![self.property(facts, "handle", "Handle").clone()]
+    }
+
+    async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
+        let name = if *self == Self::Heat { "data" } else { "Data" };
+        if !names.contains(&name) {
+            return Ok(Map::new());
+        }
+        let data = match Signals::of(cx.facts) {
+            Some(signals) => {
+                let data = signals.keys.data;
+                let entry = |(id, entry): (&String, &Value)| (id.clone(), entry.get(data).cloned().unwrap_or_default());
+                text::json(&signals.entries().map(entry).collect::<Map>().into())
+            }
+            None => String::new(),
+        };
+        Ok(Map::from([(name.to_owned(), data.into())]))
+    }
+}
