@@ -418,12 +418,11 @@ fn effect(entry: &PlannedResource) -> Option<ChangeEffect> {
         PlannedChange::Unchanged => return None,
         PlannedChange::Added => ChangeEffect::Add,
         PlannedChange::Deleted => ChangeEffect::Remove,
-        PlannedChange::Updated(_) | PlannedChange::Refused(_) => ChangeEffect::Update,
         PlannedChange::Replaced(_) => ChangeEffect::Replace,
         PlannedChange::Undecided { at_most, .. } if matches!(**at_most, PlannedChange::Replaced(_)) => {
             ChangeEffect::MayReplace
         }
-        PlannedChange::Undecided { .. } => ChangeEffect::Update,
+        PlannedChange::Updated(_) | PlannedChange::Refused(_) | PlannedChange::Undecided { .. } => ChangeEffect::Update,
     })
 }
 

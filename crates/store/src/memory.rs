@@ -144,15 +144,12 @@ impl Store for MemoryStore {
         if state.change_sets.values().any(same_name) {
             return Err(Error::NameTaken(set.name.clone()));
         }
-        match state.change_sets.get_mut(&set.id) {
-            Some(stored) => {
-                stored.executed = set.executed;
-                stored.body = set.body.clone();
-            }
-            None => {
-                let stored = ChangeSet { created: state::micro(set.created), ..set.clone() };
-                state.change_sets.insert(set.id, stored);
-            }
+        if let Some(stored) = state.change_sets.get_mut(&set.id) {
+            stored.executed = set.executed;
+            stored.body = set.body.clone();
+        } else {
+            let stored = ChangeSet { created: state::micro(set.created), ..set.clone() };
+            state.change_sets.insert(set.id, stored);
         }
         Ok(())
     }
