@@ -52,7 +52,7 @@ pub enum Phase {
     Wait(Value),
     /// A create failed; its remains are deleted before the next attempt. Null: the delete has not started.
     Undo(Value),
-    /// A snapshot is made before a delete (`deletion_policy: Snapshot`). Null: it has not started.
+    /// A snapshot is created before a delete (`deletion_policy: Snapshot`). Null: the snapshot has not started.
     Snapshot(Value),
     /// Only the attributes that other resources need remain to be read.
     Read,
