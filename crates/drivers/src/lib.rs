@@ -20,7 +20,7 @@ use kiln_resource::{Driver, DriverKind, ResourceType};
 /// section; `None` if the type is not implemented. Used with `kiln_resource::Registry::build`.
 pub fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
     if resource_type.driver == DriverKind::None {
-        return heat::draft_for(resource_type);
+        return None;
     }
     let services = [
         heat::driver_for,

@@ -45,9 +45,11 @@ fn registry() -> Registry {
     wait.properties.insert("inbox".to_owned(), PropertySchema::new(DataType::String));
     wait.properties.insert("count".to_owned(), changing(DataType::Integer));
     registry.insert(wait, Arc::new(WaitDriver));
-    let group = shipped::types().into_iter().flatten().find(|one| one.name == "OS::Heat::ResourceGroup");
-    if let Some((group, driver)) = group.and_then(|group| kiln_drivers::driver_for(&group).map(|d| (group, d))) {
-        registry.insert(group, driver);
+    let groups = ["OS::Heat::ResourceGroup", "OS::Heat::AutoScalingGroup", "OS::Heat::ScalingPolicy"];
+    for group in shipped::types().into_iter().flatten().filter(|one| groups.contains(&one.name.as_str())) {
+        if let Some(driver) = kiln_drivers::driver_for(&group) {
+            registry.insert(group, driver);
+        }
     }
     registry
 }
@@ -181,7 +183,11 @@ impl Driver for ObjectDriver {
                 self.send(cx, Method::Post, "/wake").await?;
                 Ok(Step::done())
             }
-            Operation::Adopt | Operation::Snapshot => Ok(Step::done()),
+            Operation::Snapshot => {
+                self.send(cx, Method::Get, "").await?;
+                Ok(Step::done().data("copy", cx.facts.token.as_str()))
+            }
+            Operation::Adopt => Ok(Step::done()),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The records of the checks, and the checks of every write.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
@@ -42,6 +42,10 @@ struct Inner {
     ever_claimed: BTreeMap<Label, Vec<Lease>>,
     /// The root of each stack.
     roots: BTreeMap<StackId, StackId>,
+    /// The objects of abandoned stacks.
+    abandoned: BTreeMap<StackId, Vec<String>>,
+    /// Abandoned stacks whose resources another stack has adopted.
+    adopted: BTreeSet<StackId>,
     /// The parent stack of each nested stack.
     parents: BTreeMap<StackId, StackId>,
     stacks: BTreeMap<StackId, StackRecord>,
@@ -106,6 +110,26 @@ impl Ledger {
     /// The last known states of all stacks.
     pub(crate) fn stacks(&self) -> Vec<StackRecord> {
         self.inner().stacks.values().cloned().collect()
+    }
+
+    /// A user abandons a stack with these objects.
+    pub(crate) fn abandon(&self, stack: StackId, objects: Vec<String>) {
+        self.inner().abandoned.insert(stack, objects);
+    }
+
+    /// The objects of an abandoned stack.
+    pub(crate) fn abandoned(&self, stack: StackId) -> Option<Vec<String>> {
+        self.inner().abandoned.get(&stack).cloned()
+    }
+
+    /// A user creates a stack from the resources of an abandoned one.
+    pub(crate) fn adopt(&self, stack: StackId) {
+        self.inner().adopted.insert(stack);
+    }
+
+    /// Whether another stack has adopted the resources of an abandoned one.
+    pub(crate) fn was_adopted(&self, stack: StackId) -> bool {
+        self.inner().adopted.contains(&stack)
     }
 
     /// The root of a stack.
@@ -363,10 +387,12 @@ impl Ledger {
         if begins {
             record.since_ms = now;
         }
-        if newer && stack.state.action == Action::Update && record.target.is_none() {
+        if newer && matches!(stack.state.action, Action::Update | Action::Restore) && record.target.is_none() {
             record.target = Some(record.stack.desired.clone());
         }
-        let reached = [Action::Create, Action::Update].iter().any(|action| stack.state.is_complete(*action));
+        let reached = [Action::Create, Action::Update, Action::Adopt, Action::Restore]
+            .iter()
+            .any(|action| stack.state.is_complete(*action));
         if reached && !newer && old != stack.state {
             record.target = Some(stack.desired.clone());
         }
@@ -470,6 +496,7 @@ fn check_rows(sim: &Simulation, batch: &Batch, before: &BTreeMap<ResourceId, Res
         if let Some(id) = &row.physical_id
             && let Some(object) = sim.cloud().get(id, sim.time.ms())
             && object.row != row.id.to_string()
+            && object.stack.parse().is_ok_and(|stack| sim.ledger.abandoned(sim.ledger.root_of(stack)).is_none())
         {
             let text = format!("{} took {id}, which was made for row {} of {}", row.name, object.row, object.resource);
             sim.accuse(Rule::Shared, text);

@@ -137,3 +137,30 @@ async fn the_policy_decides_who_signals() {
     let other = path.replace("tenant1", "tenant2");
     assert_eq!(signal(&app, &other, "one", None).await.status, StatusCode::FORBIDDEN);
 }
+
+#[tokio::test]
+async fn a_hook_is_cleared_where_the_resource_waits() {
+    let app = App::new().await;
+    let template = json!({
+        "heat_template_version": "2018-08-31",
+        "resources": {"one": {"type": "OS::Heat::RandomString"}},
+    });
+    let hooks = json!({"resource_registry": {"resources": {"one": {"hooks": "pre-create"}}}});
+    let body = json!({"stack_name": "s", "template": template, "environment": hooks});
+    let answer = app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+    let path = answer.header("location").trim_start_matches("http://localhost").to_owned();
+    let stack = app.store.stack_by_name("tenant1", "s").await.unwrap().unwrap();
+    let id = kiln_store::ResourceId(uuid::Uuid::from_u128(1));
+    let mut row = kiln_store::Resource::new(stack.id, id, "one", "OS::Heat::RandomString", stack.created);
+    let at = kiln_value::value!({"hook": "pre-create", "generation": 1, "waits": true});
+    row.data.insert("kiln_hook".to_owned(), at);
+    app.commit(stack.id, kiln_store::Batch { save: vec![row], ..kiln_store::Batch::default() }).await;
+    let other = signal(&app, &path, "one", Some(&json!({"unset_hook": "post-create"}))).await;
+    assert_eq!(other.status, StatusCode::BAD_REQUEST, "{}", other.text);
+    let cleared = signal(&app, &path, "one", Some(&json!({"unset_hook": "pre-create"}))).await;
+    assert_eq!(cleared.status, StatusCode::OK, "{}", cleared.text);
+    let sent = app.store.inbox(stack.id, "2027-01-01T00:00:00Z".parse().unwrap()).await.unwrap();
+    let kinds: Vec<_> = sent.iter().map(|message| message.kind).collect();
+    assert_eq!(kinds, [kiln_store::MessageKind::ClearHook]);
+}
