@@ -35,7 +35,7 @@ pub use driver::{
     Context, Driver, Facts, Found, Nested, Observed, Operation, Progress, PropertyChange, Sibling, StackFacts, Step,
 };
 pub use failure::{Failure, FailureKind};
-pub use ids::{CredentialsId, EngineId, EventId, MessageId, ResourceId, SnapshotId, StackId};
+pub use ids::{ChangeSetId, CredentialsId, EngineId, EventId, MessageId, ResourceId, SnapshotId, StackId};
 pub use member::Member;
 pub use not_implemented::NotImplemented;
 pub use property::{Inner, PropertySchema, Wire};
