@@ -8,6 +8,7 @@
 //! | `actor/children.rs` | nested stacks |
 //! | `actor/inbox.rs` | messages |
 //! | `actor/watches.rs` | operations that read other resources |
+//! | `actor/scaling.rs` | changes of the size of groups |
 //! | `actor/hidden.rs` | hidden values in reasons |
 //! | `actor/write_queue.rs` | pending writes |
 
@@ -16,6 +17,7 @@ mod children;
 mod events;
 mod hidden;
 mod inbox;
+mod scaling;
 pub(crate) mod slots;
 mod watches;
 mod write_queue;
@@ -497,8 +499,10 @@ impl Work {
             self.stack = stack;
         }
         self.look_for_new_messages().await?;
-        if self.slots.awaits_children() {
-            for child in store.children(self.stack.id).await? {
+        if self.slots.awaits_children() || self.inbox.awaits_any() {
+            let children = store.children(self.stack.id).await?;
+            self.look_at_scaling(&children);
+            for child in children {
                 if child.settled < child.generation && !child.deleted {
                     continue;
                 }

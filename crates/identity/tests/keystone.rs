@@ -119,7 +119,7 @@ fn headers(token: &str) -> HeaderMap {
 }
 
 #[tokio::test]
-async fn a_token_is_asked_for_once() {
+async fn a_token_is_validated_once() {
     let fake = Arc::new(Fake::default());
     let keystone = keystone(&fake);
     for _ in 0..3 {
@@ -133,7 +133,7 @@ async fn a_token_is_asked_for_once() {
 }
 
 #[tokio::test]
-async fn a_bad_token_is_refused_and_remembered() {
+async fn an_invalid_token_is_refused_and_cached() {
     let fake = Arc::new(Fake::default());
     let keystone = keystone(&fake);
     let denied = Denied::Unauthorized { challenge: "Keystone uri=\"http://public:5000\"".into() };
@@ -145,7 +145,7 @@ async fn a_bad_token_is_refused_and_remembered() {
 }
 
 #[tokio::test]
-async fn a_failure_of_keystone_is_not_remembered() {
+async fn a_failure_of_keystone_is_not_cached() {
     let fake = Arc::new(Fake::default());
     let keystone = keystone(&fake);
     *fake.is_down.lock().unwrap() = true;
@@ -155,12 +155,12 @@ async fn a_failure_of_keystone_is_not_remembered() {
 }
 
 #[tokio::test]
-async fn a_stack_gets_a_trust_and_gives_it_back() {
+async fn a_trust_is_created_and_deleted() {
     let fake = Arc::new(Fake::default());
     let keystone = keystone(&fake);
     let caller = keystone.authenticate(&headers("good")).await.unwrap();
     let plan = keystone.plan(&caller, 7).unwrap();
-    assert_eq!(fake.asked("OS-TRUST"), 0, "a plan asks for nothing");
+    assert_eq!(fake.asked("OS-TRUST"), 0, "a plan makes no calls");
     let secret = keystone.delegate(&caller, &plan).await.unwrap();
     assert_eq!(keystone.acts_for(&caller, &secret), Some(true));
     let exposed: kiln_value::Value = serde_json::from_str(secret.expose()).unwrap();
@@ -174,7 +174,7 @@ async fn a_stack_gets_a_trust_and_gives_it_back() {
 }
 
 #[tokio::test]
-async fn an_administrator_of_another_project_is_none_here() {
+async fn an_administrator_of_another_project_is_not_one_here() {
     let keystone = keystone(&Arc::new(Fake::default()));
     let caller = keystone.authenticate(&headers("elsewhere")).await.unwrap();
     assert!(caller.has_role("admin") && !caller.is_admin_project && !caller.is_admin);
@@ -182,7 +182,7 @@ async fn an_administrator_of_another_project_is_none_here() {
 }
 
 #[tokio::test]
-async fn without_a_cache_a_revoked_token_is_refused_at_once() {
+async fn without_a_cache_a_revoked_token_is_refused_immediately() {
     let fake = Arc::new(Fake::default());
     let keystone = keystone_that_remembers(&fake, Duration::ZERO);
     assert!(keystone.authenticate(&headers("good")).await.is_ok());
@@ -191,7 +191,7 @@ async fn without_a_cache_a_revoked_token_is_refused_at_once() {
 }
 
 #[tokio::test]
-async fn a_token_that_keystone_refuses_is_forgotten() {
+async fn a_token_that_keystone_refuses_is_not_cached() {
     let fake = Arc::new(Fake::default());
     let keystone = keystone(&fake);
     let caller = keystone.authenticate(&headers("good")).await.unwrap();

@@ -39,7 +39,7 @@ pub use ids::{ChangeSetId, CredentialsId, EngineId, EventId, MessageId, Resource
 pub use member::Member;
 pub use not_implemented::NotImplemented;
 pub use property::{Inner, PropertySchema, Wire};
-pub use received::{Received, ReceivedEvent};
+pub use received::{Received, ReceivedEvent, Rescale, ScaleRequest};
 pub use registry::{RegisteredType, Registry};
 pub use resource_type::{AttributeSchema, DriverKind, ResourceType};
 pub use rest::Rest;

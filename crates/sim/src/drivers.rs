@@ -40,9 +40,11 @@ fn registry() -> Registry {
     value.properties.insert("word".to_owned(), changing(DataType::String));
     value.attributes.insert("word".to_owned(), AttributeSchema::default());
     registry.insert(value, Arc::new(ValueDriver));
-    let group = shipped::types().into_iter().flatten().find(|one| one.name == "OS::Heat::ResourceGroup");
-    if let Some((group, driver)) = group.and_then(|group| kiln_drivers::driver_for(&group).map(|d| (group, d))) {
-        registry.insert(group, driver);
+    let groups = ["OS::Heat::ResourceGroup", "OS::Heat::AutoScalingGroup", "OS::Heat::ScalingPolicy"];
+    for group in shipped::types().into_iter().flatten().filter(|one| groups.contains(&one.name.as_str())) {
+        if let Some(driver) = kiln_drivers::driver_for(&group) {
+            registry.insert(group, driver);
+        }
     }
     registry
 }

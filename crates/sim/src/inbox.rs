@@ -1,7 +1,7 @@
 //! Checks that messages are handled once and in order.
 
 use kiln_resource::{Action, Resource};
-use kiln_store::{MessageKind, Stack, Store as _};
+use kiln_store::{Event, EventQuery, MessageKind, Stack, Store as _};
 use kiln_value::Value;
 
 use crate::rule::Rule;
@@ -23,6 +23,25 @@ pub(crate) async fn check(sim: &Simulation, stack: &Stack) {
     let rows = sim.store.resources(stack.id).await.unwrap_or_default();
     for row in &rows {
         check_row(sim, stack, row);
+    }
+}
+
+/// Checks that the end of every change of a group is recorded, and that no signal has changed a group twice.
+pub(crate) async fn check_scaling(sim: &Simulation, stack: &Stack) {
+    let rows = sim.store.resources(stack.id).await.unwrap_or_default();
+    for row in &rows {
+        if row.metadata.get("scaling_in_progress").is_some_and(Value::is_truthy) {
+            sim.accuse(Rule::Stuck, format!("{} of {} is said to be changing its size", row.name, stack.name));
+        }
+    }
+    let query = EventQuery { stacks: vec![stack.id], ..EventQuery::default() };
+    let events = sim.store.events(&query).await.unwrap_or_default();
+    let of_policies = |event: &&Event| event.action == "SIGNAL" && event.resource_type == "OS::Heat::ScalingPolicy";
+    let sent = sim.ledger.messages();
+    let sent = sent.iter().filter(|message| message.kind == MessageKind::Signal && message.stack == stack.id).count();
+    let changes = events.iter().filter(of_policies).filter(|event| event.reason == "Unknown").count();
+    if changes > sent {
+        sim.accuse(Rule::Inbox, format!("{changes} changes of size after {sent} signals to {}", stack.name));
     }
 }
 

@@ -19,6 +19,8 @@ pub enum MessageKind {
     MarkUnhealthy,
     /// A request to cancel the running operation.
     Cancel,
+    /// A group is changing its size: the engine records the end.
+    Scaling,
     /// A timer that the engine of the stack has set.
     Timer,
 }
@@ -31,6 +33,7 @@ impl MessageKind {
             Self::RefusedSignal => "REFUSED_SIGNAL",
             Self::MarkUnhealthy => "MARK_UNHEALTHY",
             Self::Cancel => "CANCEL",
+            Self::Scaling => "SCALING",
             Self::Timer => "TIMER",
         }
     }
@@ -51,7 +54,7 @@ impl FromStr for MessageKind {
     type Err = UnknownMessageKind;
 
     fn from_str(word: &str) -> Result<Self, UnknownMessageKind> {
-        [Self::Signal, Self::RefusedSignal, Self::MarkUnhealthy, Self::Cancel, Self::Timer]
+        [Self::Signal, Self::RefusedSignal, Self::MarkUnhealthy, Self::Cancel, Self::Scaling, Self::Timer]
             .into_iter()
             .find(|kind| kind.as_str() == word)
             .ok_or_else(|| UnknownMessageKind(word.to_owned()))

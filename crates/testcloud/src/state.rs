@@ -49,7 +49,10 @@ struct Clock {
 }
 
 impl Clock {
-    #[expect(clippy::disallowed_methods, reason = "a cloud's time begins with the machine's and then follows tokio's")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the cloud's clock starts at the system time and then follows tokio's time"
+    )]
     fn start(epoch: Option<Timestamp>) -> Self {
         Clock { epoch: epoch.unwrap_or_else(Timestamp::now), start: Instant::now() }
     }

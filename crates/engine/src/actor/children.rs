@@ -276,11 +276,12 @@ impl Work {
             return;
         }
         let wanted = self.scope.as_ref().map(|scope| scope.blueprint().wanted_paths(&name)).unwrap_or_default();
+        let by_age = self.kind_of(&row.name, &row.implementation).is_some_and(|kind| kind.members_by_age());
         let (backends, child) = (self.actor.backends.clone(), child.id);
         let number = self.slots.reading(id);
         self.tasks.spawn(async move {
             let inside = match View::load(&backends, child).await {
-                Ok(Some(view)) => view.inside(&wanted).await,
+                Ok(Some(view)) => view.inside(&wanted, by_age).await,
                 Ok(None) => Err(Failure::other("NotFound", format!("nested stack {child} does not exist"))),
                 Err(error) => Err(Failure::other("Error", error.to_string())),
             };
