@@ -24,8 +24,8 @@ impl Model {
         }
         Reached { hook, generation, waits: true }.store(row);
         let reason = format!("{} paused until Hook {hook} is cleared", hook.operation());
-        let note = Note::of(row, row.state, reason);
-        out.extend([Command::Save(id), Command::Note(Box::new(note))]);
+        let event = Note::of(row, row.state, reason);
+        out.extend([Command::Save(id), Command::Note(Box::new(event))]);
         self.held.insert(id, (hook, node));
         true
     }
@@ -82,8 +82,8 @@ impl Model {
         if let Some(reached) = Reached::of(row) {
             Reached { waits: false, ..reached }.store(row);
         }
-        let note = Note::of(row, row.state, reason);
-        out.extend([Command::Save(id), Command::Note(Box::new(note))]);
+        let event = Note::of(row, row.state, reason);
+        out.extend([Command::Save(id), Command::Note(Box::new(event))]);
     }
 
     /// The hook after an operation that has ended.
