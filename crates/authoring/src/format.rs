@@ -10,25 +10,25 @@ use kiln_value::{Span, Spans, Value, text};
 use crate::lines::Lines;
 use crate::order::ordered;
 
-/// Why a text is left as it is.
+/// The reason why a text cannot be formatted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
-    /// It is no YAML.
+    /// It is not valid YAML.
     #[error("{0}")]
     Syntax(String),
-    /// It is JSON, which has no form to be put into here.
+    /// It is JSON, which is not formatted.
     #[error("this is JSON; only YAML is formatted")]
     Json,
 }
 
-/// Lines whose layout is not understood well enough to change it.
+/// The layout of these lines is not understood well enough to change it.
 struct Unclear(Vec<u32>);
 
-/// Formats the text of a template or an environment. Line breaks stay what they are, and so does the layout of an entry
-/// that is written in a way that cannot be changed safely.
+/// Formats the text of a template or an environment. Line breaks are kept, and so is the layout of entries that cannot
+/// be changed safely.
 ///
 /// # Errors
-/// See [`FormatError`]; the text is then to be left alone.
+/// See [`FormatError`]; the text should then not be changed.
 pub fn format(text: &str) -> Result<String, FormatError> {
     let document = kiln_yaml::parse(text).map_err(|error| FormatError::Syntax(error.to_string()))?;
     if text.trim_start().starts_with(['{', '[']) && kiln_yaml::json::parse_with_spans(text).is_ok() {
@@ -40,19 +40,19 @@ pub fn format(text: &str) -> Result<String, FormatError> {
     }
     if text.split_once('\n').is_some_and(|(first, _)| first.ends_with('\r')) {
         let with_returns = formatted.replace("\r\n", "\n").replace('\n', "\r\n");
-        return Ok(if says(&with_returns, &document.value) { with_returns } else { text.to_owned() });
+        return Ok(if has_value(&with_returns, &document.value) { with_returns } else { text.to_owned() });
     }
     Ok(formatted)
 }
 
-/// The text with its blanks and empty lines in order; `None` if nothing of it can be changed safely.
+/// The text with normalized spaces and empty lines; `None` if nothing can be changed safely.
 fn laid_out(text: &str, value: &Value, spans: &Spans) -> Option<String> {
     let sections = top_level(value, spans);
     let mut kept = BTreeSet::new();
     let clear = loop {
         match attempt(text, value, spans, &kept) {
             Ok(formatted) => break formatted,
-            // The innermost entry around it stays as it is; then the next one.
+            // Keep the innermost entry around it, then the next one.
             Err(Unclear(lines)) => {
                 let before = kept.clone();
                 for line in lines {
@@ -62,21 +62,21 @@ fn laid_out(text: &str, value: &Value, spans: &Spans) -> Option<String> {
             }
         }
     };
-    if says(&clear, value) {
+    if has_value(&clear, value) {
         return Some(clear);
     }
-    // A section that says something else once it is formatted stays as it is.
+    // Keep a section whose value would change.
     for own in &sections {
         let others = sections.iter().copied().filter(|other| other != own).chain(kept.iter().copied()).collect();
         let alone = attempt(text, value, spans, &others).ok();
-        if !alone.is_some_and(|formatted| says(&formatted, value)) {
+        if !alone.is_some_and(|formatted| has_value(&formatted, value)) {
             kept.insert(*own);
         }
     }
-    attempt(text, value, spans, &kept).ok().filter(|formatted| says(formatted, value))
+    attempt(text, value, spans, &kept).ok().filter(|formatted| has_value(formatted, value))
 }
 
-/// Formats all but the entries whose keys stand in the lines `kept`.
+/// Formats everything except the entries with keys in the lines `kept`.
 fn attempt(text: &str, value: &Value, spans: &Spans, kept: &BTreeSet<u32>) -> Result<String, Unclear> {
     let mut layout = Layout {
         text,
@@ -95,14 +95,14 @@ fn attempt(text: &str, value: &Value, spans: &Spans, kept: &BTreeSet<u32>) -> Re
         return Err(Unclear(layout.unclear));
     }
     let mut formatted = layout.written(&top_level(value, spans));
-    if !text.ends_with('\n') && !says(&formatted, value) {
-        // A text at the very end may stand without its line feed.
+    if !text.ends_with('\n') && !has_value(&formatted, value) {
+        // A string at the very end may have no line feed.
         formatted.truncate(formatted.trim_end_matches('\n').len());
     }
     Ok(formatted)
 }
 
-/// The lines of the keys of all entries that hold a line, outermost first.
+/// The lines of the keys of all entries that contain a line, outermost first.
 fn entries_around(value: &Value, spans: &Spans, line: u32) -> Vec<u32> {
     let (mut around, mut value, mut spans) = (Vec::new(), value, spans);
     loop {
@@ -120,12 +120,12 @@ fn entries_around(value: &Value, spans: &Spans, line: u32) -> Vec<u32> {
     }
 }
 
-/// Whether a text says the same, to the kinds of its numbers.
-fn says(formatted: &str, value: &Value) -> bool {
+/// Whether a text has this value, including the types of its numbers.
+fn has_value(formatted: &str, value: &Value) -> bool {
     kiln_yaml::parse(formatted).is_ok_and(|document| text::repr(&document.value) == text::repr(value))
 }
 
-/// The lines of the sections' names.
+/// The lines of the names of the sections.
 fn top_level(value: &Value, spans: &Spans) -> Vec<u32> {
     match value {
         Value::Map(_) => spans.children.iter().filter_map(|child| Some(child.key?.start.line)).collect(),
@@ -136,13 +136,13 @@ fn top_level(value: &Value, spans: &Spans) -> Vec<u32> {
 struct Layout<'t> {
     text: &'t str,
     lines: Lines,
-    /// The lines of keys whose values keep their layout.
+    /// The lines of keys whose values are not changed.
     kept: &'t BTreeSet<u32>,
-    /// The blanks that lines which begin a key or an item shall have.
+    /// The new indentation of lines that begin with a key or an item.
     starts: BTreeMap<u32, usize>,
-    /// Lines that move with the key they belong to: by how much.
+    /// Lines that move with the key they belong to, with the distance.
     owned: BTreeMap<u32, i64>,
-    /// By lines, places that shall be something else: `:  ` one colon and one blank.
+    /// Parts of lines that are replaced: `:  ` becomes one colon and one space.
     gaps: BTreeMap<u32, Vec<(Span, &'static str)>>,
     unclear: Vec<u32>,
 }
@@ -152,7 +152,7 @@ impl Layout<'_> {
         match value {
             Value::Map(map) => {
                 for (value, child) in map.values().zip(&spans.children) {
-                    // Keys that a merge has brought in stand elsewhere.
+                    // Keys from a merge are elsewhere.
                     if let Some(key) = child.key.filter(|key| is_in(*key, spans.value)) {
                         self.entry(value, child, key, column);
                     }
@@ -208,7 +208,7 @@ impl Layout<'_> {
         self.inside(child.value.start.line, value, child, column, old);
     }
 
-    /// What stands behind a key or a dash that moves from one column to another.
+    /// The content after a key or a dash that moves from one column to another.
     fn inside(&mut self, line: u32, value: &Value, child: &Spans, column: usize, old: usize) {
         if self.is_block(value, child) {
             return self.node(value, child, column + 2);
@@ -230,7 +230,7 @@ impl Layout<'_> {
         }
     }
 
-    /// Whether the parts of a value stand on lines of their own, and are not those of an alias.
+    /// Whether the parts of a value are on their own lines, and do not belong to an alias.
     fn is_block(&self, value: &Value, spans: &Spans) -> bool {
         let is_collection = matches!(value, Value::Map(_) | Value::List(_)) && !spans.children.is_empty();
         let first = self.slice(spans.value).chars().next();
@@ -241,10 +241,10 @@ impl Layout<'_> {
         self.gaps.entry(span.start.line).or_default().push((span, text));
     }
 
-    /// The lines below `line` that a text or a flow collection takes.
+    /// The lines below `line` that belong to a string or a flow collection.
     fn own(&mut self, line: u32, span: Span, by: i64) {
         let mut last = if span.end.column > 1 { span.end.line } else { span.end.line.saturating_sub(1) };
-        // Empty lines at the end of a text count only if it says so: `|+`.
+        // Empty lines at the end of a string are part of it only with `|+`.
         if !self.slice(span).lines().next().is_some_and(|head| head.contains('+')) {
             while last > line && self.lines.line(self.text, last).trim().is_empty() {
                 last -= 1;
@@ -264,7 +264,7 @@ impl Layout<'_> {
         self.lines.range(self.text, span).and_then(|range| self.text.get(range)).unwrap_or_default()
     }
 
-    /// Everything put together.
+    /// The formatted text.
     fn written(&self, sections: &[u32]) -> String {
         let count = u32::try_from(self.lines.count()).unwrap_or(u32::MAX);
         let mut out: Vec<String> = Vec::new();
@@ -277,7 +277,7 @@ impl Layout<'_> {
             let line_text = self.with_gaps(line, old);
             let content = line_text.trim();
             if content.is_empty() {
-                // One empty line is enough, and none at the beginning.
+                // At most one empty line, and none at the beginning.
                 if out.last().is_some_and(|last| !last.is_empty()) {
                     out.push(String::new());
                 }
@@ -299,7 +299,7 @@ impl Layout<'_> {
         formatted
     }
 
-    /// A line with one blank behind its colons and dashes.
+    /// A line with one space after its colons and dashes.
     fn with_gaps(&self, line: u32, old: &str) -> String {
         let mut gaps: Vec<_> = self.gaps.get(&line).into_iter().flatten().collect();
         gaps.sort_by_key(|(span, _)| span.start);
@@ -316,7 +316,7 @@ impl Layout<'_> {
         new
     }
 
-    /// The blanks before a line.
+    /// The indentation of a line.
     fn indent(&self, line: u32, old: &str) -> usize {
         if let Some(column) = self.starts.get(&line) {
             return *column;
@@ -329,7 +329,7 @@ impl Layout<'_> {
         let next = self.starts.range(line..).next();
         let before = || self.starts.range(..line).rev();
         if old.trim_start().starts_with('#') {
-            // A comment belongs to what follows, or else to what stood as far in before.
+            // A comment belongs to the entry after it, or else to an entry before it with the same indentation.
             if let Some((_, column)) = next.filter(|(line, _)| blanks(**line) == own) {
                 return *column;
             }
@@ -362,7 +362,7 @@ fn shifted(indent: usize, by: i64) -> usize {
     usize::try_from(indent.saturating_add(by)).unwrap_or(0)
 }
 
-/// A line that goes with others, as far as its blanks allow.
+/// A line shifted by a distance, as far as its indentation allows.
 fn moved(line: &str, by: i64) -> String {
     if line.trim().is_empty() && by <= 0 {
         let keep = shifted(line.len(), by);
@@ -375,7 +375,7 @@ fn moved(line: &str, by: i64) -> String {
     format!("{}{content}", " ".repeat(shifted(line.len() - content.len(), by)))
 }
 
-/// A blank behind the hash of a comment.
+/// Adds a space after the `#` of a comment.
 fn commented(content: &str) -> String {
     match content.strip_prefix('#') {
         Some(rest) if rest.starts_with(char::is_alphanumeric) => format!("# {rest}"),
@@ -383,7 +383,7 @@ fn commented(content: &str) -> String {
     }
 }
 
-/// An empty line before a section and the comment right above it.
+/// Inserts an empty line before a section and the comment directly above it.
 fn space_out(out: &mut Vec<String>) {
     let comments = out.iter().rev().take_while(|line| line.starts_with('#')).count();
     let at = out.len() - comments;
@@ -397,7 +397,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blanks_are_put_in_order_and_comments_kept() {
+    fn spaces_are_normalized_and_comments_are_kept() {
         let text = "#head
 heat_template_version:   2018-08-31
 description: >
@@ -458,19 +458,19 @@ outputs:
     }
 
     #[test]
-    fn json_and_broken_texts_are_left_alone() {
+    fn json_and_invalid_texts_are_refused() {
         assert_eq!(format("{\"a\": 1}"), Err(FormatError::Json));
         assert!(matches!(format("a: [1"), Err(FormatError::Syntax(_))));
     }
 
     #[test]
-    fn line_breaks_stay_what_they_are() {
+    fn line_breaks_are_kept() {
         assert_eq!(format("a:   1\r\nb: |\r\n  x\r\n  y\r\n").unwrap(), "a: 1\r\n\r\nb: |\r\n  x\r\n  y\r\n");
         assert_eq!(format("a:   1\nb: 2\r\n").unwrap(), "a: 1\n\nb: 2\n");
     }
 
     #[test]
-    fn an_entry_in_an_unusual_layout_stays_and_the_rest_is_formatted() {
+    fn an_entry_with_an_unusual_layout_is_kept_and_the_others_are_formatted() {
         for (odd, kept) in [
             ("list:\n        - # why\n          text\n", "  list:\n      - # why\n        text\n"),
             ("list:\n        -\n          text\n", "  list:\n      -\n        text\n"),

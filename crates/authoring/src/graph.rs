@@ -7,12 +7,12 @@ mod svg;
 
 use kiln_plan::Blueprint;
 
-/// The resources of a stack and their order.
+/// The resources of a stack and their dependencies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Graph {
-    /// The resources, in the template's order.
+    /// The resources, in the order of the template.
     pub nodes: Vec<Node>,
-    /// Pairs of indices into `nodes`: the first is made before the second.
+    /// Pairs of indexes in `nodes`: the first is created before the second.
     pub edges: Vec<(usize, usize)>,
 }
 
@@ -21,12 +21,12 @@ pub struct Graph {
 pub struct Node {
     /// Its name.
     pub name: String,
-    /// Its type as the template has it.
+    /// Its type as written in the template.
     pub resource_type: String,
 }
 
 impl Graph {
-    /// The graph of a stack; resources whose condition is false are not in it.
+    /// The graph of a stack, without resources whose condition is false.
     pub fn of(blueprint: &Blueprint) -> Self {
         let definitions = blueprint.definitions();
         let node = |definition: &kiln_template::Definition| Node {
@@ -42,17 +42,17 @@ impl Graph {
         Self { nodes: definitions.values().map(node).collect(), edges: edges.collect() }
     }
 
-    /// In Graphviz's language.
+    /// The graph in Graphviz's language.
     pub fn dot(&self) -> String {
         dot::draw(self)
     }
 
-    /// As a Mermaid flowchart.
+    /// The graph as a Mermaid flowchart.
     pub fn mermaid(&self) -> String {
         mermaid::draw(self)
     }
 
-    /// As a picture: layers from left to right, what is needed first on the left.
+    /// The graph as an image: layers from left to right, dependencies on the left.
     pub fn svg(&self) -> String {
         svg::draw(self)
     }
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_quote_what_must_be_quoted() {
+    fn special_characters_are_escaped() {
         let dot = graph().dot();
         assert!(dot.contains("\"net\" [label=\"net\\nOS::Heat::\\\"<None>\"];"), "{dot}");
         assert!(dot.contains("\"sub\" -> \"port\";"), "{dot}");
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_needed_stands_to_the_left() {
+    fn dependencies_are_on_the_left() {
         let graph = graph();
         let layout = layout::Layout::of(&graph);
         for (earlier, later) in &graph.edges {
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_a_picture_too() {
+    fn an_empty_graph_has_an_image() {
         assert!(Graph::default().svg().starts_with("<svg"));
     }
 }

@@ -35,7 +35,7 @@ pub use tokens::{Token, TokenKind, tokens};
 use crate::Page;
 use crate::mention::{Mention, mentions};
 
-/// The mention that a position touches.
+/// The mention at a position.
 fn mention_at(page: &Page, at: kiln_value::Position) -> Option<Mention> {
     mentions(page).into_iter().find(|mention| mention.span.start <= at && at <= mention.span.end)
 }

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use kiln_value::{Position, Span};
 
-/// Where the lines of a text begin. Only line feeds end a line, as editors count.
+/// The offsets of the lines of a text. As in editors, only line feeds end a line.
 #[derive(Clone, Debug, Default)]
 pub struct Lines {
     starts: Vec<usize>,
-    /// Whether every character is one byte, so that long lines need not be counted through.
+    /// Whether every character is one byte, so that characters of long lines need not be counted.
     is_ascii: bool,
 }
 
@@ -19,12 +19,12 @@ impl Lines {
         Self { starts: std::iter::once(0).chain(after_breaks).collect(), is_ascii: text.is_ascii() }
     }
 
-    /// How many lines there are; a text that ends in a line feed has an empty last one.
+    /// The number of lines; a text that ends in a line feed has an empty last line.
     pub fn count(&self) -> usize {
         self.starts.len()
     }
 
-    /// The bytes of a line, counted from 1, without its line feed.
+    /// A line, counted from 1, without its line feed.
     pub fn line<'t>(&self, text: &'t str, line: u32) -> &'t str {
         let index = usize::try_from(line).unwrap_or(usize::MAX).wrapping_sub(1);
         let Some(start) = self.starts.get(index) else { return "" };
@@ -32,7 +32,7 @@ impl Lines {
         text.get(*start..end).unwrap_or_default()
     }
 
-    /// The byte at a place; behind a line's end its last. `None` below the last line.
+    /// The byte offset of a position; after the end of a line, that of its last byte. `None` below the last line.
     pub fn offset(&self, text: &str, at: Position) -> Option<usize> {
         let start = self.starts.get(usize::try_from(at.line.checked_sub(1)?).ok()?)?;
         let characters = usize::try_from(at.column.checked_sub(1)?).ok()?;
@@ -44,13 +44,13 @@ impl Lines {
         Some(start + within)
     }
 
-    /// The bytes of a place.
+    /// The byte range of a span.
     pub fn range(&self, text: &str, span: Span) -> Option<Range<usize>> {
         let (start, end) = (self.offset(text, span.start)?, self.offset(text, span.end)?);
         (start <= end).then_some(start..end)
     }
 
-    /// The place of a byte.
+    /// The position of a byte offset.
     pub fn position(&self, text: &str, offset: usize) -> Position {
         let index = self.starts.partition_point(|start| *start <= offset).saturating_sub(1);
         let start = self.starts.get(index).copied().unwrap_or_default();
@@ -59,7 +59,7 @@ impl Lines {
         Position { line: number(index + 1), column: number(column + 1) }
     }
 
-    /// A place as the Language Server Protocol counts it: lines from 0 and UTF-16 units from 0.
+    /// Converts a position for the Language Server Protocol: lines and UTF-16 units from 0.
     pub fn to_utf16(&self, text: &str, at: Position) -> (u32, u32) {
         let before = usize::try_from(at.column.saturating_sub(1)).unwrap_or(usize::MAX);
         let line = self.line(text, at.line);
@@ -70,7 +70,7 @@ impl Lines {
         (at.line.saturating_sub(1), number(units))
     }
 
-    /// The place that the Language Server Protocol means.
+    /// Converts a position from the Language Server Protocol.
     pub fn of_utf16(&self, text: &str, line: u32, character: u32) -> Position {
         let mut units = usize::try_from(character).unwrap_or(usize::MAX);
         let line = line.saturating_add(1);
@@ -81,7 +81,7 @@ impl Lines {
             }
             None => false,
         };
-        // Editors do not count a carriage return as a part of its line.
+        // In editors a carriage return is not part of its line.
         let column = self.line(text, line).trim_end_matches('\r').chars().take_while(inside).count();
         Position { line, column: number(column + 1) }
     }
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_and_bytes_agree() {
+    fn positions_and_offsets_agree() {
         let text = "aü\n😀b\n";
         let lines = Lines::new(text);
         assert_eq!(lines.count(), 3);

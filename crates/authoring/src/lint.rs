@@ -16,17 +16,17 @@ use kiln_value::{Path, Span};
 use crate::Page;
 use crate::mention::{Mention, mentions};
 
-/// How much a finding matters.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Could be better.
+    /// A possible improvement.
     Advice,
-    /// Likely not what is meant, or soon no longer there.
+    /// Probably a mistake, or a feature that will be removed.
     Warning,
 }
 
 impl Severity {
-    /// The word for it: `warning`.
+    /// Its name: `warning`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Advice => "advice",
@@ -43,13 +43,13 @@ impl fmt::Display for Severity {
 
 /// A rule.
 pub struct Rule {
-    /// Its name, by which it is switched on and off: `unused-parameter`.
+    /// The name used to enable and disable it: `unused-parameter`.
     pub name: &'static str,
-    /// How much its findings matter.
+    /// The severity of its findings.
     pub severity: Severity,
-    /// Whether it is asked unless it is switched off.
+    /// Whether it is enabled by default.
     pub default: bool,
-    /// What it finds, in a line.
+    /// A description in one line.
     pub summary: &'static str,
     check: fn(&Subject, &mut Findings),
 }
@@ -93,36 +93,36 @@ pub const RULES: &[Rule] = rules![
     "secret-output" Warning ON secret::output: "An output that shows a hidden parameter.",
 ];
 
-/// The rule of that name.
+/// The rule with this name.
 pub fn rule(name: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.name == name)
 }
 
-/// Something that a rule has found.
+/// A finding of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The rule's name.
+    /// The name of the rule.
     pub rule: &'static str,
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
-    /// What is found.
+    /// The message.
     pub message: String,
-    /// Where in the document.
+    /// Path in the document.
     pub path: Path,
-    /// Where in the text.
+    /// Range in the text.
     pub span: Span,
-    /// What to do.
+    /// The recommended change.
     pub hint: Option<String>,
 }
 
-/// What rules look at.
+/// The input of the rules.
 struct Subject<'a> {
     page: &'a Page,
     mentions: Vec<Mention>,
     catalog: &'a ResourceTypes,
 }
 
-/// Where rules put what they find.
+/// Collects the findings of the rules.
 struct Findings {
     rule: &'static Rule,
     found: Vec<Finding>,
@@ -135,9 +135,9 @@ impl Findings {
     }
 }
 
-/// Asks rules of a template; the findings are in the order of the text.
+/// Runs rules on a template; the findings are in the order of the text.
 ///
-/// `wanted` says which rules to ask; `|rule| rule.default` for the usual ones.
+/// `wanted` selects the rules; use `|rule| rule.default` for the default ones.
 pub fn lint(page: &Page, catalog: &ResourceTypes, wanted: impl Fn(&Rule) -> bool) -> Vec<Finding> {
     let subject = Subject { page, mentions: mentions(page), catalog };
     let mut found = Vec::new();

@@ -5,7 +5,7 @@ use kiln_value::{Path, Span, Spans, Value};
 
 use crate::Page;
 
-/// What a name stands for.
+/// The kind of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A parameter, a pseudo parameter included.
@@ -18,37 +18,37 @@ pub enum Role {
     Attribute(String),
 }
 
-/// What is done with a name.
+/// How a name is mentioned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
-    /// The name is given: a key of a section.
+    /// It is declared: a key of a section.
     Declared,
-    /// What stands behind the name is used.
+    /// Its value is used.
     Used,
-    /// Only arranged for people: an entry of a parameter group.
+    /// It is listed for display: an entry of a parameter group.
     Listed,
-    /// Waited for: `depends_on`.
+    /// It is in `depends_on`.
     Awaited,
 }
 
 /// A name in a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mention {
-    /// What it stands for.
+    /// The kind of the name.
     pub role: Role,
-    /// What is done with it.
+    /// How it is mentioned.
     pub manner: Manner,
     /// The name.
     pub name: String,
-    /// The place in the document of the value (or key) that holds the name.
+    /// The path of the value (or key) that contains the name.
     pub path: Path,
-    /// The place in the text, quotes included.
+    /// The range in the text, including quotes.
     pub span: Span,
 }
 
 /// All mentions, in the order of the document.
 ///
-/// Read from the template as it is written, so that every branch of an `if` counts, whatever the parameters are.
+/// Read from the template as written, so that every branch of an `if` counts, regardless of the parameters.
 pub fn mentions(page: &Page) -> Vec<Mention> {
     let words = page.template.words();
     let calls = functions(page.release(), true).iter().map(|function| function.name).collect();
@@ -73,7 +73,7 @@ pub fn mentions(page: &Page) -> Vec<Mention> {
     reader.found
 }
 
-/// A part of the document with its places.
+/// A part of the document with its positions.
 struct Node<'p> {
     value: &'p Value,
     spans: &'p Spans,

@@ -12,11 +12,11 @@ use kiln_template::{Bound, Template};
 use kiln_value::{Diagnostic, Map, Path, Segment, Value};
 use without::without;
 
-/// Parts of a template that are set aside, one after the other, to see what else is wrong.
+/// Maximum number of parts of a template that are removed, one after the other, to find further errors.
 const MOST_BROKEN: usize = 50;
 
-/// Everything that is wrong with what a stack is made of, in Heat's order: also where parts are so broken that no stack
-/// can be built of them. The stack, if it can be built.
+/// All errors of the template, environment and parameters of a stack, in Heat's order, even if some parts are too
+/// broken to build the stack; and the stack, if it can be built.
 pub fn examine(sources: &Sources, catalog: &ResourceTypes) -> (Option<Blueprint>, Vec<Diagnostic>) {
     let mut found: Vec<Diagnostic> = Vec::new();
     let mut whole = sources.clone();
@@ -30,7 +30,7 @@ pub fn examine(sources: &Sources, catalog: &ResourceTypes) -> (Option<Blueprint>
             }
             Err(error) => (false, vec![error]),
         };
-        // Resources are not looked at while a parameter is wrong.
+        // Resources are not checked while a parameter is invalid.
         let hiding = errors.iter().filter(|error| !is_built || is_of_parameter(&whole.template, error));
         let rest = hiding.fold(None, |rest, error| without(rest.as_ref().unwrap_or(&whole), error).or(rest));
         add(&mut found, errors.into_iter().filter(|error| !error.not_known_yet).collect());
@@ -44,7 +44,7 @@ pub fn examine(sources: &Sources, catalog: &ResourceTypes) -> (Option<Blueprint>
     (built, found)
 }
 
-/// Adds what was not found before: what is set aside may be wrong in another way.
+/// Adds errors that were not found before: a removed part may cause other errors.
 fn add(found: &mut Vec<Diagnostic>, more: Vec<Diagnostic>) {
     let before = found.len();
     for error in more {
@@ -63,7 +63,7 @@ fn is_of_parameter(template: &Value, error: &Diagnostic) -> bool {
     matches!(error.path.0.first(), Some(Segment::Key(section)) if section == read.words().parameters)
 }
 
-/// What is wrong with a template that cannot be built, as far as it can be told without the types.
+/// The errors of a template that cannot be built, as far as they can be found without the types.
 fn unbuilt(sources: &Sources) -> Vec<Diagnostic> {
     let nothing = Map::new();
     let Ok(template) = Template::from_value(Arc::clone(&sources.template)) else { return Vec::new() };
@@ -78,13 +78,12 @@ fn unbuilt(sources: &Sources) -> Vec<Diagnostic> {
     errors
 }
 
-/// Everything that is wrong, in Heat's order. What only the cloud knows counts as right.
+/// All errors in Heat's order. Values that only the cloud can check are accepted.
 pub fn mistakes(blueprint: &Blueprint, catalog: &ResourceTypes) -> Vec<Diagnostic> {
     judge(blueprint, catalog, &|_, _| None, false)
 }
 
-/// The same, and first the types that Kiln cannot create: those keep a stack from being created here, and may be right
-/// elsewhere.
+/// The same, preceded by types that Kiln cannot create. Such a template is valid elsewhere, but cannot be created here.
 pub fn obstacles(blueprint: &Blueprint, catalog: &ResourceTypes) -> Vec<Diagnostic> {
     let refusal = |this: &ResourceType, name: &str| catalog.types.refusal(this, name);
     let mut errors: Vec<Diagnostic> = blueprint.unavailable(&refusal).into_iter().collect();
@@ -113,8 +112,7 @@ fn judge(
     errors
 }
 
-/// Outputs that read a parameter which there is not: the service accepts them, and shows an error in the place of their
-/// values for ever.
+/// Outputs that read a missing parameter: the service accepts them, and always shows an error instead of their values.
 fn undefined_in_outputs(blueprint: &Blueprint) -> Vec<Diagnostic> {
     let draft = Draft::of(blueprint);
     let words = blueprint.bound().template().words();

@@ -17,9 +17,9 @@ const CFN: &[&str] = &[
     "Outputs",
 ];
 
-/// A formatted text with its sections in their usual order, each with the comments above it; what stands at the text's
-/// head and at its end stays there. `None` if nothing is to be moved, or if it cannot be: a text that is no template,
-/// a section that nobody knows, an anchor that must come before its aliases.
+/// A formatted text with its sections in the usual order, each with the comments above it; the head and the end of the
+/// text do not move. `None` if nothing changes, or if the sections cannot be moved: the text is not a template, a
+/// section is unknown, or an anchor must precede its aliases.
 pub(crate) fn ordered(formatted: &str) -> Option<String> {
     let document = kiln_yaml::parse(formatted).ok()?;
     let sections = document.value.as_map()?;
@@ -51,20 +51,20 @@ pub(crate) fn ordered(formatted: &str) -> Option<String> {
     let mut text: String = lines.get(..head)?.iter().flat_map(|line| [line, "\n"]).collect();
     text.push_str(blocks.join("\n\n").trim_end_matches('\n'));
     text.push('\n');
-    says_alike(&text, &document.value).then_some(text)
+    has_same_sections(&text, &document.value).then_some(text)
 }
 
 fn is_comment(line: &str) -> bool {
     line.starts_with('#')
 }
 
-/// Where the comments right above the first section begin. What stands further up is the text's own.
+/// The first line of the comments directly above the first section. Comments further up belong to the text.
 fn below_head(lines: &[&str], section: usize) -> usize {
     let above = lines.get(..section).unwrap_or_default();
     section - above.iter().rev().take_while(|line| is_comment(line)).count()
 }
 
-/// Where what is about the section at a line begins: behind the empty line that ends what is above.
+/// The first line that belongs to the section at a line: after the empty line that separates it from the text above.
 fn below_content(lines: &[&str], section: usize) -> usize {
     let above = lines.get(..section).unwrap_or_default();
     let between = above.iter().rev().take_while(|line| line.is_empty() || is_comment(line)).count();
@@ -72,15 +72,15 @@ fn below_content(lines: &[&str], section: usize) -> usize {
     section - between + own
 }
 
-/// The lines without the empty ones around them.
+/// The lines without leading and trailing empty ones.
 fn trimmed<'l, 't>(lines: &'l [&'t str]) -> &'l [&'t str] {
     let from = lines.iter().take_while(|line| line.is_empty()).count();
     let empty = lines.iter().rev().take_while(|line| line.is_empty()).count();
     lines.get(from..lines.len() - empty).unwrap_or_default()
 }
 
-/// Whether a text has the same sections, to the order of their entries and the kinds of their numbers.
-fn says_alike(text: &str, sections: &Value) -> bool {
+/// Whether a text has the same sections, including the order of entries and the types of numbers.
+fn has_same_sections(text: &str, sections: &Value) -> bool {
     let (Ok(document), Some(sections)) = (kiln_yaml::parse(text), sections.as_map()) else { return false };
     let same = |(name, value): (&String, &Value)| {
         document.value.get(name).is_some_and(|other| text::repr(other) == text::repr(value))
@@ -135,7 +135,7 @@ outputs:
     }
 
     #[test]
-    fn what_would_say_something_else_stays() {
+    fn sections_do_not_move_if_the_value_would_change() {
         let anchored = "heat_template_version: 2018-08-31\nresources: {a: &a {type: OS::Heat::None}}\nparameters: *a\n";
         assert_eq!(ordered(anchored), None);
         let foreign = "outputs: {}\nplaybooks: []\nheat_template_version: 2018-08-31\n";
@@ -147,7 +147,7 @@ outputs:
     }
 
     #[test]
-    fn cfn_has_an_order_too() {
+    fn cfn_sections_are_ordered() {
         let text = "Resources: {}\n\nAWSTemplateFormatVersion: '2010-09-09'\n";
         assert_eq!(ordered(text).as_deref(), Some("AWSTemplateFormatVersion: '2010-09-09'\n\nResources: {}\n"));
     }

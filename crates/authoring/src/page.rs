@@ -5,23 +5,23 @@ use kiln_value::{Diagnostic, Map, Path, Position, Span, Spans, Value};
 
 use crate::lines::Lines;
 
-/// A template's text with what it says and where.
+/// The text of a template with its value and positions.
 #[derive(Clone, Debug)]
 pub struct Page {
     /// The text.
     pub text: String,
-    /// What it says.
+    /// Its value.
     pub template: Template,
-    /// Where its parts stand.
+    /// The positions of its parts.
     pub spans: Spans,
     lines: Lines,
 }
 
 impl Page {
-    /// Reads a text.
+    /// Parses a text.
     ///
     /// # Errors
-    /// The reader's, or that there is no version that Kiln knows; with a place where there is one.
+    /// Those of the parser, or the version is missing or unknown; with a position if there is one.
     pub fn read(text: impl Into<String>) -> Result<Self, Diagnostic> {
         let text = text.into();
         let document = source::parse(&text, source::ROOT, usize::MAX)?;
@@ -31,7 +31,7 @@ impl Page {
         Ok(Self { text, template, spans, lines })
     }
 
-    /// What the text says.
+    /// The value of the text.
     pub fn value(&self) -> &Value {
         self.template.as_value()
     }
@@ -41,7 +41,7 @@ impl Page {
         self.template.release()
     }
 
-    /// Where its lines begin.
+    /// The positions of its lines.
     pub fn lines(&self) -> &Lines {
         &self.lines
     }
@@ -51,28 +51,28 @@ impl Page {
         self.text.trim_start().starts_with('{') && kiln_yaml::json::parse_with_spans(&self.text).is_ok()
     }
 
-    /// The entries of a section; none if it is missing or no map.
+    /// The entries of a section; none if it is missing or not a map.
     pub fn section(&self, name: &str) -> impl Iterator<Item = (&String, &Value)> {
         self.value().get(name).and_then(Value::as_map).into_iter().flat_map(Map::iter)
     }
 
-    /// Where the part at a path stands: its key, else its value.
+    /// The range of the part at a path: its key, else its value.
     pub fn span(&self, path: &Path) -> Span {
         let spans = self.spans.find(self.value(), path);
         spans.key.unwrap_or(spans.value)
     }
 
-    /// Where the value at a path stands.
+    /// The range of the value at a path.
     pub fn value_span(&self, path: &Path) -> Span {
         self.spans.find(self.value(), path).value
     }
 
-    /// The text of a place.
+    /// The text of a range.
     pub fn slice(&self, span: Span) -> &str {
         self.lines.range(&self.text, span).and_then(|range| self.text.get(range)).unwrap_or_default()
     }
 
-    /// The type of a resource as written; `None` if there is no such resource or its type is no text.
+    /// The type of a resource as written; `None` if the resource does not exist or its type is not a string.
     pub fn type_of(&self, resource: &str) -> Option<&str> {
         let words = self.template.words();
         self.value().get(words.resources)?.get(resource)?.str_at(words.resource_type)
@@ -84,7 +84,7 @@ impl Page {
         self.section(words.resources).filter_map(|(_, resource)| resource.str_at(words.resource_type))
     }
 
-    /// The path from the root to the innermost part that holds a position, and whether the position is on its key.
+    /// The path of the innermost part at a position, and whether the position is on its key.
     pub fn at(&self, position: Position) -> (Path, bool) {
         let (mut path, mut value, mut spans) = (Path::root(), self.value(), &self.spans);
         loop {
@@ -97,7 +97,7 @@ impl Page {
                 Value::List(list) => list.iter().enumerate().map(|(i, value)| (path.index(i), value)).collect(),
                 _ => Vec::new(),
             };
-            // The last that begins before: a block's end mark reaches to the next token.
+            // The last one that begins before: the end of a block is at the start of the next token.
             let found = children.into_iter().zip(&spans.children).rfind(|(_, child)| holds(child));
             let Some(((inner, inside), child)) = found else { return (path, false) };
             if child.key.is_some_and(|key| touches(key, position)) {

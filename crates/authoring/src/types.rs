@@ -10,7 +10,7 @@ use kiln_value::{Path, Segment, Value};
 use crate::Page;
 use crate::language::Surroundings;
 
-/// The type that a name stands for, Heat's aliases included; `None` for templates and for names that nobody knows.
+/// The type with this name, with Heat's aliases; `None` for templates and unknown names.
 pub fn type_named<'c>(catalog: &'c ResourceTypes, name: &str) -> Option<&'c ResourceType> {
     let found = Environment::default().implementation(&catalog.globals, &Value::from(name), "").ok()?;
     match found.resolved {
@@ -26,7 +26,7 @@ impl Page {
     }
 }
 
-/// The schema of the property that a path below `properties` leads to.
+/// The schema of the property at a path below `properties`.
 pub(crate) fn property<'t>(of: &'t ResourceType, path: &[Segment]) -> Option<&'t PropertySchema> {
     let (first, rest) = path.split_first()?;
     let Segment::Key(name) = first else { return None };
@@ -40,8 +40,8 @@ pub(crate) fn property<'t>(of: &'t ResourceType, path: &[Segment]) -> Option<&'t
     Some(schema)
 }
 
-/// The type that a name stands for, where the name may also be that of a child template: that is a type with a property
-/// for each parameter and an attribute for each output.
+/// The type with this name. The name of a child template is accepted too: its type has a property for each parameter
+/// and an attribute for each output.
 pub(crate) fn type_or_child<'c>(
     catalog: &'c ResourceTypes,
     around: &Surroundings,
@@ -64,18 +64,18 @@ pub(crate) fn type_or_child<'c>(
     Some(Cow::Owned(child))
 }
 
-/// A resource definition and a path below its properties. Definitions may stand in properties of others: the members
-/// of groups.
+/// A resource definition and a path below its properties. Definitions may be nested in properties of others: the
+/// members of groups.
 pub(crate) struct Definition<'p> {
     /// The name of its type.
     pub(crate) type_name: &'p str,
-    /// Where its properties stand.
+    /// The path of its properties.
     pub(crate) properties: Path,
     /// The path below them.
     pub(crate) rest: &'p [Segment],
 }
 
-/// The innermost definition whose properties a path leads into.
+/// The innermost definition with properties that contain a path.
 pub(crate) fn below_properties<'p>(page: &'p Page, path: &'p Path) -> Option<Definition<'p>> {
     let words = page.template.words();
     let segments = path.0.as_slice();
@@ -91,7 +91,7 @@ pub(crate) fn below_properties<'p>(page: &'p Page, path: &'p Path) -> Option<Def
             continue;
         };
         let is_own = index == 2 && key == words.properties;
-        // A member of a group is written in HOT's words, whatever the template is in.
+        // Members of groups have HOT's keys, whatever the language of the template.
         let is_member = index > 3 && key == "properties" && is_member_key(segments.get(index - 1));
         let type_key = if is_own { words.resource_type } else { "type" };
         if (is_own || is_member)
@@ -108,7 +108,7 @@ pub(crate) fn below_properties<'p>(page: &'p Page, path: &'p Path) -> Option<Def
     found
 }
 
-/// Whether a property holds the definition of a group's members.
+/// Whether a property contains the definition of a group's members.
 pub(crate) fn is_member_key(segment: Option<&Segment>) -> bool {
     matches!(segment, Some(Segment::Key(key)) if key == "resource_def" || key == "resource")
 }
@@ -120,7 +120,7 @@ fn walk_in<'v>(value: &'v Value, segment: &Segment) -> Option<&'v Value> {
     }
 }
 
-/// Whether the type of a resource, or of a group's member, stands at a path.
+/// Whether the value at a path is the type of a resource or of a group's member.
 pub(crate) fn is_type(page: &Page, path: &Path) -> bool {
     let words = page.template.words();
     match path.0.as_slice() {

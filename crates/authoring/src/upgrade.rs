@@ -15,35 +15,35 @@ use kiln_value::{Path, Span};
 use crate::Page;
 pub use proof::Proof;
 
-/// The version that templates are rewritten to.
+/// The version of upgraded templates.
 pub const NEWEST: Release = Release::Hot20210416;
 
-/// Something to be told of a place in the old template.
+/// A message about a location in the old template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Where in the document.
+    /// Path in the document.
     pub path: Path,
-    /// Where in the text.
+    /// Range in the text.
     pub span: Span,
-    /// What is to be told.
+    /// The message.
     pub message: String,
 }
 
-/// A rewritten template.
+/// An upgraded template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upgrade {
     /// Its text.
     pub text: String,
-    /// What the author should know.
+    /// Messages for the author.
     pub notes: Vec<Note>,
-    /// By what both were compared.
+    /// The extent of the comparison.
     pub proof: Proof,
 }
 
-/// Rewrites a template.
+/// Upgrades a template.
 ///
 /// # Errors
-/// Everything that cannot be converted, or the places where both versions would resolve differently.
+/// Everything that cannot be converted, or the locations where the results of both versions would differ.
 pub fn upgrade(page: &Page) -> Result<Upgrade, Vec<Note>> {
     let note = |(path, message): (Path, String)| Note { span: page.span(&path), path, message };
     let converted = convert::convert(page).map_err(|found| found.into_iter().map(note).collect::<Vec<_>>())?;
@@ -54,10 +54,13 @@ pub fn upgrade(page: &Page) -> Result<Upgrade, Vec<Note>> {
         text
     } else {
         if !page.is_json() && page.text.contains('#') {
-            notes.push(note((Path::root(), "comments are lost, since the text is written anew".to_owned())));
+            notes.push(note((
+                Path::root(),
+                "comments are lost, because the text is generated from its value".to_owned(),
+            )));
         }
         emit::document(&converted.value)
-            .ok_or_else(|| whole("the template holds a value that cannot be written".to_owned()))?
+            .ok_or_else(|| whole("the template contains a value that cannot be written as YAML".to_owned()))?
     };
     let upgraded = Page::read(text.as_str()).map_err(|error| whole(error.message.clone()))?;
     let proof = proof::compare(page, &upgraded, &converted.mappings)

@@ -11,11 +11,12 @@ pub(crate) struct Found<'p> {
     pub(crate) function: &'p str,
     /// Its arguments.
     pub(crate) args: &'p Value,
-    /// Where the arguments stand: the path ends in the function's name.
+    /// The path of the arguments: its last key is the name of the function.
     pub(crate) path: Path,
 }
 
-/// The calls of functions of these names (of any, if none is given), in the order of the document, outermost first.
+/// The calls of the functions with these names (all functions, if there are none), in the order of the document,
+/// outermost first.
 pub(crate) fn calls<'p>(page: &'p Page, names: &[&str]) -> Vec<Found<'p>> {
     let known: Vec<&str> = functions(page.release(), true).iter().map(|function| function.name).collect();
     let mut found = Vec::new();
@@ -31,7 +32,7 @@ pub(crate) fn calls<'p>(page: &'p Page, names: &[&str]) -> Vec<Found<'p>> {
     found
 }
 
-/// Gives every part of a value with its path, outermost first.
+/// Visits every part of a value with its path, outermost first.
 pub(crate) fn visit<'v>(value: &'v Value, path: &Path, see: &mut dyn FnMut(&'v Value, &Path)) {
     see(value, path);
     match value {
@@ -49,7 +50,7 @@ pub(crate) fn value_at<'v>(value: &'v Value, path: &Path) -> Option<&'v Value> {
     })
 }
 
-/// All texts in a value.
+/// All strings in a value.
 pub(crate) fn literal_texts(value: &Value) -> Vec<&str> {
     let mut texts = Vec::new();
     visit(value, &Path::root(), &mut |value, _| texts.extend(value.as_str()));

@@ -14,7 +14,7 @@ use kiln_authoring::lint::lint;
 use kiln_value::{Position, text};
 use proptest::prelude::*;
 
-/// Lines that look like YAML, badly indented as often as not.
+/// Lines that resemble YAML, half of them badly indented.
 fn lines() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("a:"),
@@ -42,7 +42,7 @@ fn lines() -> impl Strategy<Value = String> {
     prop::collection::vec(line, 0..14).prop_map(|lines| lines.join("\n"))
 }
 
-/// A template that is more or less one.
+/// A template that may be invalid.
 fn template() -> impl Strategy<Value = String> {
     lines().prop_map(|lines| {
         let inner = lines.replace('\n', "\n      ");
@@ -50,7 +50,7 @@ fn template() -> impl Strategy<Value = String> {
     })
 }
 
-/// A template whose sections stand in any order, with comments between them.
+/// A template whose sections are in any order, with comments between them.
 fn shuffled() -> impl Strategy<Value = String> {
     let sections = vec![
         "heat_template_version: 2021-04-16",
@@ -70,29 +70,30 @@ fn shuffled() -> impl Strategy<Value = String> {
     })
 }
 
-/// What a text says, whatever the order of its sections.
-fn said(text: &str) -> Option<Vec<String>> {
+/// The value of a text, regardless of the order of its sections.
+fn sections(text: &str) -> Option<Vec<String>> {
     let document = kiln_yaml::parse(text).ok()?;
     let Some(sections) = document.value.as_map() else { return Some(vec![text::repr(&document.value)]) };
-    let mut said: Vec<String> = sections.iter().map(|(name, value)| format!("{name}: {}", text::repr(value))).collect();
-    said.sort();
-    Some(said)
+    let mut values: Vec<String> =
+        sections.iter().map(|(name, value)| format!("{name}: {}", text::repr(value))).collect();
+    values.sort();
+    Some(values)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
     #[test]
-    fn formatting_keeps_the_value_and_is_done_once(source in prop_oneof![lines(), template(), shuffled()]) {
+    fn formatting_keeps_the_value_and_is_idempotent(source in prop_oneof![lines(), template(), shuffled()]) {
         if let Ok(once) = format(&source) {
-            prop_assert_eq!(said(&once), said(&source));
+            prop_assert_eq!(sections(&once), sections(&source));
             prop_assert_eq!(once.matches('#').count(), source.matches('#').count());
             prop_assert_eq!(format(&once).ok(), Some(once.clone()), "from {:?}", source);
         }
     }
 
     #[test]
-    fn sections_come_into_order(source in shuffled()) {
+    fn sections_are_ordered(source in shuffled()) {
         let formatted = format(&source).unwrap();
         let found = ["heat_template_version:", "description:", "parameters:", "conditions:", "resources:", "outputs:"]
             .map(|name| formatted.lines().position(|line| line.starts_with(name)));
@@ -100,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn an_editor_may_ask_anywhere(source in template(), line in 0_u32..20, column in 0_u32..30) {
+    fn an_editor_can_request_any_position(source in template(), line in 0_u32..20, column in 0_u32..30) {
         let catalog = CATALOG.get_or_init(bench::catalog);
         let at = Position { line, column };
         let _ = complete(&source, at, catalog, &Surroundings::default());

@@ -13,7 +13,7 @@ use kiln_authoring::lint::lint;
 use kiln_authoring::{Page, upgrade};
 use kiln_value::text;
 
-/// Every text that is a template.
+/// All files that are templates.
 fn templates() -> Vec<(PathBuf, String)> {
     fn gather(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
@@ -34,12 +34,12 @@ fn templates() -> Vec<(PathBuf, String)> {
 }
 
 #[test]
-fn formatting_keeps_what_a_text_says_and_does_nothing_more_the_second_time() {
+fn formatting_keeps_the_value_and_is_idempotent() {
     let (mut formatted, mut json, mut refused) = (0, 0, Vec::new());
     for (path, text) in templates() {
         match format(&text) {
             Ok(once) => {
-                // The order of sections says nothing.
+                // The order of sections has no meaning.
                 let says = |text: &str| -> BTreeMap<String, String> {
                     let document = kiln_yaml::parse(text).unwrap();
                     let sections = document.value.as_map().unwrap();
@@ -60,7 +60,7 @@ fn formatting_keeps_what_a_text_says_and_does_nothing_more_the_second_time() {
 }
 
 #[test]
-fn findings_stand_in_the_text() {
+fn findings_have_positions_in_the_text() {
     let catalog = bench::catalog();
     let mut all = 0;
     for (path, text) in templates() {

@@ -11,18 +11,18 @@ use kiln_authoring::language::environment::{
 use kiln_authoring::language::{Level, RenameError};
 use kiln_value::Position;
 
-/// Line, column, level and message of everything that is told; `there.yaml` is the only file.
-fn told(text: &str) -> Vec<(u32, u32, Level, String)> {
+/// Line, column, level and message of all diagnostics; `there.yaml` is the only existing file.
+fn diagnostics(text: &str) -> Vec<(u32, u32, Level, String)> {
     let troubles = diagnose(text, &bench::catalog(), &|name| name == "there.yaml");
     let one = |trouble: kiln_authoring::language::Trouble| {
-        let told: Vec<String> = std::iter::once(trouble.message).chain(trouble.hints).collect();
-        (trouble.span.start.line, trouble.span.start.column, trouble.level, told.join(" | "))
+        let texts: Vec<String> = std::iter::once(trouble.message).chain(trouble.hints).collect();
+        (trouble.span.start.line, trouble.span.start.column, trouble.level, texts.join(" | "))
     };
     troubles.into_iter().map(one).collect()
 }
 
 #[test]
-fn a_sound_environment_is_left_alone() {
+fn a_valid_environment_has_no_diagnostics() {
     let text = "
 parameters: {size: 1}
 parameter_defaults: {image: cirros}
@@ -41,13 +41,13 @@ resource_registry:
     'web*': {hooks: [pre-create, post-update], restricted_actions: replace}
     database: {OS::Nova::Server: there.yaml}
 ";
-    assert_eq!(told(text), []);
-    assert_eq!(told(""), []);
-    assert_eq!(told("resource_registry: {base_url: 'http://example.org/', My::Web: web.yaml}\n"), []);
+    assert_eq!(diagnostics(text), []);
+    assert_eq!(diagnostics(""), []);
+    assert_eq!(diagnostics("resource_registry: {base_url: 'http://example.org/', My::Web: web.yaml}\n"), []);
 }
 
 #[test]
-fn every_mistake_stands_at_its_place() {
+fn every_error_has_its_position() {
     let text = "\
 parameter_default: {}
 parameters: [1]
@@ -72,7 +72,7 @@ resource_registry:
         error(4, 1, &format!("{section} \"encrypted_param_names\" must be a list")),
         error(5, 1, "environment has empty section \"parameter_defaults\""),
         error(6, 30, "'join' is not a merge strategy | Valid strategies: overwrite, merge, deep_merge."),
-        error(8, 3, "There is no file web.yaml."),
+        error(8, 3, "The file web.yaml does not exist."),
         (
             9,
             3,
@@ -97,7 +97,7 @@ resource_registry:
              are: ('update', 'replace')",
         ),
     ];
-    let found = told(text);
+    let found = diagnostics(text);
     for (found, expected) in found.iter().zip(&expected) {
         assert_eq!(found, expected);
     }
@@ -105,14 +105,14 @@ resource_registry:
 }
 
 #[test]
-fn what_cannot_be_read_is_told_as_well() {
-    assert_eq!(told("parameters: [\n").len(), 1);
+fn unreadable_environments_are_reported() {
+    assert_eq!(diagnostics("parameters: [\n").len(), 1);
     let list = "The environment is not a valid YAML mapping data type.".to_owned();
-    assert_eq!(told("- a\n"), [(1, 1, Level::Error, list)]);
+    assert_eq!(diagnostics("- a\n"), [(1, 1, Level::Error, list)]);
 }
 
 #[test]
-fn only_environments_are_taken_for_one() {
+fn only_environments_are_recognized() {
     for text in ["parameters: {a: 1}\n", "resource_registry: {\n", "parameter_defaults:\n  a: 1\nresources: {}\n"] {
         assert!(is_environment(text), "{text}");
     }
@@ -141,7 +141,7 @@ fn beside() -> Vec<Neighbour> {
     vec![Neighbour { url: "file:///web.yaml".to_owned(), page: Page::read(TEMPLATE).unwrap() }]
 }
 
-/// The text without its `^`, and where that was.
+/// The text without its `^`, and the position of the `^`.
 fn cursor(text: &str) -> (String, Position) {
     let (before, after) = text.split_once('^').unwrap();
     let column = before.rsplit('\n').next().unwrap().chars().count() + 1;
@@ -150,7 +150,7 @@ fn cursor(text: &str) -> (String, Position) {
 }
 
 #[test]
-fn suggestions_fit_their_place() {
+fn suggestions_fit_their_position() {
     for (text, some, not) in [
         ("para^", "parameter_defaults", "resource_registry"),
         ("parameters:\n  image: x\n  ^\n", "size", "image"),
@@ -174,7 +174,7 @@ fn suggestions_fit_their_place() {
 }
 
 #[test]
-fn names_lead_to_what_they_stand_for() {
+fn names_lead_to_their_definitions() {
     let text = "parameters: {size: small}
 parameter_defaults: {'size': large}
 resource_registry:
@@ -185,9 +185,9 @@ resource_registry:
 ";
     let sheet = Sheet::read(text, None).unwrap();
     let at = |line, column| Position { line, column };
-    let told = |at| hover(&sheet, at, &bench::catalog(), &beside()).unwrap().text;
-    assert!(told(at(1, 15)).contains("How big."));
-    assert!(told(at(5, 14)).contains("**OS::Neutron::Net**"));
+    let text_at = |at| hover(&sheet, at, &bench::catalog(), &beside()).unwrap().text;
+    assert!(text_at(at(1, 15)).contains("How big."));
+    assert!(text_at(at(5, 14)).contains("**OS::Neutron::Net**"));
     let found = definition(&sheet, at(1, 15), &beside());
     assert!(matches!(&found[..], [Origin::Template(url, span)] if url == "file:///web.yaml" && span.start.line == 3));
     assert_eq!(definition(&sheet, at(4, 14), &[]), [Origin::File("there.yaml".to_owned())]);

@@ -13,7 +13,7 @@ use kiln_value::Position;
 
 const TEXT: &str = include_str!("../../../tests/data/heat-templates/hot/servers_in_new_neutron_net.yaml");
 
-/// The place in the middle of the n-th time that a text occurs.
+/// The position in the middle of the n-th occurrence of a string.
 fn place(text: &str, what: &str, nth: usize) -> Position {
     let (offset, _) = text.match_indices(what).nth(nth).unwrap();
     let before = &text[..offset + what.len() / 2];
@@ -21,7 +21,7 @@ fn place(text: &str, what: &str, nth: usize) -> Position {
     Position { line: u32::try_from(before.matches('\n').count() + 1).unwrap(), column: u32::try_from(column).unwrap() }
 }
 
-/// The labels suggested at the `^` in a text.
+/// The labels of the suggestions at the `^` in a text.
 fn labels(text: &str) -> Vec<String> {
     let (before, after) = text.split_once('^').unwrap();
     let column = before.rsplit('\n').next().unwrap().chars().count() + 1;
@@ -44,7 +44,7 @@ resources:
 ";
 
 #[test]
-fn suggestions_fit_their_place() {
+fn suggestions_fit_their_position() {
     for (rest, some, not) in [
         ("  s:\n    type: OS::Nova::S^", "OS::Nova::Server", "OS::Neutron::Net"),
         ("  s:\n    type: OS::Nova::Server\n    properties:\n      ^", "flavor", "get_param"),
@@ -68,13 +68,13 @@ fn suggestions_fit_their_place() {
 }
 
 #[test]
-fn what_is_given_already_is_not_suggested_again() {
+fn existing_keys_are_not_suggested_again() {
     let found = labels(&format!("{HEAD}  s:\n    type: OS::Nova::Server\n    properties:\n      flavor: x\n      ^\n"));
     assert!(found.contains(&"image".to_owned()) && !found.contains(&"flavor".to_owned()), "{found:?}");
 }
 
 #[test]
-fn a_name_leads_to_its_declaration_and_to_its_uses() {
+fn a_name_leads_to_its_declaration_and_its_uses() {
     let page = Page::read(TEXT).unwrap();
     let at = place(TEXT, "private_net }", 0);
     let Some(Target::Here(span)) = definition(&page, at) else { panic!("no definition") };
@@ -85,7 +85,7 @@ fn a_name_leads_to_its_declaration_and_to_its_uses() {
 }
 
 #[test]
-fn a_renamed_resource_is_renamed_everywhere() {
+fn a_resource_is_renamed_everywhere() {
     let page = Page::read(TEXT).unwrap();
     let at = place(TEXT, "private_net }", 0);
     let mut edits = rename(&page, at, "inner_net").unwrap();
@@ -105,7 +105,7 @@ fn a_renamed_resource_is_renamed_everywhere() {
 }
 
 #[test]
-fn things_say_what_they_are() {
+fn hover_texts_describe_names() {
     let catalog = bench::catalog();
     let page = Page::read(TEXT).unwrap();
     let text = |at| hover(&page, at, &catalog, &Surroundings::default()).unwrap().text;
@@ -117,7 +117,7 @@ fn things_say_what_they_are() {
 }
 
 #[test]
-fn every_mistake_is_shown_at_its_place() {
+fn every_error_has_its_position() {
     let catalog = bench::catalog();
     let errors = |text: &str| -> Vec<(u32, String)> {
         let all = diagnose(text, &catalog, &Surroundings::default()).into_iter();
@@ -135,7 +135,7 @@ resources:
     type: OS::Neutron::Net
     properties: {nmae: x}
 ";
-    // What a resource requires is judged before it, as in Heat.
+    // The dependencies of a resource are checked before it, as in Heat.
     let mut lines: Vec<u32> = errors(wrong).into_iter().map(|(line, _)| line).collect();
     lines.sort_unstable();
     assert_eq!(lines, [7, 10]);
@@ -160,7 +160,7 @@ resources:
     assert_eq!(definition(&page, place(&page.text, "data.txt", 0)), Some(Target::File("data.txt".to_owned())));
 }
 
-/// Fixes one trouble after the other, until none can be fixed.
+/// Applies one quick fix after the other, until there are none.
 fn fixed(text: &str) -> String {
     let catalog = bench::catalog();
     let mut text = text.to_owned();
@@ -185,7 +185,7 @@ fn fixed(text: &str) -> String {
 }
 
 #[test]
-fn hints_are_followed_by_quick_fixes() {
+fn quick_fixes_apply_hints() {
     let text = "heat_template_version: 2021-04-16
 parameters:
   # Nobody needs it.

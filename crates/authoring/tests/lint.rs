@@ -10,7 +10,7 @@ use kiln_authoring::Page;
 use kiln_authoring::lint::{RULES, lint};
 
 #[test]
-fn every_rule_finds_what_its_template_says_and_nothing_else() {
+fn every_rule_has_exactly_the_expected_findings() {
     let catalog = bench::catalog();
     for rule in RULES {
         let text = fs::read_to_string(format!("tests/data/lint/{}.yaml", rule.name)).unwrap();
@@ -41,7 +41,7 @@ fn every_rule_is_documented_in_its_order() {
 }
 
 #[test]
-fn findings_come_in_the_order_of_the_text() {
+fn findings_are_in_the_order_of_the_text() {
     let text = fs::read_to_string("tests/data/lint/plain-secret.yaml").unwrap();
     let page = Page::read(text).unwrap();
     let lines: Vec<u32> =

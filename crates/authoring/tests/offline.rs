@@ -18,7 +18,7 @@ fn messages(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_is_not_known_hides_nothing() {
+fn unknown_values_hide_no_errors() {
     let text = "heat_template_version: 2021-04-16
 parameters:
   net: {type: string}
@@ -47,7 +47,7 @@ outputs:
 }
 
 #[test]
-fn conditions_that_cannot_be_decided_hide_nothing() {
+fn undecided_conditions_hide_no_errors() {
     let text = "heat_template_version: 2021-04-16
 parameters: {big: {type: boolean}}
 conditions: {is_big: {get_param: big}}
@@ -58,7 +58,7 @@ resources:
 }
 
 #[test]
-fn what_is_broken_does_not_hide_the_rest() {
+fn invalid_parts_hide_no_other_errors() {
     let text = "heat_template_version: 2021-04-16
 sections: 1
 parameters:
@@ -78,9 +78,9 @@ outputs:
     assert!(found.iter().any(|(_, message)| message.contains("(three nothing)")), "{found:?}");
 }
 
-/// Paths are in the words of the template's language, so that places are found.
+/// Paths have the keys of the template's language, so that positions are found.
 #[test]
-fn cfn_templates_have_paths_of_their_own() {
+fn cfn_templates_have_cfn_paths() {
     let text = "HeatTemplateFormatVersion: 2012-12-12
 Parameters: {Net: {Type: String}}
 Resources:
@@ -108,8 +108,8 @@ fn has(found: &[(String, String)], path: &str, part: &str) {
     assert!(found.iter().any(|(at, message)| at == path && message.contains(part)), "{path}: {part}: {found:#?}");
 }
 
-/// What a function is refused for hides neither the names nor the values of the other properties, and a reference to
-/// nothing hides no property of its resource.
+/// An error of a function does not hide errors in the names or values of other properties, and an invalid reference
+/// does not hide other errors of its resource.
 #[test]
 fn every_error_of_every_resource_is_found() {
     let text = "heat_template_version: 2021-04-16
@@ -145,9 +145,9 @@ resources:
     assert_eq!(found.len(), 12, "{found:#?}");
 }
 
-/// The same in CFN templates, whose paths are in their own words.
+/// The same for CFN templates, whose paths have CFN's keys.
 #[test]
-fn every_error_of_a_cfn_template_has_a_place() {
+fn every_error_of_a_cfn_template_has_a_position() {
     let text = "AWSTemplateFormatVersion: 2010-09-09
 Conditions: {Odd: {'Fn::Equals': [1]}}
 Resources:
@@ -163,9 +163,9 @@ Resources:
     assert_eq!(found.len(), 5, "{found:#?}");
 }
 
-/// A section that cannot be read, and parameters whose defaults are wrong, hide nothing in the others.
+/// An invalid section, and parameters with invalid defaults, do not hide errors in other sections.
 #[test]
-fn broken_sections_hide_nothing() {
+fn invalid_sections_hide_no_errors() {
     let text = "heat_template_version: 2021-04-16
 parameters: [net]
 resources:

@@ -13,7 +13,7 @@ fn upgraded(text: &str) -> (String, Vec<String>, usize) {
 }
 
 #[test]
-fn templates_become_what_stands_beside_them() {
+fn upgraded_templates_match_the_expected_files() {
     let mut names: Vec<_> = fs::read_dir("tests/data/upgrade").unwrap().map(|entry| entry.unwrap().path()).collect();
     names.sort();
     let old: Vec<_> = names.iter().filter(|path| path.extension().is_some_and(|ending| ending == "old")).collect();
@@ -40,12 +40,12 @@ resources:
   value: {type: OS::Heat::Value, properties: {value: {if: [is_web, 1, 2]}}}
 ",
     );
-    // As it stands, two sizes, and the one name that is compared with.
+    // The defaults, two sizes, and the one name in a comparison.
     assert_eq!(bindings, 4);
 }
 
 #[test]
-fn what_has_no_equal_is_told_with_its_place() {
+fn features_without_a_successor_are_reported_with_their_position() {
     let page = Page::read(
         "HeatTemplateFormatVersion: '2012-12-12'
 Resources:
@@ -79,8 +79,8 @@ resources:
 }
 
 #[test]
-fn a_template_that_would_resolve_to_something_else_is_refused() {
-    // A condition means nothing before 2016-10-14: the resource would be gone.
+fn a_template_that_would_resolve_differently_is_refused() {
+    // Conditions have no effect before 2016-10-14: the resource would disappear.
     let text = "heat_template_version: 2013-05-23
 resources:
   a:
@@ -93,9 +93,9 @@ resources:
     assert!(obstacles[0].message.contains("would"), "{obstacles:?}");
 }
 
-/// Values that the proof makes up are texts at first; where a part takes only others, others are tried.
+/// Generated values are strings at first; if a part accepts only other values, those are tried.
 #[test]
-fn parts_that_take_no_text_are_compared_with_other_values() {
+fn parts_that_accept_no_strings_are_compared_with_other_values() {
     for value in [
         "{repeat: {for_each: {x: {get_attr: [a, show]}}, template: {n: x}}}",
         "{list_concat: [{get_attr: [a, show]}, [1]]}",
@@ -134,7 +134,7 @@ Outputs:
 }
 
 #[test]
-fn what_takes_no_value_at_all_is_refused_with_the_reason() {
+fn parts_that_accept_no_value_are_refused_with_the_reason() {
     let text = "heat_template_version: 2016-10-14
 resources:
   a: {type: OS::Heat::Value, properties: {value: {str_split: [',', 1]}}}

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use kiln_engine::Backends;
 use kiln_identity::Caller;
-use kiln_service::Service;
-use kiln_store::{Stack, Store};
+use kiln_service::{PreparedChange, Service};
+use kiln_store::{ChangeSetId, Stack, Store};
 use kiln_template::Template;
 use kiln_value::{StackIdentity, Value};
 
@@ -58,8 +58,7 @@ impl Call {
 
     /// The live stack of the request.
     pub(crate) async fn stack(&self) -> Result<Stack, Fault> {
-        let stack = self.stack_or_deleted().await?;
-        if stack.deleted.is_some() { Err(Fault::no_stack(&stack.name)) } else { Ok(stack) }
+        live(self.stack_or_deleted().await?)
     }
 
     /// The stack of the request, including deleted ones by ID or ARN.
@@ -69,12 +68,40 @@ impl Call {
 
     /// The stack with a name, ID or ARN.
     pub(crate) async fn find(&self, named: &str) -> Result<Stack, Fault> {
-        if !named.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("arn:")) {
+        if !is_arn(named) {
             return Ok(self.service().identify(&self.caller, named).await?);
         }
         let identity = StackIdentity::from_arn(named).map_err(|error| Fault::invalid(&error.message))?;
         let found = self.stack_of(&identity).await;
         found.map_err(|fault| if fault.code == Fault::no_stack(named).code { Fault::no_stack(named) } else { fault })
+    }
+
+    /// The name of a stack in a name or an ARN.
+    pub(crate) fn stack_name(&self, named: &str) -> Result<String, Fault> {
+        if !is_arn(named) {
+            return Ok(named.to_owned());
+        }
+        let identity = StackIdentity::from_arn(named).map_err(|error| Fault::invalid(&error.message))?;
+        if identity.tenant == self.caller.project_id { Ok(identity.stack_name) } else { Err(Fault::no_stack(named)) }
+    }
+
+    /// The change set of the request: by its ARN, or by its name and that of its stack.
+    pub(crate) async fn change_set(&self) -> Result<PreparedChange, Fault> {
+        let named = self.params.required("ChangeSetName")?;
+        let missing = || Fault::no_change_set(named);
+        let (stack, id) = if is_arn(named) {
+            let identity = StackIdentity::from_arn(named).map_err(|error| Fault::invalid(&error.message))?;
+            let id = identity.path.rsplit('/').next().and_then(|id| id.parse::<ChangeSetId>().ok());
+            (self.stack_name(named).map_err(|_| missing())?, Some(id.ok_or_else(missing)?))
+        } else {
+            (self.stack_name(self.params.required("StackName")?)?, None)
+        };
+        let sets = self.service().change_sets(&self.caller, &stack).await?;
+        let found = sets.into_iter().rev().find(|one| match id {
+            Some(id) => one.set.id == id,
+            None => one.set.name == named,
+        });
+        found.ok_or_else(missing)
     }
 
     /// The stack with an identity, including deleted ones.
@@ -84,4 +111,13 @@ impl Call {
         let stack = self.service().stack_or_deleted(&self.caller, id, &identity.stack_name).await?;
         if stack.project == identity.tenant { Ok(stack) } else { Err(missing()) }
     }
+}
+
+fn is_arn(named: &str) -> bool {
+    named.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("arn:"))
+}
+
+/// The stack, unless it is deleted.
+pub(crate) fn live(stack: Stack) -> Result<Stack, Fault> {
+    if stack.deleted.is_some() { Err(Fault::no_stack(&stack.name)) } else { Ok(stack) }
 }

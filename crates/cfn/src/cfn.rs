@@ -19,7 +19,8 @@ use crate::call::Call;
 use crate::fault::Fault;
 use crate::options::Options;
 use crate::params::Params;
-use crate::reply;
+use crate::reply::{self, Format};
+use crate::signal::Path;
 
 /// The parts of the API.
 pub struct Parts {
@@ -87,6 +88,7 @@ impl Cfn {
         match kiln_web::negotiate(&path, &head.headers) {
             Negotiated::List => kiln_web::versions(&kiln_web::address(head, self.parts.options.proxy_headers)),
             Negotiated::V1("" | "/") => self.query(head, body, id, known).await,
+            Negotiated::V1(path) if Path::of(path).is_some() => self.signal(head, path, body, id, known).await,
             Negotiated::V1(_) | Negotiated::Nothing => StatusCode::NOT_FOUND.into_response(),
         }
     }
@@ -128,8 +130,25 @@ impl Cfn {
         known.action = Some(action.name());
         params.check()?;
         let call = Call { cfn: Arc::clone(&self.parts), caller, params };
-        call.allow(&format!("cloudformation:{}", action.name()))?;
+        call.allow(&action.rule())?;
         Ok((action, action.run(&call).await?))
+    }
+
+    /// A request to the URL of a resource.
+    async fn signal(&self, head: &Head, path: &str, body: Body, id: &str, known: &mut Known) -> Response {
+        let Some(path) = Path::of(path) else { return StatusCode::NOT_FOUND.into_response() };
+        if head.method != path.method() {
+            return StatusCode::METHOD_NOT_ALLOWED.into_response();
+        }
+        let answered = async {
+            let body = self.read(head, body).await?;
+            let params = Params::new(Query::parse(head.uri.query()));
+            let caller = self.authenticate(head, &params, &body).await?;
+            known.caller = Some(Arc::clone(&caller));
+            let call = Call { cfn: Arc::clone(&self.parts), caller, params };
+            path.run(&call, &body).await
+        };
+        answered.await.unwrap_or_else(|fault| reply::fault(Format::Xml, &fault, id))
     }
 
     /// The caller: by a signature, or by a token as in the REST API.

@@ -114,6 +114,12 @@ impl Fault {
         Self { status: StatusCode::BAD_REQUEST, code: "ValidationError", message: message.into() }
     }
 
+    /// A change set does not exist.
+    pub(crate) fn no_change_set(name: &str) -> Self {
+        let message = format!("ChangeSet [{name}] does not exist");
+        Self { status: StatusCode::NOT_FOUND, code: "ChangeSetNotFound", message }
+    }
+
     /// A stack does not exist. Waiters of boto3 and `aws cloudformation deploy` depend on the code and the text.
     pub(crate) fn no_stack(name: &str) -> Self {
         Self::validation(format!("Stack with id {name} does not exist"))
@@ -132,6 +138,8 @@ impl From<Error> for Fault {
         match error {
             Error::NotImplemented(_) => Self::invalid(&text),
             Error::Changed => Self::new(BUSY, Some(&text)),
+            Error::ChangeSetExists(_) => Self { code: "AlreadyExistsException", ..Self::validation(text) },
+            Error::ChangeSetState { .. } => Self { code: "InvalidChangeSetStatus", ..Self::validation(text) },
             Error::Delegate(DelegateError::Unavailable(_)) => Self::new(UNAVAILABLE, None),
             Error::NoTemplate => Self::missing("TemplateBody or TemplateUrl were not given."),
             error => Self::internal(error),

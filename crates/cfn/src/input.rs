@@ -134,24 +134,13 @@ pub(crate) async fn update(call: &Call, stack: &Stack) -> Result<UpdateStack, Fa
     let existing = keeps_template || !parameters.previous.is_empty();
     let mut update = UpdateStack { template, content, settings, existing, ..UpdateStack::default() };
     if existing {
-        // Only the parameters in the request keep their value.
+        // Only the parameters in the request keep their value. A parameter without one has its default: `aws
+        // cloudformation deploy` names all parameters of the new template.
         let current = load::sources(&call.store().desired(&stack.desired).await?)?;
         let stored = current.environment.parameters.keys();
         update.clear_parameters = stored.filter(|name| !parameters.previous.contains(name)).cloned().collect();
-        if let Some(name) = unknown(call, stack, &parameters.previous).await? {
-            return Err(Fault::validation(format!("Parameter {name} has no previous value.")));
-        }
     }
     Ok(update)
-}
-
-/// The first name that is not a parameter of the stack.
-async fn unknown<'a>(call: &Call, stack: &Stack, names: &'a [String]) -> Result<Option<&'a String>, Fault> {
-    if names.is_empty() {
-        return Ok(None);
-    }
-    let current = load::outline(call.backends(), stack).await?.parameters.texts();
-    Ok(names.iter().find(|name| !current.contains_key(name.as_str())))
 }
 
 #[cfg(test)]

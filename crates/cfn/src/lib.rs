@@ -13,6 +13,7 @@ mod options;
 mod page;
 mod params;
 mod reply;
+mod signal;
 mod view;
 mod xml;
 

@@ -34,6 +34,11 @@ pub(crate) fn fault(format: Format, fault: &Fault, request_id: &str) -> Response
     body(format, fault.status, "ErrorResponse", error)
 }
 
+/// One element as a document.
+pub(crate) fn document(name: &str, content: &Value) -> Response {
+    body(Format::Xml, StatusCode::OK, name, content.clone())
+}
+
 fn body(format: Format, status: StatusCode, name: &str, content: Value) -> Response {
     let (kind, text) = match format {
         Format::Xml => {

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn opens_after_failures_in_a_row_only() {
+    async fn opens_after_consecutive_failures_only() {
         let breaker = Arc::new(Breaker::default());
         for verdict in [FAILED, FAILED, FAILED, FAILED, Verdict::Answered, FAILED, FAILED, FAILED, FAILED] {
             assert_eq!(breaker.admit().unwrap().report(verdict, 0.0), Turn::None);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn probes_one_at_a_time_and_backs_off_longer() {
+    async fn sends_one_probe_at_a_time_and_doubles_the_back_off() {
         let breaker = open(None);
         for seconds in [1, 2, 4, 8, 16, 30, 30] {
             assert_eq!(breaker.admit().unwrap_err(), Duration::from_secs(seconds));
@@ -158,11 +158,11 @@ mod tests {
         }
         tokio::time::advance(LONGEST).await;
         assert_eq!(breaker.admit().unwrap().report(Verdict::Answered, 0.0), Turn::Well);
-        assert!(breaker.admit().is_ok() && breaker.admit().is_ok(), "an answer closes it");
+        assert!(breaker.admit().is_ok() && breaker.admit().is_ok(), "a response closes it");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_probe_that_is_given_up_makes_room_for_another() {
+    async fn a_canceled_probe_allows_another_one() {
         let breaker = open(None);
         tokio::time::advance(FIRST).await;
         drop(breaker.admit().unwrap());
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn calls_under_way_do_not_open_it_again() {
+    async fn calls_in_progress_do_not_open_it_again() {
         let breaker = Arc::new(Breaker::default());
         let late: Vec<Pass> = (0..20).map(|_| breaker.admit().unwrap()).collect();
         for pass in late {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn heeds_the_service_and_chance() {
+    async fn respects_retry_after_and_randomization() {
         assert_eq!(open(Some(Duration::from_secs(9))).admit().unwrap_err(), Duration::from_secs(9));
         assert_eq!(open(Some(Duration::from_hours(9))).admit().unwrap_err(), ASKED);
         let breaker = Arc::new(Breaker::default());

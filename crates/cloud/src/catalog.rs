@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn cinder_keeps_or_gets_its_project() {
+    fn the_project_is_kept_or_added_for_cinder() {
         for base in ["http://h/v3/p1", "http://h/v3/p1/", "http://h"] {
             assert_eq!(joined(base, "volumev3", "/volumes"), "http://h/v3/p1/volumes");
             assert_eq!(joined(base, "block-storage", "/v3/volumes"), "http://h/v3/p1/volumes");
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn services_are_found_by_any_of_their_names() {
+    fn services_are_found_by_all_of_their_names() {
         let json = r#"[{"type": "volumev3", "endpoints": [
             {"interface": "internal", "region_id": "R1", "url": "http://i"},
             {"interface": "public", "region_id": "R1", "url": "http://p"},

@@ -432,7 +432,7 @@ clouds:
     }
 
     #[test]
-    fn variables_count_where_no_cloud_is_named() {
+    fn variables_are_used_if_no_cloud_is_selected() {
         let folder = Folder::with(&[("clouds.yaml", CLOUDS)]);
         let variables = [
             ("OS_AUTH_URL", "http://k:5000"),
@@ -449,7 +449,7 @@ clouds:
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_settings_are_named() {
         let folder = Folder::with(&[("clouds.yaml", CLOUDS)]);
         let error = |cloud| folder.load(cloud, &[]).unwrap_err();
         assert_eq!(error(Some("one")).to_string(), "Missing value password required for auth plugin password");

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn exposing_goes_both_ways() {
+    fn exposed_credentials_are_read_back() {
         for credentials in all() {
             assert_eq!(Credentials::from_exposed(&credentials.expose()), Some(credentials));
         }

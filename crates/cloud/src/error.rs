@@ -21,7 +21,7 @@ pub enum CloudError {
         error: TransportError,
     },
     /// The service responded with a status of 400 or more.
-    #[error("{service} answered {}", response.status)]
+    #[error("{service} responded with status {}", response.status)]
     Status {
         /// Service type.
         service: String,

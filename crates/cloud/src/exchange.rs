@@ -128,11 +128,11 @@ impl Exchange {
         };
         // The semaphore is never closed, so this error cannot occur; it would only mean no limit.
         let room = timeout(request.timeout, lane.room.acquire()).await;
-        let _room = room.map_err(|_| not_sent("too many requests to it are under way", None))?.ok();
+        let _room = room.map_err(|_| not_sent("too many requests to it are in progress", None))?.ok();
         let pass = lane.breaker.admit();
-        let pass = pass.map_err(|wait| not_sent("it has not answered several times in a row", Some(wait)))?;
+        let pass = pass.map_err(|wait| not_sent("it has not responded several times in a row", Some(wait)))?;
         if target.gate.is_some_and(|gate| !gate.is_open()) {
-            return Err(not_sent("the engine's lease on the stack has to be renewed first", None));
+            return Err(not_sent("the engine's lease on the stack must be renewed first", None));
         }
         lane.budget.earn();
         let outcome = timeout(request.timeout, self.transport_to(target.service).send(request.clone())).await;

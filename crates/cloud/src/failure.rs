@@ -302,21 +302,21 @@ mod tests {
     }
 
     #[test]
-    fn nova_reads_as_novaclient_has_it() {
+    fn nova_errors_match_novaclient() {
         let body = r#"{"badRequest": {"code": 400, "message": "Invalid key_name provided."}}"#;
         let got = failure("compute", 400, ("x-compute-request-id", "req-1"), body);
         assert_eq!(got.to_string(), "BadRequest: Invalid key_name provided. (HTTP 400) (Request-ID: req-1)");
         assert_eq!(got.kind, FailureKind::Refused);
         let body = r#"{"forbidden": {"code": 403, "message": "Quota exceeded for cores: Requested 1"}}"#;
         assert_eq!(failure("compute", 403, ("x", "y"), body).kind, FailureKind::Refused);
-        // Only "too often" is retried soon; 500 ends the call, a response of a proxy may not.
+        // Only 429 is retried soon; 500 ends the call, a response of a proxy may not.
         let kind = |status| failure("compute", status, ("x", "y"), "{}").kind;
         assert_eq!((kind(413), kind(429)), (FailureKind::Refused, FailureKind::OverLimit));
         assert_eq!((kind(500), kind(503)), (FailureKind::ServerError, FailureKind::Unavailable));
     }
 
     #[test]
-    fn neutron_reads_as_neutronclient_has_it() {
+    fn neutron_errors_match_neutronclient() {
         let body =
             r#"{"NeutronError": {"type": "SubnetNotFound", "message": "Subnet x could not be found.", "detail": ""}}"#;
         let got = failure("network", 404, ("x-openstack-request-id", "req-1"), body);
@@ -333,14 +333,14 @@ mod tests {
     }
 
     #[test]
-    fn glance_reads_as_glanceclient_has_it() {
+    fn glance_errors_match_glanceclient() {
         let html = "<html>\n <head>\n  <title>404 Not Found</title>\n </head>\n <body>\n  <h1>404 Not Found</h1>\n  No image found\n </body>\n</html>";
         let got = failure("image", 404, ("content-type", "text/html"), html);
         assert_eq!(got.to_string(), "HTTPNotFound: HTTP 404 Not Found: No image found");
     }
 
     #[test]
-    fn cinder_has_no_class_of_its_own_for_conflicts() {
+    fn cinder_has_no_class_for_conflicts() {
         let body = r#"{"conflictingRequest": {"code": 409, "message": "busy"}}"#;
         let got = failure("volumev3", 409, ("x", "y"), body);
         assert_eq!((got.to_string().as_str(), got.kind), ("ClientException: busy (HTTP 409)", FailureKind::Conflict));

@@ -57,7 +57,7 @@ pub(crate) async fn find(cloud: &dyn Cloud, finder: &str, name: &str) -> Result<
         "glance.image" => image(cloud, name).await,
         "cinder.vtype" => volume_type(cloud, name).await,
         "cinder.qos_specs" => qos_specs(cloud, name).await,
-        _ => Err(Failure::other("ClientNotFound", format!("there is no finder {finder}"))),
+        _ => Err(Failure::other("ClientNotFound", format!("unknown finder {finder}"))),
     }
 }
 

@@ -62,7 +62,7 @@ pub async fn create_trust(
     let request = CloudRequest::new("identity", Method::Post, TRUSTS).body(body);
     let response = session.call(&request).await?;
     let id = response.body.get("trust").and_then(|t| t.str_at("id"));
-    id.map(str::to_owned).ok_or_else(|| malformed("a trust without id"))
+    id.map(str::to_owned).ok_or_else(|| malformed("a trust without an ID"))
 }
 
 /// Identifies a trust with an unknown ID.

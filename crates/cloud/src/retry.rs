@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_safe_is_repeated_after_5xx_and_lost_replies() {
+    fn only_safe_requests_are_retried_after_5xx_and_lost_responses() {
         let lost = TransportError::Broken("gone".into());
         assert!(wait(SAFE, Ok(&answer(503, None)), 0).is_some());
         assert!(wait(!SAFE, Ok(&answer(503, None)), 0).is_none());
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_seen_is_repeated() {
+    fn unreceived_requests_are_retried() {
         let refused = TransportError::Connect("refused".into());
         assert!(wait(!SAFE, Err(&refused), 0).is_some());
         assert!(wait(!SAFE, Ok(&answer(429, None)), 0).is_some());
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_double_end_and_heed_the_service() {
+    fn delays_double_have_a_limit_and_respect_the_service() {
         let busy = answer(429, None);
         let at = |attempt| wait(SAFE, Ok(&busy), attempt);
         let millis = |n| Some(Duration::from_millis(n));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_to_wait_for_may_be_a_date() {
+    fn retry_after_may_be_a_date() {
         let mut response = answer(503, Some("Wed, 21 Oct 2015 07:28:30 GMT"));
         assert_eq!(retry_after(&response), None, "by whose clock?");
         response.headers.insert("date", "Wed, 21 Oct 2015 07:28:00 GMT".parse().unwrap());
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_lets_a_tenth_be_sent_again() {
+    fn the_budget_allows_a_tenth_of_retries() {
         let budget = Budget::default();
         assert_eq!((0..20).filter(|_| budget.spend()).count(), 10);
         (0..30).for_each(|_| budget.earn());

@@ -88,8 +88,7 @@ impl Session {
         Self { inner: Arc::new(Inner { exchange, credentials, tokens: Arc::default() }), retry }
     }
 
-    /// A session with a valid token. It is used as it is: Keystone is not asked, which refuses to show the token of a
-    /// trust to itself.
+    /// A session with a valid token, used as it is: Keystone refuses to show the token of a trust to itself.
     pub(crate) fn with_token(exchange: Arc<Exchange>, token: Token) -> Self {
         let retry = exchange.options.retry;
         let credentials = Credentials::Token { token: token.secret.clone(), scope: Scope::Unscoped };

@@ -9,7 +9,7 @@ use crate::Catalog;
 /// A domain, by ID and name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct DomainInfo {
-    /// Id.
+    /// ID.
     pub id: String,
     /// Name.
     #[serde(default)]
@@ -19,7 +19,7 @@ pub struct DomainInfo {
 /// A user or project with its domain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Principal {
-    /// Id.
+    /// ID.
     pub id: String,
     /// Name.
     #[serde(default)]
@@ -42,14 +42,14 @@ pub struct RoleInfo {
 /// A reference to an object by ID.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Reference {
-    /// Id.
+    /// ID.
     pub id: String,
 }
 
 /// The trust of a token.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct TrustInfo {
-    /// Id.
+    /// ID.
     pub id: String,
     /// The trustor.
     pub trustor_user: Reference,

@@ -24,7 +24,7 @@ fn credentials() -> Credentials {
 
 #[tokio::test]
 #[ignore = "needs a real OpenStack"]
-async fn finds_and_misses_as_heat_does() {
+async fn finders_match_heat() {
     let cloud = connector().cloud(&credentials()).await;
     let id = cloud.find("neutron.network", "public").await.unwrap();
     assert_eq!(cloud.find("neutron.network", &id).await.unwrap(), id);
@@ -47,7 +47,7 @@ async fn finds_and_misses_as_heat_does() {
 
 #[tokio::test]
 #[ignore = "needs a real OpenStack"]
-async fn a_network_comes_and_goes() {
+async fn a_network_is_created_and_deleted() {
     let cloud = connector().cloud(&credentials()).await;
     let body = value!({"network": {"name": "kiln-cloud-test"}});
     let made = cloud.call(CloudRequest::new("network", Method::Post, "/v2.0/networks").body(body)).await.unwrap();
@@ -62,7 +62,7 @@ async fn a_network_comes_and_goes() {
 
 #[tokio::test]
 #[ignore = "needs a real OpenStack"]
-async fn a_trust_acts_for_its_giver() {
+async fn a_trust_acts_for_its_trustor() {
     let connector = connector();
     let own = connector.session(credentials());
     let token = own.token().await.unwrap();

@@ -1,24 +1,24 @@
-//! Helpers for calls of drivers.
+//! Helpers for the calls of drivers.
 
 use kiln_resource::{CloudRequest, Context, Failure, FailureKind, Method};
 use kiln_value::{Map, Value};
 
-/// A service as a driver uses it.
+/// A cloud service.
 #[derive(Clone, Copy)]
 pub(crate) struct Service(pub(crate) &'static str);
 
 impl Service {
-    /// The body of an object or list.
+    /// Returns the body of an object or list.
     pub(crate) async fn get(self, cx: &Context<'_>, path: impl Into<String>) -> Result<Value, Failure> {
         Ok(cx.cloud.call(CloudRequest::new(self.0, Method::Get, path)).await?.body)
     }
 
-    /// One object, without the key around it.
+    /// Returns one object, without the enclosing key.
     pub(crate) async fn show(self, cx: &Context<'_>, path: impl Into<String>, key: &str) -> Result<Value, Failure> {
         Ok(take(self.get(cx, path).await?, key))
     }
 
-    /// One object; `None` if it is not there.
+    /// Returns one object; `None` if it does not exist.
     pub(crate) async fn seek(
         self,
         cx: &Context<'_>,
@@ -32,7 +32,7 @@ impl Service {
         }
     }
 
-    /// The objects of a list that a query selects.
+    /// Returns the objects of a list that match a query.
     pub(crate) async fn list(
         self,
         cx: &Context<'_>,
@@ -47,42 +47,42 @@ impl Service {
         items(cx.cloud.call(request).await?.body, key)
     }
 
-    /// Makes or does something.
+    /// Sends a POST request, to create an object or execute an action.
     pub(crate) async fn post(self, cx: &Context<'_>, path: impl Into<String>, body: Value) -> Result<Value, Failure> {
         Ok(cx.cloud.call(CloudRequest::new(self.0, Method::Post, path).body(body)).await?.body)
     }
 
-    /// Replaces or changes something.
+    /// Sends a PUT request, to replace or update an object.
     pub(crate) async fn put(self, cx: &Context<'_>, path: impl Into<String>, body: Value) -> Result<Value, Failure> {
         Ok(cx.cloud.call(CloudRequest::new(self.0, Method::Put, path).body(body)).await?.body)
     }
 
-    /// Takes something away; fine if it is not there.
+    /// Deletes an object; succeeds if it does not exist.
     pub(crate) async fn delete(self, cx: &Context<'_>, path: impl Into<String>) -> Result<(), Failure> {
         absent_is_fine(cx.cloud.call(CloudRequest::new(self.0, Method::Delete, path)).await)
     }
 }
 
-/// The list under a key of an answer. An answer without it tells nothing, least of all that there is nothing.
+/// The list under a key of a response. A response without the list is an error, not an empty list.
 pub(crate) fn items(body: Value, key: &str) -> Result<Vec<Value>, Failure> {
     match take(body, key) {
         Value::List(items) => Ok(items),
-        _ => Err(unreadable(format!("an answer has no list of {key}"))),
+        _ => Err(unreadable(format!("a response has no list {key}"))),
     }
 }
 
-/// An answer that says yes and cannot be read: what was asked for may have happened.
+/// The error for a successful response that cannot be read: the operation may have been executed.
 pub(crate) fn unreadable(message: impl Into<String>) -> Failure {
     Failure::new(FailureKind::Unavailable, "MalformedResponseBody", message)
 }
 
-/// The id that an answer to a create tells, as `what` has it.
+/// The ID in the response to a create; `what` is the name of the object in the error.
 pub(crate) fn made_id<'a>(id: Option<&'a str>, what: &str) -> Result<&'a str, Failure> {
-    id.filter(|id| !id.is_empty()).ok_or_else(|| unreadable(format!("{what} was made without an id")))
+    id.filter(|id| !id.is_empty()).ok_or_else(|| unreadable(format!("{what} was created without an ID")))
 }
 
-/// The id of a security group that may be given by name. What looks like an id is taken for one, as Heat does, and so is
-/// the text where there is no such group.
+/// The ID of a security group that may be given by name. As in Heat, a value that looks like an ID is used unchanged,
+/// and so is the value if the group does not exist.
 pub(crate) async fn security_group_id(cx: &Context<'_>, group: &str) -> Result<String, Failure> {
     if is_uuid_like(group) {
         return Ok(group.to_owned());
@@ -97,7 +97,7 @@ pub(crate) async fn security_group_id(cx: &Context<'_>, group: &str) -> Result<S
     })
 }
 
-/// Takes NotFound as success.
+/// Treats NotFound as success.
 pub(crate) fn absent_is_fine<T>(outcome: Result<T, Failure>) -> Result<(), Failure> {
     match outcome {
         Ok(_) => Ok(()),
@@ -106,7 +106,7 @@ pub(crate) fn absent_is_fine<T>(outcome: Result<T, Failure>) -> Result<(), Failu
     }
 }
 
-/// The value of a map's key; null if there is none.
+/// The value of a key in a map; null if it is missing.
 pub(crate) fn take(body: Value, key: &str) -> Value {
     match body {
         Value::Map(mut entries) => entries.swap_remove(key).unwrap_or_default(),
@@ -114,13 +114,13 @@ pub(crate) fn take(body: Value, key: &str) -> Value {
     }
 }
 
-/// A map without the entries that have no value.
+/// A map without null values.
 pub(crate) fn without_nulls(mut map: Map) -> Map {
     map.retain(|_, value| !value.is_null());
     map
 }
 
-/// Whether a text is a UUID, with or without dashes: such a text is taken for an id.
+/// Whether a string is a UUID, with or without dashes: such a string is treated as an ID.
 pub(crate) fn is_uuid_like(text: &str) -> bool {
     let digits = text.bytes().filter(|b| *b != b'-');
     digits.clone().count() == 32 && digits.clone().all(|b| b.is_ascii_hexdigit())

@@ -16,7 +16,7 @@ const CINDER: Service = Service("block-storage");
 /// Nova, which attaches volumes.
 const COMPUTE: Service = Service("compute");
 
-/// The driver of a type of Cinder.
+/// The driver of a Cinder type.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
     match resource_type.name.strip_prefix("OS::Cinder::")? {
         "Volume" => Some(Arc::new(volume::Volume)),
@@ -29,7 +29,7 @@ fn volume_path(id: &str) -> String {
     format!("/v3/volumes/{}", path::segment(id))
 }
 
-/// The volume as it is now.
+/// The current volume.
 async fn show(cx: &Context<'_>, id: &str) -> Result<Value, Failure> {
     CINDER.show(cx, volume_path(id), "volume").await
 }
@@ -42,12 +42,12 @@ fn attachments_path(server: &str) -> String {
     format!("/servers/{}/os-volume_attachments", path::segment(server))
 }
 
-/// Whether a failure is a service's refusal, which Heat shows under a text of its own.
+/// Whether a failure is a refusal of the service, for which Heat has its own message.
 fn is_refusal(failure: &Failure) -> bool {
     matches!(failure.kind, FailureKind::NotFound | FailureKind::Refused | FailureKind::OverLimit)
 }
 
-/// Has Nova attach a volume. Gives the attachment's id.
+/// Attaches a volume with Nova. Returns the ID of the attachment.
 async fn attach(cx: &Context<'_>, server: &str, volume: &str, device: Option<&str>) -> Result<String, Failure> {
     let mut attachment = value!({"volumeId": volume});
     if let (Some(attachment), Some(device)) = (attachment.as_map_mut(), device.filter(|d| !d.is_empty())) {
@@ -67,7 +67,7 @@ async fn attach(cx: &Context<'_>, server: &str, volume: &str, device: Option<&st
     }
 }
 
-/// The attachment of a volume to a server, if Nova knows one.
+/// The attachment of a volume to a server in Nova, if it exists.
 async fn attachment_of(cx: &Context<'_>, server: &str, volume: &str) -> Result<Option<String>, Failure> {
     let known = match COMPUTE.list(cx, attachments_path(server), &[], "volumeAttachments").await {
         Err(failure) if failure.is_not_found() => return Ok(None),
@@ -77,7 +77,7 @@ async fn attachment_of(cx: &Context<'_>, server: &str, volume: &str) -> Result<O
     Ok(found.and_then(|attachment| attachment.str_at("id")).map(str::to_owned))
 }
 
-/// Has Nova detach a volume; fine if it is not attached.
+/// Detaches a volume with Nova; succeeds if it is not attached.
 async fn detach(cx: &Context<'_>, server: &str, attachment: &str) -> Result<(), Failure> {
     let path = format!("{}/{}", attachments_path(server), path::segment(attachment));
     match COMPUTE.delete(cx, path).await {
@@ -91,12 +91,12 @@ async fn detach(cx: &Context<'_>, server: &str, attachment: &str) -> Result<(), 
     }
 }
 
-/// Whether a volume is attached by now; an error if it will not be.
+/// Whether a volume is attached; an error if the attach has failed.
 async fn is_attached(cx: &Context<'_>, server: &str, volume: &str) -> Result<bool, Failure> {
     let seen = show(cx, volume).await?;
     match status(&seen) {
         "in-use" => Ok(true),
-        // Free again: Nova has given up, or has not begun.
+        // Available again: Nova has given up, or has not begun.
         "available" if attachment_of(cx, server, volume).await?.is_none() => {
             Err(Failure::unknown_status("Volume attachment failed", "available", "Unknown"))
         }
@@ -105,8 +105,8 @@ async fn is_attached(cx: &Context<'_>, server: &str, volume: &str) -> Result<boo
     }
 }
 
-/// Whether a volume is free of a server by now, for Cinder and for Nova. Where it is attached and nobody detaches it, as
-/// after a detach that came before the end of the attach, that is asked for again.
+/// Whether a volume is detached in Cinder and Nova. If it is attached and no detach is in progress, because the detach
+/// was requested before the attach had ended, the detach is requested again.
 async fn is_detached(cx: &Context<'_>, server: &str, volume: &str, attachment: &str) -> Result<bool, Failure> {
     if let Some(volume) = CINDER.seek(cx, volume_path(volume), "volume").await? {
         let attachments = volume.get("attachments").and_then(Value::as_list).unwrap_or_default();

@@ -16,11 +16,11 @@ use std::sync::Arc;
 
 use kiln_resource::{Driver, DriverKind, ResourceType};
 
-/// The driver of a type: its own if it has one here, else the generic REST driver if its definition says how; `None`
-/// if nobody acts for it yet. Made for `kiln_resource::Registry::build`.
+/// The driver of a type: its own one in this crate, else the generic REST driver if the definition has a `rest`
+/// section; `None` if the type is not implemented. Used with `kiln_resource::Registry::build`.
 pub fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
     if resource_type.driver == DriverKind::None {
-        return heat::draft_for(resource_type);
+        return None;
     }
     let services = [
         heat::driver_for,

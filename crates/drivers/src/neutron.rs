@@ -22,7 +22,7 @@ use crate::rest::{RestDriver, Shape};
 /// Neutron.
 const NEUTRON: Service = Service("network");
 
-/// The driver of a type of Neutron.
+/// The driver of a Neutron type.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
     match resource_type.name.strip_prefix("OS::Neutron::")? {
         "Net" => shaped(resource_type, net::Net),
@@ -43,14 +43,14 @@ fn shaped(resource_type: &ResourceType, shape: impl Shape + 'static) -> Option<A
     Some(Arc::new(RestDriver::shaped(resource_type, shape)?))
 }
 
-/// Gives an entry of a body another key, where it is there under the property's own.
+/// Renames the key of an entry in a body.
 fn rename(body: &mut Map, property: &str, wire: &str) {
     if let Some(value) = body.shift_remove(property) {
         body.insert(wire.to_owned(), value);
     }
 }
 
-/// The ids of security groups that may be given by name.
+/// The IDs of security groups that may be given by name.
 async fn security_group_ids(cx: &Context<'_>, groups: &[Value]) -> Result<Vec<Value>, Failure> {
     let mut ids = Vec::with_capacity(groups.len());
     for group in groups.iter().filter_map(Value::as_str) {
@@ -59,12 +59,12 @@ async fn security_group_ids(cx: &Context<'_>, groups: &[Value]) -> Result<Vec<Va
     Ok(ids)
 }
 
-/// A property of a sibling by its present or its former name; `None` where it is not known.
+/// A property of a sibling by its current or former name; `None` if it is unknown.
 fn sibling_property<'a>(sibling: &'a Sibling<'_>, names: &[&str]) -> Option<&'a Value> {
     names.iter().find_map(|name| sibling.properties.get(*name).filter(|v| !v.is_null()))
 }
 
-/// The network that a sibling stands in, as the template names it.
+/// The network of a sibling, as written in the template.
 fn network_of<'a>(sibling: &'a Sibling<'_>) -> Option<&'a Value> {
     sibling_property(sibling, &["network", "network_id"])
 }
@@ -75,8 +75,8 @@ fn subnets_of(network: &Value, siblings: &[Sibling<'_>]) -> Vec<String> {
     subnets.filter(|s| network_of(s) == Some(network)).map(|s| s.name.to_owned()).collect()
 }
 
-/// The siblings that are interfaces of a router to a subnet on which one of `this`'s ports stands: only then can a
-/// floating address reach the port. A port without fixed addresses may be on any subnet of its network.
+/// The siblings that are interfaces of a router to a subnet of a port that `this` requires: without such an interface,
+/// a floating IP cannot reach the port. A port without fixed addresses may be on any subnet of its network.
 fn interfaces_to_ports_of(this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
     let ports: Vec<_> = siblings
         .iter()
@@ -100,7 +100,7 @@ fn port_may_be_on(port: &Sibling<'_>, subnet: Option<&Value>, siblings: &[Siblin
         return subnet.is_some_and(|subnet| subnets.contains(&subnet));
     }
     let Some(subnet) = subnet else { return true };
-    // The network of a subnet of this template is known; any other may be the port's.
+    // The network of a subnet in this template is known; any other subnet may be that of the port.
     let named = subnet.str_at("get_resource");
     let sibling = siblings.iter().find(|s| Some(s.name) == named);
     match (sibling.and_then(|s| network_of(s)), network_of(port)) {

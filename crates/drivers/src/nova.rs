@@ -11,7 +11,7 @@ use kiln_resource::{Driver, ResourceType};
 
 use crate::rest::{RestDriver, Shape};
 
-/// The driver of a type of Nova.
+/// The driver of a Nova type.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
     match resource_type.name.strip_prefix("OS::Nova::")? {
         "Server" => Some(Arc::new(server::Server)),

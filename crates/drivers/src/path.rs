@@ -1,6 +1,6 @@
 //! Paths of requests.
 
-/// A path segment, encoded: everything but letters, digits, `-`, `.`, `_` and `~`.
+/// A percent-encoded path segment: only letters, digits, `-`, `.`, `_` and `~` are not encoded.
 pub(crate) fn segment(text: &str) -> String {
     use std::fmt::Write as _;
     let mut out = String::with_capacity(text.len());
@@ -17,7 +17,7 @@ pub(crate) fn segment(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn slashes_do_not_get_through() {
+    fn slashes_are_encoded() {
         assert_eq!(super::segment("a/b c-1.é~"), "a%2Fb%20c-1.%C3%A9~");
     }
 }

@@ -10,48 +10,47 @@ use kiln_value::{Map, Value, value};
 /// Name of the stage in an operation's state.
 pub(crate) const STAGE: &str = "queue";
 
-/// What a task has changed about the resource.
+/// The effect of a task on the resource.
 #[derive(Default)]
 pub(crate) struct Effect {
-    /// The object's new id.
+    /// The new ID of the object.
     pub(crate) physical_id: Option<String>,
-    /// Entries of the resource's data.
+    /// Entries of the resource data.
     pub(crate) data: Map,
 }
 
-/// The tasks of a type. A task is a map; `do` says what it is.
+/// The tasks of a type. A task is a map with its name in `do`.
 #[async_trait]
 pub(crate) trait Tasks: Send + Sync {
-    /// Asks for a task. May be called again after a crash: must notice what is done already.
+    /// Requests a task. May be called again after a crash, so it must detect completed work.
     async fn call(&self, cx: &Context<'_>, task: &Value) -> Result<Effect, Failure>;
 
-    /// Whether a task that was asked for is done.
+    /// Whether a requested task is complete.
     async fn is_complete(&self, cx: &Context<'_>, task: &Value) -> Result<bool, Failure>;
 }
 
-/// How long to wait before the next poll, after `polls` of them in a row that found nothing new: soon at first, then
-/// less often.
+/// The delay before the next poll after `polls` consecutive polls without a change: short at first, then longer.
 pub(crate) fn pace(polls: u32) -> Duration {
     let polls = i32::try_from(polls.min(20)).unwrap_or(20);
     Duration::from_millis(500).mul_f64(1.2_f64.powi(polls)).min(Duration::from_secs(5))
 }
 
-/// Begins to wait at a stage.
+/// Starts to wait at a stage.
 pub(crate) fn wait(stage: &str) -> Step {
     Step::wait(value!({"stage": stage}), pace(0))
 }
 
-/// Goes to a stage whose step is to be done now.
+/// Continues with a stage immediately.
 pub(crate) fn now(stage: &str) -> Step {
     Step::wait(value!({"stage": stage}), Duration::ZERO)
 }
 
-/// Goes on waiting: a poll found nothing new, so that there is nothing to store.
+/// Continues to wait: the poll found no change, so there is nothing to store.
 pub(crate) fn again(cx: &Context<'_>, state: &Value) -> Step {
     Step::wait(state.clone(), pace(cx.polls.saturating_add(1)))
 }
 
-/// Gives a claimed id up before the failure is told: whoever has it later is not ours to delete.
+/// Releases a claimed ID before the failure is reported: a later object with this ID must not be deleted.
 pub(crate) fn give_up(failure: &Failure) -> Step {
     let kind = KINDS.iter().find(|(kind, _)| *kind == failure.kind).map_or("other", |(_, word)| word);
     let state = value!({
@@ -60,7 +59,7 @@ pub(crate) fn give_up(failure: &Failure) -> Step {
     Step::wait(state, Duration::ZERO).id("")
 }
 
-/// The failure that is to be told now that the id is given up.
+/// The failure to report after the ID is released.
 pub(crate) fn given_up(state: &Value) -> Option<Failure> {
     let text = |key: &str| state.str_at(key).unwrap_or_default();
     let kind = KINDS.iter().find(|(_, word)| *word == text("kind")).map_or(FailureKind::Other, |(kind, _)| *kind);
@@ -69,11 +68,11 @@ pub(crate) fn given_up(state: &Value) -> Option<Failure> {
 
 const GIVEN_UP: &str = "given_up";
 
-/// Kinds of refusals, as stored.
+/// The stored names of kinds of refusals.
 const KINDS: [(FailureKind, &str); 3] =
     [(FailureKind::Conflict, "conflict"), (FailureKind::Refused, "refused"), (FailureKind::NotFound, "not_found")];
 
-/// Starts a queue; finished if it is empty.
+/// Starts a queue; complete if it is empty.
 pub(crate) fn start(tasks: Vec<Value>) -> Step {
     next(tasks, Duration::ZERO)
 }
@@ -85,7 +84,7 @@ fn next(tasks: Vec<Value>, after: Duration) -> Step {
     Step::wait(value!({"stage": STAGE, "tasks": tasks}), after)
 }
 
-/// Goes on with a queue.
+/// Continues a queue.
 pub(crate) async fn poll(kind: &dyn Tasks, cx: &Context<'_>, state: &Value) -> Result<Step, Failure> {
     let mut tasks = state.get("tasks").and_then(Value::as_list).unwrap_or_default().to_vec();
     let Some(task) = tasks.first().cloned() else { return Ok(Step::done()) };
@@ -111,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn polls_come_soon_at_first_and_then_less_often() {
+    fn delays_of_polls_increase() {
         assert_eq!(pace(0), Duration::from_millis(500));
         assert!((0..30).all(|polls| pace(polls) <= pace(polls + 1)));
         assert_eq!(pace(u32::MAX), Duration::from_secs(5));

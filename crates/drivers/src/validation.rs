@@ -1,9 +1,9 @@
-//! Heat's checks of properties that depend on each other.
+//! Heat's checks of dependent properties.
 
 use kiln_resource::Facts;
 use kiln_value::Diagnostic;
 
-/// Whether the template gives a property, though its value may not be known yet.
+/// Whether the template specifies a property, even if its value is unknown.
 pub(crate) fn is_given(facts: &Facts, name: &str) -> bool {
     !facts.property(name).is_null() || facts.given.iter().any(|given| given == name)
 }
@@ -13,19 +13,19 @@ pub(crate) fn failed(message: impl Into<String>) -> Diagnostic {
     Diagnostic::new("StackValidationFailed", message)
 }
 
-/// `ResourcePropertyConflict`: only one of the properties may be given.
+/// `ResourcePropertyConflict`: only one of the properties may be specified.
 pub(crate) fn conflict(names: &[&str]) -> Diagnostic {
     let message = format!("Cannot define the following properties at the same time: {}.", names.join(", "));
     Diagnostic::new("ResourcePropertyConflict", message)
 }
 
-/// `PropertyUnspecifiedError`: one of the properties must be given.
+/// `PropertyUnspecifiedError`: one of the properties is required.
 pub(crate) fn unspecified(names: &[&str]) -> Diagnostic {
     let message = format!("At least one of the following properties must be specified: {}.", names.join(", "));
     Diagnostic::new("PropertyUnspecifiedError", message)
 }
 
-/// `ResourcePropertyDependency`: the first property needs the second.
+/// `ResourcePropertyDependency`: the first property requires the second.
 pub(crate) fn dependency(name: &str, needed: &str) -> Diagnostic {
     Diagnostic::new("ResourcePropertyDependency", format!("{name} cannot be specified without {needed}."))
 }
@@ -38,7 +38,7 @@ pub(crate) fn not_both(facts: &Facts, one: &str, other: &str) -> Result<(), Diag
     Ok(())
 }
 
-/// Fails if neither property is given.
+/// Fails if neither property is specified.
 pub(crate) fn one_of(facts: &Facts, one: &str, other: &str) -> Result<(), Diagnostic> {
     if is_given(facts, one) || is_given(facts, other) { Ok(()) } else { Err(unspecified(&[one, other])) }
 }

@@ -1,4 +1,4 @@
-//! The types of OS::Heat without a cloud, driven like by the engine.
+//! The types of OS::Heat that require no cloud, run as by the engine.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -12,17 +12,17 @@ use kiln_resource::{
 };
 use kiln_value::{Map, Value, value};
 
-/// A cloud that nobody may ask.
+/// A cloud that must not be used.
 struct NoCloud;
 
 #[async_trait]
 impl Cloud for NoCloud {
     async fn call(&self, request: CloudRequest) -> Result<CloudResponse, Failure> {
-        panic!("asked for {}", request.path)
+        panic!("unexpected request of {}", request.path)
     }
 
     async fn find(&self, finder: &str, name: &str) -> Result<String, Failure> {
-        panic!("looked for {finder} {name}")
+        panic!("unexpected find of {finder} {name}")
     }
 
     async fn has_service(&self, _: &str) -> Result<bool, Failure> {
@@ -38,14 +38,14 @@ impl Cloud for NoCloud {
     }
 }
 
-/// A seed whose random number is half of the greatest.
+/// A seed whose random number is half of the maximum.
 const HALF: [u8; 32] = {
     let mut seed = [0xff; 32];
     seed[7] = 0x7f;
     seed
 };
 
-/// A resource of a type and its driver, with a clock that the test turns.
+/// A resource of a type and its driver, with a clock that the test controls.
 struct Bench {
     resource_type: ResourceType,
     driver: Arc<dyn Driver>,
@@ -79,7 +79,7 @@ impl Bench {
         Context { cloud: &NoCloud, facts: &self.facts, now: self.now, seed: HALF, polls: 0 }
     }
 
-    /// Starts and polls until it is done; gives the time that it took.
+    /// Starts an operation and polls until it ends; returns its duration.
     async fn run(&mut self, operation: Operation) -> Result<Duration, Failure> {
         let began = self.now;
         let mut step = self.driver.start(&self.context(), &operation).await?;
@@ -113,7 +113,7 @@ fn update(changed: &Value) -> Operation {
 }
 
 #[tokio::test]
-async fn a_test_resource_does_as_it_is_told() {
+async fn a_test_resource_follows_its_properties() {
     let given = value!({"value": "v", "wait_secs": 5, "action_wait_secs": {"delete": 2.5}});
     let mut bench = Bench::new("OS::Heat::TestResource", &given);
     assert_eq!(bench.run(Operation::Create).await.unwrap(), Duration::from_secs(5));
@@ -146,7 +146,7 @@ fn a_test_resource_is_replaced_only_for_its_value() {
 }
 
 #[tokio::test]
-async fn a_value_is_checked_and_given_back_as_it_is() {
+async fn a_value_is_checked_and_returned_unchanged() {
     let mut bench = Bench::new("OS::Heat::Value", &value!({"type": "number", "value": "5.5"}));
     bench.run(Operation::Create).await.unwrap();
     assert_eq!(bench.driver.reference(&bench.facts), "stack-r-abc".into());
@@ -184,7 +184,7 @@ async fn a_delay_waits_for_its_actions() {
 }
 
 #[tokio::test]
-async fn none_takes_anything() {
+async fn none_accepts_any_properties() {
     let mut bench = Bench::new("OS::Heat::None", &value!({"what": "ever"}));
     bench.run(Operation::Create).await.unwrap();
     assert!(bench.facts.physical_id.is_some());

@@ -26,7 +26,7 @@ async fn failure(type_name: &str, given: &Value) -> String {
 }
 
 #[tokio::test]
-async fn a_security_group_that_is_not_there() {
+async fn a_missing_security_group() {
     let text = "EntityNotFound: The Resource (allow_all) could not be found.";
     let port = value!({"network": "n", "security_groups": ["allow_all"]});
     assert_eq!(failure("OS::Neutron::Port", &port).await, text);

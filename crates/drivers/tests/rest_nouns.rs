@@ -38,7 +38,7 @@ impl Live {
     async fn create(cloud: &Arc<dyn Cloud>, name: &str, given: Value) -> Self {
         let resource_type = shipped::types().unwrap().into_iter().find(|t| t.name == name).unwrap();
         let driver = kiln_drivers::driver_for(&resource_type).unwrap();
-        #[expect(clippy::disallowed_methods, reason = "every run needs names of its own in a cloud that it shares")]
+        #[expect(clippy::disallowed_methods, reason = "every run requires unique names in a shared cloud")]
         let token = uuid::Uuid::new_v4().to_string();
         let facts = Facts {
             name: "noun".to_owned(),
@@ -72,7 +72,7 @@ impl Live {
             self.keep(&step);
             match step.progress {
                 Progress::Done => return,
-                Progress::Replace => panic!("{} wants to be replaced", self.resource_type.name),
+                Progress::Replace => panic!("{} requests a replacement", self.resource_type.name),
                 Progress::Wait { state, after } => {
                     tokio::time::sleep(after).await;
                     let next = self.driver.poll(&self.context(), &operation, &state).await;
@@ -105,7 +105,7 @@ impl Live {
         self.driver.attributes(&self.context(), &["show"]).await.unwrap().shift_remove("show").unwrap()
     }
 
-    /// Changes it in place and checks that the service has these values afterwards.
+    /// Updates it in place and checks that the service has these values afterwards.
     async fn update(&mut self, given: Value, expected: Value) {
         let after = self.properties(given).await;
         let before = std::mem::replace(&mut self.facts.properties, after);
@@ -122,7 +122,7 @@ impl Live {
         }
     }
 
-    /// What a lost create of this attempt has made is found again.
+    /// Checks that the object of a lost create of this attempt is found.
     async fn is_found(&self) {
         let mut lost = self.facts.clone();
         lost.physical_id = None;
@@ -134,8 +134,8 @@ impl Live {
 
     async fn delete(mut self) {
         self.run(Operation::Delete).await;
-        assert_eq!(self.show().await, Value::Null, "{} is still there", self.resource_type.name);
-        // Gone already is as good as deleted.
+        assert_eq!(self.show().await, Value::Null, "{} still exists", self.resource_type.name);
+        // The delete of a missing object succeeds.
         self.run(Operation::Delete).await;
     }
 }

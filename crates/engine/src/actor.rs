@@ -9,6 +9,7 @@
 //! | `actor/inbox.rs` | messages |
 //! | `actor/snapshots.rs` | snapshots of the stack |
 //! | `actor/watches.rs` | operations that read other resources |
+//! | `actor/scaling.rs` | changes of the size of groups |
 //! | `actor/hidden.rs` | hidden values in reasons |
 //! | `actor/write_queue.rs` | pending writes |
 
@@ -17,6 +18,7 @@ mod children;
 mod events;
 mod hidden;
 mod inbox;
+mod scaling;
 pub(crate) mod slots;
 mod snapshots;
 mod watches;
@@ -540,8 +542,10 @@ impl Work {
             self.stack = stack;
         }
         self.look_for_new_messages().await?;
-        if self.slots.awaits_children() {
-            for child in store.children(self.stack.id).await? {
+        if self.slots.awaits_children() || self.inbox.awaits_any() {
+            let children = store.children(self.stack.id).await?;
+            self.look_at_scaling(&children);
+            for child in children {
                 if child.settled < child.generation && !child.deleted {
                     continue;
                 }

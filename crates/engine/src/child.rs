@@ -4,7 +4,7 @@
 use futures::future::join_all;
 use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{Blueprint, Kind, Nesting, Rules, define, facts, failure_of};
-use kiln_resource::constraint::{Curious, Judge, ask};
+use kiln_resource::constraint::{Judge, LookupCollector, ask};
 use kiln_resource::translation::Answers;
 use kiln_resource::{Facts, Failure, StoredDefinition};
 use kiln_template::Facade;
@@ -39,8 +39,8 @@ impl Question {
         };
         let judge = Judge { now: self.backends.clock.now().as_duration().as_secs_f64(), ..Judge::default() };
         let (mut found, (mut judge, asked)) = {
-            let curious = Curious::new(judge);
-            (check(&curious), curious.into_parts())
+            let collector = LookupCollector::new(judge);
+            (check(&collector), collector.into_parts())
         };
         if !asked.is_empty()
             && let Ok(cloud) = self.child_cloud().await

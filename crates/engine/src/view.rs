@@ -156,7 +156,7 @@ impl View {
             let child = row.child.or_else(|| row.physical_id.as_deref()?.parse().ok())?;
             let paths: Vec<Vec<Value>> = wanted.iter().filter_map(path_of).collect();
             let view = Self::load_boxed(&self.backends, child).await.ok().flatten()?;
-            row.attributes = view.inside(&paths).await.ok()?.to_map();
+            row.attributes = view.inside(&paths, kind.members_by_age()).await.ok()?.to_map();
             return Some(row);
         }
         let names = attribute_names(wanted, Some(&kind));
@@ -239,17 +239,23 @@ impl View {
         members.into_iter().map(|(_, _, member)| member).collect()
     }
 
-    /// The data of this stack that its parent resource stores.
-    pub(crate) fn inside<'a>(&'a self, wanted: &'a [Vec<Value>]) -> BoxFuture<'a, Result<Inside, Failure>> {
+    /// The data of this stack that its parent resource stores; `by_age`: the reference IDs are those of the healthy
+    /// members, oldest first.
+    pub(crate) fn inside<'a>(
+        &'a self,
+        wanted: &'a [Vec<Value>],
+        by_age: bool,
+    ) -> BoxFuture<'a, Result<Inside, Failure>> {
         async move {
             let outputs = self.outputs(None).await;
             let scene = self.scene();
-            let refs: IndexMap<String, Value> = self
-                .blueprint
-                .definitions()
-                .keys()
-                .filter_map(|name| Some((name.clone(), scene.resource(name)?.reference_id())))
-                .collect();
+            let refs: IndexMap<String, Value> = if by_age {
+                let healthy = self.members().into_iter().filter(|member| !member.failed);
+                healthy.map(|member| (member.name, member.reference)).collect()
+            } else {
+                let names = self.blueprint.definitions().keys();
+                names.filter_map(|name| Some((name.clone(), scene.resource(name)?.reference_id()))).collect()
+            };
             let mut more = Map::new();
             for path in wanted {
                 let Some(Value::Str(name)) = path.first() else { continue };

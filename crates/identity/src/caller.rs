@@ -11,13 +11,13 @@ pub struct Caller {
     pub user_id: String,
     /// Name of the user: a stack's `stack_owner`.
     pub username: String,
-    /// Id of the user's domain.
+    /// ID of the user's domain.
     pub user_domain_id: String,
     /// ID of the project of the token; empty if it has none.
     pub project_id: String,
     /// Name of that project.
     pub project_name: String,
-    /// Id of the project's domain.
+    /// ID of the project's domain.
     pub project_domain_id: String,
     /// Names of the roles.
     pub roles: Vec<String>,

@@ -96,14 +96,14 @@ mod tests {
     fn stored_plans_are_read() {
         let plan = plan();
         assert_eq!(DelegationPlan::from_stored(plan.to_stored().expose()).unwrap(), Some(plan.clone()));
-        assert_eq!(DelegationPlan::from_stored("{}").unwrap(), None, "credentials of before there were plans");
+        assert_eq!(DelegationPlan::from_stored("{}").unwrap(), None, "credentials from before plans existed");
         assert!(matches!(DelegationPlan::from_stored("[]"), Err(PlanError::Damaged(_))));
         let newer = plan.to_stored().expose().replace("\"format\":1", "\"format\":2");
         assert!(matches!(DelegationPlan::from_stored(&newer), Err(PlanError::Newer(2))));
     }
 
     #[test]
-    fn a_trust_by_a_trust_ends_before_that_one() {
+    fn a_trust_created_through_a_trust_expires_first() {
         let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         for limit in ["2026-01-01T00:00:09Z", "2126-01-01T00:00:09Z", "2500-01-01T00:00:00Z"] {
             let limit: Timestamp = limit.parse().unwrap();
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_far_ahead_and_differ() {
+    fn marks_are_far_in_the_future_and_differ() {
         let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         assert_eq!(plan().mark.to_string(), "2126-01-01T00:00:07Z");
         let seeds = [0, 1, 2, u64::from(u32::MAX), u64::MAX];

@@ -75,7 +75,7 @@ impl Expiry<[u8; 32], Known> for Lasts {
 pub struct Keystone {
     connector: Connector,
     service: Session,
-    /// The sessions that ask for the owners of EC2 signatures, in order.
+    /// The sessions that resolve EC2 signatures, in order.
     signatures: Vec<Session>,
     trustee: Session,
     policy: Arc<Policy>,
@@ -98,7 +98,7 @@ impl Keystone {
         Self { connector, signatures: vec![service.clone()], service, trustee, policy, options, tokens }
     }
 
-    /// Checks EC2 signatures with these sessions instead of that of the service user (`[ec2authtoken]`). They are asked
+    /// Checks EC2 signatures with these sessions instead of that of the service user (`[ec2authtoken]`). They are used
     /// in order until one knows the key.
     #[must_use]
     pub fn with_signatures(self, signatures: Vec<Session>) -> Self {
@@ -130,7 +130,7 @@ impl Keystone {
         Ok(Known { caller: Some(caller), info: Some(Arc::new(info)), lasts })
     }
 
-    /// Asks one Keystone for the owner of a signature.
+    /// Resolves the owner of a signature with one Keystone.
     async fn signer(&self, session: &Session, request: &SignedRequest) -> Result<Arc<Caller>, SignatureError> {
         let token = kiln_cloud::ec2_token(session, request.to_keystone()).await.map_err(|error| refused(&error))?;
         let known = self.known(token.info, &token.secret).await.map_err(|error| unavailable(&error))?;
@@ -140,8 +140,8 @@ impl Keystone {
         Ok(caller)
     }
 
-    /// The caller's token with Keystone's data: it is used as it is. Keystone refuses to show the token of a trust to
-    /// itself, which is what a stack in a stack (OS::Heat::Stack) comes with.
+    /// The caller's token with Keystone's data, used as it is: Keystone refuses to show the token of a trust to itself,
+    /// and requests of an OS::Heat::Stack have such a token.
     async fn token_of(&self, caller: &Caller) -> Result<Token, DelegateError> {
         let secret = own_token(caller)?;
         let cached = self.tokens.get(&key_of(secret.expose())).await;
@@ -251,7 +251,7 @@ impl Identity for Keystone {
 
     async fn delegate(&self, caller: &Caller, plan: &DelegationPlan) -> Result<Secret<String>, DelegateError> {
         let user = self.connector.session_with_token(self.token_of(caller).await?);
-        let given = self.trusts().give(&user, plan).await;
+        let given = self.trusts().create(&user, plan).await;
         if let (Err(DelegateError::Refused(_)), Some(token)) = (&given, &caller.token) {
             // It may have been revoked: the next request validates it again.
             self.tokens.invalidate(&key_of(token.expose())).await;
@@ -265,7 +265,7 @@ impl Identity for Keystone {
         plan: Option<&DelegationPlan>,
         credentials: Option<&Secret<String>>,
     ) -> Result<(), DelegateError> {
-        self.trusts().take_back(plan, credentials).await
+        self.trusts().delete(plan, credentials).await
     }
 
     fn acts_for(&self, caller: &Caller, credentials: &Secret<String>) -> Option<bool> {

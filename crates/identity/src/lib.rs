@@ -1,8 +1,8 @@
 //! Authentication and authorization.
 //!
 //! [`Identity`] converts the headers of a request to a [`Caller`]: [`Keystone`] uses a Keystone, [`Local`] has one user
-//! without a token. [`SignedRequest`] is one that is signed with an EC2 key instead of a token. A [`DelegationPlan`] describes a trust before it is created. [`Policy`] contains Heat's default
-//! rules, changed by the operator's `policy.yaml`.
+//! without a token. A [`SignedRequest`] is signed with an EC2 key instead of a token. A [`DelegationPlan`] describes a
+//! trust before it is created. [`Policy`] contains Heat's default rules, changed by the operator's `policy.yaml`.
 
 mod caller;
 mod delegation;

@@ -51,7 +51,8 @@ pub struct SignedRequest {
 impl SignedRequest {
     /// Reads the signature of a request. `params` are the parameters of the URL and of the form in the body.
     ///
-    /// # Errors [`SignatureError::Incomplete`] and [`SignatureError::NoKey`].
+    /// # Errors
+    /// [`SignatureError::Incomplete`] and [`SignatureError::NoKey`].
     pub fn read<'a>(
         head: &Parts,
         params: impl Iterator<Item = (&'a str, &'a str)>,
@@ -159,7 +160,7 @@ mod tests {
         assert_eq!((read.access.as_str(), read.signature.as_str(), read.host.as_str()), ("key", "sig=", "h:8000"));
         assert_eq!((read.verb.as_str(), read.path.as_str()), ("POST", "/v1/signal/arn:a b"));
         assert!(!read.params.contains_key("Signature"));
-        // The hash of nothing.
+        // The hash of an empty body.
         assert!(read.body_hash.starts_with("e3b0c44298fc1c14"));
     }
 
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told() {
+    fn missing_parts_are_reported() {
         assert_eq!(read(Request::get("/"), &[("AWSAccessKeyId", "k")]), Err(SignatureError::Incomplete));
         assert_eq!(read(Request::get("/"), &[("Signature", "")]), Err(SignatureError::Incomplete));
         assert_eq!(read(Request::get("/"), &[("Signature", "s")]), Err(SignatureError::NoKey));

@@ -20,7 +20,7 @@ pub(crate) struct Trusts<'a> {
 
 impl Trusts<'_> {
     /// Creates the trust of a plan with the session of the trustor; returns its ID.
-    pub(crate) async fn give(&self, user: &Session, plan: &DelegationPlan) -> Result<String, DelegateError> {
+    pub(crate) async fn create(&self, user: &Session, plan: &DelegationPlan) -> Result<String, DelegateError> {
         let trustee = self.trustee.token().await.map_err(unavailable)?;
         let error = match create_trust(user, &trustee.info.user.id, &plan.roles, Some(plan.mark)).await {
             Ok(trust) => return Ok(trust),
@@ -42,7 +42,7 @@ impl Trusts<'_> {
     }
 
     /// Deletes the trust of a plan or of credentials.
-    pub(crate) async fn take_back(
+    pub(crate) async fn delete(
         &self,
         plan: Option<&DelegationPlan>,
         credentials: Option<&Secret<String>>,

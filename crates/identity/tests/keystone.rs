@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use jiff::Timestamp;
 use kiln_cloud::{Connector, Credentials, HttpRequest, HttpResponse, Options, RetryPolicy, Transport, TransportError};
-use kiln_identity::{Denied, Identity, Keystone, KeystoneOptions, Policy};
+use kiln_identity::{Denied, Identity, Keystone, KeystoneOptions, Policy, SignatureError, SignedRequest};
 use serde_json::{Value, json};
 
 /// A Keystone: `good` is alice's token in project `p1`, `root` is a token of an administrator, and every password is
@@ -19,6 +19,8 @@ struct Fake {
     is_down: Mutex<bool>,
     /// Whether `good` is revoked.
     is_revoked: Mutex<bool>,
+    /// Whether the first token of the service is revoked, until the service requests another one.
+    is_service_revoked: Mutex<bool>,
 }
 
 fn now() -> Timestamp {
@@ -44,10 +46,20 @@ impl Fake {
         let path = request.url.path();
         self.asked.lock().expect("the log").push(format!("{} {path} {subject}{body}", request.method));
         let revoked = *self.is_revoked.lock().expect("the switch");
+        let mut service_revoked = self.is_service_revoked.lock().expect("the switch");
         match (&request.method, path) {
             (&Method::GET, "/v3/auth/tokens") if revoked => (StatusCode::NOT_FOUND, json!({})),
             (&Method::POST, "/v3/OS-TRUST/trusts") if revoked => (StatusCode::UNAUTHORIZED, json!({})),
+            (&Method::POST, "/v3/ec2tokens") if *service_revoked => (StatusCode::UNAUTHORIZED, json!({})),
+            (&Method::POST, "/v3/ec2tokens") => match body["ec2Credentials"]["access"].as_str() {
+                Some("alice-key") => (StatusCode::OK, token("alice", &["member"])),
+                Some("unknown") => {
+                    (StatusCode::UNAUTHORIZED, json!({"error": {"message": "EC2 access key not found."}}))
+                }
+                _ => (StatusCode::UNAUTHORIZED, json!({"error": {"message": "The request you have made …"}})),
+            },
             (&Method::GET, "/v3/auth/tokens") => match subject {
+                "fresh" if !*service_revoked => (StatusCode::OK, token("service", &["service"])),
                 "good" => (StatusCode::OK, token("alice", &["member", "reader"])),
                 "root" => (StatusCode::OK, token("root", &["admin"])),
                 "elsewhere" => {
@@ -57,7 +69,10 @@ impl Fake {
                 }
                 _ => (StatusCode::NOT_FOUND, json!({})),
             },
-            (&Method::POST, "/v3/auth/tokens") => (StatusCode::CREATED, token("service", &["service"])),
+            (&Method::POST, "/v3/auth/tokens") => {
+                *service_revoked = false;
+                (StatusCode::CREATED, token("service", &["service"]))
+            }
             (&Method::POST, "/v3/OS-TRUST/trusts") => (StatusCode::CREATED, json!({"trust": {"id": "trust-1"}})),
             (&Method::DELETE, "/v3/OS-TRUST/trusts/trust-1") => (StatusCode::NO_CONTENT, Value::Null),
             _ => (StatusCode::NOT_FOUND, Value::Null),
@@ -77,7 +92,7 @@ impl Transport for Fake {
         }
         let (status, body) = self.answer(&request);
         let mut headers = HeaderMap::new();
-        if status == StatusCode::CREATED {
+        if status == StatusCode::CREATED || body["token"]["user"]["name"] == "alice" {
             headers.insert("x-subject-token", "fresh".parse().expect("a header"));
         }
         Ok(HttpResponse { status, headers, body: Bytes::from(body.to_string()) })
@@ -104,7 +119,7 @@ fn headers(token: &str) -> HeaderMap {
 }
 
 #[tokio::test]
-async fn a_token_is_asked_for_once() {
+async fn a_token_is_validated_once() {
     let fake = Arc::new(Fake::default());
     let keystone = keystone(&fake);
     for _ in 0..3 {
@@ -118,7 +133,7 @@ async fn a_token_is_asked_for_once() {
 }
 
 #[tokio::test]
-async fn a_bad_token_is_refused_and_remembered() {
+async fn an_invalid_token_is_refused_and_cached() {
     let fake = Arc::new(Fake::default());
     let keystone = keystone(&fake);
     let denied = Denied::Unauthorized { challenge: "Keystone uri=\"http://public:5000\"".into() };
@@ -130,7 +145,7 @@ async fn a_bad_token_is_refused_and_remembered() {
 }
 
 #[tokio::test]
-async fn a_failure_of_keystone_is_not_remembered() {
+async fn a_failure_of_keystone_is_not_cached() {
     let fake = Arc::new(Fake::default());
     let keystone = keystone(&fake);
     *fake.is_down.lock().unwrap() = true;
@@ -140,12 +155,12 @@ async fn a_failure_of_keystone_is_not_remembered() {
 }
 
 #[tokio::test]
-async fn a_stack_gets_a_trust_and_gives_it_back() {
+async fn a_trust_is_created_and_deleted() {
     let fake = Arc::new(Fake::default());
     let keystone = keystone(&fake);
     let caller = keystone.authenticate(&headers("good")).await.unwrap();
     let plan = keystone.plan(&caller, 7).unwrap();
-    assert_eq!(fake.asked("OS-TRUST"), 0, "a plan asks for nothing");
+    assert_eq!(fake.asked("OS-TRUST"), 0, "a plan makes no calls");
     let secret = keystone.delegate(&caller, &plan).await.unwrap();
     assert_eq!(keystone.acts_for(&caller, &secret), Some(true));
     let exposed: kiln_value::Value = serde_json::from_str(secret.expose()).unwrap();
@@ -159,7 +174,7 @@ async fn a_stack_gets_a_trust_and_gives_it_back() {
 }
 
 #[tokio::test]
-async fn an_administrator_of_another_project_is_none_here() {
+async fn an_administrator_of_another_project_is_not_one_here() {
     let keystone = keystone(&Arc::new(Fake::default()));
     let caller = keystone.authenticate(&headers("elsewhere")).await.unwrap();
     assert!(caller.has_role("admin") && !caller.is_admin_project && !caller.is_admin);
@@ -167,7 +182,7 @@ async fn an_administrator_of_another_project_is_none_here() {
 }
 
 #[tokio::test]
-async fn without_a_cache_a_revoked_token_is_refused_at_once() {
+async fn without_a_cache_a_revoked_token_is_refused_immediately() {
     let fake = Arc::new(Fake::default());
     let keystone = keystone_that_remembers(&fake, Duration::ZERO);
     assert!(keystone.authenticate(&headers("good")).await.is_ok());
@@ -176,7 +191,7 @@ async fn without_a_cache_a_revoked_token_is_refused_at_once() {
 }
 
 #[tokio::test]
-async fn a_token_that_keystone_refuses_is_forgotten() {
+async fn a_token_that_keystone_refuses_is_not_cached() {
     let fake = Arc::new(Fake::default());
     let keystone = keystone(&fake);
     let caller = keystone.authenticate(&headers("good")).await.unwrap();
@@ -184,4 +199,42 @@ async fn a_token_that_keystone_refuses_is_forgotten() {
     let plan = keystone.plan(&caller, 7).unwrap();
     keystone.delegate(&caller, &plan).await.unwrap_err();
     assert!(matches!(keystone.authenticate(&headers("good")).await, Err(Denied::Unauthorized { .. })));
+}
+
+/// A request that is signed with a key.
+fn signed(key: &str) -> SignedRequest {
+    let (head, ()) = http::Request::get("/v1/").header("host", "h").body(()).unwrap().into_parts();
+    let params = [("AWSAccessKeyId", key), ("Signature", "s"), ("SignatureVersion", "2"), ("Action", "ListStacks")];
+    SignedRequest::read(&head, params.into_iter(), b"").unwrap()
+}
+
+#[tokio::test]
+async fn a_signature_stands_for_the_user_of_its_key() {
+    let fake = Arc::new(Fake::default());
+    let keystone = keystone(&fake);
+    let caller = keystone.authenticate_signed(&signed("alice-key")).await.unwrap();
+    assert_eq!((caller.user_id.as_str(), caller.project_id.as_str(), caller.is_admin), ("alice-id", "p1", false));
+    let sent = r#""params":{"AWSAccessKeyId":"alice-key","Action":"ListStacks","SignatureVersion":"2"}"#;
+    assert_eq!(fake.asked(sent), 1, "all parameters but the signature: {:?}", fake.asked.lock().unwrap());
+    // The token of the caller is cached now.
+    let plan = keystone.plan(&caller, 7).unwrap();
+    keystone.delegate(&caller, &plan).await.unwrap();
+    assert_eq!(fake.asked("GET /v3/auth/tokens fresh"), 0);
+}
+
+#[tokio::test]
+async fn wrong_signatures_do_not_cost_tokens() {
+    let fake = Arc::new(Fake::default());
+    let keystone = keystone(&fake);
+    for _ in 0..3 {
+        assert_eq!(keystone.authenticate_signed(&signed("other")).await.unwrap_err(), SignatureError::Refused);
+        assert_eq!(keystone.authenticate_signed(&signed("unknown")).await.unwrap_err(), SignatureError::UnknownKey);
+    }
+    assert_eq!(fake.asked("POST /v3/auth/tokens"), 1);
+    *fake.is_service_revoked.lock().unwrap() = true;
+    assert!(keystone.authenticate_signed(&signed("alice-key")).await.is_ok(), "with a new token of the service");
+    assert_eq!(fake.asked("POST /v3/auth/tokens"), 2);
+    *fake.is_down.lock().unwrap() = true;
+    let down = keystone.authenticate_signed(&signed("alice-key")).await.unwrap_err();
+    assert!(matches!(down, SignatureError::Unavailable(_)), "{down:?}");
 }

@@ -64,7 +64,7 @@ fn the_matrix_of_personas() {
 }
 
 #[test]
-fn older_defaults_suffice_where_new_ones_are_not_enforced() {
+fn older_defaults_are_sufficient_unless_new_ones_are_enforced() {
     let roleless = caller(&[]);
     assert!(!Policy::new(true).allows("stacks:create", &roleless, "own"));
     assert!(Policy::new(false).allows("stacks:create", &roleless, "own"));
@@ -88,12 +88,12 @@ fn an_operator_may_change_rules() {
     assert!(policy.allows("stacks:delete", &builder, "own"));
     assert!(!policy.allows_type("OS::Nova::Server", &builder));
     assert!(policy.allows_type("OS::Nova::KeyPair", &builder));
-    assert!(!policy.allows("stacks:index", &builder, "own"), "a rule that names itself never holds");
+    assert!(!policy.allows("stacks:index", &builder, "own"), "a rule that refers to itself is never true");
     assert!(!policy.allows("no:such", &builder, "own"));
 }
 
 #[test]
-fn an_unreadable_rule_is_refused() {
+fn an_invalid_rule_is_refused() {
     let overrides = value!({"stacks:create": "role:member and"});
     let error = Policy::default().with_overrides(overrides.as_map().unwrap()).unwrap_err();
     assert_eq!(error.to_string(), r#"policy rule "stacks:create": the rule ends where a check was expected"#);

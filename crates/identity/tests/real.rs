@@ -62,11 +62,11 @@ async fn callers_and_trusts() {
     let acting = connector.session(Credentials::from_exposed(&exposed).unwrap()).token().await.unwrap();
     assert_eq!(acting.info.user.id, caller.user_id, "the trust acts under the user's name");
     assert_eq!(acting.info.project.as_ref().map(|project| &project.id), Some(&caller.project_id));
-    assert_eq!(keystone.delegate(&caller, &plan).await, Err(DelegateError::Taken), "a mark is that of one trust");
+    assert_eq!(keystone.delegate(&caller, &plan).await, Err(DelegateError::Taken), "only one trust can have a mark");
     keystone.revoke(Some(&plan), Some(&secret)).await.unwrap();
     keystone.revoke(Some(&plan), Some(&secret)).await.unwrap();
     let again = connector.session(Credentials::from_exposed(&exposed).unwrap()).token().await;
-    assert!(again.is_err(), "the trust is gone");
+    assert!(again.is_err(), "the trust is deleted");
 
     // Marks are returned unchanged, so that a trust with an unknown ID is found.
     for times in 1..8 {
@@ -75,6 +75,6 @@ async fn callers_and_trusts() {
         let exposed: Value = serde_json::from_str(secret.expose()).unwrap();
         keystone.revoke(Some(&plan), None).await.unwrap();
         let again = connector.session(Credentials::from_exposed(&exposed).unwrap()).token().await;
-        assert!(again.is_err(), "the trust of {} is gone", plan.mark);
+        assert!(again.is_err(), "the trust of {} is deleted", plan.mark);
     }
 }

@@ -170,8 +170,15 @@ impl Subject {
             if self.reached && row.state.status == Status::Complete && row.definition.as_ref() == Some(&definition) {
                 return Ok(Decision::Keep { definition: None });
             }
-            // The content of a nested stack may differ even if the properties do not.
-            let changed = changed_entries(stored, &after);
+            // The content of a nested stack may differ even if the properties do not. An update that failed, or that this
+            // one supersedes, may have changed a part of it.
+            let mut changed = changed_entries(stored, &after);
+            let tried = match &row.operation {
+                OperationState::HalfUpdated(tried) => Some(tried),
+                OperationState::Running(running) => running.definition.as_ref(),
+                _ => None,
+            };
+            changed.extend(tried.map(|tried| changed_entries(&tried.properties, &after)).unwrap_or_default());
             return Ok(Decision::Update { definition, before: stored.clone(), changed });
         }
         let held = row.definition.as_deref();

@@ -114,6 +114,15 @@ pub enum Event {
         /// The reason for the event; `None`: there is none.
         reason: Option<String>,
     },
+    /// The nested stack of a group has changed, without an operation on the group or at the end of one.
+    NestedChanged {
+        /// The row.
+        row: ResourceId,
+        /// The attributes that others read; `None`: unchanged.
+        attributes: Option<Map>,
+        /// The metadata, if they changed.
+        metadata: Option<Map>,
+    },
     /// A user cleared a hook.
     HookCleared {
         /// The resource's name.

@@ -104,6 +104,11 @@ impl Kind {
         }
     }
 
+    /// Whether the members of the nested stack are in the order of their age ([`kiln_resource::Driver::members_by_age`]).
+    pub fn members_by_age(&self) -> bool {
+        self.entry().is_some_and(|entry| entry.driver.members_by_age())
+    }
+
     /// Whether the resource has a nested stack.
     pub fn is_nested(&self) -> bool {
         self.resource_type().nested

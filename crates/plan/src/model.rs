@@ -170,6 +170,13 @@ impl Model {
                     out.extend(reason.map(|reason| Command::Note(Box::new(Note::of_signal(row, reason)))));
                 }
             }
+            Event::NestedChanged { row, attributes, metadata } => {
+                if let Some(row) = self.rows.get_mut(&row) {
+                    row.attributes = attributes.unwrap_or_else(|| std::mem::take(&mut row.attributes));
+                    row.metadata = metadata.map_or_else(|| std::mem::take(&mut row.metadata), Value::Map);
+                    out.push(Command::Save(row.id));
+                }
+            }
             Event::HookCleared { name, hook } => self.clear_hook(&name, hook, &mut out),
             Event::Marked { row, healthy, reason } => self.mark(row, healthy, reason, &mut out),
         }

@@ -4,30 +4,30 @@ use kiln_value::{Diagnostic, Map, Value};
 
 use crate::{ResourceType, properties};
 
-/// What a change of properties means for a resource.
+/// The effect of changed properties on a resource.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Comparison {
-    /// Nothing differs.
+    /// There is no difference.
     Unchanged,
-    /// It can be made in place.
+    /// The resource can be updated in place.
     Update {
-        /// The properties that differ, with their new values; null for one that is gone.
+        /// The changed properties with their new values; null for removed ones.
         changed: Map,
     },
     /// The resource must be replaced.
     Replace {
-        /// The properties that ask for it, and why.
+        /// The properties that require the replacement, with the reasons.
         reasons: Vec<(String, String)>,
     },
-    /// It cannot be made.
+    /// The update is refused.
     Error(Diagnostic),
 }
 
-/// Compares the properties of a resource called `name`, as templates give them (functions resolved, translated), by
-/// their values after coercion.
+/// Compares the properties of the resource `name`, as given by templates (after functions and translation), by their
+/// values after coercion.
 ///
-/// Values before that the schema refuses (it may have changed) count as changed; values after that it refuses are an
-/// error, unless the property was refused before as well and the resource is replaced anyway.
+/// If the schema refuses an old value (the schema may have changed), it counts as changed. If it refuses a new value,
+/// this is an error, unless the old value was refused too and the resource is replaced anyway.
 pub fn compare(resource_type: &ResourceType, name: &str, before: &Map, after: &Map) -> Comparison {
     let (mut held, mut wanted, mut refused) = (Map::new(), Map::new(), None);
     for (key, property) in &resource_type.properties {
@@ -49,7 +49,7 @@ pub fn compare(resource_type: &ResourceType, name: &str, before: &Map, after: &M
     }
 }
 
-/// The same for properties that [`properties::resolve`] has gone over: both maps hold all names of the schema.
+/// As [`compare`], for the results of [`properties::resolve`]: both maps contain all names of the schema.
 pub fn compare_resolved(resource_type: &ResourceType, name: &str, before: &Map, after: &Map) -> Comparison {
     let changed: Map = after
         .iter()

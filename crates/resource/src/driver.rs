@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use indexmap::IndexMap;
 use kiln_value::{Diagnostic, Map, Value};
 
-use crate::{Action, Cloud, Failure, Member, Received};
+use crate::{Action, Cloud, Failure, Member, Received, Rescale};
 
 /// The stack that a resource belongs to.
 #[derive(Clone, Debug, Default)]
@@ -81,6 +81,8 @@ pub struct Observed {
     pub resource_type: String,
     /// Its metadata.
     pub metadata: Value,
+    /// Its properties.
+    pub properties: Map,
 }
 
 impl Facts {
@@ -278,6 +280,8 @@ pub struct Nested {
     pub parameters: Map,
     /// Files that the template names.
     pub files: BTreeMap<String, String>,
+    /// Entries for the resource registry of its environment.
+    pub registry: Map,
     /// Entries to put into the resource's data.
     pub data: Map,
     /// The template is one of several steps (a batch of a rolling update): when the nested stack has reached it, the
@@ -391,6 +395,12 @@ pub trait Driver: Send + Sync {
         false
     }
 
+    /// Whether [`Driver::reference`] is asked for a type with a nested stack, too; by default its reference is the ARN of
+    /// the nested stack.
+    fn has_own_reference(&self) -> bool {
+        false
+    }
+
     /// What `get_resource` gives: by default the physical id, before that the logical name.
     fn reference(&self, facts: &Facts) -> Value {
         facts.physical_id.as_deref().unwrap_or(&facts.name).into()
@@ -481,6 +491,32 @@ pub trait Driver: Send + Sync {
     fn members(&self, facts: &Facts) -> Option<usize> {
         let _ = facts;
         None
+    }
+
+    /// Whether the members of a group are in the order of their age, without the failed ones, for
+    /// [`Driver::nested_attribute`].
+    fn members_by_age(&self) -> bool {
+        false
+    }
+
+    /// The metadata of a group after its create or update, with the number of its healthy members; `None`: they do not
+    /// change.
+    fn nested_done(&self, facts: &Facts, size: usize, now: f64) -> Option<Map> {
+        let _ = (facts, size, now);
+        None
+    }
+
+    /// How a group with these members changes its size ([`crate::ScaleRequest`]); `None`: it does not. The engine does not
+    /// ask while the nested stack is changing.
+    fn rescale(&self, facts: &Facts, adjustment: &Value, now: f64) -> Option<Rescale> {
+        let _ = (facts, adjustment, now);
+        None
+    }
+
+    /// The metadata of a group after [`Driver::rescale`].
+    fn rescaled(&self, facts: &Facts, adjustment: &Value, succeeded: bool, now: f64) -> Map {
+        let _ = (adjustment, succeeded, now);
+        facts.metadata.as_map().cloned().unwrap_or_default()
     }
 
     /// An attribute of a resource that stands for a nested stack, from the stack's outputs and the reference ids of

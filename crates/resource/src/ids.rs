@@ -39,6 +39,8 @@ ids! {
     MessageId
     /// A snapshot of a stack.
     SnapshotId
+    /// A change set of a stack.
+    ChangeSetId
     /// Stored credentials of a root stack.
     CredentialsId
     /// A running engine; new at every start.

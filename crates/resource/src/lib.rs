@@ -35,11 +35,11 @@ pub use driver::{
     Context, Driver, Facts, Found, Nested, Observed, Operation, Progress, PropertyChange, Sibling, StackFacts, Step,
 };
 pub use failure::{Failure, FailureKind};
-pub use ids::{CredentialsId, EngineId, EventId, MessageId, ResourceId, SnapshotId, StackId};
+pub use ids::{ChangeSetId, CredentialsId, EngineId, EventId, MessageId, ResourceId, SnapshotId, StackId};
 pub use member::Member;
 pub use not_implemented::NotImplemented;
 pub use property::{Inner, PropertySchema, Wire};
-pub use received::{Received, ReceivedEvent};
+pub use received::{Received, ReceivedEvent, Rescale, ScaleRequest};
 pub use registry::{RegisteredType, Registry};
 pub use resource_type::{AttributeSchema, DriverKind, ResourceType};
 pub use rest::Rest;

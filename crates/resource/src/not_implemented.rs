@@ -1,24 +1,12 @@
 //! The driver of types that Kiln cannot create yet.
 
 use async_trait::async_trait;
-use kiln_value::{Diagnostic, Map, Value};
+use kiln_value::Map;
 
-use crate::{Context, Driver, Facts, Failure, Found, Nested, Operation, Step};
+use crate::{Context, Driver, Failure, Found, Operation, Step};
 
 /// The driver of types that Kiln only knows by their schema: they are validated and shown, and cannot be created.
-pub struct NotImplemented {
-    /// The nested stack of such a type, for validation; see [`Driver::nested_draft`].
-    pub nested_draft: fn(&Facts) -> Option<Nested>,
-    /// See [`Driver::draft_needs`].
-    pub draft_needs: &'static [&'static str],
-}
-
-impl Default for NotImplemented {
-    /// A type without a nested stack.
-    fn default() -> Self {
-        Self { nested_draft: |_| None, draft_needs: &[] }
-    }
-}
+pub struct NotImplemented;
 
 #[async_trait]
 impl Driver for NotImplemented {
@@ -49,13 +37,5 @@ impl Driver for NotImplemented {
 
     async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {
         Ok(Map::new())
-    }
-
-    fn nested_draft(&self, facts: &Facts, _: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
-        (self.nested_draft)(facts).map(Ok)
-    }
-
-    fn draft_needs(&self) -> &'static [&'static str] {
-        self.draft_needs
     }
 }

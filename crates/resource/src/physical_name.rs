@@ -2,10 +2,10 @@
 
 use uuid::Uuid;
 
-/// 12 characters of base32 made of the 60 random bits in the time fields of a version 4 UUID.
+/// 12 characters of base32, from the 60 random bits in the time fields of a version 4 UUID.
 ///
 /// # Errors
-/// Heat's text for a UUID of another version.
+/// Heat's message for a UUID of another version.
 pub fn short_id(id: Uuid) -> Result<String, String> {
     const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     if id.get_version_num() != 4 {
@@ -17,10 +17,10 @@ pub fn short_id(id: Uuid) -> Result<String, String> {
     Ok((0..12).rev().filter_map(|i| five_bits(i * 5)).map(|byte| char::from(*byte)).collect())
 }
 
-/// Shortens a name to at most `limit` characters, keeping its first two and its end.
+/// Shortens a name to at most `limit` characters, keeping its first two and its last characters.
 ///
 /// # Errors
-/// Heat's text for a limit below 4.
+/// Heat's message for a limit below 4.
 pub fn reduce(name: &str, limit: usize) -> Result<String, String> {
     let length = name.chars().count();
     if length <= limit {

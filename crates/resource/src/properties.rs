@@ -1,6 +1,6 @@
-//! Validation and conversion of properties with Heat's rules and texts (docs/heat-behaviour.md §6).
+//! Validation and conversion of properties with Heat's rules and messages (docs/heat-behaviour.md §6).
 //!
-//! The input are the properties of a template after the evaluation of functions and the translation.
+//! The input is the properties of a template after the evaluation of functions and the translation.
 
 use indexmap::IndexMap;
 use kiln_template::constraint::{CustomConstraints, DataType, check_all};
@@ -14,22 +14,22 @@ use crate::PropertySchema;
 /// A schema by property name.
 pub type Schema = IndexMap<String, PropertySchema>;
 
-/// How far the value at a place is judged.
+/// How far a value is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judged {
-    /// Its kind and its constraints.
+    /// Its type and its constraints.
     Wholly,
-    /// Only its kind, and null is taken for anything: what it refers to is not made yet.
+    /// Only its type, and null is accepted for every type: the value refers to something that does not exist yet.
     ByKind,
-    /// Not at all: see [`crate::translation::moved`].
+    /// Not checked: see [`crate::translation::moved`].
     Not,
 }
 
-/// Everything that is wrong with the data; Heat's own text is that of the first.
+/// All errors in the data; the first one has Heat's own message.
 ///
-/// * `judged` says of a place below the properties how far its value is judged.
-/// * `custom` is asked for custom constraints.
-/// * `at` is where the properties stand: `resources.server.properties`.
+/// * `judged` returns for a path below the properties how far its value is checked.
+/// * `custom` evaluates custom constraints.
+/// * `at` is the path of the properties: `resources.server.properties`.
 pub fn validate(
     schema: &Schema,
     data: &Map,
@@ -42,8 +42,8 @@ pub fn validate(
     reader.faults.into_iter().map(|fault| fault.diagnose(at)).collect()
 }
 
-/// What is wrong with the names of properties alone, whatever their values: unknown ones, and those that are known but
-/// may not be given.
+/// The errors in the names of properties, regardless of their values: unknown names, and known ones that may not be
+/// used.
 pub fn validate_names(schema: &Schema, names: &[String], at: &Path) -> Vec<Diagnostic> {
     let unknown = names.iter().filter(|name| !schema.contains_key(*name)).map(|name| unknown_name(name, schema));
     let absent = schema.iter().filter(|(name, property)| !property.implemented && names.contains(name));
@@ -51,19 +51,19 @@ pub fn validate_names(schema: &Schema, names: &[String], at: &Path) -> Vec<Diagn
     unknown.chain(absent).map(|fault| fault.diagnose(at)).collect()
 }
 
-/// All properties of the schema with their values: coerced, defaults filled in, null where there is none. Names that
-/// the schema does not know are left out.
+/// All properties of the schema with their values: converted, with defaults, null without a value. Names that are not
+/// in the schema are omitted.
 ///
 /// # Errors
-/// `ValueError` at the first property whose value cannot be had.
+/// `ValueError` for the first property with an invalid value.
 pub fn resolve(schema: &Schema, data: &Map) -> Result<Map, Diagnostic> {
     schema.iter().map(|(name, property)| Ok((name.clone(), value(name, property, data)?))).collect()
 }
 
-/// The value of one property, as [`resolve`] gives it.
+/// The value of one property, as in [`resolve`].
 ///
 /// # Errors
-/// `ValueError` if it cannot be had.
+/// `ValueError` if the value is invalid.
 pub fn value(name: &str, property: &PropertySchema, data: &Map) -> Result<Value, Diagnostic> {
     let mut reader = Reader { check: None, faults: Vec::new() };
     let value = reader.member(name, property, data, &Path::root());
@@ -73,8 +73,8 @@ pub fn value(name: &str, property: &PropertySchema, data: &Map) -> Result<Value,
     }
 }
 
-/// Gives the template's `description` of a resource to a type that has an updatable property of this name and no
-/// value for it.
+/// Uses the `description` of a resource in the template for the property of this name, if the type has one that can be
+/// updated and the template does not specify it.
 pub fn describe(schema: &Schema, data: &mut Map, description: Option<&str>) {
     let wanted = schema.get("description").is_some_and(|p| p.update_allowed && p.default.is_none() && !p.required);
     if let (true, Some(text)) = (wanted, description.filter(|text| !text.is_empty())) {
@@ -87,7 +87,7 @@ struct Check<'a> {
     custom: &'a dyn CustomConstraints,
 }
 
-/// Something wrong at a place below the properties.
+/// An error at a path below the properties.
 struct Fault {
     path: Path,
     message: String,
@@ -124,7 +124,7 @@ fn not_implemented(name: &str) -> Fault {
     Fault { path: Path::root(), message: format!("Property {name} not implemented yet"), hint: None }
 }
 
-/// Walks data along a schema and collects what is wrong; with `check` also unknown names and constraints.
+/// Traverses data along a schema and collects errors; with `check` also unknown names and constraints.
 struct Reader<'a> {
     check: Option<Check<'a>>,
     faults: Vec<Fault>,
@@ -253,7 +253,7 @@ impl Reader<'_> {
     }
 }
 
-/// What stands for null: the default, else the type's empty value.
+/// The value used for null: the default, else the empty value of the type.
 fn fallback(property: &PropertySchema) -> Value {
     match (&property.default, property.kind) {
         (_, DataType::Any) => Value::Null,
@@ -275,7 +275,7 @@ fn string(given: &Value) -> Result<Value, String> {
     }
 }
 
-/// Python's `int(value)`: texts are read, floats lose their fraction.
+/// Python's `int(value)`: strings are parsed, floats are truncated.
 fn integer(given: &Value) -> Result<Value, String> {
     let refused = || format!("Value '{}' is not an integer", text::str(given));
     match given {

@@ -6,7 +6,7 @@ use kiln_value::{Diagnostic, Value};
 
 use crate::SupportStatus;
 
-/// The types that properties and attributes have.
+/// The types of properties and attributes.
 const TYPES: [DataType; 7] = [
     DataType::String,
     DataType::Integer,
@@ -17,71 +17,71 @@ const TYPES: [DataType; 7] = [
     DataType::Any,
 ];
 
-/// The type of a word as definition files and the API have it: `string`.
+/// The type with a name in definition files and the API: `string`.
 pub fn type_named(word: &str) -> Option<DataType> {
     TYPES.into_iter().find(|kind| type_name(*kind) == word)
 }
 
-/// The word for a type in definition files and in the API: `string`.
+/// The name of a type in definition files and the API.
 pub fn type_name(kind: DataType) -> String {
     kind.property_name().to_lowercase()
 }
 
-/// What a map or list property holds.
+/// The content of a map or list property.
 #[derive(Clone, Debug)]
 pub enum Inner {
-    /// Every item of a list is like this.
+    /// The schema of every item of a list.
     Items(Box<PropertySchema>),
-    /// The members of a map.
+    /// The schemas of the members of a map.
     Members(IndexMap<String, PropertySchema>),
 }
 
-/// How a property is written into a request's body.
+/// How a property is sent in a request body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Wire {
     /// Under its own name.
     #[default]
     Same,
-    /// Under another name; dots make maps.
+    /// Under another name; dots create nested maps.
     As(String),
-    /// Its entries stand beside the other keys of the body.
+    /// Its entries are merged into the body.
     Merged,
-    /// Not at all.
+    /// It is not sent.
     Never,
 }
 
-/// What a property takes, and what a change of it means.
+/// The values of a property, and the effect of a change.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts of the definition format")]
 pub struct PropertySchema {
     /// Type.
     pub kind: DataType,
-    /// For people.
+    /// Description for users.
     pub description: Option<String>,
-    /// Whether a value must be given.
+    /// Whether a value is required.
     pub required: bool,
-    /// Whether a change is made in place; else it replaces the resource.
+    /// Whether it can be updated in place; otherwise a change replaces the resource.
     pub update_allowed: bool,
     /// Whether a change is an error.
     pub immutable: bool,
-    /// The value if none is given.
+    /// The default value.
     pub default: Option<Value>,
-    /// Items or members.
+    /// Schema of items or members.
     pub inner: Option<Inner>,
-    /// Constraints, in the order of their check.
+    /// Constraints, in the order in which they are checked.
     pub constraints: Vec<Constraint>,
     /// Support status.
     pub support: SupportStatus,
-    /// Whether it may be given at all.
+    /// Whether it is implemented; otherwise specifying it is an error.
     pub implemented: bool,
-    /// Whether texts pass for maps and lists (properties that stand for parameters of a provider template).
+    /// Whether strings are accepted for maps and lists (properties that are parameters of a provider template).
     pub allow_conversion: bool,
-    /// Its place in a request's body.
+    /// Its place in a request body.
     pub wire: Wire,
 }
 
 impl PropertySchema {
-    /// An optional property of a type, replaced at a change.
+    /// An optional property of a type; a change replaces the resource.
     pub fn new(kind: DataType) -> Self {
         Self {
             kind,
@@ -99,8 +99,8 @@ impl PropertySchema {
         }
     }
 
-    /// Whether the schema makes sense: constraints fit their types, items and members belong to lists and maps, and the
-    /// default keeps the constraints (custom ones are not asked), here and below.
+    /// Checks the schema: constraints fit their types, only lists and maps have items and members, and the default
+    /// satisfies the constraints (custom ones are not checked); also for items and members.
     ///
     /// # Errors
     /// `InvalidSchemaError` for the first that does not; `StackValidationFailed` for a default.
@@ -127,7 +127,7 @@ impl PropertySchema {
         }
     }
 
-    /// The members of a map; none for anything else.
+    /// The members of a map; `None` for other types.
     pub fn members(&self) -> Option<&IndexMap<String, Self>> {
         match &self.inner {
             Some(Inner::Members(members)) => Some(members),
@@ -135,7 +135,7 @@ impl PropertySchema {
         }
     }
 
-    /// The schema of a list's items.
+    /// The schema of the items of a list.
     pub fn items(&self) -> Option<&Self> {
         match &self.inner {
             Some(Inner::Items(items)) => Some(items),

@@ -11,8 +11,28 @@ pub struct Received {
     pub data: Map,
     /// The resource's metadata, if they changed.
     pub metadata: Option<Map>,
-    /// The event about it.
+    /// The event about it; if a group is to change its size, it comes when that is done.
     pub event: ReceivedEvent,
+    /// The group that is to change its size. Then nothing but the event may be given.
+    pub scale: Option<ScaleRequest>,
+}
+
+/// A request to a scaling group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScaleRequest {
+    /// The reference ID of the group.
+    pub group: Value,
+    /// The adjustment, for the driver of the group ([`crate::Driver::rescale`]).
+    pub adjustment: Value,
+}
+
+/// How a scaling group changes its size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rescale {
+    /// What [`crate::Facts::nested_step`] holds for the new template of the nested stack.
+    pub step: Value,
+    /// The metadata of the group during the change.
+    pub metadata: Map,
 }
 
 /// The event about a message.

@@ -36,7 +36,7 @@ impl Registry {
     ) -> Self {
         let mut registry = Self::new();
         for resource_type in types {
-            let driver = driver(&resource_type).unwrap_or_else(|| Arc::new(NotImplemented::default()));
+            let driver = driver(&resource_type).unwrap_or_else(|| Arc::new(NotImplemented));
             registry.insert(resource_type, driver);
         }
         registry

@@ -7,10 +7,10 @@ use kiln_value::{Map, Value};
 
 use crate::{OperationState, ResourceId, Running, StackId, State, StoredDefinition};
 
-/// A resource as it is. A name has more than one row while a replacement is under way.
+/// The actual state of a resource. During a replacement, a name has more than one row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resource {
-    /// Its id.
+    /// Its ID.
     pub id: ResourceId,
     /// Its stack.
     pub stack: StackId,
@@ -18,26 +18,26 @@ pub struct Resource {
     pub name: String,
     /// Type as the template names it.
     pub resource_type: String,
-    /// What the type stood for when the resource was made: a type or the URL of a template.
+    /// What implemented the type when the resource was created: a type or the URL of a template.
     pub implementation: String,
-    /// The object's id in the cloud, or the nested stack's.
+    /// The ID of the object in the cloud, or of the nested stack.
     pub physical_id: Option<String>,
     /// Action and status.
     pub state: State,
     /// Reason of the status.
     pub reason: String,
-    /// The operation under way.
+    /// The running operation.
     pub operation: OperationState,
-    /// The resolved definition of the last success; of a resource being created, the one it is created by. `None`
-    /// before that.
+    /// The resolved definition of the last success, or for a resource that is being created, that of the create; `None`
+    /// before.
     pub definition: Option<Arc<StoredDefinition>>,
     /// Metadata.
     pub metadata: Value,
-    /// What the driver stored; encrypted at rest, never shown.
+    /// Data stored by the driver; encrypted in the database, never shown.
     pub data: Map,
     /// Attributes that other resources read, as of the last success.
     pub attributes: Map,
-    /// The rows that this one required when it was last made or changed: it is deleted before them.
+    /// The rows that this one required when it was last created or updated: it is deleted before them.
     pub requires: Vec<ResourceId>,
     /// The row that this one replaces.
     pub replaces: Option<ResourceId>,
@@ -45,16 +45,16 @@ pub struct Resource {
     pub replaced_by: Option<ResourceId>,
     /// The nested stack.
     pub child: Option<StackId>,
-    /// The stack's generation that this row was last brought to.
+    /// The generation of the stack that this row has reached.
     pub generation: i64,
-    /// When the row was made.
+    /// Time of creation.
     pub created: Timestamp,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated: Timestamp,
 }
 
 impl Resource {
-    /// A row of a resource for which nothing was done yet.
+    /// A row for a resource without any operation yet.
     pub fn new(stack: StackId, id: ResourceId, name: &str, resource_type: &str, created: Timestamp) -> Self {
         Self {
             id,
@@ -80,7 +80,7 @@ impl Resource {
         }
     }
 
-    /// The operation under way, if there is one that this version of Kiln knows.
+    /// The running operation, if this version of Kiln can read it.
     pub fn running(&self) -> Option<&Running> {
         self.operation.running()
     }
@@ -91,7 +91,7 @@ impl Resource {
         self.definition.as_ref().map_or(&NONE, |definition| &definition.properties)
     }
 
-    /// Whether the object stays when the resource goes.
+    /// Whether the object is kept when the resource is deleted.
     pub fn is_retained(&self) -> bool {
         self.definition.as_ref().is_some_and(|definition| definition.is_retained())
     }

@@ -7,59 +7,59 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Operation, ResourceId, StoredDefinition};
 
-/// The format that this version writes. A higher one is kept as it is ([`OperationState::Unknown`]).
+/// The format that this version writes. Higher formats are not changed ([`OperationState::Unknown`]).
 const FORMAT: u32 = 1;
 
-/// What is stored in a row of the operation on it.
+/// The state of the operation on a resource, as stored in its row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum OperationState {
-    /// Nothing is under way.
+    /// No operation is running.
     #[default]
     Idle,
-    /// An operation is under way.
+    /// An operation is running.
     Running(Box<Running>),
-    /// The update could not be done in place: the next decision replaces the resource.
+    /// The update was not possible in place: the next decision replaces the resource.
     MustReplace,
-    /// An update to this definition failed: which of its properties the object has is not known.
+    /// An update to this definition failed: it is unknown which of its properties the object has.
     HalfUpdated(Arc<StoredDefinition>),
-    /// Another version of Kiln wrote it. This version must not touch the row.
+    /// Another version of Kiln wrote it. This version must not change the row.
     Unknown(Value),
 }
 
-/// An operation under way.
+/// A running operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Running {
-    /// What is being done.
+    /// The operation.
     pub operation: Operation,
-    /// The definition that holds once an update is done; `None` for anything else.
+    /// The definition after an update; `None` for other operations.
     pub definition: Option<Arc<StoredDefinition>>,
-    /// Where it stands.
+    /// The phase.
     pub phase: Phase,
-    /// Marks this attempt, so that what a lost call made is found again. A UUID.
+    /// Identifies this attempt, so that the object of a lost call can be found. A UUID.
     pub token: String,
-    /// Attempts that failed before.
+    /// Number of failed attempts.
     pub attempt: u32,
-    /// The rows that the resource requires once an update is done. Until then it may require those from before as well.
+    /// The rows that the resource requires after an update. Until then it may also require the previous ones.
     pub requires: Vec<ResourceId>,
 }
 
-/// Where an operation stands.
+/// The phase of an operation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Phase {
-    /// About to call, or calling: whether the call was made is not known.
+    /// A call is about to be made, or in progress: it is unknown whether it was made.
     Intent,
-    /// The call was made; the value is what the driver needs to go on.
+    /// The call was made; contains the state that the driver needs to continue.
     Wait(Value),
-    /// A create failed; what it left is being deleted before the next attempt. Null: the delete has not begun.
+    /// A create failed; its remains are deleted before the next attempt. Null: the delete has not started.
     Undo(Value),
-    /// Before a delete (`deletion_policy: Snapshot`): a snapshot is being made. Null: that has not begun.
+    /// A snapshot is created before a delete (`deletion_policy: Snapshot`). Null: the snapshot has not started.
     Snapshot(Value),
-    /// All is done but to read the attributes that other resources need.
+    /// Only the attributes that other resources need remain to be read.
     Read,
 }
 
 impl OperationState {
-    /// The operation under way, if there is one that this version knows.
+    /// The running operation, if this version can read it.
     pub fn running(&self) -> Option<&Running> {
         match self {
             Self::Running(running) => Some(running),
@@ -67,7 +67,7 @@ impl OperationState {
         }
     }
 
-    /// Whether nothing is under way and nothing is noted.
+    /// Whether no operation is running and nothing is recorded.
     pub fn is_idle(&self) -> bool {
         *self == Self::Idle
     }
@@ -79,7 +79,7 @@ impl From<Running> for OperationState {
     }
 }
 
-/// The stored shape. Every name in it is part of the format.
+/// The stored form. All names in it are part of the format.
 #[derive(Serialize, Deserialize)]
 struct Record {
     format: u32,
@@ -129,7 +129,7 @@ enum PhaseName {
     Read,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives references")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }
@@ -167,7 +167,7 @@ impl Record {
         }
     }
 
-    /// What is noted of an operation that has ended.
+    /// The record of an operation that has ended.
     fn note(operation: Name, definition: Option<Arc<StoredDefinition>>) -> Self {
         Self {
             format: FORMAT,
@@ -228,7 +228,7 @@ impl<'de> Deserialize<'de> for OperationState {
         if value.is_null() {
             return Ok(Self::Idle);
         }
-        // What cannot be read is another version's: it stands as it is.
+        // An unreadable record is from another version and is kept unchanged.
         let record = serde_json::to_value(&value).and_then(serde_json::from_value::<Record>).ok();
         let record = record.filter(|record| record.format == FORMAT);
         Ok(record.and_then(Record::read).unwrap_or(Self::Unknown(value)))
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn survives_storing() {
+    fn stored_operations_are_read_back() {
         let changed: Map = [("size".to_owned(), Value::Int(2))].into_iter().collect();
         let update = Operation::Update { before: Map::new(), changed };
         for operation in [
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_version_wrote_is_kept_and_is_not_idle() {
+    fn records_of_other_versions_are_kept_and_not_idle() {
         for text in [
             r#"{"format":1,"operation":"resize","phase":"intent","token":"t"}"#,
             r#"{"format":1,"operation":"create","phase":"paused","token":"t"}"#,

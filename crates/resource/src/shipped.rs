@@ -3,7 +3,7 @@
 use crate::ResourceType;
 use crate::definition::{self, DefinitionError};
 
-/// A file of `resource-types/`: its path there and its text.
+/// A file of `resource-types/`: its path and its text.
 struct File {
     path: &'static str,
     text: &'static str,
@@ -18,10 +18,10 @@ macro_rules! files {
     };
 }
 
-/// All types that come with Kiln.
+/// All built-in types.
 ///
 /// # Errors
-/// Every mistake in a file; the tests see to it that there is none.
+/// All errors in the files; tests ensure that there are none.
 pub fn types() -> Result<Vec<ResourceType>, Vec<DefinitionError>> {
     let mut types = Vec::with_capacity(FILES.len());
     let mut errors = Vec::new();
@@ -34,7 +34,7 @@ pub fn types() -> Result<Vec<ResourceType>, Vec<DefinitionError>> {
     if errors.is_empty() { Ok(types) } else { Err(errors) }
 }
 
-/// One line a file, in order; a test names the files that are missing here.
+/// One line for each file, in order; a test reports missing files.
 const FILES: &[File] = files![
     "AWS/AutoScaling/AutoScalingGroup",
     "AWS/AutoScaling/LaunchConfiguration",

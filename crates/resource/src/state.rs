@@ -10,7 +10,7 @@ macro_rules! words {
         pub enum $name { $($(#[$vdoc])* $variant,)* }
 
         impl $name {
-            /// The word that clients see.
+            /// The name that clients see.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)* }
             }
@@ -32,7 +32,7 @@ macro_rules! words {
     };
 }
 
-/// A word that names no action or status.
+/// An unknown name of an action or status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownWord(pub String);
 
@@ -45,61 +45,61 @@ impl fmt::Display for UnknownWord {
 impl std::error::Error for UnknownWord {}
 
 words! {
-    /// What is or was done last (docs/heat-behaviour.md §1). `Init` is for resources only: nothing was done yet.
+    /// The last or current action (docs/heat-behaviour.md §1). `Init` is only for resources: no action was started yet.
     Action {
-        /// A resource that waits for its turn.
+        /// A resource that is waiting to be created.
         Init = "INIT",
-        /// Made.
+        /// Create.
         Create = "CREATE",
-        /// Taken away.
+        /// Delete.
         Delete = "DELETE",
-        /// Changed.
+        /// Update.
         Update = "UPDATE",
-        /// Put back.
+        /// Rollback to the previous definition.
         Rollback = "ROLLBACK",
-        /// Put to sleep.
+        /// Suspend.
         Suspend = "SUSPEND",
-        /// Woken up.
+        /// Resume.
         Resume = "RESUME",
-        /// Taken over.
+        /// Adopt an existing object.
         Adopt = "ADOPT",
-        /// Saved.
+        /// Create a snapshot.
         Snapshot = "SNAPSHOT",
-        /// Looked at.
+        /// Check the object.
         Check = "CHECK",
-        /// Put back to a snapshot.
+        /// Restore from a snapshot.
         Restore = "RESTORE",
     }
 }
 
 words! {
-    /// How far the action is.
+    /// The status of an action.
     Status {
-        /// Under way.
+        /// In progress.
         InProgress = "IN_PROGRESS",
-        /// Ended badly.
+        /// Failed.
         Failed = "FAILED",
-        /// Ended well.
+        /// Complete.
         Complete = "COMPLETE",
     }
 }
 
-/// An action and how far it is: `CREATE_COMPLETE`.
+/// An action and its status: `CREATE_COMPLETE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     /// The action.
     pub action: Action,
-    /// How far it is.
+    /// The status.
     pub status: Status,
 }
 
 impl State {
-    /// A state.
+    /// Creates a state.
     pub const fn new(action: Action, status: Status) -> Self {
         Self { action, status }
     }
 
-    /// Nothing was done yet.
+    /// No action was started yet.
     pub const INIT: Self = Self::new(Action::Init, Status::Complete);
 
     /// Whether the action failed.
@@ -107,7 +107,7 @@ impl State {
         self.status == Status::Failed
     }
 
-    /// Whether this is exactly that action, complete.
+    /// Whether this action is complete.
     pub fn is_complete(self, action: Action) -> bool {
         self == Self::new(action, Status::Complete)
     }

@@ -8,42 +8,42 @@ use std::collections::HashMap;
 use indexmap::IndexMap;
 use kiln_value::{Diagnostic, Map, Path, Segment, Value};
 
-/// What a rule does to the value at its path.
+/// The effect of a rule on the value at its path.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rule {
     /// Appends to a list.
     Add(Source),
-    /// Puts another value there.
+    /// Replaces the value.
     Replace(Source),
-    /// Turns a name or id of this kind into the id. A `{name}` in it stands for that property's value.
+    /// Resolves a name or ID to an ID with this finder. A `{name}` in it is replaced by the value of that property.
     Find(String),
-    /// Takes the value away.
+    /// Removes the value.
     Delete,
 }
 
-/// Where the value of [`Rule::Add`] and [`Rule::Replace`] comes from.
+/// The source of the value of [`Rule::Add`] and [`Rule::Replace`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
-    /// A constant; a text `{name}` in it stands for that property's value.
+    /// A constant; a string `{name}` in it is replaced by the value of that property.
     Value(Value),
-    /// A property: its path from where the rule's property stands.
+    /// A property: its path relative to the property of the rule.
     Sibling(Vec<String>),
 }
 
 /// A translation rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Translation {
-    /// Names from the properties down; indexes of lists are left out.
+    /// Names from the properties down, without indexes of lists.
     pub path: Vec<String>,
-    /// What is done.
+    /// The effect.
     pub rule: Rule,
-    /// The property that must be given for the rule to hold.
+    /// The property that must be specified for the rule to apply.
     pub when: Option<String>,
 }
 
 impl Translation {
-    /// The finder of a [`Rule::Find`] for these properties; none for other rules, and where the property that decides
-    /// on it has no value.
+    /// The finder of a [`Rule::Find`] for these properties; `None` for other rules, and if the property that determines
+    /// the finder has no value.
     fn finder(&self, data: &Map) -> Option<String> {
         let Rule::Find(finder) = &self.rule else { return None };
         let Some((front, rest)) = finder.split_once('{') else { return Some(finder.clone()) };
@@ -55,16 +55,16 @@ impl Translation {
 /// A name that the cloud must resolve.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Lookup {
-    /// Kind of thing: `neutron.network`.
+    /// The finder: `neutron.network`.
     pub finder: String,
-    /// Its name or id.
+    /// The name or ID.
     pub value: String,
 }
 
-/// What lookups found: the ids.
+/// The results of lookups: the IDs.
 pub type Answers = HashMap<Lookup, String>;
 
-/// The names that must be resolved before [`apply`], each with the first place below the properties where it stands.
+/// The names that must be resolved before [`apply`], each with the path of its first occurrence below the properties.
 pub fn lookups(rules: &[Translation], data: &Map) -> IndexMap<Lookup, Path> {
     let mut found = IndexMap::new();
     let (data, faults) = rewrite(rules, data.clone());
@@ -85,11 +85,11 @@ pub fn lookups(rules: &[Translation], data: &Map) -> IndexMap<Lookup, Path> {
     found
 }
 
-/// The properties translated. Names without an answer stay as they are: while a stack is only being validated, what
-/// they name may not be there yet. `at` is where the properties stand: `resources.server.properties`.
+/// Translates the properties. Names without an answer are not changed: during validation, the objects may not exist
+/// yet. `at` is the path of the properties: `resources.server.properties`.
 ///
 /// # Errors
-/// `StackValidationFailed` if a property is given by its former and by its present name.
+/// `StackValidationFailed` if a property is specified by its former and its current name.
 pub fn apply(rules: &[Translation], data: Map, answers: &Answers, at: &Path) -> Result<Map, Diagnostic> {
     let (data, faults) = attempt(rules, data, answers);
     let Some(error) = faults.into_iter().next() else { return Ok(data) };
@@ -99,8 +99,8 @@ pub fn apply(rules: &[Translation], data: Map, answers: &Answers, at: &Path) -> 
     Err(Diagnostic::new("StackValidationFailed", text).at(path))
 }
 
-/// As [`apply`], but rules that cannot be carried out are left out: what becomes of the properties nevertheless, and
-/// the fault of each such rule with the path below the properties.
+/// As [`apply`], but skips rules that cannot be applied: returns the resulting properties, and the error of each such
+/// rule with the path below the properties.
 pub fn attempt(rules: &[Translation], data: Map, answers: &Answers) -> (Map, Vec<Diagnostic>) {
     let (mut data, faults) = rewrite(rules, data);
     let holding = active(rules, &data);
@@ -120,8 +120,8 @@ pub fn attempt(rules: &[Translation], data: Map, answers: &Answers) -> (Map, Vec
     (data, faults)
 }
 
-/// Where translation has brought values to properties that were not given, and where it takes them away: Heat does not
-/// judge those. `before` and `after` are the properties without and with the translation.
+/// The paths of values that the translation has added to unspecified properties or removed: Heat does not validate
+/// these. `before` and `after` are the properties without and with the translation.
 pub fn moved(rules: &[Translation], before: &Map, after: &Map) -> Vec<Path> {
     let mut places = Vec::new();
     differing(before, after, &Path::root(), &mut places);
@@ -130,7 +130,7 @@ pub fn moved(rules: &[Translation], before: &Map, after: &Map) -> Vec<Path> {
     places
 }
 
-/// Where only one of two maps has an entry; where both have a list, its common items are compared.
+/// The paths of entries that only one of two maps has; for two lists, their common items are compared.
 fn differing(before: &Map, after: &Map, at: &Path, places: &mut Vec<Path>) {
     let absent = |name: &&String| !after.contains_key(*name);
     places.extend(before.keys().filter(absent).map(|name| at.key(name)));
@@ -151,7 +151,7 @@ fn differing(before: &Map, after: &Map, at: &Path, places: &mut Vec<Path>) {
     }
 }
 
-/// Additions, then replacements: everything before the lookups.
+/// Applies additions, then replacements: everything before the lookups.
 fn rewrite(rules: &[Translation], mut data: Map) -> (Map, Vec<Diagnostic>) {
     let given = data.clone();
     let mut faults = Vec::new();
@@ -172,7 +172,7 @@ fn rewrite(rules: &[Translation], mut data: Map) -> (Map, Vec<Diagnostic>) {
     (data, faults)
 }
 
-/// The rules whose condition holds.
+/// The rules whose condition is true.
 fn active<'a>(rules: &'a [Translation], data: &Map) -> Vec<&'a Translation> {
     let given = |name: &String| data.get(name).is_some_and(|v| !v.is_null());
     rules.iter().filter(|rule| rule.when.as_ref().is_none_or(given)).collect()
@@ -180,7 +180,7 @@ fn active<'a>(rules: &'a [Translation], data: &Map) -> Vec<&'a Translation> {
 
 type Edit<'a> = dyn FnMut(&mut Map, &str, &Path) + 'a;
 
-/// Calls `with` for every map that holds (or may hold) the last name of the path, through lists.
+/// Calls `with` for every map that contains (or may contain) the last name of the path, through lists.
 fn edit(map: &mut Map, path: &[String], at: &Path, with: &mut Edit<'_>) {
     let Some((key, rest)) = path.split_first() else { return };
     let here = at.key(key);
@@ -270,7 +270,7 @@ fn replace(
     };
     let Some(value) = value else { return Ok(()) };
     if value.is_null() {
-        // Given, only not known yet.
+        // Specified, but unknown.
         map.entry(key.to_owned()).or_insert(value);
         return Ok(());
     }
@@ -301,7 +301,7 @@ fn take(map: &mut Map, path: &[String]) -> Option<Value> {
     map.shift_remove(last)
 }
 
-/// A constant with the values of properties in place of texts `{name}`.
+/// A constant in which strings `{name}` are replaced by the values of properties.
 fn fill(value: &Value, given: &Map) -> Value {
     match value {
         Value::Str(text) => text

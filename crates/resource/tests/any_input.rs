@@ -27,7 +27,7 @@ const LOCAL: [&str; 12] = [
     "json_string",
 ];
 
-/// Values of every kind, with texts that look like what constraints want.
+/// Values of all kinds, including strings that resemble valid values of constraints.
 fn values() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -45,7 +45,7 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A type and data for some of its properties, nested ones by their names too.
+/// A type and data for some of its properties, including nested ones.
 fn data() -> impl Strategy<Value = (usize, Map)> {
     let values = prop::collection::vec(values(), 1..6);
     (0..TYPES.len(), values, any::<prop::sample::Index>()).prop_map(|(at, values, start)| {
@@ -71,7 +71,7 @@ fn deeply(value: &Value) -> Value {
 
 proptest! {
     #[test]
-    fn properties_are_judged((at, data) in data()) {
+    fn properties_are_validated((at, data) in data()) {
         let this = &TYPES[at];
         lookups(&this.translation, &data);
         let Ok(data) = apply(&this.translation, data, &Answers::new(), &Path::root()) else { return Ok(()) };
@@ -79,9 +79,9 @@ proptest! {
         if faults.is_empty() {
             let resolved = properties::resolve(&this.properties, &data);
             prop_assert!(resolved.is_ok(), "valid but {:?}", resolved);
-            // Null where nothing is given would count as given: the type's empty value.
+            // Null for a missing value would count as specified: the empty value of the type.
             let given = without_nulls(&resolved.unwrap_or_default());
-            // NaN is unlike itself.
+            // NaN does not equal itself.
             if !format!("{given:?}").contains("nan") {
                 let again = without_nulls(&properties::resolve(&this.properties, &given).unwrap_or_default());
                 prop_assert_eq!(given, again);
@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn constraints_answer(value in values(), at in 0..LOCAL.len()) {
+    fn constraints_accept_or_refuse(value in values(), at in 0..LOCAL.len()) {
         let verdict = Judge::default().validate(LOCAL[at], &value);
         prop_assert!(verdict.is_ok() || verdict.is_err_and(|text| text.starts_with("Error validating value '")));
         prop_assert!(Judge::default().validate(CLOUD[at], &value).is_ok());
@@ -98,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn definitions_are_read_or_refused(cut in any::<prop::sample::Index>(), put in "[ -~\n]{0,6}") {
+    fn definitions_are_parsed_or_refused(cut in any::<prop::sample::Index>(), put in "[ -~\n]{0,6}") {
         let text = include_str!("../../../resource-types/OS/Neutron/Port.yaml");
         let at = cut.index(text.len());
         let changed = format!("{}{put}{}", &text[..at], &text[at..]);

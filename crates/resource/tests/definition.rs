@@ -58,7 +58,7 @@ fn mistakes(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn says_how_the_service_is_asked() {
+fn the_requests_are_parsed() {
     let thing = thing();
     assert_eq!(thing.driver, DriverKind::Rest);
     let rest = thing.rest.unwrap();
@@ -76,7 +76,7 @@ fn says_how_the_service_is_asked() {
 }
 
 #[test]
-fn tells_every_mistake_with_its_place() {
+fn every_error_is_reported_with_its_position() {
     let text = "type: My::Thing\nsummary: A thing.\nproperties:\n  a: { type: strnig }\n  b: { type: list, itmes: string }\n  c: { range: { min: x } }\ncolour: red\n";
     assert_eq!(
         mistakes(text),
@@ -99,7 +99,7 @@ fn tells_every_mistake_with_its_place() {
 }
 
 #[test]
-fn finds_ids_under_former_names_too() {
+fn ids_are_found_under_former_names() {
     let thing = thing();
     let data = map(&value!({"network_id": "net", "hosts": [{"address": "h1"}, {"host": "h2", "port": "81"}]}));
     let lookup = |finder: &str, value: &str| Lookup { finder: finder.to_owned(), value: value.to_owned() };
@@ -120,7 +120,7 @@ fn finds_ids_under_former_names_too() {
 }
 
 #[test]
-fn refuses_former_and_present_name_together() {
+fn former_and_current_name_together_are_refused() {
     let data = map(&value!({"network": "x", "network_id": "y"}));
     let error = apply(&thing().translation, data, &HashMap::new(), &Path::root().key("properties")).unwrap_err();
     let text = "Property error: properties.network: Cannot define the following properties at the same time: network, \
@@ -129,7 +129,7 @@ fn refuses_former_and_present_name_together() {
 }
 
 #[test]
-fn leaves_out_what_cannot_be_translated() {
+fn rules_that_cannot_be_applied_are_skipped() {
     let data = map(&value!({"network": "x", "network_id": "y", "size": 5}));
     let (left, faults) = attempt(&thing().translation, data, &HashMap::new());
     assert_eq!(left, map(&value!({"network": "x", "size": 5})));
@@ -138,7 +138,7 @@ fn leaves_out_what_cannot_be_translated() {
 }
 
 #[test]
-fn adds_to_lists_only_even_if_there_is_nothing_to_add() {
+fn additions_require_a_list_even_if_there_is_nothing_to_add() {
     let source = Source::Sibling(vec!["nothing".to_owned()]);
     let rules = [Translation { path: vec!["tags".to_owned()], rule: Rule::Add(source), when: None }];
     let (_, faults) = attempt(&rules, map(&value!({"tags": 5})), &HashMap::new());
@@ -146,7 +146,7 @@ fn adds_to_lists_only_even_if_there_is_nothing_to_add() {
 }
 
 #[test]
-fn replaces_what_was_refused_before_as_well() {
+fn values_that_were_refused_before_are_replaced() {
     let decide = |before: Value, after: Value| compare(&thing(), "t", &map(&before), &map(&after));
     assert!(matches!(decide(value!({}), value!({"tags": []})), Comparison::Replace { .. }));
     assert!(matches!(decide(value!({"network": "x"}), value!({})), Comparison::Error(_)));
@@ -155,7 +155,7 @@ fn replaces_what_was_refused_before_as_well() {
 }
 
 #[test]
-fn tells_every_fault_and_the_likely_name() {
+fn every_error_is_reported_with_a_suggestion() {
     let data = map(&value!({"netwrok": "x", "size": 0, "hosts": [{"port": "http"}]}));
     let at = Path::root().key("resources").key("t").key("properties");
     let faults = properties::validate(&thing().properties, &data, &|_| Judged::Wholly, &Judge::default(), &at);
@@ -173,7 +173,7 @@ fn tells_every_fault_and_the_likely_name() {
 }
 
 #[test]
-fn leaves_what_is_not_known_yet() {
+fn unknown_values_are_not_checked() {
     let thing = thing();
     let data = map(&value!({"network": null, "size": 0, "tags": null}));
     let judged = |path: &Path| if path.to_string() == "size" { Judged::Wholly } else { Judged::ByKind };
@@ -181,7 +181,7 @@ fn leaves_what_is_not_known_yet() {
 }
 
 #[test]
-fn asks_the_judge() {
+fn custom_constraints_are_checked() {
     let thing = thing();
     let mut judge = Judge::default();
     let lookup = Lookup { finder: "neutron.network".to_owned(), value: "a".to_owned() };
@@ -193,7 +193,7 @@ fn asks_the_judge() {
 }
 
 #[test]
-fn what_translation_moves_is_not_judged() {
+fn translated_values_are_not_checked() {
     let rule = |path: &[&str], rule| Translation {
         path: path.iter().map(|name| (*name).to_owned()).collect(),
         rule,

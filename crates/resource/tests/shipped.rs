@@ -25,11 +25,11 @@ fn types() -> Vec<ResourceType> {
 }
 
 #[test]
-fn every_file_is_compiled_in() {
+fn all_files_are_compiled_in() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../resource-types");
     let found: BTreeSet<String> = definition::load(&directory).unwrap().into_iter().map(|t| t.name).collect();
     let compiled: BTreeSet<String> = types().into_iter().map(|t| t.name).collect();
-    assert_eq!(found, compiled, "crates/resource/src/shipped.rs lists other files than resource-types/ has");
+    assert_eq!(found, compiled, "crates/resource/src/shipped.rs does not list the files in resource-types/");
     for name in found {
         let file = directory.join(name.replace("::", "/")).with_extension("yaml");
         assert!(file.is_file(), "{name} is not in {}", file.display());
@@ -37,7 +37,7 @@ fn every_file_is_compiled_in() {
 }
 
 #[test]
-fn every_type_is_as_in_heat() {
+fn all_types_match_heat() {
     let reference = reference();
     let mut seen = 0;
     let mut wrong = Vec::new();
@@ -48,7 +48,7 @@ fn every_type_is_as_in_heat() {
         for key in expected.as_map().unwrap().keys().chain(actual.as_map().unwrap().keys()) {
             let (wanted, got) = (expected.get(key), actual.get(key));
             let same = if key == "translation_rules" {
-                // A finder more than Heat's does no harm: Heat asks it itself when it makes the object.
+                // An additional finder is harmless: Heat looks the name up when it creates the object.
                 let (wanted, got) = (wanted.map(rules_in).unwrap_or_default(), got.map(rules_in).unwrap_or_default());
                 wanted.is_subset(&got) && got.difference(&wanted).all(|rule| rule.starts_with("find "))
             } else {
@@ -63,7 +63,7 @@ fn every_type_is_as_in_heat() {
     assert_eq!(seen, reference.len(), "a type of Heat has no file");
 }
 
-/// A sentence for people: every type, property (also those inside maps and lists) and attribute has one.
+/// Every type, property (also in maps and lists) and attribute has a description of one sentence.
 #[test]
 fn everything_is_described_in_one_short_sentence() {
     let mut wrong = Vec::new();
@@ -85,7 +85,7 @@ fn everything_is_described_in_one_short_sentence() {
     assert!(wrong.is_empty(), "{} of {seen}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// What is wrong with a description.
+/// The error in a description.
 fn fault(text: Option<&str>) -> Option<String> {
     let Some(text) = text else { return Some("no description".to_owned()) };
     let length = text.chars().count();
@@ -102,7 +102,7 @@ fn descriptions(path: &str, schema: &IndexMap<String, PropertySchema>, look: &mu
     for (name, property) in schema {
         let path = format!("{path}.{name}");
         look(&path, property.description.as_deref());
-        // Items of a list are no properties: what they are is said with the list. Their members are.
+        // Items of a list are not properties: they are described with the list. Their members are properties.
         let mut inner = property.inner.as_ref();
         while let Some(Inner::Items(items)) = inner {
             inner = items.inner.as_ref();
@@ -113,7 +113,7 @@ fn descriptions(path: &str, schema: &IndexMap<String, PropertySchema>, look: &mu
     }
 }
 
-/// The API shows the descriptions of properties, also of those inside lists, and of attributes.
+/// The API returns the descriptions of properties, also in lists, and of attributes.
 #[test]
 fn descriptions_are_shown() {
     let server = types().into_iter().find(|t| t.name == "OS::Nova::Server").unwrap();
@@ -136,7 +136,7 @@ fn descriptions_are_shown() {
     described(&cfn, &["Outputs", "networks", "Description"]);
 }
 
-/// A type in the form of the reference, what has its usual value left out.
+/// A type in the form of the reference, without default values.
 fn facts(this: &ResourceType) -> Value {
     let mut facts = Map::from([
         ("class".to_owned(), this.class.as_str().into()),
@@ -218,7 +218,7 @@ fn rule(rule: &Translation) -> Value {
     }
 }
 
-/// Rules as comparable texts, without order: for replacements the source, and for lookups the service of the finder.
+/// Rules as comparable strings, without order: the source of replacements, and the service of finders.
 fn rules_in(rules: &Value) -> BTreeSet<String> {
     let text = |rule: &Value| {
         let path = rule.get("path");
@@ -232,7 +232,7 @@ fn rules_in(rules: &Value) -> BTreeSet<String> {
             }
             Some("resolve") => {
                 let service = match (rule.str_at("client"), rule.str_at("finder")) {
-                    // The SDK's finders are all Neutron's.
+                    // All finders of the SDK are for Neutron.
                     (Some("openstack"), _) => "neutron",
                     (Some(client), _) => client,
                     (None, finder) => finder.and_then(|f| f.split('.').next()).unwrap_or_default(),
@@ -245,7 +245,7 @@ fn rules_in(rules: &Value) -> BTreeSet<String> {
     rules.as_list().into_iter().flatten().map(text).collect()
 }
 
-/// A key without a value says nothing, but in a default.
+/// A key without a value has no meaning, except in a default.
 #[test]
 fn generated_templates_hold_no_nulls() {
     fn nulls(value: &Value, at: &str, found: &mut Vec<String>) {

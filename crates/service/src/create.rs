@@ -28,13 +28,17 @@ impl Service {
     /// Creates a stack. Nothing is stored before all checks. The credentials are created last: if the name was taken
     /// meanwhile, nothing refers to them.
     pub async fn create_stack(&self, caller: &Caller, new: CreateStack) -> Result<Stack, Error> {
+        self.create_stack_as(caller, new, StackId(self.backends.chance.uuid())).await
+    }
+
+    /// Creates a stack with an ID that was chosen before.
+    pub(crate) async fn create_stack_as(&self, caller: &Caller, new: CreateStack, id: StackId) -> Result<Stack, Error> {
         self.check_new(caller, &new).await?;
         let CreateStack { name, template, content, settings, adopt } = new;
         let content = match &adopt {
             Some(data) => content.over_adopted(data),
             None => content,
         };
-        let id = StackId(self.backends.chance.uuid());
         let project = caller.project_id.clone();
         let identity = StackIdentity::new(project.clone(), name.clone(), id.to_string())?;
         let blueprint = self.new_blueprint(caller, identity, &template, content).await?;

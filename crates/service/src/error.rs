@@ -79,6 +79,17 @@ pub enum Error {
     /// The resource type does not exist.
     #[error("The Resource Type ({0}) could not be found.")]
     NoResourceType(String),
+    /// The stack has a change set with this name.
+    #[error("ChangeSet {0} already exists")]
+    ChangeSetExists(String),
+    /// The change set cannot be executed or deleted in its state.
+    #[error("ChangeSet {name} cannot be executed or deleted in its current state ({execution:?})")]
+    ChangeSetState {
+        /// Its name.
+        name: String,
+        /// Its state.
+        execution: crate::Execution,
+    },
     /// The stack has no such snapshot.
     #[error("The Snapshot ({snapshot}) for Stack ({stack}) could not be found.")]
     NoSnapshot {
@@ -146,6 +157,8 @@ impl Error {
             Self::Delegate(DelegateError::Missing(_)) => "MissingCredentialError",
             Self::Delegate(DelegateError::Refused(_) | DelegateError::Taken) => "AuthorizationFailure",
             Self::NoTemplate
+            | Self::ChangeSetExists(_)
+            | Self::ChangeSetState { .. }
             | Self::Changed
             | Self::NotImplemented(_)
             | Self::Delegate(DelegateError::Unavailable(_))

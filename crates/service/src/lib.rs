@@ -7,6 +7,7 @@
 mod action;
 mod availability;
 mod blueprint;
+mod change_set;
 mod create;
 mod credentials;
 mod delete;
@@ -29,6 +30,9 @@ mod validate_template;
 
 pub use action::StackAction;
 pub use availability::Availability;
+pub use change_set::{
+    ChangeEffect, ChangedProperty, Execution, Failure, NewChangeSet, PreparedChange, ResourceChange, StackChange,
+};
 pub use create::CreateStack;
 pub use error::{Error, Invalid};
 pub use input::{Settings, StackContent, TemplateText, refuse_unbuilt};

@@ -6,6 +6,7 @@ use kiln_engine::View;
 use kiln_engine::preview::{Preview, preview};
 use kiln_identity::Caller;
 use kiln_store::Stack;
+use kiln_value::Map;
 
 use crate::{Error, HiddenValues, Service, UpdateStack};
 
@@ -15,6 +16,10 @@ pub struct PreviewedUpdate {
     pub stack: Stack,
     /// The planned changes.
     pub preview: Preview,
+    /// The parameters after the update, as a stack shows them.
+    pub parameters: Map,
+    /// Whether template, environment and files stay the same.
+    pub same_sources: bool,
     /// The values to mask.
     pub hidden: HiddenValues,
 }
@@ -30,7 +35,10 @@ impl Service {
         let blueprint = self.updated_blueprint(caller, &stack, update).await?;
         let view = View::of(&self.backends, stack).await?;
         let hidden = HiddenValues::of(&[blueprint.sources(), view.blueprint.sources()]);
+        let (new, old) = (blueprint.sources(), view.blueprint.sources());
+        let same_sources = new.template == old.template && new.environment == old.environment && new.files == old.files;
+        let parameters = blueprint.parameters().texts();
         let preview = preview(&self.backends, &view, Arc::new(blueprint)).await?;
-        Ok(PreviewedUpdate { stack: view.stack, preview, hidden })
+        Ok(PreviewedUpdate { stack: view.stack, preview, parameters, same_sources, hidden })
     }
 }

@@ -2,7 +2,7 @@
 
 use kiln_identity::Caller;
 use kiln_resource::Resource;
-use kiln_store::{Stack, StackId};
+use kiln_store::{Stack, StackId, StackQuery};
 use kiln_value::Value;
 
 use crate::{Error, Service};
@@ -21,7 +21,7 @@ impl Service {
         stack.ok_or_else(|| Error::NoStack(name.to_owned()))
     }
 
-    /// Finds a stack by ID, including deleted ones, then by name.
+    /// Finds a stack by ID, including deleted ones, then by name. Stack users find the stack that they belong to.
     pub async fn identify(&self, caller: &Caller, name: &str) -> Result<Stack, Error> {
         let store = &self.backends.store;
         let mut stack = match name.parse::<StackId>() {
@@ -30,6 +30,12 @@ impl Service {
         };
         if stack.is_none() {
             stack = store.stack_by_name(&caller.project_id, name).await?;
+        }
+        if stack.is_none() && caller.has_role(&self.options.stack_user_role) {
+            // Stack users have a project of their own.
+            let query = StackQuery { names: vec![name.to_owned()], nested: true, ..StackQuery::default() };
+            let own = |stack: &Stack| stack.user_project.as_ref() == Some(&caller.project_id);
+            stack = store.stacks(&query).await?.into_iter().find(own);
         }
         stack.ok_or_else(|| Error::NoStack(name.to_owned()))
     }

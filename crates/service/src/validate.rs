@@ -4,7 +4,7 @@ use futures::future::join_all;
 use kiln_identity::Caller;
 use kiln_plan::hidden::mask_errors;
 use kiln_plan::{Blueprint, Draft, Rules};
-use kiln_resource::constraint::{Curious, Judge, ask};
+use kiln_resource::constraint::{Judge, LookupCollector, ask};
 use kiln_resource::translation::Answers;
 use kiln_resource::{Context, Facts, Operation, RegisteredType, ResourceType};
 use kiln_template::Definition;
@@ -64,8 +64,8 @@ impl Service {
         };
         let judge = Judge { now: self.backends.clock.now().as_duration().as_secs_f64(), ..Judge::default() };
         let (found, asked) = {
-            let curious = Curious::new(judge);
-            (check(&curious), curious.into_parts())
+            let collector = LookupCollector::new(judge);
+            (check(&collector), collector.into_parts())
         };
         let (mut judge, asked) = asked;
         if asked.is_empty() {

@@ -1,5 +1,7 @@
 //! Validates a template and describes its parameters.
 
+use std::collections::BTreeSet;
+
 use kiln_identity::Caller;
 use kiln_plan::TemplateSummary;
 use kiln_value::{StackIdentity, Value};
@@ -10,6 +12,8 @@ use crate::{Error, Service, StackContent, TemplateText};
 pub struct ValidatedTemplate {
     /// Its description and parameters.
     pub summary: TemplateSummary,
+    /// The types of its resources.
+    pub resource_types: BTreeSet<String>,
     /// The effective environment.
     pub environment: Value,
 }
@@ -33,6 +37,7 @@ impl Service {
         self.validate(caller, &blueprint, template, false, availability).await?;
         let depth = nested.then_some(self.options.limits.nested_depth);
         let summary = blueprint.summary(&self.backends.resource_types, depth)?;
-        Ok(ValidatedTemplate { summary, environment: blueprint.sources().environment.to_value() })
+        let resource_types = blueprint.definitions().values().map(|one| one.resource_type.clone()).collect();
+        Ok(ValidatedTemplate { summary, resource_types, environment: blueprint.sources().environment.to_value() })
     }
 }

@@ -5,7 +5,8 @@ use rand::seq::IndexedRandom as _;
 use rand::{Rng, SeedableRng};
 
 use crate::scenario::{Ask, EnginePlan, Fault, FaultKind, Noise, Scenario, UserAction, When, Wish};
-use crate::template_model::{Build, KindModel, Plain, ResourceModel, TemplateModel};
+use crate::template_model::{Batches, Build, KindModel, Plain, ResourceModel, TemplateModel};
+use crate::waits;
 
 /// Maximum duration of user actions.
 const BUSY_MS: u64 = 90_000;
@@ -29,7 +30,9 @@ pub fn scenario(seed: u64) -> Scenario {
         faults = (0..rng.random_range(1..=5)).map(|_| fault(rng, engines.len(), calm_ms)).collect();
     }
     let batch = if rng.random_bool(0.15) { rng.random_range(1..=4) } else { 1_000 };
-    Scenario { seed, engines, actions, faults, noise: noise(rng), batch, calm_ms }
+    let mut scenario = Scenario { seed, engines, actions, faults, noise: noise(rng), batch, calm_ms };
+    waits::add(&mut scenario, seed);
+    scenario
 }
 
 /// The other actions have a generator of their own, so that the rest of a scenario does not depend on them.
@@ -112,7 +115,9 @@ fn life_of(rng: &mut StdRng, stack: usize) -> Vec<UserAction> {
         if at_ms > BUSY_MS {
             break;
         }
-        let ask = match rng.random_range(0..100) {
+        let policies = template.resources.iter().any(|resource| matches!(resource.kind, KindModel::Policy { .. }));
+        let roll = if policies && rng.random_bool(0.4) { 99 } else { rng.random_range(0..100) };
+        let ask = match roll {
             0..46 => {
                 change(rng, &mut template, &mut serial);
                 Ask::Update(self::wish(rng, &template))
@@ -139,7 +144,8 @@ fn life_of(rng: &mut StdRng, stack: usize) -> Vec<UserAction> {
 }
 
 fn signalled(rng: &mut StdRng, template: &TemplateModel) -> Option<String> {
-    let takes = |resource: &&ResourceModel| resource.kind == KindModel::Plain(Plain::Inbox);
+    let takes =
+        |resource: &&ResourceModel| matches!(resource.kind, KindModel::Plain(Plain::Inbox) | KindModel::Policy { .. });
     let names: Vec<&str> = template.resources.iter().filter(takes).map(|resource| resource.name.as_str()).collect();
     names.choose(rng).map(|name| (*name).to_owned())
 }
@@ -163,17 +169,30 @@ fn template(rng: &mut StdRng, depth: u32) -> TemplateModel {
     for number in 0..size {
         let name = format!("r{number}");
         let resource = resource(rng, name, &template, depth);
-        template.resources.push(resource);
+        add(rng, &mut template, resource, depth);
     }
     template.mend();
     template
+}
+
+/// Adds a resource, and policies to a scaling group whose stack users reach.
+fn add(rng: &mut StdRng, template: &mut TemplateModel, resource: ResourceModel, depth: u32) {
+    let group = (depth == 0 && matches!(resource.kind, KindModel::Scaled { .. })).then(|| resource.name.clone());
+    template.resources.push(resource);
+    let Some(group) = group else { return };
+    for (name, by) in [("up", rng.random_range(1..=2)), ("down", -rng.random_range(1..=2))] {
+        if rng.random_bool(0.7) {
+            let kind = KindModel::Policy { group: group.clone(), by };
+            template.resources.push(ResourceModel::of(format!("{group}{name}"), kind));
+        }
+    }
 }
 
 fn resource(rng: &mut StdRng, name: String, before: &TemplateModel, depth: u32) -> ResourceModel {
     let kind = kind(rng, depth);
     let names: Vec<String> = before.resources.iter().map(|resource| resource.name.clone()).collect();
     let some = |rng: &mut StdRng, of: f64| names.iter().filter(|_| rng.random_bool(of)).take(3).cloned().collect();
-    let has_object = kind != KindModel::Value;
+    let has_object = !matches!(kind, KindModel::Value | KindModel::Policy { .. });
     let needs = if has_object { some(rng, 0.3) } else { Vec::new() };
     let reads = if rng.random_bool(0.2) { names.choose(rng).cloned() } else { None };
     let reads = if matches!(kind, KindModel::Nested(_)) { None } else { reads };
@@ -205,10 +224,23 @@ fn kind(rng: &mut StdRng, depth: u32) -> KindModel {
         90..95 if depth < 2 => KindModel::Nested(template(rng, depth + 1)),
         _ if depth < 2 => {
             let member = [Plain::Thing, Plain::Slow, Plain::Pair].choose(rng).copied().unwrap_or(Plain::Thing);
-            KindModel::Group { count: rng.random_range(0..=3), member }
+            let batches = batches(rng);
+            if rng.random_bool(0.5) {
+                return KindModel::Group { count: rng.random_range(0..=3), member, batches };
+            }
+            let min = rng.random_range(0..=2);
+            KindModel::Scaled { min, max: min + rng.random_range(0..=3), member, batches }
         }
         _ => KindModel::Plain(Plain::Thing),
     }
+}
+
+fn batches(rng: &mut StdRng) -> Option<Batches> {
+    rng.random_bool(0.6).then(|| Batches {
+        most: rng.random_range(1..=3),
+        min_in_service: rng.random_range(0..=3),
+        pause: *[0, 0, 2, 15].choose(rng).unwrap_or(&0),
+    })
 }
 
 fn build(rng: &mut StdRng) -> Build {
@@ -241,7 +273,7 @@ fn change(rng: &mut StdRng, template: &mut TemplateModel, serial: &mut u32) {
             55..67 => {
                 *serial += 1;
                 let new = resource(rng, format!("r{serial}"), template, 0);
-                template.resources.push(new);
+                add(rng, template, new, 0);
             }
             67..77 => {
                 if template.resources.len() > 1 {
@@ -269,6 +301,11 @@ fn change_inside(rng: &mut StdRng, template: &mut TemplateModel, at: usize, seri
     match &mut resource.kind {
         KindModel::Nested(inner) => change(rng, inner, serial),
         KindModel::Group { count, .. } => *count = rng.random_range(0..=3),
+        KindModel::Scaled { min, max, .. } => {
+            *min = rng.random_range(0..=2);
+            *max = *min + rng.random_range(0..=3);
+        }
+        KindModel::Policy { by, .. } => *by = -*by,
         _ => resource.build = build(rng),
     }
     if !matches!(resource.kind, KindModel::Plain(Plain::Slow)) {
@@ -279,7 +316,11 @@ fn change_inside(rng: &mut StdRng, template: &mut TemplateModel, at: usize, seri
 fn rename(template: &mut TemplateModel, at: usize, new: &str) {
     let Some(old) = template.resources.get(at).map(|resource| resource.name.clone()) else { return };
     for resource in &mut template.resources {
-        let names = resource.needs.iter_mut().chain(&mut resource.after).chain(&mut resource.reads);
+        let group = match &mut resource.kind {
+            KindModel::Policy { group, .. } => Some(group),
+            _ => None,
+        };
+        let names = resource.needs.iter_mut().chain(&mut resource.after).chain(&mut resource.reads).chain(group);
         for name in names.chain(std::iter::once(&mut resource.name)) {
             if *name == old {
                 new.clone_into(name);

@@ -1,7 +1,7 @@
 //! Checks that messages are handled once and in order.
 
 use kiln_resource::{Action, Resource};
-use kiln_store::{MessageKind, Stack, Store as _};
+use kiln_store::{Event, EventQuery, MessageKind, Stack, Store as _};
 use kiln_value::Value;
 
 use crate::rule::Rule;
@@ -26,6 +26,25 @@ pub(crate) async fn check(sim: &Simulation, stack: &Stack) {
     }
 }
 
+/// Checks that the end of every change of a group is recorded, and that no signal has changed a group twice.
+pub(crate) async fn check_scaling(sim: &Simulation, stack: &Stack) {
+    let rows = sim.store.resources(stack.id).await.unwrap_or_default();
+    for row in &rows {
+        if row.metadata.get("scaling_in_progress").is_some_and(Value::is_truthy) {
+            sim.accuse(Rule::Stuck, format!("{} of {} is said to be changing its size", row.name, stack.name));
+        }
+    }
+    let query = EventQuery { stacks: vec![stack.id], ..EventQuery::default() };
+    let events = sim.store.events(&query).await.unwrap_or_default();
+    let of_policies = |event: &&Event| event.action == "SIGNAL" && event.resource_type == "OS::Heat::ScalingPolicy";
+    let sent = sim.ledger.messages();
+    let sent = sent.iter().filter(|message| message.kind == MessageKind::Signal && message.stack == stack.id).count();
+    let changes = events.iter().filter(of_policies).filter(|event| event.reason == "Unknown").count();
+    if changes > sent {
+        sim.accuse(Rule::Inbox, format!("{changes} changes of size after {sent} signals to {}", stack.name));
+    }
+}
+
 fn check_row(sim: &Simulation, stack: &Stack, row: &Resource) {
     let received = row.data.get("received").and_then(Value::as_list).unwrap_or_default();
     let mut sent = sim.ledger.messages();
@@ -47,9 +66,14 @@ fn check_row(sim: &Simulation, stack: &Stack, row: &Resource) {
             return;
         }
     }
-    let mut left = sent.iter();
+    // The database sorts by its clock where that is behind the sender's.
+    let unsorted = sim.scenario.sets_store_clock_back();
+    let mut left: Vec<_> = sent.iter().collect();
     for body in received {
-        if !left.any(|message| message.body == *body) {
+        let place = left.iter().position(|message| message.body == *body);
+        if let Some(place) = place {
+            left.drain(if unsorted { place..=place } else { 0..=place });
+        } else {
             let text = format!("{} received {body:?} twice, or before an earlier one: {received:?}", row.name);
             sim.accuse(Rule::Inbox, text);
             return;

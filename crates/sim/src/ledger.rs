@@ -16,6 +16,7 @@ use crate::sabotage::Sabotage;
 use crate::simulation::{Label, Simulation};
 use crate::states;
 use crate::template_model::{Plain, TemplateModel};
+use crate::waits::{self, Waits};
 use crate::wanted;
 
 /// Maximum number of commits of one stack within [`COMMIT_WINDOW_MS`].
@@ -57,10 +58,11 @@ struct Inner {
     received: BTreeMap<(StackId, String), ResourceId>,
     /// The marks of planned trusts.
     marks: BTreeMap<CredentialsId, String>,
-    /// The time when each row was first stored.
+    /// The time when the create of each row began.
     born: BTreeMap<ResourceId, Timestamp>,
     /// The request during or after which a user marked each row unhealthy.
     marked: BTreeMap<ResourceId, i64>,
+    waits: Waits,
 }
 
 /// The last known state of a stack.
@@ -180,7 +182,7 @@ impl Ledger {
         self.inner().marks.get(&id).cloned()
     }
 
-    /// The time when a row was first stored.
+    /// The time when the create of a row began.
     pub(crate) fn born(&self, row: ResourceId) -> Option<Timestamp> {
         self.inner().born.get(&row).copied()
     }
@@ -303,7 +305,9 @@ impl Ledger {
                 self.asked(sim, label, &child);
             }
         }
-        for row in batch.save.iter().filter(|row| !before.contains_key(&row.id)) {
+        let waits_before = |row: &&Resource| before.get(&row.id).is_none_or(|old| old.state == State::INIT);
+        // Messages to a resource that is never created are dropped.
+        for row in batch.save.iter().filter(|row| row.state != State::INIT).filter(waits_before) {
             self.inner().born.entry(row.id).or_insert_with(|| sim.time.now());
         }
         check_rows(sim, batch, before);
@@ -314,6 +318,8 @@ impl Ledger {
             }
         }
         batch.save.iter().for_each(|row| inbox::note(sim, row));
+        let late = self.inner().waits.committed(sim, batch, before);
+        waits::accuse(sim, late);
         self.see(sim, stack, false);
         self.count_commit(sim, stack);
         let settled = batch

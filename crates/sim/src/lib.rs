@@ -30,4 +30,5 @@ pub mod template_model;
 mod trace;
 mod trusts;
 mod users;
+mod waits;
 mod wanted;

@@ -320,6 +320,7 @@ async fn judge_rest(sim: &Arc<Simulation>) {
             wanted::check_gone(sim, &stack).await;
         } else {
             inbox::check(sim, &stack).await;
+            inbox::check_scaling(sim, &stack).await;
         }
     }
     sim.ledger.take_queries();

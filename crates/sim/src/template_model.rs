@@ -55,6 +55,13 @@ pub enum KindModel {
     Plain(Plain),
     /// `Sim::Value`: without an object.
     Value,
+    /// `Sim::Wait`: waits for this number of signals of an inbox.
+    Wait {
+        /// The name of the inbox.
+        inbox: String,
+        /// Number of signals.
+        count: u32,
+    },
     /// A template resource.
     Nested(TemplateModel),
     /// `OS::Heat::ResourceGroup`.
@@ -63,7 +70,54 @@ pub enum KindModel {
         count: u32,
         /// Their kind; they have the dependencies of the group.
         member: Plain,
+        /// How members are created and updated.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        batches: Option<Batches>,
     },
+    /// `OS::Heat::AutoScalingGroup`. Nothing depends on its members, which come and go.
+    Scaled {
+        /// Minimum number of members.
+        min: u32,
+        /// Maximum number of members.
+        max: u32,
+        /// Their kind; they have the dependencies of the group.
+        member: Plain,
+        /// How members are updated.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        batches: Option<Batches>,
+    },
+    /// `OS::Heat::ScalingPolicy`, without an object.
+    Policy {
+        /// The group.
+        group: String,
+        /// The number of members that it adds.
+        by: i32,
+    },
+}
+
+impl ResourceModel {
+    /// A resource without dependencies.
+    pub fn of(name: String, kind: KindModel) -> Self {
+        let (needs, after) = (Vec::new(), Vec::new());
+        Self { name, kind, word: 0, size: 0, needs, reads: None, after, retain: false, build: Build::Sound }
+    }
+}
+
+/// How the members of a group change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Batches {
+    /// Maximum number of members in a batch.
+    pub most: u32,
+    /// Minimum number of members in service.
+    pub min_in_service: u32,
+    /// Seconds between two batches.
+    pub pause: u32,
+}
+
+impl Batches {
+    fn hot(self) -> Value {
+        value!({"max_batch_size": (self.most), "min_in_service": (self.min_in_service), "pause_time": (self.pause)})
+    }
 }
 
 /// The kinds of objects. Each is a service of the cloud with a collection of this name.
@@ -189,6 +243,7 @@ impl TemplateModel {
     pub fn mend(&mut self) {
         let mut before: Vec<String> = Vec::new();
         let mut readable: Vec<String> = Vec::new();
+        let mut groups: Vec<String> = Vec::new();
         for resource in &mut self.resources {
             resource.needs.retain(|name| before.contains(name));
             resource.after.retain(|name| before.contains(name));
@@ -197,6 +252,15 @@ impl TemplateModel {
             }
             if let KindModel::Nested(inner) = &mut resource.kind {
                 inner.mend();
+            }
+            if matches!(&resource.kind, KindModel::Policy { group, .. } if !groups.contains(group)) {
+                resource.kind = KindModel::Value;
+            }
+            if matches!(resource.kind, KindModel::Scaled { .. }) {
+                groups.push(resource.name.clone());
+            }
+            if matches!(&resource.kind, KindModel::Wait { inbox, .. } if !before.contains(inbox)) {
+                resource.kind = KindModel::Value;
             }
             before.push(resource.name.clone());
             if matches!(resource.kind, KindModel::Plain(_) | KindModel::Value) {
@@ -248,6 +312,10 @@ impl TemplateModel {
         let mut written = match &resource.kind {
             KindModel::Plain(kind) => value!({"type": (kind.resource_type()), "properties": (properties(*kind))}),
             KindModel::Value => value!({"type": "Sim::Value", "properties": {"word": (word.clone())}}),
+            KindModel::Wait { inbox, count } => {
+                let handle = value!({"get_resource": (inbox.as_str())});
+                value!({"type": (crate::waits::WAIT), "properties": {"inbox": handle, "count": (*count)}})
+            }
             KindModel::Nested(inner) => {
                 let below = format!("{place}{}.", resource.name);
                 let file = format!("{below}yaml");
@@ -255,9 +323,32 @@ impl TemplateModel {
                 files.insert(file.clone(), serde_json::to_string(&template).unwrap_or_default());
                 value!({"type": file, "properties": {OUTER: (needs.clone())}})
             }
-            KindModel::Group { count, member } => {
+            KindModel::Group { count, member, batches } => {
                 let definition = value!({"type": (member.resource_type()), "properties": (properties(*member))});
-                value!({"type": "OS::Heat::ResourceGroup", "properties": {"count": (*count), "resource_def": definition}})
+                let properties = value!({"count": (*count), "resource_def": definition});
+                let mut group = value!({"type": "OS::Heat::ResourceGroup", "properties": properties});
+                if let (Some(batches), Some(group)) = (batches, group.as_map_mut()) {
+                    let create = value!({"max_batch_size": (batches.most), "pause_time": (batches.pause)});
+                    let policy = value!({"rolling_update": (batches.hot()), "batch_create": create});
+                    group.insert("update_policy".to_owned(), policy);
+                }
+                group
+            }
+            KindModel::Scaled { min, max, member, batches } => {
+                let definition = value!({"type": (member.resource_type()), "properties": (properties(*member))});
+                let mut properties = value!({"min_size": (*min), "max_size": (*max), "resource": definition});
+                if let (Some(batches), Some(properties)) = (batches, properties.as_map_mut()) {
+                    properties.insert("rolling_updates".to_owned(), batches.hot());
+                }
+                value!({"type": "OS::Heat::AutoScalingGroup", "properties": properties})
+            }
+            KindModel::Policy { group, by } => {
+                let group = value!({"get_resource": (group.as_str())});
+                value!({"type": "OS::Heat::ScalingPolicy", "properties": {
+                    "auto_scaling_group_id": group,
+                    "adjustment_type": "change_in_capacity",
+                    "scaling_adjustment": (i64::from(*by))
+                }})
             }
         };
         if let Some(written) = written.as_map_mut() {
@@ -279,7 +370,7 @@ impl TemplateModel {
             let name = resource.name.as_str();
             match &resource.kind {
                 KindModel::Plain(_) => single.push(value!({"get_resource": name})),
-                KindModel::Value => {}
+                KindModel::Value | KindModel::Wait { .. } | KindModel::Scaled { .. } | KindModel::Policy { .. } => {}
                 KindModel::Nested(_) => lists.push(value!({"get_attr": [name, "ids"]})),
                 KindModel::Group { .. } => lists.push(value!({"get_attr": [name, "refs"]})),
             }

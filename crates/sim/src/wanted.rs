@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::future::{BoxFuture, FutureExt as _};
 use kiln_resource::{Action, Resource, Status};
-use kiln_store::{Stack, StackId, Store as _};
+use kiln_store::{MessageKind, Stack, StackId, Store as _};
 
 use crate::cloud::{Object, Phase};
 use crate::rule::Rule;
@@ -135,10 +135,16 @@ fn compare<'a>(
                 ids.iter().filter(|(other, _)| resource.needs.contains(other)).flat_map(|(_, ids)| ids.clone()),
             );
             let made = match &resource.kind {
-                KindModel::Value => Vec::new(),
+                KindModel::Value | KindModel::Wait { .. } | KindModel::Policy { .. } => Vec::new(),
                 KindModel::Plain(_) => vec![check_object(sim, template, resource, row, &needs, found)?],
                 KindModel::Nested(inner) => compare(sim, inner, child_of(row)?, needs, found).await?,
-                KindModel::Group { count, member } => {
+                KindModel::Scaled { min, max, member, .. } => {
+                    compare_scaled(sim, template, resource, (*min, *max, *member), child_of(row)?, &needs, found)
+                        .await?;
+                    // Nothing may depend on members that come and go.
+                    Vec::new()
+                }
+                KindModel::Group { count, member, .. } => {
                     let members = members_of(resource, *count, *member);
                     // A member gets its dependencies from its group.
                     let mut made = Vec::new();
@@ -162,6 +168,40 @@ fn compare<'a>(
         Ok(ids.into_iter().flat_map(|(_, ids)| ids).collect())
     }
     .boxed()
+}
+
+/// Compares the members of a scaling group, unless a signal is changing them or has failed to.
+async fn compare_scaled(
+    sim: &Simulation,
+    template: &TemplateModel,
+    group: &ResourceModel,
+    (min, max, member): (u32, u32, Plain),
+    child: StackId,
+    needs: &[String],
+    found: &mut Found,
+) -> Result<(), String> {
+    let stack = sim.store.stack(child).await.map_err(|error| error.to_string())?;
+    let rows = sim.store.resources(child).await.map_err(|error| error.to_string())?;
+    let signalled = sim.ledger.messages().iter().any(|message| message.kind == MessageKind::Signal);
+    if signalled && stack.is_none_or(|stack| stack.is_pending() || stack.state.status != Status::Complete) {
+        found.objects.extend(objects_of(sim, sim.ledger.root_of(child)).into_iter().filter_map(|object| {
+            let of_group = object.stack.parse().is_ok_and(|stack: StackId| stack == child);
+            of_group.then_some(object.id)
+        }));
+        return Ok(());
+    }
+    let name = &group.name;
+    let (min, max) = (usize::try_from(min).unwrap_or(0), usize::try_from(max).unwrap_or(0));
+    // A member that is marked unhealthy does not count.
+    let healthy = rows.iter().filter(|row| row.state.status == Status::Complete).count();
+    if !(min..=max).contains(&healthy) {
+        return Err(format!("{name} has {healthy} members, not {min} to {max}"));
+    }
+    for row in &rows {
+        let told = ResourceModel { name: row.name.clone(), kind: KindModel::Plain(member), ..group.clone() };
+        check_object(sim, template, &told, row, needs, found)?;
+    }
+    Ok(())
 }
 
 fn members_of(group: &ResourceModel, count: u32, member: Plain) -> Vec<ResourceModel> {

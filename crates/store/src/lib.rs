@@ -4,6 +4,7 @@
 //! higher `generation`); the engine that holds the stack's [`Lease`] writes the actual state. Every write of an engine
 //! is fenced: it is refused if the epoch of the lease is not the current one.
 
+pub mod change_set;
 pub mod content;
 mod doorbell;
 pub mod event;
@@ -17,9 +18,12 @@ mod sql;
 pub mod stack;
 mod store;
 
+pub use change_set::ChangeSet;
 pub use content::{Desired, DesiredText, Digest};
 pub use event::Event;
-pub use kiln_resource::{CredentialsId, EngineId, EventId, MessageId, Resource, ResourceId, SnapshotId, StackId};
+pub use kiln_resource::{
+    ChangeSetId, CredentialsId, EngineId, EventId, MessageId, Resource, ResourceId, SnapshotId, StackId,
+};
 pub use lease::Lease;
 pub use memory::MemoryStore;
 pub use message::{Message, MessageKind};

@@ -25,9 +25,9 @@ use kiln_value::Secret;
 use self::state::State;
 use crate::doorbell::{Hub, Reach};
 use crate::{
-    Batch, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo, Error, Event, EventId,
-    EventQuery, Lease, Message, NewStack, Resource, Retention, Snapshot, SnapshotId, Stack, StackId, StackQuery,
-    StackRequest, Store, Summary, UnusedCredentials,
+    Batch, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo, Error,
+    Event, EventId, EventQuery, Lease, Message, NewStack, Resource, Retention, Snapshot, SnapshotId, Stack, StackId,
+    StackQuery, StackRequest, Store, Summary, UnusedCredentials,
 };
 
 /// The clock that stands for the database's clock.
@@ -136,6 +136,40 @@ impl Store for MemoryStore {
 
     async fn content(&self, digest: &Digest) -> Result<String, Error> {
         self.open().0.content(digest)
+    }
+
+    async fn save_change_set(&self, set: &ChangeSet) -> Result<(), Error> {
+        let (mut state, _) = self.open();
+        let same_name = |other: &ChangeSet| other.id != set.id && other.stack == set.stack && other.name == set.name;
+        if state.change_sets.values().any(same_name) {
+            return Err(Error::NameTaken(set.name.clone()));
+        }
+        if let Some(stored) = state.change_sets.get_mut(&set.id) {
+            stored.executed = set.executed;
+            stored.body = set.body.clone();
+        } else {
+            let stored = ChangeSet { created: state::micro(set.created), ..set.clone() };
+            state.change_sets.insert(set.id, stored);
+        }
+        Ok(())
+    }
+
+    async fn change_sets(&self, project: &str, stack_name: &str) -> Result<Vec<ChangeSet>, Error> {
+        let (state, _) = self.open();
+        let of_name = |set: &&ChangeSet| set.project == project && set.stack_name == stack_name;
+        let mut sets: Vec<ChangeSet> = state.change_sets.values().filter(of_name).cloned().collect();
+        sets.sort_by_key(|set| (set.created, set.id));
+        Ok(sets)
+    }
+
+    async fn count_change_sets(&self, project: &str) -> Result<u64, Error> {
+        let (state, _) = self.open();
+        Ok(state.change_sets.values().filter(|set| set.project == project).count() as u64)
+    }
+
+    async fn delete_change_sets(&self, ids: &[ChangeSetId]) -> Result<(), Error> {
+        self.open().0.change_sets.retain(|id, _| !ids.contains(id));
+        Ok(())
     }
 
     async fn resources(&self, stack: StackId) -> Result<Vec<Resource>, Error> {

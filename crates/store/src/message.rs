@@ -19,6 +19,8 @@ pub enum MessageKind {
     MarkUnhealthy,
     /// A request to cancel the running operation.
     Cancel,
+    /// A group is changing its size: the engine records the end.
+    Scaling,
     /// A request to clear a hook of a resource.
     ClearHook,
     /// A request to delete a snapshot.
@@ -35,6 +37,7 @@ impl MessageKind {
             Self::RefusedSignal => "REFUSED_SIGNAL",
             Self::MarkUnhealthy => "MARK_UNHEALTHY",
             Self::Cancel => "CANCEL",
+            Self::Scaling => "SCALING",
             Self::ClearHook => "CLEAR_HOOK",
             Self::DeleteSnapshot => "DELETE_SNAPSHOT",
             Self::Timer => "TIMER",
@@ -62,6 +65,7 @@ impl FromStr for MessageKind {
             Self::RefusedSignal,
             Self::MarkUnhealthy,
             Self::Cancel,
+            Self::Scaling,
             Self::ClearHook,
             Self::DeleteSnapshot,
             Self::Timer,

@@ -4,6 +4,7 @@
 //! microseconds since 1970, data is JSON in text columns, and IDs are strings. Every use case is one transaction, which
 //! is retried after a conflict with another one.
 
+mod change_sets;
 mod commit;
 mod credentials;
 mod dialect;
@@ -43,9 +44,9 @@ use self::secrets::Vault;
 use self::wires::Wires;
 use crate::doorbell::{Hub, Reach};
 use crate::{
-    Batch, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo, Error, Event, EventId,
-    EventQuery, Lease, Message, NewStack, Resource, Retention, Snapshot, SnapshotId, Stack, StackId, StackQuery,
-    StackRequest, Store, Summary, UnusedCredentials,
+    Batch, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo, Error,
+    Event, EventId, EventQuery, Lease, Message, NewStack, Resource, Retention, Snapshot, SnapshotId, Stack, StackId,
+    StackQuery, StackRequest, Store, Summary, UnusedCredentials,
 };
 
 pub use self::options::{Durability, Options};
@@ -161,6 +162,22 @@ impl Store for SqlStore {
 
     async fn content(&self, digest: &Digest) -> Result<String, Error> {
         self.read_content(digest).await
+    }
+
+    async fn save_change_set(&self, set: &ChangeSet) -> Result<(), Error> {
+        self.write_change_set(set).await
+    }
+
+    async fn change_sets(&self, project: &str, stack_name: &str) -> Result<Vec<ChangeSet>, Error> {
+        self.read_change_sets(project, stack_name).await
+    }
+
+    async fn count_change_sets(&self, project: &str) -> Result<u64, Error> {
+        self.read_change_set_count(project).await
+    }
+
+    async fn delete_change_sets(&self, ids: &[ChangeSetId]) -> Result<(), Error> {
+        self.drop_change_sets(ids).await
     }
 
     async fn resources(&self, stack: StackId) -> Result<Vec<Resource>, Error> {

@@ -8,8 +8,8 @@ use kiln_resource::State;
 use kiln_value::Secret;
 
 use crate::{
-    CredentialsId, DesiredText, Digest, EngineId, Event, EventId, EventQuery, Lease, Message, MessageId, NewStack,
-    Resource, ResourceId, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest,
+    ChangeSet, ChangeSetId, CredentialsId, DesiredText, Digest, EngineId, Event, EventId, EventQuery, Lease, Message,
+    MessageId, NewStack, Resource, ResourceId, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest,
 };
 
 /// Errors of the store.
@@ -239,6 +239,14 @@ pub trait Store: Send + Sync {
     async fn snapshot(&self, stack: StackId, id: SnapshotId) -> Result<Option<Snapshot>, Error>;
     /// The snapshots of a stack, oldest first.
     async fn snapshots(&self, stack: StackId) -> Result<Vec<Snapshot>, Error>;
+    /// Stores a change set, or changes it. [`Error::NameTaken`] if the stack has another one with this name.
+    async fn save_change_set(&self, set: &ChangeSet) -> Result<(), Error>;
+    /// The change sets for a stack name, which may be that of a stack that does not exist yet, oldest first.
+    async fn change_sets(&self, project: &str, stack_name: &str) -> Result<Vec<ChangeSet>, Error>;
+    /// The number of change sets of a project.
+    async fn count_change_sets(&self, project: &str) -> Result<u64, Error>;
+    /// Deletes change sets.
+    async fn delete_change_sets(&self, ids: &[ChangeSetId]) -> Result<(), Error>;
     /// Events.
     async fn events(&self, query: &EventQuery) -> Result<Vec<Event>, Error>;
     /// One event.

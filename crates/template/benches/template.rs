@@ -12,7 +12,7 @@ fn main() {
 
 fn bound(template: Value) -> Bound {
     let template = Template::from_value(template).expect("a version");
-    let parameters = template.parameters(None, &Map::new(), &Map::new()).expect("sound parameters");
+    let parameters = template.parameters(None, &Map::new(), &Map::new()).expect("valid parameters");
     Bound::new(Arc::new(template), Arc::new(parameters), Arc::new(Files::default()))
 }
 
@@ -54,7 +54,7 @@ fn read_2000_resources(bencher: Bencher) {
 #[divan::bench]
 fn dependencies_of_2000_resources(bencher: Bencher) {
     let bound = bound(cluster(2000));
-    let definitions = bound.definitions().expect("sound definitions");
+    let definitions = bound.definitions().expect("valid definitions");
     let scope = Unbuilt::new(&bound, definitions.keys());
     bencher
         .bench(|| definitions.values().map(|d| d.dependencies(&scope).map_or(0, |names| names.len())).sum::<usize>());
@@ -71,7 +71,7 @@ fn resolve_10000_functions(bencher: Bencher) {
             }})
         })
         .collect();
-    let expr = Expr::parse(&bound, &calls, &Path::root()).expect("sound calls");
+    let expr = Expr::parse(&bound, &calls, &Path::root()).expect("valid calls");
     let scope = Unbuilt::empty(&bound);
     bencher.bench(|| black_box(&expr).value(&scope));
 }

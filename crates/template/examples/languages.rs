@@ -1,5 +1,5 @@
-//! Kiln's part of `bench/languages.py`: `languages MEASURE FILE` prints the seconds of the fastest run and the peak
-//! memory of the process in bytes.
+//! Kiln's part of `bench/languages.py`: `languages MEASURE FILE` prints the duration of the fastest run in seconds and
+//! the peak memory of the process in bytes.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -23,7 +23,7 @@ fn bound(text: &str) -> Result<Bound> {
     Ok(Bound::new(Arc::new(template), Arc::new(parameters), Arc::new(Files::default())))
 }
 
-/// The fastest run within about a second.
+/// The fastest run in about one second.
 fn best(mut run: impl FnMut() -> Result<()>) -> Result<f64> {
     let (mut best, began) = (Duration::MAX, Instant::now());
     while began.elapsed() < Duration::from_secs(1) {

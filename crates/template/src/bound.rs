@@ -57,9 +57,9 @@ impl Bound {
         &self.0.yaql
     }
 
-    /// The template's conditions. They are parsed here and each is decided when it is asked for.
+    /// The conditions of the template. They are parsed here; each is evaluated on first use.
     ///
-    /// Fails with `StackValidationFailed` if the section is no map or a definition does not parse.
+    /// Fails with `StackValidationFailed` if the section is not a map or a definition cannot be parsed.
     pub fn conditions(&self) -> Result<&Conditions, Diagnostic> {
         let conditions = self.0.conditions.get_or_init(|| Conditions::parse(self));
         conditions.as_ref().map_err(Clone::clone)
@@ -69,12 +69,12 @@ impl Bound {
         self.0.template.release()
     }
 
-    /// A parameter's value; `None` if there is no such parameter.
+    /// The value of a parameter; `None` if the parameter does not exist.
     pub(crate) fn parameter(&self, name: &str) -> Result<Option<&Value>, Diagnostic> {
         self.0.parameters.get(name).map(Parameter::value).transpose()
     }
 
-    /// Whether a parameter has a value that is not known yet, or known in part.
+    /// Whether the value of a parameter is unknown or partly unknown.
     pub fn has_unknown(&self) -> bool {
         self.0.has_unknown
     }
@@ -83,7 +83,7 @@ impl Bound {
         self.0.template.mappings()
     }
 
-    /// Whether the template has such a resource, be its condition true or false.
+    /// Whether the template has such a resource, regardless of its condition.
     pub fn has_resource(&self, name: &str) -> bool {
         self.0.template.has_resource(name)
     }
@@ -97,7 +97,7 @@ mod tests {
     use crate::Unbuilt;
 
     #[test]
-    fn yaql_keeps_to_the_operator_s_limits() {
+    fn yaql_respects_the_operators_limits() {
         let template = value!({
             "heat_template_version": "2021-04-16",
             "outputs": {"o": {"value": {"yaql": {"expression": "range(5)", "data": {}}}}}

@@ -11,7 +11,7 @@ use crate::hint::hinted;
 use crate::version::Words;
 use crate::{Bound, Unbuilt};
 
-/// The conditions of a template, each decided once, when it is first asked for.
+/// The conditions of a template. Each is evaluated once, on first use.
 #[derive(Debug, Default)]
 pub struct Conditions {
     conditions: IndexMap<String, Condition>,
@@ -23,7 +23,7 @@ struct Condition {
     decided: OnceLock<bool>,
 }
 
-/// A chain of conditions may nest this deep in all.
+/// Limit on the total nesting of a chain of conditions.
 const MAX_DEPTH: usize = 400;
 
 impl Conditions {
@@ -48,14 +48,14 @@ impl Conditions {
         self.conditions.keys().map(String::as_str)
     }
 
-    /// Checks that every definition is a truth value or a call, and the calls.
+    /// Checks that every definition is a boolean or a call, and validates the calls.
     ///
     /// Fails with `StackValidationFailed`.
     pub fn validate(&self, bound: &Bound) -> Result<(), Diagnostic> {
         self.errors(bound).into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// What [`Conditions::validate`] refuses: of each condition the first error.
+    /// The errors of [`Conditions::validate`]: the first of each condition.
     pub fn errors(&self, bound: &Bound) -> Vec<Diagnostic> {
         let scope = Unbuilt::empty(bound);
         let words = bound.template().words();
@@ -73,15 +73,15 @@ impl Conditions {
         errors.collect()
     }
 
-    /// Whether a condition holds.
+    /// Whether a condition is true.
     ///
-    /// Fails with `ValueError` if there is none of that name, with `StackValidationFailed` if it is defined in a
-    /// circle or is no truth value, and with what its functions raise.
+    /// Fails with `ValueError` for an unknown name, with `StackValidationFailed` if the definition is circular or not a
+    /// boolean, and with the errors of its functions.
     pub fn holds(&self, bound: &Bound, name: &str) -> Result<bool, Diagnostic> {
         self.decide(&Value::from(name), &Context::new(&Unbuilt::empty(bound)))
     }
 
-    /// Whether the condition of that name holds, asked for while others are being decided. No name at all holds.
+    /// Evaluates the condition with this name within the evaluation of others. A missing name counts as true.
     pub(crate) fn decide(&self, name: &Value, context: &Context) -> Result<bool, Diagnostic> {
         if name.is_null() {
             return Ok(true);

@@ -1,6 +1,7 @@
 //! Constraints of parameters and properties.
 //!
-//! Behavior and texts of Heat's `engine/constraints.py`; `reference/functions.json` lists the constraints of each type.
+//! Behavior and messages of Heat's `engine/constraints.py`; `reference/functions.json` lists the constraints of each
+//! type.
 
 mod build;
 mod check;
@@ -16,7 +17,7 @@ pub use data_type::{DataType, Typed};
 
 use kiln_value::{Map, Pattern, Value, text, value};
 
-/// A rule that a value must keep, with the words to say if it does not.
+/// A rule for a value, with the message for values that violate it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constraint {
     /// The rule.
@@ -28,32 +29,32 @@ pub struct Constraint {
 /// The kinds of rules.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rule {
-    /// A number within bounds, each included.
+    /// A number within inclusive bounds.
     Range {
-        /// The smallest number.
+        /// The minimum.
         min: Option<Value>,
-        /// The largest number.
+        /// The maximum.
         max: Option<Value>,
     },
-    /// A length within bounds: characters of a text, items of a list, entries of a map.
+    /// A length within bounds: characters of a string, items of a list, entries of a map.
     Length {
-        /// The smallest length.
+        /// The minimum length.
         min: Option<Value>,
-        /// The largest length.
+        /// The maximum length.
         max: Option<Value>,
     },
-    /// A number that leaves `offset` when divided by `step`.
+    /// A number with the remainder `offset` when divided by `step`.
     Modulo {
         /// The divisor.
         step: Value,
-        /// The rest.
+        /// The remainder.
         offset: Value,
     },
     /// One of a list; of a list value, each item.
     AllowedValues(Vec<Value>),
-    /// A text that a regular expression matches from start to end.
+    /// A string that a regular expression matches completely.
     AllowedPattern(Pattern),
-    /// What a service must know, or a check with a name: `neutron.network`, `ip_addr`.
+    /// A named check, of an object in a cloud service or of a format: `neutron.network`, `ip_addr`.
     Custom(String),
 }
 
@@ -82,7 +83,7 @@ impl Rule {
         }
     }
 
-    /// Whether values of this type can be judged by the rule.
+    /// Whether the rule can check values of this type.
     pub fn fits(&self, data_type: DataType) -> bool {
         use DataType::{Boolean, List, Map, String};
         match self {
@@ -95,7 +96,7 @@ impl Rule {
         }
     }
 
-    /// What the rule was given, as templates write it.
+    /// The arguments of the rule, as in templates.
     pub fn arguments(&self) -> Value {
         match self {
             Self::Range { min, max } | Self::Length { min, max } => {
@@ -127,7 +128,7 @@ impl Constraint {
     }
 }
 
-/// `None` or the bound, as messages show it.
+/// The bound as messages show it, or `None`.
 fn bound_text(bound: Option<&Value>) -> String {
     bound.map_or_else(|| "None".to_owned(), text::str)
 }

@@ -9,20 +9,20 @@ use crate::hint::hinted;
 use crate::version::Dialect;
 use crate::{Bound, Scope, Unbuilt};
 
-/// What becomes of a resource's object when the resource goes.
+/// What happens to the object of a resource when the resource is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DeletionPolicy {
     /// It is deleted.
     #[default]
     Delete,
-    /// It is left alone.
+    /// It is kept.
     Retain,
-    /// It is saved in a snapshot, then deleted; only types that can do so take it.
+    /// A snapshot of it is created, then it is deleted. Only supported by some types.
     Snapshot,
 }
 
 impl DeletionPolicy {
-    /// Heat's word.
+    /// Heat's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Delete => "Delete",
@@ -44,7 +44,7 @@ impl DeletionPolicy {
     }
 }
 
-/// A resource whose condition holds, as its template defines it. What the template does not give is the literal null.
+/// An enabled resource as its template defines it. Missing fields are the literal null.
 #[derive(Clone, Debug)]
 pub struct Definition {
     /// Logical name.
@@ -55,7 +55,7 @@ pub struct Definition {
     pub properties: Expr,
     /// Metadata: a map or a call.
     pub metadata: Expr,
-    /// Names that the resource must wait for.
+    /// Names of resources that are created before this one.
     pub depends_on: Vec<String>,
     /// Deletion policy as written; see [`Definition::deletion_policy`].
     pub deletion_policy: Option<DeletionPolicy>,
@@ -63,12 +63,12 @@ pub struct Definition {
     pub update_policy: Expr,
     /// Description; empty if there is none.
     pub description: String,
-    /// The id of the existing object that the resource stands for.
+    /// The ID of the existing object that the resource represents.
     pub external_id: Option<Expr>,
 }
 
 impl Definition {
-    /// The deletion policy that counts: an external object is always retained.
+    /// The effective deletion policy: an external object is always retained.
     pub fn deletion_policy(&self) -> DeletionPolicy {
         match &self.external_id {
             Some(_) => DeletionPolicy::Retain,
@@ -76,10 +76,10 @@ impl Definition {
         }
     }
 
-    /// The names of the resources that this one needs: `depends_on` and every reference in properties and metadata.
+    /// The names of the resources that this one requires: `depends_on` and every reference in properties and metadata.
     ///
-    /// `depends_on` is taken as it stands. Fails with `InvalidTemplateReference` for a reference to a resource that
-    /// is not in `scope`, and with `InvalidExternalResourceDependency` for an external resource that depends on any.
+    /// `depends_on` is not checked. Fails with `InvalidTemplateReference` for a reference to a resource that is not in
+    /// `scope`, and with `InvalidExternalResourceDependency` for an external resource with dependencies.
     pub fn requires(&self, scope: &dyn Scope) -> Result<IndexSet<String>, Diagnostic> {
         if let Some(id) = &self.external_id {
             let id = id.value(scope)?;
@@ -101,8 +101,8 @@ impl Definition {
         Ok(names)
     }
 
-    /// As [`Definition::requires`], but only what there is: names of resources with a false condition are left out,
-    /// unknown ones fail with `InvalidTemplateReference`.
+    /// As [`Definition::requires`], but only existing resources: names of resources with a false condition are omitted,
+    /// unknown names fail with `InvalidTemplateReference`.
     pub fn dependencies(&self, scope: &dyn Scope) -> Result<IndexSet<String>, Diagnostic> {
         let mut names = self.requires(scope)?;
         if let Some(unknown) =
@@ -119,25 +119,25 @@ impl Definition {
         Path::root().key(words.resources).key(self.name.as_str()).key(words.depends_on)
     }
 
-    /// All attributes of other resources that it reads in properties and metadata.
+    /// All attributes of other resources that are read in properties and metadata.
     pub fn attributes(&self, scope: &dyn Scope) -> Vec<AttributeUse> {
         [&self.properties, &self.metadata].into_iter().flat_map(|expr| expr.attributes(scope)).collect()
     }
 
-    /// Which attributes of one resource it reads.
+    /// The attributes of one resource that are read.
     pub fn attributes_of(&self, resource: &str, scope: &dyn Scope) -> Vec<Wanted> {
         let uses = self.attributes(scope).into_iter();
         uses.filter(|attribute| attribute.resource == resource).map(|attribute| attribute.wanted).collect()
     }
 
-    /// Checks the calls in it; the error shows the path from the template's root.
+    /// Validates the calls; the error has the path from the root of the template.
     ///
     /// Fails with `StackValidationFailed`.
     pub fn validate(&self, scope: &dyn Scope) -> Result<(), Diagnostic> {
         self.errors(scope).into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// The errors of the calls in it: of each property the first.
+    /// The errors of the calls: the first of each property.
     pub fn errors(&self, scope: &dyn Scope) -> Vec<Diagnostic> {
         let words = scope.bound().template().words();
         let path = Path::root().key(words.resources).key(self.name.as_str());
@@ -154,9 +154,9 @@ impl Definition {
 }
 
 impl Bound {
-    /// The resources whose condition holds, in the template's order.
+    /// The enabled resources, in the order of the template.
     ///
-    /// Fails with `StackValidationFailed` for the first that is malformed.
+    /// Fails with `StackValidationFailed` for the first malformed one.
     pub fn definitions(&self) -> Result<IndexMap<String, Definition>, Diagnostic> {
         match self.definitions_and_errors()? {
             (definitions, errors) if errors.is_empty() => Ok(definitions),
@@ -164,7 +164,7 @@ impl Bound {
         }
     }
 
-    /// The resources that are well formed, and the errors of the others. Fails if the sections cannot be read at all.
+    /// The well-formed resources, and the errors of the others. Fails if the sections cannot be read at all.
     pub(crate) fn definitions_and_errors(&self) -> Result<(IndexMap<String, Definition>, Vec<Diagnostic>), Diagnostic> {
         self.conditions()?;
         let mut definitions = IndexMap::new();
@@ -186,24 +186,24 @@ impl Bound {
             let reader = Reader { bound: self, name, fields: self.fields(name, value)?, path: &path };
             Ok((reader.read()?, reader.condition()?))
         };
-        // Python's plain errors show no path here.
+        // Plain Python errors have no path here.
         let (definition, condition) = read().map_err(|error: Diagnostic| {
             if fault::is_plain(&error) { fault::to_validation(error, String::new(), path.clone()) } else { error }
         })?;
         let Some(condition) = condition else { return Ok(Some(definition)) };
         let path = path.key(self.template().words().condition);
-        // What the functions raise shows no path here, unlike in outputs.
+        // Errors of functions have no path here, unlike in outputs.
         let condition = condition.value(&Unbuilt::empty(self))?;
         Ok(self.enabled(&condition, &path)?.then_some(definition))
     }
 
-    /// Whether a resource or an output is there by its condition.
+    /// Whether the condition of a resource or an output is true.
     pub(crate) fn enabled(&self, condition: &Value, path: &Path) -> Result<bool, Diagnostic> {
         let scope = Unbuilt::empty(self);
         condition::holds(condition, &Context::new(&scope)).map_err(|error| in_condition(error, path))
     }
 
-    /// The keys that a resource may have in this version.
+    /// The allowed keys of a resource in this version.
     fn resource_keys(&self) -> impl Iterator<Item = &'static str> {
         let release = self.release();
         let words = self.template().words();
@@ -212,7 +212,7 @@ impl Bound {
         words.resource_keys().into_iter().chain(condition).chain(external_id)
     }
 
-    /// The fields of a resource, of which HOT checks the names.
+    /// The fields of a resource. In HOT their names are checked.
     fn fields<'a>(&self, name: &str, value: &'a Value) -> Result<&'a Map, Diagnostic> {
         let release = self.release();
         let is_hot = release.dialect() == Dialect::Hot;
@@ -221,7 +221,7 @@ impl Bound {
         let keys: Vec<String> = match value {
             Value::Map(map) => map.keys().cloned().collect(),
             Value::List(items) => items.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-            // Python takes a text for a collection of characters.
+            // In Python a string is a collection of characters.
             Value::Str(text) => text.chars().map(|c| c.encode_utf8(&mut buffer).to_owned()).collect(),
             _ => Vec::new(),
         };
@@ -246,7 +246,7 @@ impl Bound {
     }
 }
 
-/// A plain error of deciding a condition, with the condition's path.
+/// A plain error in a condition, with the path of the condition.
 pub(crate) fn in_condition(error: Diagnostic, path: &Path) -> Diagnostic {
     match &*error.class {
         "ValueError" => fault::to_validation(error, format!("{path}: "), path.clone()),
@@ -303,7 +303,7 @@ impl Reader<'_> {
         fault::type_error(format!("Resource {} {key} type must be {type_name}", self.name))
     }
 
-    /// A field, parsed, if it is there.
+    /// A field, parsed, if it exists.
     fn field(&self, key: &str, type_name: &str, fits: impl Fn(&Expr) -> bool) -> Result<Option<Expr>, Diagnostic> {
         let Some(value) = self.fields.get(key) else { return Ok(None) };
         let expr = Expr::parse(self.bound, value, &self.path.key(key))?;

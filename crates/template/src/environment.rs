@@ -1,7 +1,7 @@
-//! Environments: parameter values, mappings of resource types, hooks, event sinks.
+//! Environments: parameter values, mappings of resource types, hooks and event sinks.
 //!
-//! Behavior and texts of Heat's `engine/environment.py`, `common/environment_format.py` and
-//! `common/environment_util.py`; docs/heat-behaviour.md §12.
+//! Behavior and messages of Heat's `engine/environment.py`, `common/environment_format.py` and
+//! `common/environment_util.py`; see docs/heat-behaviour.md §12.
 
 mod child;
 mod glob;
@@ -23,40 +23,41 @@ use std::fmt;
 
 use kiln_value::{Diagnostic, Map, Value, text};
 
-/// The environment of one stack. Its `Debug` names parameters without their values, which may be secrets.
+/// The environment of one stack. `Debug` omits the values of parameters, which may be secrets.
 #[derive(Clone, Default, PartialEq)]
 pub struct Environment {
-    /// What the user gave for the template's parameters.
+    /// The user's values of the template's parameters.
     pub parameters: Map,
-    /// Values in place of the defaults of templates, in nested stacks too.
+    /// Replace the defaults of templates, also in nested stacks.
     pub parameter_defaults: Map,
-    /// The parameters whose values are stored encrypted. Never shown.
+    /// The parameters whose values are stored encrypted. Never visible to clients.
     pub encrypted_param_names: Vec<Value>,
-    /// What resource types stand for, hooks and restricted actions.
+    /// Mappings of resource types, hooks and restricted actions.
     pub registry: Registry,
-    /// Where events go besides the database.
+    /// Where events are sent in addition to the database.
     pub event_sinks: Vec<Value>,
 }
 
-/// A place that events are sent to.
+/// A destination of events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventSink {
     /// A Zaqar queue.
     ZaqarQueue {
-        /// The queue's name.
+        /// The name of the queue.
         target: String,
-        /// Seconds that a message is kept.
+        /// Lifetime of a message in seconds.
         ttl: i64,
     },
 }
 
-/// Seconds that Zaqar keeps an event unless the environment says otherwise.
+/// Default lifetime of an event in Zaqar, in seconds.
 const DEFAULT_TTL: i64 = 3600;
 
 impl Environment {
-    /// From sections. A map without a `parameters` section is taken as parameters itself, save for what is a section.
+    /// Creates an environment from sections. In a map without a `parameters` section, all keys that are not sections
+    /// are parameters.
     ///
-    /// Errors: `InvalidBreakPointHook`, `InvalidRestrictedAction`; `ValueError` for a section that is not of its type.
+    /// Errors: `InvalidBreakPointHook`, `InvalidRestrictedAction`; `ValueError` for a section of the wrong type.
     pub fn from_sections(sections: &Map) -> Result<Self, Diagnostic> {
         const NO_PARAMETERS: [&str; 4] =
             ["parameter_defaults", "encrypted_param_names", "event_sinks", "resource_registry"];
@@ -77,7 +78,7 @@ impl Environment {
         Ok(environment)
     }
 
-    /// Adds the sections of another environment on top of this one.
+    /// Adds the sections of another environment, which take precedence.
     ///
     /// Errors: as [`Environment::from_sections`].
     pub fn load(&mut self, sections: &Map) -> Result<(), Diagnostic> {
@@ -88,7 +89,7 @@ impl Environment {
         self.sinks().map(drop)
     }
 
-    /// What `GET …/environment` shows. Values of hidden parameters are not masked here.
+    /// The response of `GET …/environment`. Values of hidden parameters are not masked here.
     pub fn to_value(&self) -> Value {
         kiln_value::value!({
             "resource_registry": (self.registry.to_value()),
@@ -98,7 +99,7 @@ impl Environment {
         })
     }
 
-    /// What is stored: what is shown and the names of encrypted parameters.
+    /// The stored form: the response and the names of encrypted parameters.
     pub fn to_stored(&self) -> Value {
         let mut stored = self.to_value();
         if let Some(sections) = stored.as_map_mut() {
@@ -109,7 +110,7 @@ impl Environment {
 
     /// The event sinks.
     ///
-    /// Errors: `ValueError` for a sink of no known type or without a target.
+    /// Errors: `ValueError` for a sink of an unknown type or without a target.
     pub fn sinks(&self) -> Result<Vec<EventSink>, Diagnostic> {
         self.event_sinks.iter().map(sink).collect()
     }

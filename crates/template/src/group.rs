@@ -8,9 +8,9 @@ use crate::version::Dialect;
 /// A group of parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParameterGroup {
-    /// The name people should see.
+    /// The displayed name.
     pub label: Option<Value>,
-    /// What it is for.
+    /// The description.
     pub description: Option<Value>,
     /// The names of its parameters.
     pub parameters: Vec<String>,
@@ -21,7 +21,7 @@ const SECTION: &str = "parameter_groups";
 impl Template {
     /// The groups of parameters; CFN has none.
     ///
-    /// Every group must have parameters, and every parameter exist and be in one group only; else
+    /// Every group must have parameters, and every parameter must exist and be in one group only; otherwise
     /// `StackValidationFailed` (`docs/heat-behaviour.md` §4).
     pub fn parameter_groups(&self) -> Result<Vec<ParameterGroup>, Diagnostic> {
         let groups = match self.as_value().get(SECTION) {

@@ -1,14 +1,14 @@
-//! "Did you mean …": suggests the known word that is most similar to a wrong one.
+//! "Did you mean …": suggests the known word that is most similar to a misspelled one.
 
 use kiln_value::Diagnostic;
 
-/// Comparing takes the product of two lengths.
+/// The comparison takes the product of both lengths.
 const MAX_LENGTH: usize = 64;
 
-/// The candidate with the fewest changed characters, if they are few enough to be a slip of the fingers.
+/// The candidate with the fewest changes, if they are few enough to be a typing error.
 ///
-/// Words of more than 64 bytes have none. A change is a character put in, left out, replaced, or swapped with its neighbour; case does not count. Of equally
-/// near candidates the first wins.
+/// Words of more than 64 bytes have none. A change is an inserted, omitted or replaced character, or two swapped
+/// neighbors; case is ignored. Of equally similar candidates the first is returned.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > MAX_LENGTH {
         return None;
@@ -27,7 +27,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// The error with a hint at the nearest known word, if there is one.
+/// Adds a hint with the most similar known word to the error, if there is one.
 pub(crate) fn hinted<'a>(error: Diagnostic, word: &str, known: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     match nearest(word, known) {
         Some(near) => error.hint(format!("did you mean \"{near}\"?")),
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_slips_and_nothing_far_off() {
+    fn finds_typing_errors_only() {
         let known = ["properties", "metadata", "depends_on", "type"];
         assert_eq!(nearest("propertys", known), Some("properties"));
         assert_eq!(nearest("Type", known), Some("type"));

@@ -12,16 +12,16 @@ use crate::{Bound, Scope, Unbuilt};
 pub struct Output {
     /// Its name.
     pub name: String,
-    /// What it is for; `No description given` if the template does not tell.
+    /// The description; `No description given` if the template has none.
     pub description: String,
     /// Its value; null if its condition is false.
     pub value: Expr,
-    /// Whether its condition holds. One that does not stays listed.
+    /// Whether its condition is true. Disabled outputs stay listed.
     pub enabled: bool,
 }
 
 impl Output {
-    /// Checks the calls in it; the error shows the path from the template's root.
+    /// Validates the calls; the error has the path from the root of the template.
     ///
     /// Fails with `StackValidationFailed`.
     pub fn validate(&self, scope: &dyn Scope) -> Result<(), Diagnostic> {
@@ -30,7 +30,8 @@ impl Output {
         self.value.validate(scope, &path)
     }
 
-    /// The names of the resources it needs; none if it refers to one that is not there, since it cannot have a value.
+    /// The names of the resources that it requires; none if one does not exist, since the output then cannot have a
+    /// value.
     pub fn requires(&self, scope: &dyn Scope) -> IndexSet<String> {
         self.value.requires(scope, "").unwrap_or_default()
     }
@@ -42,9 +43,9 @@ impl Output {
 }
 
 impl Bound {
-    /// The outputs, in the template's order.
+    /// The outputs, in the order of the template.
     ///
-    /// Fails with `StackValidationFailed` for the first that is malformed.
+    /// Fails with `StackValidationFailed` for the first malformed one.
     pub fn outputs(&self) -> Result<IndexMap<String, Output>, Diagnostic> {
         match self.outputs_and_errors()? {
             (outputs, errors) if errors.is_empty() => Ok(outputs),
@@ -52,7 +53,7 @@ impl Bound {
         }
     }
 
-    /// The outputs that are well formed, and the errors of the others. Fails if the sections cannot be read at all.
+    /// The well-formed outputs, and the errors of the others. Fails if the sections cannot be read at all.
     pub(crate) fn outputs_and_errors(&self) -> Result<(IndexMap<String, Output>, Vec<Diagnostic>), Diagnostic> {
         self.conditions()?;
         let mut outputs = IndexMap::new();

@@ -1,6 +1,7 @@
-//! Parameters: schemata and values.
+//! Parameters: schemas and values.
 //!
-//! Behavior and texts of Heat's `engine/parameters.py` and `engine/hot/parameters.py`; docs/heat-behaviour.md §5.
+//! Behavior and messages of Heat's `engine/parameters.py` and `engine/hot/parameters.py`; see docs/heat-behaviour.md
+//! §5.
 
 mod collection;
 mod one;
@@ -12,5 +13,5 @@ pub use collection::{Dialect, Parameters};
 pub use one::Parameter;
 pub use schema::{HotEdition, ParameterSchema};
 
-/// What stands for the value of a hidden parameter wherever it would be shown.
+/// Replaces the value of a hidden parameter wherever it would be visible.
 pub const HIDDEN: &str = "******";

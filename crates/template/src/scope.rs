@@ -4,21 +4,21 @@ use kiln_value::{Diagnostic, Map, Value};
 
 use crate::Bound;
 
-/// What functions ask of the stack in which they are resolved.
+/// The stack in which functions are resolved.
 pub trait Scope {
     /// The template, its parameters, conditions and files.
     fn bound(&self) -> &Bound;
 
-    /// A resource by its logical name; `None` if the template has none of that name or its condition is false.
+    /// A resource by its logical name; `None` if it does not exist or its condition is false.
     fn resource(&self, name: &str) -> Option<&dyn ResourceView>;
 
-    /// The resource of the parent stack that this stack stands for; `None` in a stack that is no provider template.
+    /// The resource of the parent stack that this stack implements; `None` unless the stack is a provider template.
     fn facade(&self) -> Option<Facade> {
         None
     }
 
-    /// Whether some values of parameters, attributes or references are not known yet ([`Value::Unknown`]): then what
-    /// depends on one is not known either.
+    /// Whether some values of parameters, attributes or references are unknown ([`Value::Unknown`]); values that depend
+    /// on them are then unknown too.
     fn has_unknown(&self) -> bool {
         self.bound().has_unknown()
     }
@@ -29,11 +29,11 @@ pub trait Scope {
     }
 }
 
-/// What functions may know of a resource.
+/// A resource as functions see it.
 ///
-/// The words for actions and statuses are Heat's: `CREATE`, `COMPLETE`; see `docs/heat-behaviour.md` §1.
+/// The names of actions and statuses are Heat's: `CREATE`, `COMPLETE`; see `docs/heat-behaviour.md` §1.
 pub trait ResourceView {
-    /// What `get_resource` gives: usually the physical id; the logical name before there is one.
+    /// The result of `get_resource`: usually the physical ID; the logical name before there is one.
     fn reference_id(&self) -> Value;
 
     /// The last action; `INIT` before the first.
@@ -42,12 +42,12 @@ pub trait ResourceView {
     /// The status of the last action.
     fn status(&self) -> &str;
 
-    /// Whether resources of this type have such an attribute.
+    /// Whether resources of this type have this attribute.
     fn has_attribute(&self, name: &str) -> bool;
 
-    /// The value of an attribute; `None` if there is no such attribute.
+    /// The value of an attribute; `None` if the attribute does not exist.
     ///
-    /// `path` leads into the value; whoever holds the whole value applies it by [`select`].
+    /// `path` leads into the value; implementations that have the whole value apply it with [`select`].
     fn attribute(&self, name: &str, path: &[Value]) -> Option<Value>;
 
     /// Why an attribute has no value: the error of the nested stack's output that it comes from.
@@ -71,9 +71,10 @@ pub struct Facade {
     pub update_policy: Value,
 }
 
-/// Follows a path into an attribute's value; any step that fails gives null (`docs/heat-behaviour.md` §25, get_attr).
+/// Follows a path into the value of an attribute; an invalid step results in null (`docs/heat-behaviour.md` §25,
+/// get_attr).
 ///
-/// Maps take text keys. Lists and texts take integers, negative ones from the end, and truth values as 0 and 1.
+/// Maps require string keys. Lists and strings require integers, negative ones from the end; booleans count as 0 and 1.
 pub fn select(mut value: Value, path: &[Value]) -> Value {
     for step in path {
         value = match (value, step) {
@@ -90,7 +91,7 @@ pub fn select(mut value: Value, path: &[Value]) -> Value {
     value
 }
 
-/// Python's index: integers and truth values, negative ones counted from the end; `None` out of range.
+/// Python's index: integers and booleans, negative ones from the end; `None` if out of range.
 pub(crate) fn position(step: &Value, len: usize) -> Option<usize> {
     let index = match step {
         Value::Int(index) => *index,
@@ -101,15 +102,15 @@ pub(crate) fn position(step: &Value, len: usize) -> Option<usize> {
     usize::try_from(index).ok().filter(|index| *index < len)
 }
 
-/// The character of a text at an index.
+/// The character of a string at an index.
 pub(crate) fn character(text: &str, step: &Value) -> Option<Value> {
     let index = position(step, text.chars().count())?;
     text.chars().nth(index).map(|c| Value::Str(c.to_string()))
 }
 
-/// A stack of which nothing exists yet: its enabled resources are known by name only.
+/// A stack without any created resources: only the names of its enabled resources are known.
 ///
-/// What a template may ask at validation: `get_resource` gives logical names, `get_attr` null.
+/// Used for validation: `get_resource` returns logical names, `get_attr` null.
 pub struct Unbuilt<'a> {
     bound: &'a Bound,
     resources: indexmap::IndexMap<String, Planned>,
@@ -118,7 +119,7 @@ pub struct Unbuilt<'a> {
 struct Planned(String);
 
 impl<'a> Unbuilt<'a> {
-    /// A stack with resources of these names.
+    /// A stack with resources with these names.
     pub fn new(bound: &'a Bound, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let resources = names.into_iter().map(Into::into).map(|name: String| (name.clone(), Planned(name))).collect();
         Self { bound, resources }
@@ -153,7 +154,7 @@ impl ResourceView for Planned {
         "COMPLETE"
     }
 
-    /// The types' schemas are not known here, so any name is taken.
+    /// The schemas of the types are unknown here, so every name is accepted.
     fn has_attribute(&self, _name: &str) -> bool {
         true
     }

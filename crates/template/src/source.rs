@@ -3,18 +3,17 @@
 use kiln_value::{Diagnostic, Value};
 use kiln_yaml::{Document, ErrorKind, json};
 
-/// Characters that a template may have unless the operator says otherwise (`max_template_size`).
+/// Default of `max_template_size`, in characters.
 pub const MAX_TEMPLATE_SIZE: usize = 524_288;
 
-/// How the root template is called in messages; nested ones go by their URL.
+/// The name of the root template in messages; nested ones are named by their URL.
 pub const ROOT: &str = "[root stack]";
 
-/// Reads the text of a template, JSON first, then YAML, as docs/heat-behaviour.md §4 says, and checks that it has a
-/// version key.
+/// Parses the text of a template, JSON first, then YAML (docs/heat-behaviour.md §4), and checks that it has a version
+/// key.
 ///
-/// `limit` is in characters. Errors: `RequestLimitExceeded` for a longer text; `ValueError` naming `template` (a URL,
-/// or
-/// [`ROOT`]) with the YAML reader's text, or for what is no map with a version.
+/// `limit` is in characters. Errors: `RequestLimitExceeded` for a longer text; `ValueError` with `template` (a URL or
+/// [`ROOT`]) and the message of the YAML parser, or if it is not a map with a version.
 pub fn parse(text: &str, template: &str, limit: usize) -> Result<Document, Diagnostic> {
     let size = text.chars().count();
     if size > limit {
@@ -52,7 +51,7 @@ fn read(text: &str, template: &str) -> Result<Document, Diagnostic> {
     Ok(document)
 }
 
-/// A `ValueError` that stands where the reader stopped.
+/// A `ValueError` at the position where the parser stopped.
 pub(crate) fn diagnostic(error: &kiln_yaml::Error, message: String) -> Diagnostic {
     let mut diagnostic = Diagnostic::new("ValueError", message);
     diagnostic.span = error.position.map(|at| kiln_value::Span { start: at, end: at });

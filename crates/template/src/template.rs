@@ -10,7 +10,7 @@ use crate::hint::hinted;
 use crate::parameter::{self, HotEdition, ParameterSchema, Parameters};
 use crate::version::{Dialect, Release, Version, Words};
 
-/// The contents of the files that came with a template, by the names `get_file` uses.
+/// The contents of the files of a template, by their names in `get_file`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files(pub BTreeMap<String, String>);
 
@@ -28,8 +28,8 @@ pub struct Template {
     version: Version,
 }
 
-/// HOT's resource keys as the section check takes them: Heat shares one table between all versions, and outputs'
-/// `value` is in it (`docs/heat-behaviour.md` §4).
+/// HOT's resource keys in the check of sections: Heat uses one table for all versions, which includes `value` of
+/// outputs (`docs/heat-behaviour.md` §4).
 const HOT_RESOURCE_KEYS: [&str; 10] = [
     "type",
     "properties",
@@ -46,7 +46,7 @@ const HOT_RESOURCE_KEYS: [&str; 10] = [
 static EMPTY: LazyLock<Value> = LazyLock::new(|| Value::Map(Map::new()));
 
 impl Template {
-    /// Reads the version of a template; the sections are read when they are asked for.
+    /// Reads the version of a template; the sections are read on demand.
     ///
     /// Fails with `InvalidTemplateVersion`.
     pub fn from_value(value: impl Into<Arc<Value>>) -> Result<Self, Diagnostic> {
@@ -60,28 +60,28 @@ impl Template {
         &self.version
     }
 
-    /// What the version means.
+    /// The release of the version.
     pub fn release(&self) -> Release {
         self.version.release
     }
 
-    /// The words of its language.
+    /// The keywords of its language.
     pub fn words(&self) -> &'static Words {
         self.version.release.dialect().words()
     }
 
-    /// The template as it was given.
+    /// The template as given.
     pub fn as_value(&self) -> &Value {
         &self.value
     }
 
-    /// The same, to be shared.
+    /// The template as given, shared.
     pub fn shared(&self) -> Arc<Value> {
         Arc::clone(&self.value)
     }
 
-    /// The template without its resources and outputs: what a stack converges to when it is deleted or rolled back
-    /// from its creation.
+    /// The template without resources and outputs: the desired state of a stack that is deleted, or whose creation is
+    /// rolled back.
     #[must_use]
     pub fn emptied(&self) -> Self {
         let mut emptied = self.clone();
@@ -102,7 +102,7 @@ impl Template {
         }
     }
 
-    /// A section that is not empty.
+    /// A section, unless it is empty.
     fn section(&self, name: &str) -> Option<&Value> {
         self.value.get(name).filter(|section| section.is_truthy())
     }
@@ -125,7 +125,7 @@ impl Template {
         self.map_section(self.words().outputs)
     }
 
-    /// The conditions as they stand; `None` if the version has none or the template gives none.
+    /// The conditions as written; `None` if the version or the template has none.
     pub(crate) fn conditions(&self) -> Option<&Value> {
         self.release().has_conditions().then(|| self.value.get(self.words().conditions)).flatten()
     }
@@ -142,13 +142,13 @@ impl Template {
         self.value.get(self.words().resources).is_some_and(|resources| resources.get(name).is_some())
     }
 
-    /// The names of all resources, those with a false condition included.
+    /// The names of all resources, also those with a false condition.
     pub fn resource_names(&self) -> impl Iterator<Item = &str> {
         let resources = self.value.get(self.words().resources).and_then(Value::as_map);
         resources.into_iter().flat_map(|resources| resources.keys().map(String::as_str))
     }
 
-    /// Checks the sections' names and that every resource has a type.
+    /// Checks the names of the sections and that every resource has a type.
     ///
     /// Fails with `InvalidTemplateSection` or `StackValidationFailed` (`docs/heat-behaviour.md` §4).
     pub fn validate_sections(&self) -> Result<(), Diagnostic> {
@@ -176,7 +176,7 @@ impl Template {
         })
     }
 
-    /// The sections that the version knows.
+    /// The known sections of the version.
     fn sections(&self) -> impl Iterator<Item = &'static str> {
         let words = self.words();
         let special = match self.release().dialect() {
@@ -190,7 +190,7 @@ impl Template {
     }
 
     fn has_section(&self, name: &str) -> bool {
-        // HOT takes the name that Heat's code has for the mappings it lacks.
+        // HOT accepts the name that Heat's code uses for the mappings, which HOT does not have.
         self.sections().any(|known| known == name)
             || (name == "__undefined__" && self.release().dialect() == Dialect::Hot)
     }
@@ -225,7 +225,7 @@ impl Template {
         Diagnostic::new("StackValidationFailed", message).at(path)
     }
 
-    /// What the template says of its parameters.
+    /// The parameter schemas of the template.
     ///
     /// Fails as [`ParameterSchema::from_hot`] and [`ParameterSchema::from_cfn`].
     pub fn parameter_schemata(&self) -> Result<IndexMap<String, ParameterSchema>, Diagnostic> {
@@ -250,7 +250,7 @@ impl Template {
         self.map_section(section)?.iter().map(schema).collect()
     }
 
-    /// The parameters with values given by a user and an environment; see [`Parameters::new`].
+    /// The parameters with the values of a user and an environment; see [`Parameters::new`].
     pub fn parameters(
         &self,
         identity: Option<&StackIdentity>,

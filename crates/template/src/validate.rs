@@ -6,12 +6,12 @@ use crate::Bound;
 use crate::constraint::CustomConstraints;
 
 impl Bound {
-    /// Every error of the template and its parameters, in the order in which Heat looks for them: the first is the one
-    /// that Heat gives (`docs/heat-behaviour.md` §4).
+    /// All errors of the template and its parameters, in the order in which Heat checks them: the first is the one that
+    /// Heat reports (`docs/heat-behaviour.md` §4).
     ///
-    /// `custom` judges custom constraints, `strict` asks for values of all parameters. What follows, with the resource
-    /// types at hand, are each resource ([`crate::Definition::validate`] and its properties) and each output
-    /// ([`crate::Output::validate`]).
+    /// `custom` evaluates custom constraints; `strict` requires values of all parameters. Resources
+    /// ([`crate::Definition::validate`] and their properties) and outputs ([`crate::Output::validate`]) are validated
+    /// afterwards, when the resource types are known.
     pub fn validate(&self, custom: &dyn CustomConstraints, strict: bool) -> Vec<Diagnostic> {
         let template = self.template();
         let mut errors: Vec<Diagnostic> = template.validate_sections().err().into_iter().collect();
@@ -44,8 +44,8 @@ impl Bound {
     }
 }
 
-/// Of each place the first error: malformed conditions show up in every section that needs them, and a resource that
-/// the check of the sections has found wrong is wrong again when it is read.
+/// The first error of each location: malformed conditions cause errors in every section that uses them, and a resource
+/// that failed the check of the sections fails again when it is read.
 fn without_repeats(errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut kept: Vec<Diagnostic> = Vec::with_capacity(errors.len());
     for error in errors {

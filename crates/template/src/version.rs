@@ -6,7 +6,7 @@ use kiln_value::{Diagnostic, Value};
 
 use crate::hint::hinted;
 
-/// One of the languages a template can be written in.
+/// A template language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// Heat Orchestration Template: `heat_template_version`.
@@ -20,7 +20,7 @@ pub enum Dialect {
 impl Dialect {
     const ALL: [Self; 3] = [Self::Hot, Self::Cfn, Self::HeatCfn];
 
-    /// The key that holds the version.
+    /// The key with the version.
     pub fn version_key(self) -> &'static str {
         match self {
             Self::Hot => "heat_template_version",
@@ -29,7 +29,7 @@ impl Dialect {
         }
     }
 
-    /// The words of this language.
+    /// The keywords of this language.
     pub fn words(self) -> &'static Words {
         match self {
             Self::Hot => &HOT_WORDS,
@@ -38,7 +38,7 @@ impl Dialect {
     }
 }
 
-/// A released version of a language; later ones compare greater within a dialect.
+/// A released version of a language; within a dialect, later ones are greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Release {
     /// CloudFormation 2010-09-09.
@@ -87,7 +87,7 @@ impl Release {
         Self::Hot20210416,
     ];
 
-    /// The date by which templates name it.
+    /// The date that identifies it in templates.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cfn20100909 => "2010-09-09",
@@ -106,7 +106,7 @@ impl Release {
         }
     }
 
-    /// The OpenStack release by which it may be named as well.
+    /// The name of the OpenStack release, an alternative to the date.
     pub fn alias(self) -> Option<&'static str> {
         match self {
             Self::Hot20161014 => Some("newton"),
@@ -133,12 +133,12 @@ impl Release {
         self == Self::Cfn20100909 || self >= Self::Hot20161014
     }
 
-    /// Whether a resource may stand for an existing object (`external_id`).
+    /// Whether a resource may represent an existing object (`external_id`).
     pub fn has_external_id(self) -> bool {
         self >= Self::Hot20161014
     }
 
-    /// Whether deletion policies may be written in lower case.
+    /// Whether deletion policies may be written in lowercase.
     pub fn has_lower_case_policies(self) -> bool {
         self >= Self::Hot20161014
     }
@@ -158,19 +158,19 @@ impl Release {
     }
 }
 
-/// The version that a template names.
+/// The version of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// What it means.
+    /// The release.
     pub release: Release,
-    /// As it is written: a date or an alias.
+    /// As written: a date or an alias.
     pub written: String,
 }
 
 impl Version {
     /// Reads the version of a template.
     ///
-    /// Fails with `InvalidTemplateVersion` if there is none, more than one, or an unknown one.
+    /// Fails with `InvalidTemplateVersion` if it is missing, ambiguous or unknown.
     pub fn of(template: &Value) -> Result<Self, Diagnostic> {
         let mut present =
             Dialect::ALL.into_iter().filter_map(|dialect| Some((dialect, template.str_at(dialect.version_key())?)));
@@ -187,7 +187,7 @@ impl Version {
         }
     }
 
-    /// The key and the text: `("heat_template_version", "newton")`.
+    /// The key and the value: `("heat_template_version", "newton")`.
     pub fn pair(&self) -> (&'static str, &str) {
         (self.release.dialect().version_key(), &self.written)
     }
@@ -212,7 +212,7 @@ fn unknown(dialect: Dialect, written: &str) -> Diagnostic {
     hinted(error, written, known)
 }
 
-/// The words of a language: its sections and the keys of resources and outputs.
+/// The keywords of a language: sections and the keys of resources and outputs.
 #[derive(Debug)]
 pub struct Words {
     /// Section of the resources.
@@ -233,7 +233,7 @@ pub struct Words {
     pub metadata: &'static str,
     /// Explicit dependencies of a resource.
     pub depends_on: &'static str,
-    /// What becomes of the object when the resource goes.
+    /// What happens to the object when the resource is deleted.
     pub deletion_policy: &'static str,
     /// How the resource is updated.
     pub update_policy: &'static str,
@@ -244,7 +244,7 @@ pub struct Words {
 }
 
 impl Words {
-    /// The keys that a resource may have in every version.
+    /// The allowed keys of a resource in every version.
     pub fn resource_keys(&self) -> [&'static str; 7] {
         [
             self.resource_type,

@@ -9,12 +9,12 @@ use kiln_value::{Diagnostic, Map, Path, Value, value};
 
 fn bound(template: Value) -> Bound {
     let template = Template::from_value(template).expect("a version");
-    let parameters = template.parameters(None, &Map::new(), &Map::new()).expect("sound parameters");
+    let parameters = template.parameters(None, &Map::new(), &Map::new()).expect("valid parameters");
     Bound::new(Arc::new(template), Arc::new(parameters), Arc::new(Files::default()))
 }
 
 fn unbuilt(bound: &Bound) -> Unbuilt<'_> {
-    Unbuilt::new(bound, bound.definitions().expect("sound definitions").into_keys())
+    Unbuilt::new(bound, bound.definitions().expect("valid definitions").into_keys())
 }
 
 fn message(result: Result<impl Sized, Diagnostic>) -> String {
@@ -22,7 +22,7 @@ fn message(result: Result<impl Sized, Diagnostic>) -> String {
 }
 
 #[test]
-fn dependencies_leave_out_disabled_resources_and_refuse_unknown_ones() {
+fn dependencies_omit_disabled_resources_and_refuse_unknown_ones() {
     let bound = bound(value!({
         "heat_template_version": "2021-04-16",
         "conditions": {"never": false},
@@ -57,7 +57,7 @@ fn dependencies_leave_out_disabled_resources_and_refuse_unknown_ones() {
 }
 
 #[test]
-fn an_external_resource_is_retained_and_depends_on_nothing() {
+fn an_external_resource_is_retained_and_has_no_dependencies() {
     let bound = bound(value!({
         "heat_template_version": "newton",
         "resources": {
@@ -75,7 +75,7 @@ fn an_external_resource_is_retained_and_depends_on_nothing() {
 }
 
 #[test]
-fn what_depends_on_unbuilt_resources_is_unknown() {
+fn values_that_depend_on_unbuilt_resources_are_unknown() {
     let bound = bound(value!({
         "heat_template_version": "2021-04-16",
         "parameters": {"name": {"type": "string", "default": "web"}},
@@ -110,7 +110,7 @@ fn what_depends_on_unbuilt_resources_is_unknown() {
 }
 
 #[test]
-fn errors_know_the_place_of_the_innermost_call() {
+fn errors_have_the_location_of_the_innermost_call() {
     let bound = bound(value!({
         "heat_template_version": "2021-04-16",
         "resources": {
@@ -141,7 +141,7 @@ fn errors_know_the_place_of_the_innermost_call() {
 }
 
 #[test]
-fn conditions_are_decided_only_when_asked_for() {
+fn conditions_are_evaluated_on_demand() {
     let bound = bound(value!({
         "heat_template_version": "2021-04-16",
         "conditions": {
@@ -153,7 +153,7 @@ fn conditions_are_decided_only_when_asked_for() {
     }));
     let conditions = bound.conditions().unwrap();
     assert!(conditions.holds(&bound, "shielded").unwrap());
-    // A failure is not remembered: each asker gets the cause.
+    // A failure is not cached: every caller gets the cause.
     for _ in 0..2 {
         assert_eq!(message(conditions.holds(&bound, "broken")), "The Parameter (nowhere) was not provided.");
     }
@@ -178,7 +178,7 @@ fn a_bound_template_is_shared_by_threads() {
 }
 
 #[test]
-fn depth_is_an_error_and_no_crash() {
+fn deep_nesting_is_an_error_not_a_crash() {
     let nest = |levels: usize| {
         (0..levels)
             .fold(value!("x"), |inner, i| if i % 2 == 0 { value!([inner]) } else { value!({"list_concat": inner}) })
@@ -188,12 +188,12 @@ fn depth_is_an_error_and_no_crash() {
     let deep = Expr::parse(&bound, &nest(190), &Path::root()).unwrap();
     deep.validate(&scope, &Path::root()).unwrap();
     assert!(deep.requires(&scope, "").unwrap().is_empty());
-    assert!(deep.partial(&scope).is_err(), "a text is no list");
+    assert!(deep.partial(&scope).is_err(), "a string is not a list");
     assert!(message(Expr::parse(&bound, &nest(250), &Path::root())).ends_with("nested too deeply"));
 }
 
 #[test]
-fn a_long_chain_of_conditions_is_an_error_and_no_crash() {
+fn a_long_chain_of_conditions_is_an_error_not_a_crash() {
     let mut conditions = Map::new();
     for i in 0..2000 {
         conditions.insert(format!("c{i}"), value!({"not": (format!("c{}", i + 1))}));
@@ -203,12 +203,12 @@ fn a_long_chain_of_conditions_is_an_error_and_no_crash() {
     let conditions = bound.conditions().unwrap();
     assert!(message(conditions.holds(&bound, "c0")).ends_with("is nested too deeply"));
     assert!(!conditions.holds(&bound, "c1901").unwrap());
-    // What is decided does not count.
+    // Conditions that are already evaluated do not count.
     assert!(!conditions.holds(&bound, "c1801").unwrap());
 }
 
 #[test]
-fn functions_that_multiply_have_a_budget() {
+fn functions_that_multiply_their_arguments_have_a_budget() {
     let bound = bound(value!({"heat_template_version": "2021-04-16"}));
     let scope = Unbuilt::empty(&bound);
     let many: Vec<String> = (0..1000).map(|i| i.to_string()).collect();
@@ -228,7 +228,7 @@ fn functions_that_multiply_have_a_budget() {
 }
 
 #[test]
-fn parameter_groups_name_each_parameter_once() {
+fn a_parameter_is_in_one_group_only() {
     let groups = |groups: Value| {
         Template::from_value(value!({
             "heat_template_version": "2021-04-16",
@@ -282,7 +282,7 @@ fn an_emptied_template_keeps_its_parameters() {
 }
 
 #[test]
-fn every_error_at_once_the_first_as_heat_gives_it() {
+fn all_errors_are_reported_the_first_as_in_heat() {
     let bound = bound(value!({
         "heat_template_version": "2021-04-16",
         "parameters": {"size": {"type": "number"}, "web": {"type": "string", "default": "x"}},

@@ -28,7 +28,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Words that mean something somewhere.
+/// Words with a meaning in some place.
 fn word() -> impl Strategy<Value = &'static str> {
     select(
         &[
@@ -116,7 +116,7 @@ proptest! {
     fn every_type_of_parameter(name in select(&["string", "number", "json", "comma_delimited_list", "boolean"][..]), user in any_value()) {
         let schema = ParameterSchema::from_hot("p", &value!({"type": name}), HotEdition::First).unwrap();
         let parameter = Parameter::new("p", schema, Some(user.clone()), None);
-        // What validation lets pass has a value and a text.
+        // A value that passes validation has a string form.
         if parameter.validate(&AcceptAll, true).is_ok() {
             prop_assert!(parameter.value().is_ok() && parameter.text().is_ok(), "{}", text::repr(&user));
         }
@@ -130,7 +130,7 @@ proptest! {
             _ = environment.registry.has_hook(name, "pre-create");
             let child = environment.child(sections.as_map(), Some(resource_type), Some(name));
             _ = child.map(|child| child.to_stored());
-            // What is stored reads back as it was.
+            // The stored form is read back unchanged.
             let again = Environment::from_value(&environment.to_stored()).unwrap();
             prop_assert_eq!(again.to_value(), environment.to_value());
         }
@@ -179,5 +179,5 @@ fn large_parameters_are_read_in_time() {
     for _ in 0..1000 {
         assert_eq!(parameters.value("p").unwrap().as_list().map(<[_]>::len), Some(200_000));
     }
-    assert!(started.elapsed().as_secs() < 5, "a parameter is read once, not at every use");
+    assert!(started.elapsed().as_secs() < 5, "a parameter must be parsed once, not at every use");
 }

@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
 use proptest::sample::select;
 
-/// Words that mean something in the templates below, and some that do not.
+/// Words with a meaning in the templates below, and some without.
 const WORDS: [&str; 22] = [
     "r",
     "q",
@@ -87,7 +87,7 @@ fn template(release: Release, snippet: &Value) -> Value {
 
 fn exercise(release: Release, snippet: &Value) {
     let template = Template::from_value(template(release, snippet)).expect("a version");
-    let parameters = template.parameters(None, &Map::new(), &Map::new()).expect("sound parameters");
+    let parameters = template.parameters(None, &Map::new(), &Map::new()).expect("valid parameters");
     let bound = Bound::new(Arc::new(template), Arc::new(parameters), Arc::new(Files::default()));
     for error in bound.validate(&AcceptAll, false) {
         assert!(!error.class.is_empty() && !error.message.is_empty(), "{error:?}");
@@ -102,7 +102,7 @@ fn exercise(release: Release, snippet: &Value) {
         drop((expr.validate(&scope, &Path::root()), expr.requires(&scope, ""), expr.attributes(&scope)));
         let value = expr.resolve(&scope);
         let partial = expr.partial(&scope);
-        // What is known is the same in both; NaN is not even the same as itself.
+        // Known values are the same in both; NaN does not even equal itself.
         if let (Ok(value), Ok(partial)) = (value, partial) {
             assert_eq!(format!("{value:?}"), format!("{:?}", partial.value));
         }

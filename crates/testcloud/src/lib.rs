@@ -4,10 +4,10 @@
 //! Without a port it is a transport within the process ([`Testcloud::transport`]): with paused time, its behavior is
 //! determined by the seed.
 //!
-//! It keeps its state in memory (and in a text on request, [`Testcloud::save`]), builds servers and volumes in the background, has latency, quotas and injectable
-//! [`Fault`]s, and returns the errors of the real services with their texts. The behavior is that of OpenStack Zed,
-//! which was observed. `GET` and `POST /faults`, `GET /requests` and `GET /snapshot` provide the same functions to
-//! other processes.
+//! It keeps its state in memory (and in a string on request, [`Testcloud::save`]), builds servers and volumes in the
+//! background, has latency, quotas and injectable [`Fault`]s, and returns the errors of the real services with their
+//! messages. The behavior is that of OpenStack Zed, which was observed. `GET` and `POST /faults`, `GET /requests` and
+//! `GET /snapshot` provide the same functions to other processes.
 //!
 //! ```no_run
 //! # async fn example() -> std::io::Result<()> {

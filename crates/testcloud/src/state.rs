@@ -49,7 +49,10 @@ struct Clock {
 }
 
 impl Clock {
-    #[expect(clippy::disallowed_methods, reason = "a cloud's time begins with the machine's and then follows tokio's")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the cloud's clock starts at the system time and then follows tokio's time"
+    )]
     fn start(epoch: Option<Timestamp>) -> Self {
         Clock { epoch: epoch.unwrap_or_else(Timestamp::now), start: Instant::now() }
     }
@@ -155,12 +158,12 @@ impl CloudState {
     }
 }
 
-/// Whether a text is a UUID with dashes.
+/// Whether a string is a UUID with dashes.
 pub(crate) fn is_uuid(text: &str) -> bool {
     text.len() == 36 && Uuid::try_parse(text).is_ok()
 }
 
-/// Whether a text is a UUID with or without dashes, which is what oslo accepts.
+/// Whether a string is a UUID with or without dashes, which is what oslo accepts.
 pub(crate) fn is_uuid_like(text: &str) -> bool {
     is_uuid(text) || (text.len() == 32 && Uuid::try_parse(text).is_ok())
 }

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_order_and_index_through_edits() {
+    fn edits_keep_order_and_index() {
         let mut table = Table::new(&["name", "groups"]);
         table.insert(row(json!({"id": "a", "name": "x", "groups": ["g", "h"]})));
         table.insert(row(json!({"id": "b", "name": "x", "groups": ["g"]})));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn private_fields_stay() {
+    fn internal_fields_are_kept() {
         let seen = public(&row(json!({"id": "a", "_password": "secret"})));
         assert_eq!(seen.len(), 1);
     }

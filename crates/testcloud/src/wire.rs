@@ -41,7 +41,7 @@ impl Listener for Cuttable {
         let (stream, address) = Listener::accept(&mut self.0).await;
         // Otherwise small responses on a persistent connection wait for the delayed acknowledgement of the peer.
         if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "no TCP_NODELAY");
+            tracing::debug!(%error, "failed to set TCP_NODELAY");
         }
         (Connection { stream, wire: Wire::default() }, address)
     }

@@ -7,11 +7,11 @@ use crate::Diagnostic;
 /// The identity of a stack, or with a `path` of a part of it. Behaves like `common/identifier.py`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StackIdentity {
-    /// The project's id.
+    /// The project's ID.
     pub tenant: String,
     /// The stack's name; has no `/`.
     pub stack_name: String,
-    /// The stack's id.
+    /// The stack's ID.
     pub stack_id: String,
     /// Empty, or a path such as `/resources/server/events/7`.
     pub path: String,
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_arn_names_what_it_was_made_of() {
+    fn an_arn_round_trips() {
         let stack = StackIdentity::new("ten:ant", "stäck", "id/1").unwrap();
         let event = stack.resource("a b").unwrap().event("7");
         assert_eq!(event.resource_name(), Some("a b"));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_that_are_none_stay() {
+    fn invalid_escapes_are_kept() {
         assert_eq!(unquote("%41%zz%4%C3%A9%"), "A%zz%4é%");
     }
 }

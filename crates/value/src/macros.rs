@@ -42,7 +42,7 @@ macro_rules! value_entries {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn reads_like_json() {
+    fn accepts_json_syntax() {
         let name = "n".to_owned();
         let made = value!({"a": [1, null, {"b": 2.5}], "name": name, "none": null, "t": 1 + 1,});
         let text = r#"{"a":[1,null,{"b":2.5}],"name":"n","none":null,"t":2}"#;

@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_python_reads() {
+    fn parses_numbers_as_python_does() {
         for (text, number) in [(" 5 ", 5), ("+1", 1), ("-0", 0), ("1_000", 1000), ("٣", 3), ("007", 7)] {
             assert_eq!(parse_int(text), Some(Value::Int(number)), "{text}");
         }

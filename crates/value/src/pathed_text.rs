@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_taken_apart() {
+    fn texts_are_split() {
         for (text, wire) in [
             (
                 "Property error: resources.random.properties.length: 1000 is out of range (min: 1, max: 512)",

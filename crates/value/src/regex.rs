@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_and_places_are_python_s() {
+    fn groups_and_positions_match_python() {
         for (pattern, text, found) in [
             ("(.){0}", "q", "[]-"),
             ("(?:(a)|b)*", "ab", "[ab][a]"),
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_python_refuses() {
+    fn patterns_that_python_refuses() {
         for (pattern, message) in [
             ("(", "missing ), unterminated subpattern at position 0"),
             ("a\n)", "unbalanced parenthesis at position 2 (line 2, column 1)"),
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_patterns_end() {
+    fn hostile_patterns_terminate() {
         for bomb in
             ["(a|aa)+(?=b)$", "(a+)+b", "(a*)*b", "(a?){60}a{60}b", "(?:a|a)*?b", r"(.*)\1+(.*)\2b", "(?=(a+)+b)"]
         {

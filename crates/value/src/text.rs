@@ -210,7 +210,7 @@ mod tests {
     use crate::value;
 
     #[test]
-    fn floats_read_as_python_writes_them() {
+    fn floats_are_printed_as_in_python() {
         for (number, text) in [
             (0.0, "0.0"),
             (-0.0, "-0.0"),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_quoted_as_python_quotes_them() {
+    fn strings_are_quoted_as_in_python() {
         assert_eq!(quote("it's"), r#""it's""#);
         assert_eq!(quote(r#"it's "q""#), r#"'it\'s "q"'"#);
         assert_eq!(

@@ -64,7 +64,7 @@ mod tests {
     use crate::value;
 
     #[test]
-    fn what_is_not_known_is_found_and_assumed() {
+    fn unknown_parts_are_found_and_replaced() {
         let unknown = Value::Unknown(Unknown::of("v.value"));
         let partly = value!({"a": 1, "b": [2, (unknown.clone())]});
         assert_eq!(partly.unknown().map(Unknown::place), Some("v.value"));

@@ -9,7 +9,7 @@ use crate::mark::Mark;
 use crate::node::{Content, Extent, Node, NodeId, Tag, Tree};
 use crate::{Error, MAX_DEPTH, scalar, tagged};
 
-/// Reads the one document of a text.
+/// Parses the single document in a text.
 pub(crate) fn compose(text: &str) -> Result<Tree, Error> {
     if let Some((offset, c)) = text.chars().enumerate().find(|(_, c)| !is_allowed(*c)) {
         return Err(Error::character(c, offset));
@@ -29,10 +29,10 @@ pub(crate) fn compose(text: &str) -> Result<Tree, Error> {
     Ok(composer.tree)
 }
 
-/// A tree counts in 32 bits, and a few escapes are shorter than what they stand for.
+/// Indexes in a tree have 32 bits, and a few escapes are shorter than the characters they represent.
 const MAX_LENGTH: usize = 1 << 30;
 
-/// PyYAML's printable characters, and the byte order mark that its reader takes away.
+/// PyYAML's printable characters, and the byte order mark that its reader removes.
 fn is_allowed(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}')
         || c >= '\u{10000}'
@@ -40,11 +40,11 @@ fn is_allowed(c: char) -> bool {
 
 const BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
-/// A text that ends in a line break. Without one the scanner panics at the end of block scalars (libyaml-safer 0.3),
-/// and with one they hold a line break that the text does not have.
+/// A text that ends in a line break. Without one, the scanner panics at the end of block scalars (libyaml-safer 0.3);
+/// with an added one, these contain a line break that the text does not have.
 struct EndedText<'t> {
     text: Cow<'t, str>,
-    /// The number of the last line from 0, if a line break was added to it; else there is nothing to mend.
+    /// The number of the last line from 0, if a line break was added to it; otherwise no repair is required.
     last_line: Option<u32>,
     last_line_is_blank: bool,
 }
@@ -63,13 +63,13 @@ impl<'t> EndedText<'t> {
         }
     }
 
-    /// Takes the added line break out of a block scalar that reaches over it.
+    /// Removes the added line break from a block scalar that contains it.
     fn mend(&self, value: &mut String, end: Mark) {
         if self.last_line.is_none_or(|last| end.line <= last) || !value.ends_with('\n') {
             return;
         }
         let last = value.trim_end_matches('\n').rsplit('\n').next().unwrap_or_default();
-        // A blank line may be one that was kept, a line of blanks beyond the indentation, or none of the scalar.
+        // A blank line may be a kept line break, spaces beyond the indentation, or not part of the scalar.
         let holds_last_line = !self.last_line_is_blank
             || value.len() == 1
             || value.ends_with("\n\n")
@@ -85,7 +85,7 @@ struct Composer<'t, 'p> {
     ended: &'t EndedText<'t>,
     parser: Parser<&'p mut &'p [u8]>,
     tree: Tree,
-    /// The members so far of the collections that are not whole yet, the outer ones' first.
+    /// The members so far of the incomplete collections, outer collections first.
     open: Vec<NodeId>,
     anchors: HashMap<String, NodeId>,
 }
@@ -135,7 +135,8 @@ impl Composer<'_, '_> {
             _ => return Err(Error::at(self.text, "expected the node content", start)),
         };
         let node = self.tree.add(Node { tag, content, at: Extent { start, end } });
-        // An anchor holds before its node is whole: a node may name itself, and is refused when values are made.
+        // An anchor is valid before its node is complete: a node may refer to itself, which is refused when values are
+        // constructed.
         if let Some(anchor) = anchor {
             self.anchor(anchor, node, start)?;
         }
@@ -147,7 +148,7 @@ impl Composer<'_, '_> {
         Ok(node)
     }
 
-    /// The type that a node has by its tag, without one the implicit.
+    /// The type from the tag of a node, or the implicit type.
     fn tag(&mut self, tag: Option<String>, implicit: Tag) -> Tag {
         tag.filter(|tag| tag != "!").map_or(implicit, |tag| self.tree.tag(tag))
     }
@@ -160,7 +161,7 @@ impl Composer<'_, '_> {
         Err(Error::in_context(self.text, context, "second occurrence", start))
     }
 
-    /// Reads items, or keys and values in turn, up to the end of their collection, and gives the place of that.
+    /// Reads items, or keys and values alternately, up to the end of their collection; returns the position of the end.
     fn members(&mut self, depth: usize) -> Result<Mark, Error> {
         loop {
             let event = self.next()?;

@@ -6,13 +6,13 @@ use crate::mark::Mark;
 use crate::node::{Content, Node, NodeId, Piece, Tag, Tree};
 use crate::{Document, Error, MAX_DEPTH, scalar};
 
-/// What aliases may add to what stands in the text, in bytes of texts and [`NODE_COST`] for each node. PyYAML shares
-/// nodes; values here are copies, and a few hundred letters could otherwise fill any memory.
+/// Limit on the size that aliases add to the content of the text, in bytes of strings and [`NODE_COST`] for each node.
+/// PyYAML shares nodes. Here values are copied, so a few hundred characters could exhaust the memory.
 const ALIAS_BUDGET: usize = 16 << 20;
-/// About what a value and its spans take.
+/// The approximate size of a value and its spans.
 const NODE_COST: usize = 128;
 
-/// Makes the value of a tree; `text` is for messages.
+/// Constructs the value of a tree; `text` is used in messages.
 pub(crate) fn construct(tree: &Tree, text: &str) -> Result<Document, Error> {
     let Some(root) = tree.root else { return Ok(Document::default()) };
     let (nodes, texts) = tree.size();
@@ -26,7 +26,7 @@ struct Constructor<'a> {
     tree: &'a Tree,
     text: &'a str,
     budget: usize,
-    /// Which nodes are being made just now: one that is met again holds itself.
+    /// The nodes under construction: one that occurs again contains itself.
     open: Vec<NodeId>,
 }
 
@@ -47,7 +47,7 @@ impl<'a> Constructor<'a> {
         }
     }
 
-    /// Does something with a node that may not meet the node again.
+    /// Runs a closure on a node, which must not occur again within itself.
     fn within<T>(
         &mut self,
         id: NodeId,
@@ -59,7 +59,7 @@ impl<'a> Constructor<'a> {
             return self.error(format!("nested deeper than {MAX_DEPTH} levels"), start);
         }
         let (target, node) = self.tree.target(id);
-        // A scalar holds nothing.
+        // A scalar contains no nodes.
         if matches!(node.content, Content::Scalar(_)) {
             return make(self);
         }
@@ -106,7 +106,7 @@ impl<'a> Constructor<'a> {
         }
     }
 
-    /// Values hold no bytes: what is no UTF-8 is refused.
+    /// Values cannot contain bytes, so invalid UTF-8 is refused.
     fn binary(&self, node: &Node) -> Result<(Value, Vec<Spans>), Error> {
         match scalar::binary(self.scalar(node)?).map(String::from_utf8) {
             Some(Ok(text)) => Ok(leaf(Value::Str(text))),
@@ -143,7 +143,7 @@ impl<'a> Constructor<'a> {
             let key_text = self.key(key, node, depth)?;
             let (value, mut spans) = self.value(value, depth + 1)?;
             spans.key = Some(tree.at(key).span());
-            // An equal key keeps its first place, as in Python.
+            // Of equal keys the first determines the order, as in Python.
             let (index, _) = map.insert_full(key_text, value);
             match children.get_mut(index) {
                 Some(former) => *former = spans,
@@ -153,10 +153,10 @@ impl<'a> Constructor<'a> {
         Ok((Value::Map(map), children))
     }
 
-    /// The text of a key. What could not be a key in Python is refused.
+    /// The string of a key. Values that Python refuses as keys are refused.
     fn key(&mut self, key: NodeId, within: &Node, depth: usize) -> Result<String, Error> {
         let (_, node) = self.tree.target(key);
-        // `=` as a key is a text.
+        // `=` as a key is a string.
         if let (Tag::Value, Content::Scalar(text)) = (node.tag, node.content) {
             return Ok(self.tree.text(text).to_owned());
         }
@@ -170,8 +170,8 @@ impl<'a> Constructor<'a> {
         }
     }
 
-    /// The entries that the merge keys of a mapping bring in. They come before its own, so its own win; of a list of
-    /// mappings the first wins.
+    /// The entries from the merge keys of a mapping. Its own entries take precedence; in a list of mappings the first
+    /// one takes precedence.
     fn merged(&mut self, own: Piece, into: NodeId, depth: usize) -> Result<Entries, Error> {
         let tree = self.tree;
         let mut merged = Entries::new();
@@ -192,7 +192,7 @@ impl<'a> Constructor<'a> {
         Ok(merged)
     }
 
-    /// All entries of a mapping that is merged into another.
+    /// All entries of a mapping that is merged into another one.
     fn flattened(&mut self, value: NodeId, into: NodeId, depth: usize) -> Result<Entries, Error> {
         let (tree, (_, node)) = (self.tree, self.tree.target(value));
         let Content::Mapping(own) = node.content else {

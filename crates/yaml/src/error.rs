@@ -1,4 +1,4 @@
-//! Errors with the texts of PyYAML.
+//! Errors with PyYAML's messages.
 
 use std::fmt;
 
@@ -7,30 +7,30 @@ use kiln_value::Position;
 use crate::mark::Mark;
 use crate::refusal::{Refusal, refusal};
 
-/// Why a text is no YAML.
+/// An error in a YAML text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// Whether the text or a value in it is wrong.
+    /// Whether the syntax or a value is invalid.
     pub kind: ErrorKind,
-    /// The whole text, of several lines, with a snippet of the source.
+    /// The complete message of several lines, with a snippet of the source.
     pub message: String,
-    /// Where, if it is at one place.
+    /// The position, if there is one.
     pub position: Option<Position>,
 }
 
-/// What is wrong.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The text: a `YAMLError` of PyYAML.
+    /// A syntax error: a `YAMLError` of PyYAML.
     Syntax,
-    /// A value that is not of the type its tag says: `ValueError`, which Heat passes on as it is.
+    /// A value that does not match its tag: `ValueError`, which Heat returns unchanged.
     Value,
 }
 
-/// How the refusal of a character begins: PyYAML looks for those before all else.
+/// The start of the message for a refused character: PyYAML checks characters before anything else.
 const UNACCEPTABLE: &str = "unacceptable character";
 
-/// Longer texts are not read a second time for the message.
+/// Longer texts are not parsed a second time for the message.
 const LONGEST_AGAIN: usize = 1 << 24;
 
 impl fmt::Display for Error {
@@ -42,12 +42,12 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Error {
-    /// A problem at a place.
+    /// A problem at a position.
     pub(crate) fn at(text: &str, problem: impl Into<String>, mark: Mark) -> Self {
         Self::in_context(text, None, &problem.into(), mark)
     }
 
-    /// A problem at a place while something else was going on that began at another.
+    /// A problem at a position, in the context of something that began at another position.
     pub(crate) fn in_context(text: &str, context: Option<(&str, Mark)>, problem: &str, mark: Mark) -> Self {
         let mut message = String::new();
         if let Some((context, began)) = context {
@@ -64,12 +64,12 @@ impl Error {
         Self { kind: ErrorKind::Syntax, message, position: Some(mark.into()) }
     }
 
-    /// A value that is not of its type.
+    /// A value that does not match its type.
     pub(crate) fn value(message: impl Into<String>, mark: Mark) -> Self {
         Self { kind: ErrorKind::Value, message: message.into(), position: Some(mark.into()) }
     }
 
-    /// A character that no YAML text may hold.
+    /// A character that is not allowed in YAML.
     pub(crate) fn character(c: char, offset: usize) -> Self {
         let message = format!(
             "{UNACCEPTABLE} #x{:04x}: special characters are not allowed\n  in \"<unicode string>\", position \
@@ -79,8 +79,8 @@ impl Error {
         Self { kind: ErrorKind::Syntax, message, position: None }
     }
 
-    /// The same error, or the one that PyYAML's own scanner and parser find in the text: as Heat, which asks them whenever
-    /// libyaml has refused a text.
+    /// The same error, or the one that PyYAML's own scanner and parser report for the text: like Heat, which runs them
+    /// whenever libyaml has refused a text.
     pub(crate) fn in_pyyamls_words(self, text: &str) -> Self {
         if self.kind != ErrorKind::Syntax || self.message.starts_with(UNACCEPTABLE) || text.len() > LONGEST_AGAIN {
             return self;
@@ -90,7 +90,7 @@ impl Error {
         Self::in_context(text, context, &problem, mark)
     }
 
-    /// What libyaml's scanner or parser found.
+    /// An error of libyaml's scanner or parser.
     pub(crate) fn of_parser(error: &libyaml_safer::Error) -> Self {
         let Some(mark) = error.problem_mark().map(Mark::from) else {
             return Self { kind: ErrorKind::Syntax, message: error.to_string(), position: None };
@@ -106,7 +106,7 @@ impl Error {
     }
 }
 
-/// The text of a line, without its break.
+/// The content of a line, without its line break.
 fn line_of(text: &str, mark: Mark) -> &str {
     let mut rest = text;
     for _ in 0..mark.line {
@@ -118,11 +118,11 @@ fn line_of(text: &str, mark: Mark) -> &str {
     rest.get(..rest.find(is_break).unwrap_or(rest.len())).unwrap_or_default()
 }
 
-/// `in "<unicode string>", line 1, column 5:` and the line with a mark below it, as PyYAML cuts it.
+/// `in "<unicode string>", line 1, column 5:` and the line with a mark below it, truncated as in PyYAML.
 fn place(text: &str, mark: Mark) -> String {
     const MOST: usize = 75;
     let line = line_of(text, mark);
-    // The byte order mark takes no column.
+    // The byte order mark does not count as a column.
     let column =
         usize::try_from(mark.column).unwrap_or(0) + usize::from(mark.line == 0 && line.starts_with('\u{feff}'));
     let chars: Vec<char> = line.chars().collect();

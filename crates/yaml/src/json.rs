@@ -1,5 +1,5 @@
 //! A JSON parser like Python's `json.loads`: `NaN` and `Infinity` are numbers, integers are unlimited, the last of
-//! equal keys is used, and errors have Python's texts.
+//! equal keys is used, and errors have Python's messages.
 
 use std::iter::Peekable;
 use std::str::CharIndices;
@@ -9,24 +9,24 @@ use thiserror::Error;
 
 use crate::MAX_DEPTH;
 
-/// What is wrong with a JSON text.
+/// An error in a JSON text.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{problem}: line {} column {} (char {offset})", position.line, position.column)]
 pub struct JsonError {
-    /// Python's words: `Expecting value`.
+    /// Python's message: `Expecting value`.
     pub problem: &'static str,
-    /// Where.
+    /// The position.
     pub position: Position,
-    /// Characters before it.
+    /// Number of characters before the position.
     pub offset: usize,
 }
 
-/// Reads a JSON text.
+/// Parses a JSON text.
 pub fn parse(text: &str) -> Result<Value, JsonError> {
     Ok(parse_with_spans(text)?.0)
 }
 
-/// Reads a JSON text and where its parts stand.
+/// Parses a JSON text and returns the positions of its parts.
 pub fn parse_with_spans(text: &str) -> Result<(Value, Spans), JsonError> {
     let mut reader = Reader { text, chars: text.char_indices().peekable(), at: TextPosition::default(), depth: 0 };
     if text.starts_with('\u{feff}') {
@@ -38,7 +38,7 @@ pub fn parse_with_spans(text: &str) -> Result<(Value, Spans), JsonError> {
     if reader.peek().is_some() { Err(reader.error("Extra data")) } else { Ok(read) }
 }
 
-/// A place in the text, counted from 0.
+/// A position in the text, counted from 0.
 #[derive(Clone, Copy, Default)]
 struct TextPosition {
     offset: usize,
@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// The text that is still to read.
+    /// The remaining text.
     fn rest(&mut self) -> &'a str {
         let start = self.chars.peek().map_or(self.text.len(), |(i, _)| *i);
         self.text.get(start..).unwrap_or_default()
@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
             self.skip_blanks();
             let (value, mut spans) = self.value()?;
             spans.key = Some(key_span);
-            // An equal key keeps its first place, as in Python.
+            // Of equal keys the first determines the order, as in Python.
             let (index, _) = map.insert_full(key, value);
             match children.get_mut(index) {
                 Some(former) => *former = spans,
@@ -217,8 +217,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The character of `\uXXXX`, behind the `u`; of a pair of them beyond the first plane. Half a pair is refused:
-    /// no text can hold it.
+    /// The character of `\uXXXX`, after the `u`; of a surrogate pair for characters beyond the first plane. A lone
+    /// surrogate is refused, because strings cannot contain it.
     fn code_point(&mut self) -> Result<char, JsonError> {
         let start = self.at;
         let invalid = start.error("Invalid \\uXXXX escape");
@@ -263,7 +263,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The length of the number that starts a text, and whether it is a float. Python takes as much as reads as one.
+/// The length of the number at the start of a text, and whether it is a float. Like Python, it takes the longest valid
+/// prefix.
 fn number_len(text: &str) -> Option<(usize, bool)> {
     let bytes = text.as_bytes();
     let digits = |from: usize| bytes.iter().skip(from).take_while(|b| b.is_ascii_digit()).count();
@@ -298,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_python_reads() {
+    fn parses_as_python_does() {
         let read =
             parse(r#" {"a": [1, 1.0, 1e3, -0, 12345678901234567890], "b": "\u00e9\ud83d\ude00\n", "a2": null} "#)
                 .unwrap();
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_in_pythons_words() {
+    fn errors_have_pythons_messages() {
         for (text, message) in [
             ("", "Expecting value: line 1 column 1 (char 0)"),
             ("0x1f", "Extra data: line 1 column 2 (char 1)"),
@@ -325,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn nesting_is_bounded() {
+    fn nesting_is_limited() {
         let nested = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
         assert!(parse(&nested(MAX_DEPTH)).is_ok());
         assert!(parse(&nested(MAX_DEPTH + 1)).is_err());
@@ -333,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_has_its_place() {
+    fn every_part_has_a_position() {
         let (value, spans) = parse_with_spans("{\"a\": 1,\n \"b\": [true]}").unwrap();
         let at = |line, column| Position { line, column };
         let item = spans.find(&value, &Path::root().key("b").index(0));

@@ -25,25 +25,25 @@ pub use error::{Error, ErrorKind};
 
 use kiln_value::{Spans, Value};
 
-/// Deeper nesting than this is refused, so that nobody who walks a value can run out of stack. Heat itself fails on
-/// templates of some hundred levels.
+/// Limit of nesting, so that recursive functions on values cannot overflow the stack. Heat itself fails on templates
+/// with some hundred levels.
 pub const MAX_DEPTH: usize = 256;
 
-/// What a text holds, and where.
+/// The content of a text, with positions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
     /// The value; null for an empty text.
     pub value: Value,
-    /// Where its parts stand: a tree of the same shape.
+    /// The positions of its parts, as a tree of the same shape.
     pub spans: Spans,
 }
 
-/// Reads a YAML text of one document as Heat's loader does: the types of YAML 1.1, timestamps left as texts, merge
-/// keys, of equal keys the last.
+/// Parses a YAML text with one document like Heat's loader: the types of YAML 1.1, timestamps as strings, merge keys;
+/// of equal keys the last is used.
 ///
-/// Keys that are no texts become their JSON text, sets and `!!omap` become lists, `!!binary` its text.
+/// Keys that are not strings are converted to JSON, sets and `!!omap` to lists, `!!binary` to a string.
 ///
-/// Errors: those of PyYAML, in its words where they are its own; and aliases or nesting beyond bounds.
+/// Errors: those of PyYAML, with its messages; aliases or nesting beyond the limits.
 pub fn parse(text: &str) -> Result<Document, Error> {
     let document = compose::compose(text).and_then(|tree| construct::construct(&tree, text));
     document.map_err(|error| error.in_pyyamls_words(text))

@@ -16,7 +16,7 @@ impl From<libyaml_safer::Mark> for Mark {
     }
 }
 
-/// As people count.
+/// Conversion to positions that count from 1.
 impl From<Mark> for Position {
     fn from(mark: Mark) -> Self {
         Self { line: mark.line.saturating_add(1), column: mark.column.saturating_add(1) }

@@ -6,24 +6,24 @@ use kiln_value::Span;
 
 use crate::mark::Mark;
 
-/// The place of a node in its [`Tree`].
+/// The index of a node in its [`Tree`].
 pub(crate) type NodeId = u32;
 
-/// All nodes of a document, in a few long pieces of memory: its size is bounded by that of the text, for an alias only
-/// names its anchor's node.
+/// All nodes of a document in a few long allocations. The size is limited by that of the text, since an alias only
+/// refers to the node of its anchor.
 #[derive(Default)]
 pub(crate) struct Tree {
     nodes: Vec<Node>,
-    /// The texts of all scalars.
+    /// The strings of all scalars.
     texts: String,
     /// The members of all collections.
     members: Vec<NodeId>,
-    /// Tags that are no types of PyYAML's.
+    /// Tags that are not types of PyYAML.
     tags: Vec<String>,
     pub(crate) root: Option<NodeId>,
 }
 
-/// A piece of a [`Tree`]'s texts or members.
+/// A range of a [`Tree`]'s strings or members.
 #[derive(Clone, Copy)]
 pub(crate) struct Piece {
     start: u32,
@@ -40,7 +40,7 @@ impl Piece {
     }
 }
 
-/// The composer takes no text so long that this were not exact.
+/// The composer refuses texts for which this conversion would not be exact.
 fn short(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
@@ -55,7 +55,7 @@ impl Tree {
         short(self.nodes.len() - 1)
     }
 
-    /// Gives a collection its members, and the end that only they told.
+    /// Sets the members of a collection, and its end.
     pub(crate) fn close(&mut self, id: NodeId, members: impl Iterator<Item = NodeId>, end: Mark) {
         let start = self.members.len();
         self.members.extend(members);
@@ -74,7 +74,7 @@ impl Tree {
         Content::Scalar(Piece::new(start, self.texts.len()))
     }
 
-    /// The type that a whole tag names.
+    /// The type for a complete tag.
     pub(crate) fn tag(&mut self, name: String) -> Tag {
         Tag::known(&name).unwrap_or_else(|| {
             self.tags.push(name);
@@ -82,17 +82,17 @@ impl Tree {
         })
     }
 
-    /// How many nodes there are, and how long their texts are.
+    /// The number of nodes, and the total length of their strings.
     pub(crate) fn size(&self) -> (usize, usize) {
         (self.nodes.len(), self.texts.len())
     }
 
-    /// Where a node stands; an alias does not stand where the node does that it names.
+    /// The position of a node. The position of an alias is not that of the node it refers to.
     pub(crate) fn at(&self, id: NodeId) -> Extent {
         self.nodes[long(id)].at
     }
 
-    /// The node, and for an alias the one that it names.
+    /// The node; for an alias, the node that it refers to.
     pub(crate) fn target(&self, id: NodeId) -> (NodeId, &Node) {
         match &self.nodes[long(id)] {
             Node { content: Content::Alias(target), .. } => (*target, &self.nodes[long(*target)]),
@@ -100,7 +100,7 @@ impl Tree {
         }
     }
 
-    /// The text of a scalar.
+    /// The string of a scalar.
     pub(crate) fn text(&self, piece: Piece) -> &str {
         &self.texts[piece.range()]
     }
@@ -115,12 +115,12 @@ impl Tree {
         self.items(piece).chunks_exact(2).map(|entry| (entry[0], entry[1]))
     }
 
-    /// Whether a key brings in the entries of another mapping.
+    /// Whether a key merges the entries of another mapping.
     pub(crate) fn is_merge(&self, key: NodeId) -> bool {
         self.target(key).1.tag == Tag::Merge
     }
 
-    /// The whole tag of a type that cannot be constructed.
+    /// The complete tag of a type that cannot be constructed.
     pub(crate) fn unknown_name(&self, tag: Tag) -> String {
         match tag {
             Tag::Other(index) => self.tags.get(long(index)).cloned().unwrap_or_default(),
@@ -129,7 +129,7 @@ impl Tree {
     }
 }
 
-/// From a first character to behind the last.
+/// From the first character to the position after the last.
 #[derive(Clone, Copy)]
 pub(crate) struct Extent {
     pub(crate) start: Mark,
@@ -171,7 +171,7 @@ impl Content {
     }
 }
 
-/// The type of a node, written or found by its text.
+/// The type of a node, from its tag or derived from its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tag {
     Null,
@@ -189,16 +189,16 @@ pub(crate) enum Tag {
     Set,
     Omap,
     Pairs,
-    /// Never a type of its own, but PyYAML looks for its constructor.
+    /// Never an implicit type, but PyYAML looks for its constructor.
     Yaml,
-    /// Any other, by its place among the tree's tags.
+    /// Any other, by its index in the tags of the tree.
     Other(u32),
 }
 
 const PREFIX: &str = "tag:yaml.org,2002:";
 
 impl Tag {
-    /// From a whole tag; `None` if there is no such type.
+    /// The type of a complete tag; `None` if the tag is unknown.
     fn known(tag: &str) -> Option<Self> {
         Some(match tag.strip_prefix(PREFIX)? {
             "null" => Self::Null,

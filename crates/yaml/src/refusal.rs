@@ -1,8 +1,8 @@
-//! Why a text is no YAML, in the words of PyYAML's own reader.
+//! Finds the reason why a text is not valid YAML, with the messages of PyYAML's own parser.
 //!
-//! Heat reads with libyaml, and where that fails once more in Python, only for the message. The two differ in words, in places
-//! and in the order in which they find errors, so that this is a reader of its own: it only runs for a text that was refused,
-//! and builds nothing.
+//! Heat parses with libyaml, and on failure again in Python, only for the message. The two differ in messages,
+//! positions and in the order in which they find errors. This parser therefore follows PyYAML; it only runs for refused
+//! texts and does not construct values.
 
 mod scanner;
 mod token;
@@ -15,16 +15,16 @@ use token::{Kind, Token};
 use crate::MAX_DEPTH;
 use crate::mark::Mark;
 
-/// What is wrong, and what was going on.
+/// An error with its context.
 #[derive(Debug)]
 pub(crate) struct Refusal {
-    /// What was going on, and where it began.
+    /// The construct that was being parsed, and where it began.
     pub(crate) context: Option<(String, Mark)>,
     pub(crate) problem: String,
     pub(crate) mark: Mark,
 }
 
-/// The first error of a text; `None` if there is none.
+/// The first error in a text; `None` if there is none.
 pub(crate) fn refusal(text: &str) -> Option<Refusal> {
     let mut grammar = Grammar { tokens: Scanner::new(text), handles: Vec::new(), anchors: HashSet::new(), depth: 0 };
     match grammar.stream() {
@@ -33,11 +33,11 @@ pub(crate) fn refusal(text: &str) -> Option<Refusal> {
     }
 }
 
-/// Why reading ends early.
+/// The reason why parsing stops early.
 #[derive(Debug)]
 enum Stop {
     Refused(Box<Refusal>),
-    /// Nested too deeply, or something that only Python can word.
+    /// Nested too deeply, or an error whose message only Python can produce.
     GivenUp,
 }
 
@@ -52,14 +52,14 @@ fn refuse_in<T>(context: impl Into<String>, began: Mark, problem: impl Into<Stri
     Err(Stop::Refused(Box::new(Refusal { context, problem: problem.into(), mark })))
 }
 
-/// As Python shows a text.
+/// A string as Python prints it.
 fn quote(text: &str) -> String {
     kiln_value::text::quote(text)
 }
 
 struct Grammar {
     tokens: Scanner,
-    /// The tag handles that directives of the document declare.
+    /// The tag handles declared by directives of the document.
     handles: Vec<String>,
     anchors: HashSet<String>,
     depth: usize,
@@ -70,7 +70,7 @@ impl Grammar {
         Ok(kinds.contains(&self.tokens.peek()?.kind))
     }
 
-    /// Takes the next token if it is of this kind.
+    /// Consumes the next token if it is of this kind.
     fn take(&mut self, kind: Kind) -> Outcome<Option<Token>> {
         if self.tokens.peek()?.kind == kind { self.tokens.take().map(Some) } else { Ok(None) }
     }
@@ -108,7 +108,7 @@ impl Grammar {
         Ok(())
     }
 
-    /// The head of a document; false at the end of the stream.
+    /// The start of a document; false at the end of the stream.
     fn document_start(&mut self) -> Outcome<bool> {
         while self.take(Kind::DocumentEnd)?.is_some() {}
         if self.next_is(&[Kind::StreamEnd])? {
@@ -144,7 +144,7 @@ impl Grammar {
         Ok(())
     }
 
-    /// A node; `indentless`: its sequence may stand at the indentation of the mapping that it is in.
+    /// A node; with `indentless`, a sequence may have the indentation of the mapping that contains it.
     fn node(&mut self, block: bool, indentless: bool) -> Outcome {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -195,7 +195,7 @@ impl Grammar {
         Ok(is_there)
     }
 
-    /// A node unless one of these comes, which leave it empty.
+    /// A node, or an empty one if one of these tokens follows.
     fn node_unless(&mut self, kinds: &[Kind], block: bool) -> Outcome {
         if self.next_is(kinds)? { Ok(()) } else { self.node(block, block) }
     }

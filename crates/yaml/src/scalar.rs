@@ -6,7 +6,7 @@ use num_bigint::BigInt;
 
 use crate::node::Tag;
 
-/// The type that a plain scalar's text has.
+/// The type of a plain scalar.
 pub(crate) fn tag(text: &str) -> Tag {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Tag::Null,
@@ -16,7 +16,7 @@ pub(crate) fn tag(text: &str) -> Tag {
         "=" => Tag::Value,
         "!" | "&" | "*" => Tag::Yaml,
         text if !text.starts_with(['+', '-', '.', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) => Tag::Str,
-        // In the order in which PyYAML tries them; only a bare date is anything else, and that stays text.
+        // In the order in which PyYAML tries them. The only other type is a bare date, which remains a string.
         text if is_float(text) => Tag::Float,
         text if is_int(text) => Tag::Int,
         _ => Tag::Str,
@@ -29,7 +29,7 @@ fn is_float(text: &str) -> bool {
         return true;
     }
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || b == b'_');
-    // No sign before a point.
+    // A sign is not allowed before the point.
     if let Some(fraction) = text.strip_prefix('.') {
         let (fraction, has_exponent) = without_exponent(fraction);
         return has_exponent && fraction.starts_with(|c: char| c.is_ascii_digit()) && digits(fraction);
@@ -45,7 +45,7 @@ fn is_float(text: &str) -> bool {
     has_exponent && digits(whole) && digits(fraction)
 }
 
-/// The text before an exponent, whose sign must be written; the flag is false if there is one that is none.
+/// The text before an exponent, which must have a sign; the flag is false if the exponent is invalid.
 fn without_exponent(text: &str) -> (&str, bool) {
     let Some((before, exponent)) = text.split_once(['e', 'E']) else { return (text, true) };
     let digits = exponent.strip_prefix(['+', '-']).unwrap_or_default();
@@ -73,7 +73,7 @@ fn is_int(text: &str) -> bool {
     }
 }
 
-/// `0` to `59`, with or without a first zero.
+/// `0` to `59`, with or without a leading zero.
 fn is_sixtieth(text: &str) -> bool {
     match text.as_bytes() {
         [b] => b.is_ascii_digit(),
@@ -82,7 +82,7 @@ fn is_sixtieth(text: &str) -> bool {
     }
 }
 
-/// The value of an `!!int`; `Err` holds Python's words.
+/// The value of an `!!int`; `Err` contains Python's message.
 pub(crate) fn int(text: &str) -> Result<Value, String> {
     let plain = text.replace('_', "");
     let (negative, digits) = match plain.strip_prefix(['+', '-']) {
@@ -106,8 +106,8 @@ pub(crate) fn int(text: &str) -> Result<Value, String> {
     Ok(Value::from(if negative { -read } else { read }))
 }
 
-/// Bits of integers with as many decimal digits as Python still writes; more would cost quadratic time in every text
-/// that is made of them.
+/// The number of bits of the largest integers that Python still prints; larger ones would take quadratic time in every
+/// conversion to a string.
 const MAX_BITS: u64 = 14_281;
 
 /// Python's `int(digits, radix)` for powers of two, within [`MAX_BITS`].
@@ -117,7 +117,7 @@ fn radix(digits: &str, radix: u32) -> Option<BigInt> {
         Some(rest) => (digits.starts_with('-'), rest),
         None => (false, digits),
     };
-    // Its prefix may stand there, or once more.
+    // The prefix may be there, or be repeated.
     let prefix = match radix {
         2 => ["0b", "0B"],
         8 => ["0o", "0O"],
@@ -136,14 +136,14 @@ fn decimal(digits: &str) -> Option<BigInt> {
 }
 
 fn sixtieths(digits: &str) -> Option<BigInt> {
-    // As many as Python's bound for digits: more would cost quadratic time.
+    // Python's limit of digits: more would take quadratic time.
     if digits.len() > 4300 {
         return None;
     }
     digits.split(':').try_fold(BigInt::ZERO, |sum, part| Some(sum * 60 + decimal(part)?))
 }
 
-/// The value of a `!!float`; `Err` holds Python's words.
+/// The value of a `!!float`; `Err` contains Python's message.
 pub(crate) fn float(text: &str) -> Result<Value, String> {
     let plain = text.replace('_', "").to_lowercase();
     let (sign, digits) = match plain.strip_prefix(['+', '-']) {
@@ -160,7 +160,7 @@ pub(crate) fn float(text: &str) -> Result<Value, String> {
     Ok(Value::Float(sign * read))
 }
 
-/// Summed from the last part on, as PyYAML does: the order decides the last bits.
+/// Summed from the last part, like PyYAML: the order determines the last bits.
 fn sixtieths_float(digits: &str) -> Option<f64> {
     let mut base = 1.0;
     let mut sum = 0.0;
@@ -171,7 +171,7 @@ fn sixtieths_float(digits: &str) -> Option<f64> {
     Some(sum)
 }
 
-/// The value of a `!!bool`; `None` for a text that is none.
+/// The value of a `!!bool`; `None` for other texts.
 pub(crate) fn bool(text: &str) -> Option<Value> {
     match text.to_lowercase().as_str() {
         "yes" | "true" | "on" => Some(Value::Bool(true)),
@@ -180,7 +180,7 @@ pub(crate) fn bool(text: &str) -> Option<Value> {
     }
 }
 
-/// The text of a `!!binary`: base64, with whatever is not of its alphabet ignored. `None` if it is none.
+/// The bytes of a `!!binary`: base64, ignoring other characters. `None` if it is invalid.
 pub(crate) fn binary(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let (mut bits, mut held) = (0_u32, 0_u32);

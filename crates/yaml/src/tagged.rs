@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use libyaml_safer::{Scanner, TokenData};
 
-/// A text with a blank before the comma of each such tag; `None` for a text without any. The comma is sound for libyaml
-/// and lets its translation panic (libyaml-safer 0.3). What follows on the line is shown a column further.
+/// Inserts a blank before the comma of each such tag; `None` if there is none. libyaml accepts this comma, but its
+/// translation to Rust panics (libyaml-safer 0.3). Columns later on the line are shifted by one.
 pub(crate) fn set_apart(text: &str) -> Option<String> {
     // The scanner does not count a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -13,8 +13,8 @@ pub(crate) fn set_apart(text: &str) -> Option<String> {
     if commas.is_empty() {
         return None;
     }
-    // With a blank at every place that looks like it, the scanner tells which of them are tags and not parts of texts.
-    // A text that it refuses will be refused whatever its commas are.
+    // With a blank at every candidate, the scanner determines which of them are tags and which are parts of strings. A
+    // text that it refuses is refused regardless of its commas.
     let spaced = with_blanks(text, commas.iter().copied());
     let Some(tags) = ends_of_tags(&spaced) else { return Some(spaced) };
     let is_tag = |(blanks, comma): &(usize, usize)| tags.contains(&(comma + blanks));
@@ -22,14 +22,14 @@ pub(crate) fn set_apart(text: &str) -> Option<String> {
     (!of_tags.is_empty()).then(|| with_blanks(text, of_tags.into_iter()))
 }
 
-/// The places in bytes of all commas that could be behind a tag: `!word,` and `!<word>,`.
+/// The byte positions of all commas that could follow a tag: `!word,` and `!<word>,`.
 fn commas(text: &str) -> Vec<usize> {
     let is_of_tag = |c: char| c.is_ascii_alphanumeric() || "-_;/?:@&=+$.%!~*'()".contains(c);
     let follows_tag = |comma: &usize| {
         let before = text.get(..*comma).unwrap_or_default();
         let head = before.trim_end_matches(is_of_tag);
         let word = before.get(head.len()..).unwrap_or_default();
-        // `!<a,b>` holds its comma; a quote tells that `!<` was the end of a text: `'!<'!word,`.
+        // `!<a,b>` contains its comma; a quote means that `!<` was the end of a string: `'!<'!word,`.
         let is_within = head.ends_with("!<") && !word.contains('\'');
         before.ends_with('>') || (word.contains('!') && !is_within)
     };
@@ -48,9 +48,9 @@ fn with_blanks(text: &str, places: impl Iterator<Item = usize>) -> String {
     spaced
 }
 
-/// Where tags end, in bytes; `None` for a text that the scanner refuses.
+/// The byte positions of the ends of tags; `None` for a text that the scanner refuses.
 fn ends_of_tags(text: &str) -> Option<HashSet<usize>> {
-    // At the end of a block scalar the scanner needs a line break.
+    // The scanner requires a line break at the end of a block scalar.
     let ended = format!("{text}\n");
     let mut input = ended.as_bytes();
     let mut scanner = Scanner::new();

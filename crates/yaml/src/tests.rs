@@ -68,7 +68,7 @@ fn block_scalars_at_the_end_of_the_text() {
 }
 
 #[test]
-fn errors_in_pyyamls_words() {
+fn errors_have_pyyamls_messages() {
     assert_eq!(
         refused("d: *x\n"),
         "found undefined alias 'x'\n  in \"<unicode string>\", line 1, column 4:\n    d: *x\n       ^"
@@ -95,7 +95,7 @@ fn errors_in_pyyamls_words() {
 }
 
 #[test]
-fn an_alias_bomb_is_refused_soon() {
+fn an_alias_bomb_is_refused_quickly() {
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for i in 1..12 {
         _ = writeln!(bomb, "a{i}: &a{i} [{}]", vec![format!("*a{}", i - 1); 10].join(", "));
@@ -109,7 +109,7 @@ fn an_alias_bomb_is_refused_soon() {
 }
 
 #[test]
-fn nesting_is_bounded() {
+fn nesting_is_limited() {
     assert!(parse(&format!("{}{}", "[".repeat(200), "]".repeat(200))).is_ok());
     refused(&"[".repeat(100_000));
     refused(&"- ".repeat(100_000));
@@ -121,7 +121,7 @@ fn nesting_is_bounded() {
 }
 
 #[test]
-fn every_part_has_its_place() {
+fn every_part_has_a_position() {
     let document = parse("a: 1\nb:\n  - é: true\n").unwrap();
     let at = |path: &Path| document.spans.find(&document.value, path);
     let item = at(&Path::root().key("b").index(0).key("é"));
@@ -131,7 +131,7 @@ fn every_part_has_its_place() {
 }
 
 #[test]
-fn lines_may_end_in_two_characters() {
+fn lines_may_end_in_cr_lf() {
     let wanted =
         "mapping values are not allowed here\n  in \"<unicode string>\", line 3, column 5:\n    b: c: d\n        ^";
     assert_eq!(refused("a: 1\r\n\r\nb: c: d\r\n"), wanted);
@@ -157,7 +157,7 @@ fn a_comma_may_follow_a_tag() {
     assert_eq!(refused("[!<a,b> c]").lines().next(), Some("could not determine a constructor for the tag 'a,b'"));
 }
 
-/// Places, words and the order of errors are those of PyYAML, not of libyaml.
+/// Positions, messages and the order of errors are those of PyYAML, not of libyaml.
 #[test]
 fn errors_are_those_of_pyyaml() {
     for (text, message) in [
@@ -189,7 +189,7 @@ fn errors_are_those_of_pyyaml() {
     ] {
         assert_eq!(refused(text), message, "{text:?}");
     }
-    // A line is cut 32 characters before and behind the mark, where there are more than 36.
+    // A line of more than 36 characters is truncated 32 characters before and after the mark.
     let wide = |before: usize, behind: usize| refused(&format!("{}: b: {}", "x".repeat(before), "y".repeat(behind)));
     assert_eq!(wide(32, 30).lines().nth(2), Some(format!("    {}: b: {}", "x".repeat(32), "y".repeat(30)).as_str()));
     let cut = format!("     ... {}: b: {} ... ", "x".repeat(29), "y".repeat(30));

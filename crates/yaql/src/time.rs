@@ -124,7 +124,7 @@ impl DateTime {
     }
 
     /// Now.
-    #[expect(clippy::disallowed_methods, reason = "the language has now(); nothing of the house's own depends on it")]
+    #[expect(clippy::disallowed_methods, reason = "the language has now(); Kiln itself does not depend on it")]
     pub(crate) fn now(offset: TimeSpan) -> Result<Self, Error> {
         Self::from_instant(i128::from(jiff::Timestamp::now().as_microsecond()), offset)
     }
@@ -264,7 +264,7 @@ impl TimeSpan {
     }
 
     /// A timespan from a float; rounds half to even microseconds.
-    #[expect(clippy::cast_possible_truncation, reason = "the conversion saturates, and what it cuts is refused")]
+    #[expect(clippy::cast_possible_truncation, reason = "the conversion saturates, and truncated values are refused")]
     pub(crate) fn from_float(microseconds: f64) -> Result<Self, Error> {
         if microseconds.is_nan() {
             return Err(Error::value("cannot convert float NaN to integer"));

@@ -44,7 +44,7 @@ fn deep_expressions_are_refused() {
 }
 
 #[test]
-fn recursion_ends() {
+fn recursion_is_limited() {
     on_small_stack(|| {
         for expression in [
             "def(f, f($)) -> f(1)",
@@ -63,7 +63,7 @@ fn recursion_ends() {
 }
 
 #[test]
-fn endless_work_ends() {
+fn endless_evaluations_are_stopped() {
     on_small_stack(|| {
         for expression in [
             "sequence().len()",
@@ -96,7 +96,7 @@ fn endless_work_ends() {
 }
 
 #[test]
-fn what_the_reference_would_take_for_good_ends_well() {
+fn expensive_but_finite_evaluations_succeed() {
     assert_eq!(run("[[1]].cycle().limit(150).aggregate($1.concat($2)).count()"), Ok(150.into()));
     assert_eq!(run("range(150).aggregate([$1]).len()"), Ok(1.into()));
     assert!(run("range(12).select(range($).select(range($).sum(0)).sum(0)).sum()").is_ok());
@@ -206,7 +206,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_text_is_read_or_refused(text in "\\PC{0,60}") {
+    fn any_text_is_parsed_or_refused(text in "\\PC{0,60}") {
         _ = run(&text);
     }
 
@@ -218,7 +218,7 @@ proptest! {
     }
 
     #[test]
-    fn functions_take_or_refuse_any_arguments(
+    fn functions_accept_or_refuse_any_arguments(
         name in prop::sample::select(kiln_yaql::functions().collect::<Vec<_>>()),
         receiver in prop::sample::select(vec!["[1, 2]", "abc", "{a => 1}", "set(1)", "5", "datetime(0)", "regex(b)", "null", ""]),
         args in prop::collection::vec(

@@ -70,7 +70,7 @@ fn problem(case: &Value, expression: &str, data: Value) -> Option<String> {
 }
 
 #[test]
-fn expressions_give_what_the_reference_gives() {
+fn results_match_the_reference() {
     let own = || concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/vectors.jsonl").into();
     let file = std::env::var_os("KILN_VECTORS").unwrap_or_else(own);
     let vectors = std::fs::read_to_string(file).unwrap();

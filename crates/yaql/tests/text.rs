@@ -48,7 +48,7 @@ fn check(path: &Path, problems: &mut Vec<String>) -> usize {
 }
 
 #[test]
-fn expressions_give_what_the_files_say() {
+fn results_match_the_files() {
     let own = || Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
     let folder = std::env::var_os("KILN_YAQL_CASES").map_or_else(own, PathBuf::from);
     let (mut count, mut problems) = (0, Vec::new());

@@ -1,26 +1,26 @@
-//! Layout of the boxes: layers from left to right, each ordered by its neighbors (Sugiyama's method without the last
+//! Layout of the boxes: layers from left to right, each ordered by its neighbors (Sugiyama's method without the final
 //! refinements).
 
 use super::Graph;
 
 /// Height of a box.
 pub(super) const HEIGHT: u32 = 44;
-/// From box to box in a layer.
+/// Distance of boxes in a layer.
 const BETWEEN: u32 = 18;
-/// From layer to layer, for the lines.
+/// Distance of layers, for the edges.
 const ALLEY: u32 = 70;
-/// Around everything.
+/// Margin of the image.
 const MARGIN: u32 = 16;
-/// Times that the layers are ordered from left to right and back.
+/// Number of passes that order the layers, from left to right and back.
 const SWEEPS: usize = 4;
 
-/// Sizes and places in pixels.
+/// Sizes and positions in pixels.
 pub(super) struct Layout {
-    /// Left upper corner of each box.
+    /// The upper left corner of each box.
     pub(super) places: Vec<(u32, u32)>,
-    /// Width of every box.
+    /// The width of every box.
     pub(super) width: u32,
-    /// Size of the whole.
+    /// The size of the image.
     pub(super) size: (u32, u32),
 }
 
@@ -49,7 +49,7 @@ impl Layout {
     }
 }
 
-/// The nodes of each layer, in their order from top to bottom.
+/// The nodes of each layer, from top to bottom.
 fn layers(graph: &Graph) -> Vec<Vec<usize>> {
     let depth = depths(graph);
     let mut layers = vec![Vec::new(); depth.iter().max().map_or(0, |deepest| deepest + 1)];
@@ -85,7 +85,7 @@ fn layers(graph: &Graph) -> Vec<Vec<usize>> {
     layers
 }
 
-/// The longest way to each node. The graph has no circles; if it had, they would end at the number of nodes.
+/// The longest path to each node. The graph has no cycles; the number of nodes limits the length in any case.
 fn depths(graph: &Graph) -> Vec<usize> {
     let mut depth = vec![0; graph.nodes.len()];
     for _ in 0..graph.nodes.len() {
@@ -104,7 +104,7 @@ fn depths(graph: &Graph) -> Vec<usize> {
     depth
 }
 
-/// The height of each node in its layer, from 0 to 1, so that layers of different sizes compare.
+/// The relative position of each node in its layer, from 0 to 1, so that layers of different sizes can be compared.
 fn number(layers: &[Vec<usize>], rank: &mut [f64]) {
     for layer in layers {
         let mut height = 0.5;

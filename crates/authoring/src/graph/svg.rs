@@ -11,7 +11,7 @@ const STYLE: &str = "text{font:12px sans-serif;fill:#1b1f24}.type{font-size:10px
 pub(super) fn draw(graph: &Graph) -> String {
     let layout = Layout::of(graph);
     let (width, height) = layout.size;
-    // Writing to a text does not fail.
+    // Writing to a string cannot fail.
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\">\n\
          <style>{STYLE}</style>\n\
@@ -46,7 +46,7 @@ pub(super) fn draw(graph: &Graph) -> String {
     out
 }
 
-/// A text as XML has it.
+/// Escapes a string for XML.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -55,7 +55,7 @@ pub(super) fn escaped(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
-            // No other control character may stand in XML.
+            // XML does not allow other control characters.
             c if c.is_control() => out.push(' '),
             c => out.push(c),
         }

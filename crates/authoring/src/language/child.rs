@@ -1,4 +1,4 @@
-//! Definition of properties and attributes of nested stacks: parameters and outputs of the nested template.
+//! Definitions of properties and attributes of nested stacks: parameters and outputs of the child template.
 
 use kiln_plan::ResourceTypes;
 use kiln_template::environment::Resolved;
@@ -14,7 +14,7 @@ use crate::walk::value_at;
 /// A part of a child template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChildPart {
-    /// The child's name, as the template or the environment uses it.
+    /// The name of the child in the template or the environment.
     pub file: String,
     /// The name of the parameter or the output.
     pub name: String,
@@ -22,7 +22,7 @@ pub struct ChildPart {
 }
 
 impl ChildPart {
-    /// Where the part is declared in the child; `None` if it is not.
+    /// The declaration of the part in the child, if there is one.
     pub fn place(&self, child: &Page) -> Option<Span> {
         let words = child.template.words();
         let section = if self.is_output { words.outputs } else { words.parameters };
@@ -32,7 +32,7 @@ impl ChildPart {
     }
 }
 
-/// The part of a child template that the name at a position stands for.
+/// The part of a child template that the name at a position refers to.
 pub fn child_part(page: &Page, at: Position, catalog: &ResourceTypes, around: &Surroundings) -> Option<ChildPart> {
     let template = |type_name: &str| {
         let found = around.environment.clone().implementation(&catalog.globals, &Value::from(type_name), "").ok()?;

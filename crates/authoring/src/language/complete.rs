@@ -15,10 +15,10 @@ use super::surroundings::Surroundings;
 use crate::Page;
 use crate::types::{Definition, below_properties, is_member_key, is_type, property, type_or_child};
 
-/// What kind of thing is suggested, for the icon beside it.
+/// The kind of a suggestion, for its icon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
-    /// A word of the language.
+    /// A keyword of the template language.
     Keyword,
     /// A resource type.
     Type,
@@ -38,29 +38,29 @@ pub enum Sort {
     Value,
 }
 
-/// What may be written.
+/// A suggestion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suggestion {
-    /// What is shown.
+    /// The displayed text.
     pub label: String,
     /// Its kind.
     pub sort: Sort,
-    /// A few words.
+    /// A short description.
     pub detail: String,
     /// Markdown.
     pub documentation: String,
-    /// What is written in place of `replace`.
+    /// The text that replaces `replace`.
     pub insert: String,
-    /// What stands of it already.
+    /// The part that is already written.
     pub replace: Span,
-    /// Whether it is better not used.
+    /// Whether it is deprecated.
     pub deprecated: bool,
 }
 
-/// What may be written at a position of a text, which need not parse: what begins with the word so far, then what holds
-/// it elsewhere.
+/// Suggestions at a position of a text, which may be invalid: first those that begin with the word so far, then those
+/// that contain it.
 ///
-/// `around` has the files that the template names, by the names that it uses.
+/// `around` contains the files of the template, by their names in the template.
 pub fn complete(text: &str, at: Position, catalog: &ResourceTypes, around: &Surroundings) -> Vec<Suggestion> {
     let cursor = Cursor::at(text, at);
     let page = readable(text, at);
@@ -70,7 +70,7 @@ pub fn complete(text: &str, at: Position, catalog: &ResourceTypes, around: &Surr
     fitting(writer.found, &writer.cursor.word)
 }
 
-/// What begins with a word, then what holds it elsewhere.
+/// The suggestions that begin with a word, then those that contain it elsewhere.
 pub(super) fn fitting(mut found: Vec<Suggestion>, word: &str) -> Vec<Suggestion> {
     let word = word.to_lowercase();
     found.retain(|suggestion| suggestion.label.to_lowercase().contains(&word));
@@ -110,7 +110,7 @@ impl Writer<'_> {
         });
     }
 
-    /// Words that stand before a colon, where keys are written.
+    /// Words that are followed by a colon where keys are written.
     fn keys<'k>(&mut self, sort: Sort, keys: impl IntoIterator<Item = &'k str>) {
         for key in keys {
             self.add(sort, key, "", String::new());
@@ -169,7 +169,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The arguments of the innermost call, if the cursor is in one of which they are known.
+    /// The arguments of the innermost call, if they are known for the position of the cursor.
     fn argument(&mut self, path: &[Segment]) -> bool {
         let Some((call, rest)) = path.iter().enumerate().rev().find_map(|(at, segment)| match segment {
             Segment::Key(key) if at > 1 => Some((key.as_str(), path.get(at + 1..).unwrap_or_default())),
@@ -246,7 +246,7 @@ impl Writer<'_> {
         if let Some(definition) = below_properties(&page, &path) {
             self.properties_of(&page, &definition);
         }
-        // The members of a group are definitions themselves.
+        // The members of a group are resource definitions.
         if self.cursor.slot == Slot::Key && is_member_key(path.0.last()) {
             self.keys(Sort::Keyword, ["type", "properties", "metadata"]);
         }
@@ -272,7 +272,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The members that are not given yet.
+    /// The members that are not set yet.
     fn members(&mut self, page: &Page, members: &IndexMap<String, PropertySchema>, definition: &Definition) {
         let mut path = definition.properties.clone();
         path.0.extend_from_slice(definition.rest);
@@ -313,7 +313,7 @@ impl Writer<'_> {
             self.add(Sort::Function, function.name, "function", function.summary.to_owned());
             let slot = self.cursor.slot;
             if let Some(last) = self.found.last_mut() {
-                // A call is a map of its own.
+                // A call is a map.
                 last.insert = match slot {
                     Slot::Key => format!("{}: ", function.name),
                     Slot::Value => format!("{{{}: }}", function.name),
@@ -373,6 +373,6 @@ impl Writer<'_> {
             let kind = schema.kind.map(kiln_resource::property::type_name).unwrap_or_default();
             self.add(Sort::Attribute, name, &kind, hover::attribute(name, schema));
         }
-        self.add(Sort::Attribute, "show", "map", "Everything that the service tells of it.".to_owned());
+        self.add(Sort::Attribute, "show", "map", "All data of the service about the object.".to_owned());
     }
 }

@@ -2,31 +2,31 @@
 
 use kiln_value::{Path, Position, Segment, Span};
 
-/// Whether a name or a value is being written.
+/// Whether a key or a value is being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
-    /// A key of the map at the path, or, where it is still empty, the value at the path itself.
+    /// A key of the map at the path, or if it is empty, the value at the path itself.
     Key,
     /// The value at the path.
     Value,
 }
 
-/// Where a cursor stands.
+/// The context of a cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cursor {
-    /// The map or the value that is being written.
+    /// The map or value that is being written.
     pub(super) path: Path,
-    /// What of it.
+    /// The part that is being written.
     pub(super) slot: Slot,
-    /// What stands of the word so far.
+    /// The word so far.
     pub(super) word: String,
     /// The earlier items of the innermost list.
     pub(super) before: Vec<String>,
 }
 
-/// A map or list that is open where the reading has come to.
+/// A map or list that is open at the current line.
 struct Frame {
-    /// Columns of blanks before it; inside of brackets that of the line.
+    /// The indentation; inside brackets that of the line.
     indent: usize,
     segment: Segment,
     items: Vec<String>,
@@ -46,7 +46,7 @@ impl Cursor {
         reader.cursor(line.get(..end).unwrap_or_default())
     }
 
-    /// The place of the word so far, where the cursor is at `at`.
+    /// The range of the word so far, if the cursor is at `at`.
     pub(super) fn replaced(&self, at: Position) -> Span {
         let width = u32::try_from(self.word.chars().count()).unwrap_or(u32::MAX);
         Span { start: Position { line: at.line, column: at.column.saturating_sub(width) }, end: at }
@@ -56,15 +56,15 @@ impl Cursor {
 #[derive(Default)]
 struct Reader {
     frames: Vec<Frame>,
-    /// The indentation of the key whose block scalar is being read.
+    /// The indentation of the key of the current block scalar.
     scalar: Option<usize>,
-    /// Brackets that were opened on an earlier line, and what they hold so far.
+    /// Brackets that were opened on an earlier line, with their content so far.
     flow: Option<String>,
 }
 
-/// A line behind its dashes.
+/// The content of a line after its dashes.
 struct Content<'l> {
-    /// Columns before the content.
+    /// The column of the content.
     indent: usize,
     text: &'l str,
 }
@@ -102,13 +102,13 @@ impl Reader {
         }
     }
 
-    /// Leaves what ends before this line and enters the list items that begin on it.
+    /// Leaves the levels that end before this line and enters the list items that begin on it.
     fn enter<'l>(&mut self, line: &'l str) -> Content<'l> {
         let mut text = line.trim_start();
         let mut indent = line.len() - text.len();
         loop {
             let is_item = text == "-" || text.starts_with("- ");
-            // A list may stand right below its key, not further in.
+            // A list may have the same indentation as its key.
             while let Some(frame) = self.frames.last() {
                 let stays = frame.indent < indent || (is_item && frame.indent == indent);
                 if stays {
@@ -130,7 +130,7 @@ impl Reader {
         }
     }
 
-    /// Keeps an item of a list.
+    /// Records an item of a list.
     fn note(&mut self, text: &str) {
         if let Some(Frame { segment: Segment::Index(_), items, .. }) = self.frames.last_mut() {
             items.push(unquoted(text));
@@ -143,7 +143,7 @@ impl Reader {
             flow.push_str(line.trim_start());
             return self.in_flow(&flow);
         }
-        // Behind blanks alone the cursor's column says where a new key would stand.
+        // After spaces only, the column of the cursor is that of a new key.
         let content = self.enter(line);
         match key_and_value(content.text) {
             Some((key, value)) => {
@@ -167,12 +167,12 @@ impl Reader {
         Cursor { path, slot, word: word.trim_start_matches(['"', '\'']).to_owned(), before }
     }
 
-    /// Goes through brackets to their end, which is the cursor.
+    /// Processes brackets up to the cursor.
     fn in_flow(mut self, flow: &str) -> Cursor {
-        /// What a bracket has added to the path.
+        /// The level that a bracket has added to the path.
         enum Open {
             List,
-            /// Whether a key stands for the value that is being read.
+            /// Whether the path contains the key of the current value.
             Map(bool),
         }
         let mut open: Vec<Open> = Vec::new();
@@ -240,7 +240,7 @@ impl Reader {
     }
 }
 
-/// `key: value` of a line, the value without blanks before it.
+/// `key: value` of a line, without spaces before the value.
 fn key_and_value(text: &str) -> Option<(String, &str)> {
     if text.starts_with(['{', '[']) {
         return None;
@@ -261,7 +261,7 @@ fn unquoted(text: &str) -> String {
     text.trim().trim_matches(['"', '\'']).to_owned()
 }
 
-/// A line up to its comment. Quotes are not looked at closely: a hash in them behind a blank is rare.
+/// A line without its comment. Quotes are treated roughly: a space and a hash within them are rare.
 fn without_comment(line: &str) -> &str {
     if line.trim_start().starts_with('#') {
         return "";
@@ -272,7 +272,7 @@ fn without_comment(line: &str) -> &str {
     }
 }
 
-/// Whether every bracket of a text is closed.
+/// Whether every bracket in a text is closed.
 fn is_closed(text: &str) -> bool {
     let mut depth = 0_i64;
     let mut quote = None;
@@ -288,7 +288,7 @@ fn is_closed(text: &str) -> bool {
     depth <= 0
 }
 
-/// The keys of a path, with an empty text for each index.
+/// The keys of a path, with an empty string for each index.
 pub(super) fn keys(path: &[Segment]) -> Vec<&str> {
     path.iter()
         .map(|segment| match segment {
@@ -302,7 +302,7 @@ pub(super) fn keys(path: &[Segment]) -> Vec<&str> {
 mod tests {
     use super::*;
 
-    /// Where the `^` in a text is.
+    /// The context of the `^` in a text.
     fn cursor(text: &str) -> (String, Slot, String) {
         let (before, after) = text.split_once('^').unwrap();
         let line = u32::try_from(before.matches('\n').count() + 1).unwrap();

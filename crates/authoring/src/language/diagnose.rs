@@ -11,7 +11,7 @@ use crate::Page;
 use crate::lint::{Severity, lint};
 use crate::offline::examine;
 
-/// How much a trouble matters.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// The service would refuse the template.
@@ -22,31 +22,31 @@ pub enum Level {
     Advice,
 }
 
-/// Something to be shown at a place.
+/// A diagnostic at a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
-    /// How much it matters.
+    /// The severity.
     pub level: Level,
-    /// The error's class or the rule's name.
+    /// The class of the error or the name of the rule.
     pub code: String,
-    /// What it is.
+    /// The message.
     pub message: String,
-    /// Where in the document.
+    /// Path in the document.
     pub path: Path,
-    /// Where in the text.
+    /// Range in the text.
     pub span: Span,
-    /// What may help.
+    /// Hints to fix it.
     pub hints: Vec<String>,
 }
 
-/// Where errors stand that have no place.
+/// The range of errors without a position.
 pub(super) const BEGINNING: Span = {
     let first = Position { line: 1, column: 1 };
     Span { start: first, end: first }
 };
 
 impl Trouble {
-    /// What the service would refuse.
+    /// An error of the service.
     pub(super) fn error(error: &Diagnostic, span: Span) -> Self {
         Self {
             level: Level::Error,
@@ -59,9 +59,8 @@ impl Trouble {
     }
 }
 
-/// Everything that can be told of a text without a cloud: errors in Heat's order, then what the rules find that are on
-/// by default. `around` has the files that the template names, by
-/// the names that it uses.
+/// All diagnostics that are possible without a cloud: errors in Heat's order, then findings of the lint rules that are
+/// enabled by default. `around` contains the files of the template, by their names in the template.
 pub fn diagnose(text: &str, catalog: &ResourceTypes, around: &Surroundings) -> Vec<Trouble> {
     let page = match Page::read(text) {
         Ok(page) => page,

@@ -12,13 +12,13 @@ use super::diagnose::{BEGINNING, Level, Trouble};
 pub use ask::{Neighbour, Origin, complete, definition, hover};
 pub use sheet::Sheet;
 
-/// What `parameter_merge_strategies` may say.
+/// The values of `parameter_merge_strategies`.
 const STRATEGIES: [&str; 3] = ["overwrite", "merge", "deep_merge"];
 
-/// Keys of a registry's maps that stand for no type.
+/// Keys of maps in a registry that are not types.
 const NO_TYPES: [&str; 3] = ["base_url", "hooks", "restricted_actions"];
 
-/// Whether a text is meant as an environment: it has a section that nothing else has, or no others than an environment's.
+/// Whether a text is an environment: it has a section that only environments have, or only sections of environments.
 pub fn is_environment(text: &str) -> bool {
     let telling = |line: &str| {
         let name = line.split(':').next().unwrap_or_default();
@@ -32,8 +32,8 @@ pub fn is_environment(text: &str) -> bool {
     sections.is_some_and(|map| !map.is_empty() && map.keys().all(|name| SECTIONS.contains(&name.as_str())))
 }
 
-/// Everything that can be told of an environment's text without its template. `exists` tells whether there is a file
-/// that the registry names.
+/// All diagnostics of an environment that are possible without its template. `exists` returns whether a file of the
+/// registry exists.
 pub fn diagnose(text: &str, catalog: &ResourceTypes, exists: &dyn Fn(&str) -> bool) -> Vec<Trouble> {
     let document = match kiln_yaml::parse(text) {
         Ok(document) => document,
@@ -45,7 +45,7 @@ pub fn diagnose(text: &str, catalog: &ResourceTypes, exists: &dyn Fn(&str) -> bo
     let (root, spans) = (&document.value, &document.spans);
     let mut environment = Environment::default();
     for (name, entry) in root.get("resource_registry").and_then(Value::as_map).into_iter().flatten() {
-        // What is wrong is told below.
+        // Errors are reported below.
         _ = environment.registry.load(&Map::from_iter([(name.clone(), entry.clone())]));
     }
     let mut judge = Judge { catalog, exists, root, spans, environment, found: Vec::new() };
@@ -65,7 +65,7 @@ struct Judge<'a> {
     exists: &'a dyn Fn(&str) -> bool,
     root: &'a Value,
     spans: &'a Spans,
-    /// What is right of the registry, to look types up in.
+    /// The valid part of the registry, for lookups of types.
     environment: Environment,
     found: Vec<Trouble>,
 }
@@ -127,39 +127,39 @@ impl Judge<'_> {
         }
     }
 
-    /// The entries of the registry, or those below `resources` for one resource. `here`: names of files are told from
-    /// the environment's own place.
+    /// The entries of the registry, or those below `resources` for one resource. With `here`, names of files are
+    /// relative to the environment.
     fn registry(&mut self, at: &Path, entries: &Map, here: bool) {
         let here = here && !entries.contains_key("base_url");
         for (name, entry) in entries {
             let at = at.key(name.as_str());
             match entry {
                 Value::Map(below) => self.registry(&at, below, here),
-                // Each is loaded alone, so that one mistake hides no other.
+                // Each entry is loaded separately, so that one error does not hide others.
                 entry => match Registry::default().load(&Map::from_iter([(name.clone(), entry.clone())])) {
                     Err(error) => self.error(&at, &error),
                     Ok(()) if NO_TYPES.contains(&name.as_str()) => {}
-                    Ok(()) => self.stands_for(&at, entry.as_str().unwrap_or_default(), here),
+                    Ok(()) => self.mapping(&at, entry.as_str().unwrap_or_default(), here),
                 },
             }
         }
     }
 
-    /// What a type stands for: another type, types by a pattern, or a template.
-    fn stands_for(&mut self, at: &Path, target: &str, here: bool) {
+    /// The mapping of a type: another type, types by a pattern, or a template.
+    fn mapping(&mut self, at: &Path, target: &str, here: bool) {
         if target.is_empty() || target.ends_with('*') || target.contains("://") {
             return;
         }
         if !target.contains("::") {
             if here && !(self.exists)(target) {
-                self.wrong(at, format!("There is no file {target}."), None);
+                self.wrong(at, format!("The file {target} does not exist."), None);
             }
             return;
         }
         let Err(error) = self.environment.implementation(&self.catalog.globals, &target.into(), "") else { return };
         let near = self.catalog.types.suggest(target).map(|near| format!("Did you mean {near}?"));
         self.error(at, &near.into_iter().fold(error, Diagnostic::hint));
-        // The service may have types of its own.
+        // The service may have additional types.
         if let Some(trouble) = self.found.last_mut() {
             trouble.level = Level::Warning;
         }

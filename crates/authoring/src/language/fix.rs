@@ -8,18 +8,18 @@ use super::navigate::Edit;
 use crate::lines::Lines;
 use crate::walk::{literal_texts, value_at};
 
-/// A change that removes a trouble.
+/// A quick fix of a diagnostic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fix {
-    /// What it does.
+    /// The title.
     pub title: String,
-    /// Which of the troubles it removes.
+    /// The index of the diagnostic.
     pub trouble: usize,
-    /// The changes, which do not overlap.
+    /// The edits, which do not overlap.
     pub edits: Vec<Edit>,
 }
 
-/// The changes that troubles of a text call for.
+/// The quick fixes of the diagnostics of a text.
 pub fn fixes(text: &str, troubles: &[Trouble]) -> Vec<Fix> {
     let Ok(document) = kiln_yaml::parse(text) else { return Vec::new() };
     let lines = Lines::new(text);
@@ -42,7 +42,7 @@ impl Surgeon<'_> {
     fn fix(&self, trouble: &Trouble) -> Option<(String, Vec<Edit>)> {
         let path = &trouble.path;
         match trouble.code.as_str() {
-            // An entry of a group would be left that leads nowhere.
+            // The entry of the group would refer to a missing parameter.
             "unused-parameter" if self.is_grouped(path) => None,
             "unused-parameter" | "unused-condition" | "unused-mapping" | "redundant-depends-on" | "empty-section" => {
                 self.without(path)
@@ -51,7 +51,7 @@ impl Surgeon<'_> {
             "surprising-value" => {
                 let span = self.spans.find(self.root, path).value;
                 let quoted = format!("\"{}\"", self.slice(span));
-                Some((format!("Make it the text {quoted}"), vec![Edit { span, text: quoted }]))
+                Some((format!("Change it to the string {quoted}"), vec![Edit { span, text: quoted }]))
             }
             _ => self.meant(trouble),
         }
@@ -68,7 +68,7 @@ impl Surgeon<'_> {
         groups.is_some_and(|groups| literal_texts(groups).contains(&name.as_str()))
     }
 
-    /// "Did you mean …?": the wrong word, which stands at the trouble's path or below it.
+    /// "Did you mean …?": the misspelled word is at the path of the diagnostic or below it.
     fn meant(&self, trouble: &Trouble) -> Option<(String, Vec<Edit>)> {
         let word = trouble.hints.iter().find_map(|hint| {
             let (_, rest) = hint.split_once("id you mean ")?;
@@ -86,7 +86,7 @@ impl Surgeon<'_> {
         };
         let (wrong, span) = candidates.into_iter().find(|(candidate, _)| is_wrong(candidate))?;
         let written = self.slice(span);
-        // Anything else, say an alias, is not understood.
+        // Other forms, such as an alias, are not supported.
         let text = match written.strip_prefix(['"', '\'']).and_then(|rest| rest.strip_suffix(['"', '\''])) {
             Some(inner) if inner == wrong => written.replacen(&wrong, &word, 1),
             None if written == wrong => word.clone(),
@@ -95,7 +95,7 @@ impl Surgeon<'_> {
         Some((format!("Change {wrong} to {word}"), vec![Edit { span, text }]))
     }
 
-    /// The lines of an entry or an item, if it has lines of its own.
+    /// Removes the lines of an entry or an item, if it has its own lines.
     fn without(&self, path: &Path) -> Option<(String, Vec<Edit>)> {
         let (_, parent) = path.0.split_last()?;
         let parent = Path(parent.to_vec());
@@ -104,7 +104,7 @@ impl Surgeon<'_> {
             Value::List(list) => list.len(),
             _ => return None,
         };
-        // A section that would be left empty goes with its last entry.
+        // A section that would become empty is removed with its last entry.
         if siblings < 2 && parent.0.len() != 2 && !parent.is_root() {
             return self.without(&parent);
         }
@@ -116,7 +116,7 @@ impl Surgeon<'_> {
         }
         let mut last = spans.value.end.max(head.end);
         if last.line > head.start.line && self.prefix(last).trim().is_empty() {
-            // A block's end mark stands where the next token begins.
+            // The end of a block is at the start of the next token.
             last.line -= 1;
         }
         let line = |number: u32| self.lines.line(self.text, number).trim();
@@ -132,13 +132,13 @@ impl Surgeon<'_> {
         Some((format!("Remove {name}"), vec![Edit { span, text: String::new() }]))
     }
 
-    /// What stands before a place in its line.
+    /// The part of the line before a position.
     fn prefix(&self, at: Position) -> String {
         let width = usize::try_from(at.column.saturating_sub(1)).unwrap_or(usize::MAX);
         self.lines.line(self.text, at.line).chars().take(width).collect()
     }
 
-    /// A parameter that is not shown.
+    /// Makes a parameter hidden.
     fn hidden(&self, path: &Path) -> Option<(String, Vec<Edit>)> {
         let declared = value_at(self.root, path)?.as_map()?;
         let (key, value) = if declared.contains_key("Type") { ("NoEcho", "true") } else { ("hidden", "true") };
@@ -154,7 +154,7 @@ impl Surgeon<'_> {
     }
 }
 
-/// The keys and texts below a value, the nearest first.
+/// The keys and strings below a value, nearest first.
 fn words(value: &Value, spans: &Spans, found: &mut Vec<(String, Span)>) {
     let mut level = vec![(value, spans)];
     while !level.is_empty() {
@@ -176,7 +176,7 @@ fn words(value: &Value, spans: &Spans, found: &mut Vec<(String, Span)>) {
     }
 }
 
-/// Whether a message has a word, not as a part of another one.
+/// Whether a message contains a word, not as a part of another one.
 fn names(message: &str, word: &str) -> bool {
     let is_inside = |c: char| c.is_alphanumeric() || c == '_';
     message.match_indices(word).any(|(at, _)| {

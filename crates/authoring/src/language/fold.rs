@@ -5,10 +5,10 @@ use kiln_value::{Path, Value};
 use crate::Page;
 use crate::walk::visit;
 
-/// Lines that can be folded into the first of them.
+/// A range of lines that can be folded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fold {
-    /// The first line, which stays.
+    /// The first line, which remains visible.
     pub first: u32,
     /// The last line.
     pub last: u32,
@@ -16,7 +16,7 @@ pub struct Fold {
     pub is_comment: bool,
 }
 
-/// Everything that can be folded, in the order of the text.
+/// All folding ranges, in the order of the text.
 pub fn folds(page: &Page) -> Vec<Fold> {
     let lines: Vec<&str> = page.text.lines().collect();
     let line = |number: u32| usize::try_from(number).ok().and_then(|n| lines.get(n.checked_sub(1)?)).map(|l| l.trim());
@@ -26,7 +26,7 @@ pub fn folds(page: &Page) -> Vec<Fold> {
             return;
         }
         let (head, whole) = (page.span(path), page.value_span(path));
-        // A block's end mark stands where the next token begins.
+        // The end of a block is at the start of the next token.
         let before_end = page.lines().line(&page.text, whole.end.line).chars();
         let width = usize::try_from(whole.end.column.saturating_sub(1)).unwrap_or(usize::MAX);
         let mut last = whole.end.line - u32::from(before_end.take(width).all(char::is_whitespace));
@@ -39,7 +39,7 @@ pub fn folds(page: &Page) -> Vec<Fold> {
     });
     found.extend(comments(&lines));
     found.sort();
-    // An item and its first entry begin in one line: the larger one is enough.
+    // An item and its first entry begin on the same line: only the larger range is returned.
     found.reverse();
     found.dedup_by_key(|fold| fold.first);
     found.reverse();
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_texts_and_comments_are_folded() {
+    fn blocks_strings_and_comments_are_folded() {
         let page = Page::read(
             "# a
 # b

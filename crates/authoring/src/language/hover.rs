@@ -16,19 +16,18 @@ use crate::mention::{Mention, Role};
 use crate::types::{below_properties, is_type, property, type_or_child};
 use crate::walk::value_at;
 
-/// What is shown beside a place.
+/// A hover text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hover {
-    /// What it is about.
+    /// The range it describes.
     pub span: Span,
     /// Markdown.
     pub text: String,
 }
 
-/// What there is to say of the thing at a position: a parameter, a resource, a condition, an attribute, a type, a property
-/// or a function.
+/// The description of the name at a position: a parameter, resource, condition, attribute, type, property or function.
 ///
-/// `around` has the files that the template names, by the names that it uses.
+/// `around` contains the files of the template, by their names in the template.
 pub fn hover(page: &Page, at: Position, catalog: &ResourceTypes, around: &Surroundings) -> Option<Hover> {
     let reader = Reader { page, catalog, around };
     if let Some(mention) = mention_at(page, at)
@@ -107,7 +106,7 @@ impl Reader<'_> {
 /// A parameter.
 pub(super) fn parameter(name: &str, schema: &ParameterSchema) -> String {
     let mut out = format!("**{name}** · parameter: {}", schema.api_type());
-    // Writing to a text does not fail.
+    // Writing to a string cannot fail.
     if let Some(default) = &schema.default {
         let shown = if schema.hidden { "******".to_owned() } else { text::json(default) };
         _ = write!(out, ", default `{shown}`");

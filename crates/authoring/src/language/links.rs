@@ -5,12 +5,12 @@ use kiln_value::{Path, Position, Segment, Span, Value};
 use crate::Page;
 use crate::walk::{value_at, visit};
 
-/// A file's name in a text.
+/// The name of a file in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Its place.
+    /// Its range.
     pub span: Span,
-    /// The name, relative to the text's own place.
+    /// The name, relative to the directory of the text.
     pub name: String,
 }
 
@@ -19,8 +19,8 @@ pub(super) fn is_template(name: &str) -> bool {
     [".yaml", ".yml", ".template"].iter().any(|ending| name.ends_with(ending)) && !name.contains("::")
 }
 
-/// The files that a template names, in the order of the text: `get_file`, and templates used as types, also of the
-/// members of groups.
+/// The files of a template, in the order of the text: `get_file`, and templates used as types, also of the members of
+/// groups.
 pub fn links(page: &Page) -> Vec<Link> {
     let link = |path: Path| {
         let name = value_at(page.value(), &path)?.as_str()?.to_owned();
@@ -29,7 +29,7 @@ pub fn links(page: &Page) -> Vec<Link> {
     linked(page).into_iter().filter_map(link).collect()
 }
 
-/// Where the names of files stand.
+/// The paths of the names of files.
 fn linked(page: &Page) -> Vec<Path> {
     let mut found = Vec::new();
     visit(page.value(), &Path::root(), &mut |value, path| {
@@ -51,7 +51,7 @@ pub(super) fn link_at(page: &Page, at: Position) -> Option<Link> {
     links(page).into_iter().find(|link| link.span.start <= at && at <= link.span.end)
 }
 
-/// The names of the files that a template names, each once.
+/// The names of the files of a template, each once.
 pub fn files(page: &Page) -> Vec<String> {
     let mut names: Vec<String> = links(page).into_iter().map(|link| link.name).collect();
     names.sort();
@@ -59,7 +59,7 @@ pub fn files(page: &Page) -> Vec<String> {
     names
 }
 
-/// What a template says, with each file called by another name.
+/// The value of a template with the names of its files replaced.
 pub fn with_links(page: &Page, name: &dyn Fn(&str) -> String) -> Value {
     let mut value = page.value().clone();
     for link in linked(page) {

@@ -7,16 +7,16 @@ use super::mention_at;
 use crate::Page;
 use crate::mention::{Manner, Mention, Role, mentions};
 
-/// Where something is defined.
+/// The location of a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// In the same text.
     Here(Span),
-    /// In a file, by the name that the template uses.
+    /// In a file, with its name in the template.
     File(String),
 }
 
-/// Where the thing at a position is declared: a parameter, a resource, a condition, a file.
+/// The declaration of the name at a position: a parameter, a resource, a condition or a file.
 pub fn definition(page: &Page, at: Position) -> Option<Target> {
     if let Some(mention) = mention_at(page, at) {
         return family(page, &mention)
@@ -26,59 +26,59 @@ pub fn definition(page: &Page, at: Position) -> Option<Target> {
     link_at(page, at).map(|link| Target::File(link.name))
 }
 
-/// A place where something is declared or used.
+/// A declaration or use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occurrence {
-    /// The place.
+    /// The range.
     pub span: Span,
-    /// Whether it is declared there.
+    /// Whether it is the declaration.
     pub is_declaration: bool,
 }
 
-/// Every place where the thing at a position is declared or used.
+/// All declarations and uses of the name at a position.
 pub fn references(page: &Page, at: Position) -> Vec<Occurrence> {
     let Some(mention) = mention_at(page, at) else { return Vec::new() };
     let occurrence = |other: Mention| Occurrence { span: other.span, is_declaration: other.manner == Manner::Declared };
     let mut found: Vec<Occurrence> = family(page, &mention).map(occurrence).collect();
     found.sort_by_key(|one| one.span.start);
-    // An alias is read wherever it stands for something, at one place.
+    // An alias is read at every use, but has one position.
     found.dedup();
     found
 }
 
-/// All mentions of the same thing.
+/// All mentions of the same parameter, resource or condition.
 fn family(page: &Page, of: &Mention) -> impl Iterator<Item = Mention> {
     let (role, name) = (of.role.clone(), of.name.clone());
     mentions(page).into_iter().filter(move |other| other.role == role && other.name == name)
 }
 
-/// A text in place of another.
+/// A replacement in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// What is replaced.
+    /// The replaced range.
     pub span: Span,
-    /// By what.
+    /// The new text.
     pub text: String,
 }
 
-/// Why nothing is renamed.
+/// The reason why a name cannot be renamed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RenameError {
-    /// The position is on no name that the template declares.
-    #[error("there is no parameter, resource or condition of this template here")]
+    /// There is no name at the position that the template declares.
+    #[error("no parameter, resource or condition of this template at this position")]
     Nothing,
-    /// The new name cannot be written without quotes, or not at all.
-    #[error("\"{0}\" is no name: letters, digits, '_', '-' and '.' only, and a letter first")]
+    /// The new name is invalid or requires quotes.
+    #[error("\"{0}\" is not a valid name: use letters, digits, '_', '-' and '.', starting with a letter")]
     Invalid(String),
-    /// The name is taken.
-    #[error("there is a \"{0}\" already")]
+    /// The new name is in use.
+    #[error("\"{0}\" already exists")]
     Taken(String),
-    /// The name is written in a way that is not understood here, say by an alias.
-    #[error("the name is not written plainly everywhere")]
+    /// The name is written in an unsupported form, such as an alias.
+    #[error("the name is not written literally at every use")]
     Unclear,
 }
 
-/// What would be renamed at a position, and its name.
+/// The name at a position that can be renamed, and its range.
 ///
 /// # Errors
 /// [`RenameError::Nothing`].
@@ -90,7 +90,7 @@ pub fn renamed(page: &Page, at: Position) -> Result<(Span, String), RenameError>
     Ok((unquoted(mention.span, page.slice(mention.span)), mention.name))
 }
 
-/// A name's place without the quotes around it.
+/// The range of a name without quotes.
 pub(super) fn unquoted(span: Span, written: &str) -> Span {
     let Span { start, end } = span;
     if !written.starts_with(['"', '\'']) || start.line != end.line {
@@ -100,7 +100,7 @@ pub(super) fn unquoted(span: Span, written: &str) -> Span {
     Span { start: inner(start.column + 1, start.line), end: inner(end.column.saturating_sub(1), end.line) }
 }
 
-/// Gives the parameter, resource or condition at a position another name, wherever it is mentioned.
+/// Renames the parameter, resource or condition at a position everywhere.
 ///
 /// # Errors
 /// See [`RenameError`].
@@ -112,7 +112,7 @@ pub fn rename(page: &Page, at: Position, new: &str) -> Result<Vec<Edit>, RenameE
     if !is_name(new) {
         return Err(RenameError::Invalid(new.to_owned()));
     }
-    // Parameters and resources may not share a name.
+    // Parameters and resources cannot have the same name.
     let clashes = |other: &Mention| match mention.role {
         Role::Condition => other.role == Role::Condition,
         _ => matches!(other.role, Role::Parameter | Role::Resource),
@@ -134,29 +134,29 @@ pub fn rename(page: &Page, at: Position, new: &str) -> Result<Vec<Edit>, RenameE
     references(page, at).into_iter().map(|one| edit(one.span)).collect()
 }
 
-/// Whether a text can be written as a name, without quotes.
+/// Whether a string can be written as a name without quotes.
 pub(super) fn is_name(new: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let is_text = kiln_yaml::parse(new).is_ok_and(|document| document.value.as_str() == Some(new));
     new.starts_with(|c: char| c.is_ascii_alphabetic()) && new.chars().all(is_plain) && is_text
 }
 
-/// A part of the template for an outline.
+/// A part of the template in an outline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
     /// Its name.
     pub name: String,
-    /// Its type, where it has one.
+    /// Its type, if it has one.
     pub detail: Option<String>,
-    /// The name's place.
+    /// The range of the name.
     pub span: Span,
-    /// The place of the whole.
+    /// The complete range.
     pub whole: Span,
-    /// What is in it.
+    /// Its parts.
     pub children: Vec<Symbol>,
 }
 
-/// The sections with what they declare.
+/// The sections with their declarations.
 pub fn outline(page: &Page) -> Vec<Symbol> {
     let words = page.template.words();
     let sections = [words.parameters, words.conditions, words.resources, words.outputs];

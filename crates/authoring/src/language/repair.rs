@@ -4,22 +4,22 @@ use kiln_value::Position;
 
 use crate::Page;
 
-/// Lines above an error that may be to blame for it: a bracket that is not closed is noticed later.
+/// Number of lines above an error that may cause it: an unclosed bracket is detected later.
 const BLAMED: u32 = 3;
-/// Lines that are set aside in all.
+/// Maximum number of removed lines.
 const MOST: usize = 6;
-/// Lines at the end that are given up if nothing else helps.
+/// Maximum number of removed lines at the end, if nothing else helps.
 const TAIL: u32 = 12;
-/// Longer texts are read only a few times.
+/// Longer texts are parsed only a few times.
 const LONG: usize = 200_000;
 
-/// The text as a template; if it does not parse, without the line of `at`, which is being written, or without a few other
-/// lines. Places stay where they are.
+/// The text as a template; if it is invalid, without the line of `at`, which is being written, or without a few other
+/// lines. Positions do not change.
 pub(super) fn readable(text: &str, at: Position) -> Option<Page> {
     Page::read(text).or_else(|_| Page::read(without(text, at.line))).ok().or_else(|| repaired(text))
 }
 
-/// The text as a template; if it does not parse, without a few lines around the error. Places stay where they are.
+/// The text as a template; if it is invalid, without a few lines around the error. Positions do not change.
 pub fn repaired(text: &str) -> Option<Page> {
     let mut broken = match read(text) {
         Ok(page) => return Some(page),
@@ -27,7 +27,7 @@ pub fn repaired(text: &str) -> Option<Page> {
     };
     let mut rest = text.to_owned();
     for _ in 0..if text.len() > LONG { 1 } else { MOST } {
-        // The line whose absence lets the reader come furthest.
+        // The line whose removal moves the error furthest down.
         let mut best: Option<(Broken, String)> = None;
         for line in broken.suspects() {
             let candidate = without(&rest, line);
@@ -47,16 +47,16 @@ pub fn repaired(text: &str) -> Option<Page> {
     (broken.line.saturating_sub(TAIL)..broken.line).rev().find_map(|end| Page::read(before(end)?).ok())
 }
 
-/// Where a text breaks.
+/// The position of an error.
 struct Broken {
-    /// Where the reader stops.
+    /// The line where the parser stops.
     line: u32,
-    /// Further lines that its message names: where what is not closed begins.
+    /// Other lines in its message: the start of an unclosed construct.
     named: Vec<u32>,
 }
 
 impl Broken {
-    /// The lines that may be to blame.
+    /// The lines that may cause the error.
     fn suspects(&self) -> Vec<u32> {
         let mut lines: Vec<u32> = (self.line.saturating_sub(BLAMED).max(1)..=self.line).rev().collect();
         for line in &self.named {
@@ -76,7 +76,7 @@ fn read(text: &str) -> Result<Page, Broken> {
     })
 }
 
-/// A text with an empty line in the place of one.
+/// Replaces a line of a text by an empty one.
 fn without(text: &str, line: u32) -> String {
     let numbered = (1_u32..).zip(text.split('\n'));
     let lines: Vec<&str> = numbered.map(|(number, content)| if number == line { "" } else { content }).collect();
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_around_a_broken_line_can_be_read() {
+    fn lines_around_an_invalid_line_are_read() {
         let head = "heat_template_version: 2021-04-16\nresources:\n  a:\n    type: OS::Heat::None\n";
         let tail = "  b:\n    type: OS::Heat::Value\noutputs:\n  o: {value: 1}\n";
         for broken in

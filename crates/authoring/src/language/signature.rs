@@ -6,24 +6,24 @@ use kiln_value::{Position, Segment};
 use super::cursor::Cursor;
 use super::repair::readable;
 
-/// A call that a cursor is in.
+/// The call around a cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// The function with its arguments: `get_attr: [resource, attribute, path…]`.
     pub label: String,
-    /// What it gives.
+    /// Its result.
     pub summary: &'static str,
-    /// The arguments as they stand in the label.
+    /// The arguments as written in the label.
     pub arguments: Vec<&'static str>,
-    /// Which of them is being written; none if that cannot be told.
+    /// The index of the argument that is being written; `None` if unknown.
     pub active: Option<usize>,
 }
 
-/// How the arguments of a function are given.
+/// The form of the arguments of a function.
 enum Form {
     /// One value.
     One(&'static str),
-    /// A list; a last one with an ellipsis may be repeated.
+    /// A list; a last argument with an ellipsis may be repeated.
     List(&'static [&'static str]),
     /// A map.
     Map(&'static [&'static str]),
@@ -76,7 +76,7 @@ const FORMS: &[(&str, Form)] = &[
     ("Fn::Or", List(&["conditions…"])),
 ];
 
-/// The innermost call around a position of a text, which need not parse.
+/// The innermost call at a position of a text, which may be invalid.
 pub fn signature(text: &str, at: Position) -> Option<Signature> {
     let release = readable(text, at).map_or(Release::Hot20210416, |page| page.release());
     let known = functions(release, true);
@@ -115,7 +115,7 @@ pub fn signature(text: &str, at: Position) -> Option<Signature> {
 mod tests {
     use super::*;
 
-    /// The label and the active argument at the `^` in a value.
+    /// The label and the active argument for the `^` in a value.
     fn at(value: &str) -> Option<(String, Option<&'static str>)> {
         let text = format!("heat_template_version: 2021-04-16\noutputs:\n  o:\n    value: {value}");
         let (before, after) = text.split_once('^').unwrap();
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_argument_that_is_written_is_told() {
+    fn the_active_argument_is_found() {
         for (value, label, active) in [
             ("{get_attr: [^", "get_attr: [resource, attribute, path…]", Some("resource")),
             ("{get_attr: [a, ^", "get_attr: [resource, attribute, path…]", Some("attribute")),

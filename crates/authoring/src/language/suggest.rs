@@ -10,7 +10,7 @@ use crate::Page;
 use crate::mention::{Manner, Mention, Role, mentions};
 use crate::types::type_or_child;
 
-/// Gives troubles about references that lead nowhere their place, and a hint at the nearest name there is.
+/// Adds a position and a hint with the most similar name to diagnostics about unknown references.
 pub(super) fn suggest(page: &Page, troubles: &mut [Trouble], catalog: &ResourceTypes, around: &Surroundings) {
     for trouble in troubles.iter_mut().filter(|trouble| trouble.hints.is_empty()) {
         trouble.hints.extend(known_word(page, &trouble.message));
@@ -49,7 +49,7 @@ pub(super) fn suggest(page: &Page, troubles: &mut [Trouble], catalog: &ResourceT
     }
 }
 
-/// A hint at the word of the language that was meant.
+/// A hint with the most similar word of the language.
 fn known_word(page: &Page, message: &str) -> Option<String> {
     let dialect = page.release().dialect();
     let words = dialect.words();

@@ -6,9 +6,9 @@ use kiln_template::environment::Environment;
 /// The files and the environment of a template.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
-    /// The contents of files, by the names that the template and the environment use.
+    /// The contents of files, by their names in the template and the environment.
     pub files: Files,
-    /// The types that stand for others, or for templates among the files.
+    /// Mappings of types to other types, or to templates among the files.
     pub environment: Environment,
 }
 

@@ -9,10 +9,10 @@ use crate::mention::{Manner, Role, mentions};
 use crate::types::{below_properties, is_type};
 use crate::walk::visit;
 
-/// What a name is.
+/// The kind of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
-    /// A section or another word of the language.
+    /// A section or another keyword of the language.
     Keyword,
     /// A resource type.
     Type,
@@ -28,18 +28,18 @@ pub enum TokenKind {
     Property,
 }
 
-/// A name with what it is.
+/// A name with its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// Its place, in one line.
+    /// Its range, on one line.
     pub span: Span,
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
     /// Whether it is declared here.
     pub is_declaration: bool,
 }
 
-/// All names that mean something, in the order of the text. They do not overlap.
+/// All names with a meaning, in the order of the text. They do not overlap.
 pub fn tokens(page: &Page) -> Vec<Token> {
     let mut found = Vec::new();
     let mut add = |span: Span, kind, is_declaration| {
@@ -92,7 +92,7 @@ pub fn tokens(page: &Page) -> Vec<Token> {
     found
 }
 
-/// Whether a path is that of a property by its own name, and not of data inside of one.
+/// Whether a path is that of a property, rather than of data in it.
 fn is_property(page: &Page, path: &Path) -> bool {
     below_properties(page, path).is_some_and(|definition| matches!(definition.rest, [Segment::Key(_)]))
 }
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_told_apart() {
+    fn names_have_kinds() {
         let page = Page::read(
             "heat_template_version: 2021-04-16
 parameters:
@@ -118,18 +118,18 @@ outputs:
         )
         .unwrap();
         let found = tokens(&page);
-        let told = |kind| -> Vec<&str> {
+        let of_kind = |kind| -> Vec<&str> {
             found.iter().filter(|token| token.kind == kind).map(|token| page.slice(token.span)).collect()
         };
         assert_eq!(
-            told(TokenKind::Keyword),
+            of_kind(TokenKind::Keyword),
             ["heat_template_version", "parameters", "type", "resources", "type", "properties", "outputs", "value"]
         );
-        assert_eq!(told(TokenKind::Parameter), ["size", "size"]);
-        assert_eq!(told(TokenKind::Resource), ["a b", "a b"]);
-        assert_eq!(told(TokenKind::Type), ["OS::Heat::ResourceGroup", "inner.yaml"]);
-        assert_eq!(told(TokenKind::Property), ["resource_def", "n", "refs"]);
-        assert_eq!(told(TokenKind::Function), ["get_param", "get_attr"]);
+        assert_eq!(of_kind(TokenKind::Parameter), ["size", "size"]);
+        assert_eq!(of_kind(TokenKind::Resource), ["a b", "a b"]);
+        assert_eq!(of_kind(TokenKind::Type), ["OS::Heat::ResourceGroup", "inner.yaml"]);
+        assert_eq!(of_kind(TokenKind::Property), ["resource_def", "n", "refs"]);
+        assert_eq!(of_kind(TokenKind::Function), ["get_param", "get_attr"]);
         assert_eq!(found.iter().filter(|token| token.is_declaration).count(), 2);
         assert!(found.windows(2).all(|pair| pair[0].span.end <= pair[1].span.start));
     }

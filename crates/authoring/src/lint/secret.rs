@@ -6,7 +6,7 @@ use super::{Findings, Subject};
 use crate::mention::{Manner, Role};
 use crate::walk::visit;
 
-/// Words at the end of the names of secrets.
+/// The last words in names of secrets.
 const SECRETS: [&str; 8] =
     ["password", "passwd", "passphrase", "secret", "admin_pass", "private_key", "api_key", "secret_key"];
 
@@ -25,7 +25,7 @@ fn is_secret(name: &str) -> bool {
     SECRETS.iter().any(|secret| snake.ends_with(secret))
 }
 
-/// The parameters that are secrets by their name and take a text.
+/// The parameters with names of secrets that accept strings.
 fn secret_parameters<'s>(subject: &'s Subject) -> impl Iterator<Item = (&'s String, &'s Value, Path)> {
     let section = subject.page.template.words().parameters;
     let all = subject.page.section(section).filter(|(name, _)| is_secret(name));
@@ -38,7 +38,7 @@ fn secret_parameters<'s>(subject: &'s Subject) -> impl Iterator<Item = (&'s Stri
     .map(move |(name, declared)| (name, declared, Path::root().key(section).key(name.as_str())))
 }
 
-/// Whether a parameter's value is never shown.
+/// Whether the value of a parameter is hidden.
 fn is_hidden(declared: &Value) -> bool {
     let given = declared.get("hidden").or_else(|| declared.get("NoEcho"));
     given.is_some_and(|hidden| match hidden {
@@ -85,7 +85,7 @@ pub(super) fn plain(subject: &Subject, findings: &mut Findings) {
     }
 }
 
-/// Whether a path leads into the arguments of a function, whose keys are placeholders and no names of secrets.
+/// Whether a path leads into the arguments of a function, whose keys are placeholders, not names of secrets.
 fn is_argument(path: &Path) -> bool {
     path.0.iter().any(|step| {
         matches!(step, Segment::Key(key) if key.starts_with("str_replace") || key == "get_param" || key == "repeat")

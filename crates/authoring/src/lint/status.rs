@@ -6,8 +6,8 @@ use kiln_value::{Path, Value};
 use super::{Findings, Subject};
 use crate::mention::Role;
 
-/// What is to be said of a status, and what to do instead; `None` if it is supported.
-fn told(what: &str, status: &SupportStatus) -> Option<(String, Option<String>)> {
+/// The message and hint for a status; `None` if the feature is supported.
+fn report(what: &str, status: &SupportStatus) -> Option<(String, Option<String>)> {
     let word = match status.status {
         Support::Supported => return None,
         Support::Deprecated => "deprecated",
@@ -23,7 +23,7 @@ pub(super) fn types(subject: &Subject, findings: &mut Findings) {
     for (name, resource) in page.section(words.resources) {
         let Some(written) = resource.str_at(words.resource_type) else { continue };
         let Some(found) = page.resource_type(subject.catalog, name) else { continue };
-        if let Some((message, hint)) = told(written, &found.support) {
+        if let Some((message, hint)) = report(written, &found.support) {
             let path = Path::root().key(words.resources).key(name.as_str()).key(words.resource_type);
             let span = page.value_span(&path);
             findings.add(message, path, span, hint);
@@ -59,7 +59,7 @@ pub(super) fn properties(subject: &Subject, findings: &mut Findings) {
 }
 
 fn judge(subject: &Subject, findings: &mut Findings, name: &str, schema: &PropertySchema, value: &Value, path: &Path) {
-    if let Some((message, hint)) = told(&format!("the property \"{name}\""), &schema.support) {
+    if let Some((message, hint)) = report(&format!("the property \"{name}\""), &schema.support) {
         findings.add(message, path.clone(), subject.page.span(path), hint);
         return;
     }
@@ -85,7 +85,7 @@ pub(super) fn attributes(subject: &Subject, findings: &mut Findings) {
         let Role::Attribute(resource) = &mention.role else { continue };
         let found = subject.page.resource_type(subject.catalog, resource);
         let Some(schema) = found.and_then(|found| found.attributes.get(&mention.name)) else { continue };
-        if let Some((message, hint)) = told(&format!("the attribute \"{}\"", mention.name), &schema.support) {
+        if let Some((message, hint)) = report(&format!("the attribute \"{}\"", mention.name), &schema.support) {
             findings.add(message, mention.path.clone(), mention.span, hint);
         }
     }

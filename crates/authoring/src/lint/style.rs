@@ -21,19 +21,19 @@ pub(super) fn old_version(subject: &Subject, findings: &mut Findings) {
     findings.add(message, path, span, Some("'kiln template upgrade' rewrites it".to_owned()));
 }
 
-/// CFN's functions in HOT and what has taken their place.
+/// CFN functions in HOT and their replacements.
 const SUCCESSORS: [(&str, &str); 8] = [
     ("Fn::Join", "list_join"),
     ("Fn::Split", "str_split"),
     ("Fn::Replace", "str_replace"),
     ("Fn::Select", "a path in get_attr or get_param"),
-    ("Fn::Base64", "nothing: it gives its argument"),
+    ("Fn::Base64", "its argument: the function does not change it"),
     ("Fn::MemberListToMap", "a map"),
     ("Fn::ResourceFacade", "resource_facade"),
     ("Ref", "get_resource or get_param"),
 ];
 
-/// What YAQL expressions are written for, and the function that does it.
+/// Common YAQL expressions and the functions that replace them.
 const INSTEAD_OF_YAQL: [(&str, &str); 5] = [
     (".mergeWith(", "map_merge"),
     (".join(", "list_join"),
@@ -68,7 +68,7 @@ pub(super) fn simpler(subject: &Subject, findings: &mut Findings) {
     }
 }
 
-/// The release that brought a function in its present form.
+/// The release that introduced the current form of a function.
 fn since(function: &str) -> Option<Release> {
     if function == "if" {
         return Some(NEWEST);
@@ -79,14 +79,14 @@ fn since(function: &str) -> Option<Release> {
 
 fn of_yaql(args: &Value) -> Option<(&'static str, String)> {
     let expression = args.str_at("expression")?;
-    // One step only: in a longer chain YAQL earns its place.
+    // One step only: longer chains are a good use of YAQL.
     let steps = expression.matches('(').count();
     let (_, function) =
         INSTEAD_OF_YAQL.iter().find(|(step, _)| steps == 1 && expression.contains(step) && is_chain(expression))?;
     Some((function, format!("{function} does this without YAQL")))
 }
 
-/// Whether an expression is one chain of steps from the data, and not a calculation with such chains.
+/// Whether an expression is a single chain of calls on the data, rather than a calculation with chains.
 fn is_chain(expression: &str) -> bool {
     let (expression, mut quote, mut depth) = (expression.trim(), None, 0_u32);
     let is_step = |c: char| c.is_alphanumeric() || "$._[]".contains(c);
@@ -103,7 +103,7 @@ fn is_chain(expression: &str) -> bool {
     expression.starts_with('$') && expression.ends_with(')')
 }
 
-/// In a list a null stays, and nothing at all does not.
+/// In a list, a null item is kept but an absent one is not.
 fn of_if(args: &Value, path: &Path) -> Option<(&'static str, String)> {
     let is_null = args.at(2).is_some_and(Value::is_null);
     let in_list = matches!(path.0.iter().rev().nth(1), Some(Segment::Index(_)));
@@ -117,7 +117,7 @@ fn of_replace(args: &Value) -> Option<(&'static str, String)> {
     Some(("str_replace", "combine both into one str_replace".to_owned()))
 }
 
-/// A key that is nearly a function's name makes the call a plain map.
+/// A misspelled function name makes the call a plain map.
 pub(super) fn misspelt(subject: &Subject, findings: &mut Findings) {
     let page = subject.page;
     let known: Vec<&str> = functions(page.release(), true).iter().map(|function| function.name).collect();
@@ -134,7 +134,7 @@ pub(super) fn misspelt(subject: &Subject, findings: &mut Findings) {
         let at = path.key(key.as_str());
         let span = page.span(&at);
         findings.add(
-            format!("there is no function {key}: this is a map"),
+            format!("{key} is not a function: this is a map"),
             at,
             span,
             Some(format!("Did you mean {near}?")),
@@ -142,7 +142,7 @@ pub(super) fn misspelt(subject: &Subject, findings: &mut Findings) {
     });
 }
 
-/// Whether two words differ in one place only, by a character or two: other words may be near by chance.
+/// Whether two words differ at one position only, by one or two characters: other words may be similar by chance.
 fn is_slip(one: &str, other: &str) -> bool {
     let before = one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
     let behind = one.chars().rev().zip(other.chars().rev()).take_while(|(a, b)| a == b).count();
@@ -150,7 +150,7 @@ fn is_slip(one: &str, other: &str) -> bool {
     length.abs_diff(others) <= 1 && before + behind + 2 >= length.max(others)
 }
 
-/// Bare words that PyYAML takes for truth values.
+/// Unquoted words that PyYAML reads as booleans.
 const TRUTHS: [&str; 4] = ["yes", "no", "on", "off"];
 
 pub(super) fn surprising(subject: &Subject, findings: &mut Findings) {
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn yaql_of_one_step_has_a_function() {
+    fn yaql_with_one_step_can_be_replaced() {
         let advised = |expression: &str| of_yaql(&kiln_value::value!({"expression": expression})).map(|(name, _)| name);
         assert_eq!(advised("$.data.a.mergeWith($.data.b)"), Some("map_merge"));
         assert_eq!(advised("$.data.list.distinct()"), Some("list_concat_unique"));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn an_else_that_is_null_can_be_left_out() {
+    fn a_null_else_can_be_omitted() {
         let of_property = Path::root().key("name").key("if");
         let of_item = Path::root().key("names").index(0).key("if");
         assert!(of_if(&kiln_value::value!(["c", 1, null]), &of_property).is_some());

@@ -8,7 +8,7 @@ use libyaml_safer::{Event, EventData, Mark, Parser};
 use super::{Findings, Subject};
 use crate::mention::{Manner, Role};
 
-/// Looks at the text itself: in a value the earlier of equal keys are gone.
+/// Reads the text itself: the value contains only the last of equal keys.
 pub(super) fn keys(subject: &Subject, findings: &mut Findings) {
     let page = subject.page;
     let mut text = page.text.clone();
@@ -17,7 +17,7 @@ pub(super) fn keys(subject: &Subject, findings: &mut Findings) {
     let mut parser = Parser::new();
     parser.set_input_string(&mut input);
     let mut open: Vec<Open> = Vec::new();
-    // JSON is read by another reader, but as far as keys go this one understands it.
+    // JSON has a different parser, but this one reads its keys as well.
     while let Ok(event) = parser.parse() {
         match &event.data {
             EventData::StreamEnd => break,
@@ -48,13 +48,13 @@ pub(super) fn keys(subject: &Subject, findings: &mut Findings) {
     }
 }
 
-/// A collection that is being read.
+/// A collection that is being parsed.
 enum Open {
     Map { keys: HashMap<String, Mark>, next_is_key: bool },
     List,
 }
 
-/// Notes that a node begins; gives the keys so far, if it is a key itself.
+/// Records the start of a node; returns the keys so far, if the node is a key.
 fn began(open: &mut [Open]) -> Option<&mut HashMap<String, Mark>> {
     let Some(Open::Map { keys, next_is_key }) = open.last_mut() else { return None };
     let is_key = *next_is_key;
@@ -69,7 +69,7 @@ fn span(event: &Event) -> Span {
 }
 
 pub(super) fn depends_on(subject: &Subject, findings: &mut Findings) {
-    // References by the entry that makes them; only those that hold whatever the conditions are.
+    // References by the entry that contains them; only those that do not depend on conditions.
     let not_counted = ["if", "Fn::If", "update_policy", "external_id"];
     let is_sure = |path: &Path| {
         !path.0.iter().any(|step| matches!(step, Segment::Key(key) if not_counted.contains(&key.as_str())))

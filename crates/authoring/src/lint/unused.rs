@@ -42,7 +42,7 @@ pub(super) fn conditions(subject: &Subject, findings: &mut Findings) {
 pub(super) fn mappings(subject: &Subject, findings: &mut Findings) {
     let page = subject.page;
     let lookups: Vec<Value> = calls(page, &["Fn::FindInMap"]).into_iter().map(|call| call.args.clone()).collect();
-    // A name that is computed may be any.
+    // A computed name may be any name.
     if lookups.iter().any(|args| args.at(0).is_some_and(|name| name.as_str().is_none())) {
         return;
     }
@@ -61,7 +61,7 @@ pub(super) fn replacements(subject: &Subject, findings: &mut Findings) {
         let (Some(template), Some(Value::Map(params))) = (call.args.str_at("template"), call.args.get("params")) else {
             continue;
         };
-        // What is put in may hold further keys.
+        // The inserted values may contain other keys.
         let inserted: Vec<&str> = params.values().flat_map(literal_texts).collect();
         let is_there = |key: &str| template.contains(key) || inserted.iter().any(|text| text.contains(key));
         for key in params.keys().filter(|key| !is_there(key)) {
@@ -73,8 +73,8 @@ pub(super) fn replacements(subject: &Subject, findings: &mut Findings) {
     }
 }
 
-/// Nothing refers to it, it refers to nothing, and it stands for nothing by itself: servers and the like are wanted for
-/// their own sake, so this is advice that must be asked for.
+/// Finds resources without references in either direction. Servers and similar resources are useful without references,
+/// so this rule is advice and disabled by default.
 pub(super) fn resources(subject: &Subject, findings: &mut Findings) {
     let mut related: BTreeSet<&str> = BTreeSet::new();
     for mention in subject.mentions.iter().filter(|mention| mention.role == Role::Resource) {
@@ -92,7 +92,7 @@ pub(super) fn resources(subject: &Subject, findings: &mut Findings) {
     }
 }
 
-/// The resource that a path is in.
+/// The resource that contains a path.
 fn holder(path: &Path) -> Option<&String> {
     match path.0.as_slice() {
         [Segment::Key(section), Segment::Key(name), ..] if section.eq_ignore_ascii_case("resources") => Some(name),

@@ -7,13 +7,13 @@ use kiln_template::Template;
 use kiln_template::environment::Environment;
 use kiln_value::{Diagnostic, Map, Segment, Value, value};
 
-/// The parameter that stands for values that are not known, since what should give them is wrong.
+/// A parameter that replaces values which are unknown because their source is invalid.
 const UNKNOWN: &str = "kiln: not known";
 
-/// A type that takes any properties and has any attributes.
+/// A type that accepts any properties and has any attributes.
 const ANY: &str = "OS::Heat::None";
 
-/// The sources without what an error is about; `None` if that cannot be told, or has been set aside already.
+/// The sources without the part that an error is about; `None` if that is unknown or already removed.
 pub(super) fn without(sources: &Sources, error: &Diagnostic) -> Option<Sources> {
     let read = Template::from_value(Arc::clone(&sources.template)).ok()?;
     let mut rest = Rest {
@@ -36,7 +36,7 @@ pub(super) fn without(sources: &Sources, error: &Diagnostic) -> Option<Sources> 
     Some(Sources { template, environment, files: Arc::clone(&sources.files) })
 }
 
-/// What is left. Its methods give `None` where nothing can be left out any more.
+/// The remaining sources. The methods return `None` if nothing more can be removed.
 struct Rest {
     read: Template,
     is_hot: bool,
@@ -45,7 +45,7 @@ struct Rest {
 }
 
 impl Rest {
-    /// A condition that cannot be decided: all resources and outputs are taken to be there.
+    /// A condition cannot be decided: all resources and outputs are considered enabled.
     fn without_conditions(&mut self) -> Option<()> {
         let words = self.read.words();
         let sections = self.template.as_map_mut()?;
@@ -67,7 +67,7 @@ impl Rest {
         }
         let sections = self.template.as_map_mut()?;
         if section == words.resources {
-            // Whatever outputs read would be missing.
+            // Outputs would refer to missing resources.
             sections.shift_remove(words.outputs);
             return replace(sections.get_mut(section)?, Map::new().into());
         }
@@ -106,7 +106,7 @@ impl Rest {
         replace(entry, stand_in).or(had_value.then_some(()))
     }
 
-    /// A resource without the key or the property that is wrong, or with its name only.
+    /// A resource without the invalid key or property, or with its name only.
     fn without_part(&mut self, name: &str, inner: &[Segment]) -> Option<()> {
         let words = self.read.words();
         let mut needs_unknown = false;
@@ -120,7 +120,7 @@ impl Rest {
             }
             [Segment::Key(key), ..] if key == words.resource_type => replace(fields.get_mut(key)?, ANY.into()),
             [Segment::Key(key), ..] => fields.shift_remove(key).map(|_| ()),
-            // Unknown keys of a resource of a known type.
+            // Unknown keys of a resource with a known type.
             _ if fields.contains_key(words.resource_type) => {
                 let before = fields.len();
                 fields.retain(|key, _| known.contains(&key.as_str()));
@@ -140,7 +140,7 @@ impl Rest {
         is_less
     }
 
-    /// A section with all parameters that the template reads, in place of one that cannot be read.
+    /// Replaces an invalid section with all parameters that the template reads.
     fn named_parameters(&self) -> Map {
         let words = self.read.words();
         let resources = self.template.get(words.resources);
@@ -174,7 +174,7 @@ impl Rest {
     }
 }
 
-/// Puts a value in the place of another; `None` if it is there already.
+/// Replaces a value; `None` if it is the same already.
 fn replace(place: &mut Value, value: Value) -> Option<()> {
     (*place != value).then(|| *place = value)
 }

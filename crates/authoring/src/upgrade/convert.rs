@@ -13,11 +13,11 @@ use crate::Page;
 pub(super) struct Converted {
     pub(super) value: Value,
     pub(super) notes: Vec<(Path, String)>,
-    /// CFN's mappings by the parameters that stand for them.
+    /// CFN mappings by the parameters that replace them.
     pub(super) mappings: BTreeMap<String, Value>,
 }
 
-/// Converts everything, or says all that cannot be converted.
+/// Converts everything, or returns everything that cannot be converted.
 pub(super) fn convert(page: &Page) -> Result<Converted, Vec<(Path, String)>> {
     let mut converter = Converter::new(page);
     let value = match page.release().dialect() {
@@ -38,7 +38,7 @@ struct Converter<'p> {
     page: &'p Page,
     /// The functions of the old version.
     old: Vec<&'static str>,
-    /// Names that were data and would become calls.
+    /// Names of data that would become function calls.
     new: Vec<&'static str>,
     mappings: BTreeMap<String, String>,
     notes: Vec<(Path, String)>,
@@ -50,7 +50,7 @@ impl<'p> Converter<'p> {
         let names = |release: Release| functions(release, true).into_iter().map(|function| function.name);
         let mut old: Vec<&'static str> = names(page.release()).collect();
         if page.release().dialect() == Dialect::Hot {
-            // CFN's functions were dropped one by one; where they are refused the proof says so.
+            // CFN's functions were removed one by one. If one of them is still refused, the comparison reports it.
             old.extend(names(Release::Hot20130523));
         }
         let new = names(NEWEST).filter(|name| !old.contains(name)).collect();
@@ -89,13 +89,13 @@ impl<'p> Converter<'p> {
                 "Conditions" => _ = out.insert("conditions".to_owned(), self.value(section, &path)),
                 "Resources" => _ = out.insert("resources".to_owned(), self.resources(section, &path)),
                 "Outputs" => _ = out.insert("outputs".to_owned(), self.outputs(section, &path)),
-                _ => self.obstacles.push((path, "HOT has no such section".to_owned())),
+                _ => self.obstacles.push((path, "HOT does not have this section".to_owned())),
             }
         }
         self.add_mappings(out)
     }
 
-    /// HOT has no mappings: each becomes a parameter that nobody needs to set.
+    /// HOT has no mappings: each becomes a parameter with a default.
     fn name_mappings(&mut self) {
         let taken = |name: &str| {
             ["Parameters", "Resources"]
@@ -124,11 +124,11 @@ impl<'p> Converter<'p> {
         let Some(parameters) = parameters.as_map_mut() else { return out.into() };
         for (name, mapping) in self.page.section("Mappings") {
             let Some(parameter) = self.mappings.get(name) else { continue };
-            let description = format!("A table of this template; stands for the mapping {name}.");
+            let description = format!("Replaces the mapping {name}.");
             let declared = value!({"type": "json", "description": description, "default": (mapping.clone())});
             parameters.insert(parameter.clone(), declared);
             let path = Path::root().key("Mappings").key(name.as_str());
-            self.notes.push((path, format!("HOT has no mappings: this is the parameter \"{parameter}\" now")));
+            self.notes.push((path, format!("HOT has no mappings: it is replaced by the parameter \"{parameter}\"")));
         }
         out.into()
     }
@@ -169,7 +169,7 @@ impl<'p> Converter<'p> {
             Some("Json") => "json",
             Some("Boolean") => "boolean",
             _ => {
-                self.obstacles.push((path.key("Type"), "HOT has no such type of parameters".to_owned()));
+                self.obstacles.push((path.key("Type"), "HOT does not have this parameter type".to_owned()));
                 "string"
             }
         };
@@ -194,7 +194,7 @@ impl<'p> Converter<'p> {
         self.entries(section, path, &[("Description", "description"), ("Value", "value"), ("Condition", "condition")])
     }
 
-    /// The entries of a section, the keys of each in HOT's words. Keys that CFN does not know are ignored there.
+    /// The entries of a section with HOT's keys. CFN ignores unknown keys.
     fn entries(&mut self, section: &Value, path: &Path, words: &[(&str, &'static str)]) -> Value {
         let Value::Map(entries) = section else { return section.clone() };
         let mut out = Map::new();
@@ -208,7 +208,9 @@ impl<'p> Converter<'p> {
             for (key, value) in fields {
                 match words.iter().find(|(old, _)| old == key) {
                     Some((_, word)) => _ = new.insert((*word).to_owned(), self.value(value, &path.key(key.as_str()))),
-                    None => self.notes.push((path.key(key.as_str()), "this key meant nothing and is gone".to_owned())),
+                    None => {
+                        self.notes.push((path.key(key.as_str()), "this key had no effect and is removed".to_owned()));
+                    }
                 }
             }
             out.insert(name.clone(), new.into());
@@ -222,12 +224,12 @@ impl<'p> Converter<'p> {
                 let only = map.first().filter(|_| map.len() == 1);
                 if let Some((name, args)) = only {
                     let at = path.key(name.as_str());
-                    // Names of sections' entries are no calls: they stand two levels deep.
+                    // Names of entries in sections are not calls: they are two levels deep.
                     if path.0.len() > 1 && self.old.contains(&name.as_str()) {
                         return self.call(name, args, &at);
                     }
                     if path.0.len() > 2 && self.new.contains(&name.as_str()) {
-                        let problem = format!("this is data, and would become a call of {name}");
+                        let problem = format!("this is data that would become a call of {name}");
                         self.obstacles.push((at, problem));
                     }
                 }
@@ -247,7 +249,7 @@ impl<'p> Converter<'p> {
             "Ref" => return self.reference(args, path),
             "Fn::Select" => return self.select(args, path),
             "Fn::FindInMap" => return self.find(args, path),
-            // It gives a text as it is.
+            // It returns its argument unchanged.
             "Fn::Base64" => return self.value(args, path),
             "Fn::Replace" => {
                 let template = args.at(1).map(|template| self.value(template, &path.index(1)));
@@ -260,16 +262,16 @@ impl<'p> Converter<'p> {
             "Fn::Not" => {
                 return match args.as_list() {
                     Some([condition]) => value!({"not": (self.value(condition, &path.index(0)))}),
-                    _ => self.stuck(args, path, "it takes one condition in a list"),
+                    _ => self.stuck(args, path, "it requires a list with one condition"),
                 };
             }
             "Fn::GetAZs" => return self.stuck(args, path, "HOT has no function for the availability zones"),
-            "Fn::MemberListToMap" => return self.stuck(args, path, "HOT has no such function: write the map"),
+            "Fn::MemberListToMap" => return self.stuck(args, path, "HOT does not have this function: write the map"),
             "Fn::ResourceFacade" => match args.as_str() {
                 Some("Metadata") => return value!({"resource_facade": "metadata"}),
                 Some("DeletionPolicy") => return value!({"resource_facade": "deletion_policy"}),
                 Some("UpdatePolicy") => return value!({"resource_facade": "update_policy"}),
-                _ => return self.stuck(args, path, "this is no part of a resource"),
+                _ => return self.stuck(args, path, "resources do not have this part"),
             },
             "Fn::GetAtt" => "get_attr",
             "Fn::Join" => "list_join",
@@ -305,15 +307,14 @@ impl<'p> Converter<'p> {
                 value!({"list_join": ["", arn]})
             }
             "AWS::Region" => {
-                self.notes
-                    .push((path.clone(), "Heat knows no regions: this is the one that it always gives".to_owned()));
+                self.notes.push((path.clone(), "Heat has no regions: this is its constant value".to_owned()));
                 "ap-southeast-1".into()
             }
             other => value!({"get_param": other}),
         }
     }
 
-    /// An item of a list: where the list comes from a function that takes a path, a longer path.
+    /// An item of a list. If the list comes from a function with a path, the path is extended.
     fn select(&mut self, args: &Value, path: &Path) -> Value {
         let (Some(index), Some(list)) = (args.at(0), args.at(1)) else {
             return self.stuck(args, path, "the arguments are not [index, list]");
@@ -341,7 +342,7 @@ impl<'p> Converter<'p> {
                 let is_whole = name != "str_split" || steps.len() == 2;
                 steps.push(index);
                 *inner = Value::List(steps);
-                if is_whole { list } else { self.stuck(args, path, "the text is split and selected from already") }
+                if is_whole { list } else { self.stuck(args, path, "the string is already split with an index") }
             }
             _ => value!({"yaql": {"expression": "$.data.list[$.data.index]", "data": {"list": list, "index": index}}}),
         }
@@ -352,14 +353,14 @@ impl<'p> Converter<'p> {
             return self.stuck(args, path, "the arguments are not [mapping, key, key]");
         };
         let Some(parameter) = name.as_str().and_then(|name| self.mappings.get(name)).cloned() else {
-            return self.stuck(args, path, "the mapping is not known by its name");
+            return self.stuck(args, path, "the name of the mapping is unknown or computed");
         };
         let (first, second) = (self.value(first, &path.index(1)), self.value(second, &path.index(2)));
         value!({"get_param": [parameter, first, second]})
     }
 }
 
-/// CFN's keys as HOT's constraints, in the order in which they are judged.
+/// CFN's keys as HOT constraints, in the order in which they are checked.
 fn constraints(fields: &Map) -> Vec<Value> {
     let bounds = |low: &str, high: &str| -> Value {
         let given = [("min", fields.get(low)), ("max", fields.get(high))];

@@ -1,23 +1,23 @@
-//! Values as YAML.
+//! Prints values as YAML.
 
 use std::fmt::Write as _;
 
 use kiln_value::{Value, text};
 
-/// A whole template, an empty line between its sections; `None` if the text would not say the value again.
+/// A complete template with empty lines between its sections; `None` if parsing the text would not return the value.
 pub(super) fn document(value: &Value) -> Option<String> {
     let sections = value.as_map()?;
     let parts = sections.iter().map(|(key, value)| entry(key, value, 0));
     let text = parts.collect::<Vec<_>>().join("\n\n") + "\n";
-    says(&text, value).then_some(text)
+    has_value(&text, value).then_some(text)
 }
 
-/// Whether a text says exactly a value.
-pub(super) fn says(written: &str, value: &Value) -> bool {
+/// Whether a text has exactly this value.
+pub(super) fn has_value(written: &str, value: &Value) -> bool {
     kiln_yaml::parse(written).is_ok_and(|document| text::repr(&document.value) == text::repr(value))
 }
 
-/// A value on lines of its own, all but the first behind `indent` blanks.
+/// A value on its own lines, all but the first indented by `indent` spaces.
 pub(super) fn block(value: &Value, indent: usize) -> String {
     let new_line = format!("\n{}", " ".repeat(indent));
     match value {
@@ -48,19 +48,19 @@ fn entry(key: &str, value: &Value, indent: usize) -> String {
     }
 }
 
-/// Whether this is a call, or looks like one, that is best written in one line.
+/// Whether this is a call, or looks like one, that is best written on one line.
 fn is_call(value: &Value) -> bool {
     let argument = value.as_map().filter(|map| map.len() == 1).and_then(|map| map.first());
     argument.is_some_and(|(_, argument)| argument.as_map().is_none()) && is_short(value)
 }
 
-/// Whether a value is best written in one line.
+/// Whether a value is best written on one line.
 fn is_short(value: &Value) -> bool {
     let written = flow(value);
     written.chars().count() <= 60 && !written.contains('\n')
 }
 
-/// A text of several lines as a literal block, if it can be one.
+/// A string of several lines as a literal block, if possible.
 fn literal(text: &str, indent: usize) -> Option<String> {
     if !text.trim_end_matches('\n').contains('\n') || text.contains(['\r', '\t', '\u{85}', '\u{2028}', '\u{2029}']) {
         return None;
@@ -74,16 +74,16 @@ fn literal(text: &str, indent: usize) -> Option<String> {
     for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
         out.push('\n');
         if !line.is_empty() {
-            // Writing to a text does not fail.
+            // Writing to a string cannot fail.
             _ = write!(out, "{}{line}", " ".repeat(indent));
         }
     }
     let alone = format!("x:\n{}{out}\n", " ".repeat(indent));
     let holder: Value = [("x".to_owned(), Value::from(text))].into_iter().collect();
-    says(&alone, &holder).then_some(out)
+    has_value(&alone, &holder).then_some(out)
 }
 
-/// A value in one line.
+/// A value on one line.
 pub(super) fn flow(value: &Value) -> String {
     match value {
         Value::Map(map) => {
@@ -95,7 +95,7 @@ pub(super) fn flow(value: &Value) -> String {
     }
 }
 
-/// A scalar, plain if it can be, in flow collections too.
+/// A scalar, plain if it is valid so, also in flow collections.
 fn scalar(value: &Value) -> String {
     let Value::Str(text) = value else { return text::json(value) };
     let is_plain = !text.is_empty() && !text.contains('\n') && {
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_says_the_same() {
+    fn printed_values_are_parsed_unchanged() {
         let value = kiln_yaml::parse(
             "a: {b: [1, 2.5, null, true, 'yes', '1', \"it's\", 'a: b', '#x', '{', '', ' x', 2021-04-16]}
 l: [{x: 1, y: [[1], []]}, {}]
@@ -139,6 +139,6 @@ long: ['aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', 'aaaaaaaaaaaaaaaaaaaaaaa
         let text = document(&value).unwrap();
         assert!(text.contains("text: |\n  one\n    two\n\n  three\n"), "{text}");
         let flowing = flow(&value);
-        assert!(says(&flowing, &value), "{flowing}");
+        assert!(has_value(&flowing, &value), "{flowing}");
     }
 }

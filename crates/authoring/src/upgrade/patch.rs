@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use kiln_value::{Path, Span, Spans, Value, text};
 
-use super::emit::{block, flow, says};
+use super::emit::{block, flow, has_value};
 use crate::Page;
 
-/// The text of a page with another value; `None` if that cannot be done in place.
+/// Changes the value of a page; `None` if that cannot be done in place.
 pub(super) fn patch(page: &Page, new: &Value) -> Option<String> {
     let mut patch = Patch { page, edits: Vec::new() };
     patch.compare(page.value(), new, &page.spans, &Path::root())?;
@@ -24,7 +24,7 @@ pub(super) fn patch(page: &Page, new: &Value) -> Option<String> {
         at = range.end;
     }
     out.push_str(page.text.get(at..)?);
-    says(&out, new).then_some(out)
+    has_value(&out, new).then_some(out)
 }
 
 struct Patch<'p> {
@@ -73,7 +73,7 @@ impl Patch<'_> {
         let is_block = matches!(old, Value::Map(_) | Value::List(_)) && !written.starts_with(['{', '[']);
         let trimmed = written.trim_end();
         if is_block && trimmed.lines().last().is_some_and(|line| line.trim_start().starts_with('#')) {
-            // A block's end mark reaches over the comments behind it.
+            // The end of a block includes the comments after it.
             let kept: Vec<&str> = trimmed.lines().collect();
             let comments =
                 kept.iter().rev().take_while(|line| line.trim().is_empty() || line.trim_start().starts_with('#'));
@@ -87,7 +87,7 @@ impl Patch<'_> {
         let mut text = if is_block { block(new, column) } else { flow(new) };
         let before = self.page.text.get(..range.start)?.trim_end();
         if is_block && !matches!(new, Value::Map(_) | Value::List(_)) && before.ends_with(':') {
-            // What has become a scalar stands behind its key.
+            // A new scalar is on the line of its key.
             range.start = before.len();
             text.insert(0, ' ');
         }

@@ -17,21 +17,21 @@ use super::shape::{Shapes, shapes};
 use crate::Page;
 use crate::walk::{calls, visit};
 
-/// By what two templates were found to be alike.
+/// The extent of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Proof {
-    /// Sets of parameter values with which both were resolved.
+    /// Number of sets of parameter values with which both were resolved.
     pub bindings: usize,
-    /// Definitions and outputs that were compared in all.
+    /// Number of compared definitions and outputs.
     pub compared: usize,
 }
 
-/// More sets than these are not tried.
+/// Maximum number of sets.
 const MAX_BINDINGS: usize = 200;
 
 type Difference = (Path, String);
 
-/// Compares two templates; `added` are parameters that only the new one has.
+/// Compares two templates; `added` are parameters of the new one only.
 pub(super) fn compare(old: &Page, new: &Page, added: &BTreeMap<String, Value>) -> Result<Proof, Vec<Difference>> {
     let at_root = |error: &Diagnostic| vec![(error.path.clone(), error.message.clone())];
     let schemata = old.template.parameter_schemata().map_err(|error| at_root(&error))?;
@@ -43,7 +43,7 @@ pub(super) fn compare(old: &Page, new: &Page, added: &BTreeMap<String, Value>) -
         let path = section.key(name.as_str());
         match renewed.shift_remove(name) {
             Some(other) => differences.extend(parameter_difference(schema, &other).map(|what| (path, what))),
-            None => differences.push((path, "the parameter would be gone".to_owned())),
+            None => differences.push((path, "the parameter would be removed".to_owned())),
         }
     }
     let shapes = shapes(old);
@@ -92,10 +92,11 @@ fn parameter_difference(old: &ParameterSchema, new: &ParameterSchema) -> Option<
         && old.hidden == new.hidden
         && old.description == new.description
         && old.label == new.label;
-    (!same).then(|| "the parameter would take other values".to_owned())
+    (!same).then(|| "the parameter would accept other values".to_owned())
 }
 
-/// The sets of values to try: one that fills what has no default, then one for each other value of each parameter.
+/// The sets of values to compare: one with a value for every parameter without a default, then one for each other value
+/// of each parameter.
 fn bindings(page: &Page, schemata: &[(&str, &ParameterSchema)]) -> Vec<Map> {
     let mut first = Map::new();
     for (name, schema) in schemata.iter().filter(|(_, schema)| schema.default.is_none()) {
@@ -125,7 +126,7 @@ fn bindings(page: &Page, schemata: &[(&str, &ParameterSchema)]) -> Vec<Map> {
     bindings
 }
 
-/// The texts that conditions compare with.
+/// The strings that conditions compare with.
 fn compared_values(page: &Page) -> BTreeSet<String> {
     let mut texts = BTreeSet::new();
     for call in calls(page, &["equals", "Fn::Equals"]) {
@@ -133,7 +134,7 @@ fn compared_values(page: &Page) -> BTreeSet<String> {
             texts.extend(side.as_str().map(str::to_owned));
         }
     }
-    // The keys of mappings are what parameters choose from.
+    // Parameters are often used as keys of mappings.
     if let Some(mappings) = page.value().get("Mappings") {
         visit(mappings, &Path::root(), &mut |value, path| {
             if let Value::Map(map) = value
@@ -146,7 +147,7 @@ fn compared_values(page: &Page) -> BTreeSet<String> {
     texts
 }
 
-/// A value that a parameter may have.
+/// A possible value of a parameter.
 fn made_up(name: &str, schema: &ParameterSchema) -> Value {
     for constraint in &schema.constraints {
         match &constraint.rule {
@@ -167,7 +168,7 @@ fn made_up(name: &str, schema: &ParameterSchema) -> Value {
 /// The parts of a template that do not resolve, with the reason; the root if none does.
 type Unresolved = IndexMap<Path, Diagnostic>;
 
-/// What is made up where only the use of a value could tell what it is.
+/// The kind of a generated value, where only its use determines what is valid.
 #[derive(Clone, Copy)]
 enum Kind {
     Text,
@@ -188,7 +189,7 @@ impl Kind {
         }
     }
 
-    /// A set of values with texts and maps of this kind where they are made up.
+    /// A set of values in which generated ones have this kind.
     fn filled(self, binding: &Map, schemata: &[(&str, &ParameterSchema)]) -> Map {
         let mut filled = binding.clone();
         for (name, schema) in schemata {
@@ -205,13 +206,13 @@ impl Kind {
     }
 }
 
-/// What attributes are taken for.
+/// The generated values of attributes.
 struct StandIns {
     kind: Kind,
     shapes: Shapes,
 }
 
-/// A template in a made-up stack.
+/// A template in a simulated stack.
 struct Stack {
     bound: Bound,
     definitions: Vec<Definition>,
@@ -238,7 +239,7 @@ impl Stack {
         Ok(Self { bound, definitions, outputs, resources })
     }
 
-    /// What everything comes to, by its place.
+    /// The results of everything, by path.
     fn resolved(&self) -> Vec<(Path, Result<Value, Diagnostic>)> {
         let words = self.bound.template().words();
         let (resources, outputs) = (Path::root().key(words.resources), Path::root().key(words.outputs));
@@ -275,7 +276,7 @@ impl Stack {
     }
 }
 
-/// What the comparison has come to.
+/// The state of a comparison.
 struct Comparison<'p> {
     /// The old template and the new one.
     pages: (&'p Page, &'p Page),
@@ -284,8 +285,8 @@ struct Comparison<'p> {
 }
 
 impl Comparison<'_> {
-    /// Compares with one set of values, and only the parts `only` if there are any; gives those that do not resolve in
-    /// the old template, so that they prove nothing.
+    /// Compares with one set of values, restricted to the parts `only` if given; returns the parts that do not resolve
+    /// in the old template and therefore prove nothing.
     fn with(&mut self, binding: &Map, stand_ins: &Arc<StandIns>, only: Option<&Unresolved>) -> Unresolved {
         let (old, new) = self.pages;
         let resolve = |page: &Page| Stack::new(page, binding, stand_ins).map(|stack| stack.resolved());
@@ -333,7 +334,7 @@ impl Comparison<'_> {
     }
 }
 
-/// A place of the new template in the old one.
+/// The path in the old template for one in the new template.
 fn as_old(old: &Page, path: &Path) -> Path {
     let words = old.template.words();
     let mut path = path.clone();
@@ -346,7 +347,7 @@ fn as_old(old: &Page, path: &Path) -> Path {
     path
 }
 
-/// A resource of which everything tells where it comes from.
+/// A simulated resource whose values identify their source.
 struct MadeUp {
     name: String,
     stand_ins: Arc<StandIns>,
@@ -388,7 +389,7 @@ impl ResourceView for MadeUp {
     }
 
     fn attribute(&self, name: &str, path: &[Value]) -> Option<Value> {
-        // A path leads to the same whether the service follows it or the function, as it did at first.
+        // The result of a path is the same whether the service or the function follows it, as in the first versions.
         let known = self.stand_ins.shapes.get(&(self.name.clone(), name.to_owned()));
         let whole = known.cloned().unwrap_or_else(|| self.stand_ins.kind.value(&format!("{name} of {}", self.name)));
         Some(kiln_template::select(whole, path))

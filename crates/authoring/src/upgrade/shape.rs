@@ -7,13 +7,13 @@ use kiln_value::{Path, Segment, Value};
 use crate::Page;
 use crate::walk::{calls, value_at};
 
-/// Made-up values of attributes by resource and name; a text for those that are not here.
+/// Generated values of attributes by resource and name; others are strings.
 pub(super) type Shapes = BTreeMap<(String, String), Value>;
 
 /// Functions whose second argument is a list.
 const TAKE_LISTS: [&str; 4] = ["list_join", "Fn::Join", "Fn::Select", "Fn::MemberListToMap"];
 
-/// A value for each attribute into which a template goes, such that every step leads somewhere.
+/// A value for each attribute with a path, such that every step leads to a value.
 pub(super) fn shapes(page: &Page) -> Shapes {
     let mut shapes = Shapes::new();
     for call in calls(page, &["get_attr", "Fn::GetAtt"]) {
@@ -29,7 +29,7 @@ pub(super) fn shapes(page: &Page) -> Shapes {
     shapes
 }
 
-/// The step that the function around a call takes into what the call gives.
+/// The step of the surrounding function into the result of a call.
 fn outer_step(page: &Page, call: &Path) -> Option<Value> {
     let [.., Segment::Key(function), Segment::Index(1), _] = call.0.as_slice() else { return None };
     if !TAKE_LISTS.contains(&function.as_str()) {
@@ -38,14 +38,14 @@ fn outer_step(page: &Page, call: &Path) -> Option<Value> {
     let args = Path(call.0.get(..call.0.len().checked_sub(2)?)?.to_vec());
     let index = value_at(page.value(), &args)?.at(0)?;
     match index {
-        // What is no number is the key of a map.
+        // A string that is not a number is the key of a map.
         Value::Str(text) if function == "Fn::Select" => Some(text.parse().map_or_else(|_| index.clone(), Value::Int)),
         Value::Int(_) if function == "Fn::Select" => Some(index.clone()),
         _ => Some(Value::Int(1)),
     }
 }
 
-/// Puts in what a path needs.
+/// Adds the values that a path requires.
 fn grow(whole: &mut Value, steps: &[Value], what: &str) {
     let Some((step, rest)) = steps.split_first() else {
         if whole.is_null() {
@@ -63,7 +63,7 @@ fn grow(whole: &mut Value, steps: &[Value], what: &str) {
         }
         return;
     }
-    // A computed step may lead to any of some items.
+    // A computed step may refer to any of several items.
     let last = step.as_i64().and_then(|index| usize::try_from(index).ok()).unwrap_or(1).min(99);
     if whole.as_list().is_none() {
         *whole = Value::List(Vec::new());

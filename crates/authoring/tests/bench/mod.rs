@@ -3,7 +3,7 @@
 use kiln_plan::ResourceTypes;
 use kiln_resource::{Registry, shipped};
 
-/// The types that come with Kiln, without their drivers.
+/// The built-in types, without their drivers.
 pub(crate) fn catalog() -> ResourceTypes {
     ResourceTypes::new(Registry::build(shipped::types().unwrap(), |_| None))
 }

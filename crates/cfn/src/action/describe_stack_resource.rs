@@ -10,10 +10,11 @@ use crate::view::resource::Resources;
 pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
     let name = call.params.required("LogicalResourceId")?;
     let stack = call.stack().await?;
-    call.service().refuse_stack_user(&call.caller)?;
     let resources = Resources::of(call, stack).await?;
+    let row = resources.rows().iter().find(|row| row.name == name);
+    call.service().refuse_other_stack_user(&call.caller, row)?;
     let missing = || Error::NoResource { resource: name.to_owned(), stack: resources.stack().name.clone() };
-    let row = resources.rows().iter().find(|row| row.name == name).ok_or_else(missing)?;
+    let row = row.ok_or_else(missing)?;
     let mut shown = resources.detail(row);
     let metadata = if row.metadata.is_null() { Value::Map(Map::new()) } else { row.metadata.clone() };
     shown.insert("Metadata".to_owned(), metadata);

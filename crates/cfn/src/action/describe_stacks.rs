@@ -42,7 +42,7 @@ async fn describe(call: &Call, stack: Stack) -> Result<Value, Fault> {
         "TimeoutInMinutes": (stack.timeout_mins),
         "NotificationARNs": [],
         "Capabilities": [],
-        "Tags": (tags(&stack)),
+        "Tags": (tags(&stack.tags)),
     });
     if outline.has_outputs() && !stack.state.is_complete(Action::Delete) {
         let outputs = View::of(call.backends(), stack).await?.outputs(None).await;

@@ -1,14 +1,20 @@
 //! The actions, one file each. The names are those of AWS.
 
 mod cancel_update_stack;
+mod create_change_set;
 mod create_stack;
+mod delete_change_set;
 mod delete_stack;
+mod describe_change_set;
 mod describe_stack_events;
 mod describe_stack_resource;
 mod describe_stack_resources;
 mod describe_stacks;
 mod estimate_template_cost;
+mod execute_change_set;
 mod get_template;
+mod get_template_summary;
+mod list_change_sets;
 mod list_stack_resources;
 mod list_stacks;
 mod update_stack;
@@ -51,16 +57,39 @@ macro_rules! actions {
     };
 }
 
+impl Action {
+    /// The rule of the policy. Heat has no change sets: they are subject to the rules of stacks. Creating and executing
+    /// one checks the rule of its change too, once it is known.
+    pub(crate) fn rule(self) -> String {
+        let action = match self {
+            // The action checks the rule of what it reads.
+            Self::GetTemplateSummary => Self::EstimateTemplateCost,
+            Self::CreateChangeSet | Self::DescribeChangeSet | Self::ExecuteChangeSet | Self::ListChangeSets => {
+                Self::DescribeStacks
+            }
+            Self::DeleteChangeSet => Self::UpdateStack,
+            action => action,
+        };
+        format!("cloudformation:{}", action.name())
+    }
+}
+
 actions! {
     CancelUpdateStack cancel_update_stack,
+    CreateChangeSet create_change_set,
     CreateStack create_stack,
+    DeleteChangeSet delete_change_set,
     DeleteStack delete_stack,
+    DescribeChangeSet describe_change_set,
     DescribeStackEvents describe_stack_events,
     DescribeStackResource describe_stack_resource,
     DescribeStackResources describe_stack_resources,
     DescribeStacks describe_stacks,
     EstimateTemplateCost estimate_template_cost,
+    ExecuteChangeSet execute_change_set,
     GetTemplate get_template,
+    GetTemplateSummary get_template_summary,
+    ListChangeSets list_change_sets,
     ListStackResources list_stack_resources,
     ListStacks list_stacks,
     UpdateStack update_stack,

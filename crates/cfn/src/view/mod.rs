@@ -1,5 +1,7 @@
 //! Formats of objects that several actions share.
 
+pub(crate) mod change_set;
+pub(crate) mod parameter;
 pub(crate) mod resource;
 
 use jiff::Timestamp;
@@ -33,8 +35,8 @@ pub(crate) fn status(stack: &Stack) -> String {
 }
 
 /// The tags of a stack: `key=value`.
-pub(crate) fn tags(stack: &Stack) -> Value {
-    let tags = stack.tags.iter().map(|tag| {
+pub(crate) fn tags(tags: &[String]) -> Value {
+    let tags = tags.iter().map(|tag| {
         let (key, value) = tag.split_once('=').unwrap_or((tag, ""));
         value!({ "Key": key, "Value": value })
     });

@@ -1,6 +1,8 @@
 //! The query API with a temporary SQLite store, one user and no engine.
 
 mod actions;
+mod change_sets;
 mod faults;
 mod pages;
+mod stack_users;
 mod support;

@@ -7,12 +7,12 @@ use crate::wire::{answer, answer_with, credentials, get, post, wire};
 const JSON: (&str, &str) = ("content-type", "application/json; charset=UTF-8");
 
 #[tokio::test(start_paused = true)]
-async fn what_calls_itself_json_must_be_json() {
+async fn a_json_content_type_requires_json() {
     for body in ["<html>busy</html>", "{\"network\": {\"id\": \"5"] {
         let (wire, connector) = wire(move |_, _| Ok(answer_with(201, JSON, body)));
         let failure = connector.cloud(&credentials()).await.call(post()).await.expect_err("not JSON");
         assert_eq!((failure.kind, failure.class.as_str()), (FailureKind::Unavailable, "MalformedResponseBody"));
-        assert_eq!(wire.called(), 1, "it may have happened");
+        assert_eq!(wire.called(), 1, "it may have been executed");
     }
 }
 
@@ -25,7 +25,7 @@ async fn a_read_must_be_json() {
 
 /// Nova's actions return 202 with an empty body or with text.
 #[tokio::test(start_paused = true)]
-async fn what_only_does_something_may_say_anything() {
+async fn actions_may_return_anything() {
     for response in [answer(202, ""), answer(202, "accepted"), answer_with(202, JSON, ""), answer_with(204, JSON, "")] {
         let (_, connector) = wire(move |_, _| Ok(response.clone()));
         let cloud = connector.cloud(&credentials()).await;

@@ -12,7 +12,7 @@ use crate::wire::{answer, answer_with, credentials, get, post, wire};
 
 /// Engines retry steps themselves.
 #[tokio::test(start_paused = true)]
-async fn a_cloud_for_engines_waits_for_nothing() {
+async fn a_cloud_for_engines_does_not_retry() {
     let (wire, connector) = wire(|_, _| Ok(answer_with(503, ("retry-after", "7"), "")));
     let cloud = connector.cloud(&credentials()).await;
     let began = Instant::now();
@@ -25,7 +25,7 @@ async fn a_cloud_for_engines_waits_for_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn limits_say_when_to_come_again() {
+async fn rate_limits_contain_the_retry_time() {
     for (status, kind) in [(413, FailureKind::Refused), (429, FailureKind::OverLimit)] {
         let (_, connector) = wire(move |_, _| Ok(answer_with(status, ("retry-after", "3"), "")));
         let failure = connector.cloud(&credentials()).await.call(post()).await.expect_err("refused");
@@ -34,7 +34,7 @@ async fn limits_say_when_to_come_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_connection_nothing_was_sent() {
+async fn a_failed_connection_means_not_sent() {
     let (_, connector) = wire(|_, _| Err(TransportError::Connect("refused".into())));
     let failure = connector.cloud(&credentials()).await.call(post()).await.expect_err("no connection");
     assert_eq!((failure.kind, failure.class.as_str()), (FailureKind::NotSent, "ConnectFailure"));
@@ -42,7 +42,7 @@ async fn without_a_connection_nothing_was_sent() {
 
 /// After five consecutive failures of any stacks, calls are suspended until a probe succeeds.
 #[tokio::test(start_paused = true)]
-async fn a_sick_service_is_left_alone() {
+async fn calls_to_a_failing_service_are_suspended() {
     let is_well = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&is_well);
     let (wire, connector) = wire(move |_, _| Ok(answer(if seen.load(Ordering::SeqCst) { 200 } else { 503 }, "{}")));
@@ -54,7 +54,7 @@ async fn a_sick_service_is_left_alone() {
     let failure = other.call(post()).await.expect_err("held back");
     assert_eq!((failure.kind, wire.called()), (FailureKind::NotSent, 5));
     assert!(failure.retry_after.is_some_and(|wait| wait <= Duration::from_secs(1)), "{failure:?}");
-    let text = "the network service was not called: it has not answered several times in a row";
+    let text = "the network service was not called: it has not responded several times in a row";
     assert_eq!(failure.message, text);
     // One probe per back-off, which grows to half a minute.
     let began = Instant::now();
@@ -72,7 +72,7 @@ async fn a_sick_service_is_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refusals_are_answers() {
+async fn refusals_do_not_open_the_breaker() {
     for status in [400, 404, 409, 429, 501] {
         let (wire, connector) = wire(move |_, _| Ok(answer(status, "")));
         let cloud = connector.cloud(&credentials()).await;
@@ -85,7 +85,7 @@ async fn refusals_are_answers() {
 
 /// A transport without responses blocks callers only up to the timeout, and timeouts count as failures.
 #[tokio::test(start_paused = true)]
-async fn hanging_calls_end() {
+async fn hanging_calls_time_out() {
     let (wire, connector) = wire(|_, _| Ok(answer(200, "{}")));
     let cloud = connector.cloud(&credentials()).await;
     wire.hangs_at_service.store(true, Ordering::SeqCst);
@@ -103,5 +103,5 @@ async fn hanging_calls_end() {
     assert!(began.elapsed() <= Duration::from_mins(2), "{:?}", began.elapsed());
     let sent = kinds.iter().filter(|kind| **kind == FailureKind::Unavailable).count();
     assert_eq!(sent, wire.called());
-    assert!(kinds.contains(&FailureKind::NotSent), "there is room for two at a time: {kinds:?}");
+    assert!(kinds.contains(&FailureKind::NotSent), "only two calls are allowed at a time: {kinds:?}");
 }

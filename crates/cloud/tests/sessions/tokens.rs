@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::wire::{answer, credentials, get, post, token_of, wire};
 
 #[tokio::test(start_paused = true)]
-async fn a_token_serves_many_calls_and_is_renewed_before_it_ends() {
+async fn a_token_is_used_for_many_calls_and_renewed_before_it_expires() {
     let (wire, connector) = wire(|_, _| Ok(answer(200, "{}")));
     let cloud = connector.cloud(&credentials()).await;
     for _ in 0..5 {
@@ -48,7 +48,7 @@ async fn a_given_token_cannot_be_renewed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reads_outlast_accidents_and_writes_are_sent_once() {
+async fn reads_are_retried_and_writes_are_sent_once() {
     let (_, connector) = wire(|_, number| match number {
         1 => Err(TransportError::Broken("reset".into())),
         2 => Ok(answer(503, "")),
@@ -67,7 +67,7 @@ async fn reads_outlast_accidents_and_writes_are_sent_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_whose_reply_was_lost_is_asked_for_again() {
+async fn a_token_request_is_retried_after_a_lost_response() {
     let (wire, connector) = wire(|_, _| Ok(answer(200, "{}")));
     wire.lost_tokens.store(2, Ordering::SeqCst);
     connector.cloud(&credentials()).await.patient().call(get()).await.expect("the third token");
@@ -75,7 +75,7 @@ async fn a_token_whose_reply_was_lost_is_asked_for_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_service_is_asked_too_much_at_a_time() {
+async fn concurrent_requests_to_a_service_are_limited() {
     let (wire, connector) = wire(|_, _| Ok(answer(200, "{}")));
     let cloud = connector.cloud(&credentials()).await;
     let calls = (0..10).map(|_| {
@@ -89,7 +89,7 @@ async fn no_service_is_asked_too_much_at_a_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_catalog_lacks_is_told() {
+async fn missing_endpoints_are_reported() {
     let (_, connector) = wire(|_, _| Ok(answer(200, "{}")));
     let cloud = connector.cloud(&credentials()).await;
     let failure = cloud.call(CloudRequest::new("compute", Method::Get, "/servers")).await.expect_err("no Nova");
@@ -101,7 +101,7 @@ async fn what_the_catalog_lacks_is_told() {
 
 /// A token of one hour is renewed in its last six minutes; the old one stays in use while Keystone hangs.
 #[tokio::test(start_paused = true)]
-async fn a_valid_token_serves_while_keystone_hangs() {
+async fn a_valid_token_is_used_while_keystone_hangs() {
     let (wire, connector) = wire(|request, _| Ok(answer(200, &format!("{{\"token\": \"{}\"}}", token_of(request)))));
     let cloud = connector.cloud(&credentials()).await;
     cloud.call(get()).await.expect("the first");
@@ -111,7 +111,7 @@ async fn a_valid_token_serves_while_keystone_hangs() {
         let began = Instant::now();
         let answer = cloud.call(get()).await.expect("with the old token");
         assert_eq!(answer.body.str_at("token"), Some("t1"));
-        assert!(began.elapsed() < Duration::from_millis(20), "nobody waits");
+        assert!(began.elapsed() < Duration::from_millis(20), "callers do not wait");
     }
     assert_eq!(wire.asked(), 2, "one request at a time");
     wire.hangs.store(false, Ordering::SeqCst);
@@ -123,7 +123,7 @@ async fn a_valid_token_serves_while_keystone_hangs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_wait_for_one_request_and_each_for_its_own_time() {
+async fn all_callers_wait_for_one_request_within_their_own_timeouts() {
     let (wire, connector) = wire(|_, _| Ok(answer(200, "{}")));
     wire.hangs.store(true, Ordering::SeqCst);
     let cloud = connector.cloud(&credentials()).await;
@@ -144,7 +144,7 @@ async fn all_wait_for_one_request_and_each_for_its_own_time() {
 
 /// A token request whose first caller gave up continues for the others.
 #[tokio::test(start_paused = true)]
-async fn a_caller_that_gives_up_takes_nothing_from_others() {
+async fn a_canceled_caller_does_not_affect_others() {
     let (wire, connector) = wire(|_, _| Ok(answer(200, "{}")));
     let cloud = connector.cloud(&credentials()).await;
     tokio::select! {
@@ -158,7 +158,7 @@ async fn a_caller_that_gives_up_takes_nothing_from_others() {
 
 /// Keystone's response about a credential does not apply to the object of the request.
 #[tokio::test(start_paused = true)]
-async fn a_credential_that_is_gone_is_no_object_that_is_gone() {
+async fn a_missing_credential_is_not_a_missing_object() {
     for status in [400, 401, 403, 404] {
         let (wire, connector) = wire(|_, _| Ok(answer(204, "")));
         wire.refuses.store(status, Ordering::SeqCst);
@@ -174,17 +174,17 @@ async fn a_credential_that_is_gone_is_no_object_that_is_gone() {
         let (wire, connector) = wire(|_, _| Ok(answer(204, "")));
         wire.refuses.store(status, Ordering::SeqCst);
         let failure = connector.cloud(&credentials()).await.call(post()).await.expect_err("no token");
-        assert_eq!(failure.kind, FailureKind::NotSent, "the network was not asked for");
+        assert_eq!(failure.kind, FailureKind::NotSent, "the network was not requested");
     }
 }
 
 /// The expiry of a trust comes from Keystone's data about it, not from its user.
 #[tokio::test(start_paused = true)]
-async fn a_trust_is_gone_if_keystone_says_so() {
+async fn only_keystone_determines_whether_a_trust_exists() {
     let (wire, connector) = wire(|_, _| Ok(answer(204, "")));
     let session = connector.session(credentials().with_trust("t"));
     wire.refuses.store(404, Ordering::SeqCst);
-    kiln_cloud::delete_trust(&session, "t").await.expect("it is gone already");
+    kiln_cloud::delete_trust(&session, "t").await.expect("it is already deleted");
     wire.refuses.store(401, Ordering::SeqCst);
     kiln_cloud::delete_trust(&session, "t").await.expect_err("nobody knows");
 }

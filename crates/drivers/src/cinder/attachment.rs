@@ -14,7 +14,7 @@ fn text<'a>(properties: &'a Map, name: &str) -> &'a str {
     properties.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Server, volume and device of a set of properties.
+/// Server, volume and device in properties.
 fn parts(properties: &Map) -> (&str, &str, Option<&str>) {
     let device = properties.get("mountpoint").and_then(Value::as_str);
     (text(properties, "instance_uuid"), text(properties, "volume_id"), device)
@@ -66,7 +66,7 @@ impl Driver for VolumeAttachment {
         }
     }
 
-    /// Server and volume are a natural key.
+    /// Server and volume identify the attachment.
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         let (server, volume, _) = parts(&cx.facts.properties);
         let found = attachment_of(cx, server, volume).await?;

@@ -20,16 +20,16 @@ use crate::queue::{self, again, wait};
 /// A volume.
 pub(super) struct Volume;
 
-/// Key of the volume's metadata that carries the attempt's token where neither its name nor its description can.
+/// Key in the metadata of the volume for the token of the attempt, if neither name nor description can contain it.
 const MARK: &str = "kiln_token";
 
-/// Where a volume carries what tells it from others of the same name.
+/// What distinguishes a volume from others with the same name.
 enum Mark {
-    /// Nowhere: its name is unique.
+    /// Its unique name.
     Name,
-    /// In the description, which the template leaves empty; it is emptied again when the volume is there.
+    /// Its description, if the template has none; the description is cleared when the volume is created.
     Description,
-    /// In the metadata.
+    /// Its metadata.
     Metadata,
 }
 
@@ -42,13 +42,13 @@ fn mark(facts: &Facts) -> Mark {
     }
 }
 
-/// Whether it is made of a backup. Cinder takes only a name for that: the unique one is sent, and the given one follows
-/// when the volume is there.
+/// Whether it is restored from a backup. Cinder accepts only a name then: the unique name is sent, and the specified
+/// one is set when the volume is created.
 fn is_restored(facts: &Facts) -> bool {
     facts.property("backup_id").is_truthy()
 }
 
-/// The name that a create sends.
+/// The name in the create request.
 fn first_name(facts: &Facts) -> &str {
     if is_restored(facts) { &facts.physical_name } else { name(facts) }
 }
@@ -57,7 +57,7 @@ fn name(facts: &Facts) -> &str {
     facts.property("name").as_str().filter(|name| !name.is_empty()).unwrap_or(&facts.physical_name)
 }
 
-/// The metadata with Cinder's texts.
+/// The metadata as strings, as Cinder requires.
 fn metadata(facts: &Facts) -> Map {
     let given = facts.property("metadata").as_map();
     let texts = given.into_iter().flatten().map(|(key, value)| (key.clone(), kiln_value::text::str(value).into()));
@@ -75,7 +75,7 @@ fn description(facts: &Facts) -> Value {
     }
 }
 
-/// An action on the volume.
+/// Executes an action on the volume.
 async fn act(cx: &Context<'_>, id: &str, action: Value) -> Result<(), Failure> {
     CINDER.post(cx, format!("{}/action", volume_path(id)), action).await.map(|_| ())
 }
@@ -99,7 +99,7 @@ async fn create(cx: &Context<'_>) -> Result<Step, Failure> {
         volume.insert("multiattach".into(), true.into());
     }
     if let Some(image) = facts.property("image").as_str().filter(|image| !image.is_empty()) {
-        // Heat's rule for the image only moves the former property: the name is left for here.
+        // Heat's translation rule for the image only renames the former property, so the name is resolved here.
         let id = if is_uuid_like(image) { image.to_owned() } else { cx.cloud.find("glance.image", image).await? };
         volume.insert("imageRef".into(), id.into());
     }
@@ -147,17 +147,17 @@ async fn set_read_only(cx: &Context<'_>, id: &str, flag: &Value) -> Result<(), F
     act(cx, id, value!({"os-update_readonly_flag": {"readonly": flag}})).await
 }
 
-/// States that end on their own, and in which Cinder deletes nothing.
+/// Transient states in which Cinder refuses a delete.
 const ON_ITS_WAY: [&str; 7] =
     ["creating", "downloading", "restoring-backup", "extending", "retyping", "uploading", "backing-up"];
 
-/// Begins to delete, or waits until that can be done.
+/// Starts the delete, or waits until it is possible.
 async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
     let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(Step::done()) };
     let Some(volume) = CINDER.seek(cx, volume_path(id), "volume").await? else { return Ok(Step::done()) };
     match status(&volume) {
         "deleting" => {}
-        // It may be on its way out of a server that was deleted: worth another try.
+        // It may be in the process of being detached from a deleted server: worth a retry.
         "in-use" | "detaching" | "attaching" | "reserved" => {
             return Err(Failure::new(FailureKind::Conflict, "Error", "Volume in use"));
         }
@@ -167,10 +167,10 @@ async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
     Ok(wait("gone"))
 }
 
-/// Stage of a delete that waits for the volume to be still.
+/// Stage of a delete that waits for a stable state.
 const BUSY: &str = "busy";
 
-/// Deletes as soon as that can be done.
+/// Deletes the volume when it is in a stable state.
 async fn delete_when_still(cx: &Context<'_>, state: &Value) -> Result<Step, Failure> {
     let step = delete(cx).await?;
     let is_busy = matches!(&step.progress, Progress::Wait { state: next, .. } if next == state);
@@ -224,7 +224,7 @@ impl Driver for Volume {
         let volumes = items(body, "volumes")?;
         let is_ours = |volume: &&Value| {
             volume.str_at("name") == Some(first_name(facts))
-                // A former attempt's, which had the same name.
+                // Left by an earlier attempt with the same name.
                 && status(volume) != "deleting"
                 && match mark(facts) {
                     Mark::Name => true,
@@ -269,7 +269,7 @@ impl Driver for Volume {
     }
 }
 
-/// Heat gives all but a few attributes as texts.
+/// In Heat, almost all attributes are strings.
 fn attribute(volume: Option<&Value>, name: &str) -> Value {
     let Some(volume) = volume else { return Value::Null };
     let entry = |key: &str| volume.get(key).cloned().unwrap_or_default();
@@ -296,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attributes_are_texts_but_for_a_few() {
+    fn most_attributes_are_strings() {
         let volume = value!({
             "size": 1, "encrypted": false, "name": "n", "attachments": [], "snapshot_id": null,
             "metadata": {"a": "b", MARK: "t"},

@@ -11,10 +11,11 @@ use crate::validation::failed;
 
 const GLANCE: Service = Service("image");
 
-/// An image that Glance fetches from a URL.
+/// An image that Glance downloads from a URL.
 ///
-/// Glance lets its client choose the id: an image has that of the template or the attempt's token, so that none is ever
-/// made twice. An id of the template may be that of another image: it is claimed first, that is, noted as free.
+/// Clients of Glance can choose the ID of an image. It is that of the template or the token of the attempt, so that no
+/// image is created twice. An ID from the template may belong to another image, so it is claimed first: a stored step
+/// records that it is unused.
 pub(super) struct WebImage;
 
 fn given_id(facts: &Facts) -> Option<&str> {
@@ -37,7 +38,7 @@ fn image_path(id: &str) -> String {
     format!("/v2/images/{}", path::segment(id))
 }
 
-/// Properties that are no part of the image's own record.
+/// Properties that are not attributes of the image itself.
 const APART: [&str; 5] = ["id", "active", "location", "members", "extra_properties"];
 
 async fn create(cx: &Context<'_>) -> Result<Step, Failure> {
@@ -47,7 +48,7 @@ async fn create(cx: &Context<'_>) -> Result<Step, Failure> {
     }
 }
 
-/// The create after the claim: what has the id now is what an earlier call made. May run again.
+/// The create after the claim: an image with the ID was created by an earlier call. Idempotent.
 async fn create_claimed(cx: &Context<'_>, id: &str) -> Result<Step, Failure> {
     match post(cx).await {
         Err(failure) if failure.kind == FailureKind::Conflict && seek(cx, id).await?.is_some() => Ok(now("import")),
@@ -71,14 +72,14 @@ async fn post(cx: &Context<'_>) -> Result<Step, Failure> {
     Ok(now("import").id(id))
 }
 
-/// Has Glance fetch the data, and lets others see the image. May run again.
+/// Requests the download, and sets members. Idempotent.
 async fn import(cx: &Context<'_>, id: &str) -> Result<Step, Failure> {
     let image = GLANCE.get(cx, image_path(id)).await?;
     if image.str_at("status") == Some("queued") {
         let uri = cx.facts.property("location");
         let body = value!({"method": {"name": "web-download", "uri": uri}});
         match GLANCE.post(cx, format!("{}/import", image_path(id)), body).await {
-            // It is on its way already.
+            // It is already in progress.
             Err(failure) if failure.kind == FailureKind::Conflict => {}
             outcome => drop(outcome?),
         }
@@ -93,7 +94,7 @@ async fn look(cx: &Context<'_>, id: &str, state: &Value) -> Result<Step, Failure
     let image = GLANCE.get(cx, image_path(id)).await?;
     let wants_active = cx.facts.property("active").is_truthy();
     let status = image.str_at("status").unwrap_or_default();
-    // A failed import leaves the image queued; Glance says so only here.
+    // An image remains queued after a failed import; Glance reports the failure only here.
     let has_failed = image.str_at("os_glance_failed_import").is_some_and(|stores| !stores.is_empty());
     match status {
         "killed" => Err(Failure::in_error("killed", "Unknown")),
@@ -124,7 +125,7 @@ fn texts(list: &Value) -> Vec<&str> {
     list.as_list().unwrap_or_default().iter().filter_map(Value::as_str).collect()
 }
 
-/// What is in one list and not in the other.
+/// The items of one list that are not in the other.
 fn without<'a>(list: &'a Value, other: &Value) -> Vec<&'a str> {
     let other = texts(other);
     texts(list).into_iter().filter(|text| !other.contains(text)).collect()
@@ -165,7 +166,7 @@ async fn update(cx: &Context<'_>, id: &str, before: &Map, changed: &Map) -> Resu
     Ok(Step::done())
 }
 
-/// The changes of the record, as JSON patch has them.
+/// The changes of the image as JSON patch.
 fn patch(before: &Map, changed: &Map) -> Vec<Value> {
     let mut operations = Vec::new();
     let mut set = |key: &str, value: &Value, was: bool| {
@@ -221,7 +222,7 @@ impl Driver for WebImage {
         }
     }
 
-    /// By its id: the token, or one that nothing is made with before the claim is stored.
+    /// By ID: the token, or a specified ID with which nothing is created before the claim is stored.
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         if given_id(cx.facts).is_some() || seek(cx, &cx.facts.token).await?.is_none() {
             return Ok(Found::NotMade);

@@ -1,14 +1,19 @@
 //! The types of `OS::Heat`: those without a cloud, and stacks of other services.
 
+mod auto_scaling_group;
 pub mod chain;
 mod delay;
 pub mod deployments;
 pub mod group;
+mod instance_group;
+mod launch_configuration;
 mod members;
 mod none;
 mod random_string;
 mod rolling;
 mod scaling_group;
+mod scaling_limits;
+mod scaling_policy;
 pub mod signal_url;
 mod stack;
 mod stack_user;
@@ -22,21 +27,22 @@ use std::sync::Arc;
 
 use kiln_resource::{Driver, DriverKind, ResourceType};
 
-/// The driver of a type that cannot be created yet, but whose nested template can be validated and shown.
-pub(crate) fn draft_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
-    (resource_type.name == "OS::Heat::AutoScalingGroup").then(|| Arc::new(scaling_group::DRIVER) as Arc<dyn Driver>)
-}
-
 /// The driver of a placeholder or of a type of `OS::Heat`, if it has one here.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
     if resource_type.driver == DriverKind::Placeholder {
         return Some(Arc::new(none::None));
     }
     Some(match resource_type.name.as_str() {
+        "OS::Heat::AutoScalingGroup" => Arc::new(auto_scaling_group::AutoScalingGroup),
         "OS::Heat::Delay" => Arc::new(delay::Delay),
         "OS::Heat::RandomString" => Arc::new(random_string::RandomString),
         "OS::Heat::ResourceChain" => Arc::new(chain::ResourceChain),
         "OS::Heat::ResourceGroup" => Arc::new(group::ResourceGroup),
+        "OS::Heat::InstanceGroup" => Arc::new(instance_group::InstanceGroup::Fixed),
+        "AWS::AutoScaling::AutoScalingGroup" => Arc::new(instance_group::InstanceGroup::Scaling),
+        "AWS::AutoScaling::LaunchConfiguration" => Arc::new(launch_configuration::LaunchConfiguration),
+        "OS::Heat::ScalingPolicy" => Arc::new(scaling_policy::ScalingPolicy(scaling_policy::HOT)),
+        "AWS::AutoScaling::ScalingPolicy" => Arc::new(scaling_policy::ScalingPolicy(scaling_policy::CFN)),
         "OS::Heat::Stack" => Arc::new(stack::RemoteStack),
         "OS::Heat::TestResource" => Arc::new(test_resource::TestResource),
         "OS::Heat::WaitCondition" => Arc::new(wait_condition::WaitCondition::Heat),

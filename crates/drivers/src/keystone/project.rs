@@ -10,13 +10,13 @@ use crate::rest::{Edit, Shape};
 
 const NEUTRON: Service = Service("network");
 
-/// A project. Neutron gives each a security group called `default`, which would stay behind.
+/// A project. Neutron creates a security group `default` for each project, which the delete must remove.
 pub(super) struct Project;
 
 #[async_trait]
 impl Shape for Project {
     async fn update_body(&self, _cx: &Context<'_>, _edit: &Edit<'_>, body: &mut Map) -> Result<(), Failure> {
-        // What the template gives no more is left as it is.
+        // Properties that are removed from the template do not change.
         body.retain(|_, value| !value.is_null());
         Ok(())
     }

@@ -8,7 +8,7 @@ use super::{interfaces_to_ports_of, rename, sibling_property};
 use crate::rest::{Edit, Shape};
 use crate::validation::{dependency, is_given};
 
-/// A floating address.
+/// A floating IP.
 pub(super) struct FloatingIp;
 
 #[async_trait]
@@ -19,7 +19,7 @@ impl Shape for FloatingIp {
         Ok(())
     }
 
-    /// Only the association changes, and always whole: the address of a new port is not that of the old one.
+    /// Only the association can change, always as a whole: the address of a new port is not that of the old one.
     async fn update_body(&self, cx: &Context<'_>, _edit: &Edit<'_>, body: &mut Map) -> Result<(), Failure> {
         body.clear();
         for name in ["port_id", "fixed_ip_address"] {
@@ -35,7 +35,8 @@ impl Shape for FloatingIp {
         Ok(())
     }
 
-    /// The way from the external network must be there: the router's gateway, and its interface to the port's subnet.
+    /// A route from the external network is required: the gateway of the router, and its interface to the subnet of the
+    /// port.
     fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
         let mut names = interfaces_to_ports_of(this, siblings);
         let Some(network) = sibling_property(this, &["floating_network", "floating_network_id"]) else { return names };

@@ -8,7 +8,7 @@ use super::NEUTRON;
 use crate::path;
 use crate::rest::{Edit, Shape};
 
-/// A network: besides the object, its DHCP agents and its segments.
+/// A network with its DHCP agents and segments.
 pub(super) struct Net;
 
 #[async_trait]
@@ -47,13 +47,13 @@ impl Shape for Net {
         }
         let network = object.str_at("id").unwrap_or_default();
         let mut segments = NEUTRON.list(cx, "/v2.0/segments", &[("network_id", network)], "segments").await?;
-        // Those without a name come first.
+        // Segments without a name come first.
         segments.sort_by_key(|segment| segment.str_at("name").is_some());
         Ok(Some(Value::List(segments)))
     }
 }
 
-/// Makes the network served by exactly these agents. Refusals that say "is so already" are fine.
+/// Assigns exactly these agents to the network. Refusals because the state is already reached are ignored.
 async fn set_dhcp_agents(cx: &Context<'_>, id: &str, wanted: &Value) -> Result<(), Failure> {
     let network = path::segment(id);
     let present = NEUTRON.list(cx, format!("/v2.0/networks/{network}/dhcp-agents"), &[], "agents").await?;

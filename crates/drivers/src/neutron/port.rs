@@ -20,7 +20,7 @@ impl Shape for Port {
 
     async fn update_body(&self, cx: &Context<'_>, edit: &Edit<'_>, body: &mut Map) -> Result<(), Failure> {
         if let Some(groups) = body.get_mut("security_groups").filter(|groups| groups.is_null()) {
-            // No groups given means Neutron's default one, at an update as at the create.
+            // Without groups, Neutron uses the default group, also in updates.
             *groups = vec!["default"].into();
         }
         if let Some(pairs) = body.get_mut("allowed_address_pairs").filter(|pairs| pairs.is_null()) {
@@ -61,7 +61,7 @@ impl Shape for Port {
         if collide { vec!["fixed_ips"] } else { Vec::new() }
     }
 
-    /// As in Heat it gives up all its addresses.
+    /// As in Heat, it releases all its addresses.
     async fn release(&self, cx: &Context<'_>, id: &str, wanted: &Map) -> Result<(), Failure> {
         let path = format!("/v2.0/ports/{}", path::segment(id));
         let port = NEUTRON.show(cx, path.as_str(), "port").await?;
@@ -77,13 +77,13 @@ impl Shape for Port {
         not_both(facts, "fixed_ips", "no_fixed_ips")
     }
 
-    /// Which subnet of its network a port will be on is not known: all are made first.
+    /// The subnet of the port is unknown: all subnets of its network are created first.
     fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
         network_of(this).map_or_else(Vec::new, |network| subnets_of(network, siblings))
     }
 }
 
-/// The addresses that properties name.
+/// The addresses in properties.
 fn fixed_addresses(properties: &Map) -> Vec<&str> {
     let addresses = properties.get("fixed_ips").and_then(Value::as_list).unwrap_or_default();
     addresses.iter().filter_map(|address| address.str_at("ip_address")).collect()
@@ -101,7 +101,7 @@ async fn to_wire(cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
     if body.shift_remove("no_fixed_ips").is_some_and(|no| no.is_truthy()) {
         body.insert("fixed_ips".into(), Value::List(Vec::new()));
     } else if body.get("fixed_ips").is_some_and(|addresses| !addresses.is_truthy()) {
-        // An empty list would take all addresses away; templates mean "any" by it.
+        // An empty list would remove all addresses, but in templates it means any address.
         body.shift_remove("fixed_ips");
     } else if let Some(Value::List(addresses)) = body.get_mut("fixed_ips") {
         addresses.iter_mut().filter_map(Value::as_map_mut).for_each(|address| rename(address, "subnet", "subnet_id"));

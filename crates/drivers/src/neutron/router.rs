@@ -9,7 +9,7 @@ use crate::path;
 use crate::rest::{Edit, Shape};
 use crate::validation::{conflict, failed, not_both};
 
-/// A router: besides the object, the L3 agents that run it.
+/// A router with its L3 agents.
 pub(super) struct Router;
 
 const AGENTS: &str = "l3_agent_ids";
@@ -76,7 +76,7 @@ fn to_wire(body: &mut Map) {
     }
 }
 
-/// Makes the router run on exactly these agents.
+/// Assigns exactly these agents to the router.
 async fn set_agents(cx: &Context<'_>, id: &str, wanted: &Value) -> Result<(), Failure> {
     let router = path::segment(id);
     let present = NEUTRON.list(cx, format!("/v2.0/routers/{router}/l3-agents"), &[], "agents").await?;

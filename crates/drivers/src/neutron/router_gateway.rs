@@ -8,7 +8,7 @@ use super::{NEUTRON, network_of, sibling_property, subnets_of};
 use crate::call::absent_is_fine;
 use crate::path;
 
-/// A router's way out, apart from the router. Its id is `<router>:<network>`.
+/// The gateway of a router, as a separate resource. Its ID is `<router>:<network>`.
 pub(super) struct RouterGateway;
 
 #[async_trait]
@@ -39,7 +39,7 @@ impl Driver for RouterGateway {
         }
     }
 
-    /// A router has one gateway, and to set the same again changes nothing.
+    /// A router has one gateway, and setting the same gateway again has no effect.
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         let (id, network) = (text(cx, "router_id"), text(cx, "network"));
         let router = NEUTRON.seek(cx, format!("/v2.0/routers/{}", path::segment(id)), "router").await?;
@@ -52,7 +52,7 @@ impl Driver for RouterGateway {
         Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
     }
 
-    /// The router's interfaces, and the network's subnets: the gateway takes an address of them.
+    /// The interfaces of the router, and the subnets of the network, from which the gateway gets an address.
     fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
         let router = sibling_property(this, &["router_id"]);
         let interfaces = siblings.iter().filter(|sibling| {

@@ -9,14 +9,14 @@ use crate::call::absent_is_fine;
 use crate::path;
 use crate::validation::{conflict, one_of};
 
-/// A router's foot in a subnet. It has no id of its own: `<router>:subnet_id=<subnet>` or `<router>:port_id=<port>`.
+/// The interface of a router in a subnet. Its ID is `<router>:subnet_id=<subnet>` or `<router>:port_id=<port>`.
 pub(super) struct RouterInterface;
 
-/// Who owns the port of an interface: of an ordinary, a distributed and a highly available router.
+/// The owners of interface ports: for an ordinary, a distributed and a highly available router.
 const OWNERS: [&str; 3] =
     ["network:router_interface", "network:router_interface_distributed", "network:ha_router_replicated_interface"];
 
-/// What the router is tied to: `subnet_id` or `port_id`, and the id.
+/// The ID, the router, and the target: `subnet_id` or `port_id`, and its ID.
 fn target(facts: &Facts) -> Option<(&'static str, &str)> {
     let value = |property: &str| facts.properties.get(property).and_then(Value::as_str).filter(|v| !v.is_empty());
     value("subnet").map(|id| ("subnet_id", id)).or_else(|| value("port").map(|id| ("port_id", id)))
@@ -28,7 +28,7 @@ fn describe(facts: &Facts) -> Option<(String, &str, &'static str, &str)> {
     Some((format!("{router}:{key}={value}"), router, key, value))
 }
 
-/// The parts of a physical id; former Heats wrote `<router>:<subnet>`.
+/// The parts of a physical ID; earlier versions of Heat wrote `<router>:<subnet>`.
 fn parse(id: &str) -> Option<(&str, &str, &str)> {
     let (router, rest) = id.split_once(':')?;
     let (key, value) = rest.split_once('=').unwrap_or(("subnet_id", rest));
@@ -73,7 +73,7 @@ impl Driver for RouterInterface {
         }
     }
 
-    /// Router and subnet (or port) are a natural key: Neutron refuses a second interface there.
+    /// Router and subnet (or port) identify the interface: Neutron refuses a second one.
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         let id = describe(cx.facts).map(|(id, ..)| id);
         Ok(self.port(cx).await?.and(id).map_or(Found::NotMade, |id| Found::Made(Step::done().id(id))))
@@ -92,7 +92,7 @@ impl Driver for RouterInterface {
 }
 
 impl RouterInterface {
-    /// The router's port there.
+    /// The port of the interface.
     async fn port(&self, cx: &Context<'_>) -> Result<Option<Value>, Failure> {
         let Some((_, router, key, value)) = describe(cx.facts) else { return Ok(None) };
         let ports = NEUTRON.list(cx, "/v2.0/ports", &[("device_id", router)], "ports").await?;
@@ -112,7 +112,7 @@ mod tests {
     use super::parse;
 
     #[test]
-    fn ids_of_all_ages_are_read() {
+    fn ids_of_all_formats_are_read() {
         assert_eq!(parse("r:subnet_id=s"), Some(("r", "subnet_id", "s")));
         assert_eq!(parse("r:port_id=p"), Some(("r", "port_id", "p")));
         assert_eq!(parse("r:s"), Some(("r", "subnet_id", "s")));

@@ -12,7 +12,7 @@ use crate::validation::failed;
 
 /// A security group with its rules.
 ///
-/// Unlike Heat, an update leaves the rules that stay alone: traffic they let through is never cut.
+/// Unlike in Heat, an update does not touch unchanged rules, so that the traffic they allow is never interrupted.
 pub(super) struct SecurityGroup;
 
 #[async_trait]
@@ -53,7 +53,7 @@ impl Shape for SecurityGroup {
     }
 }
 
-/// What makes two rules the same for Neutron.
+/// The fields that identify a rule in Neutron.
 const KEY: [&str; 7] =
     ["direction", "ethertype", "protocol", "port_range_min", "port_range_max", "remote_group_id", "remote_ip_prefix"];
 
@@ -61,7 +61,7 @@ fn is_same(one: &Value, other: &Value) -> bool {
     KEY.iter().all(|key| one.get(key).unwrap_or(&Value::Null) == other.get(key).unwrap_or(&Value::Null))
 }
 
-/// A rule of the template as Neutron has it.
+/// A rule of the template in Neutron's format.
 async fn rule(cx: &Context<'_>, group: &str, given: &Value) -> Result<Value, Failure> {
     let mut rule = given.as_map().cloned().unwrap_or_default();
     let by_group = rule.shift_remove("remote_mode").is_some_and(|mode| mode.as_str() == Some("remote_group_id"));
@@ -81,7 +81,7 @@ async fn rule(cx: &Context<'_>, group: &str, given: &Value) -> Result<Value, Fai
     Ok(Value::Map(rule))
 }
 
-/// Makes the group have exactly these rules, and the default egress rules where none of them is for egress.
+/// Sets exactly these rules, and the default egress rules if none of them is for egress.
 async fn set_rules(cx: &Context<'_>, id: &str, given: &Value) -> Result<(), Failure> {
     let mut wanted: Vec<Value> = Vec::new();
     for given in given.as_list().unwrap_or_default() {
@@ -104,7 +104,7 @@ async fn set_rules(cx: &Context<'_>, id: &str, given: &Value) -> Result<(), Fail
     for rule in wanted.iter().filter(|rule| !present.iter().any(|p| is_same(p, rule))) {
         let body = value!({"security_group_rule": rule});
         match NEUTRON.post(cx, "/v2.0/security-group-rules", body).await {
-            // The same rule written in another way.
+            // The same rule in another notation.
             Err(failure) if failure.kind == FailureKind::Conflict => {}
             outcome => drop(outcome?),
         }

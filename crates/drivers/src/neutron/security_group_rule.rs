@@ -8,7 +8,7 @@ use super::rename;
 use crate::rest::Shape;
 use crate::validation::{failed, not_both};
 
-/// One rule of a security group.
+/// A rule of a security group.
 pub(super) struct SecurityGroupRule;
 
 #[async_trait]

@@ -66,7 +66,7 @@ fn to_wire(body: &mut Map) {
     rename(body, "network", "network_id");
     rename(body, "subnetpool", "subnetpool_id");
     rename(body, "segment", "segment_id");
-    // A null gateway in the template arrives as an empty text and means: no gateway.
+    // A null gateway in the template arrives as an empty string and means: no gateway.
     if let Some(gateway) = body.get_mut("gateway_ip").filter(|g| g.as_str() == Some("")) {
         *gateway = Value::Null;
     }

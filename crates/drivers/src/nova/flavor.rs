@@ -10,7 +10,7 @@ use crate::rest::{Edit, Shape};
 
 const COMPUTE: Service = Service("compute");
 
-/// A flavor with its extra specifications and the projects that may use it.
+/// A flavor with its extra specs and the projects that may use it.
 pub(super) struct Flavor;
 
 #[async_trait]
@@ -22,7 +22,7 @@ impl Shape for Flavor {
         Ok(())
     }
 
-    /// An empty id and `auto` are for Nova to choose.
+    /// With an empty ID or `auto`, Nova generates the ID.
     fn is_own_id(&self, id: &str) -> bool {
         !id.is_empty() && id != "auto"
     }
@@ -84,7 +84,7 @@ fn projects(tenants: &Value) -> Vec<&str> {
     tenants.as_list().unwrap_or_default().iter().filter_map(Value::as_str).collect()
 }
 
-/// Nova's extra specifications are texts.
+/// Extra specs are strings in Nova.
 async fn add_specs(cx: &Context<'_>, id: &str, specs: &Value) -> Result<(), Failure> {
     let texts: Value =
         specs.as_map().into_iter().flatten().map(|(k, v)| (k.clone(), kiln_value::text::str(v))).collect();
@@ -94,7 +94,7 @@ async fn add_specs(cx: &Context<'_>, id: &str, specs: &Value) -> Result<(), Fail
 async fn allow(cx: &Context<'_>, id: &str, project: &str) -> Result<(), Failure> {
     let action = value!({"addTenantAccess": {"tenant": project}});
     match COMPUTE.post(cx, format!("/flavors/{}/action", path::segment(id)), action).await {
-        // It may already.
+        // The project may have access already.
         Err(failure) if failure.kind == FailureKind::Conflict => Ok(()),
         outcome => outcome.map(|_| ()),
     }

@@ -11,18 +11,19 @@ use crate::validation::failed;
 
 const COMPUTE: Service = Service("compute");
 
-/// With users other than one's own, as in the definition.
+/// Supports keys of other users, as in the definition.
 const MICROVERSION: &str = "2.10";
 
-/// The first microversion without generated keys.
+/// The first microversion that does not generate keys.
 const KEY_REQUIRED: (u32, u32) = (2, 92);
 
-/// A key. Its private half, where Nova makes it, is told once: it is kept with the resource if the template wants it.
+/// A key pair. If Nova generates the private key, only the response contains it: it is stored with the resource if the
+/// template requests it.
 pub(super) struct KeyPair;
 
 const PRIVATE_KEY: &str = "private_key";
 
-/// The public half is kept too, so that a key that was released for its replacement can be created again.
+/// The public key is stored too, so that a key pair that was released for its replacement can be created again.
 const PUBLIC_KEY: &str = "public_key";
 
 #[async_trait]
@@ -38,7 +39,7 @@ impl Shape for KeyPair {
         data
     }
 
-    /// A user's keys are known by their names.
+    /// Key pairs of a user are identified by their names.
     fn collisions(&self, held: &Map, wanted: &Map) -> Vec<&'static str> {
         let same = |name: &str| held.get(name) == wanted.get(name);
         if same("name") && same("user") { vec!["name"] } else { Vec::new() }
@@ -52,7 +53,7 @@ impl Shape for KeyPair {
         absent_is_fine(cx.cloud.call(request).await)
     }
 
-    /// A key that was released and stays after all is created again, from its public half.
+    /// A key pair that was released but is kept after all is created again from its public key.
     async fn before_update(&self, cx: &Context<'_>, id: &str, change: &Edit<'_>) -> Result<(), Failure> {
         let key = cx.facts.property(PUBLIC_KEY);
         let key = if key.is_null() { cx.facts.data.get(PUBLIC_KEY).unwrap_or(key) } else { key };
@@ -69,7 +70,7 @@ impl Shape for KeyPair {
         let request = CloudRequest::new(COMPUTE.0, Method::Post, "/os-keypairs").microversion(MICROVERSION);
         match cx.cloud.call(request.body(value!({"keypair": body}))).await {
             Err(failure) if failure.kind != FailureKind::Conflict => Err(failure),
-            // An earlier call that was not answered has created it.
+            // An earlier call whose response was lost has created it.
             _ => Ok(()),
         }
     }
@@ -79,7 +80,7 @@ impl Shape for KeyPair {
         given.is_none_or(|given| object.str_at("public_key").map(str::trim) == Some(given))
     }
 
-    fn tells_once(&self, facts: &Facts) -> bool {
+    fn needs_response(&self, facts: &Facts) -> bool {
         facts.property("save_private_key").is_truthy() && !facts.property("public_key").is_truthy()
     }
 
@@ -87,9 +88,9 @@ impl Shape for KeyPair {
         facts.given.iter().all(|name| name != PUBLIC_KEY)
     }
 
-    /// Nova generates keys for old microversions only, and Heat asks for none where a newer one is offered.
+    /// Nova generates keys only in old microversions, and Heat requires a public key if a newer one is available.
     async fn validate_in_cloud(&self, cx: &Context<'_>) -> Result<(), Diagnostic> {
-        // A cloud that does not tell its version refuses nothing.
+        // If the version is unknown, nothing is refused.
         let Ok(root) = COMPUTE.show(cx, "/", "version").await else { return Ok(()) };
         let newest = root.str_at("version").and_then(|version| version.split_once('.'));
         let newest: Option<(u32, u32)> =
@@ -100,7 +101,7 @@ impl Shape for KeyPair {
         Err(failed("The public_key property is required by the nova API version currently used."))
     }
 
-    /// The key of another user.
+    /// Selects the key pair of another user.
     fn item_query<'a>(&self, facts: &'a Facts) -> Vec<(&'static str, &'a str)> {
         let user = facts.properties.get("user").and_then(Value::as_str).filter(|user| !user.is_empty());
         user.map(|user| ("user_id", user)).into_iter().collect()

@@ -27,7 +27,7 @@ const COMPUTE: Service = Service("compute");
 /// A server.
 pub(super) struct Server;
 
-/// States in which a server is on its way: Heat waits in all of them.
+/// Transient states: Heat waits in all of them.
 const ON_ITS_WAY: &[&str] = &[
     "BUILD",
     "HARD_REBOOT",
@@ -41,7 +41,7 @@ const ON_ITS_WAY: &[&str] = &[
     "VERIFY_RESIZE",
 ];
 
-/// Waits for the server to be active.
+/// Waits until the server is active.
 fn building() -> Step {
     wait("build")
 }
@@ -50,29 +50,29 @@ fn server_path(id: &str) -> String {
     format!("/servers/{}", path::segment(id))
 }
 
-/// The server as it is now.
+/// The current server.
 async fn show(cx: &Context<'_>, id: &str) -> Result<Value, Failure> {
     COMPUTE.show(cx, server_path(id), "server").await
 }
 
-/// The server as it is now; `None` where Nova is too busy to tell, which a look later may mend.
+/// The current server; `None` if Nova is temporarily unable to respond.
 async fn peek(cx: &Context<'_>, id: &str) -> Result<Option<Value>, Failure> {
     match show(cx, id).await {
         Ok(server) => Ok(Some(server)),
         Err(failure) if failure.is_passing() => {
-            tracing::warn!(id, %failure, "a server cannot be looked at now");
+            tracing::warn!(id, %failure, "cannot read a server now");
             Ok(None)
         }
         Err(failure) => Err(failure),
     }
 }
 
-/// Has the server do something.
+/// Executes an action on the server.
 async fn act(cx: &Context<'_>, id: &str, action: Value) -> Result<Value, Failure> {
     COMPUTE.post(cx, format!("{}/action", server_path(id)), action).await
 }
 
-/// The state; some clouds append another in brackets.
+/// The status; some clouds append another one in parentheses.
 fn status(server: &Value) -> &str {
     server.str_at("status").unwrap_or("UNKNOWN").split('(').next().unwrap_or_default()
 }
@@ -81,7 +81,7 @@ fn task_state(server: &Value) -> Option<&str> {
     server.str_at("OS-EXT-STS:task_state")
 }
 
-/// Whether the server is active; an error if it will not be.
+/// Whether the server is active; an error if the build has failed.
 fn is_active(server: &Value, name: &str) -> Result<bool, Failure> {
     match status(server) {
         "ACTIVE" => Ok(true),
@@ -131,7 +131,7 @@ async fn look_after_delete(cx: &Context<'_>, id: &str, state: &Value) -> Result<
         Err(failure) if failure.is_not_found() => return delete_ports(cx).await,
         Err(failure) => return Err(failure),
     };
-    // The status stays until the delete is over.
+    // The status does not change until the delete ends.
     if task_state(&server) == Some("deleting") {
         return Ok(again(cx, state));
     }
@@ -150,7 +150,7 @@ async fn look_after_delete(cx: &Context<'_>, id: &str, state: &Value) -> Result<
     Ok(again(cx, state))
 }
 
-/// Takes the ports away that Kiln made for the server, those of an operation that was cut short among them.
+/// Deletes the ports that Kiln created for the server, including those of interrupted operations.
 async fn delete_ports(cx: &Context<'_>) -> Result<Step, Failure> {
     let mut ports = networks::internal_ports(&cx.facts.data);
     if cx.facts.physical_id.is_none() || networks::may_have_ports(cx) {
@@ -175,7 +175,7 @@ async fn check(cx: &Context<'_>) -> Result<Step, Failure> {
     Err(Failure::other("Error", format!("'status': expected 'ACTIVE', got '{status}'")))
 }
 
-/// Puts the server to sleep or wakes it up.
+/// Suspends or resumes the server.
 async fn turn(cx: &Context<'_>, action: &str, wanted: &str) -> Result<Step, Failure> {
     let Some(id) = cx.facts.physical_id.as_deref() else {
         return Err(Failure::other("Error", format!("Cannot {action} {}, resource_id not set", cx.facts.name)));
@@ -212,7 +212,7 @@ async fn look_after_resume(cx: &Context<'_>, id: &str, state: &Value) -> Result<
 
 #[async_trait]
 impl Driver for Server {
-    /// The rules for `user_data` depend on it.
+    /// The validation of `user_data` depends on it.
     fn resolved_first(&self) -> &'static [&'static str] {
         &["user_data_format"]
     }
@@ -289,8 +289,8 @@ impl Driver for Server {
         validation::validate(facts)
     }
 
-    /// Which subnet an interface will be on is not known: all subnets of its networks are made first, and those of
-    /// unknown networks too.
+    /// The subnet of an interface is unknown: all subnets of its network are created first, and those of unknown
+    /// networks too.
     fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
         let networks = this.properties.get("networks").and_then(Value::as_list).unwrap_or_default();
         if networks.is_empty() {

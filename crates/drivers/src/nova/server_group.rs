@@ -6,10 +6,10 @@ use kiln_value::{Map, Value};
 
 use crate::rest::Shape;
 
-/// From this microversion on Nova takes one policy with rules in place of a list of policies.
+/// From this microversion, Nova accepts one policy with rules instead of a list of policies.
 pub(super) const MICROVERSION: &str = "2.64";
 
-/// A group of servers.
+/// A server group.
 pub(super) struct ServerGroup;
 
 #[async_trait]

@@ -6,25 +6,25 @@ use kiln_value::{Map, Value};
 use super::driver::RestDriver;
 use crate::{call, queue};
 
-/// Stage of a create whose id the template chose.
+/// Stage of a create with an ID from the template.
 pub(super) const CLAIM: &str = "claim";
 
-/// What tells an object from all others.
+/// What identifies an object.
 pub(super) enum Sign<'a> {
-    /// Its id, which the template chose: another object may have it.
+    /// Its ID from the template, which another object may have.
     ChosenId(String),
-    /// Its id, which is the attempt's token.
+    /// Its ID, which is the token of the attempt.
     TokenId,
-    /// A value that nothing else has, in this key of the body. `given` is what is to stand there in the end.
+    /// A unique value of this key of the body. `given` is the final value of the key.
     Value { key: &'a str, value: &'a str, given: Option<Value> },
-    /// These keys, of which the service lets no two objects have the same values.
+    /// These keys: the service does not allow two objects with the same values.
     Key(Vec<&'a str>),
-    /// Nothing.
+    /// No identification is possible.
     Nothing,
 }
 
 impl RestDriver {
-    /// What tells the object that a body makes.
+    /// The identification of the object that a body creates.
     pub(super) fn sign<'a>(&'a self, facts: &'a Facts, body: &Map) -> Sign<'a> {
         let adopt = &self.rest.adopt;
         let text = |key: &str| body.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
@@ -43,7 +43,7 @@ impl RestDriver {
             && let given = given(key)
             && can_give(&given)
         {
-            // The sign does not stay: users would see it for ever. What cannot be changed keeps it.
+            // The sign is temporary, because users would see it forever. It remains in objects that cannot be updated.
             let given = given.or_else(|| self.rest.update.is_some().then(|| "".into()));
             return Sign::Value { key, value: &facts.token, given };
         }
@@ -56,7 +56,7 @@ impl RestDriver {
         }
     }
 
-    /// Puts the sign into the body of a create.
+    /// Adds the sign to the body of a create.
     pub(super) fn put_sign(&self, facts: &Facts, body: &mut Map) {
         match self.sign(facts, body) {
             Sign::TokenId => drop(body.insert(self.rest.id.clone(), facts.token.as_str().into())),
@@ -65,7 +65,7 @@ impl RestDriver {
         }
     }
 
-    /// What the sign has taken the place of in the create.
+    /// The value that the sign replaces in the create.
     pub(super) fn displaced<'a>(&'a self, facts: &'a Facts) -> Option<(&'a str, Value)> {
         match self.sign(facts, &self.plain_body(facts)) {
             Sign::Value { key, given: Some(given), .. } => Some((key, given)),
@@ -73,7 +73,7 @@ impl RestDriver {
         }
     }
 
-    /// Sets what the sign has taken the place of. May run again.
+    /// Sets the value that the sign has replaced. Idempotent.
     pub(super) async fn give_back(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
         let (Some((key, given)), Some(update)) = (self.displaced(cx.facts), &self.rest.update) else { return Ok(()) };
         let path = self.path(cx, &update.path, Some(id)).await?;
@@ -81,11 +81,11 @@ impl RestDriver {
         cx.cloud.call(self.request(update.method, path).body(body)).await.map(|_| ())
     }
 
-    /// Looks for what a lost create has made.
+    /// Looks for the object of a lost create.
     pub(super) async fn find_made(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         let body = self.create_body(cx).await?;
         let object = match self.sign(cx.facts, &body) {
-            // Nothing is made before the claim is stored, and an id is that of one object only.
+            // Nothing is created before the claim is stored, and only one object can have an ID.
             Sign::ChosenId(_) => None,
             Sign::TokenId => self.seek(cx, &cx.facts.token).await?,
             Sign::Value { key, value, .. } => {
@@ -98,8 +98,8 @@ impl RestDriver {
         object.map_or(Ok(Found::NotMade), |object| self.made(cx, &object).map(Found::Made))
     }
 
-    /// The query that selects few objects, the one with this value in this key among them. Names can be asked for
-    /// everywhere, all else at Neutron.
+    /// A query that selects few objects, including the one with this value of this key. All services can filter by
+    /// name; only Neutron can filter by other keys.
     fn query<'a>(&'a self, key: &'a str, value: &'a str, body: &'a Map) -> Vec<(&'a str, &'a str)> {
         let name = self.rest.name.as_deref().map(|property| self.wire_name(property));
         if name == Some(key) || self.service() == "network" {
@@ -111,7 +111,7 @@ impl RestDriver {
     async fn find_by_key(&self, cx: &Context<'_>, keys: &[&str], body: &Map) -> Result<Option<Value>, Failure> {
         let mut query: Vec<_> = keys.iter().filter_map(|k| Some((*k, body.get(*k)?.as_str()?))).collect();
         if self.rest.collection.contains('{') {
-            // What an object of its own holds is little, and not every service filters it.
+            // Few objects belong to a parent object, and not every service can filter them.
             query.clear();
         }
         let found = self.list(cx, &query).await?;
@@ -129,17 +129,17 @@ impl RestDriver {
         )
     }
 
-    /// The first step of a create whose id the template chose: notes that nothing has that id now. What has it after
-    /// this step is what the create made.
+    /// The first step of a create with an ID from the template: records that the ID is unused. An object that has it
+    /// after this step was created by the create.
     pub(super) async fn claim(&self, cx: &Context<'_>, id: String, body: Map) -> Result<Step, Failure> {
         if self.seek(cx, &id).await?.is_some() {
-            // The service refuses in its own words.
+            // The service refuses with its own message.
             return self.post(cx, body).await;
         }
         Ok(queue::now(CLAIM).id(id))
     }
 
-    /// The create itself, after the claim. May run again.
+    /// The create itself, after the claim. Idempotent.
     pub(super) async fn create_claimed(&self, cx: &Context<'_>, state: &Value) -> Result<Step, Failure> {
         let body = self.create_body(cx).await?;
         let failure = match self.post(cx, body).await {
@@ -150,8 +150,8 @@ impl RestDriver {
         let id = cx.facts.physical_id.as_deref().unwrap_or_default();
         let object = if failure.kind == FailureKind::Conflict { self.seek(cx, id).await? } else { None };
         match object.filter(|object| self.shape.is_ours(cx.facts, object)) {
-            Some(_) if self.shape.tells_once(cx.facts) => {
-                // The reply that told all was lost, and nobody else has used the object yet.
+            Some(_) if self.shape.needs_response(cx.facts) => {
+                // The complete response was lost, and nobody has used the object yet.
                 call::absent_is_fine(self.remove(cx, id).await)?;
                 Ok(queue::again(cx, state))
             }

@@ -4,7 +4,7 @@ use kiln_resource::{PropertySchema, ResourceType, Wire};
 use kiln_template::constraint::DataType;
 use kiln_value::{Map, Value};
 
-/// The body of a create: every property that has a value and is not sent otherwise, entries of merged maps last.
+/// The body of a create: every property with a value that is not sent elsewhere; entries of merged maps come last.
 pub(crate) fn create(resource_type: &ResourceType, properties: &Map, skip: &dyn Fn(&str) -> bool) -> Map {
     let mut body = Map::new();
     let mut merged = Map::new();
@@ -16,9 +16,9 @@ pub(crate) fn create(resource_type: &ResourceType, properties: &Map, skip: &dyn 
     body
 }
 
-/// The body of an update: the changed properties, null where one is gone. Of merged maps only what differs is sent.
+/// The body of an update: the changed properties, null for removed ones. Of merged maps, only the differences are sent.
 ///
-/// A number or truth value that is gone stays as it is and a description becomes empty: no service takes null for
+/// A removed number or boolean is not changed, and a removed description becomes empty: services do not accept null for
 /// them.
 pub(crate) fn update(resource_type: &ResourceType, before: &Map, changed: &Map, skip: &dyn Fn(&str) -> bool) -> Map {
     let mut body = Map::new();
@@ -58,7 +58,7 @@ fn place(schema: &PropertySchema, name: &str, value: Value, body: &mut Map, merg
     }
 }
 
-/// Puts a value at a dotted path, making the maps on the way.
+/// Sets the value at a dotted path, creating the maps on the way.
 fn put(body: &mut Map, path: &str, value: Value) {
     match path.split_once('.') {
         None => {
@@ -76,7 +76,7 @@ fn put(body: &mut Map, path: &str, value: Value) {
     }
 }
 
-/// A value as the service has it: members under their wire names, those without value left out.
+/// A value in the format of the service: members with their wire names, without null values.
 pub(crate) fn encode(schema: &PropertySchema, value: &Value) -> Value {
     match (value, schema.members(), schema.items()) {
         (Value::List(items), _, Some(schema)) => items.iter().map(|item| encode(schema, item)).collect(),

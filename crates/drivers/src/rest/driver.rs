@@ -15,26 +15,26 @@ use super::body;
 use super::shape::{Edit, Plain, Shape};
 use crate::{call, path, queue, validation};
 
-/// Serves a type whose object is made by POST to a collection, as the `rest` part of its definition says
-/// (docs/resource-types.md).
+/// Implements a type whose objects are created by POST to a collection, as specified in the `rest` section of its
+/// definition (docs/resource-types.md).
 pub(crate) struct RestDriver {
     pub(super) resource_type: ResourceType,
     pub(super) rest: Rest,
     pub(super) shape: Box<dyn Shape>,
 }
 
-/// Stages of an operation, as its stored state names them.
+/// Stages of an operation, as stored in its state.
 const MORE: &str = "more";
 const READY: &str = "ready";
 const GONE: &str = "gone";
 
 impl RestDriver {
-    /// The driver of a definition; `None` if that has no `rest` part.
+    /// The driver of a definition; `None` if it has no `rest` section.
     pub(crate) fn new(resource_type: &ResourceType) -> Option<Self> {
         Self::shaped(resource_type, Plain)
     }
 
-    /// The same with what differs.
+    /// The driver of a definition, with the differences of a type.
     pub(crate) fn shaped(resource_type: &ResourceType, shape: impl Shape + 'static) -> Option<Self> {
         let rest = resource_type.rest.clone()?;
         Some(Self { resource_type: resource_type.clone(), rest, shape: Box::new(shape) })
@@ -56,7 +56,7 @@ impl RestDriver {
         query.into_iter().fold(self.request(method, path), |request, (key, value)| request.query(key, value))
     }
 
-    /// A path of the definition with its names filled in.
+    /// A path of the definition with its variables replaced.
     pub(super) async fn path(&self, cx: &Context<'_>, template: &str, id: Option<&str>) -> Result<String, Failure> {
         let mut out = String::with_capacity(template.len() + 40);
         let mut rest = template;
@@ -86,14 +86,14 @@ impl RestDriver {
         self.rest.member.as_ref().and_then(|member| body.get(member)).unwrap_or(body)
     }
 
-    /// The object as it is now.
+    /// The current object.
     pub(crate) async fn show(&self, cx: &Context<'_>, id: &str) -> Result<Value, Failure> {
         let path = self.path(cx, &self.rest.item, Some(id)).await?;
         let response = cx.cloud.call(self.item_request(cx.facts, Method::Get, path)).await?;
         Ok(self.unwrap(&response.body).clone())
     }
 
-    /// The object as it is now; `None` if it is not there.
+    /// The current object; `None` if it does not exist.
     pub(super) async fn seek(&self, cx: &Context<'_>, id: &str) -> Result<Option<Value>, Failure> {
         match self.show(cx, id).await {
             Ok(object) => Ok(Some(object)),
@@ -102,7 +102,7 @@ impl RestDriver {
         }
     }
 
-    /// The physical name, if the type has one and the template gives none.
+    /// The physical name, if the type has one and the template does not specify a name.
     fn physical_name<'a>(&'a self, facts: &'a Facts) -> Option<(&'a str, &'a str)> {
         let property = self.rest.name.as_deref()?;
         facts.property(property).is_null().then_some((property, facts.physical_name.as_str()))
@@ -115,7 +115,7 @@ impl RestDriver {
         }
     }
 
-    /// The body of a create as the definition alone has it.
+    /// The body of a create according to the definition only.
     pub(super) fn plain_body(&self, facts: &Facts) -> Map {
         let create = &self.rest.create;
         let skip = |name: &str| create.omit.iter().any(|o| o == name) || self.rest.parts.contains_key(name);
@@ -141,7 +141,7 @@ impl RestDriver {
         }
     }
 
-    /// The request that makes the object.
+    /// The request that creates the object.
     pub(super) async fn post(&self, cx: &Context<'_>, mut body: Map) -> Result<Step, Failure> {
         self.put_sign(cx.facts, &mut body);
         let path = self.path(cx, &self.rest.create.path, None).await?;
@@ -150,7 +150,7 @@ impl RestDriver {
         self.made(cx, self.unwrap(&response.body))
     }
 
-    /// The step after the object is there.
+    /// The step after the object is created.
     pub(super) fn made(&self, cx: &Context<'_>, object: &Value) -> Result<Step, Failure> {
         let id = object.get(&self.rest.id).filter(|id| !id.is_null()).map(kiln_value::text::str);
         let id = call::made_id(id.as_deref(), &cx.facts.name)?;
@@ -171,12 +171,12 @@ impl RestDriver {
         Step::wait(value!({"stage": READY}), self.every())
     }
 
-    /// The time between the first polls.
+    /// The initial polling interval.
     fn every(&self) -> Duration {
         self.rest.ready.as_ref().map_or(Duration::from_secs(1), |ready| ready.every)
     }
 
-    /// Goes on waiting at the same stage: as often as the definition says at first, then less often.
+    /// Continues to wait at the same stage, at first with the interval of the definition, then longer.
     fn again(&self, cx: &Context<'_>, state: &Value) -> Step {
         Step::wait(state.clone(), self.every().max(queue::pace(cx.polls.saturating_add(1))))
     }
@@ -192,7 +192,7 @@ impl RestDriver {
         cx.cloud.call(self.request(part.method, path).body(body)).await.map(|_| ())
     }
 
-    /// Whether the object is ready; an error if it will not be.
+    /// Whether the object is ready; an error if the create has failed.
     async fn is_ready(&self, cx: &Context<'_>, id: &str) -> Result<bool, Failure> {
         let Some(ready) = &self.rest.ready else { return Ok(true) };
         let object = self.show(cx, id).await?;
@@ -202,7 +202,7 @@ impl RestDriver {
         }
     }
 
-    /// Looks whether the object is ready, and begins to wait if not.
+    /// Checks whether the object is ready, and starts to wait if it is not.
     async fn look(&self, cx: &Context<'_>, id: &str) -> Result<Step, Failure> {
         Ok(if self.is_ready(cx, id).await? { Step::done() } else { self.wait_ready() })
     }
@@ -222,7 +222,7 @@ impl RestDriver {
             };
             if let Some((property, name)) = self.physical_name(cx.facts) {
                 let wire = self.wire_name(property);
-                // A name that the template no longer gives is the physical one again.
+                // A name that is removed from the template is replaced by the physical name.
                 if update.whole || body.contains_key(wire) {
                     body.insert(wire.to_owned(), name.into());
                 }
@@ -252,7 +252,7 @@ impl RestDriver {
         Step::wait(value!({"stage": GONE}), self.every())
     }
 
-    /// The objects of the collection that a query selects.
+    /// The objects of the collection that match a query.
     pub(super) async fn list(&self, cx: &Context<'_>, query: &[(&str, &str)]) -> Result<Vec<Value>, Failure> {
         let path = self.path(cx, &self.rest.collection, None).await?;
         let mut request = self.request(Method::Get, path);
@@ -263,7 +263,7 @@ impl RestDriver {
         call::items(response.body, &self.rest.list)
     }
 
-    /// Entries that are put beside the properties may not take their place, nor say who owns the object.
+    /// Additional entries must not replace properties or specify the owner of the object.
     fn check_merged(&self, facts: &Facts) -> Result<(), Diagnostic> {
         let properties = &self.resource_type.properties;
         for (name, _) in properties.iter().filter(|(_, schema)| schema.wire == Wire::Merged) {
@@ -389,7 +389,7 @@ impl Driver for RestDriver {
         Ok(None)
     }
 
-    /// Only an object that is gone or in a failed state is made anew.
+    /// Only a missing object or one in a failed state is replaced.
     async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {
         let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(true) };
         let ready = self.rest.ready.as_ref();

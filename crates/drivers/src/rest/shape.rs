@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure, PropertyChange, Sibling};
 use kiln_value::{Diagnostic, Map, Value};
 
-/// Hooks into the [`RestDriver`](super::RestDriver); each does nothing unless a type needs it.
+/// Hooks into the [`RestDriver`](super::RestDriver); by default they have no effect.
 #[async_trait]
 pub(crate) trait Shape: Send + Sync {
     /// Completes the body of a create.
@@ -19,39 +19,39 @@ pub(crate) trait Shape: Send + Sync {
         Ok(())
     }
 
-    /// Whether [`Shape::after_create`] has anything to do.
+    /// Whether [`Shape::after_create`] sends requests.
     fn has_more(&self, facts: &Facts) -> bool {
         let _ = facts;
         false
     }
 
-    /// Further requests after the create. May run more than once.
+    /// Further requests after the create. Idempotent.
     async fn after_create(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
         let _ = (cx, id);
         Ok(())
     }
 
-    /// Entries of the resource's data from the object as the create's answer has it.
+    /// Entries of the resource data from the object in the response to the create.
     fn keep(&self, facts: &Facts, object: &Value) -> Map {
         let _ = (facts, object);
         Map::new()
     }
 
-    /// Whether an id in the body is one that the template chose, and not a word for "any".
+    /// Whether an ID in the body was chosen by the template, rather than a word for "any".
     fn is_own_id(&self, id: &str) -> bool {
         let _ = id;
         true
     }
 
-    /// Whether an object with the id that the template chose, which nothing had before the create, can be what the
-    /// create made.
+    /// Whether an object with the ID from the template, which was unused before the create, can be the result of the
+    /// create.
     fn is_ours(&self, facts: &Facts, object: &Value) -> bool {
         let _ = (facts, object);
         true
     }
 
-    /// Whether the create's answer holds what must be kept and no later read tells.
-    fn tells_once(&self, facts: &Facts) -> bool {
+    /// Whether the response to the create contains data that must be stored and cannot be read later.
+    fn needs_response(&self, facts: &Facts) -> bool {
         let _ = facts;
         false
     }
@@ -62,19 +62,19 @@ pub(crate) trait Shape: Send + Sync {
         Vec::new()
     }
 
-    /// Further requests before an update's own. May run more than once.
+    /// Further requests before the request of an update. Idempotent.
     async fn before_update(&self, cx: &Context<'_>, id: &str, change: &Edit<'_>) -> Result<(), Failure> {
         let _ = (cx, id, change);
         Ok(())
     }
 
-    /// Requests before the delete. May run more than once.
+    /// Requests before the delete. Idempotent.
     async fn before_delete(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
         let _ = (cx, id);
         Ok(())
     }
 
-    /// An attribute that is not simply in the object; `None` for all others.
+    /// An attribute that is not simply a field of the object; `None` for all others.
     async fn attribute(&self, cx: &Context<'_>, object: &Value, name: &str) -> Result<Option<Value>, Failure> {
         let _ = (cx, object, name);
         Ok(None)
@@ -123,7 +123,7 @@ pub(crate) trait Shape: Send + Sync {
     }
 }
 
-/// What an update changes.
+/// The changes of an update.
 pub(crate) struct Edit<'a> {
     /// Properties before.
     pub(crate) before: &'a Map,
@@ -131,7 +131,7 @@ pub(crate) struct Edit<'a> {
     pub(crate) changed: &'a Map,
 }
 
-/// A type that its definition says all of.
+/// A type that its definition describes completely.
 pub(crate) struct Plain;
 
 impl Shape for Plain {}

@@ -6,7 +6,7 @@ use kiln_value::{Value, value};
 use crate::ground::{Ground, Resource};
 use crate::neutron::network;
 
-/// Creates with the first answer to the POST lost, and says how many such objects there are then.
+/// Creates an object while the first response to the POST is lost, and checks that it exists once.
 async fn create_through(
     ground: &Ground,
     service: Service,
@@ -24,12 +24,12 @@ async fn create_through(
     testcloud.faults().add(Fault::new(service, "POST", path, Action::LostReply).when(When::Nth(1)));
     resource.create(given).await.unwrap_or_else(|failure| panic!("{}: {failure}", resource.facts.name));
     testcloud.faults().clear();
-    assert_eq!(posts(path) - before, 1, "{} was made more than once", resource.facts.name);
+    assert_eq!(posts(path) - before, 1, "{} was created more than once", resource.facts.name);
     assert!(!resource.id().is_empty());
     resource
 }
 
-/// Neither name nor description is free for a mark.
+/// Neither name nor description can contain a mark.
 fn described() -> Value {
     value!({"name": "given", "value_specs": {"description": "d"}})
 }
@@ -41,7 +41,7 @@ async fn networks_and_their_parts() {
         let net = ground.resource("OS::Neutron::Net", "net");
         let mut net = create_through(&ground, Service::Network, "/networks", net, given.clone()).await;
         if given == described() {
-            assert_eq!(net.attribute("show").await.str_at("description"), Some("d"), "the mark has given way");
+            assert_eq!(net.attribute("show").await.str_at("description"), Some("d"), "the mark is replaced");
         }
         net.delete().await;
     }
@@ -95,7 +95,7 @@ async fn servers_with_their_ports() {
         assert!(server.facts.data.contains_key("internal_ports"));
         server.delete().await;
     }
-    // The reply that is lost may be that of the port.
+    // The lost response may be that of the port.
     let server = ground.resource("OS::Nova::Server", "server");
     let given = value!({"image": "cirros", "flavor": "m1.nano", "networks": [{"subnet": subnet.id()}]});
     let mut server = create_through(&ground, Service::Network, "/ports", server, given).await;
@@ -131,7 +131,7 @@ async fn volumes_and_attachments() {
     ground.assert_clean();
 }
 
-/// As `create_through` for a key whose first object is of no use.
+/// As `create_through`, for a key pair whose first object is unusable.
 async fn saved_through(ground: &Ground, mut key: Resource, given: Value) -> Resource {
     let faults = ground.testcloud.as_ref().unwrap().faults();
     faults.add(Fault::new(Service::Compute, "POST", "/os-keypairs", Action::LostReply).when(When::Nth(1)));
@@ -140,9 +140,9 @@ async fn saved_through(ground: &Ground, mut key: Resource, given: Value) -> Reso
     key
 }
 
-/// Two groups of a name are told by nothing: a lost create is not repeated.
+/// Two server groups with the same name cannot be distinguished: a lost create is not repeated.
 #[tokio::test]
-async fn what_cannot_be_told_is_not_made_again() {
+async fn unidentifiable_objects_are_not_created_again() {
     let ground = Ground::simulated().await;
     let testcloud = ground.testcloud.as_ref().unwrap();
     let path = "/os-server-groups";
@@ -184,7 +184,7 @@ async fn keys_groups_and_images() {
     let key = ground.resource("OS::Nova::KeyPair", "key");
     let given = value!({"name": "key", "public_key": public});
     let mut key = create_through(&ground, Service::Compute, "/os-keypairs", key, given).await;
-    // A private half that only the lost reply told.
+    // A private key that was only in the lost response.
     let saved = ground.resource("OS::Nova::KeyPair", "saved");
     let given = value!({"name": "saved", "save_private_key": true});
     let mut saved = saved_through(&ground, saved, given).await;
@@ -208,9 +208,9 @@ async fn projects() {
     ground.assert_clean();
 }
 
-/// A foreign object of the same name is never taken for the own one.
+/// An object of another owner with the same name is never adopted.
 #[tokio::test]
-async fn what_others_made_is_left_alone() {
+async fn objects_of_others_are_not_touched() {
     let ground = Ground::simulated().await;
     let testcloud = ground.testcloud.as_ref().unwrap();
     let mut foreign = ground.made("OS::Neutron::Net", "foreign", value!({"name": "shared-name"})).await;
@@ -220,7 +220,7 @@ async fn what_others_made_is_left_alone() {
     own.delete().await;
     foreign.delete().await;
 
-    // Nor one that looks exactly alike, where the refusal was lost.
+    // Nor is an identical one, if the refusal was lost.
     let mut foreign = ground.made("OS::Nova::KeyPair", "foreign", value!({"name": "alike"})).await;
     let given = value!({"name": "alike", "public_key": foreign.attribute("public_key").await});
     testcloud.faults().clear();
@@ -229,12 +229,12 @@ async fn what_others_made_is_left_alone() {
     let mut own = ground.resource("OS::Nova::KeyPair", "own");
     assert_eq!(own.create(given).await.unwrap_err().class, "Conflict");
     own.delete().await;
-    assert!(foreign.check().await.is_ok(), "it is not ours to delete");
+    assert!(foreign.check().await.is_ok(), "it must not be deleted");
     foreign.delete().await;
     ground.assert_clean();
 }
 
-/// A build that fails is an error state, and the server that is left can be deleted.
+/// A failed build results in an error, and the remaining server can be deleted.
 #[tokio::test]
 async fn a_failed_build() {
     let ground = Ground::simulated().await;
@@ -253,9 +253,9 @@ async fn a_failed_build() {
     ground.assert_clean();
 }
 
-/// However long a build takes, its polls give the engine nothing to store.
+/// However long a build takes, its polls result in nothing to store.
 #[tokio::test]
-async fn polls_that_find_nothing_new_store_nothing() {
+async fn polls_without_a_change_store_nothing() {
     let ground = Ground::simulated().await;
     let testcloud = ground.testcloud.as_ref().unwrap();
     let slow = || Action::SlowBuild(std::time::Duration::from_millis(600));
@@ -266,7 +266,7 @@ async fn polls_that_find_nothing_new_store_nothing() {
     let mut server = ground.made("OS::Nova::Server", "server", given).await;
     let polls = testcloud.journal().count(|call| call.method == "GET" && call.path.ends_with(server.id()));
     assert!(polls > 5, "the build took {polls} polls");
-    assert_eq!(server.stored, 1, "only the id is worth storing");
+    assert_eq!(server.stored, 1, "only the ID is stored");
     let mut volume = ground.made("OS::Cinder::Volume", "volume", value!({"size": 1})).await;
     assert_eq!(volume.stored, 1);
     for resource in [&mut server, &mut volume, &mut subnet, &mut net] {

@@ -15,8 +15,8 @@ fn credentials(account: Account) -> Credentials {
     Credentials::password(account.user, account.password, account.project, "Default")
 }
 
-/// The trust of a stack is deleted behind its back, with its token still at hand or not: the delete fails, and the
-/// object stays to be deleted later.
+/// The trust of a stack is deleted externally, with or without a cached token: the delete fails, and the object can be
+/// deleted later.
 #[tokio::test(start_paused = true)]
 async fn a_delete_without_a_trust_fails() {
     for is_token_at_hand in [true, false] {

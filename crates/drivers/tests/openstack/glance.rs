@@ -7,7 +7,7 @@ use crate::scenarios;
 
 scenarios!(an_image_that_cannot_be_fetched);
 
-/// Glance refuses or fails to fetch from this machine; what it was told of the image can be seen all the same.
+/// Glance refuses or fails to download from this machine, but the attributes of the image can be read.
 async fn an_image_that_cannot_be_fetched(ground: &Ground) {
     let given = |distribution: &str| {
         value!({

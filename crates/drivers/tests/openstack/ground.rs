@@ -1,4 +1,4 @@
-//! A simulated or real cloud, and resources driven like by the engine.
+//! A simulated or real cloud, and resources that are run as by the engine.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -14,7 +14,7 @@ use kiln_resource::{
 use kiln_testcloud::{Snapshot, Testcloud};
 use kiln_value::{Map, Path, Value};
 
-/// Where a scenario runs.
+/// The environment of a scenario.
 pub(crate) struct Ground {
     /// The cloud of an ordinary user.
     pub(crate) cloud: Arc<StackCloud>,
@@ -29,7 +29,7 @@ fn connector(auth_url: &str) -> Connector {
     let client = SharedClient::new(&TlsOptions::default()).unwrap();
     let mut options = Options::new(auth_url.parse().unwrap());
     options.retry = RetryPolicy { base: Duration::from_millis(5), ..RetryPolicy::default() };
-    // The service to compare with, where the catalog names another one.
+    // The service to compare with, if the catalog contains another one.
     if let Ok(peer) = std::env::var("KILN_TEST_PEER") {
         options.endpoint_overrides.insert("orchestration".into(), peer.parse().unwrap());
     }
@@ -37,7 +37,7 @@ fn connector(auth_url: &str) -> Connector {
 }
 
 impl Ground {
-    /// A simulated cloud of its own.
+    /// A new simulated cloud.
     pub(crate) async fn simulated() -> Self {
         let testcloud = Testcloud::builder().seed(7).start().await.unwrap();
         let connector = connector(&testcloud.auth_url());
@@ -54,7 +54,7 @@ impl Ground {
         }
     }
 
-    /// The real one of the `OS_*` variables; its administrator is `KILN_TEST_ADMIN` (user:password:project).
+    /// The real cloud of the `OS_*` variables; its administrator is `KILN_TEST_ADMIN` (user:password:project).
     pub(crate) async fn real() -> Self {
         let get = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set"));
         let connector = connector(&get("OS_AUTH_URL"));
@@ -67,24 +67,24 @@ impl Ground {
         Self { cloud: connector.cloud(&own).await, admin: connector.cloud(&admin).await, testcloud: None, before: None }
     }
 
-    /// A resource that is not made yet.
+    /// A resource that is not created yet.
     pub(crate) fn resource(&self, type_name: &str, name: &str) -> Resource {
         Resource::new(self.cloud.clone(), self.testcloud.is_some(), type_name, name)
     }
 
-    /// The same, as administrator.
+    /// The same, as an administrator.
     pub(crate) fn admin_resource(&self, type_name: &str, name: &str) -> Resource {
         Resource::new(self.admin.clone(), self.testcloud.is_some(), type_name, name)
     }
 
-    /// A resource, made.
+    /// A created resource.
     pub(crate) async fn made(&self, type_name: &str, name: &str, given: Value) -> Resource {
         let mut resource = self.resource(type_name, name);
         resource.create(given).await.unwrap_or_else(|failure| panic!("{type_name} {name}: {failure}"));
         resource
     }
 
-    /// Fails if anything is left; only the simulated cloud can be asked.
+    /// Fails if anything is left; only the simulated cloud can be checked.
     pub(crate) fn assert_clean(&self) {
         if let (Some(testcloud), Some(before)) = (&self.testcloud, &self.before) {
             assert_eq!(before.added_in(&testcloud.snapshot()), Vec::<String>::new());
@@ -92,7 +92,7 @@ impl Ground {
     }
 }
 
-/// What an update came to.
+/// The outcome of an update.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Outcome {
     Unchanged,
@@ -100,14 +100,14 @@ pub(crate) enum Outcome {
     Replaced,
 }
 
-/// A resource and all that the engine would keep of it.
+/// A resource with all data that the engine would store.
 pub(crate) struct Resource {
     cloud: Arc<StackCloud>,
     is_simulated: bool,
     kind: ResourceType,
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) facts: Facts,
-    /// How many steps of its operations the engine would have stored.
+    /// Number of steps of its operations that the engine would have stored.
     pub(crate) stored: usize,
 }
 
@@ -116,7 +116,7 @@ fn types() -> &'static [ResourceType] {
     TYPES.get_or_init(|| shipped::types().unwrap())
 }
 
-/// A UUID, another one each time.
+/// A new UUID for each call.
 fn token() -> String {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let name = format!("{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -143,7 +143,7 @@ impl Resource {
         self.facts.physical_id.as_deref().unwrap_or_default()
     }
 
-    /// Sets the properties as the engine does: names to ids, coerced, defaults filled in.
+    /// Sets the properties like the engine: resolves names to IDs, converts values, adds defaults.
     pub(crate) async fn give(&mut self, given: Value) -> Result<(), Failure> {
         let Value::Map(given) = given else { panic!("properties are a map") };
         let rules = &self.kind.translation;
@@ -175,7 +175,7 @@ impl Resource {
         }
     }
 
-    /// Goes on until the operation is over; false if it asks for a replacement.
+    /// Continues until the operation ends; false if it requests a replacement.
     async fn finish(&mut self, operation: &Operation, mut step: Step) -> Result<bool, Failure> {
         let (mut known, mut polls, mut unanswered) = (None, 0, 0);
         loop {
@@ -193,7 +193,7 @@ impl Resource {
             tokio::time::sleep(after).await;
             let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls };
             step = match self.driver.poll(&cx, operation, &state).await {
-                // As the engine: an unanswered poll is repeated a few times.
+                // Like the engine: a poll without a response is repeated a few times.
                 Err(failure) if failure.is_passing() && unanswered < 3 => {
                     unanswered += 1;
                     Step::wait(state, Duration::ZERO)
@@ -209,7 +209,7 @@ impl Resource {
         self.finish(&operation, step).await
     }
 
-    /// Makes it. After a failure that leaves open what happened, what may be there is looked for, as after a crash.
+    /// Creates it. After a failure with an unknown outcome, looks for the object, as after a crash.
     pub(crate) async fn create(&mut self, given: Value) -> Result<(), Failure> {
         self.give(given).await?;
         self.create_given().await
@@ -230,7 +230,7 @@ impl Resource {
         }
     }
 
-    /// Changes it, if that can be done in place.
+    /// Updates it, if that is possible in place.
     pub(crate) async fn update(&mut self, given: Value) -> Result<Outcome, Failure> {
         let before = self.facts.properties.clone();
         self.give(given).await?;
@@ -289,7 +289,7 @@ impl Resource {
         panic!("the snapshot of {} cannot be deleted", self.facts.name);
     }
 
-    /// Takes it away, with the engine's patience for conflicts.
+    /// Deletes it, with the engine's retries after conflicts.
     pub(crate) async fn delete(&mut self) {
         for _ in 0..20 {
             match self.run(Operation::Delete).await {

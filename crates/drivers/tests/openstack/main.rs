@@ -13,7 +13,7 @@ mod neutron;
 mod nova;
 mod peer;
 
-/// Runs scenarios on both grounds.
+/// Runs scenarios with both clouds.
 #[macro_export]
 macro_rules! scenarios {
     ($($name:ident),* $(,)?) => {

@@ -16,7 +16,7 @@ scenarios!(
     refusals,
 );
 
-/// A network with a subnet, to build on.
+/// A network with a subnet.
 pub(crate) async fn network(ground: &Ground, cidr: &str) -> (Resource, Resource) {
     let net = ground.made("OS::Neutron::Net", "net", value!({})).await;
     let given = value!({"network": net.id(), "cidr": cidr, "dns_nameservers": ["8.8.8.8"]});
@@ -81,7 +81,7 @@ async fn a_port(ground: &Ground) {
     assert_eq!(shown["fixed_ips"].as_list().map(<[Value]>::len), Some(1), "addresses stay");
     assert_eq!(port.update(value!({"network": net.id()})).await.unwrap(), Outcome::Updated);
     let groups = port.attribute("security_groups").await;
-    assert_eq!(groups.as_list().map(<[Value]>::len), Some(1), "the default group again");
+    assert_eq!(groups.as_list().map(<[Value]>::len), Some(1), "the default group is restored");
 
     port.delete().await;
     subnet.delete().await;
@@ -171,7 +171,7 @@ async fn a_security_group_and_its_rules(ground: &Ground) {
     assert_eq!(group.update(changed).await.unwrap(), Outcome::Updated);
     let shown = group.attribute("show").await;
     assert_eq!(rules(&shown), vec![("egress".to_owned(), "tcp".into(), 443.into()), ingress("tcp", 22.into())]);
-    assert!(ids(&shown).contains(&ssh), "a rule that stays is not touched");
+    assert!(ids(&shown).contains(&ssh), "an unchanged rule is not touched");
     assert_eq!(shown.str_at("description"), Some("d"));
 
     assert_eq!(group.update(value!({"description": "d", "rules": []})).await.unwrap(), Outcome::Updated);
@@ -253,7 +253,7 @@ fn driver(name: &str) -> std::sync::Arc<dyn Driver> {
 }
 
 #[test]
-fn what_must_be_there_first() {
+fn implicit_dependencies() {
     let map = |value: Value| value.as_map().unwrap().clone();
     let net = value!({"get_resource": "net"});
     let subnet = map(value!({"network": net.clone()}));

@@ -91,12 +91,12 @@ async fn a_server_whose_networks_change(ground: &Ground) {
     let both = value!([{"network": one.id()}, {"network": two.id()}]);
     assert_eq!(server.update(given(both)).await.unwrap(), Outcome::Updated);
     let networks = server.attribute("networks").await;
-    assert_eq!(networks.get(one.id()), Some(&value!([first])), "the first interface stays");
+    assert_eq!(networks.get(one.id()), Some(&value!([first])), "the first interface is kept");
     assert!(networks.get(two.id()).is_some());
     let last = value!([{"subnet": two_subnet.id()}]);
     assert_eq!(server.update(given(last)).await.unwrap(), Outcome::Updated);
     let mut networks = server.attribute("networks").await;
-    // Nova's own memory of the addresses follows a moment later.
+    // Nova's cached addresses are updated a moment later.
     for _ in 0..20 {
         if networks.get(one.id()).is_none() {
             break;
@@ -206,7 +206,7 @@ async fn refusals(ground: &Ground) {
     let text = failure.to_string();
     assert!(text.starts_with("BadRequest: Invalid key_name provided. (HTTP 400)"), "{text}");
     assert!(server.facts.physical_id.is_none());
-    // The port that was made for it is gone: else the subnet could not be deleted.
+    // The port that was created for it is deleted: otherwise the subnet could not be deleted.
     subnet.delete().await;
     net.delete().await;
 }

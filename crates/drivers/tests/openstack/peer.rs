@@ -7,7 +7,7 @@ use kiln_value::{Map, Value, value};
 
 use crate::ground::Ground;
 
-/// Attributes that differ from one look to the next.
+/// Attributes that differ between two reads.
 const VOLATILE: [&str; 3] = ["console_urls", "os_collect_config", "private_key"];
 
 fn resources() -> Map {
@@ -42,11 +42,11 @@ fn attributes(type_name: &str) -> Vec<String> {
     names.map(|(name, _)| name).chain(["show".to_owned()]).collect()
 }
 
-/// Attributes that the peer remembers from when the resource was made, while Kiln asks for them.
+/// Attributes that the peer stores when the resource is created, while Kiln reads them.
 const REMEMBERED: [&str; 5] =
     ["net subnets", "port device_id", "port device_owner", "port status", "port dns_assignment"];
 
-/// Takes out what a service changes on its own.
+/// Removes values that a service changes on its own.
 fn settled(value: &Value) -> Value {
     match value {
         Value::Map(entries) => {
@@ -121,6 +121,6 @@ async fn attributes_are_those_of_the_peer() {
     while get(&ground, &path).await.get("stack").and_then(|s| s.str_at("stack_status")) != Some("DELETE_COMPLETE") {
         tokio::time::sleep(Duration::from_secs(3)).await;
     }
-    assert!(told > 60, "the peer tells only {told} attributes");
+    assert!(told > 60, "the peer returned only {told} attributes");
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }

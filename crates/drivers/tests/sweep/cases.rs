@@ -3,7 +3,7 @@
 use kiln_testcloud::Service;
 use kiln_value::{Value, value};
 
-/// Gives the names of all cases to a macro.
+/// Passes the names of all cases to a macro.
 macro_rules! every_case {
     ($given:ident) => {
         $given! {
@@ -60,6 +60,8 @@ macro_rules! every_case {
             wait_handle,
             wait_handle_of_cfn,
             wait_handle_of_updates,
+            scaling_policy,
+            scaling_policy_of_cfn,
             role,
             role_named,
             region,
@@ -71,26 +73,26 @@ macro_rules! every_case {
 }
 pub(crate) use every_case;
 
-/// A type with properties, as one resource of a template.
+/// A type with properties, as a resource of a template.
 pub(crate) struct Case {
     pub(crate) type_name: &'static str,
-    /// What must be there first: name, type, properties.
+    /// Its dependencies: name, type, properties.
     pub(crate) needs: Vec<(&'static str, &'static str, Value)>,
     /// The properties.
     pub(crate) create: Value,
     /// The properties after an update in place, if there is one.
     pub(crate) update: Option<Value>,
-    /// Whether it takes an administrator.
+    /// Whether it requires an administrator.
     pub(crate) is_admin: bool,
-    /// Whether nothing tells a lost create: it must then say so, and make nothing twice.
+    /// Whether a lost create cannot be identified: it must then report this, and create nothing twice.
     pub(crate) is_untold: bool,
-    /// The call whose build can fail, so that the engine undoes it and tries again.
+    /// The call whose build can fail, so that the engine deletes the object and tries again.
     pub(crate) build: Option<(Service, &'static str)>,
-    /// Data that must be kept after a create, whatever was lost.
+    /// Data that must be stored after a create, whatever response was lost.
     pub(crate) keeps: Option<&'static str>,
-    /// Whether no object keeps a mark of Kiln's for its users to see.
+    /// Whether no object shows a mark of Kiln to its users.
     pub(crate) shows_no_mark: bool,
-    /// Objects that were needed and that the delete takes along.
+    /// Dependencies that are deleted with the resource.
     pub(crate) takes_along: Option<&'static str>,
 }
 
@@ -115,13 +117,13 @@ impl Case {
         self
     }
 
-    /// A network called `{net}` with a subnet called `{subnet}`.
+    /// A network `{net}` with a subnet `{subnet}`.
     fn on_network(self) -> Self {
         let subnet = value!({"network": "{net}", "cidr": "10.71.0.0/24"});
         self.needs("net", "OS::Neutron::Net", value!({})).needs("subnet", "OS::Neutron::Subnet", subnet)
     }
 
-    /// A network with a router to the outside called `{router}`, and its interface.
+    /// A network with a router `{router}` to the external network, and its interface.
     fn behind_router(self) -> Self {
         let gateway = value!({"external_gateway_info": {"network": "public"}});
         let ends = value!({"router": "{router}", "subnet": "{subnet}"});
@@ -132,7 +134,7 @@ impl Case {
         )
     }
 
-    /// A server called `{server}` on a network.
+    /// A server `{server}` on a network.
     fn beside_server(self) -> Self {
         self.on_network().needs("server", "OS::Nova::Server", plain_server())
     }
@@ -334,7 +336,7 @@ pub(crate) fn metering_label() -> Case {
 }
 
 pub(crate) fn metering_label_described() -> Case {
-    // It cannot be changed: a mark in the description would stay.
+    // It cannot be updated: a mark in the description would remain.
     case("OS::Neutron::MeteringLabel", value!({"name": "given", "description": "d"})).by_admin().untold()
 }
 
@@ -461,7 +463,7 @@ pub(crate) fn volume_described() -> Case {
 }
 
 pub(crate) fn volume_in_use() -> Case {
-    // Attached by a resource of its own, and changed while it is.
+    // Attached by a separate resource, and updated while attached.
     let ends = value!({"instance_uuid": "{server}", "volume_id": "{one}"});
     case("OS::Cinder::VolumeAttachment", ends).beside_server().needs("one", "OS::Cinder::Volume", value!({"size": 1}))
 }
@@ -539,4 +541,15 @@ pub(crate) fn wait_handle_of_cfn() -> Case {
 
 pub(crate) fn wait_handle_of_updates() -> Case {
     case("OS::Heat::UpdateWaitConditionHandle", value!({}))
+}
+
+pub(crate) fn scaling_policy() -> Case {
+    let given = |by: i64| value!({"auto_scaling_group_id": "g", "adjustment_type": "change_in_capacity", "scaling_adjustment": by});
+    case("OS::Heat::ScalingPolicy", given(1)).updated(given(2))
+}
+
+pub(crate) fn scaling_policy_of_cfn() -> Case {
+    let given =
+        |by: i64| value!({"AutoScalingGroupName": "g", "AdjustmentType": "ExactCapacity", "ScalingAdjustment": by});
+    case("AWS::AutoScaling::ScalingPolicy", given(1)).updated(given(2))
 }

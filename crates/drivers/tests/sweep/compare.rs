@@ -3,7 +3,7 @@
 use kiln_testcloud::Snapshot;
 use serde_json::{Map, Value};
 
-/// What nobody decides: counters, chance, placement.
+/// Values that are not determined by the template: counters, random values, placement.
 const CHANCE: [&str; 10] = [
     "dns_assignment",
     "revision_number",
@@ -17,12 +17,12 @@ const CHANCE: [&str; 10] = [
     "binding:host_id",
 ];
 
-/// How two clouds differ, in words; empty if they do not.
+/// The differences of two clouds; empty if they are equal.
 pub(crate) fn differences(expected: &Snapshot, found: &Snapshot) -> Vec<String> {
     let mut out = Vec::new();
     for (kind, expected) in &expected.objects {
         let found = &found.objects[kind];
-        // Most objects are the same to the letter, and need not be masked.
+        // Most objects are identical and need not be masked.
         let mut missing = unlike(expected, found);
         for row in unlike(found, expected) {
             match missing.iter().position(|other| *other == row) {
@@ -35,7 +35,7 @@ pub(crate) fn differences(expected: &Snapshot, found: &Snapshot) -> Vec<String> 
     out
 }
 
-/// The rows, masked, that are not in another list to the letter.
+/// The rows, masked, that have no identical row in another list.
 fn unlike(rows: &[Map<String, Value>], others: &[Map<String, Value>]) -> Vec<String> {
     let is_there = |(at, row): (usize, &Map<String, Value>)| others.get(at) == Some(row) || others.contains(row);
     let unlike = rows.iter().enumerate().filter(|(at, row)| !is_there((*at, row)));
@@ -72,7 +72,7 @@ fn mask(text: &str) -> String {
     }
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    // Ids begin where words begin.
+    // IDs begin at word boundaries.
     while let Some(end) =
         rest.find(|c: char| !c.is_alphanumeric()).map(|at| at + 1).or(Some(rest.len())).filter(|n| *n > 0)
     {

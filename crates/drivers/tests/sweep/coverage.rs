@@ -4,11 +4,11 @@ use kiln_resource::DriverKind;
 
 use crate::player::types;
 
-/// Types with a driver that are not swept, and why.
+/// Types with a driver that are not tested, with the reason.
 const NOT_SWEPT: [(&str, &str); 1] = [("OS::Heat::Stack", "the simulated cloud has no orchestration service")];
 
 #[test]
-fn every_driver_is_swept_or_named() {
+fn every_driver_is_tested_or_listed() {
     let cases = crate::all();
     let is_swept = |name: &str| cases.iter().any(|(_, case)| case.type_name == name);
     for kind in types() {
@@ -19,13 +19,13 @@ fn every_driver_is_swept_or_named() {
     }
 }
 
-/// The engine gives a driver that needs no cloud one that refuses every call.
+/// For a driver that requires no cloud, the engine provides a cloud that refuses every call.
 #[test]
-fn what_belongs_to_a_service_needs_a_cloud() {
+fn types_of_services_require_a_cloud() {
     for kind in types().iter().filter(|kind| kind.driver != DriverKind::Placeholder && !kind.service.is_empty()) {
         if let Some(driver) = kiln_drivers::driver_for(kind) {
             assert!(driver.needs_cloud(), "{} needs {:?}", kind.name, kind.service);
-            assert!(!driver.is_repeatable(), "{}: its calls may be under way when they are repeated", kind.name);
+            assert!(!driver.is_repeatable(), "{}: its calls may be in progress when they are repeated", kind.name);
         }
     }
 }

@@ -24,7 +24,7 @@ macro_rules! sweep {
             $crate::runs::sweep($crate::cases::$name()).await;
         })*
 
-        /// The cases, by the name of their test.
+        /// The cases, by the name of their tests.
         fn all() -> Vec<(&'static str, cases::Case)> {
             vec![$((stringify!($name), cases::$name())),*]
         }

@@ -1,5 +1,5 @@
-//! A resource driven by the rules of the engine: an intent is stored before a create is called, each step before the
-//! next one, and the object of a lost call is looked for before the call is repeated.
+//! Runs a resource by the rules of the engine: an intent is stored before a create is called, each step before the next
+//! one, and the engine looks for the object of a lost call before it repeats the call.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -14,24 +14,24 @@ use kiln_value::{Map, Path, Value};
 
 use crate::stage::Stage;
 
-/// A resource and all that is stored of it.
+/// A resource with its stored data.
 #[derive(Clone)]
 pub(crate) struct Player {
     kind: ResourceType,
     facts: Facts,
     attempt: u32,
-    /// Discards the step of this number (from 1) before it is stored, as a death between the two does.
+    /// Discards the step with this number (from 1) before it is stored, like a crash in between.
     pub(crate) discards: Option<usize>,
-    /// Gives up when the engine dies, instead of taking up the work in another one.
+    /// Stops when the engine fails, instead of continuing with another one.
     pub(crate) ends_with_engine: bool,
     /// Stops before the step after this number of stored ones.
     pub(crate) stops_after: Option<usize>,
-    /// How many steps were stored, and how many there were.
+    /// The number of stored steps, and of all steps.
     pub(crate) stored: usize,
     pub(crate) steps: usize,
 }
 
-/// What came of an operation.
+/// The outcome of an operation.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Ending {
     Done,
@@ -44,7 +44,7 @@ enum Phase {
     Wait(Value),
 }
 
-/// What one call of the driver came to.
+/// The outcome of one call of the driver.
 enum Called {
     Step(Result<Step, Failure>),
     Unknown(String),
@@ -60,7 +60,7 @@ fn uuid(name: &str) -> String {
     uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, name.as_bytes()).to_string()
 }
 
-/// More steps than any operation takes.
+/// More steps than any operation requires.
 const TOO_MANY: usize = 300;
 
 impl Player {
@@ -91,12 +91,12 @@ impl Player {
         self.facts.physical_id.as_deref().unwrap_or_default()
     }
 
-    /// A new driver for every call: an engine may be another one each time.
+    /// A new driver for every call: each call may be made by another engine.
     fn driver(&self) -> Arc<dyn Driver> {
         kiln_drivers::driver_for(&self.kind).unwrap()
     }
 
-    /// Sets the properties as the engine does: names to ids, coerced, defaults filled in.
+    /// Sets the properties like the engine: resolves names to IDs, converts values, adds defaults.
     pub(crate) async fn give(&mut self, stage: &Stage, given: &Value) {
         let Value::Map(given) = stage.filled(given) else { panic!("properties are a map") };
         let rules = &self.kind.translation;
@@ -130,7 +130,7 @@ impl Player {
         Operation::Update { before, changed }
     }
 
-    /// The project of the users goes with the stack.
+    /// Deletes the project of the stack users, as with the stack.
     pub(crate) async fn delete_user_project(&mut self, stage: &Stage) {
         if let Some(project) = self.facts.stack.user_project_id.take() {
             stage.cloud.delete_user_project(&project).await;
@@ -153,7 +153,7 @@ impl Player {
         }
     }
 
-    /// Carries an operation to its end.
+    /// Runs an operation to its end.
     pub(crate) async fn carry(&mut self, stage: &Stage, operation: &Operation) -> Result<Ending, Failure> {
         (self.stored, self.steps) = (0, 0);
         self.carry_on(stage, operation).await
@@ -227,7 +227,7 @@ impl Player {
         matches!(failure.kind, FailureKind::Conflict | FailureKind::InError) && self.attempt < 2
     }
 
-    /// Deletes what a failed attempt has left, and begins another.
+    /// Deletes the remains of a failed attempt, and starts another one.
     async fn undo(&mut self, stage: &Stage) -> Result<(), Failure> {
         if self.facts.physical_id.is_some() {
             Box::pin(self.carry_on(stage, &Operation::Delete)).await?;
@@ -238,7 +238,7 @@ impl Player {
         Ok(())
     }
 
-    /// Calls the driver once, unless the engine dies.
+    /// Calls the driver once, unless the engine fails.
     async fn call(&self, stage: &Stage, operation: &Operation, phase: &Phase, is_resumed: bool, polls: u32) -> Called {
         tokio::select! {
             biased;
@@ -264,7 +264,7 @@ impl Player {
         }
     }
 
-    /// What an engine does with an intent that nobody wants any more: it looks for what was made, to delete it.
+    /// Like an engine with an intent that is no longer wanted: looks for the created object, to delete it.
     pub(crate) async fn take_stock(&mut self, stage: &Stage) {
         if self.facts.physical_id.is_some() {
             return;
@@ -276,7 +276,7 @@ impl Player {
         }
     }
 
-    /// The data that are kept with the resource.
+    /// The data that are stored with the resource.
     pub(crate) fn data(&self) -> &Map {
         &self.facts.data
     }

@@ -21,27 +21,27 @@ enum Part {
 
 const PARTS: [Part; 3] = [Part::Create, Part::Update, Part::Delete];
 
-/// What is done to one operation of a run.
+/// The disturbance of one operation of a run.
 #[derive(Clone, Copy, Debug)]
 enum Harm {
     None,
     Call(usize, Disturbance),
-    /// The step of this number is not stored.
+    /// The step with this number is not stored.
     Repeat(usize),
-    /// The first build fails, and a call of the undo or of what is around it is disturbed.
+    /// The first build fails, and a call of the undo or near it is disturbed.
     Build(Option<(usize, Disturbance)>),
-    /// The first build fails, and the step of this number is not stored.
+    /// The first build fails, and the step with this number is not stored.
     BuildRepeat(usize),
 }
 
-/// What an undisturbed operation takes and leaves.
+/// The calls, steps and result of an undisturbed operation.
 struct Measure {
     calls: Vec<String>,
     steps: usize,
     left: Snapshot,
 }
 
-/// All runs of a case; panics with a list of those that end in another way.
+/// All runs of a case; panics with a list of those with a different result.
 pub(crate) async fn sweep(case: Case) {
     let mut measures = Vec::new();
     for part in case.parts() {
@@ -76,7 +76,7 @@ pub(crate) async fn sweep(case: Case) {
     }
     for stop in 0..=measures[0].1.steps {
         for call in 0..=measures[0].1.calls.len() {
-            // A stop after some steps, and a death within any call.
+            // A stop after some steps, and a failure of the engine within any call.
             let harm = if call == 0 { None } else { Some((call, Disturbance::DeathAfter)) };
             if call > 0 && stop > 0 {
                 continue;
@@ -91,7 +91,7 @@ pub(crate) async fn sweep(case: Case) {
     assert!(problems.is_empty(), "{} of {runs} runs:\n{}", problems.len(), problems.join("\n"));
 }
 
-/// Every disturbance of every call; of a read only those that differ.
+/// Every disturbance of every call; for a read only the relevant ones.
 fn disturbances(measure: &Measure) -> impl Iterator<Item = (usize, Disturbance)> {
     measure
         .calls
@@ -117,7 +117,7 @@ impl Case {
         }
     }
 
-    /// What is left when what is deleted is gone; nothing but what it takes along.
+    /// The objects that remain after the delete, except those that it deletes too.
     fn left(&self, stage: &Stage) -> Vec<String> {
         let left = differences(&stage.before, &stage.testcloud.snapshot());
         let is_expected =
@@ -126,13 +126,13 @@ impl Case {
     }
 }
 
-/// Lets all that is still under way in the cloud come to its end.
+/// Waits until the cloud has completed all operations in progress.
 async fn settle() {
     tokio::time::sleep(Duration::from_mins(1)).await;
 }
 
-/// Runs the case to the end of one operation, which is harmed, and measures that; then deletes, and checks that nothing
-/// is left.
+/// Runs the case to the end of one operation, which is disturbed, and measures it; then deletes the resource, and
+/// checks that nothing is left.
 async fn run(case: &Case, harmed: Part, harm: Harm) -> Result<Measure, String> {
     let stage = Stage::furnished(case).await;
     let mut player = Player::new(case.type_name, "it");
@@ -171,12 +171,12 @@ async fn run(case: &Case, harmed: Part, harm: Harm) -> Result<Measure, String> {
     settle().await;
     let measure = Measure { steps: player.steps, left: stage.testcloud.snapshot(), calls: calls.clone() };
     if case.keeps.is_some_and(|key| harmed != Part::Delete && !player.data().contains_key(key)) {
-        return Err(problem(format!("lost its data: {:?}", player.data())));
+        return Err(problem(format!("data is lost: {:?}", player.data())));
     }
     if harmed == Part::Create && case.shows_no_mark {
         let marked = marks(&measure.left);
         if !marked.is_empty() {
-            return Err(problem(format!("a mark is left in the description: {}", marked.join("; "))));
+            return Err(problem(format!("a mark remains in the description: {}", marked.join("; "))));
         }
     }
     player.discards = None;
@@ -187,15 +187,15 @@ async fn run(case: &Case, harmed: Part, harm: Harm) -> Result<Measure, String> {
     if harmed == Part::Delete {
         is_clean()?;
     }
-    // To delete what is gone already is no failure.
+    // The delete of a missing object succeeds.
     player.delete(&stage).await.map_err(|failure| problem(format!("delete after it: {failure}")))?;
     settle().await;
     is_clean()?;
     Ok(measure)
 }
 
-/// The objects whose description is an id: a mark by which Kiln finds a lost create. The ports that Kiln creates for a
-/// server keep theirs.
+/// The objects whose description is an ID: a mark with which Kiln finds a lost create. The ports that Kiln creates for
+/// a server keep theirs.
 fn marks(snapshot: &Snapshot) -> Vec<String> {
     let is_id = |text: &str| uuid::Uuid::try_parse(text).is_ok();
     let rows = snapshot.objects.iter().flat_map(|(kind, rows)| rows.iter().map(move |row| (kind, row)));
@@ -205,7 +205,7 @@ fn marks(snapshot: &Snapshot) -> Vec<String> {
     kept.map(|(kind, row)| format!("{kind} {:?}", row.get("name"))).collect()
 }
 
-/// What is expected of a create that cannot tell what it made: at most one object, as if it had been made.
+/// The expected result of an unidentifiable create: at most one object, as if it had been created.
 async fn untold(case: &Case, stage: &Stage) -> Snapshot {
     settle().await;
     let added = stage.before.added_in(&stage.testcloud.snapshot());
@@ -217,7 +217,7 @@ async fn untold(case: &Case, stage: &Stage) -> Snapshot {
     stage.testcloud.snapshot()
 }
 
-/// A create that is given up after some stored steps, or in a call in which its engine died: the delete that follows
+/// A create that is canceled after some stored steps, or in a call in which its engine failed: the delete that follows
 /// leaves nothing.
 async fn abandon(case: &Case, stop: usize, death: Option<(usize, Disturbance)>) -> Result<(), String> {
     let stage = Stage::furnished(case).await;

@@ -1,4 +1,4 @@
-//! A stack's cloud with a domain of stack users and addresses for signals, as a service has them.
+//! The cloud of a stack with a domain of stack users and signal endpoints, as configured in a service.
 
 use std::sync::Arc;
 

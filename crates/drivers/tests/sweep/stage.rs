@@ -14,14 +14,14 @@ use crate::player::Player;
 use crate::signalling::Signalling;
 use crate::wire::Wire;
 
-/// A cloud and the way to it.
+/// A cloud and a transport to it.
 pub(crate) struct Stage {
     pub(crate) testcloud: Testcloud,
     pub(crate) wire: Arc<Wire>,
     pub(crate) cloud: Signalling,
-    /// Physical ids of what the case needs, by name.
+    /// Physical IDs of the dependencies of the case, by name.
     made: Vec<(&'static str, String)>,
-    /// What there is before the case begins.
+    /// The objects before the case begins.
     pub(crate) before: Snapshot,
 }
 
@@ -50,7 +50,7 @@ impl Stage {
         stage
     }
 
-    /// A value of the case with `{name}` replaced by the physical id of what is needed.
+    /// A value of the case with `{name}` replaced by the physical ID of a dependency.
     pub(crate) fn filled(&self, value: &Value) -> Value {
         match value {
             Value::Str(text) => {

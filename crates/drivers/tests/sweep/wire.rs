@@ -11,25 +11,25 @@ use tokio::sync::Notify;
 /// What happens to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Disturbance {
-    /// There is no connection.
+    /// The connection fails.
     NotSent,
-    /// The service fails before it does anything.
+    /// The service fails without executing the call.
     Fails,
-    /// The service does it, and the connection breaks.
+    /// The service executes the call, and the connection breaks.
     ReplyLost,
-    /// The service does it, and the gateway in front of it has waited too long.
+    /// The service executes the call, and its gateway times out.
     GatewayTimeout,
-    /// The service does it, and its answer says yes and is cut off.
+    /// The service executes the call, and its successful response is truncated.
     ReplyCut,
-    /// The engine dies before the service hears of the call.
+    /// The engine fails before the service receives the call.
     DeathBefore,
-    /// The engine dies when the service has done it.
+    /// The engine fails after the service has executed the call.
     DeathAfter,
 }
 
 impl Disturbance {
-    /// Those that make a difference to a call. A reply that comes too late or in part is to a driver one that is lost:
-    /// it is enough to try that where objects are made.
+    /// The disturbances that make a difference for a call. For a driver, a late or truncated response is the same as a
+    /// lost one: it is sufficient to test them where objects are created.
     pub(crate) fn of(call: &str) -> &'static [Self] {
         match call.split(' ').next() {
             Some("GET") => &[Self::Fails, Self::DeathBefore],
@@ -47,7 +47,7 @@ impl Disturbance {
     }
 }
 
-/// A transport that disturbs one call after it was armed.
+/// A transport that disturbs one call after it is armed.
 pub(crate) struct Wire {
     inner: Arc<dyn Transport>,
     state: Mutex<State>,
@@ -65,7 +65,7 @@ impl Wire {
         Self { inner, state: Mutex::default(), death: Notify::new() }
     }
 
-    /// Counts from now on, and disturbs the call of this number (from 1).
+    /// Counts calls from now on, and disturbs the one with this number (from 1).
     pub(crate) fn arm(&self, disturbed: Option<(usize, Disturbance)>) {
         *self.state.lock().unwrap() = State { calls: Vec::new(), disturbed };
     }
@@ -75,7 +75,7 @@ impl Wire {
         self.state.lock().unwrap().calls.clone()
     }
 
-    /// Waits until the engine is to die.
+    /// Waits until the engine fails.
     pub(crate) async fn death(&self) {
         self.death.notified().await;
     }
@@ -83,7 +83,7 @@ impl Wire {
     async fn die(&self) -> ! {
         self.death.notify_one();
         std::future::pending::<()>().await;
-        unreachable!("nobody waits for the dead")
+        unreachable!("a dead engine does not continue")
     }
 }
 
@@ -119,7 +119,7 @@ impl Transport for Wire {
                 match after {
                     Disturbance::ReplyLost => Err(TransportError::Broken("reset".into())),
                     Disturbance::GatewayTimeout => Ok(answer(504, "{}")),
-                    // A refusal is a refusal, however much of it arrives.
+                    // An error response is unambiguous even if it is truncated.
                     Disturbance::ReplyCut if done.status.is_success() => Ok(answer(done.status.as_u16(), "{\"cut")),
                     Disturbance::ReplyCut => Ok(done),
                     _ => self.die().await,

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use kiln_plan::{Blame, Event, Kind, Outcome, facts, failure_of, observe};
+use kiln_plan::{Blame, Event, Inside, Kind, Outcome, facts, failure_of, observe};
 use kiln_resource::{Driver, Facts, Failure, Member, Operation, Received, Resource, ResourceId};
 use kiln_store::Message;
 use kiln_value::{Map, Value};
 
+use super::scaling::{Group, Scale};
 use super::slots::Interrupted;
 use super::snapshots::Removed;
 use super::{Work, stack_facts};
@@ -27,6 +28,10 @@ pub(super) enum Reply {
     Inside(ResourceId, u64, Event),
     /// The members of a group, with the number of the read and the step that needs them.
     Members(ResourceId, u64, Value, Result<Vec<Member>, Failure>),
+    /// A group that a policy wants to change.
+    Group(Box<Scale>, Result<Group, Failure>),
+    /// The content of a group whose change of size has ended, and whether it succeeded.
+    Scaled(Box<Message>, ResourceId, bool, Result<Inside, Failure>),
     /// The result of a message to a resource.
     Received(Box<Message>, ResourceId, Result<Received, Failure>),
     /// The objects of a snapshot are deleted, or not.
@@ -40,9 +45,16 @@ impl Work {
             Ok(Reply::Event(event)) => self.events.push_back(event),
             Ok(Reply::Inside(row, number, event)) => {
                 if self.slots.is_reading(row, number) {
+                    let size = match &event {
+                        Event::Finished { attributes: Some(inside), .. } => Some(Inside::from_map(inside).refs.len()),
+                        _ => None,
+                    };
                     self.events.push_back(event);
+                    self.events.extend(size.and_then(|size| self.group_done(row, size)));
                 }
             }
+            Ok(Reply::Group(scale, group)) => self.group_read(&scale, group),
+            Ok(Reply::Scaled(message, group, succeeded, inside)) => self.scaled(*message, group, succeeded, inside),
             Ok(Reply::Members(row, number, step, members)) => {
                 if self.slots.is_reading(row, number) {
                     self.members_read(row, step, members);
@@ -58,7 +70,7 @@ impl Work {
                 let until = self.now() + after;
                 self.slots.sleep(row, memory, until);
             }
-            Ok(Reply::Received(message, row, result)) => self.received(&message, row, result),
+            Ok(Reply::Received(message, row, result)) => self.received(*message, row, result),
             Ok(Reply::Removed(removed)) => self.removed(*removed),
             // Tasks catch panics, and nobody aborts them.
             Err(error) => tracing::error!(%error, "a task failed"),

@@ -8,7 +8,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use kiln_plan::{Event, facts};
 use kiln_resource::{Action, Cloud, Context, Driver, Facts, Failure, MessageId, Received, ResourceId};
-use kiln_store::{Error, Message, MessageKind, Stack};
+use kiln_store::{Error, Message, MessageKind, Stack, StackId};
 use kiln_value::Value;
 
 use super::calls::Reply;
@@ -31,12 +31,55 @@ pub(super) struct Inbox {
     cancels: Vec<MessageId>,
     /// Resources that are processing a message.
     receiving: BTreeSet<ResourceId>,
+    /// Messages that wait for nested stacks ([`MessageKind::Scaling`]).
+    nested: Vec<(StackId, Message)>,
 }
 
 impl Inbox {
     /// Whether there is no message to process.
     pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.receiving.is_empty()
+        self.waiting.is_empty() && self.receiving.is_empty() && self.nested.is_empty()
+    }
+
+    /// Lets further messages to these resources wait; false if one of them is processing a message.
+    pub(super) fn block(&mut self, rows: impl IntoIterator<Item = ResourceId> + Clone) -> bool {
+        let free = rows.clone().into_iter().all(|row| !self.receiving.contains(&row));
+        if free {
+            self.receiving.extend(rows);
+        }
+        free
+    }
+
+    /// The resources have processed their message.
+    pub(super) fn unblock(&mut self, rows: impl IntoIterator<Item = ResourceId>) {
+        for row in rows {
+            self.receiving.remove(&row);
+        }
+    }
+
+    /// Processes a message again.
+    pub(super) fn put_back(&mut self, message: Message) {
+        self.waiting.push_front(message);
+    }
+
+    /// Lets a message wait for a nested stack.
+    pub(super) fn await_nested(&mut self, child: StackId, message: Message) {
+        self.nested.push((child, message));
+    }
+
+    /// Whether a message waits for a nested stack.
+    pub(super) fn awaits(&self, child: StackId) -> bool {
+        self.nested.iter().any(|(awaited, _)| *awaited == child)
+    }
+
+    /// Whether messages wait for nested stacks.
+    pub(super) fn awaits_any(&self) -> bool {
+        !self.nested.is_empty()
+    }
+
+    /// The messages that have waited for a nested stack.
+    pub(super) fn nested_settled(&mut self, child: StackId) -> Vec<Message> {
+        self.nested.extract_if(.., |(awaited, _)| *awaited == child).map(|(_, message)| message).collect()
     }
 
     /// Whether messages can be processed now that nothing else is running.
@@ -100,6 +143,7 @@ impl Work {
                 }
                 (MessageKind::RefusedSignal, Some(row)) => self.refused(&message, row),
                 (MessageKind::MarkUnhealthy, Some(row)) => self.mark(&message, row),
+                (MessageKind::Scaling, Some(row)) => self.await_scaling(message, row),
                 (MessageKind::Signal | MessageKind::Timer, Some(row)) => self.receive(message, row),
             }
         }
@@ -185,9 +229,12 @@ impl Work {
     }
 
     /// A driver has processed a message: its results and the removal of the message are stored together.
-    pub(super) fn received(&mut self, message: &Message, row: ResourceId, result: Result<Received, Failure>) {
+    pub(super) fn received(&mut self, message: Message, row: ResourceId, result: Result<Received, Failure>) {
         self.inbox.receiving.remove(&row);
         match result {
+            Ok(Received { scale: Some(request), event, .. }) => {
+                return self.scale(message, row, Received { event, ..Received::default() }, request);
+            }
             Ok(result) => {
                 let reason = result.reason(&message.body);
                 self.decide(received(row, result, reason));
@@ -214,7 +261,7 @@ fn cannot_signal(action: &str) -> String {
     format!("Cannot signal resource during {action}")
 }
 
-fn received(row: ResourceId, result: Received, reason: Option<String>) -> Event {
+pub(super) fn received(row: ResourceId, result: Received, reason: Option<String>) -> Event {
     let Received { physical_id, data, metadata, .. } = result;
     Event::Received { row, physical_id, data, metadata, reason }
 }

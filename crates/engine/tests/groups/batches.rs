@@ -23,7 +23,7 @@ async fn completed(bench: &Bench, stack: kiln_resource::StackId, action: &str) -
         event.resource_type == "OS::Heat::TestResource" && event.action == action && event.status == Status::Complete
     });
     let mut found: Vec<_> =
-        of_members.map(|event| (bench.seconds(event.time) / 30 * 30, event.resource_name.clone())).collect();
+        of_members.map(|event| (Bench::seconds(event.time) / 30 * 30, event.resource_name.clone())).collect();
     found.sort();
     found
 }

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use kiln_engine::{Backends, Chance, Clock, Engine, NoCloud, Options, load};
+use kiln_engine::{Backends, Chance, Clock, Engine, NoCloud, Options, View, load};
 use kiln_plan::{ResourceTypes, Sources};
-use kiln_resource::{Action, Registry, Resource, StackId, Status, shipped};
-use kiln_store::{Event, EventQuery, MemoryStore, NewStack, Stack, StackRequest};
+use kiln_resource::{Action, MessageId, Registry, Resource, StackId, Status, shipped};
+use kiln_store::{Event, EventQuery, MemoryStore, Message, MessageKind, NewStack, Stack, StackRequest};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
-use kiln_value::{Value, text};
+use kiln_value::{Map, Value, text, value};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -124,6 +124,38 @@ impl Bench {
         }
     }
 
+    /// Sends a signal to a resource.
+    pub(crate) async fn signal(&self, stack: StackId, resource: &str, body: Value) {
+        self.send(stack, Some(resource), MessageKind::Signal, body).await;
+    }
+
+    pub(crate) async fn send(&self, stack: StackId, resource: Option<&str>, kind: MessageKind, body: Value) {
+        let (id, now) = (MessageId(self.backends.chance.uuid()), self.backends.clock.now());
+        let resource = resource.map(str::to_owned);
+        let message = Message { id, stack, resource, kind, body, due: now, sent: now };
+        self.backends.store.send(&message).await.expect("sent");
+    }
+
+    /// Waits until no message is left.
+    pub(crate) async fn quiet(&self, stack: StackId) {
+        while !self.backends.store.inbox(stack, self.backends.clock.now()).await.expect("read").is_empty() {
+            assert!(self.start.elapsed() < Duration::from_hours(5), "stuck");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// The values of the outputs.
+    pub(crate) async fn outputs(&self, stack: StackId) -> Map {
+        let view = View::load(&self.backends, stack).await.expect("read").expect("there");
+        view.outputs(None).await.into_iter().map(|output| (output.key, output.value)).collect()
+    }
+
+    /// The reasons of the events about signals, with the names of their resources.
+    pub(crate) async fn signals(&self, stack: StackId) -> Vec<String> {
+        let events = self.events(stack).await.into_iter().filter(|event| event.action == "SIGNAL");
+        events.map(|event| format!("{} {} {}", event.resource_name, event.status, event.reason)).collect()
+    }
+
     /// The row of a name.
     pub(crate) async fn row(&self, stack: StackId, name: &str) -> Resource {
         let rows = self.backends.store.resources(stack).await.expect("read");
@@ -151,16 +183,30 @@ impl Bench {
     }
 
     /// Seconds since the start of the test.
-    pub(crate) fn seconds(&self, time: Timestamp) -> i64 {
+    pub(crate) fn seconds(time: Timestamp) -> i64 {
         time.as_second() - 1_800_000_000
     }
 }
 
+/// The template may use instances of EC2: this one stands for them.
+const INSTANCE: &str = "heat_template_version: 2015-04-30
+parameters:
+  ImageId: {type: string}
+  InstanceType: {type: string}
+  UserData: {type: string, default: ''}
+  Tags: {type: comma_delimited_list, default: ''}
+resources:
+  one: {type: OS::Heat::TestResource, properties: {value: {get_param: UserData}, wait_secs: 1}}
+outputs:
+  PublicIp: {value: {get_attr: [one, output]}}
+";
+
 fn sources(template: &str) -> Sources {
     let template = kiln_template::source::parse(template, "t.yaml", usize::MAX).expect("YAML").value;
+    let environment = value!({"resource_registry": {"AWS::EC2::Instance": "instance.yaml"}});
     Sources {
         template: Arc::new(template),
-        environment: Arc::new(Environment::default()),
-        files: Arc::new(Files::default()),
+        environment: Arc::new(Environment::from_value(&environment).expect("an environment")),
+        files: Arc::new(Files([("instance.yaml".to_owned(), INSTANCE.to_owned())].into())),
     }
 }

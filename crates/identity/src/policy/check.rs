@@ -234,21 +234,21 @@ mod tests {
     }
 
     #[test]
-    fn and_binds_tighter_than_or() {
+    fn and_has_a_higher_precedence_than_or() {
         let check = Check::parse("role:a or role:b and not role:c").unwrap();
         let tail = Check::All(vec![role("b"), Check::Not(Box::new(role("c")))]);
         assert_eq!(check, Check::Any(vec![role("a"), tail]));
     }
 
     #[test]
-    fn parentheses_group_and_stay_in_patterns() {
+    fn parentheses_group_and_are_kept_in_patterns() {
         let check = Check::parse("(role:a or role:b) and (project_id:%(project_id)s)").unwrap();
         let equals = Check::Equals { left: "project_id".into(), right: "%(project_id)s".into() };
         assert_eq!(check, Check::All(vec![Check::Any(vec![role("a"), role("b")]), equals]));
     }
 
     #[test]
-    fn unreadable_rules_say_why() {
+    fn invalid_rules_have_a_reason() {
         let bad = |text| Check::parse(text).unwrap_err();
         assert_eq!(bad("role:a and"), CheckError::Incomplete);
         assert_eq!(bad("(role:a"), CheckError::Incomplete);

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_defaults_can_be_read() {
+    fn all_defaults_are_valid() {
         for group in defaults::RULES {
             Check::parse(group.check).unwrap();
             group.deprecated.map(|text| Check::parse(text).unwrap());

@@ -2,6 +2,7 @@
 //! remain.
 
 mod cut;
+mod users;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -114,8 +115,16 @@ impl World {
     }
 
     async fn create(&self, caller: &Caller, name: &str) -> Result<Stack, kiln_service::Error> {
-        let content = StackContent::default();
-        let (template, settings) = (template(), Settings::default());
+        self.create_of(caller, name, template()).await
+    }
+
+    async fn create_of(
+        &self,
+        caller: &Caller,
+        name: &str,
+        template: TemplateText,
+    ) -> Result<Stack, kiln_service::Error> {
+        let (content, settings) = (StackContent::default(), Settings::default());
         self.service
             .create_stack(caller, CreateStack { name: name.to_owned(), template, content, settings, adopt: None })
             .await

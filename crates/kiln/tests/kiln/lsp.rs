@@ -280,7 +280,7 @@ fn environments_are_judged() {
     let mut editor = Editor::start(&folder, "env.yaml", text);
     assert_eq!(editor.told(), [Value::Null; 0]);
     let told = editor.type_over("web.yaml", "wbe.yaml");
-    assert_eq!(told[0]["message"], "There is no file wbe.yaml.");
+    assert_eq!(told[0]["message"], "The file wbe.yaml does not exist.");
     assert_eq!(told[0]["range"]["start"], json!({"line": 2, "character": 2}));
     assert!(editor.type_over("wbe.yaml", "web.yaml").is_empty());
     let told = editor.type_over("parameters", "parametres");

@@ -8,7 +8,7 @@ const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "au
 
 const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
-/// A column: the numbers it takes, and words for them from `first` on.
+/// A column: its range of numbers, and names for them from `first` on.
 struct Column {
     min: u32,
     max: u32,
@@ -23,7 +23,7 @@ const fn column(min: u32, max: u32) -> Column {
 const DAY: usize = 2;
 const WEEKDAY: usize = 4;
 
-/// Minute, hour, day, month, weekday, then maybe second and year.
+/// Minute, hour, day, month, weekday, optionally second and year.
 const COLUMNS: [Column; 7] = [
     column(0, 59),
     column(0, 23),
@@ -34,7 +34,7 @@ const COLUMNS: [Column; 7] = [
     column(1970, 2099),
 ];
 
-/// Five to seven columns, or an alias such as `@daily`; empty is accepted.
+/// Five to seven columns, or an alias such as `@daily`; an empty expression is valid.
 pub(super) fn expression(text: &str) -> Result<(), String> {
     let lower = text.to_lowercase();
     if text.is_empty() || ALIASES.contains(&lower.as_str()) {
@@ -65,7 +65,7 @@ impl Reader<'_> {
         Err(format!("[{}] is not acceptable{why}", self.text))
     }
 
-    /// `*`, `5`, `jan`, `1-5`, each with `/step`; `l`; of weekdays also `fri#2` and `l5`.
+    /// `*`, `5`, `jan`, `1-5`, each with an optional `/step`; `l`; for weekdays also `fri#2` and `l5`.
     fn item(&self, item: &str) -> Result<(), String> {
         if let Some(verdict) = self.by_chance(item) {
             return verdict;
@@ -105,12 +105,13 @@ impl Reader<'_> {
             None if self.index == DAY && step.is_none() && range.ends_with('w') => {
                 self.number(range.trim_end_matches('w'), false)
             }
-            // With a step it is the beginning of a range.
+            // With a step, it is the start of a range.
             None => self.number(range, step.is_some()),
         }
     }
 
-    /// `h` and `r`, each with `(1-5)` and `/step`: croniter chooses the number itself, for `h` by an id that Heat never gives.
+    /// `h` and `r`, each with optional `(1-5)` and `/step`: croniter chooses the number, for `h` from an ID that Heat
+    /// never passes.
     fn by_chance(&self, item: &str) -> Option<Result<(), String>> {
         let rest = item.strip_prefix(['h', 'r'])?;
         let (range, step) = rest.split_once('/').map_or((rest, None), |(range, step)| (range, Some(step)));
@@ -130,7 +131,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The weekday of `fri#2` and `l5`; other items as they are.
+    /// The weekday of `fri#2` and `l5`; other items unchanged.
     fn weekday_of_month<'i>(&self, item: &'i str) -> Result<&'i str, String> {
         if self.index != WEEKDAY {
             return Ok(item);
@@ -149,7 +150,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What cannot be read at all is shown as it was read.
+    /// The error for an unreadable expression contains its columns.
     fn unread(&self) -> Result<(), String> {
         Err(format!("[{}] is not acceptable", self.columns.join(" ")))
     }
@@ -171,15 +172,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_word_is_shown_as_it_was_read() {
+    fn errors_contain_unknown_words() {
         let reason = |text: &str| expression(text).unwrap_err();
         assert_eq!(reason("0 0  LL * *"), "Invalid CRON expression: [0 0 ll * *] is not acceptable");
         assert_eq!(reason("60  * * * *"), "Invalid CRON expression: [60  * * * *] is not acceptable, out of range");
     }
 
-    /// As croniter 7.0 words them.
+    /// The messages of croniter 7.0.
     #[test]
-    fn reasons_are_those_of_a_new_croniter() {
+    fn messages_are_those_of_a_new_croniter() {
         for (text, reason) in [
             ("* * 1 * -0", "[* * 1 * -0] is not acceptable, negative numbers not allowed"),
             ("* * h * *", "Hashed definitions must include hash_id"),

@@ -3,12 +3,12 @@
 const LABEL_MAX: usize = 63;
 const NAME_MAX: usize = 255;
 
-/// A host name, absolute or not; empty is accepted.
+/// A host name, absolute or relative; an empty name is valid.
 pub(super) fn name(text: &str) -> Result<(), String> {
     labels(text).map_err(|reason| format!("'{text}' not in valid format. Reason: {reason}"))
 }
 
-/// A name to which a domain will be added.
+/// A relative name, to which a domain is added later.
 pub(super) fn relative_name(text: &str) -> Result<(), String> {
     if text.ends_with('.') {
         return Err(format!("'{text}' is a FQDN. It should be a relative domain name."));
@@ -24,7 +24,7 @@ pub(super) fn relative_name(text: &str) -> Result<(), String> {
     name(text)
 }
 
-/// A domain, with its last dot; empty is accepted.
+/// A domain with a trailing dot; an empty domain is valid.
 pub(super) fn domain(text: &str) -> Result<(), String> {
     name(text)?;
     if text.is_empty() || text.ends_with('.') { Ok(()) } else { Err(format!("'{text}' must end with '.'.")) }

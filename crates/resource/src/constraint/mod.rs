@@ -17,7 +17,7 @@ use kiln_value::{Value, text};
 use crate::translation::Lookup;
 use crate::{Cloud, Failure};
 
-/// Constraints that a cloud must judge. Each name is also that of the finder that turns a name into an id.
+/// Constraints that require a cloud. Their names are also those of the finders that resolve names to IDs.
 pub const CLOUD: [&str; 56] = [
     "barbican.container",
     "barbican.secret",
@@ -77,12 +77,12 @@ pub const CLOUD: [&str; 56] = [
     "zaqar.queue",
 ];
 
-/// Judges all custom constraints with what is known.
+/// Checks all custom constraints with known results of lookups.
 #[derive(Clone, Debug, Default)]
 pub struct Judge {
     /// Seconds since 1970, for constraints on times.
     pub now: f64,
-    /// What the cloud says: nothing wrong, or the reason. What it was not asked for is accepted.
+    /// The results of the cloud: success, or the reason of a failure. Other lookups are accepted.
     pub answers: HashMap<Lookup, Result<(), String>>,
 }
 
@@ -107,26 +107,26 @@ impl CustomConstraints for Judge {
     }
 }
 
-/// Judges what needs no cloud, and remembers what only the cloud knows.
+/// Checks constraints that require no cloud, and collects the lookups for the others.
 #[derive(Debug, Default)]
-pub struct Curious {
+pub struct LookupCollector {
     judge: Judge,
     asked: RefCell<Vec<Lookup>>,
 }
 
-impl Curious {
-    /// With what the judge knows so far.
+impl LookupCollector {
+    /// Starts with the known results of a judge.
     pub fn new(judge: Judge) -> Self {
         Self { judge, asked: RefCell::default() }
     }
 
-    /// The judge, and what the cloud is to be asked for it.
+    /// The judge, and the lookups that it requires.
     pub fn into_parts(self) -> (Judge, Vec<Lookup>) {
         (self.judge, self.asked.into_inner())
     }
 }
 
-impl CustomConstraints for Curious {
+impl CustomConstraints for LookupCollector {
     fn validate(&self, name: &str, value: &Value) -> Result<(), String> {
         if CLOUD.contains(&name) && !value.is_null() {
             let lookup = Lookup { finder: name.to_owned(), value: text::str(value) };
@@ -139,21 +139,21 @@ impl CustomConstraints for Curious {
     }
 }
 
-/// Asks whether something exists. A cloud that cannot be asked refuses nothing: the create will see.
+/// Checks whether an object exists. If the cloud is not reachable, the object is accepted: the create reports an error.
 pub async fn ask(cloud: &dyn Cloud, lookup: &Lookup) -> Result<(), String> {
     match cloud.find(&lookup.finder, &lookup.value).await {
-        Err(failure) if says_no(&failure) => Err(failure.message),
+        Err(failure) if is_refusal(&failure) => Err(failure.message),
         _ => Ok(()),
     }
 }
 
-fn says_no(failure: &Failure) -> bool {
+fn is_refusal(failure: &Failure) -> bool {
     failure.is_not_found()
         || matches!(failure.class.as_str(), "EntityNotFound" | "PhysicalResourceNameAmbiguity" | "NoUniqueMatch")
 }
 
-/// The verdict of a constraint that needs no cloud; none if there is no such constraint. The reason of a refusal may
-/// be empty.
+/// The result of a constraint that requires no cloud; `None` if the constraint does not exist. The reason of a refusal
+/// may be empty.
 fn local(name: &str, value: &Value, now: f64) -> Option<Result<(), String>> {
     let optional = |check: &dyn Fn(&str) -> Result<(), String>| match value {
         Value::Str(text) => check(text),
@@ -173,7 +173,7 @@ fn local(name: &str, value: &Value, now: f64) -> Option<Result<(), String>> {
         "iso_8601" => time::iso_8601(value),
         "expiration" => optional(&|text| time::expiration(text, now)),
         "json_string" => optional(&json),
-        // These two only take time in Heat.
+        // In Heat, these two only wait.
         "test_constr" | "nova.network" => Ok(()),
         _ => return None,
     })

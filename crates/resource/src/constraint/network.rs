@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use kiln_value::{Value, text};
 
-/// An IP address in its usual form.
+/// An IP address in the usual notation.
 pub(super) fn address(value: &Value) -> Result<(), String> {
     match value {
         Value::Str(text) if text.parse::<IpAddr>().is_ok() => Ok(()),
@@ -12,7 +12,7 @@ pub(super) fn address(value: &Value) -> Result<(), String> {
     }
 }
 
-/// A MAC address in any notation that netaddr knows: six bytes, three words or two halves, or twelve digits at once.
+/// A MAC address in any notation of netaddr: six bytes, three words, two halves, or twelve digits.
 pub(super) fn mac(value: &Value) -> Result<(), String> {
     let is_mac = |text: &str| {
         let groups = |separator: char, count: usize, digits: std::ops::RangeInclusive<usize>| {
@@ -35,7 +35,7 @@ pub(super) fn mac(value: &Value) -> Result<(), String> {
     }
 }
 
-/// A network with its prefix length; bits of the host may be set.
+/// A network with its prefix length; host bits may be set.
 pub(super) fn cidr(value: &Value) -> Result<(), String> {
     let text = text::str(value);
     let whole = verbose(&text).unwrap_or_else(|| text.clone());
@@ -50,7 +50,7 @@ pub(super) fn cidr(value: &Value) -> Result<(), String> {
     }
 }
 
-/// An IP address, or a network as for [`cidr`] if there is a slash.
+/// An IP address, or with a slash a network as for [`cidr`].
 pub(super) fn address_or_cidr(value: &Value) -> Result<(), String> {
     let Value::Str(text) = value else { return Err(format!("{} is not a valid IP or CIDR", text::str(value))) };
     if !text.contains('/') {
@@ -65,15 +65,15 @@ fn not_a_subnet(text: &str) -> String {
 
 #[derive(PartialEq)]
 enum Network {
-    /// Address and prefix length as they are printed.
+    /// Address and prefix length as printed.
     Canonical,
-    /// Something that netaddr understands: no prefix, a mask.
+    /// Another notation that netaddr accepts: without a prefix, or with a mask.
     Readable,
     TwoPrefixes,
     Invalid,
 }
 
-/// An IPv4 network with what netaddr adds: octets that lack, and the prefix length of the old classes.
+/// An IPv4 network with the parts that netaddr adds: missing octets, and the prefix length of the address class.
 fn verbose(text: &str) -> Option<String> {
     if text.contains(':') || text.is_empty() {
         return None;
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_abbreviated_network_is_read_and_refused_in_full() {
+    fn abbreviated_networks_are_completed_in_errors() {
         let refusal = |text: &str| cidr(&text.into()).unwrap_err();
         assert_eq!(refusal("192.168.1/24"), "'192.168.1/24' is not a valid IP subnet");
         assert_eq!(refusal("5"), "'5' is not a valid IP subnet");

@@ -7,14 +7,14 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use kiln_value::{Pattern, Value, regex, text};
 
-/// A date with an optional time and offset: year and month may stand alone, dashes and colons may be left out.
+/// A date with an optional time and offset: month and day may be missing, dashes and colons may be omitted.
 const ISO_8601: &str = concat!(
     r"([0-9]{4})(?:(?:-([0-9]{1,2})|([0-9]{2})(?!$))(?:(?:-([0-9]{1,2})|([0-9]{2}))",
     r"(?:[ T]([0-9]{2})(?::?([0-9]{2}))?(?::?([0-9]{1,2})(?:[.,]([0-9]+))?)?",
     r"(?:Z|([-+])([0-9]{2}):?([0-9]{2})?)?)?)?)?$",
 );
 
-/// A time zone by its name in the IANA database; empty is accepted.
+/// A time zone by its name in the IANA database; an empty name is valid.
 pub(super) fn zone(name: &str) -> Result<(), String> {
     if name.is_empty() {
         return Ok(());
@@ -22,7 +22,7 @@ pub(super) fn zone(name: &str) -> Result<(), String> {
     if name.starts_with('/') || name.split('/').any(|part| part == "..") {
         return Err(format!("Invalid timezone: ZoneInfo keys must refer to subdirectories of TZPATH, got: {name}"));
     }
-    // Names differ by case, although the lookup does not mind it.
+    // Names are case-sensitive, although the lookup is not.
     match TimeZone::get(name) {
         Ok(zone) if zone.iana_name() == Some(name) => Ok(()),
         _ => {
@@ -32,12 +32,12 @@ pub(super) fn zone(name: &str) -> Result<(), String> {
     }
 }
 
-/// An ISO 8601 time, or a part of it from the year on.
+/// An ISO 8601 time, or a prefix of it from the year on.
 pub(super) fn iso_8601(value: &Value) -> Result<(), String> {
     value.as_str().and_then(read).map(|_| ()).ok_or_else(String::new)
 }
 
-/// A time that is yet to come; empty is accepted.
+/// A time in the future; an empty string is valid.
 pub(super) fn expiration(text: &str, now: f64) -> Result<(), String> {
     if text.is_empty() {
         return Ok(());
@@ -50,7 +50,7 @@ pub(super) fn expiration(text: &str, now: f64) -> Result<(), String> {
     Err(format!("Expiration {text} is invalid: {reason}"))
 }
 
-/// Time since 1970 in UTC; no offset is UTC.
+/// The time since 1970 in UTC; without an offset, the time is in UTC.
 fn read(text: &str) -> Option<SignedDuration> {
     static PATTERN: LazyLock<Option<Pattern>> = LazyLock::new(|| Pattern::new(&format!("^{ISO_8601}")).ok());
     let groups = PATTERN.as_ref()?.search(text, 0, false, &mut regex::MOST_STEPS.clone()).ok()??;

@@ -13,14 +13,14 @@ use kiln_value::Position;
 use crate::ResourceType;
 use node::{Complaints, Node};
 
-/// A mistake in a definition file.
+/// An error in a definition file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct DefinitionError {
     /// The file.
     pub file: String,
-    /// Where in it; none if the file as a whole cannot be read.
+    /// The position; `None` if the file cannot be read at all.
     pub position: Option<Position>,
-    /// What is wrong.
+    /// The message.
     pub message: String,
 }
 
@@ -33,10 +33,10 @@ impl fmt::Display for DefinitionError {
     }
 }
 
-/// Reads the text of a definition file, called `file` in errors.
+/// Parses a definition file; `file` is its name in errors.
 ///
 /// # Errors
-/// Every mistake in it.
+/// All errors in it.
 pub fn parse(file: &str, text: &str) -> Result<ResourceType, Vec<DefinitionError>> {
     let document = kiln_yaml::parse(text).map_err(|error| {
         vec![DefinitionError { file: file.to_owned(), position: error.position, message: error.message.clone() }]
@@ -62,15 +62,15 @@ pub fn parse(file: &str, text: &str) -> Result<ResourceType, Vec<DefinitionError
     }
 }
 
-/// Where below its directory the definition of a type stands: `OS/Neutron/Net.yaml`.
+/// The path of the definition file of a type in its directory: `OS/Neutron/Net.yaml`.
 pub fn file_of(type_name: &str) -> PathBuf {
     format!("{}.yaml", type_name.replace("::", "/")).into()
 }
 
-/// Reads all definition files (`*.yaml`) below a directory, in the order of their paths.
+/// Reads all definition files (`*.yaml`) in a directory, in the order of their paths.
 ///
 /// # Errors
-/// Every mistake in any of them, every file that is not where its type belongs, and whatever cannot be read.
+/// All errors in these files, every file whose path does not match its type, and every file that cannot be read.
 pub fn load(directory: &FilePath) -> Result<Vec<ResourceType>, Vec<DefinitionError>> {
     let mut files = Vec::new();
     let mut errors = Vec::new();
@@ -81,7 +81,7 @@ pub fn load(directory: &FilePath) -> Result<Vec<ResourceType>, Vec<DefinitionErr
         let name = file.display().to_string();
         match std::fs::read_to_string(&file) {
             Ok(text) => match parse(&name, &text) {
-                // Two files never define the same type, and each is found by its name.
+                // Each file is found by the name of its type, so no two files define the same type.
                 Ok(this) if file != directory.join(file_of(&this.name)) => {
                     let message =
                         format!("the definition of {} must be in {}", this.name, file_of(&this.name).display());
@@ -121,9 +121,9 @@ mod tests {
 
     use super::{property, resource_type, rest};
 
-    /// What editors are told and what is read are the same.
+    /// The JSON schema for editors has the same keys as the parser.
     #[test]
-    fn schema_for_editors_knows_the_same_keys() {
+    fn the_schema_for_editors_has_the_same_keys() {
         let schema = kiln_yaml::json::parse(include_str!("../../../../docs/resource-type.schema.json")).unwrap();
         let keys = |path: &[&str]| -> Vec<String> {
             let at = path.iter().fold(&schema, |at, key| match key.parse::<usize>() {

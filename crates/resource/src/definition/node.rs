@@ -5,18 +5,18 @@ use std::cell::RefCell;
 use kiln_template::hint::nearest;
 use kiln_value::{Map, Path, Value, text};
 
-/// What is wrong with a value, or with its key, and where.
+/// An error about a value, or about its key, with its position.
 pub(super) struct Complaint {
     pub(super) path: Path,
     pub(super) at_key: bool,
     pub(super) message: String,
 }
 
-/// All that is wrong.
+/// All errors.
 pub(super) type Complaints = RefCell<Vec<Complaint>>;
 
-/// A value of a definition file and its place. Every reader returns what it found and notes what it did not like, so
-/// that one pass tells all mistakes.
+/// A value in a definition file with its position. The functions return what they find and collect errors, so that one
+/// pass reports all errors.
 #[derive(Clone)]
 pub(super) struct Node<'a> {
     pub(super) value: &'a Value,
@@ -29,13 +29,13 @@ impl<'a> Node<'a> {
         Self { value, path: Path::root(), complaints }
     }
 
-    /// Notes what is wrong with the value.
+    /// Adds an error about the value.
     pub(super) fn complain(&self, message: impl Into<String>) {
         let complaint = Complaint { path: self.path.clone(), at_key: false, message: message.into() };
         self.complaints.borrow_mut().push(complaint);
     }
 
-    /// Notes what is wrong with the key.
+    /// Adds an error about the key.
     fn complain_of_key(&self, message: String) {
         self.complaints.borrow_mut().push(Complaint { path: self.path.clone(), at_key: true, message });
     }
@@ -49,7 +49,7 @@ impl<'a> Node<'a> {
         Self { value, path: self.path.key(key), complaints: self.complaints }
     }
 
-    /// The entries of a map; none with a complaint for anything else.
+    /// The entries of a map; for other values, no entries and an error.
     pub(super) fn entries(&self) -> Vec<(&'a str, Self)> {
         match self.value.as_map() {
             Some(map) => map.iter().map(|(key, value)| (key.as_str(), self.below(key, value))).collect(),
@@ -62,7 +62,7 @@ impl<'a> Node<'a> {
         Some(self.below(key, self.value.get(key)?))
     }
 
-    /// Complains of keys that are not known here.
+    /// Reports unknown keys.
     pub(super) fn only(&self, known: &[&str]) {
         for (key, node) in self.entries() {
             if !known.contains(&key) {
@@ -73,7 +73,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The items of a list; none with a complaint for anything else.
+    /// The items of a list; for other values, no items and an error.
     pub(super) fn items(&self) -> Vec<Self> {
         match self.value.as_list() {
             Some(items) => items
@@ -85,12 +85,12 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A text.
+    /// A string.
     pub(super) fn text(&self) -> Option<String> {
         self.value.as_str().map(str::to_owned).or_else(|| self.expected("a string"))
     }
 
-    /// A text, or a number as it is written: releases look like numbers.
+    /// A string, or a number as written: releases look like numbers.
     pub(super) fn release(&self) -> Option<String> {
         match self.value {
             Value::Str(release) => Some(release.clone()),
@@ -99,43 +99,43 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A truth value.
+    /// A boolean.
     pub(super) fn flag(&self) -> Option<bool> {
         self.value.as_bool().or_else(|| self.expected("true or false"))
     }
 
-    /// A whole number from zero.
+    /// A non-negative integer.
     pub(super) fn count(&self) -> Option<usize> {
         self.value.as_i64().and_then(|i| usize::try_from(i).ok()).or_else(|| self.expected("an integer"))
     }
 
-    /// A list of texts.
+    /// A list of strings.
     pub(super) fn texts(&self) -> Vec<String> {
         self.items().iter().filter_map(Self::text).collect()
     }
 
-    /// A map as it is.
+    /// A map, unchanged.
     pub(super) fn map(&self) -> Option<Map> {
         self.value.as_map().cloned().or_else(|| self.expected("a map"))
     }
 
-    /// The text under a key.
+    /// The string under a key.
     pub(super) fn text_at(&self, key: &str) -> Option<String> {
         self.get(key)?.text()
     }
 
-    /// The truth value under a key, or its default.
+    /// The boolean under a key, or its default.
     pub(super) fn flag_at(&self, key: &str, default: bool) -> bool {
         self.get(key).and_then(|node| node.flag()).unwrap_or(default)
     }
 
-    /// The texts under a key; none if it is not there.
+    /// The strings under a key; empty if the key is missing.
     pub(super) fn texts_at(&self, key: &str) -> Vec<String> {
         self.get(key).map(|node| node.texts()).unwrap_or_default()
     }
 }
 
-/// A dotted path in pieces.
+/// Splits a dotted path.
 pub(super) fn dotted(path: &str) -> Vec<String> {
     path.split('.').map(str::to_owned).collect()
 }

@@ -35,7 +35,7 @@ pub(super) const KEYS: [&str; 22] = [
     "merge",
 ];
 
-/// The properties of a type or the members of a map at `path`; what they say of translation goes into `rules`.
+/// The properties of a type or the members of a map at `path`. Their translation rules are added to `rules`.
 pub(super) fn properties(
     node: &Node<'_>,
     path: &[String],
@@ -106,7 +106,7 @@ fn inner(node: &Node<'_>, kind: DataType, path: &[String], rules: &mut Vec<Trans
     }
 }
 
-/// Constraints in the order in which they are written; `find` brings one of its own.
+/// Constraints in the order in which they are written; `find` adds one of its own.
 fn constraints(node: &Node<'_>, kind: DataType) -> Vec<Constraint> {
     let mut written = Vec::new();
     for (key, value) in node.entries() {
@@ -174,7 +174,7 @@ fn attribute(node: &Node<'_>) -> AttributeSchema {
     }
 }
 
-/// The keys `since` and `status` of anything.
+/// The keys `since` and `status`.
 pub(super) fn support(node: &Node<'_>) -> SupportStatus {
     if let Some(history) = node.get("status") {
         let newest_first: Vec<_> = history.items().iter().filter_map(period).collect();
@@ -187,7 +187,7 @@ pub(super) fn support(node: &Node<'_>) -> SupportStatus {
     SupportStatus { version: node.get("since").and_then(|s| s.release()), ..SupportStatus::default() }
 }
 
-/// One entry of `status`: a text `deprecated 2014.2` or a map.
+/// An entry of `status`: a string `deprecated 2014.2` or a map.
 fn period(node: &Node<'_>) -> Option<SupportStatus> {
     let (word, version, message) = if node.value.as_map().is_some() {
         node.only(&["status", "since", "message"]);

@@ -30,7 +30,7 @@ pub(super) const KEYS: [&str; 21] = [
     "rest",
 ];
 
-/// The type that a file defines; none if it does not even say its name.
+/// The type that a file defines; `None` if its name is missing.
 pub(super) fn read(node: &Node<'_>) -> Option<ResourceType> {
     node.only(&KEYS);
     let Some(name) = node.text_at("type") else {

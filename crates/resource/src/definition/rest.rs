@@ -8,7 +8,7 @@ use super::node::{Node, dotted};
 use crate::rest::{Adopt, Ready, Rest, RestCreate, RestDelete, RestPart, RestUpdate};
 use crate::{Method, ResourceType};
 
-/// The keys of the `rest` part.
+/// The keys of the `rest` section.
 pub(super) const KEYS: [&str; 13] = [
     "collection",
     "item",
@@ -25,7 +25,7 @@ pub(super) const KEYS: [&str; 13] = [
     "parts",
 ];
 
-/// The requests of a type; none if it does not say where its objects are.
+/// The requests of a type; `None` if the collection is missing.
 pub(super) fn read(node: &Node<'_>, resource_type: &ResourceType) -> Option<Rest> {
     node.only(&KEYS);
     let Some(collection) = node.text_at("collection") else {
@@ -121,7 +121,7 @@ fn ready(node: &Node<'_>) -> Ready {
     }
 }
 
-/// By default the unique name, and a mark in the description if that is a property.
+/// The default is the unique name, and a mark in the description if this is a property.
 fn adopt(node: Option<Node<'_>>, named: bool, described: bool) -> Adopt {
     let by_name = Adopt { name: named, ..Adopt::default() };
     let Some(node) = node else {

@@ -139,6 +139,7 @@ impl State {
             }
             self.remove_messages(id);
             self.snapshots.retain(|_, snapshot| snapshot.stack != id);
+            self.change_sets.retain(|_, set| set.stack != id);
         }
     }
 }

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use kiln_value::Secret;
 
 use crate::{
-    CredentialsId, Digest, EngineId, EngineInfo, Event, EventId, Message, MessageId, Resource, ResourceId, Snapshot,
-    SnapshotId, Stack, StackId,
+    ChangeSet, ChangeSetId, CredentialsId, Digest, EngineId, EngineInfo, Event, EventId, Message, MessageId, Resource,
+    ResourceId, Snapshot, SnapshotId, Stack, StackId,
 };
 
 /// All stored data. Times of the database are microseconds since 1970, as in a database.
@@ -33,6 +33,7 @@ pub(super) struct State {
     pub(super) due: BTreeSet<(i64, StackId, MessageId)>,
     /// All remembered messages: their place, or the time when they were handled.
     pub(super) sent: BTreeMap<MessageId, Sent>,
+    pub(super) change_sets: BTreeMap<ChangeSetId, ChangeSet>,
     pub(super) snapshots: BTreeMap<SnapshotId, Snapshot>,
     pub(super) credentials: BTreeMap<CredentialsId, Credentials>,
     pub(super) engines: BTreeMap<EngineId, EngineInfo>,

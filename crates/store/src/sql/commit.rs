@@ -5,6 +5,7 @@ use sea_orm::sea_query::{Cond, Expr, ExprTrait, OnConflict, Query};
 use sea_orm::{ConnectionTrait, DatabaseTransaction};
 use uuid::Uuid;
 
+use super::change_sets::remove_change_sets;
 use super::inbox::{insert_messages, remove_messages};
 use super::leases::{is_current, is_marked};
 use super::reading::find_stack;
@@ -180,6 +181,7 @@ async fn apply_settle(tx: &DatabaseTransaction, stack: StackId, settle: &Settle)
         tx.execute(&delete).await?;
         remove_messages(tx, stack).await?;
         remove_snapshots(tx, stack, None).await?;
+        remove_change_sets(tx, stack).await?;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ mod m0001_first;
 mod m0002_inbox;
 mod m0003_rings;
 mod m0004_snapshots;
+mod m0006_change_sets;
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
@@ -42,8 +43,13 @@ impl Change {
 }
 
 /// The changes of each migration; the first has number 1. Append only.
-const MIGRATIONS: &[&[Change]] =
-    &[m0001_first::CHANGES, m0002_inbox::CHANGES, m0003_rings::CHANGES, m0004_snapshots::CHANGES];
+const MIGRATIONS: &[&[Change]] = &[
+    m0001_first::CHANGES,
+    m0002_inbox::CHANGES,
+    m0003_rings::CHANGES,
+    m0004_snapshots::CHANGES,
+    m0006_change_sets::CHANGES,
+];
 
 /// An arbitrary number that no other application of the database uses.
 const POSTGRES_LOCK: &str = "SELECT pg_advisory_xact_lock(7236119543)";

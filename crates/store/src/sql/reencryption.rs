@@ -22,7 +22,7 @@ struct Sealed {
     values: &'static [&'static str],
 }
 
-const SEALED: [Sealed; 6] = [
+const SEALED: [Sealed; 7] = [
     Sealed { table: schema::CREDENTIALS, key: "id", secrets: &["envelope", "plan"], values: &[] },
     Sealed {
         table: schema::RESOURCE,
@@ -33,6 +33,7 @@ const SEALED: [Sealed; 6] = [
     Sealed { table: schema::EVENT, key: "id", secrets: &[], values: &["properties"] },
     Sealed { table: schema::MESSAGE, key: "id", secrets: &[], values: &["body"] },
     Sealed { table: schema::SNAPSHOT, key: "id", secrets: &["data"], values: &[] },
+    Sealed { table: schema::CHANGE_SET, key: "id", secrets: &["body"], values: &[] },
     Sealed { table: schema::CONTENT, key: "digest", secrets: &[], values: &["body"] },
 ];
 

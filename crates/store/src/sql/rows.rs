@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::retry::Fault;
 use super::secrets::Vault;
-use crate::{Desired, Digest, Error, Event, Message, Parent, Resource, Snapshot, Stack};
+use crate::{ChangeSet, Desired, Digest, Error, Event, Message, Parent, Resource, Snapshot, Stack};
 
 /// Reads the columns of a row in order.
 pub(super) struct Columns<'r> {
@@ -188,6 +188,22 @@ impl<'r> Columns<'r> {
         })
     }
 
+    /// [`super::schema::CHANGE_SET_COLUMNS`].
+    pub(super) fn change_set(&mut self, vault: &Vault) -> Result<ChangeSet, Fault> {
+        let row = self.text()?;
+        Ok(ChangeSet {
+            id: parse(&row)?,
+            project: self.text()?,
+            stack: self.parsed()?,
+            stack_name: self.text()?,
+            name: self.text()?,
+            generation: self.int()?,
+            executed: self.flag()?,
+            body: self.guarded(vault, &row)?,
+            created: self.time()?,
+        })
+    }
+
     /// [`super::schema::SNAPSHOT_COLUMNS`].
     pub(super) fn snapshot(&mut self, vault: &Vault) -> Result<Snapshot, Fault> {
         let row = self.text()?;
@@ -267,6 +283,23 @@ pub(super) fn of_message(message: &Message, vault: &Vault) -> Result<Vec<Expr>, 
         body,
         micros(message.due).into(),
         micros(message.sent).into(),
+    ])
+}
+
+/// The row of a change set.
+pub(super) fn of_change_set(set: &ChangeSet, vault: &Vault) -> Result<Vec<Expr>, Fault> {
+    let id = set.id.to_string();
+    let body = sealed(vault, &id, &set.body, set.body.is_null())?;
+    Ok(vec![
+        id.into(),
+        plain(&set.project).into(),
+        set.stack.to_string().into(),
+        plain(&set.stack_name).into(),
+        plain(&set.name).into(),
+        set.generation.into(),
+        i64::from(set.executed).into(),
+        body,
+        micros(set.created).into(),
     ])
 }
 

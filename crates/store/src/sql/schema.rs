@@ -21,6 +21,8 @@ pub(super) const LEASE: &str = "kiln_lease";
 pub(super) const MESSAGE: &str = "kiln_message";
 /// Snapshots of stacks.
 pub(super) const SNAPSHOT: &str = "kiln_snapshot";
+/// Change sets of stacks.
+pub(super) const CHANGE_SET: &str = "kiln_change_set";
 /// Encrypted credentials.
 pub(super) const CREDENTIALS: &str = "kiln_credentials";
 /// Engines that reported.
@@ -107,3 +109,7 @@ pub(super) const MESSAGE_COLUMNS: [&str; 7] = ["id", "stack", "resource", "kind"
 
 /// The columns of a snapshot, in reading and writing order.
 pub(super) const SNAPSHOT_COLUMNS: [&str; 8] = ["id", "stack", "name", "action", "status", "reason", "data", "created"];
+
+/// The columns of a change set, in reading and writing order.
+pub(super) const CHANGE_SET_COLUMNS: [&str; 9] =
+    ["id", "project", "stack", "stack_name", "name", "generation", "executed", "body", "created"];

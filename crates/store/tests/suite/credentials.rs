@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use kiln_resource::Action;
-use kiln_store::{CredentialsId, Error, NewStack, Options, SqlStore, StackRequest, Store};
+use kiln_store::{Batch, CredentialsId, Error, NewStack, Options, SqlStore, StackRequest, Store};
 use kiln_value::Secret;
 use uuid::Uuid;
 
 use crate::bed::{Bed, beds};
-use crate::make::{at, claim, deleting, engine, stack};
+use crate::make::{at, child, claim, deleting, engine, resource, stack};
 
 const HOUR: Duration = Duration::from_hours(1);
 
@@ -129,6 +129,35 @@ async fn credentials_that_are_gone_cannot_be_attached() {
         let update = StackRequest { credentials: Some(gone), ..StackRequest::new(Action::Update, at(1)) };
         assert!(matches!(bed.store.request(made.id, update).await, Err(Error::NotFound(_))));
         assert_eq!(bed.store.stack(made.id).await.unwrap(), Some(made));
+        bed.end().await;
+    }
+}
+
+/// The project of a stack's users is found with the credentials of its tree, once the tree is deleted.
+#[tokio::test]
+async fn user_projects_go_with_the_credentials_of_their_stacks() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let id = bed.store.save_credentials(&secret("{}")).await.unwrap();
+        let new = NewStack { credentials: Some(id), ..stack("web") };
+        let root = bed.store.create_stack(new).await.unwrap();
+        let lease = claim(&*bed.store, engine(), root.id).await;
+        let row = resource(root.id, "inner");
+        let inner = child(&root, &row);
+        let batch = Batch { children: vec![inner.clone()], save: vec![row], ..Batch::default() };
+        assert_eq!(bed.store.commit(lease, batch).await.unwrap().user_project, None);
+        let made = |project: &str| Batch { user_project: Some(project.to_owned()), ..Batch::default() };
+        let inner_lease = claim(&*bed.store, engine(), inner.id).await;
+        let changed = bed.store.commit(inner_lease, made("p\u{fc}1")).await.unwrap();
+        assert_eq!(changed.user_project.as_deref(), Some("p\u{fc}1"));
+        assert_eq!(bed.store.stack(root.id).await.unwrap().unwrap().user_project, None);
+        assert!(unused(&bed, Duration::ZERO).await.is_empty(), "in use");
+        bed.store.commit(inner_lease, deleting(1)).await.unwrap();
+        assert!(unused(&bed, Duration::ZERO).await.is_empty(), "the root is in use");
+        bed.store.commit(lease, deleting(1)).await.unwrap();
+        let found = bed.store.unused_credentials(HOUR, 100).await.unwrap();
+        let found: Vec<_> = found.into_iter().map(|unused| (unused.id, unused.user_projects)).collect();
+        assert_eq!(found, [(id, vec!["p\u{fc}1".to_owned()])]);
         bed.end().await;
     }
 }

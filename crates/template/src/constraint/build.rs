@@ -8,7 +8,7 @@ use super::{Constraint, Rule};
 impl Rule {
     /// A range.
     ///
-    /// Errors: `InvalidSchemaError` for bounds that are no numbers or both missing.
+    /// Errors: `InvalidSchemaError` for bounds that are not numbers, or if both are missing.
     pub fn range(min: Option<Value>, max: Option<Value>) -> Result<Self, Diagnostic> {
         numeric([&min, &max])?;
         if min.is_none() && max.is_none() {
@@ -19,7 +19,7 @@ impl Rule {
 
     /// A length.
     ///
-    /// Errors: `InvalidSchemaError` for bounds that are no integers or both missing.
+    /// Errors: `InvalidSchemaError` for bounds that are not integers, or if both are missing.
     pub fn length(min: Option<Value>, max: Option<Value>) -> Result<Self, Diagnostic> {
         if min.is_none() && max.is_none() {
             return schema_error("A length constraint must have a min value and/or a max value specified.");
@@ -33,7 +33,7 @@ impl Rule {
 
     /// A modulo.
     ///
-    /// Errors: `InvalidSchemaError` unless both are integers, `step` is not zero and `offset` is smaller and of the
+    /// Errors: `InvalidSchemaError` unless both are integers, `step` is not zero, and `offset` is smaller and has the
     /// same sign.
     pub fn modulo(step: Option<Value>, offset: Option<Value>) -> Result<Self, Diagnostic> {
         let (Some(step), Some(offset)) = (step, offset) else {
@@ -54,7 +54,7 @@ impl Rule {
 
     /// Allowed values.
     ///
-    /// Errors: `InvalidSchemaError` for what is no list.
+    /// Errors: `InvalidSchemaError` if it is not a list.
     pub fn allowed_values(allowed: &Value) -> Result<Self, Diagnostic> {
         match allowed {
             Value::List(allowed) => Ok(Self::AllowedValues(allowed.clone())),
@@ -64,7 +64,7 @@ impl Rule {
 
     /// An allowed pattern.
     ///
-    /// Errors: `InvalidSchemaError` for what is no text or no regular expression. (For the latter Heat answers with an
+    /// Errors: `InvalidSchemaError` if it is not a string or not a regular expression. (For the latter, Heat returns an
     /// internal error.)
     pub fn allowed_pattern(pattern: &Value) -> Result<Self, Diagnostic> {
         let Value::Str(pattern) = pattern else { return schema_error("AllowedPattern must be a string") };
@@ -76,9 +76,9 @@ impl Rule {
 }
 
 impl Constraint {
-    /// An entry of a HOT parameter's `constraints`. With `modulo` (from 2017-02-24) that rule is understood.
+    /// An entry of a HOT parameter's `constraints`. `modulo` enables that rule (from 2017-02-24).
     ///
-    /// Errors: `InvalidSchemaError` for a wrong shape, `ValueError` for a bound that is no number.
+    /// Errors: `InvalidSchemaError` for a wrong shape, `ValueError` for a bound that is not a number.
     pub fn from_hot(entry: &Value, modulo: bool) -> Result<Self, Diagnostic> {
         const KEYS: &[&str] =
             &["description", "length", "range", "modulo", "allowed_values", "allowed_pattern", "custom_constraint"];
@@ -127,9 +127,9 @@ impl Constraint {
     }
 }
 
-/// The map, if it has no other keys.
+/// The map, if it has only these keys.
 ///
-/// Errors: `InvalidSchemaError` naming the entity (`range constraint`).
+/// Errors: `InvalidSchemaError`, which names the entity (`range constraint`).
 pub(crate) fn check_map<'a>(value: &'a Value, keys: &[&str], entity: &str) -> Result<&'a Map, Diagnostic> {
     let Value::Map(map) = value else { return schema_error(format!("Invalid {entity}, expected a mapping")) };
     match map.keys().find(|key| !keys.contains(&key.as_str())) {

@@ -1,4 +1,4 @@
-//! Checks values with constraints.
+//! Checks values against constraints.
 
 use std::cmp::Ordering;
 
@@ -8,10 +8,10 @@ use super::build::schema_error;
 use super::{Constraint, CustomConstraints, Rule, Typed, bound_text};
 
 impl Constraint {
-    /// Judges a value. With a type, allowed values are compared after conversion to it.
+    /// Checks a value. If a type is given, allowed values are compared after conversion to it.
     ///
-    /// Errors: `ValueError` if the value breaks the rule; `TypeError` if it is of a kind that the rule cannot judge
-    /// (an internal error in Heat).
+    /// Errors: `ValueError` if the value violates the rule; `TypeError` if the rule cannot check values of its kind (an
+    /// internal error in Heat).
     pub fn check(&self, value: &Value, typed: Option<Typed>, custom: &dyn CustomConstraints) -> Result<(), Diagnostic> {
         let Some(message) = self.rule.broken_by(value, typed, custom)? else { return Ok(()) };
         let message = self.description.clone().filter(|d| !d.is_empty()).unwrap_or(message);
@@ -19,9 +19,9 @@ impl Constraint {
     }
 }
 
-/// Whether each constraint fits the type.
+/// Checks that each constraint fits the type.
 ///
-/// Errors: `InvalidSchemaError` naming the first that does not.
+/// Errors: `InvalidSchemaError` for the first that does not.
 pub fn check_fit(constraints: &[Constraint], typed: Typed) -> Result<(), Diagnostic> {
     match constraints.iter().find(|c| !c.rule.fits(typed.data_type)) {
         Some(c) => schema_error(format!("{} constraint invalid for {}", c.rule.title(), typed.name)),
@@ -29,7 +29,7 @@ pub fn check_fit(constraints: &[Constraint], typed: Typed) -> Result<(), Diagnos
     }
 }
 
-/// Judges a value by several constraints; the first that it breaks decides.
+/// Checks a value against several constraints; the first violation is reported.
 ///
 /// Errors: `StackValidationFailed` with the constraint's message, or its `TypeError`.
 pub fn check_all(
@@ -49,7 +49,7 @@ pub fn check_all(
 }
 
 impl Rule {
-    /// The generated message, if the value breaks the rule.
+    /// The generated message, if the value violates the rule.
     fn broken_by(
         &self,
         value: &Value,
@@ -102,7 +102,7 @@ impl Rule {
     }
 }
 
-/// Whether a number is not beyond a bound; NaN never is.
+/// Whether a number is within the bounds; NaN always is.
 fn within(number: &Value, min: Option<&Value>, max: Option<&Value>) -> bool {
     min.is_none_or(|min| number::compare(number, min) != Some(Ordering::Less))
         && max.is_none_or(|max| number::compare(number, max) != Some(Ordering::Greater))

@@ -2,17 +2,17 @@
 
 use kiln_value::{Value, text};
 
-/// Who judges custom constraints.
+/// Evaluates custom constraints.
 ///
-/// The answer must be at hand: whoever implements this for constraints of the cloud has asked it before.
+/// Results must be available immediately: implementations for constraints of the cloud send their requests beforehand.
 pub trait CustomConstraints {
-    /// Judges a value by the constraint of a name (`neutron.network`).
+    /// Checks a value against the constraint with this name (`neutron.network`).
     ///
-    /// Errors: the whole message to show, [`not_found`] if there is no such constraint.
+    /// Errors: the complete message, or [`not_found`] if the constraint does not exist.
     fn validate(&self, name: &str, value: &Value) -> Result<(), String>;
 }
 
-/// Accepts everything: for where custom constraints are judged elsewhere or not at all.
+/// Accepts every value: used where custom constraints are checked elsewhere or not at all.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AcceptAll;
 
@@ -22,7 +22,7 @@ impl CustomConstraints for AcceptAll {
     }
 }
 
-/// The message for a constraint that nobody knows.
+/// The message for an unknown constraint.
 pub fn not_found(name: &str, value: &Value) -> String {
     format!("\"{}\" does not validate {name} (constraint not found)", text::str(value))
 }

@@ -2,22 +2,22 @@
 
 use kiln_value::{Diagnostic, Value, number, text};
 
-/// What kind of data a parameter or property holds.
+/// The data type of a parameter or property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DataType {
-    /// A text.
+    /// A string.
     String,
-    /// A whole number (properties only).
+    /// An integer (properties only).
     Integer,
     /// A number.
     Number,
-    /// A truth value.
+    /// A boolean.
     Boolean,
     /// A map; for parameters `json`.
     Map,
     /// A list; for parameters `comma_delimited_list`.
     List,
-    /// Anything (properties only).
+    /// Any value (properties only).
     Any,
 }
 
@@ -40,13 +40,13 @@ impl DataType {
         }
     }
 
-    /// This type under the name that properties have for it.
+    /// This type with its name in schemas of properties.
     pub fn property(self) -> Typed {
         Typed { data_type: self, name: self.property_name() }
     }
 }
 
-/// A type with the name by which a schema calls it, which messages repeat: `Map`, `json`, `Json`.
+/// A type with its name in the language of the schema, which messages repeat: `Map`, `json`, `Json`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Typed {
     /// The type.
@@ -56,9 +56,10 @@ pub struct Typed {
 }
 
 impl Typed {
-    /// The value as the type holds it: numbers and truth values from texts, texts from anything.
+    /// The value converted to the type: numbers and booleans from strings, strings from any value.
     ///
-    /// Errors: `ValueError` for a text that is none of the type, `TypeError` for what cannot be a number at all.
+    /// Errors: `ValueError` for a string that cannot be converted, `TypeError` for a value that cannot be a number at
+    /// all.
     pub fn convert(self, value: &Value) -> Result<Value, Diagnostic> {
         let invalid = || {
             let shown = text::str(value);

@@ -18,13 +18,13 @@ fn the_description_replaces_the_message() {
 }
 
 #[test]
-fn an_entry_shows_what_it_was_given() {
+fn an_entry_contains_its_arguments() {
     let entry = value!({"length": {"max": 5}, "description": "short"});
     assert_eq!(Constraint::from_hot(&entry, false).unwrap().to_value(), entry);
 }
 
 #[test]
-fn allowed_values_compare_after_conversion() {
+fn allowed_values_are_compared_after_conversion() {
     let rule = value!({"allowed_values": ["1", 2]});
     assert_eq!(message(&rule, DataType::Integer, &1.into()), None);
     assert_eq!(message(&rule, DataType::Integer, &"2".into()), None);
@@ -32,7 +32,7 @@ fn allowed_values_compare_after_conversion() {
 }
 
 #[test]
-fn a_wrong_pattern_is_an_error_of_the_schema() {
+fn an_invalid_pattern_is_a_schema_error() {
     let error = Constraint::from_hot(&value!({"allowed_pattern": "("}), true).unwrap_err();
     assert_eq!(error.class, "InvalidSchemaError");
 }

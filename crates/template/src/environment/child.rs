@@ -6,12 +6,12 @@ use super::registry::{Branch, Node};
 use super::{Environment, SECTIONS, glob};
 
 impl Environment {
-    /// The environment of the nested stack that a resource stands for.
+    /// The environment of the nested stack of a resource.
     ///
-    /// Registry, parameter defaults and event sinks are this environment's; the parameters are `given`, which may be a
-    /// whole environment of sections too. `without` is the template whose entry must not lead into itself.
-    /// `resource_name` is the resource: what the registry says of resources inside of it comes to the top, patterns
-    /// that match it stay, everything else said of single resources goes.
+    /// Registry, parameter defaults and event sinks are those of this environment; the parameters are `given`, which
+    /// may also be an environment with sections. `without` is a template whose entry must not refer to itself.
+    /// `resource_name` is the resource: registry entries for resources inside it move to the top, patterns that match
+    /// it stay, and all other entries for single resources are dropped.
     ///
     /// Errors: as [`Environment::from_sections`].
     pub fn child(
@@ -20,7 +20,7 @@ impl Environment {
         without: Option<&str>,
         resource_name: Option<&str>,
     ) -> Result<Self, Diagnostic> {
-        // As Heat does, by way of what the environment shows: what was remembered of wildcards becomes plain aliases.
+        // As in Heat, by way of the visible environment: remembered wildcards become plain aliases.
         let mut shown = self.to_value();
         let sections = shown.as_map_mut().map(std::mem::take).unwrap_or_default();
         let mut child = Self::from_sections(&sections)?;
@@ -39,7 +39,7 @@ impl Environment {
         Ok(child)
     }
 
-    /// The same environment with other sections for a request that only knows maps.
+    /// Creates an environment from its sections as one value.
     ///
     /// Errors: as [`Environment::from_sections`].
     pub fn from_value(value: &Value) -> Result<Self, Diagnostic> {
@@ -60,7 +60,7 @@ impl super::Registry {
                 kept.extend(below.clone());
             }
         }
-        // What is said under the very name goes before what patterns say.
+        // Entries for the exact name take precedence over patterns.
         if let Some(Node::Branch(own)) = resources.get(resource_name) {
             kept.extend(own.clone());
         }

@@ -1,10 +1,10 @@
-//! Shell wildcards of Python's `fnmatch.fnmatchcase`.
+//! Shell wildcards as in Python's `fnmatch.fnmatchcase`.
 
-/// Whether a name matches a pattern of `*`, `?`, `[abc]`, `[a-z]` and `[!a]`; case matters.
+/// Whether a name matches a pattern with `*`, `?`, `[abc]`, `[a-z]` and `[!a]`; case-sensitive.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let pattern = tokens(pattern);
     let name: Vec<char> = name.chars().collect();
-    // Where to go on after a mismatch: behind the last star, which then takes one more character.
+    // Where to continue after a mismatch: behind the last star, which then matches one more character.
     let mut retry: Option<(usize, usize)> = None;
     let (mut p, mut n) = (0, 0);
     loop {
@@ -62,7 +62,7 @@ fn tokens(pattern: &str) -> Vec<Token> {
                     rest = after;
                     token
                 }
-                // Without an end it is no set.
+                // An unterminated set is a literal bracket.
                 None => Token::One('['),
             },
             c => Token::One(c),
@@ -76,7 +76,7 @@ fn set(rest: &str) -> Option<(Token, &str)> {
         Some(body) => (true, body),
         None => (false, rest),
     };
-    // A bracket that comes first is a member.
+    // A leading bracket is a member of the set.
     let first = body.chars().next()?.len_utf8();
     let end = first + body.get(first..)?.find(']')?;
     let members: Vec<char> = body.get(..end)?.chars().collect();
@@ -102,7 +102,7 @@ mod tests {
     use super::matches;
 
     #[test]
-    fn as_python() {
+    fn matches_as_python_does() {
         for (pattern, name, wanted) in [
             ("*", "", true),
             ("a*b*c", "aXbYbZc", true),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn many_stars_cost_little() {
+    fn many_stars_are_fast() {
         assert!(!matches(&"*a".repeat(500), &"a".repeat(499)));
     }
 }

@@ -7,7 +7,7 @@ use kiln_value::{Diagnostic, Map};
 use super::registry::{EntryKind, Node};
 use super::{Registry, parse};
 
-/// The aliases that Heat ships (docs/heat-behaviour.md §12.1).
+/// The built-in aliases of Heat (docs/heat-behaviour.md §12.1).
 const DEFAULT_ALIASES: [(&str, &str); 7] = [
     ("OS::Quantum*", "OS::Neutron*"),
     ("OS::Metering::Alarm", "OS::Aodh::Alarm"),
@@ -18,7 +18,7 @@ const DEFAULT_ALIASES: [(&str, &str); 7] = [
     ("OS::Ceilometer::CombinationAlarm", "OS::Aodh::CombinationAlarm"),
 ];
 
-/// The types that exist, and what else stands for a type in every stack.
+/// The available types, and the aliases that apply to every stack.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Globals {
     types: BTreeSet<String>,
@@ -30,28 +30,28 @@ pub struct Globals {
 }
 
 impl Globals {
-    /// Only these types, no aliases.
+    /// The given types, without aliases.
     pub fn new(types: impl IntoIterator<Item = String>) -> Self {
         Self { types: types.into_iter().collect(), ..Self::default() }
     }
 
-    /// The same with the aliases that Heat ships.
+    /// Adds the built-in aliases of Heat.
     #[must_use]
     pub fn with_default_aliases(mut self) -> Self {
         let aliases: Map = DEFAULT_ALIASES.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
         let loaded = self.registry.load(&aliases);
-        debug_assert!(loaded.is_ok(), "the aliases are sound");
+        debug_assert!(loaded.is_ok(), "the aliases are valid");
         self
     }
 
-    /// Adds an environment file of the operator (`environment_dir`).
+    /// Adds an environment file of the operator (from `environment_dir`).
     ///
     /// Errors: as [`parse`] and [`Registry::load`].
     pub fn load(&mut self, text: &str) -> Result<(), Diagnostic> {
         let environment = super::Environment::from_sections(&with_parameters(parse(text)?))?;
         for (key, node) in environment.registry.root {
             match (self.registry.root.get_mut(&key), node) {
-                // `resources` of several files come together.
+                // The `resources` of several files are merged.
                 (Some(Node::Branch(own)), Node::Branch(new)) => own.extend(new),
                 (_, node) => _ = self.registry.root.insert(key, node),
             }
@@ -61,7 +61,7 @@ impl Globals {
         Ok(())
     }
 
-    /// The types that are mapped to templates, with the templates' URLs.
+    /// The types that are mapped to templates, with the URLs of the templates.
     pub fn templates(&self) -> impl Iterator<Item = (&str, &str)> {
         self.registry.root.iter().filter_map(|(name, node)| match node {
             Node::RegistryEntry(entry) if entry.kind == EntryKind::Template => {
@@ -71,18 +71,18 @@ impl Globals {
         })
     }
 
-    /// Whether there is such a type.
+    /// Whether the type exists.
     pub fn has_type(&self, name: &str) -> bool {
         self.types.contains(name)
     }
 
-    /// The types that exist.
+    /// The available types.
     pub fn types(&self) -> impl Iterator<Item = &str> {
         self.types.iter().map(String::as_str)
     }
 }
 
-/// A file without a `parameters` section has none, whatever else is in it.
+/// Adds an empty `parameters` section if the file has none, so that other keys are not read as parameters.
 fn with_parameters(mut sections: Map) -> Map {
     super::fill(&mut sections);
     sections

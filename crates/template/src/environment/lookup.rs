@@ -9,10 +9,10 @@ use kiln_value::{Diagnostic, Value};
 use super::registry::{EntryKind, Node, RegistryEntry, is_template};
 use super::{Environment, Globals, Registry};
 
-/// Aliases of aliases beyond this many are taken for a circle.
+/// Longer chains of aliases are considered circular.
 const MAX_ALIASES: usize = 64;
 
-/// What implements a resource type.
+/// The implementation of a resource type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolved {
     /// A type of the service.
@@ -21,16 +21,16 @@ pub enum Resolved {
     Template(String),
 }
 
-/// What implements a resource type, and who said so.
+/// The implementation of a resource type and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The implementation.
     pub resolved: Resolved,
-    /// Whether the user's environment said so; templates of it may not be read from `file:` URLs.
+    /// Whether the user's environment defines it; such templates may not be read from `file:` URLs.
     pub user: bool,
 }
 
-/// What may decide: an entry of the user's or the service's registry, or the type itself.
+/// A candidate for the implementation: an entry of the user's or the service's registry, or the type itself.
 enum Candidate<'a> {
     User(&'a RegistryEntry),
     Global(&'a RegistryEntry),
@@ -38,7 +38,8 @@ enum Candidate<'a> {
 }
 
 impl Candidate<'_> {
-    /// The user's first, then the more specific, then by name: wildcards come before names they match.
+    /// Entries of the user come first, then more specific ones, then by name: wildcards come before the names they
+    /// match.
     fn rank<'b>(&'b self, resource_type: &'b str) -> (bool, Reverse<usize>, Vec<&'b str>) {
         match self {
             Self::User(entry) | Self::Global(entry) => {
@@ -51,7 +52,7 @@ impl Candidate<'_> {
 }
 
 impl Registry {
-    /// The entries that speak of a type, for a resource if it has a name.
+    /// The entries for a type, and for a resource if a name is given.
     fn entries(&self, resource_type: &str, resource_name: Option<&str>) -> Vec<&RegistryEntry> {
         let of_resource = resource_name
             .and_then(|name| match self.resources()?.get(name)? {
@@ -63,7 +64,7 @@ impl Registry {
         let of_patterns = self.root.iter().filter(|(key, _)| key.ends_with('*')).filter_map(|(_, node)| entry(node));
         let matching = of_patterns.filter(|entry| {
             let prefix = entry.name().strip_suffix('*');
-            // A wildcard that leads to the very type would lead there for ever.
+            // A wildcard that refers to this type would never end.
             entry.kind == EntryKind::Wildcard
                 && entry.value != resource_type
                 && prefix.is_some_and(|prefix| resource_type.starts_with(prefix))
@@ -84,7 +85,7 @@ fn not_found(resource_type: &str) -> Diagnostic {
     Diagnostic::new("EntityNotFound", message)
 }
 
-/// A lookup in the user's registry on top of the service's, or in the service's alone.
+/// A lookup in the user's registry and then the service's, or in the service's alone.
 #[derive(Clone, Copy)]
 struct Lookup<'a> {
     user: Option<&'a Registry>,
@@ -93,13 +94,13 @@ struct Lookup<'a> {
     notes: &'a Notes,
 }
 
-/// What comes to light during a lookup.
+/// Results that are collected during a lookup.
 #[derive(Default)]
 struct Notes {
-    /// What the environment is to remember, see [`Environment::resolve`].
+    /// Entries that the environment is to remember, see [`Environment::resolve`].
     remembered: RefCell<Vec<(String, RegistryEntry)>>,
-    /// Types that nothing implements, in the user's registry or the service's alone: where several aliases lead to the
-    /// same type at every step, asking again each time would never end.
+    /// Types without an implementation, in the user's registry or the service's alone. Without this set, a lookup would
+    /// take exponential time where several aliases lead to the same type at every step.
     missing: RefCell<BTreeSet<(bool, String)>>,
 }
 
@@ -113,7 +114,7 @@ impl Lookup<'_> {
         if self.notes.missing.borrow().contains(&place) {
             return Err(not_found(resource_type));
         }
-        // The name of a template is a type without being registered; only the user may name one.
+        // A template name is a type without registration; only the user may specify one.
         let unknown = self.user.is_some_and(|user| !user.root.contains_key(resource_type));
         let named = (unknown && is_template(resource_type))
             .then(|| RegistryEntry::new(vec![resource_type.to_owned()], resource_type));
@@ -155,7 +156,7 @@ impl Lookup<'_> {
                 _ => entry.value.clone(),
             },
         };
-        // An alias of the service leads on among the service's own.
+        // An alias of the service is resolved with the service's registry only.
         let lookup = Lookup { user: self.user.filter(|_| user), ..*self };
         let found = lookup.find(&next, aliases + 1)?;
         if self.user.is_some() && !found.user {
@@ -170,7 +171,7 @@ impl Lookup<'_> {
 }
 
 impl Environment {
-    /// What implements a resource type, for the resource of a name.
+    /// The implementation of a resource type, for the resource with this name.
     ///
     /// Errors: `EntityNotFound` for an unknown type, `StackValidationFailed` for an alias of itself.
     pub fn lookup(
@@ -192,8 +193,8 @@ impl Environment {
         Lookup { user: Some(&self.registry), globals, resource_name, notes }.find(resource_type, 0)
     }
 
-    /// As [`Environment::lookup`], and remembers as Heat does: templates named as types and aliases that were followed
-    /// become entries of the user's registry, so that they stay what they are when the service's change.
+    /// As [`Environment::lookup`], and remembers what Heat remembers: template names used as types and followed aliases
+    /// become entries of the user's registry, so that they do not change with the service's registry.
     ///
     /// Errors: as [`Environment::lookup`].
     pub fn resolve(
@@ -211,10 +212,10 @@ impl Environment {
         found
     }
 
-    /// What implements the type that a template gives a resource, whatever it wrote there; remembers as
+    /// The implementation of the type of a resource as written in a template, which may be any value; remembers as
     /// [`Environment::resolve`].
     ///
-    /// Errors: `StackValidationFailed`, for an unknown type too.
+    /// Errors: `StackValidationFailed`, also for an unknown type.
     pub fn implementation(
         &mut self,
         globals: &Globals,

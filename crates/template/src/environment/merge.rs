@@ -10,14 +10,14 @@ use crate::constraint::DataType;
 use crate::parameter::ParameterSchema;
 use crate::{Files, Template, source};
 
-/// Merges environment files, in their order, on top of `sections`. Later files win, over what the request itself gave
-/// too, unless `parameter_merge_strategies` say that values are put together.
+/// Merges environment files in order into `sections`. Later files take precedence, also over the values of the request
+/// itself, unless `parameter_merge_strategies` specify that values are merged.
 ///
 /// Parameters that neither the template nor a template among the files declares are not merged.
 ///
-/// Errors: `KeyError` for a name that is not among the files; `ValueError` for a file that is no environment or a value
+/// Errors: `KeyError` for a name that is not among the files; `ValueError` for an invalid environment file or a value
 /// that cannot be merged; `ConflictingMergeStrategyForParam`, `InvalidMergeStrategyForParam`; `TypeError` or
-/// `AttributeError` for values of kinds that do not go together; those of [`Template::parameter_schemata`].
+/// `AttributeError` for values of incompatible kinds; those of [`Template::parameter_schemata`].
 pub fn merge(
     environment_files: &[String],
     files: &Files,
@@ -51,11 +51,11 @@ pub fn merge(
     Ok(())
 }
 
-/// The parameters of all templates among the files, those of the template itself before others of their names.
+/// The parameters of all templates among the files; those of the template itself take precedence.
 fn all_schemata(template: &Template, files: &Files) -> Result<IndexMap<String, ParameterSchema>, Diagnostic> {
     let mut schemata = IndexMap::new();
     for file in files.0.values() {
-        // What is no template is some other file.
+        // Files that are not templates are ignored.
         let document = source::parse(file, source::ROOT, source::MAX_TEMPLATE_SIZE);
         if let Ok(nested) = document.and_then(|document| Template::from_value(document.value)) {
             schemata.extend(nested.parameter_schemata()?);
@@ -65,14 +65,14 @@ fn all_schemata(template: &Template, files: &Files) -> Result<IndexMap<String, P
     Ok(schemata)
 }
 
-/// How values are put together; any other word means that the later one wins.
+/// The strategies that merge values; with every other one the later value replaces the earlier.
 const MERGE: &str = "merge";
 const DEEP_MERGE: &str = "deep_merge";
 const OVERWRITE: &str = "overwrite";
 
 struct Merging<'a> {
     schemata: &'a IndexMap<String, ParameterSchema>,
-    /// What was decided for each parameter that was met, over all files: a word as it was written.
+    /// The strategy of each parameter over all files, as written.
     strategies: BTreeMap<String, String>,
 }
 
@@ -108,8 +108,8 @@ impl Merging<'_> {
     }
 }
 
-/// The strategy that a file has for a parameter: its own, else what was decided before, else the file's default. In
-/// place of a word that is no strategy stands the default, whatever that is.
+/// The strategy of a file for a parameter: its own, else the one already determined, else the default of the file. An
+/// invalid strategy is replaced by that default.
 fn strategy(of_file: &Value, name: &str, decided: Option<&String>) -> Result<String, Diagnostic> {
     let strategies = match of_file {
         Value::Null => return Ok(OVERWRITE.to_owned()),
@@ -214,7 +214,7 @@ fn joined(old: Value, new: Value, separator: &str) -> Result<Value, Diagnostic> 
     }
 }
 
-/// Python's `old + new`, where `new` is no number: two texts and two lists go together.
+/// Python's `old + new`, where `new` is not a number: concatenates two strings or two lists.
 fn sum(old: Value, new: Value) -> Result<Value, Diagnostic> {
     if let Some(sum) = number::add(&old, &new) {
         return Ok(sum);

@@ -1,4 +1,4 @@
-//! Mappings of resource types, and settings of single resources.
+//! Mappings of resource types, and settings of individual resources.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use kiln_value::{Diagnostic, Map, Value, text};
 
 use super::glob;
 
-/// The moments at which a hook may stop a resource.
+/// The points at which a hook can pause a resource.
 pub const HOOKS: [&str; 6] = ["pre-create", "pre-update", "pre-delete", "post-create", "post-update", "post-delete"];
 
-/// What may be forbidden for a resource.
+/// The actions that can be restricted for a resource.
 pub const RESTRICTED_ACTIONS: [&str; 2] = ["update", "replace"];
 
 /// The `resource_registry` of an environment.
@@ -24,15 +24,15 @@ pub(super) type Branch = IndexMap<String, Node>;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Node {
-    /// A level below: `resources`, or one resource in it.
+    /// A nested level: `resources`, or one resource in it.
     Branch(Branch),
-    /// What a type stands for.
+    /// The mapping of a type.
     RegistryEntry(RegistryEntry),
     /// `hooks` or `restricted_actions`, as written.
     Item(Value),
 }
 
-/// What a type stands for.
+/// The mapping of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RegistryEntry {
     /// The keys that lead to it; the last is the type or a pattern.
@@ -48,11 +48,11 @@ pub(super) enum EntryKind {
     Template,
     /// Another type.
     Alias,
-    /// For all types that begin as its name does.
+    /// A mapping for all types with this prefix.
     Wildcard,
 }
 
-/// Whether a type or what it stands for is a template by its name.
+/// Whether a type, or its mapping, is a template, judged by its name.
 pub(super) fn is_template(name: &str) -> bool {
     let extension = name.rsplit_once('.').map(|(_, extension)| extension);
     matches!(extension, Some("yaml" | "template"))
@@ -86,30 +86,30 @@ impl Default for Registry {
 }
 
 impl Registry {
-    /// Adds entries; a null takes entries away, all that begin as its name does if that ends in `*`.
+    /// Adds entries. A null removes entries: with a name that ends in `*`, all with this prefix.
     ///
-    /// Errors: `InvalidBreakPointHook`, `InvalidRestrictedAction`; `AttributeError` for what stands for no type.
+    /// Errors: `InvalidBreakPointHook`, `InvalidRestrictedAction`; `AttributeError` for an invalid mapping.
     pub fn load(&mut self, entries: &Map) -> Result<(), Diagnostic> {
         load(&mut self.root, &mut Vec::new(), entries)
     }
 
-    /// The registry as an environment writes it.
+    /// The registry as written in environments.
     pub fn to_value(&self) -> Value {
         branch_value(&self.root)
     }
 
-    /// Whether a hook stops the resource.
+    /// Whether the resource has this hook.
     pub fn has_hook(&self, resource_name: &str, hook: &str) -> bool {
-        self.said_of(resource_name, "hooks").any(|hooks| words(hooks).any(|word| word == hook))
+        self.settings_of(resource_name, "hooks").any(|hooks| words(hooks).any(|word| word == hook))
     }
 
-    /// What is forbidden for the resource.
+    /// The restricted actions of the resource.
     pub fn restricted_actions(&self, resource_name: &str) -> BTreeSet<&str> {
-        self.said_of(resource_name, "restricted_actions").flat_map(words).collect()
+        self.settings_of(resource_name, "restricted_actions").flat_map(words).collect()
     }
 
-    /// The items of a key under all names in `resources` that match the resource's.
-    fn said_of(&self, resource_name: &str, key: &'static str) -> impl Iterator<Item = &Value> {
+    /// The items with a key for all names in `resources` that match the resource.
+    fn settings_of(&self, resource_name: &str, key: &'static str) -> impl Iterator<Item = &Value> {
         let matching =
             self.resources().into_iter().flatten().filter(move |(name, _)| glob::matches(name, resource_name));
         matching.filter_map(move |(_, node)| match node {
@@ -121,7 +121,7 @@ impl Registry {
         })
     }
 
-    /// The level below `resources`.
+    /// The nested level `resources`.
     pub(super) fn resources(&self) -> Option<&Branch> {
         match self.root.get("resources") {
             Some(Node::Branch(branch)) => Some(branch),
@@ -130,7 +130,7 @@ impl Registry {
     }
 }
 
-/// The text, or the texts of the list.
+/// The string, or the strings in the list.
 fn words(item: &Value) -> impl Iterator<Item = &str> {
     item.as_str().into_iter().chain(item.as_list().unwrap_or_default().iter().filter_map(Value::as_str))
 }
@@ -160,7 +160,7 @@ fn entry(path: &[String], key: &str, value: &Value) -> Result<RegistryEntry, Dia
     let path: Vec<String> = path.iter().map(String::as_str).chain([key]).map(str::to_owned).collect();
     match value {
         Value::Str(value) => Ok(RegistryEntry::new(path, value)),
-        // The name alone counts.
+        // Only the name matters.
         _ if is_template(key) => Ok(RegistryEntry::new(path, key)),
         other => {
             let message = format!("'{}' object has no attribute 'support_status'", other.kind().python_name());
@@ -170,7 +170,7 @@ fn entry(path: &[String], key: &str, value: &Value) -> Result<RegistryEntry, Dia
     }
 }
 
-/// Changes the level of a path, which is made as far as it is not there.
+/// Changes the level at a path. Missing levels are created.
 fn at_level(branch: &mut Branch, path: &[String], change: impl FnOnce(&mut Branch)) {
     let Some((key, rest)) = path.split_first() else { return change(branch) };
     let node = branch.entry(key.clone()).or_insert_with(|| Node::Branch(Branch::new()));
@@ -189,7 +189,7 @@ fn remove(branch: &mut Branch, name: &str) {
     }
 }
 
-/// Whether this is a valid `hooks` or `restricted_actions`, and no type.
+/// Whether this is a valid `hooks` or `restricted_actions` entry, rather than a type.
 fn is_item(key: &str, value: &Value) -> Result<bool, Diagnostic> {
     let valid = |allowed: &[&str]| match value {
         Value::Str(word) => allowed.contains(&word.as_str()),

@@ -4,7 +4,7 @@ use kiln_value::{Diagnostic, Map, Value};
 
 use crate::source;
 
-/// What an environment may consist of.
+/// The sections of an environment.
 pub const SECTIONS: [&str; 6] = [
     "parameters",
     "resource_registry",
@@ -14,9 +14,9 @@ pub const SECTIONS: [&str; 6] = [
     "parameter_merge_strategies",
 ];
 
-/// Reads the text of an environment. An empty one has no sections.
+/// Parses an environment. An empty text has no sections.
 ///
-/// Errors: `ValueError` with the YAML reader's text, or for what is no map of known sections.
+/// Errors: `ValueError` with the message of the YAML parser, or if it is not a map of known sections.
 pub fn parse(text: &str) -> Result<Map, Diagnostic> {
     let document = kiln_yaml::parse(text).map_err(|error| source::diagnostic(&error, error.message.clone()))?;
     match document.value {
@@ -29,9 +29,9 @@ pub fn parse(text: &str) -> Result<Map, Diagnostic> {
     }
 }
 
-/// Whether all sections are known and none is null.
+/// Checks that all sections are known and not null.
 ///
-/// Errors: `ValueError` naming the first that is not so.
+/// Errors: `ValueError` for the first that is not.
 pub fn validate(sections: &Map) -> Result<(), Diagnostic> {
     for (name, section) in sections {
         if !SECTIONS.contains(&name.as_str()) {
@@ -44,7 +44,7 @@ pub fn validate(sections: &Map) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Adds the sections that are missing, empty.
+/// Adds the missing sections, empty.
 pub fn fill(sections: &mut Map) {
     for name in SECTIONS.into_iter().filter(|name| *name != "parameter_merge_strategies") {
         sections.entry(name.to_owned()).or_insert_with(|| match name {
@@ -54,8 +54,8 @@ pub fn fill(sections: &mut Map) {
     }
 }
 
-/// The sections of a request to create or update a stack: its `environment` (text or map; not looked at when the
-/// request has `environment_files`), filled up, with its `parameters` on top.
+/// The sections of a request to create or update a stack: its `environment` (text or map; ignored if the request has
+/// `environment_files`), completed with empty sections, and with its `parameters`, which take precedence.
 ///
 /// Errors: as [`parse`].
 pub fn from_request(environment: Option<&Value>, parameters: &Map) -> Result<Map, Diagnostic> {

@@ -18,20 +18,20 @@ fn found(environment: &Environment, resource_type: &str) -> Resolved {
 fn aliases_of_the_service() {
     let plain = Environment::default();
     assert_eq!(found(&plain, "OS::Quantum::Net"), Resolved::Type("OS::Neutron::Net".to_owned()));
-    // The user's entries do not reach into what the service says.
+    // Entries of the user do not affect aliases of the service.
     let user = environment(&value!({"resource_registry": {"OS::Neutron::Net": "mine.yaml"}}));
     assert_eq!(found(&user, "OS::Quantum::Net"), Resolved::Type("OS::Neutron::Net".to_owned()));
     assert_eq!(found(&user, "OS::Neutron::Net"), Resolved::Template("mine.yaml".to_owned()));
 }
 
 #[test]
-fn an_alias_of_itself_ends() {
+fn an_alias_of_itself_is_refused() {
     let user = environment(&value!({"resource_registry": {"A": "B", "B": "A"}}));
     assert_eq!(user.lookup(&globals(), "A", None).unwrap_err().class, "StackValidationFailed");
 }
 
 #[test]
-fn what_was_followed_is_remembered() {
+fn followed_aliases_are_remembered() {
     let mut user = environment(&value!({"resource_registry": {"*": "OS::Heat::None"}}));
     for _ in 0..2 {
         let found = user.resolve(&globals(), "a.yaml", None).unwrap();
@@ -42,7 +42,7 @@ fn what_was_followed_is_remembered() {
 }
 
 #[test]
-fn many_ways_to_nothing_end_soon() {
+fn many_paths_to_a_missing_type_are_fast() {
     let both = |i: i32| {
         [(format!("t{i}"), Value::from(format!("t{}", i + 1))), (format!("t{i}*"), format!("t{}", i + 1).into())]
     };
@@ -51,7 +51,7 @@ fn many_ways_to_nothing_end_soon() {
 }
 
 #[test]
-fn types_that_templates_write() {
+fn invalid_types_in_templates() {
     let mut plain = Environment::default();
     for (written, message) in [
         (Value::Null, "Non-empty resource type is required for resource \"r\""),
@@ -74,7 +74,7 @@ fn an_operators_environment() {
 }
 
 #[test]
-fn event_sinks_are_known_or_refused() {
+fn unknown_event_sinks_are_refused() {
     let sinks = environment(&value!({"event_sinks": [{"type": "zaqar-queue", "target": "q"}]})).sinks().unwrap();
     assert_eq!(sinks, [EventSink::ZaqarQueue { target: "q".to_owned(), ttl: 3600 }]);
     assert!(Environment::from_value(&value!({"event_sinks": [{"type": "x"}]})).is_err());
@@ -89,7 +89,7 @@ fn secrets_are_not_printed() {
 }
 
 #[test]
-fn a_request_has_its_parameters_on_top() {
+fn parameters_of_the_request_take_precedence() {
     let given = value!({"a": 2});
     let sections = from_request(Some(&"parameters: {a: 1, b: 1}".into()), given.as_map().unwrap()).unwrap();
     assert_eq!(sections.get("parameters"), Some(&value!({"a": 2, "b": 1})));

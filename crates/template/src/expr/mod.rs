@@ -19,7 +19,7 @@ pub(crate) use validate::validate_args;
 
 use crate::{Bound, Scope};
 
-/// A parsed snippet of a template. Parsed once, resolved often; cheap to clone.
+/// A parsed snippet of a template. Parsed once, evaluated repeatedly; cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Expr {
     node: Arc<Node>,
@@ -28,9 +28,9 @@ pub struct Expr {
 impl Expr {
     /// Parses a snippet.
     ///
-    /// `path` is where it stands: errors show it, as `resources.server.properties.name.list_join`. An `if` is decided
-    /// here, and only the branch it takes is parsed, as Heat does. Fails with `StackValidationFailed`, or with what
-    /// deciding a condition raises.
+    /// `path` is its location, as errors show it: `resources.server.properties.name.list_join`. As in Heat, an `if` is
+    /// decided here, and only the branch taken is parsed. Fails with `StackValidationFailed`, or with the error of a
+    /// condition.
     pub fn parse(bound: &Bound, value: &Value, path: &Path) -> Result<Self, Diagnostic> {
         Parser::new(bound, Mode::Value).parse(value, path).map(Self::from)
     }
@@ -40,14 +40,14 @@ impl Expr {
         Parser::new(bound, Mode::Condition).parse(value, path).map(Self::from)
     }
 
-    /// A value without any call.
+    /// A value without calls.
     pub fn literal(value: &Value) -> Self {
         Node::literal(value).into()
     }
 
     /// The value; `None` if it is absent: an `if` without an else whose condition is false.
     ///
-    /// Fails with the class and text of what the function raises: `TypeError`, `InvalidTemplateReference` …
+    /// Fails with the class and message of the function's error: `TypeError`, `InvalidTemplateReference` …
     pub fn resolve(&self, scope: &dyn Scope) -> Result<Option<Value>, Diagnostic> {
         self.node.resolve_nullable(&Context::new(scope))
     }
@@ -57,23 +57,24 @@ impl Expr {
         self.node.resolve(&Context::new(scope))
     }
 
-    /// Checks the calls without resolving them: removed functions, unknown resources and attributes, wrong arguments.
+    /// Validates the calls without resolving them: removed functions, unknown resources and attributes, invalid
+    /// arguments.
     ///
-    /// `path` is where it stands and begins the path that the error shows. Fails with `StackValidationFailed`.
+    /// `path` is its location, the start of the path in errors. Fails with `StackValidationFailed`.
     pub fn validate(&self, scope: &dyn Scope, path: &Path) -> Result<(), Diagnostic> {
         validate::validate(&self.node, &Context::new(scope), path)
     }
 
-    /// The names of the resources it refers to, in their order.
+    /// The names of the resources that it refers to, in order.
     ///
-    /// `path` is what the error shows: `InvalidTemplateReference` if there is no such resource.
+    /// `path` is shown in errors: `InvalidTemplateReference` if the resource does not exist.
     pub fn requires(&self, scope: &dyn Scope, path: &str) -> Result<IndexSet<String>, Diagnostic> {
         let mut names = IndexSet::new();
         reference::requires(&self.node, &Context::new(scope), path, &mut names)?;
         Ok(names)
     }
 
-    /// The attributes of resources it reads. What cannot be told yet is left out.
+    /// The attributes of resources that it reads. Those that cannot be determined yet are omitted.
     pub fn attributes(&self, scope: &dyn Scope) -> Vec<AttributeUse> {
         let mut uses = Vec::new();
         reference::attributes(&self.node, &Context::new(scope), &mut uses);
@@ -95,17 +96,17 @@ impl Expr {
         matches!(*self.node, Node::Call(_))
     }
 
-    /// Whether there is no call in it.
+    /// Whether it contains no calls.
     pub fn is_literal(&self) -> bool {
         self.node.is_literal()
     }
 
-    /// The text, if it is a literal text.
+    /// The string, if this is a literal string.
     pub fn as_str(&self) -> Option<&str> {
         self.node.as_str()
     }
 
-    /// The entries of a literal map, each an expression of its own.
+    /// The entries of a literal map, each as an expression.
     pub fn entries(&self) -> Option<impl Iterator<Item = (&str, Self)>> {
         Some(self.node.as_map()?.iter().map(|(key, node)| (key.as_str(), node.clone().into())))
     }
@@ -115,7 +116,7 @@ impl Expr {
         self.node.as_map()?.get(key).map(|node| node.clone().into())
     }
 
-    /// The snippet as it was written, but for every `if`, of which the taken branch is left.
+    /// The snippet as written, except that every `if` is replaced by the branch taken.
     pub fn source(&self) -> Value {
         self.node.source()
     }

@@ -11,12 +11,12 @@ use crate::{Bound, Scope};
 /// A part of a parsed snippet.
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
-    /// Anything but a list or a map.
+    /// Any value except lists and maps.
     Scalar(Value),
     List(Vec<Node>),
     Map(Map<Node>),
     Call(Box<Call>),
-    /// Nothing at all: the missing else of an `if`.
+    /// No value: the missing else of an `if`.
     Absent,
 }
 
@@ -29,34 +29,34 @@ impl Default for Node {
 /// A function with its arguments.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
-    /// The name by which the template calls it: one implementation may have several.
+    /// The name used in the template: one implementation may have several.
     pub(crate) name: &'static str,
     pub(crate) function: &'static dyn Function,
-    /// The parsed arguments; of an `if` the branch taken.
+    /// The parsed arguments; for an `if` the branch taken.
     pub(crate) args: Node,
-    /// Where in the template it stands.
+    /// The location in the template.
     pub(crate) path: Path,
 }
 
-/// Bytes of text or values, in one resolution.
+/// Limit on the size of the values that one resolution creates, in bytes.
 const BUDGET: usize = 32 << 20;
 
-/// What a call is resolved with.
+/// The context in which a call is resolved.
 pub(crate) struct Context<'a> {
     pub(crate) scope: &'a dyn Scope,
-    /// How much text and how many values the functions that multiply their arguments may still make.
+    /// The remaining size of strings and values that functions which multiply their arguments may create.
     budget: Cell<usize>,
-    /// What is not known and was met since the innermost call began.
+    /// An unknown value that was found since the innermost call began.
     unknown: RefCell<Option<Unknown>>,
-    /// The conditions that are being decided, innermost first: the chain by which a circle is found.
+    /// The conditions that are being evaluated, innermost first: used to detect cycles.
     pub(crate) deciding: Option<&'a Deciding<'a>>,
 }
 
-/// A condition that is being decided.
+/// A condition that is being evaluated.
 pub(crate) struct Deciding<'a> {
     pub(crate) name: &'a str,
     pub(crate) outer: Option<&'a Deciding<'a>>,
-    /// How many levels the definitions in the chain nest.
+    /// Total nesting of the definitions in the chain.
     pub(crate) depth: usize,
 }
 
@@ -65,7 +65,7 @@ impl<'a> Context<'a> {
         Self { scope, budget: Cell::new(BUDGET), unknown: RefCell::default(), deciding: None }
     }
 
-    /// What a condition is decided with, while this one waits.
+    /// The context in which a condition is evaluated on behalf of this one.
     pub(crate) fn deciding<'b>(&self, deciding: &'b Deciding<'b>) -> Context<'b>
     where
         'a: 'b,
@@ -74,14 +74,14 @@ impl<'a> Context<'a> {
         Context { scope: self.scope, budget: self.budget.clone(), unknown, deciding: Some(deciding) }
     }
 
-    /// Notes that something that is not known was met.
+    /// Records an unknown value.
     fn meet(&self, unknown: Option<&Unknown>) {
         if let Some(unknown) = unknown {
             self.unknown.borrow_mut().get_or_insert_with(|| unknown.clone());
         }
     }
 
-    /// The result of a call; not known if its arguments are not.
+    /// The result of a call; unknown if its arguments are unknown.
     fn known<T: Borrow<Value>>(
         &self,
         call: &Call,
@@ -103,9 +103,9 @@ impl<'a> Context<'a> {
         result
     }
 
-    /// Takes from the budget what a call is about to make.
+    /// Reserves the size of the value that a call is about to create.
     ///
-    /// Fails with `ValueError`: a few nested `repeat` and `str_replace` could fill any memory.
+    /// Fails with `ValueError`: a few nested `repeat` and `str_replace` could exhaust the memory.
     pub(crate) fn spend(&self, call: &Call, size: usize) -> Result<(), Diagnostic> {
         match self.budget.get().checked_sub(size) {
             Some(rest) => {
@@ -164,7 +164,7 @@ impl Node {
         }
     }
 
-    /// Python's truth; a call is an object and so always true.
+    /// Python's truth value; a call is an object and therefore always true.
     pub(crate) fn is_truthy(&self) -> bool {
         match self {
             Self::Scalar(value) => value.is_truthy(),
@@ -174,7 +174,7 @@ impl Node {
         }
     }
 
-    /// How many levels it nests.
+    /// Depth of nesting.
     pub(crate) fn depth(&self) -> usize {
         1 + match self {
             Self::Scalar(_) | Self::Absent => 0,
@@ -184,7 +184,7 @@ impl Node {
         }
     }
 
-    /// The snippet as it was written, but for every `if`, of which the taken branch is left.
+    /// The snippet as written, except that every `if` is replaced by the branch taken.
     pub(crate) fn source(&self) -> Value {
         match self {
             Self::Scalar(value) => value.clone(),
@@ -201,7 +201,7 @@ impl Node {
         self.resolve_nullable(context).map(Option::unwrap_or_default)
     }
 
-    /// The value; `None` if absent. Absent members of lists and maps are left out.
+    /// The value; `None` if absent. Absent members of lists and maps are omitted.
     pub(crate) fn resolve_nullable(&self, context: &Context) -> Result<Option<Value>, Diagnostic> {
         Ok(Some(match self {
             Self::Scalar(value) => {
@@ -232,7 +232,7 @@ impl Node {
         }))
     }
 
-    /// As [`Node::resolve_nullable`], without a copy of what stands somewhere already: for functions that only read.
+    /// As [`Node::resolve_nullable`], without copies of existing values: for functions that only read.
     pub(crate) fn view<'a>(&'a self, context: &Context<'a>) -> Result<Option<Cow<'a, Value>>, Diagnostic> {
         match self {
             Self::Scalar(value) => {
@@ -247,7 +247,7 @@ impl Node {
         }
     }
 
-    /// The members by which Python unpacks this into `N` names: items, keys or characters.
+    /// The members into which Python would unpack this for `N` names: items, keys or characters.
     pub(crate) fn unpack<const N: usize>(&self) -> Result<[Cow<'_, Self>; N], Diagnostic> {
         let text = |text: &str| Cow::Owned(Self::Scalar(text.into()));
         let members: Vec<Cow<'_, Self>> = match self {
@@ -276,7 +276,7 @@ impl Node {
 }
 
 impl Call {
-    /// The error with the call's place, unless an inner call has given it one.
+    /// Adds the location of the call to the error, unless an inner call has added its own.
     pub(crate) fn locate(&self, error: Diagnostic) -> Diagnostic {
         if error.path.is_root() { error.at(self.path.clone()) } else { error }
     }

@@ -1,4 +1,4 @@
-//! Parses values to expressions.
+//! Parses values into expressions.
 
 use std::fmt::Write as _;
 
@@ -8,15 +8,15 @@ use super::node::{Call, Context, Node};
 use crate::function::{Callable, Function, condition, fault, lookup, resource};
 use crate::{Bound, Unbuilt};
 
-/// Templates nest deeper only to exhaust the stack; Python's own limit lies near.
+/// Only malicious templates nest deeper; Python's own limit is similar.
 const MAX_DEPTH: usize = 200;
 
-/// Which functions a snippet may call.
+/// The functions that a snippet may call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// All of the version.
+    /// All functions of the version.
     Value,
-    /// Those of conditions; the others are errors.
+    /// Only functions of conditions; the others are errors.
     Condition,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Parser<'a> {
     mode: Mode,
 }
 
-/// A place in a snippet, as a list on the stack: most places are never shown.
+/// A location in a snippet, as a linked list on the stack: most locations are never shown.
 struct ParsePath<'a> {
     step: Step<'a>,
     outer: Option<&'a ParsePath<'a>>,
@@ -58,7 +58,7 @@ impl<'a> ParsePath<'a> {
         path
     }
 
-    /// The path as Heat shows it: a snippet without a path of its own begins with a dot.
+    /// The path as Heat shows it: without a path of its own, a snippet begins with a dot.
     fn text(&self) -> String {
         let mut text = self.outer.map(Self::text).unwrap_or_default();
         match self.step {
@@ -121,7 +121,7 @@ impl<'a> Parser<'a> {
                 (self.referred(&args)?, args)
             }
             Callable::Invalid => {
-                // The arguments come first: a wrong call in them is the error that shows.
+                // Arguments are parsed first: an invalid call in them is reported.
                 self.node(args, place)?;
                 return Err(fault::value_error(format!("The function \"{name}\" is invalid in this context")));
             }
@@ -131,7 +131,7 @@ impl<'a> Parser<'a> {
         Ok(Node::Call(Box::new(Call { name, function, args, path: place.path() })))
     }
 
-    /// Decides an `if` and parses the branch it takes.
+    /// Decides an `if` and parses the branch taken.
     fn branch(&self, name: &'static str, nullable: bool, args: &Value, place: &ParsePath) -> Result<Node, Diagnostic> {
         let (condition, then, otherwise) = match args.as_list() {
             Some([condition, then, otherwise]) => (condition, then, Some(otherwise)),
@@ -143,7 +143,7 @@ impl<'a> Parser<'a> {
             }
         };
         let path = Path::root().key(name);
-        // Heat's text shows no more than the name of the `if`.
+        // Heat's message contains only the name of the `if`.
         let condition =
             Parser::new(self.bound, Mode::Condition).parse(condition, &path).map_err(|error| error.at(place.path()))?;
         let scope = Unbuilt::empty(self.bound);
@@ -155,7 +155,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether a CFN `Ref` means a resource or a parameter: resources come first.
+    /// Whether a CFN `Ref` refers to a resource or a parameter: resources take precedence.
     fn referred(&self, args: &Node) -> Result<&'static dyn Function, Diagnostic> {
         match args {
             Node::Scalar(Value::Str(name)) if self.bound.has_resource(name) => Ok(&resource::GetResource),
@@ -167,7 +167,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Python's plain errors become validation errors with the path of the call; Heat's own pass.
+/// Plain Python errors become validation errors with the path of the call; Heat's own errors are not changed.
 fn wrap(error: Diagnostic, place: &ParsePath) -> Diagnostic {
     if fault::is_plain(&error) {
         fault::to_validation(error, format!("{}: ", place.text()), place.path())

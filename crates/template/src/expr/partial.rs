@@ -5,15 +5,15 @@ use kiln_value::{Diagnostic, Map, Path, Value};
 use super::node::{Context, Node};
 use super::reference;
 
-/// A value as far as it can be told before all resources exist.
+/// A value as far as it is known before all resources exist.
 ///
-/// A call that refers to a resource without any action yet (`INIT`) is not known: it stands as what its function makes
-/// of null attributes and logical names, or as null where that fails. So does one that reads a parameter without a value.
+/// A call that refers to a resource without any action (`INIT`), or reads a parameter without a value, is unknown. Its
+/// value is the result of its function for null attributes and logical names, or null if the function fails.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Partial {
     /// The value; `None` if absent.
     pub value: Option<Value>,
-    /// Where in the value what is not known stands.
+    /// The locations of unknown values in the value.
     pub unknown: Vec<Path>,
 }
 
@@ -43,7 +43,7 @@ fn walk(node: &Node, context: &Context, path: &Path, unknown: &mut Vec<Path>) ->
             }
             Value::Map(entries)
         }
-        // The branch of an `if` keeps its inner places.
+        // The branch of an `if` keeps its inner locations.
         Node::Call(call) if call.function.is_macro() => return walk(&call.args, context, path, unknown),
         Node::Call(_) => {
             let is_unknown = match is_unknown(node, context) {

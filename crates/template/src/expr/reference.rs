@@ -1,4 +1,4 @@
-//! References of a snippet: resources that it depends on and attributes that it reads.
+//! References of a snippet: resources that it requires and attributes that it reads.
 
 use indexmap::IndexSet;
 use kiln_value::{Diagnostic, Value};
@@ -14,14 +14,14 @@ pub struct AttributeUse {
     pub wanted: Wanted,
 }
 
-/// What is read of a resource.
+/// The part of a resource that is read.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Wanted {
     /// All attributes: `get_attr` with only a resource.
     All,
-    /// One attribute, and the path into it that the call follows.
+    /// One attribute, and the path into its value.
     One {
-        /// The attribute's name; a text unless the template is wrong.
+        /// The name of the attribute; a string unless the template is wrong.
         name: Value,
         /// Keys and indexes.
         path: Vec<Value>,
@@ -45,7 +45,7 @@ pub(crate) fn requires(
             node => requires(node, context, &format!("{path}.{key}"), names),
         }),
         Node::Call(call) => {
-            // The call's own reference is the first to fail, and the last in the order.
+            // The call's own reference is the first to fail, but the last in the order.
             let own = reference(call, context, path)?;
             requires(&call.args, context, &format!("{path}.{}", call.name), names)?;
             names.extend(own);
@@ -54,7 +54,7 @@ pub(crate) fn requires(
     }
 }
 
-/// The call's own reference; that of a call which is its whole argument fails before it.
+/// The call's own reference. If the only argument is another call, that call fails first.
 fn reference(call: &Call, context: &Context, path: &str) -> Result<Option<String>, Diagnostic> {
     if let Node::Call(inner) = &call.args {
         reference(inner, context, &format!("{path}.{}", call.name))?;

@@ -7,7 +7,7 @@ use kiln_value::{Diagnostic, Path, Segment};
 use super::node::{Call, Context, Node};
 use crate::function::fault;
 
-/// Validates every call in a snippet, the outermost first; its own arguments are the call's to validate.
+/// Validates every call in a snippet, outermost first. A call validates its own arguments.
 pub(crate) fn validate(node: &Node, context: &Context, path: &Path) -> Result<(), Diagnostic> {
     match node {
         Node::Scalar(_) | Node::Absent => Ok(()),
@@ -27,7 +27,7 @@ pub(crate) fn validate(node: &Node, context: &Context, path: &Path) -> Result<()
     }
 }
 
-/// The path as Heat's validation errors show it: an index belongs to the key before it, and a key of digits alone looks
+/// The path as in Heat's validation errors: an index is appended to the key before it, and a key of digits only looks
 /// like an index.
 fn shown(path: &Path) -> String {
     let mut text = String::new();
@@ -50,7 +50,7 @@ fn shown(path: &Path) -> String {
     text
 }
 
-/// Validates the arguments of a call: their errors show paths from the call on.
+/// Validates the arguments of a call: the paths in their errors begin at the call.
 pub(crate) fn validate_args(call: &Call, context: &Context) -> Result<(), Diagnostic> {
     validate(&call.args, context, &Path::root())
 }

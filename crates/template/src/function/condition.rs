@@ -5,7 +5,7 @@ use kiln_value::{Diagnostic, Value};
 use super::{Function, fault};
 use crate::expr::{Call, Context, Node};
 
-/// `if` and `Fn::If`. The parser has decided: the arguments are the branch taken.
+/// `if` and `Fn::If`. The parser has decided it: the arguments are the branch taken.
 #[derive(Debug)]
 pub(crate) struct If;
 
@@ -23,7 +23,7 @@ impl Function for If {
     }
 }
 
-/// Whether a condition holds: a truth value, or the name of a condition of the template.
+/// Whether a condition is true: a boolean, or the name of a condition of the template.
 pub(crate) fn holds(condition: &Value, context: &Context) -> Result<bool, Diagnostic> {
     match condition {
         Value::Bool(truth) => Ok(*truth),
@@ -53,7 +53,7 @@ impl Function for Equals {
     }
 }
 
-/// `not` takes a condition, `Fn::Not` a list with one.
+/// `not` expects a condition, `Fn::Not` a list with one.
 #[derive(Debug)]
 pub(crate) struct Not {
     pub(crate) listed: bool,
@@ -61,7 +61,7 @@ pub(crate) struct Not {
 
 impl Function for Not {
     fn summary(&self) -> &'static str {
-        "Whether a condition does not hold."
+        "Whether a condition is false."
     }
 
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
@@ -86,13 +86,13 @@ impl Function for Not {
     }
 }
 
-/// `and` and `Fn::And`: stops at the first that does not hold.
+/// `and` and `Fn::And`: stops at the first false condition.
 #[derive(Debug)]
 pub(crate) struct All;
 
 impl Function for All {
     fn summary(&self) -> &'static str {
-        "Whether all conditions of a list hold."
+        "Whether all conditions of a list are true."
     }
 
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
@@ -104,13 +104,13 @@ impl Function for All {
     }
 }
 
-/// `or` and `Fn::Or`: stops at the first that holds.
+/// `or` and `Fn::Or`: stops at the first true condition.
 #[derive(Debug)]
 pub(crate) struct Any;
 
 impl Function for Any {
     fn summary(&self) -> &'static str {
-        "Whether any condition of a list holds."
+        "Whether any condition of a list is true."
     }
 
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
@@ -132,7 +132,7 @@ fn at_least_two(name: &str, args: &Node) -> Result<(), Diagnostic> {
     }
 }
 
-/// The first condition with that outcome. All are resolved before the first is decided, as Heat does.
+/// The first condition with this result. As in Heat, all are resolved before the first is evaluated.
 fn first(call: &Call, context: &Context, outcome: bool) -> Result<Option<()>, Diagnostic> {
     let Value::List(conditions) = call.resolved_args(context)? else { return Ok(None) };
     for condition in &conditions {

@@ -8,11 +8,11 @@ use sha2::Digest as _;
 use super::{Function, fault};
 use crate::expr::{Call, Context};
 
-/// The hexadecimal digest of a text in Latin-1.
+/// The hexadecimal digest of a Latin-1 string.
 #[derive(Debug)]
 pub(crate) struct Digest;
 
-/// The algorithms, under the names of Python's `hashlib`.
+/// The algorithms, by their names in Python's `hashlib`.
 const ALGORITHMS: [&str; 14] = [
     "blake2b",
     "blake2s",
@@ -30,12 +30,12 @@ const ALGORITHMS: [&str; 14] = [
     "sha512_256",
 ];
 
-/// Algorithms whose digest has no length of its own: known, but of no use here.
+/// Algorithms with digests of variable length: known, but not usable here.
 const OF_ANY_LENGTH: [&str; 2] = ["shake_128", "shake_256"];
 
 impl Function for Digest {
     fn summary(&self) -> &'static str {
-        "The digest of a text by a named algorithm."
+        "The hexadecimal digest of a string by a named algorithm."
     }
 
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
@@ -73,7 +73,7 @@ fn latin_1(text: &str) -> Result<Vec<u8>, Diagnostic> {
     text.chars().enumerate().map(byte).collect()
 }
 
-/// The digest; `None` if the algorithm is none of [`ALGORITHMS`].
+/// The digest; `None` if the algorithm is not one of [`ALGORITHMS`].
 fn digest(algorithm: &str, bytes: &[u8]) -> Option<String> {
     Some(match algorithm {
         "blake2b" => hex(&blake2::Blake2b512::digest(bytes)),
@@ -96,7 +96,7 @@ fn digest(algorithm: &str, bytes: &[u8]) -> Option<String> {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(hex, "{byte:02x}");
         hex
     })

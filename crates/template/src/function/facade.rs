@@ -1,4 +1,4 @@
-//! `resource_facade`: the parent resource, for its provider template.
+//! `resource_facade`: data of the parent resource in its provider template.
 
 use kiln_value::{Diagnostic, Value};
 
@@ -6,7 +6,7 @@ use super::{Function, fault};
 use crate::expr::{Call, Context, Node};
 use crate::{Bound, Unbuilt};
 
-/// `resource_facade` and `Fn::ResourceFacade`: one function with two sets of words.
+/// `resource_facade` and `Fn::ResourceFacade`: one function with two sets of keywords.
 #[derive(Debug)]
 pub(crate) struct ResourceFacade {
     /// Metadata, deletion policy, update policy.
@@ -20,10 +20,10 @@ impl ResourceFacade {
 
 impl Function for ResourceFacade {
     fn summary(&self) -> &'static str {
-        "Data of the parent stack's resource that this template provides."
+        "Data of the resource of the parent stack that this template implements."
     }
 
-    /// A call may give the word, if it can be resolved by now.
+    /// The keyword may be a call, if it can be resolved now.
     fn check_values(&self, name: &str, args: &Node, bound: &Bound) -> Result<(), Diagnostic> {
         if !matches!(args, Node::Call(_)) {
             return self.word(name, args.as_str()).map(drop);

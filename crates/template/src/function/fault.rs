@@ -1,4 +1,4 @@
-//! Python errors of functions, with their classes and texts, which clients see.
+//! Python errors of functions, with the classes and messages that clients see.
 
 use kiln_value::{Diagnostic, Path, Value, number, text};
 
@@ -12,18 +12,18 @@ pub(crate) fn value_error(message: impl Into<String>) -> Diagnostic {
     Diagnostic::new("ValueError", message)
 }
 
-/// `KeyError`, whose text Python shows in quotes.
+/// `KeyError`; Python shows its message in quotes.
 pub(crate) fn key_error(message: impl Into<String>) -> Diagnostic {
     Diagnostic::new("KeyError", text::repr(&Value::Str(message.into())))
 }
 
-/// `AttributeError` of a value that lacks a method.
+/// `AttributeError` of a value without this method.
 pub(crate) fn no_attribute(value: &Value, attribute: &str) -> Diagnostic {
     let kind = type_name(value);
     Diagnostic::new("AttributeError", format!("'{kind}' object has no attribute '{attribute}'"))
 }
 
-/// `InvalidTemplateReference`: no such resource or parameter.
+/// `InvalidTemplateReference`: the resource or parameter does not exist.
 pub(crate) fn bad_reference(name: &str, path: &str) -> Diagnostic {
     let message = format!("The specified reference \"{name}\" (in {path}) is incorrect.");
     Diagnostic::new("InvalidTemplateReference", message)
@@ -34,7 +34,7 @@ pub(crate) fn is_plain(error: &Diagnostic) -> bool {
     matches!(&*error.class, "TypeError" | "ValueError" | "KeyError" | "UnicodeEncodeError")
 }
 
-/// Refuses what can be no key of a map: `TypeError`.
+/// Refuses values that cannot be keys of a map: `TypeError`.
 pub(crate) fn check_hashable(key: &Value) -> Result<(), Diagnostic> {
     match key {
         Value::List(_) | Value::Map(_) => Err(type_error(format!("unhashable type: '{}'", type_name(key)))),
@@ -42,7 +42,7 @@ pub(crate) fn check_hashable(key: &Value) -> Result<(), Diagnostic> {
     }
 }
 
-/// The error as a validation error, with more in front of its text and at another place.
+/// Converts the error to a validation error with a prefix and another location.
 pub(crate) fn to_validation(mut error: Diagnostic, prefix: String, path: Path) -> Diagnostic {
     error.class = "StackValidationFailed".into();
     error.message = prefix + &error.message;

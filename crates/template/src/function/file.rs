@@ -6,7 +6,7 @@ use super::{Function, fault};
 use crate::expr::{Call, Context};
 use crate::hint::hinted;
 
-/// The content of a file that came with the template. Heat's suites compare the summary in text.
+/// The content of a file of the request. Heat's test suites compare the text of the summary.
 #[derive(Debug)]
 pub(crate) struct GetFile;
 

@@ -8,12 +8,12 @@ use super::seen::Seen;
 use super::{Function, fault};
 use crate::expr::{Call, Context, Node};
 
-/// The first 200 characters of a value's rendering, as messages show it.
+/// The first 200 characters of a value as messages show it.
 fn shown(value: &Value) -> String {
     text::repr(value).chars().take(200).collect()
 }
 
-/// The items as one text; `other` renders what is neither null nor text.
+/// Joins the items to one string; `other` renders values that are neither null nor strings.
 fn join(
     call: &Call,
     context: &Context,
@@ -42,7 +42,7 @@ fn join(
     Ok(Some(Value::Str(joined)))
 }
 
-/// Adds the items of a list; gives back what is none.
+/// Adds the items of a list; returns the value if it is not a list.
 fn add_items<'a>(
     list: &'a Node,
     context: &Context<'a>,
@@ -63,13 +63,13 @@ fn add_items<'a>(
     }
 }
 
-/// `Fn::Join` and the first `list_join`: one list of texts.
+/// `Fn::Join` and the first `list_join`: one list of strings.
 #[derive(Debug)]
 pub(crate) struct Join;
 
 impl Function for Join {
     fn summary(&self) -> &'static str {
-        "The texts of a list joined by a delimiter."
+        "The strings of a list, joined with a delimiter."
     }
 
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
@@ -96,13 +96,13 @@ impl Function for Join {
     }
 }
 
-/// `list_join` since 2015-10-15: several lists, of which maps and lists become JSON. False values are no lists.
+/// `list_join` since 2015-10-15: several lists. Maps and lists in them become JSON. False values are not lists.
 #[derive(Debug)]
 pub(crate) struct JoinLists;
 
 impl Function for JoinLists {
     fn summary(&self) -> &'static str {
-        "The items of lists joined by a delimiter to one text."
+        "The items of lists, joined with a delimiter to one string."
     }
 
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
@@ -173,13 +173,13 @@ impl Function for Concat {
     }
 }
 
-/// `filter`: a list without certain values.
+/// `filter`: a list without the given values.
 #[derive(Debug)]
 pub(crate) struct Filter;
 
 impl Function for Filter {
     fn summary(&self) -> &'static str {
-        "A list without certain values."
+        "A list without the given values."
     }
 
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
@@ -218,13 +218,13 @@ impl Function for Filter {
     }
 }
 
-/// `contains`: whether a value is an item of a list, or a text part of a text.
+/// `contains`: whether a value is an item of a list, or a string is part of a string.
 #[derive(Debug)]
 pub(crate) struct Contains;
 
 impl Function for Contains {
     fn summary(&self) -> &'static str {
-        "Whether a value is in a list or a text."
+        "Whether a value is in a list or a string."
     }
 
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {

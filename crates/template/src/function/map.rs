@@ -5,20 +5,20 @@ use kiln_value::{Diagnostic, Map, Value, text};
 use super::{Function, fault};
 use crate::expr::{Call, Context};
 
-/// `map_merge`: later maps win; null members count as empty.
+/// `map_merge`: later maps take precedence; null members count as empty.
 #[derive(Debug)]
 pub(crate) struct Merge;
 
 impl Function for Merge {
     fn summary(&self) -> &'static str {
-        "Several maps in one; later ones win."
+        "Several maps merged into one; later ones take precedence."
     }
 
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
         let name = call.name;
         let maps = match call.resolved_args(context)? {
             Value::List(maps) => maps,
-            // A text is a sequence to Python: an empty one of no maps, another one of texts.
+            // In Python a string is a sequence: an empty one contains no maps, others contain strings.
             Value::Str(text) => text.chars().map(|c| Value::Str(c.to_string())).collect(),
             _ => {
                 return Err(fault::type_error(format!(
@@ -39,7 +39,7 @@ impl Function for Merge {
     }
 }
 
-/// `map_replace`: other keys and other values by two maps; keys that would collide are refused.
+/// `map_replace`: replaces keys and values as two maps specify; colliding keys are refused.
 #[derive(Debug)]
 pub(crate) struct Replace;
 
@@ -65,7 +65,7 @@ impl Replace {
 
 impl Function for Replace {
     fn summary(&self) -> &'static str {
-        "A map with certain keys and values replaced."
+        "A map with keys and values replaced."
     }
 
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
@@ -73,7 +73,7 @@ impl Function for Replace {
         let usage = || format!("Incorrect arguments to \"{name}\" should be: {}", Self::example(name));
         let mut args = match call.resolved_args(context)? {
             Value::List(args) => args.into_iter(),
-            // Python takes the key 0 out of a map.
+            // Python looks up the key 0 in the map.
             Value::Map(_) => return Err(Diagnostic::new("KeyError", "0")),
             _ => return Err(fault::type_error(usage())),
         };

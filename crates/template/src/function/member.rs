@@ -7,7 +7,7 @@ use kiln_value::{Diagnostic, Map, Value};
 use super::{Function, fault};
 use crate::expr::{Call, Context, Node};
 
-/// A map from the numbered pairs by which EC2 query calls write one: `.member.0.Name=key`, `.member.0.Value=value`.
+/// A map from the numbered pairs of EC2 queries: `.member.0.Name=key`, `.member.0.Value=value`.
 #[derive(Debug)]
 pub(crate) struct MemberListToMap;
 

@@ -36,24 +36,24 @@ use crate::Bound;
 use crate::expr::{AttributeUse, Call, Context, Mode, Node};
 use crate::version::Release;
 
-/// What a function does. Implementations have no state: arguments and name are in the [`Call`].
+/// The implementation of a function. It has no state: arguments and name are in the [`Call`].
 pub(crate) trait Function: Debug + Sync {
-    /// What it gives, in a line.
+    /// Its result, in one line.
     fn summary(&self) -> &'static str;
 
-    /// Refuses arguments of a wrong shape when the template is parsed.
+    /// Refuses arguments of the wrong shape when the template is parsed.
     ///
     /// `TypeError`, `ValueError` and `KeyError` become validation errors with the call's path.
     fn check(&self, _name: &str, _args: &Node) -> Result<(), Diagnostic> {
         Ok(())
     }
 
-    /// Refuses a call whose arguments must have certain values when the template is parsed.
+    /// Refuses a call when the template is parsed, by the values of its arguments.
     fn check_values(&self, _name: &str, _args: &Node, _bound: &Bound) -> Result<(), Diagnostic> {
         Ok(())
     }
 
-    /// Refuses what can be told to be wrong without resolving; the arguments' calls first.
+    /// Refuses a call that is wrong without resolving it; the calls in its arguments first.
     fn validate(&self, call: &Call, context: &Context) -> Result<(), Diagnostic> {
         crate::expr::validate_args(call, context)
     }
@@ -61,29 +61,29 @@ pub(crate) trait Function: Debug + Sync {
     /// The result; `None` if absent.
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic>;
 
-    /// The result, lent where it stands somewhere already.
+    /// The result, borrowed if it exists elsewhere already.
     fn view<'a>(&self, call: &'a Call, context: &Context<'a>) -> Result<Option<Cow<'a, Value>>, Diagnostic> {
         Ok(self.resolve(call, context)?.map(Cow::Owned))
     }
 
     /// The resource that the call itself, apart from its arguments, refers to.
     ///
-    /// Fails with `InvalidTemplateReference`, which names `path`, if there is no such resource.
+    /// Fails with `InvalidTemplateReference`, which contains `path`, if the resource does not exist.
     fn reference(&self, _call: &Call, _context: &Context, _path: &str) -> Result<Option<String>, Diagnostic> {
         Ok(None)
     }
 
-    /// The attribute that the call itself reads; `None` also if that cannot be told yet.
+    /// The attribute that the call itself reads; `None` also if it cannot be determined yet.
     fn attribute_use(&self, _call: &Call, _context: &Context) -> Option<AttributeUse> {
         None
     }
 
-    /// Whether former versions had this function and this one refuses it.
+    /// Whether earlier versions had this function and this one refuses it.
     fn is_removed(&self) -> bool {
         false
     }
 
-    /// Whether parsing has replaced the arguments by what the call stands for.
+    /// Whether the parser has replaced the arguments by the result of the call.
     fn is_macro(&self) -> bool {
         false
     }
@@ -93,11 +93,11 @@ pub(crate) trait Function: Debug + Sync {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Callable {
     Function(&'static dyn Function),
-    /// The parser decides the condition; with `nullable` the else may be missing.
+    /// The parser decides the condition; with `nullable` the else branch may be missing.
     If {
         nullable: bool,
     },
-    /// CFN's `Ref`: the parser tells whether it means a resource or a parameter.
+    /// CFN's `Ref`: the parser determines whether it refers to a resource or a parameter.
     Ref,
     /// A function that is not allowed here.
     Invalid,
@@ -106,7 +106,7 @@ pub(crate) enum Callable {
 /// Where a function may be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AllowedIn {
-    /// Anywhere but in conditions.
+    /// Anywhere except in conditions.
     Value,
     /// In conditions only.
     Condition,
@@ -114,7 +114,7 @@ enum AllowedIn {
     Both,
 }
 
-/// From a release on, within its dialect, a name has a meaning.
+/// The meaning of a name from a release on, within its dialect.
 struct Row {
     name: &'static str,
     since: Release,
@@ -143,7 +143,7 @@ use Release::{
     Hot20170224, Hot20170901, Hot20210416,
 };
 
-/// Later rows of a name and place override earlier ones from their release on.
+/// Later rows with the same name and place override earlier ones from their release on.
 static ROWS: &[Row] = &[
     // CFN
     both("Fn::FindInMap", Cfn20100909, &mapping::FindInMap),
@@ -230,10 +230,10 @@ static ROWS: &[Row] = &[
     special("if", Hot20210416, Callable::If { nullable: true }),
 ];
 
-/// The function of that name in a release and a mode; `None` if the name means nothing there.
+/// The function with this name in a release and a mode; `None` if the name is not a function there.
 ///
-/// In conditions a function of values is [`Callable::Invalid`]; a removed one is that only in versions without
-/// conditions.
+/// In conditions, a function for values is [`Callable::Invalid`]; a removed function is invalid only in versions
+/// without conditions.
 pub(crate) fn lookup(release: Release, mode: Mode, name: &str) -> Option<(&'static str, Callable)> {
     let rows = NAMES.get(name)?;
     let find = |wanted: AllowedIn| {
@@ -253,7 +253,7 @@ pub(crate) fn lookup(release: Release, mode: Mode, name: &str) -> Option<(&'stat
     }
 }
 
-/// The rows by name, since every map with one key asks.
+/// The rows by name: every map with one key is looked up.
 static NAMES: LazyLock<HashMap<&'static str, Vec<&'static Row>>> = LazyLock::new(|| {
     let mut names = HashMap::<_, Vec<_>>::new();
     for row in ROWS {
@@ -262,12 +262,12 @@ static NAMES: LazyLock<HashMap<&'static str, Vec<&'static Row>>> = LazyLock::new
     names
 });
 
-/// A function, as lists of a version's functions show it.
+/// A function, as in the list of functions of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FunctionInfo {
-    /// The name by which templates call it.
+    /// Its name in templates.
     pub name: &'static str,
-    /// What it gives, in a line.
+    /// Its result, in one line.
     pub summary: &'static str,
 }
 
@@ -282,7 +282,7 @@ pub fn functions(release: Release, conditions: bool) -> Vec<FunctionInfo> {
             let summary = match lookup(release, *mode, row.name) {
                 Some((_, Callable::Function(function))) if !function.is_removed() => function.summary(),
                 Some((_, Callable::If { .. })) => condition::If.summary(),
-                Some((_, Callable::Ref)) => "The id of a resource or the value of a parameter.",
+                Some((_, Callable::Ref)) => "The ID of a resource or the value of a parameter.",
                 _ => continue,
             };
             found.entry(row.name).or_insert(FunctionInfo { name: row.name, summary });
@@ -297,7 +297,7 @@ mod tests {
 
     use super::*;
 
-    /// Lines of `<version> <names>`, each version twice: without and with the functions of conditions.
+    /// Lines of `<version> <names>`, two for each version: without and with the functions of conditions.
     const LISTED: &str = include_str!("../../tests/data/functions.txt");
 
     #[test]
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_refuse_functions_of_values() {
+    fn conditions_refuse_functions_for_values() {
         let lookup = |release, name| lookup(release, Mode::Condition, name).map(|(_, entry)| entry);
         assert!(matches!(lookup(Hot20210416, "list_join"), Some(Callable::Invalid)));
         assert!(matches!(lookup(Hot20161014, "yaql"), Some(Callable::Invalid)));

@@ -10,7 +10,7 @@ use crate::hint::hinted;
 use crate::parameter::Parameter;
 use crate::scope::{character, position};
 
-/// `get_param`: a parameter's value, or what a path leads to in it; a path that fails gives an empty text.
+/// `get_param`: the value of a parameter, or of a path in it; an invalid path results in an empty string.
 #[derive(Debug)]
 pub(crate) struct GetParam;
 
@@ -50,7 +50,7 @@ impl Function for GetParam {
     }
 }
 
-/// One step into a parameter's value. Texts of numbers index lists, unlike in `get_attr`.
+/// One step into the value of a parameter. Unlike in `get_attr`, strings of digits index lists.
 fn step<'a>(collection: Cow<'a, Value>, key: &Value) -> Option<Cow<'a, Value>> {
     let index = || match key {
         Value::Str(text) => number::parse_int(text),
@@ -60,7 +60,7 @@ fn step<'a>(collection: Cow<'a, Value>, key: &Value) -> Option<Cow<'a, Value>> {
     match collection {
         Cow::Borrowed(Value::Map(map)) => map.get(key.as_str()?).map(Cow::Borrowed),
         Cow::Borrowed(Value::List(list)) => list.get(position(&index()?, list.len())?).map(Cow::Borrowed),
-        // A character of a text is again a text.
+        // A character of a string is a string.
         text => character(text.as_str()?, &index()?).map(Cow::Owned),
     }
 }

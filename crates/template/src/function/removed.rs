@@ -5,7 +5,7 @@ use kiln_value::{Diagnostic, Map, Value};
 use super::Function;
 use crate::expr::{Call, Context};
 
-/// Parses, but does not validate; resolved all the same it stays the map it was, with all that is in it.
+/// Can be parsed, but not validated. If it is resolved anyway, the result is the map as written, with its contents.
 #[derive(Debug)]
 pub(crate) struct Removed;
 

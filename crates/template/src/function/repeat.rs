@@ -5,12 +5,12 @@ use kiln_value::{Diagnostic, Map, Value};
 use super::{Function, fault};
 use crate::expr::{Call, Context, Node, validate_args};
 
-/// A template repeated for every item of lists, or every combination of items.
+/// Repeats a template for every item of lists, or every combination of items.
 #[derive(Debug)]
 pub(crate) struct Repeat {
-    /// Whether the keys of a map may stand for a list.
+    /// Whether a map may replace a list; its keys are the items.
     maps: bool,
-    /// Whether `permutations: false` walks the lists side by side.
+    /// Whether `permutations: false` iterates over the lists in parallel.
     zips: bool,
 }
 
@@ -33,7 +33,7 @@ impl Repeat {
         .or((!self.zips).then_some(true))
     }
 
-    /// The items of each variable; null has none.
+    /// The items of each variable; null has no items.
     fn items(&self, name: &str, nested: bool, value: Value) -> Result<Vec<Value>, Diagnostic> {
         match value {
             Value::Null => Ok(Vec::new()),
@@ -104,7 +104,7 @@ impl Function for Repeat {
         let template = args.get("template").map(|node| node.resolve(context)).transpose()?.unwrap_or_default();
         let rounds =
             if nested { lengths_product(&variables) } else { variables.iter().map(|(_, items)| items.len()).min() };
-        // An overflow is more than any budget has.
+        // An overflow exceeds every budget.
         let rounds = rounds.unwrap_or(usize::MAX);
         context.spend(call, rounds)?;
         let round =
@@ -122,7 +122,7 @@ fn lengths_product(variables: &[Variable]) -> Option<usize> {
     variables.iter().try_fold(1usize, |product, (_, items)| product.checked_mul(items.len()))
 }
 
-/// The item of each variable in a round: side by side, or as an odometer whose last wheel turns fastest.
+/// The item of each variable in a round: in parallel, or every combination, the last variable changing fastest.
 fn chosen(variables: &[Variable], nested: bool, round: usize) -> Vec<(&str, &Value)> {
     let mut rest = round;
     let mut chosen: Vec<_> = variables
@@ -146,8 +146,8 @@ struct Substitution<'a> {
 }
 
 impl Substitution<'_> {
-    /// The template with one variable after the other replaced, in keys too; later ones also in what earlier ones put
-    /// in.
+    /// The template with the variables replaced one after the other, also in keys; later variables are also replaced in
+    /// inserted values.
     fn value(&self, template: &Value) -> Result<Value, Diagnostic> {
         self.context.spend(self.call, size_of::<Value>())?;
         Ok(match template {

@@ -7,7 +7,7 @@ use kiln_value::{Diagnostic, Value, text};
 use super::{Function, fault};
 use crate::expr::{Call, Context, Node};
 
-/// A text with every occurrence of some keys replaced, longer keys first.
+/// Replaces every occurrence of some keys in a string, longer keys first.
 #[derive(Debug)]
 pub(crate) struct Replace {
     form: Form,
@@ -24,7 +24,7 @@ enum Form {
     Json,
 }
 
-/// What is an error besides; each has what stands before it.
+/// Additional errors; each level includes the previous one.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Care {
     Lax,
@@ -41,7 +41,7 @@ impl Replace {
     pub(crate) const STRICT: Self = Self { form: Form::Json, care: Care::Strict };
     pub(crate) const VERY_STRICT: Self = Self { form: Form::Json, care: Care::VeryStrict };
 
-    /// The keys with their values, and the text.
+    /// The keys with their values, and the template.
     fn parts<'a>(&self, name: &str, args: &'a Node) -> Result<[Cow<'a, Node>; 2], Diagnostic> {
         if self.form == Form::Listed {
             let usage = || {
@@ -73,7 +73,7 @@ impl Replace {
         }
     }
 
-    /// A key and what is put in for it.
+    /// A key and its replacement.
     fn pair<'a>(&self, name: &str, key: &'a Key) -> Result<(&'a str, Cow<'a, str>), Diagnostic> {
         let (Key { value, .. }, key) = (key, key.text);
         let replacement = match &**value {
@@ -105,9 +105,9 @@ fn undefined(name: &str, key: &str) -> Diagnostic {
 impl Function for Replace {
     fn summary(&self) -> &'static str {
         match self.care {
-            Care::Lax => "A text with keys replaced by values.",
-            Care::Strict => "A text with keys replaced by values, all of which must occur.",
-            Care::VeryStrict => "A text with keys replaced by values, all of which must occur and have a value.",
+            Care::Lax => "A string with keys replaced by values.",
+            Care::Strict => "A string with keys replaced by values. All keys must occur.",
+            Care::VeryStrict => "A string with keys replaced by values. All keys must occur and have a value.",
         }
     }
 
@@ -158,7 +158,7 @@ impl Function for Replace {
     }
 }
 
-/// A key with its value. Longer keys come first, equally long ones in lexical order.
+/// A key with its value. Longer keys come first, keys of the same length are in lexical order.
 struct Key<'a> {
     text: &'a str,
     /// In characters.
@@ -172,17 +172,18 @@ impl<'a> Key<'a> {
     }
 }
 
-/// A part of a text in which keys are being replaced.
+/// A part of a string in which keys are being replaced.
 enum Part<'a> {
-    /// Still to be scanned for keys.
+    /// Not yet searched for keys.
     Text(&'a str),
-    /// Put in for a key.
+    /// A replacement.
     Done(&'a str),
 }
 
-/// Replaces the first key everywhere, then the next in what lies between, so that replaced text is not scanned again.
+/// Replaces the first key everywhere, then the next one in the remaining parts, so that replacements are not searched
+/// again.
 ///
-/// Gives the keys, too, that do not occur. `spend` is told the size of what is put in before it is.
+/// Also returns the keys that do not occur. `spend` receives the size of each replacement before it is inserted.
 fn replace<'a>(
     template: &str,
     pairs: &'a [(&str, Cow<'a, str>)],

@@ -9,7 +9,7 @@ use crate::expr::{AttributeUse, Call, Context, Node, Wanted, validate_args};
 use crate::hint::hinted;
 use crate::scope::{ResourceView, select};
 
-/// The resource of a name; `path` is what the error shows.
+/// The resource with this name; `path` is shown in errors.
 fn find<'a>(name: &Value, context: &Context<'a>, path: &str) -> Result<&'a dyn ResourceView, Diagnostic> {
     fault::check_hashable(name)?;
     name.as_str().and_then(|name| context.scope.resource(name)).ok_or_else(|| {
@@ -18,13 +18,13 @@ fn find<'a>(name: &Value, context: &Context<'a>, path: &str) -> Result<&'a dyn R
     })
 }
 
-/// `get_resource`, and `Ref` to a resource: its reference id.
+/// `get_resource`, and `Ref` to a resource: its reference ID.
 #[derive(Debug)]
 pub(crate) struct GetResource;
 
 impl Function for GetResource {
     fn summary(&self) -> &'static str {
-        "The id of a resource."
+        "The ID of a resource."
     }
 
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {
@@ -38,7 +38,7 @@ impl Function for GetResource {
     }
 }
 
-/// `get_attr` and `Fn::GetAtt`, in the four forms they have had.
+/// `get_attr` and `Fn::GetAtt`, in their four forms.
 #[derive(Debug)]
 pub(crate) struct GetAttribute {
     form: Form,
@@ -48,11 +48,11 @@ pub(crate) struct GetAttribute {
 enum Form {
     /// Exactly a resource and an attribute.
     Cfn,
-    /// The whole attribute is asked for, and the path followed in it.
+    /// The whole attribute is requested, and the path is applied to its value.
     Whole,
-    /// The path is asked for.
+    /// The path is part of the request.
     Path,
-    /// The attribute may be missing: all attributes.
+    /// Without an attribute: all attributes.
     All,
 }
 
@@ -87,7 +87,7 @@ impl GetAttribute {
                         path: &[],
                     });
                 }
-                // Python takes a text of one character for a list of one.
+                // In Python a string of one character can be used as a list of one item.
                 Node::Scalar(Value::Str(text)) if text.chars().count() == 1 => {
                     return Ok(Parts {
                         resource: Cow::Borrowed(args),
@@ -109,12 +109,12 @@ impl GetAttribute {
         }
     }
 
-    /// Whether the resource is asked for what the path leads to, and not for the whole attribute.
+    /// Whether the path is part of the request, instead of the whole attribute.
     fn asks_path(&self) -> bool {
         matches!(self.form, Form::Path | Form::All)
     }
 
-    /// Whether the call asks for all attributes.
+    /// Whether the call reads all attributes.
     fn wants_all(&self, parts: &Parts) -> bool {
         self.form == Form::All && parts.attribute.is_null()
     }
@@ -161,7 +161,7 @@ impl Function for GetAttribute {
         let parts = self.parts(call.name, &call.args)?;
         if self.wants_all(&parts) {
             let resource = find(&parts.resource.resolve(context)?, context, "unknown")?;
-            // Heat gives all attributes in fewer states than one attribute.
+            // In Heat, all attributes are available in fewer states than a single attribute.
             let ready = is_ready(resource)
                 && resource.action() != "ROLLBACK"
                 && matches!(resource.status(), "IN_PROGRESS" | "COMPLETE");
@@ -206,7 +206,7 @@ impl Function for GetAttribute {
     }
 }
 
-/// Whether the resource has attributes by now.
+/// Whether the resource has attributes now.
 fn is_ready(resource: &dyn ResourceView) -> bool {
     !matches!(resource.action(), "INIT" | "DELETE")
 }

@@ -6,19 +6,19 @@ use kiln_value::Value;
 
 use super::fault;
 
-/// Values that were seen. Long lists of scalars take linear time.
+/// A set of values. Long lists of scalars take linear time.
 #[derive(Default)]
 pub(super) struct Seen<'a> {
     scalars: HashSet<Scalar<'a>>,
     others: Vec<&'a Value>,
 }
 
-/// Equal values have equal scalars: `1`, `1.0` and `True` are one.
+/// Equal values have equal scalars: `1`, `1.0` and `True` are the same.
 #[derive(PartialEq, Eq, Hash)]
 enum Scalar<'a> {
     Null,
     Int(i64),
-    /// The bits of a float that is no integer.
+    /// The bits of a float that is not an integer.
     Float(u64),
     Text(&'a str),
 }
@@ -39,7 +39,7 @@ impl<'a> Scalar<'a> {
 }
 
 impl<'a> Seen<'a> {
-    /// Whether an equal value was seen.
+    /// Whether the set contains an equal value.
     pub(super) fn contains(&self, value: &Value) -> bool {
         match Scalar::of(value) {
             Some(scalar) => self.scalars.contains(&scalar),
@@ -47,7 +47,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// Takes a value; whether no equal one was seen before.
+    /// Adds a value; returns whether the set did not contain an equal one.
     pub(super) fn insert(&mut self, value: &'a Value) -> bool {
         match Scalar::of(value) {
             Some(scalar) => self.scalars.insert(scalar),
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_equal_as_python_is() {
+    fn equality_is_that_of_python() {
         let big = kiln_value::number::parse_int("9223372036854775808").unwrap();
         let values = [value!(1), value!("1"), value!(0.5), value!([1]), big, value!(null)];
         let mut seen = Seen::default();

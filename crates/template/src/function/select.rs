@@ -6,13 +6,14 @@ use super::{Function, fault};
 use crate::expr::{Call, Context, Node};
 use crate::scope::position;
 
-/// An item of a list, or the value of a map's key; a text is read as JSON. What is not there gives an empty text.
+/// An item of a list, or the value of a key of a map; a string is parsed as JSON. A missing item results in an empty
+/// string.
 #[derive(Debug)]
 pub(crate) struct Select;
 
 impl Function for Select {
     fn summary(&self) -> &'static str {
-        "An item of a list or of a map."
+        "An item of a list or a map."
     }
 
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {

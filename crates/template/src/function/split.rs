@@ -14,13 +14,13 @@ fn pieces(text: &str, delimiter: &str) -> Result<Vec<Value>, Diagnostic> {
     Ok(text.split(delimiter).map(Value::from).collect())
 }
 
-/// `Fn::Split`: a delimiter, which is no call, and a text.
+/// `Fn::Split`: a delimiter, which must not be a call, and a string.
 #[derive(Debug)]
 pub(crate) struct Split;
 
 impl Function for Split {
     fn summary(&self) -> &'static str {
-        "The pieces of a text between delimiters."
+        "The parts of a string between delimiters."
     }
 
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
@@ -49,7 +49,7 @@ impl Function for Split {
     }
 }
 
-/// `str_split`: a delimiter, a text, and perhaps the index of the piece wanted. Null text gives null.
+/// `str_split`: a delimiter, a string, and optionally the index of a part. A null string results in null.
 #[derive(Debug)]
 pub(crate) struct StrSplit;
 
@@ -61,7 +61,7 @@ impl StrSplit {
 
 impl Function for StrSplit {
     fn summary(&self) -> &'static str {
-        "The pieces of a text between delimiters, or one of them."
+        "The parts of a string between delimiters, or one of them."
     }
 
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
@@ -75,7 +75,7 @@ impl Function for StrSplit {
         let name = call.name;
         let args = call.resolved_args(context)?;
         if args.as_map().is_some() {
-            // Python takes the key 0 out of a map.
+            // Python looks up the key 0 in the map.
             return Err(Diagnostic::new("KeyError", "0"));
         }
         let Some([delimiter, text, rest @ ..]) = args.as_list() else {
@@ -109,13 +109,13 @@ impl Function for StrSplit {
     }
 }
 
-/// `Fn::Base64`: the text as it is, since Heat takes user data plain.
+/// `Fn::Base64`: returns the string unchanged, since Heat accepts plain user data.
 #[derive(Debug)]
 pub(crate) struct Base64;
 
 impl Function for Base64 {
     fn summary(&self) -> &'static str {
-        "A text as it is; there is no need to encode user data."
+        "The unchanged string: user data need not be encoded."
     }
 
     fn resolve(&self, call: &Call, context: &Context) -> Result<Option<Value>, Diagnostic> {

@@ -6,18 +6,18 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use super::{Function, fault};
 use crate::expr::{Call, Context, Node, validate_args};
 
-/// A URL of its parts, each quoted as its place needs.
+/// A URL built from its parts, which are quoted as required.
 #[derive(Debug)]
 pub(crate) struct MakeUrl;
 
 const KEYS: [&str; 8] = ["scheme", "username", "password", "host", "port", "path", "query", "fragment"];
 
-/// What Python's `quote` leaves as it is.
+/// Characters that Python's `quote` does not change.
 const QUOTED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'.').remove(b'-').remove(b'~');
 const QUOTED_PATH: &AsciiSet = &QUOTED.remove(b'/');
 const QUOTED_HOST: &AsciiSet = &QUOTED.remove(b':');
 
-/// Schemes whose URLs have `//` even without a host (Python's `uses_netloc`).
+/// Schemes with `//` in their URLs even without a host (Python's `uses_netloc`).
 const WITH_AUTHORITY: [&str; 24] = [
     "ftp", "http", "gopher", "nntp", "telnet", "imap", "wais", "file", "mms", "https", "shttp", "snews", "prospero",
     "rtsp", "rtspu", "rsync", "svn", "svn+ssh", "sftp", "nfs", "git", "git+ssh", "ws", "wss",
@@ -27,7 +27,7 @@ fn quote(text: &str, set: &'static AsciiSet) -> String {
     utf8_percent_encode(text, set).to_string()
 }
 
-/// Checks the parts in their order; calls pass, and after `query` nothing is checked, as Heat has it.
+/// Checks the parts in order. Calls are accepted; as in Heat, nothing after `query` is checked.
 fn check(name: &str, args: &Node) -> Result<(), Diagnostic> {
     let Some(map) = args.as_map() else { return Ok(()) };
     for key in KEYS {
@@ -67,7 +67,7 @@ fn check_port(name: &str, port: &Value, args: &Node) -> Result<(), Diagnostic> {
 
 impl Function for MakeUrl {
     fn summary(&self) -> &'static str {
-        "A URL of its parts."
+        "A URL built from its parts."
     }
 
     fn validate(&self, call: &Call, context: &Context) -> Result<(), Diagnostic> {
@@ -102,7 +102,7 @@ fn url(args: &Map) -> Result<String, Diagnostic> {
     let part = |key: &str| match args.get(key) {
         None => Ok(""),
         Some(Value::Str(text)) => Ok(text.as_str()),
-        // Only a fragment behind a query gets here unchecked.
+        // Only a fragment after a query arrives here unchecked.
         Some(_) => Err(fault::type_error("quote_from_bytes() expected bytes")),
     };
     let scheme = part("scheme")?;
@@ -159,7 +159,7 @@ fn authority(username: &str, password: &str, host: &str, port: Option<&Value>) -
     authority
 }
 
-/// Form encoding, in which slashes stay.
+/// Form encoding; slashes are not encoded.
 fn query(query: &Map) -> String {
     let encode = |text: &str| quote(text, QUOTED_PATH).replace("%20", "+");
     let pairs: Vec<_> =

@@ -12,7 +12,7 @@ pub(crate) struct Yaql;
 
 impl Function for Yaql {
     fn summary(&self) -> &'static str {
-        "What a YAQL expression makes of data."
+        "The result of a YAQL expression on data."
     }
 
     fn check(&self, name: &str, args: &Node) -> Result<(), Diagnostic> {
@@ -47,7 +47,7 @@ impl Function for Yaql {
     }
 }
 
-/// Reads the expression; what is no YAQL is a `ValueError` with Heat's text.
+/// Parses the expression; an invalid one is a `ValueError` with Heat's message.
 fn parse(name: &str, expression: &Value) -> Result<Expression, Diagnostic> {
     let Value::Str(expression) = expression else {
         return Err(fault::type_error(format!("The \"expression\" argument to {name} must contain a string.")));
@@ -61,7 +61,7 @@ fn parse(name: &str, expression: &Value) -> Result<Expression, Diagnostic> {
     })
 }
 
-/// The expression's value where `$` is `{"data": data}`.
+/// The value of the expression with `$` = `{"data": data}`.
 fn evaluate(expression: &Expression, data: Value, limits: &Limits) -> Result<Value, Diagnostic> {
     let input = Value::from_iter([("data", data)]);
     expression.evaluate(&input, limits).map_err(|error| Diagnostic::new(error.class, error.message))

@@ -5,7 +5,7 @@ use kiln_value::{Diagnostic, Value};
 use super::Function;
 use crate::expr::{Call, Context};
 
-/// The availability zones; the region it is given does not matter.
+/// The availability zones, regardless of the region given.
 #[derive(Debug)]
 pub(crate) struct GetAzs;
 

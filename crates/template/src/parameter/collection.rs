@@ -8,7 +8,7 @@ use kiln_value::{Diagnostic, Map, Path, StackIdentity, Value};
 use super::{Parameter, ParameterSchema};
 use crate::constraint::{Constraint, CustomConstraints, Rule};
 
-/// Whose names the parameters that the service provides have.
+/// The naming convention of pseudo parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// `OS::stack_name`.
@@ -21,7 +21,7 @@ const REGIONS: [&str; 7] =
     ["us-east-1", "us-west-1", "us-west-2", "sa-east-1", "eu-west-1", "ap-southeast-1", "ap-northeast-1"];
 
 impl Dialect {
-    /// The names that the service provides, whether or not it gives them a value.
+    /// The names of the pseudo parameters, whether or not they have a value.
     pub fn pseudo_names(self) -> &'static [&'static str] {
         match self {
             Self::Hot => &["OS::stack_id", "OS::stack_name", "OS::region", "OS::project_id"],
@@ -29,7 +29,7 @@ impl Dialect {
         }
     }
 
-    /// The parameters that the service provides. Without a stack there are ids only, empty in HOT and `None` in CFN.
+    /// The pseudo parameters. Without a stack there are only IDs, empty in HOT and `None` in CFN.
     fn pseudo(self, identity: Option<&StackIdentity>) -> Vec<(&'static str, ParameterSchema)> {
         let schema = |description, default: &str| ParameterSchema::pseudo(Some(description), default.to_owned());
         let name = identity.map(|i| i.stack_name.as_str()).filter(|name| !name.is_empty());
@@ -56,7 +56,7 @@ impl Dialect {
     }
 }
 
-/// The parameters of a stack, those that the service provides first, then the template's in its order.
+/// The parameters of a stack: pseudo parameters first, then those of the template in order.
 #[derive(Clone)]
 pub struct Parameters {
     dialect: Dialect,
@@ -66,13 +66,13 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Whether a value is not known yet, or known in part.
+    /// Whether a value is unknown or partly unknown.
     pub(crate) fn has_unknown(&self) -> bool {
         self.iter().any(|parameter| parameter.value().is_ok_and(|value| value.unknown().is_some()))
     }
 
-    /// Parameters from a template's schemata, the values that the user gave and the environment's
-    /// `parameter_defaults`. `identity` is that of the stack, if there is one yet.
+    /// Creates parameters from the schemas of a template, the values of the user and the `parameter_defaults` of the
+    /// environment. `identity` is that of the stack, if it exists.
     pub fn new(
         dialect: Dialect,
         identity: Option<&StackIdentity>,
@@ -83,7 +83,7 @@ impl Parameters {
         let of_service = dialect.pseudo(identity).into_iter().map(|(name, schema)| (name, schema, None));
         let of_template =
             schemata.iter().map(|(name, schema)| (name.as_str(), schema.clone(), user.get(name).cloned()));
-        // A template's parameter takes the place of the service's of that name.
+        // A parameter of the template replaces the pseudo parameter with the same name.
         let all = of_service
             .chain(of_template)
             .map(|(name, schema, value)| {
@@ -93,30 +93,30 @@ impl Parameters {
         Self { dialect, schemata, user: user.clone(), all }
     }
 
-    /// The language whose parameters these are.
+    /// The language of the parameters.
     pub fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    /// The template's schemata.
+    /// The schemas of the template.
     pub fn schemata(&self) -> &IndexMap<String, ParameterSchema> {
         &self.schemata
     }
 
-    /// What the user gave.
+    /// The values of the user.
     pub fn user_values(&self) -> &Map {
         &self.user
     }
 
-    /// The parameter of a name, provided ones included.
+    /// The parameter with this name, pseudo parameters included.
     pub fn get(&self, name: &str) -> Option<&Parameter> {
         self.all.get(name)
     }
 
-    /// The value of a parameter in its type.
+    /// The value of a parameter, converted to its type.
     ///
-    /// Errors: `UserParameterMissing` if there is no such parameter or it has no value; `ValueError` or `TypeError`
-    /// if what it was given is not of its type.
+    /// Errors: `UserParameterMissing` if the parameter does not exist or has no value; `ValueError` or `TypeError` if
+    /// the given value does not have the type.
     pub fn value(&self, name: &str) -> Result<&Value, Diagnostic> {
         let missing = || {
             let message = format!("The Parameter ({name}) was not provided.");
@@ -125,16 +125,16 @@ impl Parameters {
         self.get(name).ok_or_else(missing)?.value()
     }
 
-    /// All parameters, the service's first.
+    /// All parameters, pseudo parameters first.
     pub fn iter(&self) -> impl Iterator<Item = &Parameter> {
         self.all.values()
     }
 
-    /// Judges everything; the first error is the one that Heat would give. `strict` judges values and not only
-    /// schemata.
+    /// Validates everything; the first error is the one that Heat reports. `strict` also validates values, not only
+    /// schemas.
     ///
-    /// Errors: `UnknownUserParameter` for what the template does not declare, and those of [`Parameter::validate`],
-    /// one a parameter.
+    /// Errors: `UnknownUserParameter` for undeclared parameters, and those of [`Parameter::validate`], one for each
+    /// parameter.
     pub fn validate(&self, custom: &dyn CustomConstraints, strict: bool) -> Vec<Diagnostic> {
         let unknown = self.user.keys().filter(|name| !self.schemata.contains_key(*name)).map(|name| {
             let message = format!("The Parameter ({name}) was not defined in template.");
@@ -151,12 +151,12 @@ impl Parameters {
         unknown.chain(invalid).collect()
     }
 
-    /// Each parameter as a stack shows it; null where there is no value or it is none of its type.
+    /// Each parameter as a stack shows it; null if it has no value or an invalid one.
     pub fn texts(&self) -> Map {
         self.iter().map(|p| (p.name().to_owned(), p.text().ok().into())).collect()
     }
 
-    /// The `Parameters` of the validate call's answer: those of the template.
+    /// The `Parameters` in the response of the validate call: those of the template.
     pub fn validate_view(&self) -> Map {
         let own = self.iter().filter(|p| self.schemata.contains_key(p.name()));
         own.map(|p| (p.name().to_owned(), p.validate_view())).collect()
@@ -167,10 +167,10 @@ impl Parameters {
         self.iter().filter(|p| p.hidden()).map(Parameter::name)
     }
 
-    /// Which parameters an update to `new` would change although they are immutable there. `given` are the values of
-    /// the update request. Parameters of only one of the templates do not count.
+    /// The parameters that an update to `new` would change although they are immutable there. `given` are the values of
+    /// the update request. Parameters of only one of the templates are ignored.
     ///
-    /// The message of the error that Heat gives is `ImmutableParameterModified` with these names.
+    /// Heat's error with these names is `ImmutableParameterModified`.
     pub fn immutable_modified<'a>(&'a self, new: &'a Self, given: &Map) -> Vec<&'a str> {
         let common = new.schemata.iter().filter(|(name, schema)| schema.immutable && self.schemata.contains_key(*name));
         let changed = common.filter(|(name, _)| {
@@ -182,7 +182,7 @@ impl Parameters {
     }
 }
 
-/// Without the values that the user gave: they may be secrets.
+/// Without the values of the user, which may be secrets.
 impl fmt::Debug for Parameters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()

@@ -19,15 +19,15 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// A parameter; `user_value` of null counts as none, `user_default` (from `parameter_defaults`) goes before the
-    /// schema's.
+    /// Creates a parameter. A `user_value` of null counts as none; `user_default` (from `parameter_defaults`) takes
+    /// precedence over the default of the schema.
     pub fn new(name: &str, schema: ParameterSchema, user_value: Option<Value>, user_default: Option<Value>) -> Self {
         let user_value = user_value.filter(|v| !v.is_null());
         let user_default = user_default.filter(|v| !v.is_null());
         let given = user_value.as_ref().or(user_default.as_ref()).or(schema.default.as_ref());
         let value = match (given, schema.typed.data_type) {
             (Some(given), data_type) => read(given, data_type),
-            // Heat reads the missing value of a boolean as a text.
+            // Heat reads the missing value of a boolean as a string.
             (None, DataType::Boolean) => {
                 number::bool_from_string(&Value::Null).map(Value::Bool).map_err(Diagnostic::of_unknown_value)
             }
@@ -41,19 +41,20 @@ impl Parameter {
         &self.name
     }
 
-    /// The declaration.
+    /// The schema.
     pub fn schema(&self) -> &ParameterSchema {
         &self.schema
     }
 
-    /// The value in its type: the user's, else that of `parameter_defaults`, else the template's default.
+    /// The value, converted to its type: that of the user, else that of `parameter_defaults`, else the template's
+    /// default.
     ///
-    /// Errors: `UserParameterMissing` if there is none, `ValueError` or `TypeError` if it is not of the type.
+    /// Errors: `UserParameterMissing` if there is none, `ValueError` or `TypeError` if it does not have the type.
     pub fn value(&self) -> Result<&Value, Diagnostic> {
         self.value.as_ref().map_err(Clone::clone)
     }
 
-    /// Whether there is a value or a default.
+    /// Whether it has a value or a default.
     pub fn has_value(&self) -> bool {
         self.given().is_some()
     }
@@ -78,10 +79,10 @@ impl Parameter {
         })
     }
 
-    /// Judges the schema, and if `with_value` the value too.
+    /// Validates the schema, and with `with_value` also the value.
     ///
-    /// Errors: `InvalidSchemaError`, `StackValidationFailed`, `UserParameterMissing`; `TypeError` where the value's
-    /// kind is one that a constraint cannot judge.
+    /// Errors: `InvalidSchemaError`, `StackValidationFailed`, `UserParameterMissing`; `TypeError` if a constraint
+    /// cannot check values of this kind.
     pub fn validate(&self, custom: &dyn CustomConstraints, with_value: bool) -> Result<(), Diagnostic> {
         let judged = self.schema.check().and_then(|()| match self.given() {
             _ if !with_value => Ok(()),
@@ -106,7 +107,7 @@ impl Parameter {
             _ => read(given, data_type),
         };
         let read = read.map_err(|error| Diagnostic::new("StackValidationFailed", error.message.clone()))?;
-        // Lists and maps are judged as read, scalars as given.
+        // Lists and maps are checked as parsed, scalars as given.
         let value = if matches!(data_type, DataType::List | DataType::Map) { &read } else { given };
         check_all(&self.schema.constraints, value, self.schema.typed, custom)
     }
@@ -119,7 +120,7 @@ impl Parameter {
         self.user_default.as_ref().or(self.schema.default.as_ref())
     }
 
-    /// The parameter's entry in the answer of the validate call (docs/heat-behaviour.md §20).
+    /// The entry of the parameter in the response of the validate call (docs/heat-behaviour.md §20).
     pub fn validate_view(&self) -> Value {
         let schema = &self.schema;
         let mut view = Map::new();
@@ -170,7 +171,7 @@ impl Parameter {
     }
 }
 
-/// Without the values: they may be secrets.
+/// Without the values, which may be secrets.
 impl fmt::Debug for Parameter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Parameter").field("name", &self.name).field("text", &self.text().ok()).finish_non_exhaustive()
@@ -182,7 +183,7 @@ fn missing(name: &str) -> Diagnostic {
     Diagnostic::new("UserParameterMissing", message).of_unknown_value()
 }
 
-/// A given value in its type.
+/// A given value, converted to its type.
 fn read(given: &Value, data_type: DataType) -> Result<Value, Diagnostic> {
     if let Some(unknown) = given.unknown() {
         return Ok(match (data_type, given) {

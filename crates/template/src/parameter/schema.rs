@@ -4,35 +4,35 @@ use kiln_value::{Diagnostic, Value, text};
 
 use crate::constraint::{AcceptAll, Constraint, DataType, Typed, check_all, check_fit, check_map, schema_error};
 
-/// What a HOT version understands of parameters.
+/// The features of parameters in a HOT version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HotEdition {
     /// From 2013-05-23.
     First,
     /// From 2017-02-24: `modulo` constraints.
     Modulo,
-    /// From 2018-03-02: `tags` too.
+    /// From 2018-03-02: also `tags`.
     Tags,
 }
 
-/// The declaration of a parameter.
+/// The schema of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParameterSchema {
-    /// The type under its name in the template's language.
+    /// The type with its name in the language of the template.
     pub typed: Typed,
     /// The default; null counts as none.
     pub default: Option<Value>,
-    /// What values must keep, in the order they are judged.
+    /// The constraints of values, in the order in which they are checked.
     pub constraints: Vec<Constraint>,
-    /// What it is for.
+    /// The description.
     pub description: Option<Value>,
-    /// The name people should see.
+    /// The displayed name.
     pub label: Option<Value>,
-    /// Whether the value is never to be shown.
+    /// Whether the value must never be visible.
     pub hidden: bool,
     /// Whether an update may not change the value.
     pub immutable: bool,
-    /// Free words for dashboards.
+    /// Tags for dashboards.
     pub tags: Vec<Value>,
 }
 
@@ -57,14 +57,14 @@ const CFN_KEYS: [&str; 12] = [
 impl ParameterSchema {
     /// An entry of a HOT template's `parameters`.
     ///
-    /// Errors: `InvalidSchemaError` for a wrong shape, `ValueError` for a bound that is no number.
+    /// Errors: `InvalidSchemaError` for a wrong shape, `ValueError` for a bound that is not a number.
     pub fn from_hot(name: &str, declared: &Value, edition: HotEdition) -> Result<Self, Diagnostic> {
         let tags = edition >= HotEdition::Tags;
         let keys = HOT_KEYS.get(..if tags { 9 } else { 8 }).unwrap_or(&HOT_KEYS);
         let declared = check_map(declared, keys, &format!("parameter ({name})"))?;
         let type_name = declared.get("type").ok_or_else(|| missing_type(name))?;
         let given = |key: &str| declared.get(key).filter(|v| !v.is_null());
-        // A null for tags is refused too: it is no list.
+        // Null tags are refused too: null is not a list.
         if declared.get("tags").is_some_and(|tags| tags.as_list().is_none()) {
             return schema_error(format!("Tags property should be a list for parameter: {name}"));
         }
@@ -110,7 +110,7 @@ impl ParameterSchema {
         })
     }
 
-    /// A text that the service itself provides.
+    /// A string pseudo parameter.
     pub(super) fn pseudo(description: Option<&str>, default: String) -> Self {
         Self {
             typed: Typed { data_type: DataType::String, name: "String" },
@@ -124,7 +124,7 @@ impl ParameterSchema {
         }
     }
 
-    /// The type's name in the answer of the validate call, which is CFN's in either language: `CommaDelimitedList`.
+    /// The name of the type in the response of the validate call, in both languages that of CFN: `CommaDelimitedList`.
     pub fn api_type(&self) -> &'static str {
         match self.typed.data_type {
             DataType::List => "CommaDelimitedList",
@@ -133,8 +133,8 @@ impl ParameterSchema {
         }
     }
 
-    /// Whether the schema is sound: constraints that fit the type, and a default that keeps them (custom ones are not
-    /// asked).
+    /// Checks the schema: the constraints fit the type, and the default satisfies them (custom constraints are not
+    /// checked).
     ///
     /// Errors: `InvalidSchemaError`.
     pub fn check(&self) -> Result<(), Diagnostic> {

@@ -15,7 +15,7 @@ fn parameters(declared: &Value, user: &Value) -> Parameters {
 }
 
 #[test]
-fn every_error_at_once_the_first_as_heat_gives_it() {
+fn all_errors_are_reported_the_first_as_in_heat() {
     let declared = value!({"n": {"type": "number"}, "s": {"type": "string"}, "ok": {"type": "json", "default": {}}});
     let errors = parameters(&declared, &value!({"n": "x", "other": 1})).validate(&AcceptAll, true);
     let classes: Vec<_> = errors.iter().map(|e| &*e.class).collect();

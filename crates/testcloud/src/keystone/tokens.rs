@@ -204,13 +204,13 @@ pub(super) fn validate(world: &mut CloudState, request: &ServiceCall) -> Outcome
     let subject = subject(request)?;
     let token = live(world, &subject).ok_or_else(|| not_found_token(world, &subject))?;
     let service = caller.roles.iter().any(|role| role == "service");
-    // The token of a trust is not shown to itself.
+    // A token of a trust may not read its own data.
     let own = caller.token == subject && caller.trust.is_none();
     if !(caller.admin || service || own) {
         return Err(denied("validate_token"));
     }
     let body = body(world, token, request.param("nocatalog").is_none())
-        .map_err(|_| not_found("token", "the token's user, project or trust is gone"))?;
+        .map_err(|_| not_found("token", "the token's user, project or trust is deleted"))?;
     Ok(Reply::ok(body).header("x-subject-token", subject).header("vary", "X-Auth-Token"))
 }
 

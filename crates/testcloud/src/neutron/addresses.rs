@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn takes_every_address_once_then_none() {
+    fn allocates_every_address_once() {
         let net: IpNet = "10.0.0.0/29".parse().unwrap();
         let mut pool = Pool::new(net, vec![(number("10.0.0.2".parse().unwrap()), number("10.0.0.4".parse().unwrap()))]);
         assert!(pool.claim("10.0.0.3".parse().unwrap()));

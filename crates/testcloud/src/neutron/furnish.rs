@@ -12,7 +12,7 @@ use crate::table::{Fields, Row};
 /// them.
 pub(crate) fn furnish(world: &mut CloudState, admin: &Caller, demo: &Caller) {
     if let Err(refusal) = build(world, admin, demo) {
-        tracing::error!(reason = refusal.message, "the first networks");
+        tracing::error!(reason = refusal.message, "failed to create the initial networks");
     }
 }
 

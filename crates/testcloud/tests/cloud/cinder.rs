@@ -36,7 +36,7 @@ async fn bodies_are_checked() {
 }
 
 #[tokio::test]
-async fn states_are_respected() {
+async fn states_are_checked() {
     let (_cloud, demo) = start().await;
     let base = format!("/volume/v3/{}", demo.project);
     let id = demo.make(&format!("{base}/volumes"), json!({"volume": {"size": 2, "name": "v"}})).await;

@@ -9,7 +9,7 @@ use crate::client::{Client, start, text};
 use crate::nova::{parts, server};
 
 #[tokio::test]
-async fn a_lost_reply_was_done() {
+async fn a_call_with_a_lost_response_was_executed() {
     let (cloud, demo) = start().await;
     let path = "/network/v2.0/networks";
     let fault = Fault::new(Service::Network, "POST", "/networks", Action::LostReply);
@@ -24,7 +24,7 @@ async fn a_lost_reply_was_done() {
 }
 
 #[tokio::test]
-async fn a_status_fault_does_nothing() {
+async fn a_status_fault_does_not_execute_the_call() {
     let (cloud, demo) = start().await;
     let before = cloud.snapshot();
     let fault = Fault::new(Service::Network, "POST", "/networks", Action::Status(503));
@@ -38,7 +38,7 @@ async fn a_status_fault_does_nothing() {
 }
 
 #[tokio::test]
-async fn builds_fail_and_slow_down() {
+async fn builds_fail_or_take_longer() {
     let (cloud, demo) = start().await;
     let (image, network) = parts(&demo).await;
     let before = cloud.snapshot().count("ports");
@@ -48,7 +48,7 @@ async fn builds_fail_and_slow_down() {
     demo.wait(&format!("{path}/{id}"), "ERROR").await;
     let seen = demo.get(&format!("{path}/{id}")).await.expect(200);
     assert!(text(&seen["server"]["fault"]["message"]).starts_with("No valid host was found."));
-    assert_eq!(cloud.snapshot().count("ports"), before, "a failed build keeps no port");
+    assert_eq!(cloud.snapshot().count("ports"), before, "a failed build leaves no port");
     cloud.faults().clear();
     // Only the exact path: an action is another call.
     cloud.faults().add(Fault::new(Service::Compute, "POST", "/servers$", Action::Status(503)));
@@ -65,7 +65,7 @@ async fn builds_fail_and_slow_down() {
 }
 
 #[tokio::test]
-async fn other_processes_have_the_same_instruments() {
+async fn other_processes_have_the_same_functions() {
     let (cloud, demo) = start().await;
     let fault = json!({"service": "compute", "path": "/servers/*", "when": {"nth": 1}, "action": {"status": 500}});
     demo.post("/faults", fault).await.expect(204);
@@ -80,7 +80,7 @@ async fn other_processes_have_the_same_instruments() {
 }
 
 #[tokio::test]
-async fn latency_is_kept_and_a_seed_gives_the_same_ids() {
+async fn latency_is_applied_and_ids_are_determined_by_the_seed() {
     let start = async || {
         let cloud = Testcloud::builder().latency(Duration::from_millis(30)).seed(42).start().await.unwrap();
         let demo = Client::new(&cloud, cloud.users().demo).await;
@@ -106,7 +106,7 @@ async fn builds_follow_tokios_time() {
 }
 
 #[tokio::test]
-async fn thousands_of_ports_take_no_quadratic_time() {
+async fn thousands_of_ports_take_linear_time() {
     let (cloud, demo) = start().await;
     let (_, network) = parts(&demo).await;
     let path = "/network/v2.0/ports";

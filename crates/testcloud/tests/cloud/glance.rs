@@ -7,7 +7,7 @@ use crate::client::{Client, NOBODY, start, text};
 const IMAGES: &str = "/image/v2/images";
 
 #[tokio::test]
-async fn refusals_are_text() {
+async fn errors_are_plain_text() {
     let (cloud, demo) = start().await;
     let cases = [
         (json!("{bad"), 400, "Malformed JSON in request body."),

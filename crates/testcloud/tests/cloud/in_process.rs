@@ -37,7 +37,7 @@ fn hit(testcloud: &Testcloud, service: Service, path: &str, action: Action) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_seed_replays_everything() {
+async fn the_seed_determines_everything() {
     async fn run() -> (Snapshot, Duration) {
         let began = Instant::now();
         let testcloud = start();
@@ -57,7 +57,7 @@ async fn a_seed_replays_everything() {
 
 /// A request that was sent is executed, even if nobody waits for it.
 #[tokio::test(start_paused = true)]
-async fn a_request_cannot_be_called_back() {
+async fn a_canceled_request_is_executed() {
     let testcloud = start();
     let cloud = cloud(&testcloud).await;
     assert_eq!(networks(&cloud, "late").await, 0);
@@ -69,7 +69,7 @@ async fn a_request_cannot_be_called_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_hang_before_or_after_they_are_done() {
+async fn requests_hang_before_or_after_execution() {
     let testcloud = start();
     let cloud = cloud(&testcloud).await;
     for (action, made) in [(Action::Hang, 0), (Action::Stall, 1), (Action::StatusAfter(504), 2)] {
@@ -91,7 +91,7 @@ async fn lists_lag_behind_writes() {
     let id = made.get("network").and_then(|network| network.str_at("id")).unwrap();
     cloud.call(CloudRequest::new("network", Method::Get, format!("/v2.0/networks/{id}"))).await.expect("it is there");
     cloud.call(network("lagging")).await.unwrap();
-    assert_eq!(networks(&cloud, "lagging").await, 1, "only what the fault hit");
+    assert_eq!(networks(&cloud, "lagging").await, 1, "only the affected network is omitted");
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(networks(&cloud, "lagging").await, 2);
     // Lists of key pairs have a different format.
@@ -103,7 +103,7 @@ async fn lists_lag_behind_writes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn builds_need_not_end() {
+async fn builds_may_be_endless() {
     let testcloud = start();
     let cloud = cloud(&testcloud).await;
     hit(&testcloud, Service::Volume, "/volumes", Action::EndlessBuild);

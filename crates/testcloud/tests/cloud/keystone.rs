@@ -52,7 +52,7 @@ async fn only_services_and_owners_validate_tokens() {
 }
 
 #[tokio::test]
-async fn a_trust_lets_the_trustee_act_until_it_is_deleted() {
+async fn a_trust_is_usable_until_it_is_deleted() {
     let (cloud, demo) = start().await;
     let heat = Client::new(&cloud, cloud.users().heat).await;
     let trusts = format!("{V3}/OS-TRUST/trusts");

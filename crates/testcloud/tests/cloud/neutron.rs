@@ -40,7 +40,7 @@ async fn bodies_are_checked() {
 }
 
 #[tokio::test]
-async fn unknown_ids_are_404_in_neutrons_words() {
+async fn unknown_ids_are_404_with_neutrons_messages() {
     let (_cloud, demo) = start().await;
     for (noun, kind) in [
         ("networks", "NetworkNotFound"),
@@ -58,7 +58,7 @@ async fn unknown_ids_are_404_in_neutrons_words() {
 }
 
 #[tokio::test]
-async fn other_projects_objects_are_not_there() {
+async fn objects_of_other_projects_are_not_visible() {
     let (cloud, demo) = start().await;
     let other = Client::new(&cloud, cloud.users().alt_demo).await;
     let (network, subnet) = network(&demo, "n", "10.1.0.0/24").await;
@@ -124,7 +124,7 @@ async fn subnets_are_checked() {
 }
 
 #[tokio::test]
-async fn what_is_in_use_stays() {
+async fn objects_in_use_are_not_deleted() {
     let (_cloud, demo) = start().await;
     let (network, subnet) = network(&demo, "n", "10.1.0.0/24").await;
     let group = demo.make(&format!("{V2}/security-groups"), json!({"security_group": {"name": "g"}})).await;
@@ -140,7 +140,7 @@ async fn what_is_in_use_stays() {
 }
 
 #[tokio::test]
-async fn addresses_are_given_once_and_run_out() {
+async fn addresses_are_allocated_once_and_can_be_exhausted() {
     let (_cloud, demo) = start().await;
     let (network, subnet) = network(&demo, "n", "10.1.0.0/29").await;
     let path = format!("{V2}/ports");
@@ -191,7 +191,7 @@ async fn router_interfaces_conflict() {
 }
 
 #[tokio::test]
-async fn floating_ips_need_a_way_out() {
+async fn floating_ips_require_a_route_to_the_external_network() {
     let (_cloud, demo) = start().await;
     let (network, subnet) = network(&demo, "n", "10.1.0.0/24").await;
     let public = demo.id(&format!("{V2}/networks"), "public").await;

@@ -78,7 +78,7 @@ async fn several_networks_are_ambiguous() {
 }
 
 #[tokio::test]
-async fn a_server_lives_and_leaves_nothing() {
+async fn a_deleted_server_leaves_nothing() {
     let (cloud, demo) = start().await;
     let (image, network) = parts(&demo).await;
     let before = cloud.snapshot();
@@ -103,13 +103,13 @@ async fn a_server_lives_and_leaves_nothing() {
     demo.delete(&one).await.expect(204);
     demo.wait(&one, "").await;
     let port = demo.get(&format!("/network/v2.0/ports/{own}")).await.expect(200);
-    assert_eq!(port["port"]["device_id"], "", "a port that was given outlives the server");
+    assert_eq!(port["port"]["device_id"], "", "an existing port is kept");
     demo.delete(&format!("/network/v2.0/ports/{own}")).await.expect(204);
     assert_eq!(before.added_in(&cloud.snapshot()), Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn actions_need_the_right_state() {
+async fn actions_require_the_right_state() {
     let (_cloud, demo) = start().await;
     let (image, _) = parts(&demo).await;
     let id = demo.make(&format!("{V2}/servers"), server(&image, json!("none"), json!({}))).await;
@@ -135,7 +135,7 @@ async fn actions_need_the_right_state() {
 }
 
 #[tokio::test]
-async fn volumes_attach_once_and_stay_while_attached() {
+async fn volumes_are_attached_once_and_not_deleted_while_attached() {
     let (_cloud, demo) = start().await;
     let (image, _) = parts(&demo).await;
     let volumes = format!("/volume/v3/{}/volumes", demo.project);
@@ -162,7 +162,7 @@ async fn volumes_attach_once_and_stay_while_attached() {
 }
 
 #[tokio::test]
-async fn a_server_boots_from_a_volume_that_dies_with_it() {
+async fn a_boot_volume_is_deleted_with_its_server() {
     let (cloud, demo) = start().await;
     let (image, _) = parts(&demo).await;
     let device = json!({
@@ -184,7 +184,7 @@ async fn a_server_boots_from_a_volume_that_dies_with_it() {
 }
 
 #[tokio::test]
-async fn interfaces_come_and_go() {
+async fn interfaces_are_attached_and_detached() {
     let (cloud, demo) = start().await;
     let (image, network) = parts(&demo).await;
     let id = demo.make(&format!("{V2}/servers"), server(&image, json!("none"), json!({}))).await;
@@ -209,7 +209,7 @@ async fn keypairs_and_groups_are_checked() {
     let answer = demo.with("POST", &path, body.clone(), &newest).await.unwrap();
     answer.refused(400, "'public_key' is a required property");
     let made = demo.post(&path, body.clone()).await.expect(201);
-    assert!(text(&made["keypair"]["private_key"]).contains("PRIVATE KEY"), "older versions make the key");
+    assert!(text(&made["keypair"]["private_key"]).contains("PRIVATE KEY"), "older versions generate the key");
     demo.post(&path, body).await.refused(409, "Key pair 'k' already exists.");
     let bad = json!({"keypair": {"name": "b", "public_key": "bad"}});
     demo.post(&path, bad).await.refused(400, "Keypair data is invalid");
@@ -273,7 +273,7 @@ async fn quotas_are_403() {
 }
 
 #[tokio::test]
-async fn the_external_network_is_not_for_servers() {
+async fn servers_cannot_use_the_external_network() {
     let (_cloud, demo) = start().await;
     let (image, _) = parts(&demo).await;
     let public = demo.id("/network/v2.0/networks", "public").await;

@@ -1,4 +1,4 @@
-//! From characters to tokens, no further than the grammar asks.
+//! Converts characters to tokens, on demand.
 
 mod scalar;
 mod tag;
@@ -9,24 +9,24 @@ use super::token::{Kind, Token};
 use super::{Outcome, Stop, quote, refuse, refuse_in};
 use crate::mark::Mark;
 
-/// What stands for the end of the text. No text has it: it cannot be printed.
+/// Represents the end of the text. It is not printable, so no text contains it.
 const END: char = '\0';
 
-/// A key on one line is found out by the colon behind it, which may be so far away.
+/// A key on one line is recognized by the colon after it, within this number of characters.
 const LONGEST_KEY: usize = 1024;
 
-/// What may be a key, if a colon follows.
+/// A possible key, if a colon follows.
 #[derive(Clone, Copy, Debug)]
 struct MaybeKey {
-    /// The number of its token, of all that there ever were.
+    /// The number of its token, counted from the start of the text.
     token: usize,
-    /// It stands where only a key can stand.
+    /// Whether only a key is allowed here.
     is_required: bool,
     position: usize,
     mark: Mark,
 }
 
-/// Reads tokens.
+/// The scanner.
 pub(super) struct Scanner {
     chars: Vec<char>,
     position: usize,
@@ -34,12 +34,12 @@ pub(super) struct Scanner {
     tokens: VecDeque<Token>,
     taken: usize,
     is_done: bool,
-    /// How many flow collections are open; below zero after one end too many.
+    /// The number of open flow collections; negative after a superfluous end.
     flow_level: i64,
     indent: i64,
     indents: Vec<i64>,
     may_begin_key: bool,
-    /// By level of flow collections.
+    /// The possible keys by level of flow collections.
     keys: BTreeMap<i64, MaybeKey>,
 }
 
@@ -52,7 +52,7 @@ fn is_blank(c: char) -> bool {
     matches!(c, END | ' ' | '\t') || is_break(c)
 }
 
-/// A character of names.
+/// A character that is allowed in names.
 fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }
@@ -74,7 +74,7 @@ impl Scanner {
         }
     }
 
-    /// The next token, which stays.
+    /// The next token, without consuming it.
     pub(super) fn peek(&mut self) -> Outcome<Token> {
         while self.needs_more()? {
             self.fetch()?;
@@ -85,7 +85,7 @@ impl Scanner {
     /// The next token.
     pub(super) fn take(&mut self) -> Outcome<Token> {
         let token = self.peek()?;
-        // The end of the stream stays.
+        // The end of the stream is never consumed.
         if token.kind != Kind::StreamEnd {
             self.tokens.pop_front();
             self.taken += 1;
@@ -93,7 +93,7 @@ impl Scanner {
         Ok(token)
     }
 
-    /// Whether more must be read to know the next token: a key is told by what follows it.
+    /// Whether more must be scanned to determine the next token: a key is recognized by what follows it.
     fn needs_more(&mut self) -> Outcome<bool> {
         if self.is_done {
             return Ok(false);
@@ -148,7 +148,7 @@ impl Scanner {
         self.flow_level != 0
     }
 
-    /// Whether `---` or `...` stands here, by itself.
+    /// Whether `---` or `...` is here, as a separate word.
     fn is_document_mark(&self, mark: char) -> bool {
         (0..3).all(|ahead| self.at(ahead) == mark) && is_blank(self.at(3))
     }
@@ -157,7 +157,7 @@ impl Scanner {
         self.tokens.push_back(Token { kind, start, text: String::new() });
     }
 
-    /// A token of so many characters.
+    /// A token of this number of characters.
     fn indicator(&mut self, kind: Kind, length: usize) {
         let start = self.mark;
         self.forward(length);
@@ -224,7 +224,7 @@ impl Scanner {
         }
     }
 
-    /// Keys end with their line.
+    /// A key must be on one line.
     fn forget_old_keys(&mut self) -> Outcome {
         let (line, position) = (self.mark.line, self.position);
         let is_old = |key: &MaybeKey| key.mark.line != line || position - key.position > LONGEST_KEY;
@@ -239,7 +239,7 @@ impl Scanner {
         refuse_in("while scanning a simple key", key.mark, "could not find expected ':'", self.mark)
     }
 
-    /// What comes now may be a key.
+    /// The next token may be a key.
     fn maybe_key(&mut self) -> Outcome {
         if !self.may_begin_key {
             return Ok(());
@@ -252,7 +252,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// What may have been a key was none.
+    /// The possible key was not a key.
     fn no_key(&mut self) -> Outcome {
         match self.keys.remove(&self.flow_level) {
             Some(key) if key.is_required => self.no_colon(key),
@@ -260,7 +260,7 @@ impl Scanner {
         }
     }
 
-    /// Ends the block collections that stand further right.
+    /// Ends the block collections with a larger indentation.
     fn unwind(&mut self, column: i64) {
         while !self.in_flow() && self.indent > column {
             self.indent = self.indents.pop().unwrap_or(-1);

@@ -7,12 +7,12 @@ use crate::mark::Mark;
 pub(super) struct Token {
     pub(super) kind: Kind,
     pub(super) start: Mark,
-    /// The name of an anchor or alias; the handle of a tag, empty if it has none; of a directive its name and its first
+    /// The name of an anchor or alias; the handle of a tag, empty if it has none; the name of a directive and its first
     /// argument.
     pub(super) text: String,
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     StreamEnd,
@@ -37,7 +37,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// As messages call it.
+    /// The name in messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::StreamEnd => "<stream end>",

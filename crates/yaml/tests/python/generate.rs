@@ -112,7 +112,7 @@ pub(crate) fn yaml() -> impl Strategy<Value = String> {
     of_pieces(PIECES, 14)
 }
 
-/// Templates with a few characters too many or too few.
+/// Templates with a few inserted or missing characters.
 pub(crate) fn broken_yaml() -> impl Strategy<Value = String> {
     const WHOLE: &[&str] = &[
         "heat_template_version: 2021-04-16\ndescription: >\n  Some words\n  on two lines.\n\nparameters:\n  flavor:\n    \
@@ -183,7 +183,7 @@ pub(crate) fn broken_yaml() -> impl Strategy<Value = String> {
         for (place, removed, piece) in mutations {
             let place = place.index(chars.len() + 1);
             let end = (place + removed).min(chars.len());
-            // Every other time something is only removed.
+            // In half of the cases, characters are only removed.
             let added = if removed % 2 == 0 { piece } else { "" };
             chars.splice(place..end, added.chars());
         }
@@ -237,7 +237,7 @@ pub(crate) fn json() -> impl Strategy<Value = String> {
     of_pieces(PIECES, 8)
 }
 
-/// Values without NaN, which equals nothing.
+/// Values without NaN, which does not equal itself.
 pub(crate) fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -256,7 +256,7 @@ pub(crate) fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Letters of the scripts that Unicode has had for long: newer ones are printable to one side only.
+/// Letters of scripts that have been in Unicode for long: newer ones are printable on one side only.
 fn assigned_text() -> impl Strategy<Value = String> {
     proptest::collection::vec(
         prop_oneof![0_u32..0x250, 0x370_u32..0x590, 0x2000_u32..0x2070, 0x3000_u32..0x3100, 0x1f600_u32..0x1f640],

@@ -14,7 +14,7 @@ use peer::{Answer, Peer};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
-/// Runs a property on inputs of a strategy, with Python at hand.
+/// Runs a property on generated inputs, with a Python process.
 fn against_python<S: Strategy>(strategy: S, property: impl Fn(&mut Peer, S::Value) -> Result<(), TestCaseError>) {
     let Some(peer) = Peer::start() else { return };
     let peer = std::cell::RefCell::new(peer);
@@ -26,7 +26,7 @@ fn against_python<S: Strategy>(strategy: S, property: impl Fn(&mut Peer, S::Valu
     }
 }
 
-/// Both must take a text and make the same of it, or both must refuse it.
+/// Both must return the same result, or both must refuse the text.
 fn same(ours: Result<String, String>, theirs: &Answer, input: &str) -> Result<(), TestCaseError> {
     match (ours, theirs) {
         (Ok(ours), Answer::Value(theirs)) => prop_assert_eq!(&ours, theirs, "{:?}", input),
@@ -46,7 +46,7 @@ fn yaml() {
     });
 }
 
-/// A text that is refused is refused in PyYAML's words, at its place.
+/// Refused texts result in PyYAML's message and position.
 #[test]
 fn yaml_errors() {
     against_python(generate::broken_yaml(), |python, input| {
@@ -109,7 +109,7 @@ fn regular_expressions() {
     });
 }
 
-/// The first match anywhere: where it and its groups begin and end.
+/// The byte ranges of the first match and its groups.
 fn spans(pattern: &str, subject: &str) -> Result<Value, String> {
     let found = Pattern::new(pattern).and_then(|pattern| pattern.search(subject, 0, false, &mut MOST_STEPS.clone()));
     let span = |group: Option<Range<usize>>| group.map_or(Value::Null, |group| value!([(group.start), (group.end)]));

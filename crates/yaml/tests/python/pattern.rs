@@ -221,7 +221,7 @@ fn seldom(texts: &'static [&'static str]) -> impl Strategy<Value = String> {
     prop_oneof![9 => Just(String::new()), 1 => one_of(texts)]
 }
 
-/// Texts that are regular expressions or nearly so.
+/// Texts that resemble regular expressions.
 pub(crate) fn pattern() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         10 => one_of(LITERALS),
@@ -243,7 +243,7 @@ pub(crate) fn pattern() -> impl Strategy<Value = String> {
     (seldom(FLAGS), tree, seldom(ODDITIES)).prop_map(|(flags, tree, tail)| flags + &tree + &tail)
 }
 
-/// What patterns are tried on.
+/// Texts to search in.
 pub(crate) fn subject() -> impl Strategy<Value = String> {
     proptest::collection::vec(select(SUBJECTS), 0..8).prop_map(|pieces| pieces.concat())
 }

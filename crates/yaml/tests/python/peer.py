@@ -1,4 +1,4 @@
-"""Says what Python makes of a text: one JSON list [operation, argument...] a line in, one JSON value out."""
+"""Runs operations in Python: reads a JSON list [operation, argument...] per line, prints a JSON value per line."""
 
 import json
 import re
@@ -9,14 +9,14 @@ import yaml
 
 
 class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-    """Timestamps stay texts."""
+    """Keeps timestamps as strings."""
 
 
 Loader.add_constructor("tag:yaml.org,2002:timestamp", lambda loader, node: loader.construct_scalar(node))
 
 
 def plain(value):
-    """With text keys and lists only, as Kiln has values."""
+    """Converts a value to the types of Kiln: only lists, and maps with string keys."""
     if isinstance(value, dict):
         return {k if isinstance(k, str) else json.dumps(plain(k)): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -44,7 +44,7 @@ def load(text):
     try:
         return yaml.load(text, Loader=Loader)
     except yaml.YAMLError:
-        # As Heat does: the loader in Python shows the place.
+        # As in Heat: the message of the loader in Python contains the position.
         yaml.load(text, Loader=yaml.SafeLoader)
         raise
 
@@ -67,7 +67,7 @@ def main():
         operation, *arguments = json.loads(line)
         try:
             answer = {"value": OPERATIONS[operation](*arguments)}
-        except Exception as error:  # whatever Python refuses
+        except Exception as error:  # any refusal
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), flush=True)
 

@@ -5,24 +5,24 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use kiln_value::{Value, text};
 
-/// A running Python that answers one question at a time.
+/// A running Python process that answers requests one after the other.
 pub(crate) struct Peer {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
-/// What Python made of a question.
+/// Python's answer.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// A text; of other values the `repr`.
+    /// A string; for other values, the `repr`.
     Value(String),
     /// An exception.
     Error(String),
 }
 
 impl Peer {
-    /// Starts Python; `None`, said aloud, where it or PyYAML is missing.
+    /// Starts Python; `None`, with a message, if Python or PyYAML is missing.
     pub(crate) fn start() -> Option<Self> {
         let has_yaml =
             Command::new("python3").args(["-c", "import yaml"]).output().is_ok_and(|run| run.status.success());
@@ -41,7 +41,7 @@ impl Peer {
         Some(Self { child, input, output: BufReader::new(output) })
     }
 
-    /// Asks `[operation, argument…]`.
+    /// Sends `[operation, argument…]`.
     pub(crate) fn ask(&mut self, question: &Value) -> Answer {
         writeln!(self.input, "{}", text::json(question)).expect("Python reads");
         let mut line = String::new();
@@ -57,7 +57,7 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // Nothing to be done about a child that is gone already.
+        // The child may have ended already.
         _ = self.child.kill();
         _ = self.child.wait();
     }

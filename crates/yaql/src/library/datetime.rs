@@ -200,7 +200,7 @@ fn build_span(call: &mut Call<'_>) -> Result<Object, Error> {
 }
 
 /// The UTC offset of the local time zone.
-#[expect(clippy::disallowed_methods, reason = "the language has localtz(); nothing of the house's own depends on it")]
+#[expect(clippy::disallowed_methods, reason = "the language has localtz(); Kiln itself does not depend on it")]
 fn local_zone() -> Result<Object, Error> {
     let seconds = jiff::tz::TimeZone::system().to_offset(jiff::Timestamp::now()).seconds();
     span(i128::from(seconds) * i128::from(SECOND)).map(Object::TimeSpan)

@@ -86,15 +86,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn methods_have_a_receiver_that_is_evaluated() {
+    fn receivers_of_methods_are_evaluated() {
         for overload in LIBRARY.values().flat_map(|entry| &entry.library).filter(|overload| overload.suits(true)) {
-            let receiver = overload.param(0).unwrap_or_else(|| panic!("{} takes nothing", overload.name));
+            let receiver = overload.param(0).unwrap_or_else(|| panic!("{} has no parameters", overload.name));
             assert!(!receiver.kind.is_lazy(), "{}", overload.name);
         }
     }
 
     #[test]
-    fn parameters_that_may_be_left_out_stand_last() {
+    fn optional_parameters_come_last() {
         for overload in LIBRARY.values().flat_map(|entry| &entry.library) {
             let optional = overload.params.iter().skip_while(|param| param.default.is_none());
             assert!(optional.clone().all(|param| param.default.is_some()), "{}", overload.name);

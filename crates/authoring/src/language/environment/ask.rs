@@ -17,10 +17,10 @@ use crate::language::cursor::{Cursor, Slot, keys};
 use crate::language::hover::{self, Hover};
 use crate::types::type_named;
 
-/// Where hooks may be set.
+/// The points at which a hook can be set.
 const HOOKS: [&str; 6] = ["pre-create", "pre-update", "pre-delete", "post-create", "post-update", "post-delete"];
 
-/// A template that an environment may belong to: one that is open, or that is stored beside it.
+/// A template that an environment may belong to: one that is open, or in the same directory.
 #[derive(Clone, Debug)]
 pub struct Neighbour {
     /// Its URL.
@@ -29,14 +29,14 @@ pub struct Neighbour {
     pub page: Page,
 }
 
-/// Where something in an environment is defined.
+/// A definition of a name in an environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// In the environment.
     Here(Span),
-    /// In a template, by its URL.
+    /// In a template, with its URL.
     Template(String, Span),
-    /// In a file, by the name that the environment uses.
+    /// In a file, with its name in the environment.
     File(String),
 }
 
@@ -46,7 +46,7 @@ fn schemata(neighbours: &[Neighbour]) -> Vec<(String, ParameterSchema)> {
     all.filter(|(name, _)| seen.insert(name.clone())).collect()
 }
 
-/// What may be written at a position of an environment, which need not parse.
+/// Suggestions at a position of an environment, which may be invalid.
 pub fn complete(text: &str, at: Position, catalog: &ResourceTypes, neighbours: &[Neighbour]) -> Vec<Suggestion> {
     let cursor = Cursor::at(text, at);
     let replace = cursor.replaced(at);
@@ -144,7 +144,7 @@ impl Writer<'_> {
     }
 }
 
-/// What there is to say of the parameter or the type at a position.
+/// The description of the parameter or type at a position.
 pub fn hover(sheet: &Sheet, at: Position, catalog: &ResourceTypes, neighbours: &[Neighbour]) -> Option<Hover> {
     let name = sheet.name_at(at)?;
     let text = match name.sense {
@@ -158,8 +158,8 @@ pub fn hover(sheet: &Sheet, at: Position, catalog: &ResourceTypes, neighbours: &
     Some(Hover { span: name.span, text })
 }
 
-/// Where the name at a position is defined: the templates that declare a parameter, the file of a template, or the entry
-/// of the registry.
+/// The definitions of the name at a position: the templates that declare a parameter, the file of a template, or the
+/// entry of the registry.
 pub fn definition(sheet: &Sheet, at: Position, neighbours: &[Neighbour]) -> Vec<Origin> {
     let Some(name) = sheet.name_at(at) else { return Vec::new() };
     match name.sense {

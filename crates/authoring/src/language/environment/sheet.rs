@@ -8,7 +8,7 @@ use super::super::navigate::{Edit, Occurrence, RenameError, Symbol, is_name, unq
 use super::NO_TYPES;
 use crate::lines::Lines;
 
-/// An environment's text with what it says and where.
+/// The text of an environment with its value and positions.
 #[derive(Clone, Debug)]
 pub struct Sheet {
     text: String,
@@ -17,7 +17,7 @@ pub struct Sheet {
     lines: Lines,
 }
 
-/// What a name in an environment stands for.
+/// The kind of a name in an environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sense {
     /// A parameter of the template.
@@ -28,19 +28,19 @@ pub(super) enum Sense {
     File,
 }
 
-/// A name with its place.
+/// A name with its position.
 #[derive(Clone, Debug)]
 pub(super) struct Name {
     pub(super) sense: Sense,
     pub(super) text: String,
     pub(super) span: Span,
-    /// Whether the environment says here what the name stands for.
+    /// Whether the environment defines the name here.
     pub(super) is_declaration: bool,
 }
 
 impl Sheet {
-    /// Reads a text; if it does not parse, without the line that is being written, or else up to it. `None` if that does
-    /// not help.
+    /// Reads a text; if it is invalid, without the line that is being written, or else up to it. `None` if that fails
+    /// too.
     pub fn read(text: &str, at: Option<Position>) -> Option<Self> {
         let lines: Vec<&str> = text.split('\n').collect();
         let current = at.and_then(|at| usize::try_from(at.line).ok()?.checked_sub(1));
@@ -60,7 +60,7 @@ impl Sheet {
         Some(Self { text, value: document.value, spans: document.spans, lines })
     }
 
-    /// Whether it is the whole text, and nothing was left out because it does not parse.
+    /// Whether this is the complete text: no lines were left out because they are invalid.
     pub fn is_whole(&self, text: &str) -> bool {
         self.text == text
     }
@@ -131,16 +131,16 @@ impl Sheet {
         names
     }
 
-    /// Every place of the parameter or type at a position.
+    /// All occurrences of the parameter or type at a position.
     pub fn references(&self, at: Position) -> Vec<Occurrence> {
         let occurrence = |name: Name| Occurrence { span: name.span, is_declaration: name.is_declaration };
         self.family(at).into_iter().map(occurrence).collect()
     }
 
-    /// What would be renamed at a position, and its name.
+    /// The name at a position that can be renamed, and its range.
     ///
     /// # Errors
-    /// [`RenameError::Nothing`], also for types that come with the service.
+    /// [`RenameError::Nothing`], also for types of the service.
     pub fn renamed(&self, at: Position) -> Result<(Span, String), RenameError> {
         let name = self.name_at(at).ok_or(RenameError::Nothing)?;
         if !self.family(at).iter().any(|other| other.is_declaration) {
@@ -149,7 +149,7 @@ impl Sheet {
         Ok((unquoted(name.span, self.slice(name.span)), name.text))
     }
 
-    /// Gives the parameter or the type at a position another name, wherever this environment has it.
+    /// Renames the parameter or type at a position everywhere in this environment.
     ///
     /// # Errors
     /// See [`RenameError`].
@@ -178,13 +178,13 @@ impl Sheet {
         family.iter().map(edit).collect()
     }
 
-    /// The templates that its registry names.
+    /// The templates in the registry.
     pub fn links(&self) -> Vec<Link> {
         let files = self.names().into_iter().filter(|name| name.sense == Sense::File);
         files.map(|name| Link { span: name.span, name: name.text }).collect()
     }
 
-    /// The types of the registry, with what they stand for. Entries for single resources and patterns are left out.
+    /// The types of the registry with their mappings, without entries for single resources and patterns.
     pub fn types(&self) -> Vec<(String, String)> {
         let entries = self.value.get("resource_registry").and_then(Value::as_map).into_iter().flatten();
         let entries = entries.filter(|(name, _)| !NO_TYPES.contains(&name.as_str()) && !name.ends_with('*'));
@@ -210,7 +210,7 @@ impl Sheet {
         sections.map(section).collect()
     }
 
-    /// The path of the innermost entry that a cursor's path leads to.
+    /// The path of the innermost entry on the path of a cursor.
     pub(super) fn given(&self, path: &[Segment]) -> Vec<&str> {
         let leads = path.iter().try_fold(&self.value, |value, segment| match segment {
             Segment::Key(key) => value.get(key),

@@ -1,4 +1,4 @@
-//! Snapshots of volumes: backups.
+//! Snapshots of volumes, which are backups in Cinder.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use crate::queue::again;
 
 /// The stage of an operation that waits for the backup.
 pub(super) const STAGE: &str = "backup";
-/// Key of the resource's data with the ID of the backup, as in Heat.
+/// Entry of the resource data with the ID of the backup, as in Heat.
 const BACKUP: &str = "backup_id";
-/// Time between two looks at a backup.
+/// The polling interval of a backup.
 const PACE: Duration = Duration::from_secs(2);
 
 fn backup_path(id: &str) -> String {
     format!("/v3/backups/{}", path::segment(id))
 }
 
-/// Creates a backup, unless an earlier call has: its name is the token of the operation.
+/// Creates a backup unless an earlier call has created it: its name is the token of the operation.
 pub(super) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
     let (volume, name) = (cx.facts.require_id()?, cx.facts.token.as_str());
     let known = CINDER.list(cx, "/v3/backups/detail", &[("name", name)], "backups").await?;
@@ -29,7 +29,7 @@ pub(super) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
     let id = if let Some(id) = known.iter().find(is_ours).and_then(|backup| backup.str_at("id")) {
         id.to_owned()
     } else {
-        // A volume that is in use can be backed up, too.
+        // Volumes in use can be backed up too.
         let body = value!({"backup": {"volume_id": volume, "name": name, "force": true}});
         let made = CINDER.post(cx, "/v3/backups", body).await?;
         made_id(made.get("backup").and_then(|backup| backup.str_at("id")), "a backup")?.to_owned()
@@ -59,7 +59,7 @@ pub(super) async fn delete(cx: &Context<'_>) -> Result<Option<Duration>, Failure
     Ok(Some(PACE))
 }
 
-/// The volume is made of the backup and of nothing else.
+/// The properties that restore the volume: the backup is its only source.
 pub(super) fn restored(data: &Map) -> Option<Map> {
     let id = data.get(BACKUP).filter(|id| id.is_truthy())?.clone();
     let sources = ["image", "imageRef", "source_volid", "snapshot_id"].map(|name| (name.to_owned(), Value::Null));

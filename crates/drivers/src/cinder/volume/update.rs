@@ -11,8 +11,8 @@ use crate::cinder::{
 use crate::path;
 use crate::queue::{self, Effect, Tasks};
 
-/// Starts an update. What needs a volume that no server has is done between a detach and an attach, but for its size:
-/// Cinder can extend a volume in use where the driver lets it.
+/// Starts an update. Tasks that require a detached volume run between a detach and an attach, except for a change of
+/// the size: Cinder can extend attached volumes if the backend supports it.
 pub(super) async fn start(cx: &Context<'_>, changed: &Map) -> Result<Step, Failure> {
     let id = cx.facts.require_id()?;
     if changed.contains_key("name") || changed.contains_key("description") {
@@ -50,7 +50,7 @@ pub(super) async fn start(cx: &Context<'_>, changed: &Map) -> Result<Step, Failu
     if let (Some(attachment), false) = (attachments.first(), tasks.is_empty()) {
         let entry = |key: &str| attachment.get(key).cloned().unwrap_or_default();
         let (server, device) = (entry("server_id"), entry("device"));
-        // Nova's id of an attachment is the volume's.
+        // Nova's ID of an attachment is that of the volume.
         tasks.insert(0, value!({"do": "detach", "server": server.clone(), "attachment": entry("id")}));
         tasks.push(value!({"do": "attach", "server": server, "device": device}));
     }
@@ -61,7 +61,7 @@ pub(super) async fn start(cx: &Context<'_>, changed: &Map) -> Result<Step, Failu
     Ok(queue::start(tasks))
 }
 
-/// Has a volume in use grow; false if the service refuses that.
+/// Extends an attached volume; false if the service refuses it.
 async fn extend_in_use(cx: &Context<'_>, id: &str, size: i64) -> Result<bool, Failure> {
     let request = CloudRequest::new(CINDER.0, Method::Post, format!("{}/action", volume_path(id)));
     let request = request.body(value!({"os-extend": {"new_size": size}})).microversion("3.42");
@@ -91,7 +91,7 @@ impl Tasks for VolumeTasks {
             "restore" => restore(cx, id, text("backup")).await?,
             "extend" => extend(cx, id, task).await?,
             "read_only" => set_read_only(cx, id, task.get("flag").unwrap_or(&Value::Null)).await?,
-            other => return Err(Failure::other("Error", format!("an update of a volume cannot {other}"))),
+            other => return Err(Failure::other("Error", format!("unknown task of a volume: {other}"))),
         }
         Ok(Effect::default())
     }
@@ -113,7 +113,7 @@ impl Tasks for VolumeTasks {
 async fn retype(cx: &Context<'_>, id: &str, task: &Value) -> Result<(), Failure> {
     let wanted = task.get("type").cloned().unwrap_or_default();
     let volume = show(cx, id).await?;
-    // A crash may have come between the call and the memory of it.
+    // The engine may have failed between the call and the storing of its result.
     if status(&volume) == "retyping" || volume.get("volume_type") == Some(&wanted) {
         return Ok(());
     }
@@ -149,7 +149,7 @@ async fn extend(cx: &Context<'_>, id: &str, task: &Value) -> Result<(), Failure>
     }
 }
 
-/// Whether the volume has left a state on the way; an error if it went elsewhere than it should.
+/// Whether the volume has left a transient state; an error if it is not in the expected state then.
 async fn is_settled(cx: &Context<'_>, id: &str, on_the_way: &str, what: &str) -> Result<bool, Failure> {
     let volume = show(cx, id).await?;
     match status(&volume) {

@@ -5,7 +5,7 @@ use kiln_value::{Diagnostic, Value};
 
 use crate::validation::{conflict, failed, is_given};
 
-/// A volume comes from one source, and has a size unless that says it.
+/// A volume has one source, and a size unless the source determines it.
 pub(super) fn validate(facts: &Facts) -> Result<(), Diagnostic> {
     let has = |name: &str| facts.property(name).is_truthy();
     if has("image") && has("imageRef") {
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn one_source_and_a_size() {
+    fn one_source_and_a_size_are_required() {
         assert_eq!(error(&value!({"size": 1})), "");
         assert_eq!(error(&value!({"snapshot_id": "s"})), "");
         assert_eq!(error(&value!({"backup_id": "b"})), "");

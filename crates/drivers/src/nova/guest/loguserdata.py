@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the user data with its output in a log, and leaves a mark when that went well.
+# Runs the user data, logs its output, and creates a marker file on success.
 folder=/var/lib/heat-cfntools
 log=/var/log/heat-provision.log
 touch "$log" && chmod 600 "$log"
@@ -12,7 +12,7 @@ else
     echo "There is no user data to run." >>"$log"
     code=0
 fi
-# 126 and 127: not a program, which is no failure of the server.
+# 126 and 127: not executable, which is not a failure of the server.
 if [ "$code" -eq 126 ] || [ "$code" -eq 127 ]; then
     echo "User data is not executable." >>"$log"
     code=0

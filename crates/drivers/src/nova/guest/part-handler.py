@@ -1,5 +1,5 @@
 #part-handler
-"""Keeps the parts meant for heat-cfntools as files, where its commands look for them."""
+"""Stores the parts for heat-cfntools as files in the directories that its commands read."""
 import os
 
 FOLDERS = ("/var/lib/heat-cfntools", "/var/lib/cloud/data")

@@ -9,7 +9,7 @@ use crate::path;
 
 const NEUTRON: Service = Service("network");
 
-/// The attributes of these names, from as few requests as they take.
+/// The attributes with these names, with as few requests as possible.
 pub(super) async fn read(cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
     let Some(id) = cx.facts.physical_id.as_deref() else {
         return Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect());
@@ -21,7 +21,7 @@ pub(super) async fn read(cx: &Context<'_>, names: &[&str]) -> Result<Map, Failur
         let value = match (*name, &server) {
             ("name", _) => create::name(cx.facts).into(),
             ("os_collect_config", _) => collect_config(cx),
-            // Heat shows an empty text for all that it cannot ask a server that is gone.
+            // For a deleted server, Heat shows an empty string for all attributes that it cannot read.
             (_, None) => "".into(),
             (name, Some(server)) => one(cx, id, server, name).await?,
         };
@@ -49,7 +49,7 @@ async fn one(cx: &Context<'_>, id: &str, server: &Value, name: &str) -> Result<V
     })
 }
 
-/// All that Nova tells in the newest words it knows, as Heat asks it, and what Kiln tells the guest.
+/// All data that Nova returns in the newest microversion, as in Heat, and Kiln's data for the guest.
 async fn whole(cx: &Context<'_>, id: &str) -> Result<Value, Failure> {
     let request = CloudRequest::new(COMPUTE.0, Method::Get, server_path(id)).microversion("latest");
     let mut server = take(cx.cloud.call(request).await?.body, "server");
@@ -63,7 +63,7 @@ fn collect_config(cx: &Context<'_>) -> Value {
     cx.facts.metadata.get("os-collect-config").cloned().unwrap_or_else(|| value!({}))
 }
 
-/// Network label → addresses, labels in order.
+/// Addresses by network label, in the order of labels.
 fn networks(server: &Value) -> Map {
     let addresses = server.get("addresses").and_then(Value::as_map);
     let mut networks: Map = addresses
@@ -78,14 +78,14 @@ fn networks(server: &Value) -> Map {
     networks
 }
 
-/// The first address of the last network by name, as Heat has it.
+/// As in Heat: the first address of the last network by name.
 fn first_address(server: &Value) -> String {
     let networks = networks(server);
     let first = networks.values().rev().find_map(|addresses| addresses.at(0)?.as_str());
     first.unwrap_or_default().to_owned()
 }
 
-/// The same entries again under the networks' ids, where a label names one network.
+/// Repeats the entries under the IDs of the networks, if a label identifies one network.
 async fn by_id_too(cx: &Context<'_>, mut networks: Map) -> Result<Value, Failure> {
     let labels: Vec<String> = networks.keys().cloned().collect();
     for label in labels {
@@ -101,7 +101,7 @@ async fn by_id_too(cx: &Context<'_>, mut networks: Map) -> Result<Value, Failure
     Ok(networks.into())
 }
 
-/// The addresses with their ports, subnets and networks, floating ones included: label and id → list.
+/// The addresses with their ports, subnets and networks, including floating IPs, by label and ID.
 async fn addresses(cx: &Context<'_>, id: &str) -> Result<Value, Failure> {
     let ports = NEUTRON.list(cx, "/v2.0/ports", &[("device_id", id)], "ports").await?;
     let mut labels = Map::new();
@@ -128,7 +128,7 @@ async fn addresses(cx: &Context<'_>, id: &str) -> Result<Value, Failure> {
 async fn of_fixed(cx: &Context<'_>, port: &Value, fixed: &Value, network: &Value) -> Result<Vec<Value>, Failure> {
     let entry = |map: &Value, key: &str| map.get(key).cloned().unwrap_or_default();
     let address = fixed.str_at("ip_address").unwrap_or_default();
-    // A list of one: so Heat has it.
+    // A list with one item, as in Heat.
     let version = match address.parse() {
         Ok(std::net::IpAddr::V4(_)) => value!([4]),
         Ok(std::net::IpAddr::V6(_)) => value!([6]),
@@ -165,7 +165,7 @@ async fn of_fixed(cx: &Context<'_>, port: &Value, fixed: &Value, network: &Value
     Ok(found)
 }
 
-/// Kinds of consoles: kind, and the protocol that Nova's request has for it.
+/// Kinds of consoles: kind, and its protocol in Nova's request.
 const CONSOLES: [(&str, &str); 6] = [
     ("novnc", "vnc"),
     ("xvpvnc", "vnc"),
@@ -175,7 +175,7 @@ const CONSOLES: [(&str, &str); 6] = [
     ("webmks", "mks"),
 ];
 
-/// The URL of each kind of console, or why there is none.
+/// The URL of each kind of console, or the reason why there is none.
 async fn console_urls(cx: &Context<'_>, id: &str) -> Value {
     let mut urls = Map::new();
     for (kind, protocol) in CONSOLES {
@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn networks_are_in_order_and_the_last_gives_the_first_address() {
+    fn networks_are_sorted_and_the_last_has_the_first_address() {
         let server = value!({"addresses": {
             "b": [{"addr": "10.1.0.1"}, {"addr": "fd00::1"}],
             "a": [{"addr": "10.0.0.1"}],

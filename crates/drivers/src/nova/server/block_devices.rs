@@ -3,9 +3,9 @@
 use kiln_resource::Facts;
 use kiln_value::{Map, Value, value};
 
-/// `block_device_mapping` and `block_device_mapping_v2` of the request, as far as the properties give them.
+/// `block_device_mapping` and `block_device_mapping_v2` of the request, if the properties specify them.
 ///
-/// With a list of the second kind Nova wants the image as a device of it, too.
+/// If `block_device_mapping_v2` is present, Nova requires the image as one of its devices.
 pub(super) fn add(facts: &Facts, server: &mut Map) {
     let old = facts.property("block_device_mapping").as_list().unwrap_or_default();
     if !old.is_empty() {
@@ -29,7 +29,7 @@ pub(super) fn add(facts: &Facts, server: &mut Map) {
     server.insert("block_device_mapping_v2".into(), devices.into());
 }
 
-/// A device of the old kind: a volume or a snapshot under a device name.
+/// A device of `block_device_mapping`: a volume or a snapshot with a device name.
 fn first_kind(given: &Value) -> Value {
     let mut device = Map::new();
     for key in ["device_name", "volume_size", "delete_on_termination"] {
@@ -92,7 +92,7 @@ fn second_kind(given: &Value) -> Value {
     device
 }
 
-/// Whether a device asks for a volume type, which Nova knows since 2.67.
+/// Whether a device specifies a volume type, which Nova supports from 2.67.
 pub(super) fn has_volume_type(facts: &Facts) -> bool {
     let devices = facts.property("block_device_mapping_v2").as_list().unwrap_or_default();
     devices.iter().any(|device| device.get("volume_type").is_some_and(Value::is_truthy))
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_volume_boots() {
+    fn a_server_boots_from_a_volume() {
         let made =
             devices(&value!({"block_device_mapping_v2": [{"volume_id": "v", "boot_index": null, "image": null}]}));
         let expected = value!({"block_device_mapping_v2": [{
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_stands_first() {
+    fn the_image_comes_first() {
         let made = devices(&value!({"image": "i", "block_device_mapping_v2": [{"swap_size": 64}]}));
         let kinds = made.get("block_device_mapping_v2").unwrap().as_list().unwrap().iter();
         let kinds: Vec<_> = kinds.map(|d| d.str_at("source_type").unwrap()).collect();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_old_kind_names_its_device() {
+    fn old_mappings_have_device_names() {
         let given = value!({"block_device_mapping": [
             {"device_name": "vda", "volume_id": "v", "snapshot_id": null, "delete_on_termination": false}]});
         let expected = value!({"block_device_mapping": [{"device_name": "vda", "volume_id": "v"}]});

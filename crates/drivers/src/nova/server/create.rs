@@ -10,23 +10,23 @@ use super::user_data::{self, Format};
 use super::{COMPUTE, block_devices, building};
 use crate::call::{items, made_id};
 
-/// The server's name: given or physical.
+/// The name of the server: specified or physical.
 pub(super) fn name(facts: &Facts) -> &str {
     facts.property("name").as_str().filter(|name| !name.is_empty()).unwrap_or(&facts.physical_name)
 }
 
-/// Whether only a mark tells the server apart from others of its name.
+/// Whether only a mark distinguishes the server from others with the same name.
 pub(super) fn needs_mark(facts: &Facts) -> bool {
     facts.property("name").is_truthy()
 }
 
-/// Takes the mark out of the description, where users would see it for ever. May run again.
+/// Removes the mark from the description, where users would see it forever. Idempotent.
 pub(super) async fn remove_mark(cx: &Context<'_>, id: &str) -> Result<(), Failure> {
     let request = CloudRequest::new(COMPUTE.0, Method::Put, super::server_path(id)).microversion("2.19");
     cx.cloud.call(request.body(value!({"server": {"description": null}}))).await.map(|_| ())
 }
 
-/// Makes the server, with the ports that it needs.
+/// Creates the server and the ports that it requires.
 pub(super) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
     let given = cx.facts.property("networks");
     let allocation = networks::allocation(given);
@@ -54,7 +54,7 @@ pub(super) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
             Ok(made(made_id(server, "a server")?, &interfaces.made))
         }
         Err(failure) => {
-            // Where the server may be there after all it still needs its ports, and a repeated call takes them.
+            // The server may exist after all. It then requires its ports, and a repeated call reuses them.
             if !failure.is_passing() {
                 networks::discard(cx, &interfaces.made).await;
             }
@@ -68,10 +68,10 @@ fn made(id: &str, ports: &[String]) -> Step {
     if ports.is_empty() { step } else { step.data(INTERNAL_PORTS, networks::ports_entry(ports)) }
 }
 
-/// The server that a lost create made: by its unique name, or by its mark where the name was given.
+/// The server of a lost create: by its unique name, or by its mark if the template specifies the name.
 pub(super) async fn find(cx: &Context<'_>) -> Result<Found, Failure> {
     let name = name(cx.facts);
-    // Nova takes the name as a regular expression.
+    // Nova treats the name as a regular expression.
     let pattern = format!("^{}$", escape(name));
     let request =
         CloudRequest::new(COMPUTE.0, Method::Get, "/servers/detail").query("name", pattern).microversion("2.19");
@@ -79,7 +79,7 @@ pub(super) async fn find(cx: &Context<'_>) -> Result<Found, Failure> {
     let servers = items(body, "servers")?;
     let is_ours = |server: &&Value| {
         server.str_at("name") == Some(name)
-            // A former attempt's, which had the same name.
+            // Left by an earlier attempt with the same name.
             && super::task_state(server) != Some("deleting")
             && super::status(server) != "DELETED"
             && (!needs_mark(cx.facts) || server.str_at("description") == Some(&cx.facts.token))
@@ -92,7 +92,7 @@ pub(super) async fn find(cx: &Context<'_>) -> Result<Found, Failure> {
     Ok(Found::Made(made(id, &ports)))
 }
 
-/// A text for a regular expression that stands for itself.
+/// Escapes a string for a regular expression.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -104,7 +104,7 @@ fn escape(text: &str) -> String {
     out
 }
 
-/// The body, and the oldest microversion that knows all that is asked for.
+/// The body, and the lowest microversion that supports all requested features.
 async fn request(
     cx: &Context<'_>,
     allocation: Option<&str>,
@@ -159,7 +159,7 @@ async fn request(
         None if interfaces.is_truthy() => {
             server.insert("networks".into(), interfaces.clone());
         }
-        // From 2.37 on the networks must be told; this is what leaving them out meant.
+        // From 2.37, networks are required; this was the meaning of omitting them.
         None if version >= (2, 37) => {
             server.insert("networks".into(), "auto".into());
         }
@@ -182,7 +182,7 @@ async fn request(
     Ok((body, version))
 }
 
-/// The user data as the guest gets it.
+/// The user data for the guest.
 pub(super) async fn user_data(cx: &Context<'_>) -> Result<String, Failure> {
     let facts = cx.facts;
     let format = Format::parse(facts.property("user_data_format").as_str());
@@ -191,12 +191,12 @@ pub(super) async fn user_data(cx: &Context<'_>) -> Result<String, Failure> {
         Format::Raw | Format::SoftwareConfig => None,
     };
     let text = facts.property("user_data").as_str().unwrap_or_default();
-    // Any text that stands in no part will do.
+    // Any string that does not occur in a part is suitable.
     let boundary = format!("{:020}", cx.random());
     Ok(user_data::build(format, text, &facts.metadata, cfn_url.as_deref(), &boundary))
 }
 
-/// Nova's metadata has texts only: all else is written as JSON.
+/// Metadata values are strings in Nova: other values are converted to JSON.
 pub(super) fn metadata_texts(metadata: &Map) -> Value {
     let texts = metadata.iter().map(|(key, value)| match value {
         Value::Str(text) => (key.clone(), Value::from(text)),
@@ -205,7 +205,7 @@ pub(super) fn metadata_texts(metadata: &Map) -> Value {
     texts.collect()
 }
 
-/// Files put into the server: path → text.
+/// Injected files: content by path.
 pub(super) fn personality(facts: &Facts) -> Option<Value> {
     let files = facts.property("personality").as_map().filter(|files| !files.is_empty())?;
     let file = |(path, text): (&String, &Value)| {
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metadata_is_made_of_texts() {
+    fn metadata_values_are_strings() {
         let given = value!({"a": "text", "n": 1, "l": [true, null]});
         let expected = value!({"a": "text", "n": "1", "l": "[true, null]"});
         assert_eq!(metadata_texts(given.as_map().unwrap()), expected);

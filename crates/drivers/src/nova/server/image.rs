@@ -1,4 +1,4 @@
-//! Snapshots of servers: images.
+//! Snapshots of servers, which are images in Glance.
 
 use std::time::Duration;
 
@@ -14,18 +14,18 @@ use crate::queue::{again, wait};
 const GLANCE: Service = Service("image");
 /// The stage of an operation that waits for the image.
 pub(super) const STAGE: &str = "image";
-/// Key of the resource's data with the ID of the image, as in Heat.
+/// Entry of the resource data with the ID of the image, as in Heat.
 const IMAGE: &str = "snapshot_image_id";
-/// The property of the image with the token of the operation: Nova does not always tell the ID.
+/// The property of the image with the token of the operation: Nova does not always return the ID.
 const MARK: &str = "kiln_token";
 
-/// The image of this operation, if there is one.
+/// The image of this operation, if it exists.
 async fn ours(cx: &Context<'_>) -> Result<Option<Value>, Failure> {
     let images = GLANCE.list(cx, "/v2/images", &[(MARK, &cx.facts.token)], "images").await?;
     Ok(images.into_iter().find(|image| image.str_at(MARK) == Some(&cx.facts.token)))
 }
 
-/// Creates an image, unless an earlier call has.
+/// Creates an image unless an earlier call has created it.
 pub(super) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
     let id = cx.facts.require_id()?;
     if ours(cx).await?.is_none() {
@@ -55,7 +55,7 @@ pub(super) async fn delete(cx: &Context<'_>) -> Result<Option<Duration>, Failure
     Ok(None)
 }
 
-/// The server is made of the image.
+/// The properties that restore the server from the image.
 pub(super) fn restored(data: &Map) -> Option<Map> {
     let id = data.get(IMAGE).filter(|id| id.is_truthy())?.clone();
     Some([("image".to_owned(), id)].into_iter().collect())

@@ -11,7 +11,7 @@ use crate::{path, queue};
 
 const NEUTRON: Service = Service("network");
 
-/// What an interface is: what a template asks for (not all of it), or what Nova says (all of it).
+/// An interface: as requested by a template (partial), or as returned by Nova (complete).
 #[derive(Clone, Debug, PartialEq)]
 struct Interface {
     port: Option<String>,
@@ -37,7 +37,7 @@ impl Interface {
         }
     }
 
-    /// Whether all that this wish says is so in the other.
+    /// Whether the other interface has all values of this request.
     fn holds_in(&self, other: &Self) -> bool {
         let holds = |own: &Option<String>, other: &Option<String>| own.is_none() || own == other;
         holds(&self.port, &other.port)
@@ -47,18 +47,18 @@ impl Interface {
     }
 }
 
-/// Which interfaces go and which wishes are new.
+/// The interfaces to detach and the requests to fulfil.
 #[derive(Debug, PartialEq)]
 struct Difference {
     /// Ports to detach.
     gone: Vec<String>,
-    /// Indexes of wishes that no interface fulfils.
+    /// Indexes of requests without an interface.
     new: Vec<usize>,
-    /// Wishes that are fulfilled already: index and port.
+    /// Fulfilled requests: index and port.
     kept: Vec<(usize, String)>,
 }
 
-/// Compares; an interface stays with the wish that it was made for, where that wish is still there.
+/// Compares interfaces. An interface is kept for the request it was created for, if that request still exists.
 fn difference(present: &[Interface], former: &[Interface], wanted: &[Interface]) -> Difference {
     let mut left: Vec<(&Interface, Option<&Interface>)> = present.iter().map(|is| (is, None)).collect();
     for was in former {
@@ -75,7 +75,7 @@ fn difference(present: &[Interface], former: &[Interface], wanted: &[Interface])
         kept.push((index, left.remove(at).0.port.clone().unwrap_or_default()));
         true
     };
-    // Without a former wish the one interface is whatever Nova chose: it goes.
+    // Without former requests, Nova chose the only interface: it is detached.
     let may_keep = !former.is_empty();
     for (index, wish) in wanted.iter().enumerate() {
         if !(may_keep && take(index, wish, true, &mut difference.kept)) {
@@ -92,13 +92,13 @@ fn difference(present: &[Interface], former: &[Interface], wanted: &[Interface])
     difference
 }
 
-/// The ports that the properties of a server name.
+/// The ports in the properties of a server.
 pub(super) fn named_ports(properties: &Map) -> Vec<&str> {
     let networks = properties.get("networks").and_then(Value::as_list).unwrap_or_default();
     networks.iter().filter_map(|network| network.str_at("port")).filter(|port| !port.is_empty()).collect()
 }
 
-/// Detaches these ports from the server; the time until the next look, until none of them is attached any more.
+/// Detaches these ports from the server; returns the time until the next poll, or `None` when none of them is attached.
 pub(super) async fn detach(cx: &Context<'_>, ports: &[&str]) -> Result<Option<Duration>, Failure> {
     let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(None) };
     let path = format!("{}/os-interface", server_path(id));
@@ -106,7 +106,7 @@ pub(super) async fn detach(cx: &Context<'_>, ports: &[&str]) -> Result<Option<Du
     let held: Vec<&str> = attached.iter().filter_map(|at| at.str_at("port_id")).filter(|p| ports.contains(p)).collect();
     for port in &held {
         match COMPUTE.delete(cx, format!("{path}/{}", path::segment(port))).await {
-            // Nova detaches nothing from a server in error; it may still be busy with the detach, too.
+            // Nova does not detach from a server in error; it may also still be executing the detach.
             Err(failure) if failure.kind == FailureKind::Conflict => {
                 let server = COMPUTE.show(cx, server_path(id), "server").await?;
                 if status(&server) == "ERROR" {
@@ -117,8 +117,8 @@ pub(super) async fn detach(cx: &Context<'_>, ports: &[&str]) -> Result<Option<Du
         }
     }
     if held.is_empty() && !ports.is_empty() {
-        // A server that is being built takes its ports only when it is done, and Neutron frees a port only after Nova has
-        // forgotten it.
+        // A server that is being built gets its ports only at the end, and Neutron releases a port only after Nova has
+        // released it.
         let server = COMPUTE.show(cx, server_path(id), "server").await?;
         let bound = NEUTRON.list(cx, "/v2.0/ports", &[("device_id", id)], "ports").await?;
         let is_bound = bound.iter().filter_map(|port| port.str_at("id")).any(|port| ports.contains(&port));
@@ -128,15 +128,15 @@ pub(super) async fn detach(cx: &Context<'_>, ports: &[&str]) -> Result<Option<Du
     Ok((!held.is_empty()).then(|| queue::pace(cx.polls)))
 }
 
-/// What a change of the networks takes.
+/// The steps of a change of the networks.
 pub(super) struct Changes {
     /// Tasks, in order.
     pub(super) tasks: Vec<Value>,
-    /// Ids of ports made for them.
+    /// IDs of the ports that were created for them.
     pub(super) made: Vec<String>,
 }
 
-/// The tasks that lead from the present interfaces to those of the template. Floating addresses are moved at once.
+/// The tasks that lead from the current interfaces to those of the template. Floating IPs are moved immediately.
 pub(super) async fn changes(cx: &Context<'_>, present: &[Value], before: &Map) -> Result<Changes, Failure> {
     let wanted = cx.facts.property("networks");
     let allocation = networks::allocation(wanted);
@@ -177,7 +177,7 @@ pub(super) async fn changes(cx: &Context<'_>, present: &[Value], before: &Map) -
         changes.tasks.push(task);
         count += 1;
     }
-    // With no wish left Nova attaches the first port that is free, as at a create; `none` means none.
+    // Without requests, Nova attaches the first free port, as in a create; `none` means none.
     if wanted.is_empty() && allocation != Some("none") {
         changes.tasks.push(value!({"do": "attach", "before": count}));
     }
@@ -188,7 +188,7 @@ async fn attach(cx: &Context<'_>, network: &Value, index: usize, made: &mut Vec<
     let text = |key: &str| network.str_at(key).filter(|t| !t.is_empty());
     let port = match text("port") {
         Some(port) => Some(port.to_owned()),
-        // Nova cannot be told a subnet or security groups here: a port of ours can.
+        // Nova does not accept a subnet or security groups here, so a port is created for them.
         None if text("subnet").is_some() || cx.facts.property("security_groups").is_truthy() => {
             let port = networks::spare_port(cx, network, index).await?;
             made.push(port.clone());
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_is_left_alone() {
+    fn unchanged_interfaces_are_kept() {
         let present = [is("p1", "a", "10.0.0.1"), is("p2", "b", "10.1.0.1")];
         let (a, b, c) = (wish(Some("a"), None, None), wish(Some("b"), None, None), wish(Some("c"), None, None));
         let got = difference(&present, &[a.clone(), b], &[a, c]);
@@ -230,21 +230,21 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_that_fits_is_taken_for_a_new_wish() {
+    fn a_matching_interface_is_used_for_a_new_request() {
         let present = [is("p1", "a", "10.0.0.1")];
         let got = difference(&present, &[wish(Some("a"), None, None)], &[wish(None, Some("p1"), None)]);
         assert_eq!((got.gone.len(), got.new.len()), (0, 0));
     }
 
     #[test]
-    fn the_one_that_nova_chose_goes() {
+    fn the_interface_that_nova_chose_is_detached() {
         let present = [is("p1", "a", "10.0.0.1")];
         let got = difference(&present, &[], &[wish(Some("a"), None, None)]);
         assert_eq!((got.gone, got.new), (vec!["p1".to_owned()], vec![0]));
     }
 
     #[test]
-    fn the_same_network_twice_means_two() {
+    fn the_same_network_twice_means_two_interfaces() {
         let present = [is("p1", "a", "10.0.0.1")];
         let a = wish(Some("a"), None, None);
         let got = difference(&present, std::slice::from_ref(&a), &[a.clone(), a.clone()]);

@@ -8,22 +8,22 @@ use crate::path;
 
 const NEUTRON: Service = Service("network");
 
-/// Entry of the resource's data that holds the ids of the ports that Kiln made, as Heat keeps them: `[{"id": …}]`.
+/// Entry of the resource data with the IDs of the ports that Kiln created, in Heat's format: `[{"id": …}]`.
 pub(super) const INTERNAL_PORTS: &str = "internal_ports";
 
-/// `auto` or `none` where the template leaves the networks to Nova.
+/// `auto` or `none` if the template lets Nova choose the networks.
 pub(super) fn allocation(networks: &Value) -> Option<&str> {
     networks.as_list().unwrap_or_default().iter().find_map(|network| network.str_at("allocate_network"))
 }
 
-/// The ids of the ports that Kiln made for the server.
+/// The IDs of the ports that Kiln created for the server.
 pub(super) fn internal_ports(data: &Map) -> Vec<String> {
     let text = data.get(INTERNAL_PORTS).and_then(Value::as_str).unwrap_or("[]");
     let parsed = kiln_yaml::json::parse(text).unwrap_or_default();
     parsed.as_list().unwrap_or_default().iter().filter_map(|port| port.str_at("id").map(str::to_owned)).collect()
 }
 
-/// The entry of the resource's data for these ports; null for none.
+/// The entry of the resource data for these ports; null for none.
 pub(super) fn ports_entry(ids: &[String]) -> Value {
     if ids.is_empty() {
         return Value::Null;
@@ -36,12 +36,12 @@ fn text<'a>(network: &'a Value, key: &str) -> Option<&'a str> {
     network.str_at(key).filter(|text| !text.is_empty())
 }
 
-/// Whether a port must be made for an interface: Nova cannot be told a subnet.
+/// Whether a port must be created for an interface: Nova does not accept a subnet.
 fn needs_port(network: &Value) -> bool {
     text(network, "port").is_none() && text(network, "subnet").is_some()
 }
 
-/// The network of an interface, by its own id or by that of its subnet.
+/// The network of an interface, given by itself or by its subnet.
 pub(super) async fn network_id(cx: &Context<'_>, network: &Value) -> Result<Option<String>, Failure> {
     let own = text(network, "network").map(str::to_owned);
     let Some(subnet) = text(network, "subnet") else { return Ok(own) };
@@ -56,16 +56,16 @@ pub(super) async fn network_id(cx: &Context<'_>, network: &Value) -> Result<Opti
     }
 }
 
-/// The interfaces of a create request, and the ports made for them.
+/// The interfaces of a create request, and the ports that were created for them.
 pub(super) struct Interfaces {
-    /// What `networks` of the request is.
+    /// The value of `networks` in the request.
     pub(super) request: Value,
-    /// Ids of the ports made.
+    /// IDs of the created ports.
     pub(super) made: Vec<String>,
 }
 
-/// Makes the ports that must be there and ties floating addresses to them. Ports that an earlier attempt made are taken;
-/// if a request is refused, all are taken away again.
+/// Creates the required ports and associates floating IPs with them. Ports of earlier attempts are reused; if a request
+/// is refused, all of them are deleted.
 pub(super) async fn prepare(cx: &Context<'_>, networks: &[Value]) -> Result<Interfaces, Failure> {
     let mut made = Vec::new();
     match interfaces(cx, networks, &mut made).await {
@@ -115,19 +115,19 @@ async fn interfaces(cx: &Context<'_>, networks: &[Value], made: &mut Vec<String>
     Ok(request.into())
 }
 
-/// A description of the port that the template gives.
+/// The description of the port in the template.
 fn own_description(network: &Value) -> Option<&str> {
     network.get("port_extra_properties")?.get("value_specs")?.str_at("description").filter(|text| !text.is_empty())
 }
 
-/// The name of the port for an interface, as Heat has it. Where its description cannot carry the mark, the name does.
+/// The name of the port of an interface, as in Heat. If its description cannot contain the mark, the name does.
 fn port_name(cx: &Context<'_>, network: &Value, number: usize) -> String {
     let name = format!("{}-port-{number}", cx.facts.name);
     if own_description(network).is_some() { format!("{name}-{}", cx.facts.id) } else { name }
 }
 
-/// The ports that were made for the resource, by whatever attempt: marked with its id, which a replacement does not
-/// share.
+/// The ports that were created for the resource by any attempt: they are marked with its ID, which differs from that of
+/// a replacement.
 pub(super) async fn marked(cx: &Context<'_>) -> Result<Vec<Value>, Failure> {
     let mark = cx.facts.id.as_str();
     if mark.is_empty() {
@@ -144,7 +144,7 @@ pub(super) async fn marked(cx: &Context<'_>) -> Result<Vec<Value>, Failure> {
     Ok(ports)
 }
 
-/// Whether ports may have been made for the resource.
+/// Whether ports may have been created for the resource.
 pub(super) fn may_have_ports(cx: &Context<'_>) -> bool {
     let networks = cx.facts.property("networks").as_list().unwrap_or_default();
     !internal_ports(&cx.facts.data).is_empty()
@@ -152,7 +152,7 @@ pub(super) fn may_have_ports(cx: &Context<'_>) -> bool {
         || (!networks.is_empty() && cx.facts.property("security_groups").is_truthy())
 }
 
-/// Makes a port for an interface, marked with the resource's id.
+/// Creates a port for an interface, marked with the ID of the resource.
 async fn create_port(cx: &Context<'_>, network: &Value, name: &str) -> Result<String, Failure> {
     let mut address = Map::new();
     for (key, wire) in [("fixed_ip", "ip_address"), ("subnet", "subnet_id")] {
@@ -200,7 +200,7 @@ async fn extra_properties(cx: &Context<'_>, extra: &Map) -> Result<Map, Failure>
     Ok(port)
 }
 
-/// The ids of the server's security groups.
+/// The IDs of the security groups of the server.
 pub(super) async fn security_groups(cx: &Context<'_>) -> Result<Vec<Value>, Failure> {
     let mut ids = Vec::new();
     let given = cx.facts.property("security_groups").as_list().unwrap_or_default();
@@ -210,11 +210,11 @@ pub(super) async fn security_groups(cx: &Context<'_>) -> Result<Vec<Value>, Fail
     Ok(ids)
 }
 
-/// Takes ports away that no server has; what cannot be is left to the delete of the resource.
+/// Deletes ports that belong to no server; the delete of the resource deletes the rest.
 pub(super) async fn discard(cx: &Context<'_>, ports: &[String]) {
     for port in ports {
         if let Err(failure) = discard_port(cx, port).await {
-            tracing::warn!(port, %failure, "a port of a server that was not made is left");
+            tracing::warn!(port, %failure, "failed to delete a port of a server that was not created");
         }
     }
 }
@@ -222,18 +222,18 @@ pub(super) async fn discard(cx: &Context<'_>, ports: &[String]) {
 async fn discard_port(cx: &Context<'_>, port: &str) -> Result<(), Failure> {
     let found = NEUTRON.seek(cx, format!("/v2.0/ports/{}", path::segment(port)), "port").await?;
     match found.as_ref().and_then(|port| port.str_at("device_id")) {
-        // A server that nobody knew of has it.
+        // It belongs to a server that was created unnoticed.
         Some(device) if !device.is_empty() => Ok(()),
         _ => delete_port(cx, port).await,
     }
 }
 
-/// Takes a port away; fine if it is not there.
+/// Deletes a port; succeeds if it does not exist.
 pub(super) async fn delete_port(cx: &Context<'_>, port: &str) -> Result<(), Failure> {
     NEUTRON.delete(cx, format!("/v2.0/ports/{}", path::segment(port))).await
 }
 
-/// Ties a floating address to a port.
+/// Associates a floating IP with a port.
 pub(super) async fn tie(cx: &Context<'_>, floating: &str, port: &str, fixed_ip: Option<&str>) -> Result<(), Failure> {
     let mut body = value!({"port_id": port});
     if let (Some(body), Some(address)) = (body.as_map_mut(), fixed_ip) {
@@ -243,14 +243,14 @@ pub(super) async fn tie(cx: &Context<'_>, floating: &str, port: &str, fixed_ip: 
     NEUTRON.put(cx, path, value!({"floatingip": body})).await.map(|_| ())
 }
 
-/// Unties a floating address; fine if it is not there.
+/// Disassociates a floating IP; succeeds if it does not exist.
 pub(super) async fn untie(cx: &Context<'_>, floating: &str) -> Result<(), Failure> {
     let path = format!("/v2.0/floatingips/{}", path::segment(floating));
     let body = value!({"floatingip": {"port_id": null}});
     crate::call::absent_is_fine(NEUTRON.put(cx, path, body).await)
 }
 
-/// A port for an interface that an update adds: one that an attempt cut short has left, else a new one.
+/// A port for an interface that an update adds: one left by an interrupted attempt, else a new one.
 pub(super) async fn spare_port(cx: &Context<'_>, network: &Value, number: usize) -> Result<String, Failure> {
     let name = port_name(cx, network, number);
     let known = internal_ports(&cx.facts.data);

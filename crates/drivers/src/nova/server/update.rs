@@ -1,6 +1,6 @@
 //! Updates of a server in place.
 //!
-//! Immediate changes are requested immediately; the others form a queue of tasks.
+//! Immediate changes are requested at once; the others form a queue of tasks.
 
 use async_trait::async_trait;
 use kiln_resource::{CloudRequest, Context, Failure, FailureKind, Method, PropertyChange, Step};
@@ -80,7 +80,7 @@ impl Tasks for ServerTasks {
             "resize" => resize(cx, id, text("flavor")).await?,
             "confirm" => confirm(cx, id, text("flavor")).await?,
             "rebuild" => rebuild(cx, id, task).await?,
-            other => return Err(Failure::other("Error", format!("an update of a server cannot {other}"))),
+            other => return Err(Failure::other("Error", format!("unknown task of a server: {other}"))),
         }
         Ok(Effect::default())
     }
@@ -110,7 +110,7 @@ impl Tasks for ServerTasks {
 
 async fn resize(cx: &Context<'_>, id: &str, wanted: &str) -> Result<(), Failure> {
     let server = show(cx, id).await?;
-    // A crash may have come between the call and the memory of it.
+    // The engine may have failed between the call and the storing of its result.
     let is_asked = task_state(&server).is_some_and(|task| task.starts_with("resize_"));
     if !is_asked && !matches!(status(&server), "RESIZE" | "VERIFY_RESIZE") && flavor(&server) != Some(wanted) {
         act(cx, id, value!({"resize": {"flavorRef": wanted}})).await?;
@@ -121,7 +121,7 @@ async fn resize(cx: &Context<'_>, id: &str, wanted: &str) -> Result<(), Failure>
 fn is_resized(server: &Value, wanted: &str) -> Result<bool, Failure> {
     match status(server) {
         "VERIFY_RESIZE" => Ok(true),
-        // Nova may be set to confirm on its own.
+        // Nova may be configured to confirm automatically.
         "ACTIVE" => Ok(task_state(server).is_none() && flavor(server) == Some(wanted)),
         "RESIZE" => Ok(false),
         status => Err(Failure::other("Error", format!("Resizing to '{wanted}' failed, status '{status}'"))),
@@ -164,7 +164,7 @@ fn flavor(server: &Value) -> Option<&str> {
     server.get("flavor")?.str_at("id")
 }
 
-/// Sets the metadata to exactly what the template says.
+/// Sets the metadata to exactly that of the template.
 async fn set_metadata(cx: &Context<'_>, id: &str) -> Result<(), Failure> {
     let empty = Map::new();
     let given = cx.facts.property("metadata").as_map().unwrap_or(&empty);
@@ -177,8 +177,8 @@ async fn rebuild(cx: &Context<'_>, id: &str, task: &Value) -> Result<(), Failure
     let present = server.get("image").and_then(|image| image.str_at("id")).unwrap_or_default();
     let image = cx.facts.property("image").as_str().unwrap_or(present);
     let with_user_data = task.get("user_data").is_some_and(Value::is_truthy);
-    // A crash may have come between the call and the memory of it. Nova shows the new image from the call on; of new
-    // user data it shows nothing, and to rebuild once more does no harm.
+    // The engine may have failed between the call and the storing of its result. Nova shows a new image from the call
+    // on, but never new user data; repeating a rebuild is harmless.
     let is_asked = status(&server) == "REBUILD" || task_state(&server).is_some_and(|task| task.starts_with("rebuild"));
     if is_asked || (!with_user_data && image == present) {
         return Ok(());
@@ -212,13 +212,13 @@ async fn attached(cx: &Context<'_>, id: &str) -> Result<Vec<Value>, Failure> {
     COMPUTE.list(cx, format!("{}/os-interface", server_path(id)), &[], "interfaceAttachments").await
 }
 
-/// Whether there are more interfaces than before the task, which tells of an attach by network.
+/// Whether there are more interfaces than before the task, which indicates an attach by network.
 fn has_more(task: &Value, interfaces: &[Value]) -> bool {
     let before = task.get("before").and_then(Value::as_i64).and_then(|n| usize::try_from(n).ok());
     before.is_some_and(|before| interfaces.len() > before)
 }
 
-/// Takes an interface away, and its port if Kiln made that.
+/// Detaches an interface, and deletes its port if Kiln created it.
 async fn detach(cx: &Context<'_>, id: &str, port: &str) -> Result<Effect, Failure> {
     COMPUTE.delete(cx, format!("{}/os-interface/{}", server_path(id), path::segment(port))).await?;
     let mut internal = networks::internal_ports(&cx.facts.data);
@@ -226,7 +226,7 @@ async fn detach(cx: &Context<'_>, id: &str, port: &str) -> Result<Effect, Failur
     if let Some(at) = internal.iter().position(|known| known == port) {
         internal.remove(at);
         match networks::delete_port(cx, port).await {
-            // Nova still holds it: the delete of the server will take it along.
+            // Nova still uses it: it is deleted with the server.
             Err(failure) if failure.kind == FailureKind::Conflict => {}
             outcome => {
                 outcome?;
@@ -242,7 +242,7 @@ async fn attach(cx: &Context<'_>, id: &str, task: &Value) -> Result<(), Failure>
     let body = match task.str_at("port") {
         Some(port) if present.iter().any(|i| i.str_at("port_id") == Some(port)) => return Ok(()),
         Some(port) => value!({"port_id": port}),
-        // One more than before: an attach whose answer was lost.
+        // One more than before: an attach whose response was lost.
         None if has_more(task, &present) => return Ok(()),
         None => {
             let mut body = Map::new();

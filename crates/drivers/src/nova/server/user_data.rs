@@ -6,16 +6,16 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kiln_value::{Value, value};
 
-/// The parts' own texts, for the guest.
+/// Kiln's own parts, for the guest.
 const CLOUD_CONFIG: &str = include_str!("../guest/cloud-config");
 const BOOTHOOK: &str = include_str!("../guest/boothook.sh");
 const PART_HANDLER: &str = include_str!("../guest/part-handler.py");
 const LOG_USER_DATA: &str = include_str!("../guest/loguserdata.py");
 
-/// How the user data is wrapped.
+/// The format of the user data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
-    /// Not at all.
+    /// Unchanged.
     Raw,
     /// For heat-cfntools.
     CfnTools,
@@ -33,10 +33,10 @@ impl Format {
     }
 }
 
-/// The user data that Nova is given, not yet in base64.
+/// The user data for Nova, not yet in base64.
 ///
-/// `metadata` is the resource's metadata section, `cfn_url` the endpoint of the CloudFormation API (parts that name it
-/// are left out if there is none), `boundary` anything that no part contains.
+/// `metadata` is the metadata section of the resource, `cfn_url` the endpoint of the CloudFormation API (without it,
+/// parts that contain it are omitted), `boundary` a string that occurs in no part.
 pub(super) fn build(
     format: Format,
     user_data: &str,
@@ -79,7 +79,7 @@ pub(super) fn build(
     join(&parts, boundary)
 }
 
-/// User data as Nova's requests have it.
+/// User data as encoded in Nova's requests.
 pub(super) fn encode(user_data: &str) -> String {
     STANDARD.encode(user_data)
 }
@@ -96,7 +96,7 @@ impl Part {
     }
 }
 
-/// A multipart message as cloud-init reads it.
+/// A multipart message for cloud-init.
 fn join(parts: &[Part], boundary: &str) -> String {
     let boundary = format!("==============={boundary}==");
     let mut out = format!("Content-Type: multipart/mixed; boundary=\"{boundary}\"\nMIME-Version: 1.0\n\n");
@@ -117,7 +117,7 @@ fn join(parts: &[Part], boundary: &str) -> String {
     out
 }
 
-/// Lines of 76 characters.
+/// Wraps lines at 76 characters.
 fn wrapped(base64: &str) -> String {
     let mut out = String::with_capacity(base64.len() + base64.len() / 76 + 1);
     for (i, c) in base64.chars().enumerate() {
@@ -130,7 +130,7 @@ fn wrapped(base64: &str) -> String {
     out
 }
 
-/// The parts of user data that is a multipart message itself.
+/// The parts of user data that is a multipart message.
 fn split(user_data: &str) -> Option<Vec<Part>> {
     let (headers, body) = user_data.split_once("\n\n")?;
     let content_type = header(headers, "content-type")?;
@@ -163,7 +163,7 @@ fn decode(base64: &str) -> Option<String> {
     String::from_utf8(STANDARD.decode(packed).ok()?).ok()
 }
 
-/// A header's value, its continuation lines joined.
+/// The value of a header, with continuation lines joined.
 fn header(headers: &str, name: &str) -> Option<String> {
     let mut lines = headers
         .lines()
@@ -183,7 +183,7 @@ fn parameter(value: &str, name: &str) -> Option<String> {
     })
 }
 
-/// Ignition's JSON with the metadata as files; `None` if the user data is no Ignition.
+/// Ignition's JSON with the metadata added as files; `None` if the user data is not Ignition.
 fn ignition(user_data: &str, metadata: &Value) -> Option<String> {
     let mut config = kiln_yaml::json::parse(user_data).ok()?;
     config.get("ignition")?.get("version").filter(|v| v.is_truthy())?;
@@ -209,12 +209,12 @@ fn ignition(user_data: &str, metadata: &Value) -> Option<String> {
     Some(kiln_value::text::json(&config))
 }
 
-/// Python's `urllib.parse.quote`: slashes stay.
+/// Python's `urllib.parse.quote`: slashes are kept.
 fn quote(text: &str) -> String {
     text.split('/').map(crate::path::segment).collect::<Vec<_>>().join("/")
 }
 
-/// The CloudFormation endpoint as guests expect it: with its version and a slash at the end.
+/// The CloudFormation endpoint for guests: with its version and a trailing slash.
 fn metadata_url(url: &str) -> String {
     let url = if url.contains("/v1") { url.to_owned() } else { format!("{url}/v1") };
     if url.ends_with('/') { url } else { url + "/" }
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_is_untouched() {
+    fn raw_user_data_is_unchanged() {
         assert_eq!(build(Format::Raw, "#!/bin/sh\n", &value!({"a": 1}), None, "b"), "#!/bin/sh\n");
     }
 
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn software_config_takes_a_multipart_apart() {
+    fn software_config_splits_a_multipart_message() {
         let own = join(&[Part::new("one", "a.sh", "x-shellscript"), Part::new("two", "b", "cloud-config")], "own");
         let made = build(Format::SoftwareConfig, &own, &Value::Null, None, "b");
         let expected =

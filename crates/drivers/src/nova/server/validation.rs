@@ -6,7 +6,7 @@ use kiln_value::{Diagnostic, Value};
 use super::networks;
 use crate::validation::{conflict, failed, is_given};
 
-/// Heat's checks of a server, without those that ask the cloud.
+/// Heat's checks of a server, except those that require the cloud.
 pub(super) fn validate(facts: &Facts) -> Result<(), Diagnostic> {
     let is_software_config = facts.property("user_data_format").as_str() == Some("SOFTWARE_CONFIG");
     if is_software_config && facts.metadata.get("deployments").is_some() {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_needs_something_to_boot_from() {
+    fn a_server_requires_a_boot_source() {
         assert_eq!(error(&value!({"image": "i"})), "");
         assert_eq!(error(&value!({})), "Neither image nor bootable volume is specified for instance s");
         let volume = value!([{"volume_id": "v", "boot_index": null}]);

@@ -9,8 +9,9 @@ use jiff::Timestamp;
 use kiln_cloud::{HttpRequest, HttpResponse, Transport, TransportError};
 use kiln_resource::{CredentialsId, EngineId, EventId, Resource, StackId};
 use kiln_store::{
-    Batch, Desired, DesiredText, Digest, Doorbell, EngineInfo, Error, Event, EventQuery, Lease, MemoryStore, Message,
-    NewStack, Retention, Snapshot, SnapshotId, Stack, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
+    Batch, ChangeSet, ChangeSetId, Desired, DesiredText, Digest, Doorbell, EngineInfo, Error, Event, EventQuery, Lease,
+    MemoryStore, Message, NewStack, Retention, Snapshot, SnapshotId, Stack, StackQuery, StackRequest, Store, Summary,
+    UnusedCredentials,
 };
 use kiln_value::Secret;
 use tokio::sync::Notify;
@@ -142,6 +143,10 @@ cut! {
     fn delete_credentials(id: CredentialsId) -> ();
     fn report(engine: &EngineInfo) -> ();
     fn engines() -> Vec<EngineInfo>;
+    fn save_change_set(set: &ChangeSet) -> ();
+    fn change_sets(project: &str, stack_name: &str) -> Vec<ChangeSet>;
+    fn count_change_sets(project: &str) -> u64;
+    fn delete_change_sets(ids: &[ChangeSetId]) -> ();
     fn snapshot(stack: StackId, id: SnapshotId) -> Option<Snapshot>;
     fn snapshots(stack: StackId) -> Vec<Snapshot>;
     fn forget(retention: &Retention) -> u64;

@@ -1,4 +1,4 @@
-//! Scalars: plain, quoted, and blocks. What they say does not matter here, only where they end.
+//! Scalars: plain, quoted and block scalars. Only their ends matter here, not their content.
 
 use super::{END, Scanner, is_blank, is_break};
 use crate::mark::Mark;
@@ -42,7 +42,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// `-`, `+`, a digit, or both in either order. The digit.
+    /// `-`, `+`, a digit, or both in either order. Returns the digit.
     fn block_indicators(&mut self, start: Mark) -> Outcome<Option<i64>> {
         let mut indent = None;
         let mut has_chomping = false;
@@ -67,7 +67,7 @@ impl Scanner {
         Ok(indent)
     }
 
-    /// Skips blank lines; the deepest column in them, and before what follows.
+    /// Skips blank lines. Returns the largest column in them and before the text that follows.
     fn block_indentation(&mut self) -> i64 {
         let mut most = 0;
         while self.now() == ' ' || is_break(self.now()) {
@@ -106,7 +106,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// Up to a blank or the closing mark.
+    /// Up to a blank or the closing quote.
     fn quoted_text(&mut self, mark: char, start: Mark) -> Outcome {
         loop {
             self.skip(|c| !is_blank(c) && !matches!(c, '\'' | '"' | '\\'));
@@ -123,7 +123,7 @@ impl Scanner {
         }
     }
 
-    /// What follows a backslash.
+    /// The character or digits after a backslash.
     fn escape(&mut self, start: Mark) -> Outcome {
         let c = self.now();
         let digits = match c {
@@ -150,7 +150,7 @@ impl Scanner {
             return refuse_in(DOUBLE, start, problem, self.mark);
         }
         let code: String = (0..digits).map(|ahead| self.at(ahead)).collect();
-        // Python has no words of YAML's for a character that there is not.
+        // For a character that does not exist, Python raises an error without a YAML message.
         if u32::from_str_radix(&code, 16).map_or(true, |code| code > 0x0010_ffff) {
             return Err(Stop::GivenUp);
         }

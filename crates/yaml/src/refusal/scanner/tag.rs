@@ -169,7 +169,7 @@ impl Scanner {
                 let problem = format!("expected URI escape sequence of 2 hexadecimal numbers, but found {found}");
                 return refuse_in(format!("while scanning a {name}"), start, problem, self.mark);
             }
-            // Bytes that are no character have Python's words.
+            // For bytes that are not a character, the message is Python's.
             if !matches!(self.now(), '0'..='7') {
                 return Err(Stop::GivenUp);
             }

@@ -1,0 +1,32 @@
+//! A change set with its changes.
+
+use kiln_value::{Value, value};
+
+use crate::call::Call;
+use crate::fault::Fault;
+use crate::page::Page;
+use crate::view::change_set::{change, summary};
+
+pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+    let prepared = call.change_set().await?;
+    let page: Page<usize> = Page::of(call)?;
+    let start = page.marker.unwrap_or(0);
+    let mut changes: Vec<_> = prepared.changes().iter().enumerate().skip(start).collect();
+    let next = page.cut(&mut changes, |(index, _)| (index + 1).to_string());
+    let parameters = prepared.parameters().iter();
+    let parameters =
+        parameters.map(|(name, value)| value!({ "ParameterKey": name, "ParameterValue": (value.clone()) }));
+    let mut shown = summary(&prepared);
+    let more = value!({
+        "Parameters": (parameters.collect::<Value>()),
+        "NotificationARNs": [],
+        "Capabilities": [],
+        "Tags": (crate::view::tags(prepared.tags())),
+        "Changes": (changes.into_iter().map(|(_, one)| change(one)).collect::<Value>()),
+        "NextToken": next,
+    });
+    if let Value::Map(more) = more {
+        shown.extend(more);
+    }
+    Ok(shown.into())
+}

@@ -1,0 +1,14 @@
+//! Executes a change set.
+
+use kiln_value::{Map, Value};
+
+use crate::call::Call;
+use crate::fault::Fault;
+
+pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+    let prepared = call.change_set().await?;
+    call.allow(if prepared.creates() { "cloudformation:CreateStack" } else { "cloudformation:UpdateStack" })?;
+    let disable_rollback = call.params.boolean("DisableRollback")?;
+    call.service().execute_change_set(&call.caller, prepared, disable_rollback).await?;
+    Ok(Value::Map(Map::new()))
+}

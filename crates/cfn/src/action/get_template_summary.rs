@@ -1,0 +1,45 @@
+//! The parameters and resource types of a template, or of that of a stack.
+
+use std::collections::BTreeSet;
+
+use kiln_engine::load;
+use kiln_service::{Error, StackContent};
+use kiln_value::{Map, Value, value};
+
+use crate::call::Call;
+use crate::fault::Fault;
+use crate::input;
+use crate::view::parameter::parameter;
+
+pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+    let template = input::template(&call.params, &call.service().options.limits)?;
+    let (description, parameters, types) = match (template, call.params.get("StackName")) {
+        (Some(_), Some(_)) => return Err(Fault::combination("TemplateBody and StackName may not be used together")),
+        (Some(template), None) => {
+            call.allow("cloudformation:ValidateTemplate")?;
+            let content =
+                StackContent { sections: input::Parameters::default().sections()?, ..StackContent::default() };
+            let valid = call.service().validate_template(&call.caller, &template, content, false, false).await?;
+            (valid.summary.description, valid.summary.parameters, valid.resource_types)
+        }
+        (None, _) => {
+            call.allow("cloudformation:GetTemplate")?;
+            let stack = call.stack_or_deleted().await?;
+            let blueprint = load::blueprint(call.backends(), &stack, &stack.desired).await?;
+            let blueprint = blueprint.map_err(|error| Error::Internal(error.to_string()))?;
+            let types = blueprint.definitions().values().map(|one| one.resource_type.clone()).collect();
+            (blueprint.bound().template().description(), blueprint.parameters().validate_view(), types)
+        }
+    };
+    Ok(summary(&description, &parameters, &types))
+}
+
+fn summary(description: &str, parameters: &Map, types: &BTreeSet<String>) -> Value {
+    let parameters: Value = parameters.iter().map(|(name, about)| parameter(name, about, true)).collect();
+    value!({
+        "Parameters": parameters,
+        "Description": description,
+        "Capabilities": [],
+        "ResourceTypes": (types.iter().map(String::as_str).collect::<Value>()),
+    })
+}

@@ -1,0 +1,118 @@
+//! `OS::Heat::AutoScalingGroup` (docs/heat-behaviour.md §15.3).
+
+use async_trait::async_trait;
+use indexmap::IndexMap;
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Nested, Operation, Rescale, Step};
+use kiln_value::{Diagnostic, Map, Value};
+
+use super::members;
+use super::rolling::Policy;
+use super::scaling_group::{self, Wanted};
+use super::scaling_limits::Limits;
+
+/// Members have other names; this one stands for any of them.
+const MEMBER: &str = "aaaaaaaaaaaa";
+
+/// The type's driver. The engine creates and keeps the nested stack.
+pub(super) struct AutoScalingGroup;
+
+fn limits(facts: &Facts) -> Limits {
+    Limits::of(facts, ["min_size", "max_size", "desired_capacity", "cooldown"])
+}
+
+fn wanted(facts: &Facts) -> Wanted {
+    let limits = limits(facts);
+    let definition = facts.property("resource").clone();
+    // An interrupted update may have left members with another definition than that of the last success.
+    let differs = facts.members.iter().any(|member| member.definition != definition);
+    let changes = differs || facts.nested_step.get("target").is_some();
+    let policy = facts.property("rolling_updates").as_map().filter(|_| changes).map(Policy::of);
+    Wanted {
+        definition,
+        size: if facts.physical_id.is_some() { limits.kept(scaling_group::size(facts)) } else { limits.first() },
+        rolling: policy,
+    }
+}
+
+#[async_trait]
+impl Driver for AutoScalingGroup {
+    async fn start(&self, _: &Context<'_>, _: &Operation) -> Result<Step, Failure> {
+        Ok(Step::done())
+    }
+
+    /// Nothing is made outside.
+    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
+        Ok(Found::NotMade)
+    }
+
+    fn needs_cloud(&self) -> bool {
+        false
+    }
+
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
+    async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {
+        Ok(Map::new())
+    }
+
+    fn reference(&self, facts: &Facts) -> Value {
+        scaling_group::reference(facts)
+    }
+
+    fn has_own_reference(&self) -> bool {
+        true
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        limits(facts).validate()
+    }
+
+    fn nested(&self, facts: &Facts, read: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
+        let template = |members, names: &[String]| scaling_group::hot_template(members, names, read);
+        Some(scaling_group::next(facts, &wanted(facts), template))
+    }
+
+    fn members(&self, facts: &Facts) -> Option<usize> {
+        usize::try_from(limits(facts).first()).ok()
+    }
+
+    fn members_by_age(&self) -> bool {
+        true
+    }
+
+    /// One member, whatever the size is: Heat validates and shows one.
+    fn nested_draft(&self, facts: &Facts, _: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
+        let resource = facts.property("resource").as_map()?;
+        let member = Map::from([(MEMBER.to_owned(), resource.clone().into())]);
+        Some(Ok(Nested { template: members::template(member, Map::new()), ..Nested::default() }))
+    }
+
+    fn draft_needs(&self) -> &'static [&'static str] {
+        &["resource"]
+    }
+
+    fn nested_done(&self, facts: &Facts, size: usize, now: f64) -> Option<Map> {
+        Some(limits(facts).after_change(facts, size, now))
+    }
+
+    fn rescale(&self, facts: &Facts, adjustment: &Value, now: f64) -> Option<Rescale> {
+        limits(facts).rescale(facts, adjustment, now)
+    }
+
+    fn rescaled(&self, facts: &Facts, adjustment: &Value, succeeded: bool, now: f64) -> Map {
+        limits(facts).rescaled(facts, adjustment, succeeded, now)
+    }
+
+    fn nested_attribute(
+        &self,
+        _: &Facts,
+        outputs: &Map,
+        refs: &IndexMap<String, Value>,
+        name: &str,
+        path: &[Value],
+    ) -> Option<Value> {
+        scaling_group::attribute(outputs, refs, name, path)
+    }
+}

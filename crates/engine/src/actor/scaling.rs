@@ -1,0 +1,265 @@
+//! Changes of the size of a group while its stack is settled.
+//!
+//! A signal to a policy names a group. In one commit, the signal is removed, the nested stack of the group gets a new
+//! template, and the stack gets a message `Scaling`, which is handled when the nested stack has settled. Until then some
+//! engine has the lease of the stack, because it has a message. So the end of the change is recorded whatever engine
+//! fails, and whether a group is changing follows from its nested stack and this message.
+
+use kiln_plan::{Blueprint, Event, Inside, Kind, define, facts, failure_of};
+use kiln_resource::{Action, Failure, Member, MessageId, Received, Rescale, ResourceId, ScaleRequest, StackId, Status};
+use kiln_store::{Error, Message, MessageKind, Stack, StackRequest, Summary};
+use kiln_value::{Value, text, value};
+
+use super::calls::Reply;
+use super::inbox::received;
+use super::{Work, stack_facts};
+use crate::backends::Backends;
+use crate::load;
+use crate::view::View;
+
+/// A signal to a policy, which has asked for a change of a group.
+pub(super) struct Scale {
+    message: Message,
+    policy: ResourceId,
+    received: Received,
+    request: ScaleRequest,
+    group: ResourceId,
+}
+
+/// What is read for it.
+pub(super) struct Group {
+    blueprint: Box<Blueprint>,
+    /// The members; `None` while the nested stack is changing.
+    members: Option<Vec<Member>>,
+    /// The number of resources in the tree of stacks.
+    resources: u64,
+}
+
+impl Work {
+    /// The current time as drivers get it.
+    #[expect(clippy::cast_precision_loss, reason = "microseconds of this century fit 53 bits")]
+    pub(super) fn wall_clock(&self) -> f64 {
+        self.actor.backends.clock.now().as_microsecond() as f64 / 1e6
+    }
+
+    /// A policy has asked for a change of a group: reads the members of the group. A group with a running operation, or
+    /// one that is changing already, is left as it is.
+    pub(super) fn scale(&mut self, message: Message, policy: ResourceId, received: Received, request: ScaleRequest) {
+        let Some((group, child)) = self.group_of(&request.group) else {
+            let (stack, group) = (self.stack.id, text::str(&request.group));
+            tracing::warn!(%stack, policy = message.resource, group, "the scaling group does not exist");
+            return self.writes.handled(message.id);
+        };
+        if self.is_changing(group, child) || !self.inbox.block([policy, group]) {
+            return self.writes.handled(message.id);
+        }
+        let (backends, stack) = (self.actor.backends.clone(), self.stack.clone());
+        let scale = Box::new(Scale { message, policy, received, request, group });
+        self.tasks.spawn(async move { Reply::Group(scale, read_group(&backends, &stack, child).await) });
+    }
+
+    fn is_changing(&self, group: ResourceId, child: StackId) -> bool {
+        self.slots.is_busy(group) || self.inbox.awaits(child)
+    }
+
+    /// The group with a reference ID, and its nested stack.
+    fn group_of(&self, reference: &Value) -> Option<(ResourceId, StackId)> {
+        let stack = stack_facts(&self.stack);
+        self.model.rows().find_map(|row| {
+            if self.model.current(&row.name).is_none_or(|current| current.id != row.id) {
+                return None;
+            }
+            let kind = self.kind_of(&row.name, &row.implementation).filter(Kind::members_by_age)?;
+            let found = kind.entry()?.driver.reference(&facts(row, &kind, &stack)) == *reference;
+            if found { Some((row.id, row.child?)) } else { None }
+        })
+    }
+
+    /// The members are known: requests the new template of the nested stack.
+    pub(super) fn group_read(&mut self, scale: &Scale, group: Result<Group, Failure>) {
+        self.inbox.unblock([scale.policy, scale.group]);
+        // The message is removed whatever comes of it, in one commit with it.
+        self.writes.handled(scale.message.id);
+        if let Err(failure) = group.and_then(|group| self.rescale(scale, &group)) {
+            let (stack, policy) = (self.stack.id, &scale.message.resource);
+            tracing::warn!(%stack, policy, %failure, "a signal failed");
+        }
+    }
+
+    fn rescale(&mut self, scale: &Scale, group: &Group) -> Result<(), Failure> {
+        let Some(row) = self.model.row(scale.group) else { return Ok(()) };
+        let (Some(child), Some(members)) = (row.child, &group.members) else { return Ok(()) };
+        let Some(kind) = self.kind_of(&row.name, &row.implementation) else { return Ok(()) };
+        let Some(definition) = group.blueprint.definitions().get(&row.name) else { return Ok(()) };
+        let (Some(entry), Some(held)) = (kind.entry(), &row.definition) else { return Ok(()) };
+        if self.is_changing(row.id, child) {
+            return Ok(());
+        }
+        let mut facts = facts(row, &kind, &stack_facts(&self.stack));
+        define(&mut facts, &kind, held);
+        facts.members.clone_from(members);
+        let adjustment = &scale.request.adjustment;
+        let Some(Rescale { step, metadata }) = entry.driver.rescale(&facts, adjustment, self.wall_clock()) else {
+            return Ok(());
+        };
+        facts.nested_step = step;
+        self.observe_for(row.id, &kind, &mut facts)?;
+        let Some(nested) = group.blueprint.nested_sources(definition, &facts) else { return Ok(()) };
+        let nested = nested.map_err(|error| failure_of(&error))?;
+        let size = group_size(&nested.sources.template);
+        let growth = u64::try_from(size.saturating_sub(facts.members.len())).unwrap_or(u64::MAX);
+        let limit = self.actor.options.resources_per_stack;
+        if growth > 0 && limit.is_some_and(|limit| group.resources.saturating_add(growth) > limit) {
+            let text = "Request limit exceeded: Maximum resources per stack exceeded.";
+            return Err(Failure::other("RequestLimitExceeded", text));
+        }
+        let now = self.actor.backends.clock.now();
+        let mut request = StackRequest::new(Action::Update, now);
+        request.desired = Some(load::texts(&nested.sources));
+        let policy = self.model.row(scale.policy).map(|row| row.name.clone()).unwrap_or_default();
+        let reason = scale.received.reason(&scale.message.body).map_or(Value::Null, Value::from);
+        let end = Message {
+            id: MessageId(self.actor.backends.chance.uuid()),
+            stack: self.stack.id,
+            resource: Some(row.name.clone()),
+            kind: MessageKind::Scaling,
+            body: value!({"policy": policy, "reason": reason, "adjustment": (adjustment.clone())}),
+            due: now,
+            sent: now,
+        };
+        self.writes.request(child, request);
+        let changed = Received { data: nested.data, metadata: Some(metadata), ..Received::default() };
+        self.decide(received(scale.group, changed, None));
+        self.writes.send(end);
+        Ok(())
+    }
+
+    /// A group is changing its size: awaits the end. The nested stack may have settled before.
+    pub(super) fn await_scaling(&mut self, message: Message, group: ResourceId) {
+        match self.model.row(group).and_then(|row| row.child) {
+            Some(child) => {
+                self.inbox.await_nested(child, message);
+                self.actor.wake.notify_one();
+            }
+            None => self.writes.handled(message.id),
+        }
+    }
+
+    /// A nested stack whose change of size is awaited has settled.
+    pub(super) fn scaling_ended(&mut self, message: Message, child: &Summary) {
+        let group = self.model.row(child.resource).map(|row| row.id);
+        let Some(group) = group.filter(|_| !child.deleted) else { return self.writes.handled(message.id) };
+        // A running operation on the group comes first: it may have changed the nested stack again.
+        if self.slots.is_busy(group) || !self.inbox.block([group]) {
+            return self.inbox.put_back(message);
+        }
+        let by_age = self.model.row(group).and_then(|row| self.kind_of(&row.name, &row.implementation));
+        let by_age = by_age.is_some_and(|kind| kind.members_by_age());
+        let (backends, stack) = (self.actor.backends.clone(), self.stack.clone());
+        let (id, succeeded) = (child.id, child.state.status == Status::Complete);
+        self.tasks.spawn(async move {
+            let name = message.resource.clone().unwrap_or_default();
+            let inside = read_inside(&backends, &stack, &name, id, by_age).await;
+            Reply::Scaled(Box::new(message), group, succeeded, inside)
+        });
+    }
+
+    /// Records the end of a change of size: the attributes of the group, its cooldown, and the event of the policy.
+    pub(super) fn scaled(
+        &mut self,
+        message: Message,
+        group: ResourceId,
+        succeeded: bool,
+        inside: Result<Inside, Failure>,
+    ) {
+        self.inbox.unblock([group]);
+        if self.slots.is_busy(group) {
+            return self.inbox.put_back(message);
+        }
+        self.writes.handled(message.id);
+        let Some(row) = self.model.row(group) else { return };
+        let kind = self.kind_of(&row.name, &row.implementation);
+        let metadata = kind.as_ref().and_then(|kind| {
+            let mut facts = facts(row, kind, &stack_facts(&self.stack));
+            define(&mut facts, kind, row.definition.as_ref()?);
+            let adjustment = message.body.get("adjustment").unwrap_or(&Value::Null);
+            Some(kind.entry()?.driver.rescaled(&facts, adjustment, succeeded, self.wall_clock()))
+        });
+        let attributes = match inside {
+            Ok(inside) => Some(inside.to_map()),
+            Err(failure) => {
+                tracing::warn!(stack = %self.stack.id, group = row.name, %failure, "cannot read the members of a group");
+                None
+            }
+        };
+        self.decide(Event::NestedChanged { row: group, attributes, metadata });
+        let policy = message.body.str_at("policy").and_then(|name| self.model.current(name)).map(|row| row.id);
+        if let (true, Some(policy), Some(reason)) = (succeeded, policy, message.body.str_at("reason")) {
+            self.decide(received(policy, Received::default(), Some(reason.to_owned())));
+        }
+    }
+
+    /// The metadata of a group after its create or update, for an event after the end of the operation.
+    pub(super) fn group_done(&self, group: ResourceId, size: usize) -> Option<Event> {
+        let row = self.model.row(group)?;
+        let kind = self.kind_of(&row.name, &row.implementation)?;
+        let definition = row.running().and_then(|running| running.definition.as_ref()).or(row.definition.as_ref())?;
+        let mut facts = facts(row, &kind, &stack_facts(&self.stack));
+        define(&mut facts, &kind, definition);
+        if row.definition.as_ref().is_none_or(|held| held.metadata != definition.metadata) {
+            facts.metadata = Value::Map(definition.metadata.clone());
+        }
+        let metadata = kind.entry()?.driver.nested_done(&facts, size, self.wall_clock())?;
+        Some(Event::NestedChanged { row: group, attributes: None, metadata: Some(metadata) })
+    }
+
+    /// Checks the nested stacks whose change of size is awaited.
+    pub(super) fn look_at_scaling(&mut self, children: &[Summary]) {
+        for child in children.iter().filter(|child| child.settled >= child.generation || child.deleted) {
+            for message in self.inbox.nested_settled(child.id) {
+                self.scaling_ended(message, child);
+            }
+        }
+    }
+}
+
+/// The number of resources in a template of either language.
+fn group_size(template: &Value) -> usize {
+    let resources = template.get("resources").or_else(|| template.get("Resources"));
+    resources.and_then(Value::as_map).map_or(0, |resources| resources.len())
+}
+
+async fn blueprint(backends: &Backends, stack: &Stack) -> Result<Blueprint, Failure> {
+    match load::blueprint(backends, stack, &stack.desired).await {
+        Ok(Ok(blueprint)) => Ok(blueprint),
+        Ok(Err(error)) => Err(failure_of(&error)),
+        Err(error) => Err(unreadable(&error)),
+    }
+}
+
+fn unreadable(error: &Error) -> Failure {
+    Failure::other("Error", error.to_string())
+}
+
+async fn read_group(backends: &Backends, stack: &Stack, child: StackId) -> Result<Group, Failure> {
+    let view = View::load(backends, child).await.map_err(|error| unreadable(&error))?;
+    let settled = view.filter(|view| !view.stack.is_pending() && view.stack.deleted.is_none());
+    let resources = backends.store.count_resources(stack.root).await.map_err(|error| unreadable(&error))?;
+    let blueprint = Box::new(blueprint(backends, stack).await?);
+    Ok(Group { blueprint, members: settled.map(|view| view.members()), resources })
+}
+
+async fn read_inside(
+    backends: &Backends,
+    stack: &Stack,
+    group: &str,
+    child: StackId,
+    by_age: bool,
+) -> Result<Inside, Failure> {
+    let wanted = blueprint(backends, stack).await?.wanted_paths(group);
+    match View::load(backends, child).await {
+        Ok(Some(view)) => view.inside(&wanted, by_age).await,
+        Ok(None) => Err(Failure::other("NotFound", format!("nested stack {child} does not exist"))),
+        Err(error) => Err(unreadable(&error)),
+    }
+}

@@ -1,0 +1,137 @@
+//! Users of stacks from the create to the sweep, with an engine on the simulated cloud.
+
+use kiln_cloud::Named;
+use kiln_engine::{Engine, Options};
+use kiln_resource::{Cloud, Resource, StackId};
+use kiln_service::Signal;
+use kiln_value::value;
+
+use super::*;
+use crate::clouds::Signalling;
+
+const TEMPLATE: &str = "
+heat_template_version: 2018-08-31
+resources:
+  native: {type: OS::Heat::WaitConditionHandle}
+  signed: {type: 'AWS::CloudFormation::WaitConditionHandle'}
+  inner: {type: OS::Heat::ResourceGroup, properties: {resource_def: {type: OS::Heat::WaitConditionHandle}}}
+";
+
+/// A service with an engine, real time and a domain of stack users.
+async fn world() -> World {
+    let mut world = World::new().await;
+    let domain = Named::id("heat");
+    let signalling = Signalling {
+        domain_admin: Some(Credentials::Password {
+            user: Named::Name { name: "heat_domain_admin".to_owned(), domain: Some(Box::new(domain.clone())) },
+            password: Secret::new("password".to_owned()),
+            scope: Scope::Domain(domain),
+        }),
+        role: "heat_stack_user".to_owned(),
+        cfn: Some("http://heat:8000/v1".to_owned()),
+        heat: Some("http://heat:8004/v1".to_owned()),
+        keystone: Some(world.cloud.auth_url()),
+        region: None,
+    };
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::new(|| kiln_engine::SystemClock.now())));
+    let clouds = StoredClouds::new(Arc::clone(&store), world.connector.clone(), Arc::clone(&world.identity));
+    let types = kiln_resource::shipped::types().expect("sound definitions");
+    world.service.backends = Backends {
+        store,
+        resource_types: Arc::new(ResourceTypes::new(Registry::build(types, kiln_drivers::driver_for))),
+        clouds: Arc::new(clouds.with_signalling(signalling)),
+        clock: Arc::new(kiln_engine::SystemClock),
+        chance: Arc::new(Chance::seeded(1)),
+    };
+    let options = Options { poll: Duration::from_millis(50), ..Options::default() };
+    let engine = Engine::new(options, world.service.backends.clone());
+    tokio::spawn(async move {
+        let (_keep, stop) = tokio::sync::watch::channel(false);
+        engine.run(stop).await
+    });
+    world
+}
+
+impl World {
+    async fn settled(&self, id: StackId) -> Stack {
+        for _ in 0..2_000 {
+            let stack = self.service.backends.store.stack(id).await.expect("read").expect("there");
+            if !stack.is_pending() {
+                return stack;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("stuck");
+    }
+
+    async fn row(&self, stack: StackId, name: &str) -> Resource {
+        let rows = self.service.backends.store.resources(stack).await.expect("read");
+        rows.into_iter().find(|row| row.name == name).expect("a row")
+    }
+
+    /// The numbers of users and projects in the cloud.
+    fn counts(&self) -> (usize, usize) {
+        let snapshot = self.cloud.snapshot();
+        (snapshot.count("users"), snapshot.count("projects"))
+    }
+}
+
+fn text<'a>(row: &'a Resource, key: &str) -> &'a str {
+    row.data.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+#[tokio::test]
+async fn users_signal_with_their_own_access_and_go_with_the_stack() {
+    let world = world().await;
+    let alice = world.caller(world.cloud.users().demo, "demo").await;
+    let before = world.counts();
+    let template = TemplateText::parse(TEMPLATE, &Limits::default()).expect("a template");
+    let id = world.create_of(&alice, "s", template).await.expect("a stack").id;
+    let stack = world.settled(id).await;
+    assert!(stack.state.is_complete(Action::Create), "{}", stack.reason);
+    // Three users in one project.
+    assert_eq!(world.counts(), (before.0 + 3, before.1 + 1));
+    let project = stack.user_project.clone().expect("a project");
+
+    // The token and the address of the handle are those of its user.
+    let native = world.row(id, "native").await;
+    let mut headers = HeaderMap::new();
+    headers.insert("x-auth-token", text(&native, "token").parse().expect("a header"));
+    let user = world.identity.authenticate(&headers).await.expect("a valid token");
+    assert_eq!((&user.project_id, user.has_role("heat_stack_user")), (&project, true));
+    assert_eq!(native.physical_id.as_ref(), Some(&user.user_id));
+    let address = format!("http://heat:8004/v1/{project}/stacks/s/{id}/resources/native/signal");
+    assert_eq!(text(&native, "endpoint"), address);
+    let found = world.service.stack(&user, id, "s").await.expect("visible for its users");
+    let signal = Signal { resource: "native".to_owned(), details: value!({"id": "x"}) };
+    world.service.signal(found, &signal).await.expect("sent");
+
+    // Keystone accepts the signature of the URL.
+    let signed = world.row(id, "signed").await;
+    let url: url::Url = text(&signed, "ec2_signed_url").parse().expect("a URL");
+    let params: std::collections::BTreeMap<String, String> = url.query_pairs().into_owned().collect();
+    let signature = params.get("Signature").cloned().expect("signed");
+    let params: kiln_value::Map =
+        params.into_iter().filter(|(key, _)| key != "Signature").map(|(key, value)| (key, value.into())).collect();
+    let path = kiln_value::identity::unquote(url.path());
+    let body = value!({"ec2Credentials": {
+        "access": (text(&signed, "access_key")), "signature": signature, "host": "heat:8000", "verb": "PUT",
+        "path": path, "params": params, "headers": {}, "body_hash": "",
+    }});
+    let heat = world.cloud.users().heat;
+    let heat = Credentials::password(heat.user, heat.password, heat.project, "Default");
+    let cloud = world.connector.cloud(&heat).await;
+    let token = cloud.call(CloudRequest::new("identity", Method::Post, "/v3/ec2tokens").body(body)).await;
+    let token = token.expect("a token");
+    let owner = token.body.get("token").and_then(|token| token.get("user")).and_then(|user| user.str_at("id"));
+    assert_eq!(owner, signed.physical_id.as_deref());
+
+    let request = StackRequest::new(Action::Delete, kiln_engine::SystemClock.now());
+    world.service.backends.store.request(id, request).await.expect("asked");
+    let stack = world.settled(id).await;
+    assert!(stack.state.is_complete(Action::Delete), "{}", stack.reason);
+    assert_eq!(world.counts(), (before.0, before.1 + 1), "the users are deleted with their resources");
+    CredentialsSweep::new(world.service.backends.clone()).round().await;
+    assert_eq!(world.counts(), before, "the project is deleted with the trust");
+    assert!(world.trusts().is_empty());
+}

@@ -1,0 +1,408 @@
+#!/usr/bin/env python3
+"""The CloudFormation API with clients of AWS: boto3 and the AWS command line.
+
+    tests/cloud/aws.py [KILN]
+
+Starts the simulated cloud and a service on free ports (KILN is the binary; default: target/debug/kiln), creates an EC2
+key in Keystone, and signs requests with it (versions 2 and 4). The clients are installed from PyPI in a virtual
+environment. Prints one line per failed check, and `N passed, N failed`.
+"""
+import base64
+import hashlib
+import hmac
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+TARGET = pathlib.Path(os.environ.get('CARGO_TARGET_DIR', ROOT / 'target'))
+VENV = TARGET / 'aws-clients'
+
+if pathlib.Path(sys.prefix) != VENV:
+    if not (VENV / 'bin/aws').exists():
+        subprocess.run([sys.executable, '-m', 'venv', str(VENV)], check=True)
+        subprocess.run([str(VENV / 'bin/pip'), 'install', '-q', 'boto3', 'awscli'], check=True)
+    os.execv(VENV / 'bin/python3', [str(VENV / 'bin/python3'), __file__, *sys.argv[1:]])
+
+import boto3  # noqa: E402
+import botocore.exceptions  # noqa: E402
+from botocore.config import Config  # noqa: E402
+
+KILN = sys.argv[1] if len(sys.argv) > 1 else str(TARGET / 'debug/kiln')
+
+passed, failed = 0, []
+
+
+def check(what, good, detail=''):
+    global passed
+    if good:
+        passed += 1
+    else:
+        failed.append(what)
+        print(f'FAILED {what}: {detail}', flush=True)
+
+
+def equal(what, got, expected):
+    check(what, got == expected, f'{got!r} instead of {expected!r}')
+
+
+def refused(what, code, call, **params):
+    try:
+        got = call(**params)
+    except botocore.exceptions.ClientError as error:
+        equal(what, error.response['Error']['Code'], code)
+        return error
+    check(what, False, f'accepted: {got}')
+
+
+TEMPLATE = json.dumps({
+    'HeatTemplateFormatVersion': '2012-12-12',
+    'Description': 'a network',
+    'Parameters': {'Label': {'Type': 'String', 'Default': 'one'}, 'Other': {'Type': 'String', 'Default': 'x'}},
+    'Resources': {'net': {'Type': 'OS::Neutron::Net', 'Metadata': {'a': [1, {'b': '<&>'}]},
+                          'Properties': {'name': {'Fn::Join': ['-', [{'Ref': 'Label'}, {'Ref': 'AWS::StackName'}]]}}}},
+    'Outputs': {'Id': {'Value': {'Ref': 'net'}, 'Description': 'the network'}},
+})
+SLOW = json.dumps({
+    'HeatTemplateFormatVersion': '2012-12-12',
+    'Resources': {'wait': {'Type': 'OS::Heat::TestResource', 'Properties': {'wait_secs': 4}}},
+})
+
+
+def start(folder, name, args, env=None):
+    """Starts a process; its output is in a file."""
+    log = open(folder / f'{name}.log', 'w+')
+    return subprocess.Popen([KILN, *args], stdout=log, stderr=subprocess.STDOUT, cwd=folder, env=env), log
+
+
+def wait_for(process, log, pattern):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        log.flush()
+        found = re.search(pattern, pathlib.Path(log.name).read_text())
+        if found:
+            return found
+        if process.poll() is not None:
+            break
+        time.sleep(0.1)
+    sys.exit(f'{log.name} has no {pattern}:\n{pathlib.Path(log.name).read_text()}')
+
+
+class Keystone:
+    """Requests to Keystone as one user."""
+
+    def __init__(self, url, user):
+        self.url = url
+        domain = {'id': 'default'}
+        identity = {'methods': ['password'],
+                    'password': {'user': {'name': user, 'password': 'password', 'domain': domain}}}
+        scope = {'project': {'name': 'service' if user == 'heat' else user, 'domain': domain}}
+        answer = self.send('POST', '/auth/tokens', {'auth': {'identity': identity, 'scope': scope}}, None)
+        self.token = answer.headers['X-Subject-Token']
+        token = json.load(answer)['token']
+        self.user, self.project = token['user']['id'], token['project']['id']
+
+    def send(self, method, path, body, token):
+        headers = {'Content-Type': 'application/json', **({'X-Auth-Token': token} if token else {})}
+        request = urllib.request.Request(self.url + path, json.dumps(body).encode(), headers, method=method)
+        return urllib.request.urlopen(request)
+
+    def key(self):
+        path = f'/users/{self.user}/credentials/OS-EC2'
+        key = json.load(self.send('POST', path, {'tenant_id': self.project}, self.token))['credential']
+        return key['access'], key['secret']
+
+
+def client(url, key):
+    config = Config(retries={'max_attempts': 0}, region_name='RegionOne')
+    return boto3.client('cloudformation', endpoint_url=url, aws_access_key_id=key[0], aws_secret_access_key=key[1],
+                        config=config)
+
+
+def settled(cfn, name, seconds=60):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        stack = cfn.describe_stacks(StackName=name)['Stacks'][0]
+        if not stack['StackStatus'].endswith('IN_PROGRESS'):
+            return stack
+        time.sleep(0.2)
+    return stack
+
+
+def life(cfn):
+    """A stack from its creation to its end."""
+    arn = cfn.create_stack(
+        StackName='app', TemplateBody=TEMPLATE, TimeoutInMinutes=9, OnFailure='ROLLBACK',
+        Parameters=[{'ParameterKey': 'Label', 'ParameterValue': 'a & b'}],
+        Tags=[{'Key': 'team', 'Value': 'red'}])['StackId']
+    check('the ID is an ARN', arn.startswith('arn:openstack:heat::'), arn)
+    cfn.get_waiter('stack_create_complete').wait(StackName=arn, WaiterConfig={'Delay': 1, 'MaxAttempts': 60})
+    stack = cfn.describe_stacks(StackName='app')['Stacks'][0]
+    equal('the status', stack['StackStatus'], 'CREATE_COMPLETE')
+    equal('rollback is on', stack['DisableRollback'], False)
+    equal('the timeout', stack['TimeoutInMinutes'], 9)
+    equal('tags', stack['Tags'], [{'Key': 'team', 'Value': 'red'}])
+    check('no time of an update', 'LastUpdatedTime' not in stack, stack)
+    check('the parameter', {'ParameterKey': 'Label', 'ParameterValue': 'a & b'} in stack['Parameters'], stack)
+    equal('the output', stack['Outputs'][0]['OutputKey'], 'Id')
+
+    resource = cfn.describe_stack_resource(StackName=arn, LogicalResourceId='net')['StackResourceDetail']
+    equal('metadata is JSON', json.loads(resource['Metadata']), {'a': [1, {'b': '<&>'}]})
+    equal('the physical ID', resource['PhysicalResourceId'], stack['Outputs'][0]['OutputValue'])
+    by_id = cfn.describe_stack_resources(PhysicalResourceId=resource['PhysicalResourceId'])['StackResources']
+    equal('by physical ID', [(r['LogicalResourceId'], r['StackName']) for r in by_id], [('net', 'app')])
+    listed = cfn.list_stack_resources(StackName='app')['StackResourceSummaries']
+    equal('resources', [r['ResourceStatus'] for r in listed], ['CREATE_COMPLETE'])
+    events = cfn.describe_stack_events(StackName='app')['StackEvents']
+    check('events of the stack and the resource', {e['LogicalResourceId'] for e in events} == {'app', 'net'}, events)
+    check('newest first', events[0]['ResourceStatus'] == 'CREATE_COMPLETE', events[0])
+    equal('the template', cfn.get_template(StackName='app')['TemplateBody'], json.loads(TEMPLATE))
+
+    cfn.update_stack(StackName='app', UsePreviousTemplate=True, Parameters=[
+        {'ParameterKey': 'Label', 'UsePreviousValue': True}, {'ParameterKey': 'Other', 'ParameterValue': 'y'}])
+    cfn.get_waiter('stack_update_complete').wait(StackName='app', WaiterConfig={'Delay': 1, 'MaxAttempts': 60})
+    stack = cfn.describe_stacks(StackName='app')['Stacks'][0]
+    values = {p['ParameterKey']: p['ParameterValue'] for p in stack['Parameters']}
+    equal('kept and changed parameters', (values['Label'], values['Other']), ('a & b', 'y'))
+    check('the time of the update', 'LastUpdatedTime' in stack, stack)
+
+    cfn.delete_stack(StackName='app')
+    cfn.get_waiter('stack_delete_complete').wait(StackName='app', WaiterConfig={'Delay': 1, 'MaxAttempts': 60})
+    gone = cfn.describe_stacks(StackName=arn)['Stacks'][0]
+    equal('a deleted stack by its ARN', gone['StackStatus'], 'DELETE_COMPLETE')
+    missing = refused('a deleted stack by its name', 'ValidationError', cfn.describe_stacks, StackName='app')
+    check('the text of AWS', 'Stack with id app does not exist' in str(missing), missing)
+    deleted = cfn.list_stacks(StackStatusFilter=['DELETE_COMPLETE'])['StackSummaries']
+    check('deleted stacks are listed on request', 'app' in [s['StackName'] for s in deleted], deleted)
+
+
+def cancelled(cfn):
+    """An update that is cancelled."""
+    cfn.create_stack(StackName='slow', TemplateBody='heat_template_version: 2021-04-16\nresources: {}\n')
+    settled(cfn, 'slow')
+    cfn.update_stack(StackName='slow', TemplateBody=SLOW)
+    cfn.cancel_update_stack(StackName='slow')
+    stack = settled(cfn, 'slow')
+    equal('a cancelled update', stack['StackStatus'], 'UPDATE_ROLLBACK_COMPLETE')
+    refused('nothing to cancel', 'InvalidParameterValue', cfn.cancel_update_stack, StackName='slow')
+    cfn.delete_stack(StackName='slow')
+
+
+def others(cfn):
+    """Actions without a stack, and errors."""
+    valid = cfn.validate_template(TemplateBody=TEMPLATE)
+    equal('parameters of a template', [(p['ParameterKey'], p['DefaultValue'], p['NoEcho']) for p in valid['Parameters']],
+          [('Label', 'one', False), ('Other', 'x', False)])
+    check('an estimate', cfn.estimate_template_cost(TemplateBody=TEMPLATE)['Url'].startswith('http'))
+    refused('no template', 'InvalidParameterValue', cfn.validate_template, TemplateBody='just text')
+    refused('an unknown type', 'InvalidParameterValue', cfn.create_stack, StackName='x',
+            TemplateBody=TEMPLATE.replace('OS::Neutron::Net', 'OS::Neutron::Nothing'))
+    refused('an unknown resource', 'ValidationError', cfn.describe_stack_resource, StackName='x', LogicalResourceId='y')
+    refused('notifications', 'InvalidParameterValue', cfn.create_stack, StackName='x', TemplateBody=TEMPLATE,
+            NotificationARNs=['arn'])
+    refused('an action of AWS that Kiln does not have', 'InvalidAction', cfn.describe_account_limits)
+    error = refused('a request ID', 'ValidationError', cfn.describe_stacks, StackName='none')
+    check('errors have a request ID', error.response['ResponseMetadata'].get('RequestId', '').startswith('req-'), error)
+
+
+def pages(cfn):
+    """Lists of more than one page: the service has pages of 2."""
+    names = ['p1', 'p2', 'p3', 'p4', 'p5']
+    for name in names:
+        cfn.create_stack(StackName=name, TemplateBody='heat_template_version: 2021-04-16\nresources: {}\n')
+    for operation, key in [('list_stacks', 'StackSummaries'), ('describe_stacks', 'Stacks')]:
+        listed = [s['StackName'] for page in cfn.get_paginator(operation).paginate() for s in page[key]]
+        equal(operation, sorted(n for n in listed if n in names), names)
+    for name in names:
+        settled(cfn, name)
+    events = [e['EventId'] for p in cfn.get_paginator('describe_stack_events').paginate(StackName='p1')
+              for e in p['StackEvents']]
+    equal('events in pages', len(set(events)), 2)
+    for name in names:
+        cfn.delete_stack(StackName=name)
+
+
+def change_sets(cfn):
+    """Changes that are prepared before they are executed."""
+    made = cfn.create_change_set(StackName='set', ChangeSetName='first', ChangeSetType='CREATE', TemplateBody=TEMPLATE,
+                                 Description='all of it', Tags=[{'Key': 'team', 'Value': 'red'}])
+    cfn.get_waiter('change_set_create_complete').wait(ChangeSetName=made['Id'])
+    seen = cfn.describe_change_set(ChangeSetName='first', StackName='set')
+    equal('a new stack', [(c['ResourceChange']['Action'], c['ResourceChange']['LogicalResourceId'])
+                          for c in seen['Changes']], [('Add', 'net')])
+    equal('the status of a change set', (seen['Status'], seen['ExecutionStatus']), ('CREATE_COMPLETE', 'AVAILABLE'))
+    refused('no stack before its execution', 'ValidationError', cfn.describe_stacks, StackName='set')
+    cfn.execute_change_set(ChangeSetName='first', StackName='set', DisableRollback=True)
+    stack = settled(cfn, 'set')
+    equal('an executed change set', (stack['StackStatus'], stack['StackId'], stack['DisableRollback']),
+          ('CREATE_COMPLETE', made['StackId'], True))
+    equal('the status of its execution', cfn.describe_change_set(ChangeSetName=made['Id'])['ExecutionStatus'],
+          'EXECUTE_COMPLETE')
+    refused('executed twice', 'InvalidChangeSetStatus', cfn.execute_change_set, ChangeSetName=made['Id'])
+
+    def prepare(name, template=TEMPLATE, **params):
+        cfn.create_change_set(StackName='set', ChangeSetName=name, TemplateBody=template, **params)
+        return cfn.describe_change_set(ChangeSetName=name, StackName='set')
+
+    nothing = prepare('nothing')
+    equal('no change', (nothing['Status'], nothing['ExecutionStatus']), ('FAILED', 'UNAVAILABLE'))
+    check('the reason', "The submitted information didn't contain changes." in nothing['StatusReason'], nothing)
+    label = {'Parameters': [{'ParameterKey': 'Label', 'ParameterValue': 'two'}]}
+    update, late = prepare('update', **label), prepare('late', **label)
+    change = update['Changes'][0]['ResourceChange']
+    equal('an update', (change['Action'], change['Replacement'], change['Scope'],
+                        [d['Target']['Name'] for d in change['Details']]),
+          ('Modify', 'False', ['Properties'], ['name']))
+    second = json.loads(TEMPLATE)
+    second['Resources'] = {'other': second['Resources'].pop('net')}
+    second['Outputs'] = {}
+    swap = prepare('swap', json.dumps(second))
+    equal('removed and added', sorted((c['ResourceChange']['Action'], c['ResourceChange']['LogicalResourceId'])
+                                      for c in swap['Changes']), [('Add', 'other'), ('Remove', 'net')])
+    outputs = json.loads(TEMPLATE)
+    outputs['Outputs'] = {}
+    equal('a change of outputs only', prepare('outputs', json.dumps(outputs))['ExecutionStatus'], 'AVAILABLE')
+    names = [s['ChangeSetName'] for page in cfn.get_paginator('list_change_sets').paginate(StackName='set')
+             for s in page['Summaries']]
+    equal('the list', names, ['first', 'nothing', 'update', 'late', 'swap', 'outputs'])
+    refused('the name of a change set', 'AlreadyExistsException', cfn.create_change_set, StackName='set',
+            ChangeSetName='late', TemplateBody=TEMPLATE)
+    cfn.delete_change_set(ChangeSetName='swap', StackName='set')
+    cfn.delete_change_set(ChangeSetName='swap', StackName='set')
+    refused('a deleted change set', 'ChangeSetNotFound', cfn.describe_change_set, ChangeSetName='swap', StackName='set')
+    cfn.update_stack(StackName='set', UsePreviousTemplate=True, Tags=[{'Key': 'x', 'Value': 'y'}])
+    settled(cfn, 'set')
+    equal('after another update', cfn.describe_change_set(ChangeSetName='late', StackName='set')['ExecutionStatus'],
+          'OBSOLETE')
+    refused('an obsolete change set', 'InvalidChangeSetStatus', cfn.execute_change_set, ChangeSetName='late',
+            StackName='set')
+    prepare('last', **label)
+    cfn.execute_change_set(ChangeSetName='last', StackName='set')
+    stack = settled(cfn, 'set')
+    equal('an update by a change set', stack['StackStatus'], 'UPDATE_COMPLETE')
+    names = [s['ChangeSetName'] for s in cfn.list_change_sets(StackName='set')['Summaries']]
+    equal('others are deleted', names, ['last'])
+    cfn.delete_stack(StackName='set')
+    refused('a change set of nothing', 'ValidationError', cfn.create_change_set, StackName='none', ChangeSetName='x',
+            TemplateBody=TEMPLATE)
+
+
+def signatures(url, key, other):
+    """Wrong keys and signatures, and signatures of version 2."""
+    refused('a wrong secret', 'AccessDenied', client(url, (key[0], 'wrong')).list_stacks)
+    refused('an unknown key', 'AccessDenied', client(url, ('nobody', key[1])).list_stacks)
+    client(url, key).create_stack(StackName='mine', TemplateBody='heat_template_version: 2021-04-16\n')
+    refused('a stack of another project', 'ValidationError', client(url, other).describe_stacks, StackName='mine')
+
+    def version_2(verb, params, secret):
+        params = {'AWSAccessKeyId': key[0], 'SignatureMethod': 'HmacSHA256', 'SignatureVersion': '2',
+                  'Timestamp': time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime()), **params}
+        query = urllib.parse.urlencode(sorted(params.items()), quote_via=urllib.parse.quote, safe='-_~')
+        address = urllib.parse.urlsplit(url + '/')
+        text = f'{verb}\n{address.netloc}\n{address.path}\n{query}'
+        signature = base64.b64encode(hmac.new(secret.encode(), text.encode(), hashlib.sha256).digest()).decode()
+        query += '&' + urllib.parse.urlencode({'Signature': signature})
+        request = urllib.request.Request(url + '/', query.encode()) if verb == 'POST' else f'{url}/?{query}'
+        try:
+            return json.load(urllib.request.urlopen(request))
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)['ErrorResponse']['Error']['Code']
+
+    params = {'Action': 'DescribeStacks', 'StackName': 'mine', 'ContentType': 'JSON', 'Note': "a b&c=d/e~f'(é)"}
+    for verb in ('GET', 'POST'):
+        answer = version_2(verb, params, key[1])
+        name = isinstance(answer, dict) and answer['DescribeStacksResponse']['DescribeStacksResult']['Stacks'][0]
+        equal(f'version 2 by {verb}', name and name['StackName'], 'mine')
+        equal(f'a wrong signature of version 2 by {verb}', version_2(verb, params, 'wrong'), (403, 'AccessDenied'))
+    presigned = client(url, key).generate_presigned_url('describe_stacks', {'StackName': 'mine'}, HttpMethod='GET')
+    check('a presigned URL', b'<StackName>mine</StackName>' in urllib.request.urlopen(presigned).read(), presigned)
+    for query, code in [('', 'IncompleteSignature'), ('&Signature=x', 'MissingAuthenticationToken')]:
+        try:
+            urllib.request.urlopen(f'{url}/?Action=ListStacks{query}')
+            check(code, False, 'accepted')
+        except urllib.error.HTTPError as error:
+            check(code, f'<Code>{code}</Code>' in error.read().decode(), query)
+    client(url, key).delete_stack(StackName='mine')
+
+
+def command_line(folder, url, key):
+    """The AWS command line."""
+    env = {**os.environ, 'AWS_ACCESS_KEY_ID': key[0], 'AWS_SECRET_ACCESS_KEY': key[1], 'AWS_DEFAULT_REGION': 'RegionOne',
+           'AWS_MAX_ATTEMPTS': '1', 'AWS_PAGER': ''}
+
+    def aws(*args):
+        command = [str(VENV / 'bin/aws'), '--endpoint-url', url, '--output', 'json', 'cloudformation', *args]
+        ran = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+        check('aws ' + ' '.join(args[:2]), ran.returncode == 0, ran.stderr)
+        return ran.stdout
+
+    (folder / 'app.json').write_text(TEMPLATE)
+    body = f'file://{folder}/app.json'
+    aws('validate-template', '--template-body', body)
+    aws('create-stack', '--stack-name', 'cli', '--template-body', body)
+    settled(client(url, key), 'cli')
+    aws('wait', 'stack-create-complete', '--stack-name', 'cli')
+    equal('aws describe-stacks', json.loads(aws('describe-stacks', '--stack-name', 'cli'))['Stacks'][0]['StackName'],
+          'cli')
+    aws('describe-stack-events', '--stack-name', 'cli')
+    aws('list-stack-resources', '--stack-name', 'cli')
+    aws('get-template', '--stack-name', 'cli')
+    aws('delete-stack', '--stack-name', 'cli')
+    deploy = ['deploy', '--template-file', f'{folder}/app.json', '--stack-name', 'deployed']
+    check('a stack is deployed', 'Successfully created' in aws(*deploy, '--parameter-overrides', 'Label=blue'))
+    check('and updated', 'Successfully created' in aws(*deploy, '--parameter-overrides', 'Other=z'))
+    stack = json.loads(aws('describe-stacks', '--stack-name', 'deployed'))['Stacks'][0]
+    values = {p['ParameterKey']: p['ParameterValue'] for p in stack['Parameters']}
+    equal('parameters of a deployed stack', (values['Label'], values['Other']), ('blue', 'z'))
+    check('and left alone', 'No changes to deploy' in aws(*deploy, '--no-fail-on-empty-changeset'))
+    aws('delete-stack', '--stack-name', 'deployed')
+    time.sleep(2)
+    aws('wait', 'stack-delete-complete', '--stack-name', 'cli')
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        running = []
+        try:
+            cloud, log = start(folder, 'cloud', ['testcloud', '--port', '0'])
+            running.append(cloud)
+            auth = wait_for(cloud, log, r'OS_AUTH_URL=(\S+)').group(1)
+            (folder / 'kiln.conf').write_text(
+                f'[database]\nconnection = sqlite://{folder}/kiln.db?mode=rwc\n'
+                f'[DEFAULT]\nauth_encryption_key = 0123456789abcdef0123456789abcdef\n'
+                f'[keystone_authtoken]\nauth_url = {auth}\nusername = heat\npassword = password\n'
+                f'project_name = service\n[heat_api]\nbind_host = 127.0.0.1\nbind_port = 0\n'
+                f'[heat_api_cfn]\nbind_port = 0\n[kiln]\ncfn_page_size = 2\n')
+            service, log = start(folder, 'kiln', ['serve', '--log-format', 'json', '--config-file', 'kiln.conf'])
+            running.append(service)
+            url = f'http://{wait_for(service, log, r""""cfn":"([^"]+)""").group(1)}/v1'
+            auth = auth.rstrip('/') if auth.rstrip('/').endswith('/v3') else auth.rstrip('/') + '/v3'
+            key, other = Keystone(auth, 'demo').key(), Keystone(auth, 'alt_demo').key()
+            cfn = client(url, key)
+            for case in (lambda: life(cfn), lambda: cancelled(cfn), lambda: others(cfn), lambda: pages(cfn), lambda: change_sets(cfn),
+                         lambda: signatures(url, key, other), lambda: command_line(folder, url, key)):
+                try:
+                    case()
+                except Exception as error:
+                    check(f'line {error.__traceback__.tb_next.tb_lineno}', False, f'{type(error).__name__} {error}')
+            if failed:
+                print(pathlib.Path(log.name).read_text()[-6000:])
+        finally:
+            for process in running:
+                process.terminate()
+                process.wait()
+    print(f'{passed} passed, {len(failed)} failed')
+    sys.exit(bool(failed))
+
+
+if __name__ == '__main__':
+    main()
