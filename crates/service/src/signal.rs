@@ -75,9 +75,10 @@ impl Service {
 fn hook_error(view: &View, row: &Resource, hook: &Value) -> Error {
     let what = what_it_is(view, row);
     let hook = text::str(hook);
-    Error::Hook(match hook.parse::<Hook>().is_ok() {
-        true => format!("The \"{hook}\" hook is not defined on {what}"),
-        false => format!("Invalid hook type \"{hook}\" for {what}"),
+    Error::Hook(if hook.parse::<Hook>().is_ok() {
+        format!("The \"{hook}\" hook is not defined on {what}")
+    } else {
+        format!("Invalid hook type \"{hook}\" for {what}")
     })
 }
 

@@ -143,7 +143,7 @@ impl Service {
 fn restored_template(saved: &Blueprint, resources: &Value) -> Result<Option<Value>, Error> {
     let words = saved.bound().template().words();
     let mut template = Value::clone(&saved.sources().template);
-    let mut changed = false;
+    let mut is_other = false;
     for (name, resource) in resources.as_map().into_iter().flatten() {
         let Some(data) = resource.get("resource_data").and_then(Value::as_map) else { continue };
         let entry = saved.kind(name).and_then(|kind| kind.entry().cloned());
@@ -164,7 +164,7 @@ fn restored_template(saved: &Blueprint, resources: &Value) -> Result<Option<Valu
                 properties.insert(property, value);
             }
         }
-        changed = true;
+        is_other = true;
     }
-    Ok(changed.then_some(template))
+    Ok(is_other.then_some(template))
 }

@@ -60,6 +60,11 @@ fn add_others(rng: &mut StdRng, actions: &mut Vec<UserAction>) {
                 let later = at_ms + rng.random_range(1_000..20_000);
                 actions.extend(wish.map(|wish| UserAction { at_ms: later, stack, ask: Ask::Create(wish) }));
             }
+            if ask == Ask::Snapshot && rng.random_bool(0.7) {
+                let ask = if rng.random_bool(0.6) { Ask::Restore } else { Ask::DropSnapshot };
+                let later = at_ms + rng.random_range(5_000..40_000);
+                actions.push(UserAction { at_ms: later, stack, ask });
+            }
             actions.push(UserAction { at_ms, stack, ask });
         }
     }

@@ -166,13 +166,12 @@ fn data_of(sim: &Simulation, stack: StackId) -> BoxFuture<'_, Result<Map, Error>
     async move {
         let mut all = Map::new();
         for row in sim.store.resources(stack).await? {
-            let data = match row.child {
-                Some(child) => value!({ "resources": (data_of(sim, child).await?) }),
-                None => {
-                    let own = |key: &str| key == "received" || key.starts_with("kiln_");
-                    let data: Map = row.data.into_iter().filter(|(key, _)| !own(key)).collect();
-                    value!({ "resource_id": (row.physical_id), "resource_data": data, "metadata": (row.metadata) })
-                }
+            let data = if let Some(child) = row.child {
+                value!({ "resources": (data_of(sim, child).await?) })
+            } else {
+                let own = |key: &str| key == "received" || key.starts_with("kiln_");
+                let data: Map = row.data.into_iter().filter(|(key, _)| !own(key)).collect();
+                value!({ "resource_id": (row.physical_id), "resource_data": data, "metadata": (row.metadata) })
             };
             all.insert(row.name, data);
         }

@@ -123,7 +123,9 @@ impl Work {
     fn remove_snapshot(&mut self, id: SnapshotId, message: Option<MessageId>) {
         if !self.removing.ids.insert(id) {
             // It is being deleted already.
-            message.into_iter().for_each(|message| self.writes.handled(message));
+            if let Some(message) = message {
+                self.writes.handled(message);
+            }
             return;
         }
         let backends = self.actor.backends.clone();
@@ -155,7 +157,9 @@ impl Work {
                 self.removing.failed = Some(blame);
             }
         }
-        removed.message.into_iter().for_each(|message| self.writes.handled(message));
+        if let Some(message) = removed.message {
+            self.writes.handled(message);
+        }
         if self.removing.is_empty()
             && let Some((state, reason)) = self.removing.end.take()
         {

@@ -26,14 +26,13 @@ pub(super) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
     let (volume, name) = (cx.facts.require_id()?, cx.facts.token.as_str());
     let known = CINDER.list(cx, "/v3/backups/detail", &[("name", name)], "backups").await?;
     let is_ours = |backup: &&Value| backup.str_at("name") == Some(name) && backup.str_at("volume_id") == Some(volume);
-    let id = match known.iter().find(is_ours).and_then(|backup| backup.str_at("id")) {
-        Some(id) => id.to_owned(),
-        None => {
-            // Volumes in use can be backed up too.
-            let body = value!({"backup": {"volume_id": volume, "name": name, "force": true}});
-            let made = CINDER.post(cx, "/v3/backups", body).await?;
-            made_id(made.get("backup").and_then(|backup| backup.str_at("id")), "a backup")?.to_owned()
-        }
+    let id = if let Some(id) = known.iter().find(is_ours).and_then(|backup| backup.str_at("id")) {
+        id.to_owned()
+    } else {
+        // Volumes in use can be backed up too.
+        let body = value!({"backup": {"volume_id": volume, "name": name, "force": true}});
+        let made = CINDER.post(cx, "/v3/backups", body).await?;
+        made_id(made.get("backup").and_then(|backup| backup.str_at("id")), "a backup")?.to_owned()
     };
     Ok(Step::wait(value!({"stage": STAGE, "backup": id}), PACE))
 }

@@ -1,9 +1,9 @@
 //! `kiln stack hook poll` and `clear`.
 
 use std::collections::BTreeMap;
+use std::pin::Pin;
 
 use clap::{Args, Subcommand};
-use futures::future::{BoxFuture, FutureExt as _};
 use kiln_client::{Client, Event, EventFilter};
 use kiln_value::value;
 
@@ -128,8 +128,8 @@ fn clear<'a>(
     stack: &'a str,
     path: &'a [&'a str],
     wanted: &'a [&'a str],
-) -> BoxFuture<'a, Outcome<usize>> {
-    async move {
+) -> Pin<Box<dyn Future<Output = Outcome<usize>> + Send + 'a>> {
+    Box::pin(async move {
         let Some((name, rest)) = path.split_first() else { return Ok(0) };
         let mut cleared = 0;
         if rest.is_empty() {
@@ -148,8 +148,7 @@ fn clear<'a>(
             }
         }
         Ok(cleared)
-    }
-    .boxed()
+    })
 }
 
 /// Whether a name matches a pattern with `*`.
