@@ -35,10 +35,9 @@ impl Service {
         let name = &signal.resource;
         let Some(row) = view.resource(name) else {
             let (resource, stack) = (name.clone(), view.stack.name.clone());
-            return Err(match view.blueprint.definitions().contains_key(name) {
-                true => Error::ResourceNotAvailable(resource),
-                false => Error::NoResource { resource, stack },
-            });
+            let is_defined = view.blueprint.definitions().contains_key(name);
+            let missing = Error::NoResource { resource: resource.clone(), stack };
+            return Err(if is_defined { Error::ResourceNotAvailable(resource) } else { missing });
         };
         if let Some(given) = signal.details.get("unset_hook") {
             let hook = given.as_str().and_then(|hook| hook.parse::<Hook>().ok());

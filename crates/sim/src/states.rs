@@ -26,10 +26,9 @@ pub fn resource_may(from: State, to: State) -> bool {
             Create => from.action == Init,
             // An existing object is adopted, then checked.
             Adopt => matches!(from.action, Init | Adopt),
-            Delete => from.action != Init && from != State::new(Delete, Status::Complete),
+            Delete | Snapshot => from.action != Init && from != State::new(Delete, Status::Complete),
             Update => !matches!(from.action, Init | Delete),
             Check => from != State::new(Delete, Status::Complete),
-            Snapshot => from.action != Init && from != State::new(Delete, Status::Complete),
             Suspend => from.action != Delete && (status == Status::Complete || from.action == Suspend),
             Resume => from == State::new(Suspend, Status::Complete) || from.action == Resume,
             _ => false,

@@ -24,7 +24,7 @@ impl Bench {
     /// Waits until a resource waits at a hook.
     async fn reaches(&self, stack: StackId, name: &str, hook: &str) {
         for _ in 0..2000 {
-            let rows = self.backends.store.resources(stack).await.unwrap();
+            let rows = self.backends.store.resources(stack).await.expect("the store");
             let waits = |row: &kiln_store::Resource| waits_at(row).is_some_and(|at| at.as_str() == hook);
             if rows.iter().any(|row| row.name == name && waits(row)) {
                 return;
@@ -45,12 +45,12 @@ impl Bench {
             due: now,
             sent: now,
         };
-        self.backends.store.send(&message).await.unwrap();
+        self.backends.store.send(&message).await.expect("the store");
     }
 
     async fn ask(&self, stack: StackId, action: Action, sources: Option<&Sources>) {
         let request = StackRequest { desired: sources.map(load::texts), ..asked(action) };
-        self.backends.store.request(stack, request).await.unwrap();
+        self.backends.store.request(stack, request).await.expect("the store");
     }
 }
 
@@ -65,7 +65,7 @@ async fn a_create_stops_before_and_after() {
     let id = bench.begin(Action::Create, &hooked(things(), hooks), None, false).await;
     bench.reaches(id, "b", "pre-create").await;
     assert_eq!(bench.calls(), ["CREATE thing-1"]);
-    assert_eq!(bench.resources(id).await.get("b").unwrap().state, State::INIT);
+    assert_eq!(bench.resources(id).await.get("b").expect("the store").state, State::INIT);
     // Other hooks are not meant.
     bench.clear(id, "b", "pre-update").await;
     bench.kill();
@@ -76,7 +76,7 @@ async fn a_create_stops_before_and_after() {
     bench.reaches(id, "b", "post-create").await;
     bench.kill();
     bench.start();
-    assert!(bench.backends.store.stack(id).await.unwrap().unwrap().is_pending());
+    assert!(bench.backends.store.stack(id).await.expect("the store").unwrap().is_pending());
     bench.clear(id, "b", "post-create").await;
     let stack = bench.completed(id).await;
     assert_eq!(stack.state.action, Action::Create);
@@ -177,7 +177,7 @@ async fn nobody_waits_at_a_hook_of_an_ended_request() {
         due: now,
         sent: now,
     };
-    bench.backends.store.send(&message).await.unwrap();
+    bench.backends.store.send(&message).await.expect("the store");
     let stack = bench.settled(id).await;
     assert_eq!(stack.reason, "Stack CREATE cancelled");
     // The next update creates the resource; its own hook is not one of an update.

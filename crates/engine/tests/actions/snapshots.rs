@@ -38,12 +38,12 @@ impl Bench {
             .store
             .request(stack.id, StackRequest { details, snapshot: Some(snapshot), ..request })
             .await
-            .unwrap();
+            .expect("the store");
         id
     }
 
     async fn snapshot(&self, stack: StackId, id: SnapshotId) -> Option<Snapshot> {
-        self.backends.store.snapshot(stack, id).await.unwrap()
+        self.backends.store.snapshot(stack, id).await.expect("the store")
     }
 
     async fn remove_snapshot(&self, stack: StackId, id: SnapshotId) {
@@ -57,9 +57,9 @@ impl Bench {
             due: now,
             sent: now,
         };
-        self.backends.store.send(&message).await.unwrap();
+        self.backends.store.send(&message).await.expect("the store");
         for _ in 0..1000 {
-            if self.backends.store.inbox(stack, now).await.unwrap().is_empty() {
+            if self.backends.store.inbox(stack, now).await.expect("the store").is_empty() {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -77,14 +77,14 @@ async fn a_snapshot_saves_every_resource_and_is_deleted_again() {
     let stack = bench.completed(stack.id).await;
     assert_eq!(stack.state, State::new(Action::Snapshot, Status::Complete));
     assert_eq!(bench.calls().len(), 2, "{:?}", bench.calls());
-    let snapshot = bench.snapshot(stack.id, id).await.unwrap();
+    let snapshot = bench.snapshot(stack.id, id).await.expect("the store");
     assert_eq!(snapshot.state, stack.state);
     let data = &snapshot.data;
     assert_eq!((data.str_at("action"), data.str_at("status")), (Some("SNAPSHOT"), Some("COMPLETE")));
-    let resources = data.get("resources").unwrap();
-    let one = resources.get("one").unwrap();
-    let copy = one.get("resource_data").and_then(|data| data.str_at("copy")).unwrap();
-    assert_eq!(copy, format!("copy of {}", one.str_at("resource_id").unwrap()));
+    let resources = data.get("resources").expect("the store");
+    let one = resources.get("one").expect("the store");
+    let copy = one.get("resource_data").and_then(|data| data.str_at("copy")).expect("the store");
+    assert_eq!(copy, format!("copy of {}", one.str_at("resource_id").expect("the store")));
     assert!(one.get("resource_data").and_then(|data| data.get("kiln_saved")).is_none(), "{one:?}");
     let inner = resources.get("below").and_then(|below| below.get("resources")).and_then(|inner| inner.get("inner"));
     assert_eq!(inner.and_then(|inner| inner.str_at("action")), Some("SNAPSHOT"));
@@ -113,7 +113,7 @@ async fn a_stack_is_deleted_with_its_snapshots_or_not_at_all() {
     let failed = bench.request(stack.id, asked(Action::Delete)).await;
     assert_eq!(failed.state, State::new(Action::Delete, Status::Failed));
     assert!(failed.reason.contains("Conflict") && failed.reason.contains("the copy is locked"), "{}", failed.reason);
-    let snapshot = bench.snapshot(stack.id, id).await.unwrap();
+    let snapshot = bench.snapshot(stack.id, id).await.expect("the store");
     assert_eq!(snapshot.state, State::new(Action::Delete, Status::Failed));
     bench.lock_copies(false);
     let gone = bench.request(stack.id, asked(Action::Delete)).await;
@@ -136,8 +136,8 @@ async fn a_snapshot_survives_the_engine() {
             bench.start();
         }
         bench.completed(stack.id).await;
-        let data = bench.snapshot(stack.id, id).await.unwrap().data;
-        let one = data.get("resources").and_then(|all| all.get("one")).unwrap();
+        let data = bench.snapshot(stack.id, id).await.expect("the store").data;
+        let one = data.get("resources").and_then(|all| all.get("one")).expect("the store");
         assert!(one.get("resource_data").and_then(|data| data.get("copy")).is_some(), "{one:?}");
         bench.kill();
         bench.start();
@@ -160,7 +160,7 @@ async fn a_snapshot_that_another_request_ends_is_failed() {
     while bench.resources(stack.id).await.get("fast").is_none_or(|row| row.state != saved) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    bench.backends.store.request(stack.id, asked(Action::Delete)).await.unwrap();
+    bench.backends.store.request(stack.id, asked(Action::Delete)).await.expect("the store");
     let gone = bench.completed(stack.id).await;
     assert!(gone.deleted.is_some());
     assert_eq!(bench.snapshot(stack.id, id).await, None);
