@@ -81,6 +81,27 @@ async fn types_without_a_driver_are_refused_first() {
     assert_eq!(app.get("/v1/tenant1/resource_types/OS::Heat::AccessPolicy").await.status, StatusCode::OK);
 }
 
+/// The instances of a group of CFN are instances of EC2, unless the environment maps these to something else.
+#[tokio::test]
+async fn instances_of_ec2_in_groups_are_refused() {
+    let app = App::new().await;
+    let configuration = json!({"ImageId": "i", "InstanceType": "t"});
+    let group = json!({"AvailabilityZones": [], "Size": 1, "LaunchConfigurationName": {"get_resource": "lc"}});
+    let template = json!({"heat_template_version": "2018-08-31", "resources": {
+        "lc": {"type": "AWS::AutoScaling::LaunchConfiguration", "properties": configuration},
+        "g": {"type": "OS::Heat::InstanceGroup", "properties": group},
+    }});
+    let mut body = json!({"stack_name": "s", "template": template});
+    let answer = app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text);
+    assert!(answer.text.contains("OS::Heat::ScaledResource is not implemented by Kiln yet."), "{}", answer.text);
+    body["environment"] = json!({"resource_registry": {"AWS::EC2::Instance": "i.yaml"}});
+    body["files"] = json!({"i.yaml": "heat_template_version: 2018-08-31\nparameters: {ImageId: {type: string}, \
+        InstanceType: {type: string}, Tags: {type: comma_delimited_list}}\n"});
+    let answer = app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+}
+
 /// Keys of an update policy that its type does not have are refused as by Heat.
 #[tokio::test]
 async fn update_policies_are_refused() {
