@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -71,6 +72,14 @@ TEMPLATE = json.dumps({
                           'Properties': {'name': {'Fn::Join': ['-', [{'Ref': 'Label'}, {'Ref': 'AWS::StackName'}]]}}}},
     'Outputs': {'Id': {'Value': {'Ref': 'net'}, 'Description': 'the network'}},
 })
+WAIT = json.dumps({
+    'HeatTemplateFormatVersion': '2012-12-12',
+    'Resources': {'handle': {'Type': 'AWS::CloudFormation::WaitConditionHandle'},
+                  'other': {'Type': 'AWS::CloudFormation::WaitConditionHandle'},
+                  'wait': {'Type': 'AWS::CloudFormation::WaitCondition',
+                           'Properties': {'Handle': {'Ref': 'handle'}, 'Timeout': '60', 'Count': '1'}}},
+    'Outputs': {'Url': {'Value': {'Ref': 'handle'}}, 'Data': {'Value': {'Fn::GetAtt': ['wait', 'Data']}}},
+})
 SLOW = json.dumps({
     'HeatTemplateFormatVersion': '2012-12-12',
     'Resources': {'wait': {'Type': 'OS::Heat::TestResource', 'Properties': {'wait_secs': 4}}},
@@ -94,6 +103,12 @@ def wait_for(process, log, pattern):
             break
         time.sleep(0.1)
     sys.exit(f'{log.name} has no {pattern}:\n{pathlib.Path(log.name).read_text()}')
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(('127.0.0.1', 0))
+        return listener.getsockname()[1]
 
 
 class Keystone:
@@ -295,6 +310,35 @@ def change_sets(cfn):
             TemplateBody=TEMPLATE)
 
 
+def signals(cfn):
+    """A wait condition, by the signed URL of its handle."""
+    cfn.create_stack(StackName='wait', TemplateBody=WAIT)
+    deadline, signed = time.monotonic() + 60, ''
+    while not signed.startswith('http') and time.monotonic() < deadline:
+        time.sleep(0.3)
+        outputs = cfn.describe_stacks(StackName='wait')['Stacks'][0].get('Outputs', [])
+        signed = next((o.get('OutputValue', '') for o in outputs if o['OutputKey'] == 'Url'), '')
+    check('a signed URL', '/v1/waitcondition/arn%3Aopenstack%3Aheat' in signed, signed)
+
+    def put(url, **data):
+        request = urllib.request.Request(url, json.dumps(data).encode(), {'Content-Type': ''}, method='PUT')
+        try:
+            answer = urllib.request.urlopen(request)
+            return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, re.sub('.*<Code>(.*)</Code>.*', r'\1', error.read().decode())
+
+    done = {'Status': 'SUCCESS', 'UniqueId': '1', 'Data': 'ready', 'Reason': 'done'}
+    equal('a URL for another resource', put(signed.replace('/handle?', '/other?'), **done), (403, 'AccessDenied'))
+    equal('a URL without its signature', put(signed.split('&Signature=')[0], **done), (400, 'IncompleteSignature'))
+    equal('a signal', put(signed, **done), (200, '<resource>handle</resource>'))
+    stack = settled(cfn, 'wait')
+    equal('the condition', stack['StackStatus'], 'CREATE_COMPLETE')
+    data = next(o['OutputValue'] for o in stack['Outputs'] if o['OutputKey'] == 'Data')
+    equal('its data', json.loads(data), {'1': 'ready'})
+    cfn.delete_stack(StackName='wait')
+
+
 def signatures(url, key, other):
     """Wrong keys and signatures, and signatures of version 2."""
     refused('a wrong secret', 'AccessDenied', client(url, (key[0], 'wrong')).list_stacks)
@@ -376,19 +420,24 @@ def main():
             cloud, log = start(folder, 'cloud', ['testcloud', '--port', '0'])
             running.append(cloud)
             auth = wait_for(cloud, log, r'OS_AUTH_URL=(\S+)').group(1)
+            auth = auth.rstrip('/') if auth.rstrip('/').endswith('/v3') else auth.rstrip('/') + '/v3'
+            port = free_port()
+            # The domain of stack users in the simulated cloud.
+            options = ('stack_user_domain_id = heat\nstack_domain_admin = heat_domain_admin\n'
+                       'stack_domain_admin_password = password\n')
             (folder / 'kiln.conf').write_text(
                 f'[database]\nconnection = sqlite://{folder}/kiln.db?mode=rwc\n'
-                f'[DEFAULT]\nauth_encryption_key = 0123456789abcdef0123456789abcdef\n'
+                f'[DEFAULT]\nauth_encryption_key = 0123456789abcdef0123456789abcdef\n{options}'
+                f'heat_waitcondition_server_url = http://127.0.0.1:{port}/v1/waitcondition\n'
                 f'[keystone_authtoken]\nauth_url = {auth}\nusername = heat\npassword = password\n'
                 f'project_name = service\n[heat_api]\nbind_host = 127.0.0.1\nbind_port = 0\n'
-                f'[heat_api_cfn]\nbind_port = 0\n[kiln]\ncfn_page_size = 2\n')
+                f'[heat_api_cfn]\nbind_port = {port}\n[kiln]\ncfn_page_size = 2\n')
             service, log = start(folder, 'kiln', ['serve', '--log-format', 'json', '--config-file', 'kiln.conf'])
             running.append(service)
             url = f'http://{wait_for(service, log, r""""cfn":"([^"]+)""").group(1)}/v1'
-            auth = auth.rstrip('/') if auth.rstrip('/').endswith('/v3') else auth.rstrip('/') + '/v3'
             key, other = Keystone(auth, 'demo').key(), Keystone(auth, 'alt_demo').key()
             cfn = client(url, key)
-            for case in (lambda: life(cfn), lambda: cancelled(cfn), lambda: others(cfn), lambda: pages(cfn), lambda: change_sets(cfn),
+            for case in (lambda: life(cfn), lambda: cancelled(cfn), lambda: others(cfn), lambda: pages(cfn), lambda: change_sets(cfn), lambda: signals(cfn),
                          lambda: signatures(url, key, other), lambda: command_line(folder, url, key)):
                 try:
                     case()

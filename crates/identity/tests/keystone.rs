@@ -203,9 +203,9 @@ async fn a_token_that_keystone_refuses_is_not_cached() {
 
 /// A request that is signed with a key.
 fn signed(key: &str) -> SignedRequest {
-    let (head, ()) = http::Request::get("/v1/").header("host", "h").body(()).unwrap().into_parts();
+    let (head, ()) = http::Request::get("/v1/").header("host", "h").body(()).expect("a request").into_parts();
     let params = [("AWSAccessKeyId", key), ("Signature", "s"), ("SignatureVersion", "2"), ("Action", "ListStacks")];
-    SignedRequest::read(&head, params.into_iter(), b"").unwrap()
+    SignedRequest::read(&head, params.into_iter(), b"").expect("a signature")
 }
 
 #[tokio::test]

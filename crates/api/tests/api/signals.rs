@@ -15,7 +15,7 @@ fn template() -> Value {
 }
 
 fn stack_of(path: &str) -> kiln_resource::StackId {
-    path.rsplit('/').next().unwrap_or_default().parse().unwrap()
+    path.rsplit('/').next().unwrap_or_default().parse().expect("an ID")
 }
 
 async fn signal(app: &App, path: &str, resource: &str, body: Option<&Value>) -> Answer {
@@ -24,18 +24,22 @@ async fn signal(app: &App, path: &str, resource: &str, body: Option<&Value>) -> 
 }
 
 async fn messages(app: &App, path: &str) -> Vec<Message> {
-    app.store.inbox(stack_of(path), "2026-11-20T06:52:46Z".parse().unwrap()).await.unwrap()
+    app.store.inbox(stack_of(path), "2026-11-20T06:52:46Z".parse().expect("a time")).await.expect("the store")
 }
 
 /// Writes the row of the only resource as an engine would.
 async fn write_row(app: &App, path: &str, state: State) {
-    let leases = app.store.claim(EngineId(uuid::Uuid::nil()), std::time::Duration::from_secs(9), &[], 9).await.unwrap();
-    let (id, now) = (kiln_resource::ResourceId(uuid::Uuid::nil()), "2026-11-20T06:52:46Z".parse().unwrap());
+    let leases = app
+        .store
+        .claim(EngineId(uuid::Uuid::nil()), std::time::Duration::from_secs(9), &[], 9)
+        .await
+        .expect("the store");
+    let (id, now) = (kiln_resource::ResourceId(uuid::Uuid::nil()), "2026-11-20T06:52:46Z".parse().expect("a time"));
     let mut row = kiln_resource::Resource::new(stack_of(path), id, "one", "OS::Heat::RandomString", now);
     row.data.insert("user_id".to_owned(), "guest".into());
     (row.state, row.physical_id) = (state, Some("p".to_owned()));
-    app.store.commit(leases[0], Batch { save: vec![row], ..Batch::default() }).await.unwrap();
-    app.store.release(&leases).await.unwrap();
+    app.store.commit(leases[0], Batch { save: vec![row], ..Batch::default() }).await.expect("the store");
+    app.store.release(&leases).await.expect("the store");
 }
 
 #[tokio::test]
@@ -96,7 +100,7 @@ async fn signals_are_sent_to_the_engine() {
     let messages = messages(&app, &path).await;
     let mut bodies: Vec<_> = messages.iter().map(|message| (message.kind, text::json(&message.body))).collect();
     bodies.sort();
-    let expected = [r#"null"#, r#"{"status": "SUCCESS"}"#].map(|body| (MessageKind::Signal, body.to_owned()));
+    let expected = ["null", r#"{"status": "SUCCESS"}"#].map(|body| (MessageKind::Signal, body.to_owned()));
     assert_eq!(bodies, expected);
     assert!(messages.iter().all(|message| message.resource.as_deref() == Some("one")));
 }

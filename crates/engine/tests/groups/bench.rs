@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use kiln_engine::{Backends, Chance, Clock, Engine, NoCloud, Options, View, load};
-use kiln_plan::{ResourceTypes, Sources};
+use kiln_engine::preview::Preview;
+use kiln_engine::{Backends, Chance, Clock, Engine, NoCloud, Options, View, load, preview};
+use kiln_plan::{Blueprint, Nesting, ResourceTypes, Sources};
 use kiln_resource::{Action, MessageId, Registry, Resource, StackId, Status, shipped};
 use kiln_store::{Event, EventQuery, MemoryStore, Message, MessageKind, NewStack, Stack, StackRequest};
 use kiln_template::Files;
@@ -104,6 +105,21 @@ impl Bench {
         let mut request = StackRequest::new(Action::Update, self.backends.clock.now());
         request.desired = Some(load::texts(&sources(template)));
         self.backends.store.request(id, request).await.expect("stored");
+    }
+
+    pub(crate) async fn ask(&self, id: StackId, action: Action) {
+        let request = StackRequest::new(action, self.backends.clock.now());
+        self.backends.store.request(id, request).await.expect("stored");
+        self.completed(id).await;
+    }
+
+    /// The plan of an update.
+    pub(crate) async fn preview(&self, id: StackId, template: &str) -> Preview {
+        let view = View::load(&self.backends, id).await.expect("read").expect("there");
+        let identity = load::identity(&view.stack);
+        let types = &self.backends.resource_types;
+        let new = Blueprint::build(sources(template), types, identity, Nesting::default()).expect("a valid template");
+        preview::preview(&self.backends, &view, Arc::new(new)).await.expect("a plan")
     }
 
     /// The stack after its request, which must have completed, and the time in seconds since the start.

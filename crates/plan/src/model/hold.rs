@@ -24,8 +24,7 @@ impl Model {
         }
         Reached { hook, generation, waits: true }.store(row);
         let reason = format!("{} paused until Hook {hook} is cleared", hook.operation());
-        let event = Note::of(row, row.state, reason);
-        out.extend([Command::Save(id), Command::Note(Box::new(event))]);
+        out.extend([Command::Save(id), Command::Note(Box::new(Note::of(row, row.state, reason)))]);
         self.held.insert(id, (hook, node));
         true
     }
@@ -82,8 +81,7 @@ impl Model {
         if let Some(reached) = Reached::of(row) {
             Reached { waits: false, ..reached }.store(row);
         }
-        let event = Note::of(row, row.state, reason);
-        out.extend([Command::Save(id), Command::Note(Box::new(event))]);
+        out.extend([Command::Save(id), Command::Note(Box::new(Note::of(row, row.state, reason)))]);
     }
 
     /// The hook after an operation that has ended.
