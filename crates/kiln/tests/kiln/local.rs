@@ -92,20 +92,23 @@ fn a_stack_returns_to_its_snapshot() {
 fn a_hook_is_polled_and_cleared() {
     let folder = Folder::new("hook");
     folder.write("t.yaml", TEMPLATE);
-    let create = ["--local", "stack", "create", "-t", "t.yaml", "--pre-create", "secret", "--progress", "plain", "one"];
-    let mut first = folder.kiln(&create).stderr(std::process::Stdio::piped()).spawn().unwrap();
-    let lines = BufReader::new(first.stderr.take().unwrap()).lines();
-    let paused = lines.map_while(Result::ok).find(|line| line.contains("paused until Hook pre-create is cleared"));
-    assert!(paused.is_some());
+    let create = ["--local", "stack", "create", "-t", "t.yaml", "--pre-create", "secret", "--progress", "none", "one"];
+    let mut first = folder.kiln(&create).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let poll = || folder.local(&["stack", "hook", "poll", "one", "-f", "json"]);
+    let waiting = (0..100).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        let polled = poll();
+        (polled.code == 0 && polled.out.contains("paused until Hook pre-create is cleared")).then(|| polled.json())
+    });
     first.kill().unwrap();
     first.wait().unwrap();
-    let polled = folder.local(&["stack", "hook", "poll", "one", "-f", "json"]).json();
+    let polled = waiting.unwrap();
     assert_eq!(polled[0]["resource_name"], "secret", "{polled}");
     let ran = folder.local(&["stack", "hook", "clear", "--pre-update", "one", "secret"]);
     assert_eq!(ran.code, 1);
     folder.local(&["stack", "hook", "clear", "--pre-create", "one", "sec*"]).ok();
     folder.local(&["stack", "wait", "one"]).ok();
-    assert_eq!(folder.local(&["stack", "hook", "poll", "one", "-f", "json"]).json(), serde_json::json!([]));
+    assert_eq!(poll().json(), serde_json::json!([]));
     let listed = folder.local(&["stack", "list", "-f", "value", "-c", "Stack Status"]).ok();
     assert_eq!(listed, "CREATE_COMPLETE\n");
 }
