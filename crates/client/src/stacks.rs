@@ -190,6 +190,45 @@ impl Client {
         self.get(&format!("{}/export", stack_path(&stack)), &vec![]).await
     }
 
+    /// Requests a snapshot of a stack; returns its record.
+    pub async fn create_snapshot(&self, stack: &str, name: Option<&str>) -> Result<Value, Error> {
+        let path = self.snapshots_path(stack).await?;
+        let body = match name {
+            Some(name) => value!({ "name": name }),
+            None => value!({}),
+        };
+        self.call(Method::POST, &path, &vec![], Some(&body)).await
+    }
+
+    /// The snapshots of a stack.
+    pub async fn snapshots(&self, stack: &str) -> Result<Vec<Value>, Error> {
+        let path = self.snapshots_path(stack).await?;
+        unwrap_list(self.get(&path, &vec![]).await?, "snapshots")
+    }
+
+    /// A snapshot of a stack.
+    pub async fn snapshot(&self, stack: &str, snapshot: &str) -> Result<Value, Error> {
+        let path = format!("{}/{}", self.snapshots_path(stack).await?, segment(snapshot));
+        unwrap(self.get(&path, &vec![]).await?, "snapshot")
+    }
+
+    /// Deletes a snapshot of a stack.
+    pub async fn delete_snapshot(&self, stack: &str, snapshot: &str) -> Result<(), Error> {
+        let path = format!("{}/{}", self.snapshots_path(stack).await?, segment(snapshot));
+        self.call(Method::DELETE, &path, &vec![], None).await.map(drop)
+    }
+
+    /// Updates a stack to its state at a snapshot.
+    pub async fn restore_snapshot(&self, stack: &str, snapshot: &str) -> Result<(), Error> {
+        let path = format!("{}/{}/restore", self.snapshots_path(stack).await?, segment(snapshot));
+        self.call(Method::POST, &path, &vec![], None).await.map(drop)
+    }
+
+    async fn snapshots_path(&self, stack: &str) -> Result<String, Error> {
+        let stack = self.stack_identity(stack).await?;
+        Ok(format!("{}/snapshots", stack_path(&stack)))
+    }
+
     /// A stack, with the values of its outputs unless `outputs` is false: they can take a long time.
     pub async fn stack(&self, stack: &str, outputs: bool) -> Result<Stack, Error> {
         let query = if outputs { vec![] } else { vec![("resolve_outputs".into(), "False".into())] };

@@ -7,6 +7,7 @@
 //! | `actor/calls.rs` | calls of drivers |
 //! | `actor/children.rs` | nested stacks |
 //! | `actor/inbox.rs` | messages |
+//! | `actor/snapshots.rs` | snapshots of the stack |
 //! | `actor/watches.rs` | operations that read other resources |
 //! | `actor/scaling.rs` | changes of the size of groups |
 //! | `actor/hidden.rs` | hidden values in reasons |
@@ -19,6 +20,7 @@ mod hidden;
 mod inbox;
 mod scaling;
 pub(crate) mod slots;
+mod snapshots;
 mod watches;
 mod write_queue;
 
@@ -29,6 +31,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kiln_plan::hidden::HiddenValues;
+use kiln_plan::hook::{Hooks, hooks_of};
 use kiln_plan::{Command, Event, Goal, Model, StackScope};
 use kiln_resource::{Action, ResourceId, StackFacts, State, Status};
 use kiln_store::{Error, Lease, Settle, Stack, Turn};
@@ -39,6 +42,7 @@ use tokio::task::JoinSet;
 use self::calls::Reply;
 use self::inbox::Inbox;
 use self::slots::Slots;
+use self::snapshots::Removing;
 use self::watches::Watches;
 use self::write_queue::WriteQueue;
 use crate::backends::Backends;
@@ -119,6 +123,7 @@ impl Actor {
             hidden: None,
             model: Model::new(rows),
             writes: WriteQueue::default(),
+            removing: Removing::default(),
             adopted: Map::new(),
             slots: Slots::default(),
             watches: Watches::default(),
@@ -152,6 +157,8 @@ struct Work {
     model: Model,
     /// Pending writes.
     writes: WriteQueue,
+    /// The snapshots that are being deleted.
+    removing: Removing,
     /// The resources to adopt, by name; empty unless the action is ADOPT.
     adopted: Map,
     /// Running operations.
@@ -192,11 +199,15 @@ impl Work {
                 continue;
             }
             if *self.actor.drain.borrow() {
-                if !self.slots.any_calling() && !self.inbox.is_receiving() && self.events.is_empty() {
+                if !self.slots.any_calling()
+                    && !self.inbox.is_receiving()
+                    && self.removing.is_empty()
+                    && self.events.is_empty()
+                {
                     return Ok(Exit::Drained { clean: !self.slots.any_lost() });
                 }
             } else {
-                if !self.active && self.inbox.is_empty() {
+                if !self.active && self.inbox.is_empty() && self.removing.is_empty() {
                     return Ok(Exit::Settled);
                 }
                 if !self.active && self.inbox.is_waiting() {
@@ -277,20 +288,50 @@ impl Work {
             Action::Check => (Goal::Check, Vec::new()),
             Action::Suspend => (Goal::Suspend, Vec::new()),
             Action::Resume => (Goal::Resume, Vec::new()),
+            Action::Snapshot => (Goal::Snapshot, Vec::new()),
             _ => {
                 let blueprint = self.scope.as_ref().map(StackScope::blueprint);
                 let fresh = || ResourceId(backends.chance.uuid());
                 (Goal::Converge, blueprint.map(|blueprint| blueprint.targets(fresh)).unwrap_or_default())
             }
         };
+        let hooks = self.hooks(action).await?;
         let rollback = !self.stack.disable_rollback && self.stack.parent.is_none();
         let generation = self.generation;
         self.events.retain(|event| matches!(event, Event::Finished { .. } | Event::Stepped { .. }));
-        let commands = self.model.decide(Event::Begin { action, goal, generation, targets, rollback });
+        let commands = self.model.decide(Event::Begin { action, goal, generation, targets, rollback, hooks });
         // Only now the current row of each name is known: in a rollback it is a different one.
         self.fill_scope();
+        self.removing.end = None;
+        if self.stack.parent.is_none() {
+            self.keep_unfinished_snapshot().await?;
+            if action == Action::Delete && !self.stack.details.keep_objects {
+                self.remove_all_snapshots().await?;
+            }
+        }
         self.carry_out_all(commands);
         Ok(())
+    }
+
+    /// The hooks of the resources. A delete has those of the stored environment.
+    async fn hooks(&self, action: Action) -> Result<Hooks, Error> {
+        match (action, &self.scope) {
+            (Action::Create | Action::Update | Action::Restore, Some(scope)) => {
+                let blueprint = scope.blueprint();
+                let names = blueprint.definitions().keys().map(String::as_str);
+                Ok(hooks_of(&blueprint.sources().environment.registry, names))
+            }
+            (Action::Delete, _) => {
+                let store = &self.actor.backends.store;
+                let text = store.content(&self.stack.desired.environment).await?;
+                if !text.contains("\"hooks\"") {
+                    return Ok(Hooks::new());
+                }
+                let environment = load::environment(&text)?;
+                Ok(hooks_of(&environment.registry, self.model.rows().map(|row| row.name.as_str())))
+            }
+            _ => Ok(Hooks::new()),
+        }
     }
 
     /// The resources of the data that the stack adopts.
@@ -405,6 +446,7 @@ impl Work {
         if !self.active {
             return;
         }
+        let Some((state, reason)) = self.after_snapshots(state, reason) else { return };
         self.writes.event(self.stack_event(state, reason.clone()));
         let reached = state.status == Status::Complete
             && matches!(state.action, Action::Create | Action::Update | Action::Adopt | Action::Restore);
@@ -476,6 +518,7 @@ impl Work {
         for (child, requests) in self.writes.take_cancels() {
             self.cancel_child(child, requests).await?;
         }
+        self.fill_snapshot().await?;
         let mut stored = false;
         while let Some(batch) = self.writes.take(&self.model, self.actor.options.batch) {
             self.stack = self.actor.backends.store.commit(self.actor.lease, batch).await?;

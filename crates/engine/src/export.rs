@@ -3,12 +3,16 @@
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kiln_plan::Model;
+use kiln_plan::hook::waits_at;
 use kiln_resource::{Action, Resource};
 use kiln_store::{Error, Stack};
 use kiln_value::{Map, Value, value};
 
 use crate::backends::Backends;
 use crate::load;
+
+/// The key of the implementation, where the type of the template is another name for it.
+pub(crate) const IMPLEMENTATION: &str = "kiln_type";
 
 /// Entries of a resource's data that only Kiln uses.
 const OWN: &str = "kiln_";
@@ -60,10 +64,13 @@ async fn of_resource(backends: &Backends, row: &Resource) -> Result<Value, Error
         let model = Model::new(backends.store.resources(child).await?);
         return of_model(backends, &nested, &model).await;
     }
-    let data: Map =
+    let mut data: Map =
         row.data.iter().filter(|(key, _)| !key.starts_with(OWN)).map(|(k, v)| (k.clone(), v.clone())).collect();
+    if let Some(hook) = waits_at(row) {
+        data.insert(hook.as_str().to_owned(), "True".into());
+    }
     let metadata = if row.metadata.is_null() { Map::new().into() } else { row.metadata.clone() };
-    Ok(value!({
+    let mut resource = value!({
         "name": (row.name.as_str()),
         "resource_id": (row.physical_id.clone()),
         "type": (row.resource_type.as_str()),
@@ -71,5 +78,9 @@ async fn of_resource(backends: &Backends, row: &Resource) -> Result<Value, Error
         "status": (row.state.status.as_str()),
         "metadata": metadata,
         "resource_data": data,
-    }))
+    });
+    if let (true, Some(entries)) = (row.implementation != row.resource_type, resource.as_map_mut()) {
+        entries.insert(IMPLEMENTATION.to_owned(), row.implementation.as_str().into());
+    }
+    Ok(resource)
 }

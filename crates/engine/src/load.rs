@@ -63,13 +63,22 @@ pub async fn outline(backends: &Backends, stack: &Stack) -> Result<Outline, Erro
     Ok(Outline { template, parameters })
 }
 
+/// Converts a stored text to an environment.
+pub(crate) fn environment(text: &str) -> Result<Environment, Error> {
+    let environment: Value = serde_json::from_str(text).map_err(damaged)?;
+    Environment::from_value(&environment).map_err(|error| Error::Damaged(error.message.clone()))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn damaged(error: serde_json::Error) -> Error {
+    Error::Damaged(error.to_string())
+}
+
 /// Converts stored texts to sources.
 pub fn sources(texts: &DesiredText) -> Result<Sources, Error> {
-    let damaged = |error: serde_json::Error| Error::Damaged(error.to_string());
     let template: Value = serde_json::from_str(&texts.template).map_err(damaged)?;
-    let environment: Value = serde_json::from_str(&texts.environment).map_err(damaged)?;
     let files: Files = Files(serde_json::from_str(&texts.files).map_err(damaged)?);
-    let environment = Environment::from_value(&environment).map_err(|error| Error::Damaged(error.message.clone()))?;
+    let environment = environment(&texts.environment)?;
     Ok(Sources { template: Arc::new(template), environment: Arc::new(environment), files: Arc::new(files) })
 }
 

@@ -120,11 +120,12 @@ impl Job {
         match (self.running.operation.clone(), self.running.phase.clone()) {
             (Operation::Create, Phase::Intent) => self.create(&*cloud).await,
             (Operation::Create, Phase::Undo(state)) => self.undo(&*cloud, state).await,
+            (Operation::Delete, Phase::Snapshot(state)) => self.save_before_delete(&*cloud, state).await,
             (Operation::Delete, _) => self.delete(&*cloud).await,
             (Operation::Adopt, Phase::Intent) => self.adopt(&*cloud).await,
             (_, Phase::Read) => self.read(&*cloud, Step::done()).await,
             (_, Phase::Wait(state)) => self.poll(&*cloud, state).await,
-            (_, Phase::Intent | Phase::Undo(_)) => self.begin(&*cloud).await,
+            (_, Phase::Intent | Phase::Undo(_) | Phase::Snapshot(_)) => self.begin(&*cloud).await,
         }
     }
 
@@ -318,6 +319,33 @@ impl Job {
             }
         }
         None
+    }
+
+    /// Before a delete: makes a snapshot. If that fails, nothing is deleted.
+    async fn save_before_delete(&mut self, cloud: &dyn Cloud, state: Value) -> Advance {
+        if self.memory.interrupted {
+            return self.aborted();
+        }
+        let cx = self.context(cloud);
+        let step = if state.is_null() {
+            self.driver.start(&cx, &Operation::Snapshot).await
+        } else {
+            self.driver.poll(&cx, &Operation::Snapshot, &state).await
+        };
+        let (attempt, token) = (self.running.attempt, self.running.token.clone());
+        match step {
+            Ok(step) if is_the_same(&step, &state) => self.poll_again(&step),
+            Ok(Step { progress: Progress::Wait { state: next, after }, data, .. }) => {
+                let step = Step { data, ..Step::done() };
+                Advance::Event { event: self.stepped(step, Phase::Snapshot(next), attempt, token), after }
+            }
+            Ok(step) => self.stepped(Step { data: step.data, ..Step::done() }, Phase::Intent, attempt, token).into(),
+            // The object is gone: there is nothing to save.
+            Err(failure) if state.is_null() && failure.is_not_found() => {
+                self.stepped(Step::done(), Phase::Intent, attempt, token).into()
+            }
+            Err(failure) => self.unanswered_or_failed(&failure),
+        }
     }
 
     async fn delete(&mut self, cloud: &dyn Cloud) -> Advance {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures::future::{BoxFuture, FutureExt, join_all};
 use indexmap::IndexMap;
 use kiln_plan::blueprint::attribute_names;
+use kiln_plan::hook::{Hook, waits_at};
 use kiln_plan::{Blueprint, Inside, Kind, Model, StackScope, facts, observe};
 use kiln_resource::{Action, Cloud, Context, Failure, Member, Resource, ResourceId};
 use kiln_store::{Error, Stack, StackId};
@@ -99,6 +100,11 @@ impl View {
     /// The root stack of the tree.
     pub(crate) fn root(&self) -> &Stack {
         &self.root
+    }
+
+    /// The hooks at which the rows of a name wait.
+    pub fn waits_at(&self, name: &str) -> Vec<Hook> {
+        self.model.rows_of(name).filter_map(waits_at).collect()
     }
 
     /// The kind of a row.

@@ -141,7 +141,7 @@ impl Keystone {
     }
 
     /// The caller's token with Keystone's data, used as it is: Keystone refuses to show the token of a trust to itself,
-    /// and such a token comes from a stack in a stack (OS::Heat::Stack).
+    /// and requests of an OS::Heat::Stack have such a token.
     async fn token_of(&self, caller: &Caller) -> Result<Token, DelegateError> {
         let secret = own_token(caller)?;
         let cached = self.tokens.get(&key_of(secret.expose())).await;

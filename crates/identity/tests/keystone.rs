@@ -19,7 +19,7 @@ struct Fake {
     is_down: Mutex<bool>,
     /// Whether `good` is revoked.
     is_revoked: Mutex<bool>,
-    /// Whether the first token of the service is revoked: until the service asks for another one.
+    /// Whether the first token of the service is revoked, until the service requests another one.
     is_service_revoked: Mutex<bool>,
 }
 
@@ -216,7 +216,7 @@ async fn a_signature_stands_for_the_user_of_its_key() {
     assert_eq!((caller.user_id.as_str(), caller.project_id.as_str(), caller.is_admin), ("alice-id", "p1", false));
     let sent = r#""params":{"AWSAccessKeyId":"alice-key","Action":"ListStacks","SignatureVersion":"2"}"#;
     assert_eq!(fake.asked(sent), 1, "all parameters but the signature: {:?}", fake.asked.lock().unwrap());
-    // The token of the caller is known now.
+    // The token of the caller is cached now.
     let plan = keystone.plan(&caller, 7).unwrap();
     keystone.delegate(&caller, &plan).await.unwrap();
     assert_eq!(fake.asked("GET /v3/auth/tokens fresh"), 0);

@@ -142,6 +142,7 @@ impl Runtime {
             engine: kiln_engine::Options {
                 lease: Duration::from_secs(5),
                 drain: Duration::from_secs(10),
+                resources_per_stack: None,
                 ..kiln_engine::Options::default()
             },
             heartbeat: None,
@@ -247,6 +248,7 @@ fn service_options(config: &Config) -> Result<kiln_service::Options> {
     let limits = Limits {
         template: config.number(DEFAULT, "max_template_size", usual.template)?,
         stacks_per_project: config.limit(DEFAULT, "max_stacks_per_tenant", stacks)?,
+        snapshots_per_stack: config.limit(DEFAULT, "max_snapshots_per_stack", 32)?,
         resources_per_stack: resources.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
         nested_depth: config.number(DEFAULT, "max_nested_stack_depth", usual.nested_depth)?,
     };
@@ -319,6 +321,7 @@ fn engine_options(config: &Config) -> Result<kiln_engine::Options> {
         action_retries: config.number(DEFAULT, "action_retry_limit", usual.action_retries)?,
         call_retries: config.number(DEFAULT, "client_retry_limit", usual.call_retries)?,
         nested_depth: config.number(DEFAULT, "max_nested_stack_depth", usual.nested_depth)?,
+        resources_per_stack: config.limit(DEFAULT, "max_resources_per_stack", 1000)?,
         max_events: config.number(DEFAULT, "max_events_per_stack", usual.max_events)?,
         // The options in 'kiln engine --help'.
         lease: config.seconds("kiln", "lease", usual.lease)?,

@@ -75,6 +75,7 @@ fn plan_a_create(bencher: divan::Bencher<'_, '_>, (size, back): (usize, usize)) 
             generation: 1,
             targets: blueprint.targets(&mut fresh),
             rollback: false,
+            hooks: kiln_plan::Hooks::new(),
         };
         let mut model = Model::new([]);
         let mut todo = model.decide(begin);

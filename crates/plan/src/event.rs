@@ -3,7 +3,7 @@
 use kiln_resource::{Action, Phase, Resource, ResourceId, State, Status};
 use kiln_value::{Map, Value};
 
-use crate::{Blame, Decision};
+use crate::{Blame, Decision, Hook, Hooks};
 
 /// The goal of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub enum Goal {
     Suspend,
     /// Resume every resource, dependencies first.
     Resume,
+    /// Save every resource.
+    Snapshot,
 }
 
 /// A resource of the template with the names of its dependencies.
@@ -46,6 +48,8 @@ pub enum Event {
         targets: Vec<Target>,
         /// Whether a failure triggers a rollback.
         rollback: bool,
+        /// The hooks of the resources.
+        hooks: Hooks,
     },
     /// A [`Command::Decide`] was executed.
     Decided {
@@ -118,6 +122,13 @@ pub enum Event {
         attributes: Option<Map>,
         /// The metadata, if they changed.
         metadata: Option<Map>,
+    },
+    /// A user cleared a hook.
+    HookCleared {
+        /// The resource's name.
+        name: String,
+        /// The hook.
+        hook: Hook,
     },
     /// A user marked a resource healthy or unhealthy (docs/heat-behaviour.md §11).
     Marked {

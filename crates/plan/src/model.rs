@@ -1,5 +1,6 @@
 //! The planner: the rows of a stack, and the traversal that brings them to the desired state.
 
+mod hold;
 mod outcome;
 mod rows;
 
@@ -8,13 +9,16 @@ use std::collections::BTreeMap;
 use kiln_resource::{Action, Failure, Operation, OperationState, Resource, ResourceId, State, Status};
 use kiln_value::Value;
 
-use crate::Blame;
 use crate::event::{Command, Event, Goal, Note, Target};
 use crate::graph::Index;
 use crate::traversal::{Node, Traversal};
+use crate::{Blame, Hook, Hooks};
 
 /// The default reason of a resource's state.
 const STATE_CHANGED: &str = "state changed";
+
+/// The entry of a resource's data with the number of the request that last saved it.
+const SAVED: &str = "kiln_saved";
 
 /// The state of one stack and of the running request.
 #[derive(Clone, Debug)]
@@ -32,6 +36,8 @@ pub struct Model {
     continued: BTreeMap<ResourceId, Index>,
     /// Pending decisions, by serial number.
     asked: BTreeMap<u64, Index>,
+    /// Rows that wait at a hook, with their nodes.
+    held: BTreeMap<ResourceId, (Hook, Index)>,
     serial: u64,
     request: CurrentRequest,
     traversal: Traversal,
@@ -47,6 +53,7 @@ struct CurrentRequest {
     goal: Goal,
     generation: i64,
     rollback: bool,
+    hooks: Hooks,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +69,13 @@ enum Stage {
 impl Model {
     /// A stack with these rows and without a request.
     pub fn new(rows: impl IntoIterator<Item = Resource>) -> Self {
-        let request = CurrentRequest { action: Action::Init, goal: Goal::Converge, generation: 0, rollback: false };
+        let request = CurrentRequest {
+            action: Action::Init,
+            goal: Goal::Converge,
+            generation: 0,
+            rollback: false,
+            hooks: Hooks::new(),
+        };
         let mut model = Self {
             rows: rows.into_iter().map(|row| (row.id, row)).collect(),
             named: BTreeMap::new(),
@@ -71,6 +84,7 @@ impl Model {
             parked: BTreeMap::new(),
             continued: BTreeMap::new(),
             asked: BTreeMap::new(),
+            held: BTreeMap::new(),
             serial: 0,
             request,
             traversal: Traversal::default(),
@@ -109,8 +123,8 @@ impl Model {
     pub fn decide(&mut self, event: Event) -> Vec<Command> {
         let mut out = Vec::new();
         match event {
-            Event::Begin { action, goal, generation, targets, rollback } => {
-                self.begin(CurrentRequest { action, goal, generation, rollback }, targets, &mut out);
+            Event::Begin { action, goal, generation, targets, rollback, hooks } => {
+                self.begin(CurrentRequest { action, goal, generation, rollback, hooks }, targets, &mut out);
             }
             Event::Decided { serial, name, decision, fresh, kind, attributes } => {
                 if let Some(node) = self.asked.remove(&serial) {
@@ -163,6 +177,7 @@ impl Model {
                     out.push(Command::Save(row.id));
                 }
             }
+            Event::HookCleared { name, hook } => self.clear_hook(&name, hook, &mut out),
             Event::Marked { row, healthy, reason } => self.mark(row, healthy, reason, &mut out),
         }
         self.end_if_done(&mut out);
@@ -188,6 +203,7 @@ impl Model {
         self.parked.clear();
         self.continued.clear();
         self.found.clear();
+        self.drop_holds(out);
         for node in self.busy.values_mut() {
             *node = None;
         }
@@ -258,8 +274,22 @@ impl Model {
             self.fail(reason, out);
             return false;
         }
+        if let Some(id) = row
+            && self.still_held(id, index)
+        {
+            return false;
+        }
         match node {
             Node::Update(name) => {
+                if let Some(id) = row {
+                    let hook = if self.is_unmade(id) { Hook::PreCreate } else { Hook::PreUpdate };
+                    // A previous engine has already decided about the row.
+                    let is_decided = hook == Hook::PreUpdate
+                        && self.rows.get(&id).is_some_and(|row| row.generation == self.request.generation);
+                    if !is_decided && self.hold(id, index, hook, out) {
+                        return false;
+                    }
+                }
                 self.serial += 1;
                 self.asked.insert(self.serial, index);
                 out.push(Command::Decide { serial: self.serial, name, row });
@@ -305,9 +335,13 @@ impl Model {
         if self.stays(id) {
             return true;
         }
-        if row.state == State::INIT {
+        // A row whose object is already deleted has waited at a hook of an earlier request.
+        if row.state == State::INIT || row.state.is_complete(Action::Delete) {
             self.forget(id, out);
             return true;
+        }
+        if self.hold(id, index, Hook::PreDelete, out) {
+            return false;
         }
         self.start(id, index, Operation::Delete, None, out);
         false
@@ -315,12 +349,18 @@ impl Model {
 
     fn act(&mut self, index: Index, id: ResourceId, out: &mut Vec<Command>) -> bool {
         let Some(row) = self.rows.get(&id) else { return true };
-        if self.request.goal == Goal::Check && row.state == State::INIT {
-            // Nothing was created, so there is nothing to check.
+        if matches!(self.request.goal, Goal::Check | Goal::Snapshot) && row.state == State::INIT {
+            // Nothing was created, so there is nothing to check or to save.
+            return true;
+        }
+        let saved = row.data.get(SAVED).and_then(Value::as_i64) == Some(self.request.generation);
+        if self.request.goal == Goal::Snapshot && row.state.is_complete(Action::Snapshot) && saved {
+            // A previous engine has done it.
             return true;
         }
         let (operation, refused) = match self.request.goal {
             Goal::Converge | Goal::Check => (Operation::Check, false),
+            Goal::Snapshot => (Operation::Snapshot, false),
             Goal::Suspend => {
                 let fit = row.state.action != Action::Delete
                     && (row.state.status == Status::Complete || row.state.action == Action::Suspend);
@@ -351,14 +391,16 @@ impl Model {
         let answers = matches!(self.request.action, Action::Create | Action::Update | Action::Adopt | Action::Restore);
         if self.request.rollback && answers {
             self.stage = Stage::Idle;
+            self.drop_holds(out);
             out.push(Command::RollBack { reason });
         } else {
             self.stage = Stage::Failing(reason);
+            self.drop_holds(out);
         }
     }
 
     fn end_if_done(&mut self, out: &mut Vec<Command>) {
-        if !self.busy.is_empty() {
+        if !self.busy.is_empty() || !self.held.is_empty() {
             return;
         }
         let action = self.request.action;

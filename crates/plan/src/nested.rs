@@ -111,8 +111,11 @@ impl Blueprint {
     ///
     /// # Errors `ValueError` for an invalid child environment.
     pub fn group_sources(&self, definition: &Definition, nested: Nested) -> Result<Sources, Diagnostic> {
-        let environment =
-            self.sources().environment.child(Some(&wrapped(nested.parameters)), None, Some(&definition.name))?;
+        let mut sections = wrapped(nested.parameters);
+        if !nested.registry.is_empty() {
+            sections.insert("resource_registry".to_owned(), nested.registry.into());
+        }
+        let environment = self.sources().environment.child(Some(&sections), None, Some(&definition.name))?;
         let files = if nested.files.is_empty() {
             Arc::clone(&self.sources().files)
         } else {

@@ -39,8 +39,12 @@ fn matching<'a>(
         let Some(kind) = kind_of(row) else { continue };
         let Some(entry) = kind.entry() else { continue };
         if wanted.contains(&&entry.driver.reference(&facts(row, &kind, &observer.stack))) {
-            let (id, metadata) = (row.id.to_string(), row.metadata.clone());
-            found.push(Observed { id, resource_type: kind.resource_type().name.clone(), metadata });
+            found.push(Observed {
+                id: row.id.to_string(),
+                resource_type: kind.resource_type().name.clone(),
+                metadata: row.metadata.clone(),
+                properties: row.properties().clone(),
+            });
         }
     }
     found

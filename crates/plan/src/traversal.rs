@@ -39,7 +39,7 @@ impl Traversal {
         let mut this = Self::default();
         match goal {
             Goal::Converge => this.converge(targets, rows),
-            Goal::Check | Goal::Resume | Goal::Suspend => this.act(goal, rows, current),
+            Goal::Check | Goal::Resume | Goal::Suspend | Goal::Snapshot => this.act(goal, rows, current),
         }
         this
     }

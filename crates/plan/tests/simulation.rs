@@ -196,7 +196,14 @@ impl SimulatedStack {
     /// A request; `cut` is the number of operations after which another engine takes over or the next request follows.
     fn request(&mut self, model: &mut Model, action: Action, generation: i64) -> Option<(Action, Status)> {
         let targets = if action == Action::Delete { Vec::new() } else { self.targets() };
-        let event = Event::Begin { action, goal: Goal::Converge, generation, targets, rollback: false };
+        let event = Event::Begin {
+            action,
+            goal: Goal::Converge,
+            generation,
+            targets,
+            rollback: false,
+            hooks: kiln_plan::Hooks::new(),
+        };
         let commands = model.decide(event);
         self.carry_out(model, commands)
     }

@@ -81,6 +81,8 @@ pub struct Observed {
     pub resource_type: String,
     /// Its metadata.
     pub metadata: Value,
+    /// Its properties.
+    pub properties: Map,
 }
 
 impl Facts {
@@ -278,6 +280,8 @@ pub struct Nested {
     pub parameters: Map,
     /// Files that the template names.
     pub files: BTreeMap<String, String>,
+    /// Entries for the resource registry of its environment.
+    pub registry: Map,
     /// Entries to put into the resource's data.
     pub data: Map,
     /// The template is one of several steps (a batch of a rolling update): when the nested stack has reached it, the
@@ -358,6 +362,20 @@ pub trait Driver: Send + Sync {
     /// Whether a delete may be preceded by a snapshot (`deletion_policy: Snapshot`).
     fn snapshots(&self) -> bool {
         false
+    }
+
+    /// Deletes what an [`Operation::Snapshot`] has made; the facts have the data of the resource at that time. Returns
+    /// the time to wait before the next call; `None` when nothing is left. May be repeated.
+    async fn delete_snapshot(&self, cx: &Context<'_>) -> Result<Option<Duration>, Failure> {
+        let _ = cx;
+        Ok(None)
+    }
+
+    /// The properties that restore the object from a snapshot with this data; null removes a property. `None`: the
+    /// object is not restored, only its definition.
+    fn restored(&self, data: &Map) -> Option<Map> {
+        let _ = data;
+        None
     }
 
     /// An attribute as it will be, if it follows from these properties alone; for plans.

@@ -52,6 +52,8 @@ pub enum Phase {
     Wait(Value),
     /// A create failed; its remains are deleted before the next attempt. Null: the delete has not started.
     Undo(Value),
+    /// A snapshot is created before a delete (`deletion_policy: Snapshot`). Null: the snapshot has not started.
+    Snapshot(Value),
     /// Only the attributes that other resources need remain to be read.
     Read,
 }
@@ -123,6 +125,7 @@ enum PhaseName {
     Intent,
     Wait,
     Undo,
+    Snapshot,
     Read,
 }
 
@@ -147,6 +150,7 @@ impl Record {
             Phase::Intent => (PhaseName::Intent, Value::Null),
             Phase::Wait(state) => (PhaseName::Wait, state.clone()),
             Phase::Undo(state) => (PhaseName::Undo, state.clone()),
+            Phase::Snapshot(state) => (PhaseName::Snapshot, state.clone()),
             Phase::Read => (PhaseName::Read, Value::Null),
         };
         Self {
@@ -196,6 +200,7 @@ impl Record {
             PhaseName::Intent => Phase::Intent,
             PhaseName::Wait => Phase::Wait(self.state),
             PhaseName::Undo => Phase::Undo(self.state),
+            PhaseName::Snapshot => Phase::Snapshot(self.state),
             PhaseName::Read => Phase::Read,
         };
         let Self { definition, token, attempt, requires, .. } = self;
@@ -253,9 +258,13 @@ mod tests {
             Operation::Adopt,
             Operation::Snapshot,
         ] {
-            for phase in
-                [Phase::Intent, Phase::Wait(value!({"n": 1})), Phase::Wait(Value::Null), Phase::Undo(Value::Null)]
-            {
+            for phase in [
+                Phase::Intent,
+                Phase::Wait(value!({"n": 1})),
+                Phase::Wait(Value::Null),
+                Phase::Undo(Value::Null),
+                Phase::Snapshot(Value::Null),
+            ] {
                 let definition = match operation {
                     Operation::Update { .. } => Some(Arc::new(StoredDefinition::of_type("T"))),
                     _ => None,

@@ -90,6 +90,14 @@ pub enum Error {
         /// Its state.
         execution: crate::Execution,
     },
+    /// The stack has no such snapshot.
+    #[error("The Snapshot ({snapshot}) for Stack ({stack}) could not be found.")]
+    NoSnapshot {
+        /// The ID in the request.
+        snapshot: String,
+        /// Name of the stack.
+        stack: String,
+    },
     /// Another object does not exist.
     #[error("{0} could not be found.")]
     NotFound(String),
@@ -140,6 +148,7 @@ impl Error {
             Self::ActionNotSupported(_) => "ResourceActionNotSupported",
             Self::Hook(_) => "InvalidBreakPointHook",
             Self::AmbiguousPhysicalId(_) => "PhysicalResourceIDAmbiguity",
+            Self::NoSnapshot { .. } => "SnapshotNotFound",
             Self::NotFound(_) => "NotFound",
             Self::NotSupported(_) => "NotSupported",
             Self::Limit(_) => "RequestLimitExceeded",

@@ -178,21 +178,5 @@ pub fn refuse_unbuilt(sections: &Map) -> Result<(), Error> {
     if sections.get("event_sinks").is_some_and(Value::is_truthy) {
         return Err(Error::NotImplemented("The section event_sinks of an environment".to_owned()));
     }
-    let resources = sections.get("resource_registry").and_then(|registry| registry.get("resources"));
-    for (name, of_resource) in resources.and_then(Value::as_map).into_iter().flatten() {
-        if let Some(hooks) = hooks(of_resource) {
-            return Err(Error::NotImplemented(format!("The hook {hooks} of resource {name}")));
-        }
-    }
     Ok(())
-}
-
-/// The hooks of a resource in a registry, or of a resource nested in it.
-fn hooks(of_resource: &Value) -> Option<String> {
-    let entries = of_resource.as_map()?;
-    let own = entries.get("hooks").filter(|hooks| hooks.is_truthy()).map(|hooks| match hooks {
-        Value::List(hooks) => hooks.iter().map(text::str).collect::<Vec<_>>().join(", "),
-        hook => text::str(hook),
-    });
-    own.or_else(|| entries.values().find_map(hooks))
 }

@@ -21,6 +21,7 @@ mod preview_update;
 mod resource_type;
 mod service;
 mod signal;
+mod snapshot;
 mod stack;
 mod type_policy;
 mod update;

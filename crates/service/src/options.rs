@@ -7,6 +7,8 @@ pub struct Limits {
     pub template: usize,
     /// Maximum number of live root stacks of a project (`max_stacks_per_tenant`).
     pub stacks_per_project: Option<u64>,
+    /// Maximum number of snapshots of a stack (`max_snapshots_per_stack`).
+    pub snapshots_per_stack: Option<u64>,
     /// Maximum number of resources of a root stack with all its nested stacks (`max_resources_per_stack`).
     pub resources_per_stack: Option<usize>,
     /// Maximum depth of nested stacks (`max_nested_stack_depth`).
@@ -15,7 +17,13 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { template: 524_288, stacks_per_project: Some(512), resources_per_stack: Some(1000), nested_depth: 5 }
+        Self {
+            template: 524_288,
+            stacks_per_project: Some(512),
+            snapshots_per_stack: Some(32),
+            resources_per_stack: Some(1000),
+            nested_depth: 5,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Signals a resource.
 
 use kiln_engine::View;
+use kiln_plan::Hook;
 use kiln_resource::{Action, MessageId, Resource, ResourceId};
 use kiln_store::{Message, MessageKind, Stack};
 use kiln_value::{Value, text, value};
@@ -25,9 +26,6 @@ pub struct Signalled {
     pub row: ResourceId,
 }
 
-/// Heat's hooks.
-const HOOKS: [&str; 6] = ["pre-create", "pre-update", "pre-delete", "post-create", "post-update", "post-delete"];
-
 impl Service {
     /// Sends a signal to a resource (docs/heat-behaviour.md §16). As in Heat, the caller learns immediately if the
     /// resource does not accept signals, or not in its state. What the resource makes of the signal is not reported: the
@@ -42,14 +40,20 @@ impl Service {
                 false => Error::NoResource { resource, stack },
             });
         };
+        if let Some(given) = signal.details.get("unset_hook") {
+            let hook = given.as_str().and_then(|hook| hook.parse::<Hook>().ok());
+            if !hook.is_some_and(|hook| view.waits_at(name).contains(&hook)) {
+                return Err(hook_error(&view, row, given));
+            }
+            let details = signal.details.clone();
+            let message = self.send_signal(&view.stack, name, MessageKind::ClearHook, details).await?;
+            return Ok(Signalled { message, row: row.id });
+        }
         if let Action::Suspend | Action::Delete = row.state.action {
             // Only the engine writes events.
             let refused = value!({ "action": (row.state.action.as_str()) });
             self.send_signal(&view.stack, name, MessageKind::RefusedSignal, refused).await?;
             return Err(Error::NotSupported(format!("Signal resource during {}", row.state.action)));
-        }
-        if let Some(hook) = signal.details.get("unset_hook") {
-            return Err(hook_error(&view, row, hook));
         }
         if !view.kind(row).is_some_and(|kind| kind.resource_type().signals) {
             return Err(Error::ActionNotSupported("signal".to_owned()));
@@ -67,11 +71,11 @@ impl Service {
     }
 }
 
-/// Kiln has no hooks yet, so that none is defined on the resource.
+/// As in Heat, a hook is defined on a resource that waits at it.
 fn hook_error(view: &View, row: &Resource, hook: &Value) -> Error {
     let what = what_it_is(view, row);
     let hook = text::str(hook);
-    Error::Hook(match HOOKS.contains(&hook.as_str()) {
+    Error::Hook(match hook.parse::<Hook>().is_ok() {
         true => format!("The \"{hook}\" hook is not defined on {what}"),
         false => format!("Invalid hook type \"{hook}\" for {what}"),
     })

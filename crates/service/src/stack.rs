@@ -40,23 +40,20 @@ impl Service {
         stack.ok_or_else(|| Error::NoStack(name.to_owned()))
     }
 
-    /// Rejects stack users.
-    pub fn refuse_stack_user(&self, caller: &Caller) -> Result<(), Error> {
-        self.refuse_other_stack_user(caller, None)
+    /// Rejects a stack user who asks for another resource than their own, or for one that does not exist.
+    pub fn refuse_other_stack_user(&self, caller: &Caller, resource: Option<&Resource>) -> Result<(), Error> {
+        let user = resource.and_then(|row| row.data.get("user_id")).and_then(Value::as_str);
+        if user == Some(&caller.user_id) { Ok(()) } else { self.refuse_stack_user(caller) }
     }
 
-    /// Rejects stack users except the one of a resource: they can access only their own resource.
-    pub fn refuse_other_stack_user(&self, caller: &Caller, row: Option<&Resource>) -> Result<(), Error> {
-        let user = row.and_then(|row| row.data.get(STACK_USER)).and_then(Value::as_str);
-        if caller.has_role(&self.options.stack_user_role) && user != Some(&caller.user_id) {
+    /// Rejects stack users: they can access only their own resource.
+    pub fn refuse_stack_user(&self, caller: &Caller) -> Result<(), Error> {
+        if caller.has_role(&self.options.stack_user_role) {
             return Err(Error::Forbidden("this resource".to_owned()));
         }
         Ok(())
     }
 }
-
-/// The ID of the stack user of a resource in the data of its row.
-const STACK_USER: &str = "user_id";
 
 /// Whether the caller can see the stack: it belongs to the project or is that of the stack users, or the caller is an
 /// administrator.

@@ -15,6 +15,7 @@ use kiln_value::{Map, Value};
 use crate::cloud::SABOTAGE;
 use crate::sabotage::Sabotage;
 use crate::template_model::Plain;
+use crate::waits::{WAIT, WaitDriver};
 
 /// Polling interval.
 const EVERY: Duration = Duration::from_secs(2);
@@ -40,6 +41,10 @@ fn registry() -> Registry {
     value.properties.insert("word".to_owned(), changing(DataType::String));
     value.attributes.insert("word".to_owned(), AttributeSchema::default());
     registry.insert(value, Arc::new(ValueDriver));
+    let mut wait = ResourceType::new(WAIT);
+    wait.properties.insert("inbox".to_owned(), PropertySchema::new(DataType::String));
+    wait.properties.insert("count".to_owned(), changing(DataType::Integer));
+    registry.insert(wait, Arc::new(WaitDriver));
     let groups = ["OS::Heat::ResourceGroup", "OS::Heat::AutoScalingGroup", "OS::Heat::ScalingPolicy"];
     for group in shipped::types().into_iter().flatten().filter(|one| groups.contains(&one.name.as_str())) {
         if let Some(driver) = kiln_drivers::driver_for(&group) {
@@ -178,7 +183,11 @@ impl Driver for ObjectDriver {
                 self.send(cx, Method::Post, "/wake").await?;
                 Ok(Step::done())
             }
-            Operation::Adopt | Operation::Snapshot => Ok(Step::done()),
+            Operation::Snapshot => {
+                self.send(cx, Method::Get, "").await?;
+                Ok(Step::done().data("copy", cx.facts.token.as_str()))
+            }
+            Operation::Adopt => Ok(Step::done()),
         }
     }
 
@@ -223,7 +232,9 @@ impl Driver for ObjectDriver {
         }
         let mut received = cx.facts.data.get("received").and_then(Value::as_list).unwrap_or_default().to_vec();
         received.push(message.clone());
-        Ok(Received::default().data("received", received))
+        let mut metadata = cx.facts.metadata.as_map().cloned().unwrap_or_default();
+        metadata.insert(format!("{message:?}"), true.into());
+        Ok(Received::default().data("received", received).metadata(metadata))
     }
 
     async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {

@@ -6,6 +6,7 @@ use rand::{Rng, SeedableRng};
 
 use crate::scenario::{Ask, EnginePlan, Fault, FaultKind, Noise, Scenario, UserAction, When, Wish};
 use crate::template_model::{Batches, Build, KindModel, Plain, ResourceModel, TemplateModel};
+use crate::waits;
 
 /// Maximum duration of user actions.
 const BUSY_MS: u64 = 90_000;
@@ -19,6 +20,7 @@ pub fn scenario(seed: u64) -> Scenario {
     for stack in 0..rng.random_range(1..=2) {
         actions.extend(life_of(rng, stack));
     }
+    add_others(&mut StdRng::seed_from_u64(seed ^ OTHERS), &mut actions);
     actions.sort_by_key(|action| (action.at_ms, action.stack));
     bound_endless(&mut actions);
     let last = actions.iter().map(|action| action.at_ms).max().unwrap_or_default();
@@ -28,7 +30,51 @@ pub fn scenario(seed: u64) -> Scenario {
         faults = (0..rng.random_range(1..=5)).map(|_| fault(rng, engines.len(), calm_ms)).collect();
     }
     let batch = if rng.random_bool(0.15) { rng.random_range(1..=4) } else { 1_000 };
-    Scenario { seed, engines, actions, faults, noise: noise(rng), batch, calm_ms }
+    let mut scenario = Scenario { seed, engines, actions, faults, noise: noise(rng), batch, calm_ms };
+    waits::add(&mut scenario, seed);
+    scenario
+}
+
+/// The other actions have a generator of their own, so that the rest of a scenario does not depend on them.
+const OTHERS: u64 = 0x5eed_0f07_4e25;
+
+/// Adds snapshots, restores, abandons and hooks to a part of the scenarios.
+fn add_others(rng: &mut StdRng, actions: &mut Vec<UserAction>) {
+    if rng.random_bool(0.4) {
+        let last = actions.iter().map(|action| action.at_ms).max().unwrap_or_default();
+        let stacks: Vec<usize> = actions.iter().map(|action| action.stack).collect();
+        for _ in 0..rng.random_range(1..=4) {
+            let stack = stacks.choose(rng).copied().unwrap_or_default();
+            let at_ms = rng.random_range(0..last + 40_000).min(BUSY_MS);
+            let ask = match rng.random_range(0..100) {
+                0..35 => Ask::Snapshot,
+                35..55 => Ask::Restore,
+                55..70 => Ask::DropSnapshot,
+                _ => Ask::Abandon,
+            };
+            if ask == Ask::Abandon {
+                let wish = actions.iter().find_map(|action| match &action.ask {
+                    Ask::Create(wish) if action.stack == stack => Some(wish.clone()),
+                    _ => None,
+                });
+                let later = at_ms + rng.random_range(1_000..20_000);
+                actions.extend(wish.map(|wish| UserAction { at_ms: later, stack, ask: Ask::Create(wish) }));
+            }
+            actions.push(UserAction { at_ms, stack, ask });
+        }
+    }
+    if rng.random_bool(0.25) {
+        let hooks = ["pre-create", "post-create", "pre-update", "post-update", "pre-delete", "post-delete"];
+        for action in actions {
+            if let Ask::Create(wish) | Ask::Update(wish) = &mut action.ask {
+                for _ in 0..rng.random_range(0..=2) {
+                    let pattern = ["*", "r0", "r1", "r[2-9]*"].choose(rng).copied().unwrap_or("*");
+                    let hook = hooks.choose(rng).copied().unwrap_or("pre-create");
+                    wish.hooks.push((pattern.to_owned(), hook.to_owned()));
+                }
+            }
+        }
+    }
 }
 
 /// Builds that never end require a timeout.
@@ -109,7 +155,7 @@ fn wish(rng: &mut StdRng, template: &TemplateModel) -> Wish {
     } else {
         None
     };
-    Wish { template: template.clone(), rollback: rng.random_bool(0.4), timeout_mins }
+    Wish { template: template.clone(), rollback: rng.random_bool(0.4), timeout_mins, hooks: Vec::new() }
 }
 
 fn template(rng: &mut StdRng, depth: u32) -> TemplateModel {

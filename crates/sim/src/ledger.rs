@@ -1,6 +1,6 @@
 //! The records of the checks, and the checks of every write.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
@@ -16,6 +16,7 @@ use crate::sabotage::Sabotage;
 use crate::simulation::{Label, Simulation};
 use crate::states;
 use crate::template_model::{Plain, TemplateModel};
+use crate::waits::{self, Waits};
 use crate::wanted;
 
 /// Maximum number of commits of one stack within [`COMMIT_WINDOW_MS`].
@@ -41,6 +42,10 @@ struct Inner {
     ever_claimed: BTreeMap<Label, Vec<Lease>>,
     /// The root of each stack.
     roots: BTreeMap<StackId, StackId>,
+    /// The objects of abandoned stacks.
+    abandoned: BTreeMap<StackId, Vec<String>>,
+    /// Abandoned stacks whose resources another stack has adopted.
+    adopted: BTreeSet<StackId>,
     /// The parent stack of each nested stack.
     parents: BTreeMap<StackId, StackId>,
     stacks: BTreeMap<StackId, StackRecord>,
@@ -53,10 +58,11 @@ struct Inner {
     received: BTreeMap<(StackId, String), ResourceId>,
     /// The marks of planned trusts.
     marks: BTreeMap<CredentialsId, String>,
-    /// The time when each row was first stored.
+    /// The time when the create of each row began.
     born: BTreeMap<ResourceId, Timestamp>,
     /// The request during or after which a user marked each row unhealthy.
     marked: BTreeMap<ResourceId, i64>,
+    waits: Waits,
 }
 
 /// The last known state of a stack.
@@ -104,6 +110,26 @@ impl Ledger {
     /// The last known states of all stacks.
     pub(crate) fn stacks(&self) -> Vec<StackRecord> {
         self.inner().stacks.values().cloned().collect()
+    }
+
+    /// A user abandons a stack with these objects.
+    pub(crate) fn abandon(&self, stack: StackId, objects: Vec<String>) {
+        self.inner().abandoned.insert(stack, objects);
+    }
+
+    /// The objects of an abandoned stack.
+    pub(crate) fn abandoned(&self, stack: StackId) -> Option<Vec<String>> {
+        self.inner().abandoned.get(&stack).cloned()
+    }
+
+    /// A user creates a stack from the resources of an abandoned one.
+    pub(crate) fn adopt(&self, stack: StackId) {
+        self.inner().adopted.insert(stack);
+    }
+
+    /// Whether another stack has adopted the resources of an abandoned one.
+    pub(crate) fn was_adopted(&self, stack: StackId) -> bool {
+        self.inner().adopted.contains(&stack)
     }
 
     /// The root of a stack.
@@ -156,7 +182,7 @@ impl Ledger {
         self.inner().marks.get(&id).cloned()
     }
 
-    /// The time when a row was first stored.
+    /// The time when the create of a row began.
     pub(crate) fn born(&self, row: ResourceId) -> Option<Timestamp> {
         self.inner().born.get(&row).copied()
     }
@@ -279,7 +305,9 @@ impl Ledger {
                 self.asked(sim, label, &child);
             }
         }
-        for row in batch.save.iter().filter(|row| !before.contains_key(&row.id)) {
+        let waits_before = |row: &&Resource| before.get(&row.id).is_none_or(|old| old.state == State::INIT);
+        // Messages to a resource that is never created are dropped.
+        for row in batch.save.iter().filter(|row| row.state != State::INIT).filter(waits_before) {
             self.inner().born.entry(row.id).or_insert_with(|| sim.time.now());
         }
         check_rows(sim, batch, before);
@@ -290,6 +318,8 @@ impl Ledger {
             }
         }
         batch.save.iter().for_each(|row| inbox::note(sim, row));
+        let late = self.inner().waits.committed(sim, batch, before);
+        waits::accuse(sim, late);
         self.see(sim, stack, false);
         self.count_commit(sim, stack);
         let settled = batch
@@ -357,10 +387,12 @@ impl Ledger {
         if begins {
             record.since_ms = now;
         }
-        if newer && stack.state.action == Action::Update && record.target.is_none() {
+        if newer && matches!(stack.state.action, Action::Update | Action::Restore) && record.target.is_none() {
             record.target = Some(record.stack.desired.clone());
         }
-        let reached = [Action::Create, Action::Update].iter().any(|action| stack.state.is_complete(*action));
+        let reached = [Action::Create, Action::Update, Action::Adopt, Action::Restore]
+            .iter()
+            .any(|action| stack.state.is_complete(*action));
         if reached && !newer && old != stack.state {
             record.target = Some(stack.desired.clone());
         }
@@ -464,6 +496,7 @@ fn check_rows(sim: &Simulation, batch: &Batch, before: &BTreeMap<ResourceId, Res
         if let Some(id) = &row.physical_id
             && let Some(object) = sim.cloud().get(id, sim.time.ms())
             && object.row != row.id.to_string()
+            && object.stack.parse().is_ok_and(|stack| sim.ledger.abandoned(sim.ledger.root_of(stack)).is_none())
         {
             let text = format!("{} took {id}, which was made for row {} of {}", row.name, object.row, object.resource);
             sim.accuse(Rule::Shared, text);

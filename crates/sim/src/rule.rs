@@ -58,6 +58,8 @@ rules! {
     NotQuiet = "not-quiet",
     /// Messages are handled once and in order.
     Inbox = "inbox",
+    /// A resource that waits for signals ends its wait with the last one.
+    SleptOver = "signal-slept-over",
     /// A trust is recorded before it is created, exists while its stack exists, and is deleted with it.
     Credentials = "credentials",
     /// A clean stop takes a limited time.

@@ -17,7 +17,7 @@ use crate::scenario::{Ask, Fault, FaultKind, Scenario, UserAction, When};
 use crate::simulation::Simulation;
 use crate::template_model::Build;
 use crate::users::Users;
-use crate::{inbox, logs, trusts, wanted};
+use crate::{hooks, inbox, logs, trusts, wanted};
 
 /// Maximum duration of an operation after the last fault, in milliseconds.
 const BOUND_MS: u64 = 900_000;
@@ -131,6 +131,7 @@ async fn story(sim: &Arc<Simulation>, cluster: &Arc<Cluster>, triggers: Unbounde
     }
     tokio::spawn(set_off(Arc::clone(sim), Arc::clone(cluster), triggers));
     tokio::spawn(watch(Arc::clone(sim)));
+    tokio::spawn(hooks::clear_all(Arc::clone(sim)));
     tokio::time::sleep(Duration::from_millis(sim.scenario.calm_ms)).await;
     calm_down(sim, cluster);
     // Users whose requests failed retry.
@@ -311,7 +312,7 @@ async fn watch(sim: Arc<Simulation>) {
 /// After an idle time, checks the final state and that the cluster is quiet.
 async fn judge_rest(sim: &Arc<Simulation>) {
     for stack in roots(sim).await {
-        let reached = [Action::Create, Action::Update, Action::Rollback];
+        let reached = [Action::Create, Action::Update, Action::Rollback, Action::Adopt, Action::Restore];
         if reached.iter().any(|action| stack.state == State::new(*action, Status::Complete)) {
             wanted::check_wanted(sim, &stack).await;
         }

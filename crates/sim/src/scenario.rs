@@ -65,6 +65,14 @@ pub enum Ask {
     Resume,
     /// Checks the stack.
     Check,
+    /// Makes a snapshot.
+    Snapshot,
+    /// Restores the last snapshot.
+    Restore,
+    /// Deletes the last snapshot.
+    DropSnapshot,
+    /// Abandons the stack; the next create with its name adopts its resources.
+    Abandon,
     /// Sends several signals to a resource.
     Signal {
         /// The resource.
@@ -85,6 +93,9 @@ pub struct Wish {
     /// Timeout of the action in minutes.
     #[serde(default)]
     pub timeout_mins: Option<i64>,
+    /// Hooks by patterns of names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<(String, String)>,
 }
 
 /// A fault.

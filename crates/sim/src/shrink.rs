@@ -84,6 +84,7 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
         push(with(&|s| {
             if let Some(Ask::Create(wish) | Ask::Update(wish)) = s.actions.get_mut(at).map(|action| &mut action.ask) {
                 (wish.rollback, wish.timeout_mins) = (false, None);
+                wish.hooks.clear();
             }
         }));
     }

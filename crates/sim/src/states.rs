@@ -10,7 +10,7 @@ const LONGEST: usize = 4;
 
 /// Whether a direct transition of a resource is allowed.
 pub fn resource_may(from: State, to: State) -> bool {
-    use Action::{Adopt, Check, Create, Delete, Init, Resume, Suspend, Update};
+    use Action::{Adopt, Check, Create, Delete, Init, Resume, Snapshot, Suspend, Update};
     if from == to {
         return true;
     }
@@ -29,6 +29,7 @@ pub fn resource_may(from: State, to: State) -> bool {
             Delete => from.action != Init && from != State::new(Delete, Status::Complete),
             Update => !matches!(from.action, Init | Delete),
             Check => from != State::new(Delete, Status::Complete),
+            Snapshot => from.action != Init && from != State::new(Delete, Status::Complete),
             Suspend => from.action != Delete && (status == Status::Complete || from.action == Suspend),
             Resume => from == State::new(Suspend, Status::Complete) || from.action == Resume,
             _ => false,
@@ -51,8 +52,8 @@ pub fn resource_may_reach(from: State, to: State) -> bool {
 }
 
 fn all() -> impl Iterator<Item = State> {
-    use Action::{Adopt, Check, Create, Delete, Init, Resume, Suspend, Update};
-    [Init, Adopt, Check, Create, Delete, Resume, Suspend, Update].into_iter().flat_map(|action| {
+    use Action::{Adopt, Check, Create, Delete, Init, Resume, Snapshot, Suspend, Update};
+    [Init, Adopt, Check, Create, Delete, Resume, Snapshot, Suspend, Update].into_iter().flat_map(|action| {
         [Status::InProgress, Status::Complete, Status::Failed].map(|status| State::new(action, status))
     })
 }
@@ -74,12 +75,13 @@ pub fn stack_may(from: State, to: State, rollback: bool) -> bool {
 
 /// Whether a user may request an action in a state.
 pub fn user_may_ask(from: State, pending: bool, action: Action) -> bool {
-    use Action::{Check, Delete, Resume, Rollback, Suspend, Update};
+    use Action::{Check, Delete, Restore, Resume, Rollback, Snapshot, Suspend, Update};
     match action {
         Delete => !from.is_complete(Delete),
         Update => !matches!(from.action, Suspend | Delete),
         Rollback => from == State::new(Update, Status::InProgress),
-        Check => !pending,
+        Restore => from.action != Delete,
+        Check | Snapshot => !pending,
         Suspend | Resume => !pending && !from.is_complete(action),
         _ => false,
     }

@@ -55,6 +55,13 @@ pub enum KindModel {
     Plain(Plain),
     /// `Sim::Value`: without an object.
     Value,
+    /// `Sim::Wait`: waits for this number of signals of an inbox.
+    Wait {
+        /// The name of the inbox.
+        inbox: String,
+        /// Number of signals.
+        count: u32,
+    },
     /// A template resource.
     Nested(TemplateModel),
     /// `OS::Heat::ResourceGroup`.
@@ -252,6 +259,9 @@ impl TemplateModel {
             if matches!(resource.kind, KindModel::Scaled { .. }) {
                 groups.push(resource.name.clone());
             }
+            if matches!(&resource.kind, KindModel::Wait { inbox, .. } if !before.contains(inbox)) {
+                resource.kind = KindModel::Value;
+            }
             before.push(resource.name.clone());
             if matches!(resource.kind, KindModel::Plain(_) | KindModel::Value) {
                 readable.push(resource.name.clone());
@@ -302,6 +312,10 @@ impl TemplateModel {
         let mut written = match &resource.kind {
             KindModel::Plain(kind) => value!({"type": (kind.resource_type()), "properties": (properties(*kind))}),
             KindModel::Value => value!({"type": "Sim::Value", "properties": {"word": (word.clone())}}),
+            KindModel::Wait { inbox, count } => {
+                let handle = value!({"get_resource": (inbox.as_str())});
+                value!({"type": (crate::waits::WAIT), "properties": {"inbox": handle, "count": (*count)}})
+            }
             KindModel::Nested(inner) => {
                 let below = format!("{place}{}.", resource.name);
                 let file = format!("{below}yaml");
@@ -356,7 +370,7 @@ impl TemplateModel {
             let name = resource.name.as_str();
             match &resource.kind {
                 KindModel::Plain(_) => single.push(value!({"get_resource": name})),
-                KindModel::Value | KindModel::Scaled { .. } | KindModel::Policy { .. } => {}
+                KindModel::Value | KindModel::Wait { .. } | KindModel::Scaled { .. } | KindModel::Policy { .. } => {}
                 KindModel::Nested(_) => lists.push(value!({"get_attr": [name, "ids"]})),
                 KindModel::Group { .. } => lists.push(value!({"get_attr": [name, "refs"]})),
             }

@@ -1,7 +1,7 @@
 //! Users, whose requests a service writes to the store as the API does.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kiln_engine::load;
@@ -10,11 +10,12 @@ use kiln_resource::{Action, MessageId, Resource, StackId, State, Status};
 use kiln_store::{Error, Message, MessageKind, NewStack, Stack, StackRequest, Store};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
-use kiln_value::{Value, value};
+use kiln_value::{Map, Value, value};
 use uuid::Uuid;
 
 use crate::dice;
 use crate::gate::Gate;
+use crate::left::Left;
 use crate::scenario::{Ask, UserAction, Wish};
 use crate::simulation::{Label, Simulation};
 use crate::states;
@@ -26,8 +27,10 @@ const TRIES: u32 = 40;
 
 /// The service of the users.
 pub(crate) struct Users {
-    sim: Arc<Simulation>,
-    store: StoreLink,
+    pub(crate) sim: Arc<Simulation>,
+    pub(crate) store: StoreLink,
+    /// What abandoned stacks have left, by name.
+    pub(crate) left: Mutex<BTreeMap<String, Left>>,
 }
 
 impl Users {
@@ -35,7 +38,7 @@ impl Users {
     pub(crate) fn new(sim: &Arc<Simulation>) -> Arc<Self> {
         let label = Label { slot: None, life: 0 };
         let store = StoreLink::new(Arc::clone(sim), label, Arc::new(Gate::default()));
-        Arc::new(Self { sim: Arc::clone(sim), store })
+        Arc::new(Self { sim: Arc::clone(sim), store, left: Mutex::default() })
     }
 
     /// Sends a request until there is a response.
@@ -58,11 +61,18 @@ impl Users {
         let name = stack_name(action.stack);
         let stack = self.store.stack_by_name("sim", &name).await?;
         match (&action.ask, stack) {
-            (Ask::Create(wish), None) => self.create((number, attempt), &name, wish).await,
+            (Ask::Create(wish), None) => match self.abandoned(&name) {
+                Some(left) => self.adopt((number, attempt), &name, &left).await,
+                None => self.create((number, attempt), &name, wish).await,
+            },
             (Ask::Create(_), Some(_)) | (_, None) => Ok(()),
             (Ask::Signal { resource, count }, Some(stack)) => self.signal(number, &stack, resource, *count).await,
             (Ask::Mark(resource), Some(stack)) => self.mark(number, &stack, resource).await,
             (Ask::Stay, Some(stack)) => self.stay(number, &stack).await,
+            (Ask::Snapshot, Some(stack)) => self.snapshot(number, &stack).await,
+            (Ask::Restore, Some(stack)) => self.restore(&stack).await,
+            (Ask::DropSnapshot, Some(stack)) => self.drop_snapshot(number, &stack).await,
+            (Ask::Abandon, Some(stack)) => self.abandon(&name, &stack).await,
             (ask, Some(stack)) => self.ask(ask, &stack).await,
         }
     }
@@ -109,7 +119,14 @@ impl Users {
             Ask::Suspend => (Action::Suspend, None),
             Ask::Resume => (Action::Resume, None),
             Ask::Check => (Action::Check, None),
-            Ask::Create(_) | Ask::Signal { .. } | Ask::Mark(_) | Ask::Stay => return Ok(()),
+            Ask::Create(_)
+            | Ask::Signal { .. }
+            | Ask::Mark(_)
+            | Ask::Stay
+            | Ask::Snapshot
+            | Ask::Restore
+            | Ask::DropSnapshot
+            | Ask::Abandon => return Ok(()),
         };
         if !states::user_may_ask(stack.state, stack.is_pending(), action) {
             return Ok(());
@@ -155,7 +172,7 @@ impl Users {
         self.send((number, 0), stack, None, MessageKind::Cancel, body).await
     }
 
-    async fn send(
+    pub(crate) async fn send(
         &self,
         number: (usize, u32),
         stack: &Stack,
@@ -170,7 +187,7 @@ impl Users {
     }
 
     /// The same in every run and every attempt.
-    fn uuid(&self, of: impl std::hash::Hash) -> Uuid {
+    pub(crate) fn uuid(&self, of: impl std::hash::Hash) -> Uuid {
         let (high, low) = (dice::hash((self.sim.scenario.seed, &of)), dice::hash((&of, self.sim.scenario.seed)));
         uuid::Builder::from_random_bytes((u128::from(high) << 64 | u128::from(low)).to_be_bytes()).into_uuid()
     }
@@ -184,9 +201,21 @@ pub(crate) fn stack_name(stack: usize) -> String {
 fn sources(wish: &Wish) -> Sources {
     let (template, files) = wish.template.hot();
     let files: BTreeMap<String, String> = files;
-    Sources {
-        template: Arc::new(template),
-        environment: Arc::new(Environment::default()),
-        files: Arc::new(Files(files)),
+    Sources { template: Arc::new(template), environment: Arc::new(environment(wish)), files: Arc::new(Files(files)) }
+}
+
+/// The environment with the hooks, also for the resources of nested stacks with the same names.
+fn environment(wish: &Wish) -> Environment {
+    let mut patterns: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (pattern, hook) in &wish.hooks {
+        patterns.entry(pattern).or_default().push(hook);
     }
+    let hooks: Map = patterns
+        .into_iter()
+        .map(|(pattern, hooks)| {
+            (pattern.to_owned(), value!({ "hooks": (hooks.clone()), (pattern): { "hooks": hooks } }))
+        })
+        .collect();
+    let sections: Map = [("resource_registry".to_owned(), value!({ "resources": hooks }))].into_iter().collect();
+    Environment::from_sections(&sections).unwrap_or_default()
 }

@@ -24,7 +24,9 @@ pub(crate) async fn check_settled(sim: &Arc<Simulation>, stack: &Stack) {
     }
     match stack.state.action {
         Action::Delete => check_gone(sim, stack).await,
-        Action::Create | Action::Update | Action::Rollback => check_wanted(sim, stack).await,
+        Action::Create | Action::Update | Action::Rollback | Action::Adopt | Action::Restore => {
+            check_wanted(sim, stack).await;
+        }
         Action::Suspend => check_asleep(sim, stack, true).await,
         Action::Resume => check_asleep(sim, stack, false).await,
         _ => {}
@@ -33,6 +35,15 @@ pub(crate) async fn check_settled(sim: &Arc<Simulation>, stack: &Stack) {
 
 /// A deleted tree leaves only retained and recorded objects.
 pub(crate) async fn check_gone(sim: &Simulation, stack: &Stack) {
+    if let Some(kept) = sim.ledger.abandoned(stack.id) {
+        let now = sim.time.ms();
+        if let Some(id) = kept.iter().find(|id| stack.details.keep_objects && sim.cloud().get(id, now).is_none())
+            && !sim.ledger.was_adopted(stack.id)
+        {
+            sim.accuse(Rule::NotAsWanted, format!("{} is abandoned, but {id} is gone", stack.name));
+        }
+        return;
+    }
     for object in objects_of(sim, stack.id) {
         if !object.keep && !sim.ledger.is_recorded_orphan(sim, &object).await {
             let text = format!("{} of {} after {} is {}", object.id, object.resource, stack.name, stack.state);
@@ -124,7 +135,7 @@ fn compare<'a>(
                 ids.iter().filter(|(other, _)| resource.needs.contains(other)).flat_map(|(_, ids)| ids.clone()),
             );
             let made = match &resource.kind {
-                KindModel::Value | KindModel::Policy { .. } => Vec::new(),
+                KindModel::Value | KindModel::Wait { .. } | KindModel::Policy { .. } => Vec::new(),
                 KindModel::Plain(_) => vec![check_object(sim, template, resource, row, &needs, found)?],
                 KindModel::Nested(inner) => compare(sim, inner, child_of(row)?, needs, found).await?,
                 KindModel::Scaled { min, max, member, .. } => {

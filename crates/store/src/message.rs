@@ -21,6 +21,10 @@ pub enum MessageKind {
     Cancel,
     /// A group is changing its size: the engine records the end.
     Scaling,
+    /// A request to clear a hook of a resource.
+    ClearHook,
+    /// A request to delete a snapshot.
+    DeleteSnapshot,
     /// A timer that the engine of the stack has set.
     Timer,
 }
@@ -34,6 +38,8 @@ impl MessageKind {
             Self::MarkUnhealthy => "MARK_UNHEALTHY",
             Self::Cancel => "CANCEL",
             Self::Scaling => "SCALING",
+            Self::ClearHook => "CLEAR_HOOK",
+            Self::DeleteSnapshot => "DELETE_SNAPSHOT",
             Self::Timer => "TIMER",
         }
     }
@@ -54,10 +60,19 @@ impl FromStr for MessageKind {
     type Err = UnknownMessageKind;
 
     fn from_str(word: &str) -> Result<Self, UnknownMessageKind> {
-        [Self::Signal, Self::RefusedSignal, Self::MarkUnhealthy, Self::Cancel, Self::Scaling, Self::Timer]
-            .into_iter()
-            .find(|kind| kind.as_str() == word)
-            .ok_or_else(|| UnknownMessageKind(word.to_owned()))
+        [
+            Self::Signal,
+            Self::RefusedSignal,
+            Self::MarkUnhealthy,
+            Self::Cancel,
+            Self::Scaling,
+            Self::ClearHook,
+            Self::DeleteSnapshot,
+            Self::Timer,
+        ]
+        .into_iter()
+        .find(|kind| kind.as_str() == word)
+        .ok_or_else(|| UnknownMessageKind(word.to_owned()))
     }
 }
 

@@ -26,6 +26,9 @@ pub struct Snapshot {
     pub created: Timestamp,
 }
 
+/// The reason of a snapshot that a later request of the stack has ended.
+pub(crate) const SUPERSEDED: &str = "Stack SNAPSHOT cancelled";
+
 impl Snapshot {
     /// Whether lists contain it.
     pub fn is_listed(&self) -> bool {

@@ -134,7 +134,7 @@ impl Builder {
     /// Continues with a state from [`Testcloud::save`] instead of the initial content.
     ///
     /// # Errors
-    /// If it is no such state.
+    /// The text is not a saved state.
     pub fn state(mut self, saved: &str) -> Result<Self, InvalidState> {
         self.saved = Some(serde_json::from_str(saved)?);
         Ok(self)

@@ -158,12 +158,12 @@ impl CloudState {
     }
 }
 
-/// Whether a text is a UUID with dashes.
+/// Whether a string is a UUID with dashes.
 pub(crate) fn is_uuid(text: &str) -> bool {
     text.len() == 36 && Uuid::try_parse(text).is_ok()
 }
 
-/// Whether a text is a UUID with or without dashes, which is what oslo accepts.
+/// Whether a string is a UUID with or without dashes, which is what oslo accepts.
 pub(crate) fn is_uuid_like(text: &str) -> bool {
     is_uuid(text) || (text.len() == 32 && Uuid::try_parse(text).is_ok())
 }

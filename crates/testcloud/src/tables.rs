@@ -45,6 +45,7 @@ tables! {
     "plain_nouns" => neutron.plain,
     "volumes" => cinder.volumes,
     "snapshots" => cinder.snapshots,
+    "backups" => cinder.backups,
     "volume_types" => cinder.types,
     "volume_attachments" => cinder.attachments,
     "images" => glance.images,

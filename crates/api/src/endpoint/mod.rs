@@ -17,6 +17,11 @@ mod resource_type_list;
 mod resource_type_show;
 mod resource_type_template;
 mod service_list;
+mod snapshot_create;
+mod snapshot_delete;
+mod snapshot_list;
+mod snapshot_restore;
+mod snapshot_show;
 mod stack_abandon;
 mod stack_create;
 mod stack_delete;
@@ -64,6 +69,11 @@ pub(crate) async fn run(endpoint: Endpoint, call: &Call) -> Result<Response, Api
         Endpoint::PreviewPatch => update_preview::patch(call).await,
         Endpoint::AbandonStack => stack_abandon::run(call).await,
         Endpoint::ExportStack => stack_export::run(call).await,
+        Endpoint::CreateSnapshot => snapshot_create::run(call).await,
+        Endpoint::ListSnapshots => snapshot_list::run(call).await,
+        Endpoint::ShowSnapshot => snapshot_show::run(call).await,
+        Endpoint::DeleteSnapshot => snapshot_delete::run(call).await,
+        Endpoint::RestoreSnapshot => snapshot_restore::run(call).await,
         Endpoint::ListOutputs => output_list::run(call).await,
         Endpoint::ShowOutput => output_show::run(call).await,
         Endpoint::ListResources => resource_list::run(call).await,
@@ -84,11 +94,6 @@ pub(crate) async fn run(endpoint: Endpoint, call: &Call) -> Result<Response, Api
 /// Endpoints that are not implemented yet. Callers without permission get the error of the policy.
 fn not_yet(endpoint: Endpoint, call: &Call) -> ApiError {
     let (action, what) = match endpoint {
-        Endpoint::CreateSnapshot => ("stacks:snapshot", "Stack snapshot"),
-        Endpoint::ListSnapshots => ("stacks:list_snapshots", "Stack snapshot"),
-        Endpoint::ShowSnapshot => ("stacks:show_snapshot", "Stack snapshot"),
-        Endpoint::DeleteSnapshot => ("stacks:delete_snapshot", "Stack snapshot"),
-        Endpoint::RestoreSnapshot => ("stacks:restore_snapshot", "Stack restore"),
         Endpoint::ListConfigs => ("software_configs:index", "Software configuration"),
         Endpoint::CreateConfig => ("software_configs:create", "Software configuration"),
         Endpoint::ShowConfig => ("software_configs:show", "Software configuration"),

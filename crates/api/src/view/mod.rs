@@ -4,4 +4,5 @@ pub(crate) mod event;
 pub(crate) mod instant;
 pub(crate) mod output;
 pub(crate) mod resource;
+pub(crate) mod snapshot;
 pub(crate) mod stack;

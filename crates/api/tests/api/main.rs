@@ -8,6 +8,7 @@ mod hidden;
 mod nested;
 mod reference;
 mod signals;
+mod snapshots;
 mod stacks;
 mod support;
 mod type_policy;

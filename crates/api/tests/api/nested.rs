@@ -131,8 +131,7 @@ async fn values_that_cannot_be_had_are_left_out_of_nested_parameters() {
     }
 }
 
-/// One member of a scaling group is shown, although the type cannot be created yet. Its definition must be known, its size
-/// need not.
+/// One member of a scaling group is shown. Its definition must be known, its size need not.
 #[tokio::test]
 async fn a_member_of_a_scaling_group_is_shown() {
     let app = App::new().await;

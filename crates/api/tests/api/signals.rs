@@ -15,7 +15,7 @@ fn template() -> Value {
 }
 
 fn stack_of(path: &str) -> kiln_resource::StackId {
-    path.rsplit('/').next().unwrap_or_default().parse().unwrap()
+    path.rsplit('/').next().unwrap_or_default().parse().expect("an ID")
 }
 
 async fn signal(app: &App, path: &str, resource: &str, body: Option<&Value>) -> Answer {
@@ -24,18 +24,22 @@ async fn signal(app: &App, path: &str, resource: &str, body: Option<&Value>) -> 
 }
 
 async fn messages(app: &App, path: &str) -> Vec<Message> {
-    app.store.inbox(stack_of(path), "2026-11-20T06:52:46Z".parse().unwrap()).await.unwrap()
+    app.store.inbox(stack_of(path), "2026-11-20T06:52:46Z".parse().expect("a time")).await.expect("the store")
 }
 
 /// Writes the row of the only resource as an engine would.
 async fn write_row(app: &App, path: &str, state: State) {
-    let leases = app.store.claim(EngineId(uuid::Uuid::nil()), std::time::Duration::from_secs(9), &[], 9).await.unwrap();
-    let (id, now) = (kiln_resource::ResourceId(uuid::Uuid::nil()), "2026-11-20T06:52:46Z".parse().unwrap());
+    let leases = app
+        .store
+        .claim(EngineId(uuid::Uuid::nil()), std::time::Duration::from_secs(9), &[], 9)
+        .await
+        .expect("the store");
+    let (id, now) = (kiln_resource::ResourceId(uuid::Uuid::nil()), "2026-11-20T06:52:46Z".parse().expect("a time"));
     let mut row = kiln_resource::Resource::new(stack_of(path), id, "one", "OS::Heat::RandomString", now);
     row.data.insert("user_id".to_owned(), "guest".into());
     (row.state, row.physical_id) = (state, Some("p".to_owned()));
-    app.store.commit(leases[0], Batch { save: vec![row], ..Batch::default() }).await.unwrap();
-    app.store.release(&leases).await.unwrap();
+    app.store.commit(leases[0], Batch { save: vec![row], ..Batch::default() }).await.expect("the store");
+    app.store.release(&leases).await.expect("the store");
 }
 
 #[tokio::test]
@@ -96,7 +100,7 @@ async fn signals_are_sent_to_the_engine() {
     let messages = messages(&app, &path).await;
     let mut bodies: Vec<_> = messages.iter().map(|message| (message.kind, text::json(&message.body))).collect();
     bodies.sort();
-    let expected = [r#"null"#, r#"{"status": "SUCCESS"}"#].map(|body| (MessageKind::Signal, body.to_owned()));
+    let expected = ["null", r#"{"status": "SUCCESS"}"#].map(|body| (MessageKind::Signal, body.to_owned()));
     assert_eq!(bodies, expected);
     assert!(messages.iter().all(|message| message.resource.as_deref() == Some("one")));
 }
@@ -132,4 +136,31 @@ async fn the_policy_decides_who_signals() {
     }
     let other = path.replace("tenant1", "tenant2");
     assert_eq!(signal(&app, &other, "one", None).await.status, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn a_hook_is_cleared_where_the_resource_waits() {
+    let app = App::new().await;
+    let template = json!({
+        "heat_template_version": "2018-08-31",
+        "resources": {"one": {"type": "OS::Heat::RandomString"}},
+    });
+    let hooks = json!({"resource_registry": {"resources": {"one": {"hooks": "pre-create"}}}});
+    let body = json!({"stack_name": "s", "template": template, "environment": hooks});
+    let answer = app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+    let path = answer.header("location").trim_start_matches("http://localhost").to_owned();
+    let stack = app.store.stack_by_name("tenant1", "s").await.unwrap().unwrap();
+    let id = kiln_store::ResourceId(uuid::Uuid::from_u128(1));
+    let mut row = kiln_store::Resource::new(stack.id, id, "one", "OS::Heat::RandomString", stack.created);
+    let at = kiln_value::value!({"hook": "pre-create", "generation": 1, "waits": true});
+    row.data.insert("kiln_hook".to_owned(), at);
+    app.commit(stack.id, kiln_store::Batch { save: vec![row], ..kiln_store::Batch::default() }).await;
+    let other = signal(&app, &path, "one", Some(&json!({"unset_hook": "post-create"}))).await;
+    assert_eq!(other.status, StatusCode::BAD_REQUEST, "{}", other.text);
+    let cleared = signal(&app, &path, "one", Some(&json!({"unset_hook": "pre-create"}))).await;
+    assert_eq!(cleared.status, StatusCode::OK, "{}", cleared.text);
+    let sent = app.store.inbox(stack.id, "2027-01-01T00:00:00Z".parse().unwrap()).await.unwrap();
+    let kinds: Vec<_> = sent.iter().map(|message| message.kind).collect();
+    assert_eq!(kinds, [kiln_store::MessageKind::ClearHook]);
 }

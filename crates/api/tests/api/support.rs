@@ -129,6 +129,28 @@ impl App {
         Self { router: api.router(), api, service, ..self }
     }
 
+    /// Writes a batch, as an engine does.
+    pub(crate) async fn commit(&self, stack: kiln_store::StackId, batch: kiln_store::Batch) -> Stack {
+        let now = "2027-01-01T00:00:00Z".parse().expect("a time");
+        let wake = kiln_store::Message {
+            id: kiln_store::MessageId(uuid::Uuid::new_v4()),
+            stack,
+            resource: None,
+            kind: kiln_store::MessageKind::Timer,
+            body: kiln_value::Value::Null,
+            due: Timestamp::UNIX_EPOCH,
+            sent: now,
+        };
+        self.store.send(&wake).await.expect("sent");
+        let ttl = std::time::Duration::from_secs(60);
+        let engine = kiln_store::EngineId(uuid::Uuid::from_u128(7));
+        let leases = self.store.claim(engine, ttl, &[stack], 1).await.expect("claimed");
+        let batch = kiln_store::Batch { handled: vec![wake.id], ..batch };
+        let stack = self.store.commit(leases[0], batch).await.expect("written");
+        self.store.release(&leases).await.expect("released");
+        stack
+    }
+
     /// Ends the request of a stack, as an engine does.
     pub(crate) async fn settle(&self, name: &str) -> Stack {
         let stack = self.store.stack_by_name(PROJECT, name).await.expect("read").expect("a stack");

@@ -1,7 +1,10 @@
 //! OS::Cinder::Volume
 
+mod backup;
 mod update;
 mod validation;
+
+use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_resource::{
@@ -198,7 +201,8 @@ impl Driver for Volume {
             Operation::Update { changed, .. } => update::start(cx, changed).await,
             Operation::Delete => delete(cx).await,
             Operation::Check => check(cx).await,
-            Operation::Suspend | Operation::Resume | Operation::Adopt | Operation::Snapshot => Ok(Step::done()),
+            Operation::Snapshot => backup::start(cx).await,
+            Operation::Suspend | Operation::Resume | Operation::Adopt => Ok(Step::done()),
         }
     }
 
@@ -208,6 +212,7 @@ impl Driver for Volume {
             Some(queue::STAGE) => queue::poll(&update::VolumeTasks, cx, state).await,
             Some(BUSY) => delete_when_still(cx, state).await,
             Some("gone") => look_after_delete(cx, id, state).await,
+            Some(backup::STAGE) => backup::poll(cx, state).await,
             _ => look_after_create(cx, id, state).await,
         }
     }
@@ -245,6 +250,18 @@ impl Driver for Volume {
         let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(true) };
         let volume = CINDER.seek(cx, volume_path(id), "volume").await?;
         Ok(volume.is_none_or(|volume| matches!(status(&volume), "error" | "deleting")))
+    }
+
+    fn snapshots(&self) -> bool {
+        true
+    }
+
+    async fn delete_snapshot(&self, cx: &Context<'_>) -> Result<Option<Duration>, Failure> {
+        backup::delete(cx).await
+    }
+
+    fn restored(&self, data: &Map) -> Option<Map> {
+        backup::restored(data)
     }
 
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {

@@ -5,14 +5,16 @@ pub mod chain;
 mod delay;
 pub mod deployments;
 pub mod group;
+mod instance_group;
+mod launch_configuration;
 mod members;
 mod none;
 mod random_string;
 mod rolling;
 mod scaling_group;
-pub mod signal_url;
 mod scaling_limits;
 mod scaling_policy;
+pub mod signal_url;
 mod stack;
 mod stack_user;
 pub mod structured;
@@ -36,6 +38,9 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
         "OS::Heat::RandomString" => Arc::new(random_string::RandomString),
         "OS::Heat::ResourceChain" => Arc::new(chain::ResourceChain),
         "OS::Heat::ResourceGroup" => Arc::new(group::ResourceGroup),
+        "OS::Heat::InstanceGroup" => Arc::new(instance_group::InstanceGroup::Fixed),
+        "AWS::AutoScaling::AutoScalingGroup" => Arc::new(instance_group::InstanceGroup::Scaling),
+        "AWS::AutoScaling::LaunchConfiguration" => Arc::new(launch_configuration::LaunchConfiguration),
         "OS::Heat::ScalingPolicy" => Arc::new(scaling_policy::ScalingPolicy(scaling_policy::HOT)),
         "AWS::AutoScaling::ScalingPolicy" => Arc::new(scaling_policy::ScalingPolicy(scaling_policy::CFN)),
         "OS::Heat::Stack" => Arc::new(stack::RemoteStack),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kiln_resource::Facts;
 use kiln_resource::scaling::{Batch, Rolling};
-use kiln_value::{Diagnostic, Map, Value, number, value};
+use kiln_value::{Diagnostic, Map, Value, argument, number, value};
 
 /// How the members change in batches.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,6 +36,19 @@ impl Policy {
             min_in_service: count("min_in_service").unwrap_or(0),
             pause: Duration::try_from_secs_f64(pause).unwrap_or(Duration::MAX),
         }
+    }
+
+    /// Reads a policy in the words of CFN.
+    ///
+    /// # Errors `ValueError` for a pause that is no duration.
+    pub(super) fn of_cfn(settings: &Map) -> Result<Self, Diagnostic> {
+        let count = |name: &str| settings.get(name).and_then(Value::as_i64).and_then(|n| u64::try_from(n).ok());
+        let pause = settings.get("PauseTime").and_then(Value::as_str).map(argument::duration).transpose()?;
+        Ok(Self {
+            batch_size: count("MaxBatchSize").unwrap_or(1).max(1),
+            min_in_service: count("MinInstancesInService").unwrap_or(0),
+            pause: Duration::from_secs(pause.unwrap_or(0)),
+        })
     }
 
     /// The first step; `None` if nothing has to change.

@@ -244,7 +244,12 @@ pub(super) fn attribute(outputs: &Map, refs: &IndexMap<String, Value>, key: &str
 
 /// What `get_resource` gives for a group: its name, once it exists.
 pub(super) fn reference(facts: &Facts) -> Value {
-    if facts.physical_id.is_some() { facts.physical_name.as_str().into() } else { facts.name.as_str().into() }
+    if facts.physical_id.is_some() { name(facts).into() } else { facts.name.as_str().into() }
+}
+
+/// The name of a group.
+pub(super) fn name(facts: &Facts) -> &str {
+    &facts.physical_name
 }
 
 /// The template of a group in HOT.

@@ -4,6 +4,9 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Received, ScaleRequest, Step};
 use kiln_value::{Diagnostic, Map, Value, value};
 
+use super::signal_url::{SignedFor, native, signed};
+use super::stack_user;
+
 /// The words of a type for the same properties.
 #[derive(Clone, Copy)]
 pub(super) struct Words {
@@ -44,26 +47,67 @@ fn is_alarm(message: &Value) -> bool {
     state.is_none_or(|state| state.as_str().is_some_and(|state| state.eq_ignore_ascii_case("alarm")))
 }
 
+/// The entry of the data with the signed URL.
+const SIGNED_URL: &str = "ec2_signed_url";
+
+impl ScalingPolicy {
+    /// The signed URL, which never expires.
+    async fn alarm_url(cx: &Context<'_>) -> Result<String, Failure> {
+        // Says what is missing, if there are no users of stacks.
+        stack_user::domain_id(cx).await?;
+        signed(cx.facts, &cx.cloud.signal_endpoints().await?, SignedFor::Signal, None)
+    }
+
+    /// The end of a create: the URL is what `get_resource` gives for a policy of CFN, if there is a CFN API.
+    async fn created(&self, cx: &Context<'_>) -> Result<Step, Failure> {
+        let step = Step::done();
+        if self.0.group != CFN.group || cx.cloud.signal_endpoints().await?.cfn.is_none() {
+            return Ok(step);
+        }
+        Ok(step.data(SIGNED_URL, Self::alarm_url(cx).await?))
+    }
+}
+
 #[async_trait]
 impl Driver for ScalingPolicy {
+    /// Without a domain of stack users, a policy has no user and no signed URL; signals of the project's users reach it.
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
-        Ok(match operation {
-            Operation::Create => Step::done().id(&cx.facts.physical_name),
-            _ => Step::done(),
-        })
+        match operation {
+            Operation::Create if cx.cloud.user_domain().await?.is_some() => stack_user::start(cx).await,
+            Operation::Create => Ok(Step::done().id(&cx.facts.physical_name)),
+            _ if stack_user::text(cx.facts, stack_user::PASSWORD).is_none() => Ok(Step::done()),
+            Operation::Delete => stack_user::delete(cx).await.map(|()| Step::done()),
+            Operation::Suspend => stack_user::enable(cx, false).await.map(|()| Step::done()),
+            Operation::Resume => stack_user::enable(cx, true).await.map(|()| Step::done()),
+            _ => Ok(Step::done()),
+        }
     }
 
-    /// Nothing is made outside.
-    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
-        Ok(Found::NotMade)
+    async fn poll(&self, cx: &Context<'_>, operation: &Operation, state: &Value) -> Result<Step, Failure> {
+        if *operation != Operation::Create {
+            return Ok(Step::done());
+        }
+        match stack_user::poll(cx, state, true).await? {
+            Some(step) => Ok(step),
+            None => self.created(cx).await,
+        }
     }
 
-    fn needs_cloud(&self) -> bool {
+    async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
+        match cx.cloud.user_domain().await? {
+            Some(_) => stack_user::find(cx).await,
+            None => Ok(Found::NotMade),
+        }
+    }
+
+    fn receives_with_cloud(&self) -> bool {
         false
     }
 
-    fn is_repeatable(&self) -> bool {
-        true
+    fn reference(&self, facts: &Facts) -> Value {
+        let id = if self.0.group == CFN.group { facts.data.get(SIGNED_URL).cloned() } else { None };
+        let id = id.or_else(|| facts.physical_id.as_deref().map(Value::from)).filter(|_| facts.physical_id.is_some());
+        id.unwrap_or_else(|| facts.name.as_str().into())
     }
 
     async fn receive(&self, cx: &Context<'_>, message: &Value) -> Result<Received, Failure> {
@@ -81,14 +125,17 @@ impl Driver for ScalingPolicy {
         Ok(Received { scale: Some(ScaleRequest { group, adjustment }), ..Received::default() })
     }
 
-    async fn attributes(&self, _: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
-        // They need stack users, whose keys sign the URL.
-        match names.iter().find(|name| matches!(**name, "alarm_url" | "signal_url" | "AlarmUrl")) {
-            Some(name) => {
-                Err(Failure::other("NotSupported", format!("Attribute {name} is not implemented by Kiln yet.")))
-            }
-            None => Ok(Map::new()),
+    async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
+        let mut found = Map::new();
+        for name in names.iter().filter(|_| cx.facts.physical_id.is_some()) {
+            let value = match *name {
+                "alarm_url" | "AlarmUrl" => Self::alarm_url(cx).await?,
+                "signal_url" => native(cx.facts, &cx.cloud.signal_endpoints().await?, &cx.facts.stack.project_id)?,
+                _ => continue,
+            };
+            found.insert((*name).to_owned(), value.into());
         }
+        Ok(found)
     }
 
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {

@@ -256,7 +256,7 @@ async fn create_keys(cx: &Context<'_>, domain: &UserDomain) -> Result<String, Fa
 
 fn hash(text: &str) -> String {
     use sha2::Digest as _;
-    sha2::Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", sha2::Sha256::digest(text))
 }
 
 #[cfg(test)]

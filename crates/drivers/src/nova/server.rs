@@ -3,6 +3,7 @@
 mod attributes;
 mod block_devices;
 mod create;
+mod image;
 mod interfaces;
 mod networks;
 mod update;
@@ -224,7 +225,8 @@ impl Driver for Server {
             Operation::Check => check(cx).await,
             Operation::Suspend => turn(cx, "suspend", "SUSPENDED").await,
             Operation::Resume => turn(cx, "resume", "ACTIVE").await,
-            Operation::Adopt | Operation::Snapshot => Ok(Step::done()),
+            Operation::Snapshot => image::start(cx).await,
+            Operation::Adopt => Ok(Step::done()),
         }
     }
 
@@ -235,6 +237,7 @@ impl Driver for Server {
             Some("gone") => look_after_delete(cx, id, state).await,
             Some("suspend") => look_after_suspend(cx, id, state).await,
             Some("resume") => look_after_resume(cx, id, state).await,
+            Some(image::STAGE) => image::poll(cx, state).await,
             _ => look_after_build(cx, id, state).await,
         }
     }
@@ -268,6 +271,18 @@ impl Driver for Server {
             Err(failure) if failure.is_not_found() => Ok(true),
             Err(failure) => Err(failure),
         }
+    }
+
+    fn snapshots(&self) -> bool {
+        true
+    }
+
+    async fn delete_snapshot(&self, cx: &Context<'_>) -> Result<Option<Duration>, Failure> {
+        image::delete(cx).await
+    }
+
+    fn restored(&self, data: &Map) -> Option<Map> {
+        image::restored(data)
     }
 
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {

@@ -1,12 +1,13 @@
 //! OS::Cinder::*
 
+use kiln_resource::Operation;
 use kiln_value::{Value, value};
 
 use crate::ground::{Ground, Outcome};
 use crate::neutron::network;
 use crate::scenarios;
 
-scenarios!(a_volume, an_attachment, refusals);
+scenarios!(a_volume, a_volume_and_its_backup, an_attachment, refusals);
 
 async fn a_volume(ground: &Ground) {
     let given = value!({"size": 1, "description": "d", "metadata": {"a": 1}});
@@ -32,6 +33,24 @@ async fn a_volume(ground: &Ground) {
     assert_eq!(smaller.to_string(), "NotSupported: Shrinking volume is not supported.");
     volume.delete().await;
     assert_eq!(volume.attribute("size").await, Value::Null);
+    volume.delete().await;
+}
+
+async fn a_volume_and_its_backup(ground: &Ground) {
+    let mut volume = ground.made("OS::Cinder::Volume", "volume", value!({"size": 1})).await;
+    volume.act(Operation::Snapshot).await.unwrap();
+    let backup = volume.facts.data.get("backup_id").cloned().unwrap();
+    // A repeated call finds the backup.
+    volume.act(Operation::Snapshot).await.unwrap();
+    assert_eq!(volume.facts.data.get("backup_id"), Some(&backup));
+    let restored = volume.driver.restored(&volume.facts.data).unwrap();
+    assert_eq!(restored.get("backup_id"), Some(&backup));
+    assert_eq!(restored.get("image"), Some(&Value::Null));
+    let mut again = ground.made("OS::Cinder::Volume", "again", value!({"size": 1, "backup_id": backup})).await;
+    assert_eq!(again.attribute("size").await, "1".into());
+    again.delete().await;
+    volume.delete_snapshot().await;
+    volume.delete_snapshot().await;
     volume.delete().await;
 }
 

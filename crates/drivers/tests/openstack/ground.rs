@@ -278,6 +278,17 @@ impl Resource {
         self.driver.needs_replace_failed(&cx).await.unwrap()
     }
 
+    /// Deletes the snapshot with the data of the resource.
+    pub(crate) async fn delete_snapshot(&self) {
+        for _ in 0..200 {
+            let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls: 0 };
+            let Some(after) = self.driver.delete_snapshot(&cx).await.unwrap() else { return };
+            let after = if self.is_simulated { after.min(Duration::from_millis(20)) } else { after };
+            tokio::time::sleep(after).await;
+        }
+        panic!("the snapshot of {} cannot be deleted", self.facts.name);
+    }
+
     /// Deletes it, with the engine's retries after conflicts.
     pub(crate) async fn delete(&mut self) {
         for _ in 0..20 {

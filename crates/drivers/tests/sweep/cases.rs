@@ -60,6 +60,8 @@ macro_rules! every_case {
             wait_handle,
             wait_handle_of_cfn,
             wait_handle_of_updates,
+            scaling_policy,
+            scaling_policy_of_cfn,
             role,
             role_named,
             region,
@@ -539,4 +541,15 @@ pub(crate) fn wait_handle_of_cfn() -> Case {
 
 pub(crate) fn wait_handle_of_updates() -> Case {
     case("OS::Heat::UpdateWaitConditionHandle", value!({}))
+}
+
+pub(crate) fn scaling_policy() -> Case {
+    let given = |by: i64| value!({"auto_scaling_group_id": "g", "adjustment_type": "change_in_capacity", "scaling_adjustment": by});
+    case("OS::Heat::ScalingPolicy", given(1)).updated(given(2))
+}
+
+pub(crate) fn scaling_policy_of_cfn() -> Case {
+    let given =
+        |by: i64| value!({"AutoScalingGroupName": "g", "AdjustmentType": "ExactCapacity", "ScalingAdjustment": by});
+    case("AWS::AutoScaling::ScalingPolicy", given(1)).updated(given(2))
 }

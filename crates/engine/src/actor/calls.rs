@@ -13,6 +13,7 @@ use kiln_value::{Map, Value};
 
 use super::scaling::{Group, Scale};
 use super::slots::Interrupted;
+use super::snapshots::Removed;
 use super::{Work, stack_facts};
 use crate::retry::RetryLimits;
 use crate::step::{Advance, Job, Learned, Memory, abort_failure};
@@ -33,6 +34,8 @@ pub(super) enum Reply {
     Scaled(Box<Message>, ResourceId, bool, Result<Inside, Failure>),
     /// The result of a message to a resource.
     Received(Box<Message>, ResourceId, Result<Received, Failure>),
+    /// The objects of a snapshot are deleted, or not.
+    Removed(Box<Removed>),
 }
 
 impl Work {
@@ -68,6 +71,7 @@ impl Work {
                 self.slots.sleep(row, memory, until);
             }
             Ok(Reply::Received(message, row, result)) => self.received(*message, row, result),
+            Ok(Reply::Removed(removed)) => self.removed(*removed),
             // Tasks catch panics, and nobody aborts them.
             Err(error) => tracing::error!(%error, "a task failed"),
         }

@@ -5,12 +5,12 @@
 
 use std::time::Duration;
 
-use kiln_plan::{Blame, Event, Kind, NestedSources, Outcome, Sources, define, facts, failure_of};
-use kiln_resource::{Action, Failure, Member, MessageId, Operation, Phase, ResourceId, Running, State, Status};
+use kiln_plan::{Blame, Event, Kind, NestedSources, Outcome, Sources, define, facts, failure_of, observe};
+use kiln_resource::{Action, Facts, Failure, Member, MessageId, Operation, Phase, ResourceId, Running, State, Status};
 use kiln_store::{
     Details, Error, Message, MessageKind, NewStack, Parent, Snapshot, SnapshotId, StackId, StackRequest, Summary,
 };
-use kiln_value::{Map, Value, value};
+use kiln_value::{Map, Value, text, value};
 use serde::{Deserialize, Serialize};
 
 use super::calls::{Reply, finished, later};
@@ -242,10 +242,25 @@ impl Work {
         }
         facts.action_timeout = Some(self.action_timeout());
         (facts.nested_step, facts.members) = (step, members);
+        self.observe_for(id, &kind, &mut facts)?;
         let nested = blueprint.nested_sources(definition, &facts).ok_or_else(gone)?;
         let NestedSources { sources, data, then, pause } = nested.map_err(|error| failure_of(&error))?;
         let pause = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         Ok(Asked { sources, data, state: NestedState { asked: true, then, pause } })
+    }
+
+    /// Adds the resources that the driver of a group reads; they must exist.
+    pub(super) fn observe_for(&self, id: ResourceId, kind: &Kind, facts: &mut Facts) -> Result<(), Failure> {
+        let (Some(row), Some(entry)) = (self.model.row(id), kind.entry()) else { return Ok(()) };
+        let wanted: Vec<Value> = entry.driver.observes(facts).into_iter().filter(|id| !id.is_null()).collect();
+        observe(&self.model, row, &*entry.driver, |row| self.kind_of(&row.name, &row.implementation), facts);
+        match wanted.first() {
+            Some(first) if facts.observed.is_empty() => {
+                let text = format!("The Resource ({}) could not be found.", text::str(first));
+                Err(Failure::other("EntityNotFound", text))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A nested stack has finished: requests the next step, or reads its outputs and ends the operation.

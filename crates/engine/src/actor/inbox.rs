@@ -128,13 +128,15 @@ impl Work {
                 let awaited = self.active && self.model.row(row).is_some_and(|row| row.state.action == Action::Init);
                 awaited || self.slots.is_busy(row) || self.inbox.receiving.contains(&row)
             });
-            if message.kind != MessageKind::Cancel && (busy || blocked.contains(&name)) {
+            if !is_for_the_stack(message.kind) && (busy || blocked.contains(&name)) {
                 blocked.insert(name);
                 self.inbox.waiting.push_back(message);
                 continue;
             }
             match (message.kind, row) {
                 (MessageKind::Cancel, _) => self.cancel(&message),
+                (MessageKind::ClearHook, _) => self.clear_hook(&name, &message),
+                (MessageKind::DeleteSnapshot, _) => self.remove_snapshot_of(&message),
                 (_, None) => {
                     tracing::info!(stack = %self.stack.id, resource = name, "ignoring a message to an unknown resource");
                     self.writes.handled(message.id);
@@ -145,6 +147,13 @@ impl Work {
                 (MessageKind::Signal | MessageKind::Timer, Some(row)) => self.receive(message, row),
             }
         }
+    }
+
+    fn clear_hook(&mut self, name: &str, message: &Message) {
+        if let Some(hook) = message.body.str_at("unset_hook").and_then(|hook| hook.parse().ok()) {
+            self.decide(Event::HookCleared { name: name.to_owned(), hook });
+        }
+        self.writes.handled(message.id);
     }
 
     /// A cancel ends the request that it was sent for, not a later one.
@@ -241,6 +250,11 @@ impl Work {
         // In one commit: the results and the removal of the message.
         self.writes.handled(message.id);
     }
+}
+
+/// Messages that do not wait for the end of an operation on a resource.
+fn is_for_the_stack(kind: MessageKind) -> bool {
+    matches!(kind, MessageKind::Cancel | MessageKind::ClearHook | MessageKind::DeleteSnapshot)
 }
 
 fn cannot_signal(action: &str) -> String {

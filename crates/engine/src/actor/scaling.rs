@@ -31,6 +31,8 @@ pub(super) struct Group {
     blueprint: Box<Blueprint>,
     /// The members; `None` while the nested stack is changing.
     members: Option<Vec<Member>>,
+    /// The number of resources in the tree of stacks.
+    resources: u64,
 }
 
 impl Work {
@@ -101,8 +103,16 @@ impl Work {
             return Ok(());
         };
         facts.nested_step = step;
+        self.observe_for(row.id, &kind, &mut facts)?;
         let Some(nested) = group.blueprint.nested_sources(definition, &facts) else { return Ok(()) };
         let nested = nested.map_err(|error| failure_of(&error))?;
+        let size = group_size(&nested.sources.template);
+        let growth = u64::try_from(size.saturating_sub(facts.members.len())).unwrap_or(u64::MAX);
+        let limit = self.actor.options.resources_per_stack;
+        if growth > 0 && limit.is_some_and(|limit| group.resources.saturating_add(growth) > limit) {
+            let text = "Request limit exceeded: Maximum resources per stack exceeded.";
+            return Err(Failure::other("RequestLimitExceeded", text));
+        }
         let now = self.actor.backends.clock.now();
         let mut request = StackRequest::new(Action::Update, now);
         request.desired = Some(load::texts(&nested.sources));
@@ -213,6 +223,12 @@ impl Work {
     }
 }
 
+/// The number of resources in a template of either language.
+fn group_size(template: &Value) -> usize {
+    let resources = template.get("resources").or_else(|| template.get("Resources"));
+    resources.and_then(Value::as_map).map_or(0, |resources| resources.len())
+}
+
 async fn blueprint(backends: &Backends, stack: &Stack) -> Result<Blueprint, Failure> {
     match load::blueprint(backends, stack, &stack.desired).await {
         Ok(Ok(blueprint)) => Ok(blueprint),
@@ -228,7 +244,9 @@ fn unreadable(error: &Error) -> Failure {
 async fn read_group(backends: &Backends, stack: &Stack, child: StackId) -> Result<Group, Failure> {
     let view = View::load(backends, child).await.map_err(|error| unreadable(&error))?;
     let settled = view.filter(|view| !view.stack.is_pending() && view.stack.deleted.is_none());
-    Ok(Group { blueprint: Box::new(blueprint(backends, stack).await?), members: settled.map(|view| view.members()) })
+    let resources = backends.store.count_resources(stack.root).await.map_err(|error| unreadable(&error))?;
+    let blueprint = Box::new(blueprint(backends, stack).await?);
+    Ok(Group { blueprint, members: settled.map(|view| view.members()), resources })
 }
 
 async fn read_inside(

@@ -4,7 +4,9 @@ use std::collections::{HashMap, VecDeque};
 
 use kiln_plan::Model;
 use kiln_resource::ResourceId;
-use kiln_store::{Batch, Event, Message, MessageId, NewStack, Settle, SnapshotId, StackId, StackRequest, Turn};
+use kiln_store::{
+    Batch, Event, Message, MessageId, NewStack, Settle, Snapshot, SnapshotId, StackId, StackRequest, Turn,
+};
 
 /// Writes in their order. A row that changes more than once is written once, at its last position. So a commit may
 /// contain any prefix of the queue: an event may be stored before its row, and is then repeated after a crash, but none
@@ -20,6 +22,8 @@ pub(crate) struct WriteQueue {
     pub(crate) turn: Option<Turn>,
     /// The end of the request; written after everything else.
     pub(crate) settle: Option<Settle>,
+    /// Snapshots to insert or replace; written at the end of the queue.
+    pub(crate) snapshots: Vec<Snapshot>,
     /// Snapshots to delete; written at the end of the request.
     pub(crate) removed_snapshots: Vec<SnapshotId>,
     /// Processed messages: removed in one commit with their results.
@@ -103,6 +107,7 @@ impl WriteQueue {
             && self.messages.is_empty()
             && self.user_project.is_none()
             && self.cancels.is_empty()
+            && self.snapshots.is_empty()
             && self.removed_snapshots.is_empty()
             && self.turn.is_none()
             && self.settle.is_none()
@@ -147,6 +152,7 @@ impl WriteQueue {
             }
         }
         if self.writes.is_empty() {
+            batch.snapshots = std::mem::take(&mut self.snapshots);
             batch.remove_snapshots = std::mem::take(&mut self.removed_snapshots);
             batch.turn = self.turn.take();
             batch.settle = self.settle.take();

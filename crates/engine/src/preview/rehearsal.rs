@@ -8,7 +8,7 @@ use futures::future::{BoxFuture, FutureExt};
 use indexmap::IndexMap;
 use kiln_plan::{
     Blueprint, Command, Decision, Event, Goal, Inside, Kind, Model, NestedSources, Nesting, Outcome, Prospect,
-    StackScope, define, facts,
+    StackScope, define, facts, observe,
 };
 use kiln_resource::{Action, Resource, ResourceId, State, StoredDefinition};
 use kiln_store::{Error, Parent, Stack, StackId};
@@ -74,7 +74,8 @@ impl<'a> Rehearsal<'a> {
             let targets = self.scope.blueprint().targets(|| ResourceId(self.backends.chance.uuid()));
             let (action, goal) = (Action::Update, Goal::Converge);
             let generation = self.stack.generation + 1;
-            let begin = Event::Begin { action, goal, generation, targets, rollback: false };
+            let begin =
+                Event::Begin { action, goal, generation, targets, rollback: false, hooks: kiln_plan::Hooks::new() };
             let mut events = VecDeque::new();
             let mut commands = self.model.decide(begin);
             for row in self.model.rows().filter(|row| self.model.current(&row.name).is_some_and(|now| now.id == row.id))
@@ -273,6 +274,10 @@ impl<'a> Rehearsal<'a> {
         facts.last_step = true;
         if let (Some(view), Kind::Type(_)) = (&view, kind) {
             facts.members = view.members();
+        }
+        if let Some(entry) = kind.entry() {
+            let kind_of = |row: &Resource| blueprint.kind(&row.name).cloned();
+            observe(&self.model, &pretended, &*entry.driver, kind_of, &mut facts);
         }
         let Some(nested) = blueprint.nested_sources(definition, &facts) else {
             return Err(Trouble::Refused("the template of the nested stack does not exist".to_owned()));

@@ -30,6 +30,8 @@ struct Thing(Arc<Mutex<Calls>>);
 #[derive(Default)]
 struct Calls {
     made: usize,
+    /// Copies cannot be deleted.
+    locked: bool,
     /// Operation and ID of the object.
     log: Vec<String>,
 }
@@ -48,8 +50,43 @@ impl Driver for Thing {
             return Ok(Step::done().id(id).data("secret", "s"));
         }
         let id = cx.facts.physical_id.clone().unwrap_or_default();
+        if *operation == Operation::Snapshot {
+            let copy = format!("copy of {id}");
+            calls.log.push(format!("SNAPSHOT {id}"));
+            let step = Step::wait("copying", Duration::from_millis(5));
+            return Ok(if cx.facts.property("word").as_str() == Some("quick") {
+                Step::done().data("copy", copy)
+            } else {
+                step
+            });
+        }
         calls.log.push(format!("{} {id}", operation.action()));
         Ok(Step::done())
+    }
+
+    async fn poll(&self, cx: &Context<'_>, _: &Operation, state: &Value) -> Result<Step, Failure> {
+        if cx.facts.property("word").as_str() == Some("slow") {
+            return Ok(Step::wait(state.clone(), Duration::from_millis(5)));
+        }
+        Ok(Step::done().data("copy", format!("copy of {}", cx.facts.physical_id.as_deref().unwrap_or_default())))
+    }
+
+    fn snapshots(&self) -> bool {
+        true
+    }
+
+    async fn delete_snapshot(&self, cx: &Context<'_>) -> Result<Option<Duration>, Failure> {
+        let mut calls = self.0.lock().expect("whole");
+        let Some(copy) = cx.facts.data.get("copy").and_then(Value::as_str) else { return Ok(None) };
+        if calls.locked {
+            return Err(Failure::other("Conflict", "the copy is locked"));
+        }
+        let line = format!("REMOVE {copy}");
+        if calls.log.contains(&line) {
+            return Ok(None);
+        }
+        calls.log.push(line);
+        Ok(Some(Duration::from_millis(5)))
     }
 
     async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
@@ -124,6 +161,11 @@ impl Bench {
         let mut log = self.thing.0.lock().expect("whole").log.clone();
         log.sort();
         log
+    }
+
+    /// Whether copies cannot be deleted.
+    pub(crate) fn lock_copies(&self, locked: bool) {
+        self.thing.0.lock().expect("whole").locked = locked;
     }
 
     /// Forgets the calls so far.

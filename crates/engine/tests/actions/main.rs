@@ -2,3 +2,5 @@
 
 mod adopt;
 mod bench;
+mod hooks;
+mod snapshots;

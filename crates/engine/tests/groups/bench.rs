@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use kiln_engine::{Backends, Chance, Clock, Engine, NoCloud, Options, View, load};
-use kiln_plan::{ResourceTypes, Sources};
+use kiln_engine::preview::Preview;
+use kiln_engine::{Backends, Chance, Clock, Engine, NoCloud, Options, View, load, preview};
+use kiln_plan::{Blueprint, Nesting, ResourceTypes, Sources};
 use kiln_resource::{Action, MessageId, Registry, Resource, StackId, Status, shipped};
 use kiln_store::{Event, EventQuery, MemoryStore, Message, MessageKind, NewStack, Stack, StackRequest};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
-use kiln_value::{Map, Value, text};
+use kiln_value::{Map, Value, text, value};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -106,6 +107,21 @@ impl Bench {
         self.backends.store.request(id, request).await.expect("stored");
     }
 
+    pub(crate) async fn ask(&self, id: StackId, action: Action) {
+        let request = StackRequest::new(action, self.backends.clock.now());
+        self.backends.store.request(id, request).await.expect("stored");
+        self.completed(id).await;
+    }
+
+    /// The plan of an update.
+    pub(crate) async fn preview(&self, id: StackId, template: &str) -> Preview {
+        let view = View::load(&self.backends, id).await.expect("read").expect("there");
+        let identity = load::identity(&view.stack);
+        let types = &self.backends.resource_types;
+        let new = Blueprint::build(sources(template), types, identity, Nesting::default()).expect("a valid template");
+        preview::preview(&self.backends, &view, Arc::new(new)).await.expect("a plan")
+    }
+
     /// The stack after its request, which must have completed, and the time in seconds since the start.
     pub(crate) async fn completed(&self, id: StackId) -> f64 {
         let stack = self.settled(id).await;
@@ -188,11 +204,25 @@ impl Bench {
     }
 }
 
+/// The template may use instances of EC2: this one stands for them.
+const INSTANCE: &str = "heat_template_version: 2015-04-30
+parameters:
+  ImageId: {type: string}
+  InstanceType: {type: string}
+  UserData: {type: string, default: ''}
+  Tags: {type: comma_delimited_list, default: ''}
+resources:
+  one: {type: OS::Heat::TestResource, properties: {value: {get_param: UserData}, wait_secs: 1}}
+outputs:
+  PublicIp: {value: {get_attr: [one, output]}}
+";
+
 fn sources(template: &str) -> Sources {
     let template = kiln_template::source::parse(template, "t.yaml", usize::MAX).expect("YAML").value;
+    let environment = value!({"resource_registry": {"AWS::EC2::Instance": "instance.yaml"}});
     Sources {
         template: Arc::new(template),
-        environment: Arc::new(Environment::default()),
-        files: Arc::new(Files::default()),
+        environment: Arc::new(Environment::from_value(&environment).expect("an environment")),
+        files: Arc::new(Files([("instance.yaml".to_owned(), INSTANCE.to_owned())].into())),
     }
 }

@@ -2,4 +2,5 @@
 
 mod batches;
 mod bench;
+mod instances;
 mod scaling;

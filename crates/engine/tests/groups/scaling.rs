@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kiln_engine::preview::PlannedChange;
 use kiln_resource::{StackId, State, Status};
 use kiln_store::MessageKind;
 use kiln_value::{Value, value};
@@ -276,7 +277,70 @@ async fn rolling_updates_replace_members_one_by_one() {
     engine.kill();
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_group_does_not_grow_beyond_the_limit_of_resources() {
+    let bench = Bench::new();
+    let engine = bench.engine();
+    let policy = "adjustment_type: exact_capacity\n      scaling_adjustment: 998";
+    let id = bench.create(&template("one", "min_size: 1\n      max_size: 5000", policy), None).await;
+    bench.completed(id).await;
+    // With the three resources of the stack itself, that is one too many.
+    bench.signal(id, "up", alarm()).await;
+    bench.quiet(id).await;
+    assert_eq!((size(&bench, id).await, bench.signals(id).await.len()), (1, 0));
+    engine.kill();
+}
+
+/// The plan knows the names of the members that stay, leave and come.
+#[tokio::test(start_paused = true)]
+async fn the_plan_of_an_update_is_what_happens() {
+    let bench = Bench::new();
+    let engine = bench.engine();
+    for (before, after, batches) in
+        [(2, 4, "{max_batch_size: 1}"), (4, 2, "{max_batch_size: 3}"), (3, 3, "{max_batch_size: 2, min_in_service: 3}")]
+    {
+        let of = |value: &str, size: u32| {
+            let group = format!("min_size: 1\n      max_size: 9\n      desired_capacity: {size}");
+            template(value, &format!("{group}\n      rolling_updates: {batches}"), &policy(ONE_MORE))
+        };
+        let id = bench.create(&of("one", before), None).await;
+        bench.completed(id).await;
+        let there = names(&bench, id).await;
+        for (value, size) in [("two", before), ("two", after), ("three", after)] {
+            let planned = bench.planned(id, &of(value, size)).await;
+            let was = names(&bench, id).await;
+            bench.update(id, &of(value, size)).await;
+            bench.completed(id).await;
+            let is = names(&bench, id).await;
+            let mut actual: Vec<String> =
+                is.iter().filter(|name| !was.contains(name)).map(|name| format!("+{name}")).collect();
+            actual.extend(was.iter().filter(|name| !is.contains(name)).map(|name| format!("-{name}")));
+            actual.sort();
+            assert_eq!(planned, actual, "{there:?} {value} {size} {batches}");
+        }
+        bench.ask(id, kiln_resource::Action::Delete).await;
+    }
+    engine.kill();
+}
+
 impl Bench {
+    /// The members that a plan adds and deletes.
+    async fn planned(&self, stack: StackId, template: &str) -> Vec<String> {
+        let preview = self.preview(stack, template).await;
+        let group = preview.entries.into_iter().find(|entry| entry.name == "g").and_then(|entry| entry.nested);
+        let entries = group.expect("a nested stack").entries;
+        let mut planned: Vec<String> = entries
+            .iter()
+            .filter_map(|entry| match entry.change {
+                PlannedChange::Added => Some(format!("+{}", entry.name)),
+                PlannedChange::Deleted => Some(format!("-{}", entry.name)),
+                _ => None,
+            })
+            .collect();
+        planned.sort();
+        planned
+    }
+
     async fn mark_unhealthy(&self, stack: StackId, resource: &str) {
         let body = value!({"mark_unhealthy": true, "reason": "sick"});
         self.send(stack, Some(resource), MessageKind::MarkUnhealthy, body).await;

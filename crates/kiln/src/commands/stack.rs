@@ -4,11 +4,13 @@ mod act;
 mod adopt;
 mod change;
 mod event;
+mod hook;
 mod list;
 mod output;
 mod plan;
 mod resource;
 mod show;
+mod snapshot;
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -52,6 +54,12 @@ pub(crate) enum StackCommand {
     Resume(act::ActArgs),
     /// Wait until the running operation of stacks is done
     Wait(act::WaitForArgs),
+    /// Create, list, show, delete and restore snapshots of a stack
+    #[command(subcommand)]
+    Snapshot(snapshot::SnapshotCommand),
+    /// List and clear the hooks at which the resources of a stack wait
+    #[command(subcommand)]
+    Hook(hook::HookCommand),
     /// List and show the events of a stack
     #[command(subcommand)]
     Event(event::EventCommand),
@@ -97,6 +105,8 @@ impl StackCommand {
             Self::Suspend(args) => args.run(connection, StackAction::Suspend).await,
             Self::Resume(args) => args.run(connection, StackAction::Resume).await,
             Self::Wait(args) => args.run(connection).await,
+            Self::Snapshot(command) => command.run(connection).await,
+            Self::Hook(command) => command.run(connection).await,
             Self::Event(command) => command.run(connection).await,
             Self::Resource(command) => command.run(connection).await,
             Self::Output(command) => command.run(connection).await,

@@ -67,6 +67,50 @@ fn a_stack_is_abandoned_and_adopted() {
 }
 
 #[test]
+fn a_stack_returns_to_its_snapshot() {
+    let folder = Folder::new("snapshot");
+    folder.write("t.yaml", TEMPLATE);
+    folder.local(&["stack", "create", "-t", "t.yaml", "one"]).ok();
+    let made = folder.local(&["stack", "snapshot", "create", "one", "--name", "before", "-f", "json"]).json();
+    assert_eq!((&made["name"], &made["status"]), (&"before".into(), &"COMPLETE".into()), "{made}");
+    let id = made["id"].as_str().unwrap();
+    let word = || folder.local(&["stack", "output", "show", "one", "word", "-f", "value", "-c", "output_value"]).ok();
+    folder.local(&["stack", "update", "--existing", "--parameter", "word=second", "one"]).ok();
+    assert_eq!(word(), "second\n");
+    folder.local(&["stack", "snapshot", "restore", "one", id]).ok();
+    assert_eq!(word(), "first\n");
+    let listed = folder.local(&["stack", "snapshot", "list", "one", "-f", "csv", "-c", "Name", "-c", "Status"]).ok();
+    assert_eq!(listed, "\"Name\",\"Status\"\n\"before\",\"COMPLETE\"\n");
+    let shown = folder.local(&["stack", "snapshot", "show", "one", id, "-f", "json"]).json();
+    assert_eq!(shown["data"]["resources"]["value"]["action"], "SNAPSHOT", "{shown}");
+    folder.local(&["stack", "snapshot", "delete", "one", id]).ok();
+    assert_eq!(folder.local(&["stack", "snapshot", "list", "one", "-f", "json"]).ok(), "[]\n");
+    assert_eq!(folder.local(&["stack", "snapshot", "show", "one", id]).code, 1);
+}
+
+#[test]
+fn a_hook_is_polled_and_cleared() {
+    let folder = Folder::new("hook");
+    folder.write("t.yaml", TEMPLATE);
+    let create = ["--local", "stack", "create", "-t", "t.yaml", "--pre-create", "secret", "--progress", "plain", "one"];
+    let mut first = folder.kiln(&create).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(first.stderr.take().unwrap()).lines();
+    let paused = lines.map_while(Result::ok).find(|line| line.contains("paused until Hook pre-create is cleared"));
+    assert!(paused.is_some());
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let polled = folder.local(&["stack", "hook", "poll", "one", "-f", "json"]).json();
+    assert_eq!(polled[0]["resource_name"], "secret", "{polled}");
+    let ran = folder.local(&["stack", "hook", "clear", "--pre-update", "one", "secret"]);
+    assert_eq!(ran.code, 1);
+    folder.local(&["stack", "hook", "clear", "--pre-create", "one", "sec*"]).ok();
+    folder.local(&["stack", "wait", "one"]).ok();
+    assert_eq!(folder.local(&["stack", "hook", "poll", "one", "-f", "json"]).json(), serde_json::json!([]));
+    let listed = folder.local(&["stack", "list", "-f", "value", "-c", "Stack Status"]).ok();
+    assert_eq!(listed, "CREATE_COMPLETE\n");
+}
+
+#[test]
 fn a_failure_names_its_cause() {
     let folder = Folder::new("cause");
     let child = "\

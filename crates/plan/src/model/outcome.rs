@@ -8,7 +8,7 @@ use kiln_resource::{
 };
 use kiln_value::{Map, Value};
 
-use super::{Model, STATE_CHANGED, Stage};
+use super::{Model, SAVED, STATE_CHANGED, Stage};
 use crate::event::{Command, Goal, Note, Outcome};
 use crate::graph::Index;
 use crate::{Blame, Decision};
@@ -194,8 +194,20 @@ impl Model {
             }
             row.generation = self.request.generation;
         }
-        let token = id.to_string();
-        let (phase, attempt, requires) = (Phase::Intent, 0, next_requires);
+        // An object can have a snapshot of every request.
+        if operation == Operation::Snapshot {
+            row.data.insert(SAVED.to_owned(), self.request.generation.into());
+        }
+        let token = match operation {
+            Operation::Snapshot => format!("{id}-{}", self.request.generation),
+            _ => id.to_string(),
+        };
+        let saves = operation == Operation::Delete
+            && !row.state.failed()
+            && row.physical_id.is_some()
+            && row.definition.as_ref().is_some_and(|definition| definition.deletion_policy == "Snapshot");
+        let phase = if saves { Phase::Snapshot(Value::Null) } else { Phase::Intent };
+        let (attempt, requires) = (0, next_requires);
         row.operation = Running { operation, definition, phase, token, attempt, requires }.into();
         self.busy.insert(id, Some(node));
         self.set_state(id, State::new(action, Status::InProgress), STATE_CHANGED.to_owned(), out);
@@ -219,6 +231,14 @@ impl Model {
                 }
                 let reason = text.unwrap_or_else(|| STATE_CHANGED.to_owned());
                 self.set_state(id, State::new(action, Status::Complete), reason, out);
+                let at = node.or(continued);
+                if let (Some(at), Some(hook)) = (at, Self::hook_after(action))
+                    && self.stage == Stage::Going
+                    && self.hold(id, at, hook, out)
+                {
+                    next.retain(|parked| *parked != at);
+                    return self.visit_all(next, out);
+                }
                 if operation == Operation::Delete {
                     self.forget(id, out);
                 }

@@ -4,6 +4,7 @@ use kiln_resource::{Action, State as Progress, Status};
 
 use super::state::{Content, LeaseRow, StackRow, State, micro, micros_of};
 use crate::limits::CONTENT_FRESH;
+use crate::snapshot::SUPERSEDED;
 use crate::{DesiredText, Digest, Error, Event, NewStack, Snapshot, Stack, StackId, StackRequest, stack};
 
 impl State {
@@ -91,6 +92,11 @@ impl State {
         }
         let (asked, due) = (stack.clone(), row.due);
         self.set_due(id, due.or(Some(request.now.as_microsecond())));
+        let unfinished = Progress::new(Action::Snapshot, Status::InProgress);
+        for snapshot in self.snapshots.values_mut().filter(|one| one.stack == id && one.state == unfinished) {
+            snapshot.state.status = Status::Failed;
+            SUPERSEDED.clone_into(&mut snapshot.reason);
+        }
         if let Some(snapshot) = &request.snapshot {
             self.save_snapshot(snapshot);
         }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::reading::find_stack;
 use super::retry::{Fault, retry};
 use super::rows::{Columns, json, micros, micros_of, optional_id, pack, plain};
-use super::snapshots::save_snapshots;
+use super::snapshots::{fail_unfinished_snapshots, save_snapshots};
 use super::writing::{insert, insert_events};
 use super::{SqlStore, schema};
 use crate::limits::CONTENT_FRESH;
@@ -146,6 +146,7 @@ impl SqlStore {
             tx.execute(&delete).await?;
             insert_tags(tx, [(id, tags.as_slice())]).await?;
         }
+        fail_unfinished_snapshots(tx, id).await?;
         save_snapshots(tx, &self.vault, &request.snapshot).await?;
         let stack = find_stack(tx, id).await?.ok_or_else(|| Error::NotFound(format!("stack {id}")))?;
         let event = Event::of_start(&stack);

@@ -1,5 +1,6 @@
 //! Snapshots of stacks.
 
+use kiln_resource::{Action, Status};
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Order, Query};
 use sea_orm::{ConnectionTrait, DatabaseTransaction};
 
@@ -8,6 +9,7 @@ use super::rows::{self, Columns};
 use super::secrets::Vault;
 use super::writing::insert;
 use super::{SqlStore, schema};
+use crate::snapshot::SUPERSEDED;
 use crate::{Error, Snapshot, SnapshotId, StackId};
 
 impl SqlStore {
@@ -30,7 +32,7 @@ impl SqlStore {
             .columns(schema::SNAPSHOT_COLUMNS)
             .from(schema::SNAPSHOT)
             .and_where(Expr::col("stack").eq(stack.to_string()))
-            .and_where(Expr::col("action").ne("ADOPT"))
+            .and_where(Expr::col("action").ne(Action::Adopt.as_str()))
             .order_by("created", Order::Asc)
             .order_by("id", Order::Asc)
             .to_owned();
@@ -68,5 +70,19 @@ pub(super) async fn remove_snapshots(
         delete.and_where(Expr::col("id").is_in(ids.iter().map(ToString::to_string)));
     }
     tx.execute(&delete).await?;
+    Ok(())
+}
+
+/// A later request ends an unfinished snapshot.
+pub(super) async fn fail_unfinished_snapshots(tx: &DatabaseTransaction, stack: StackId) -> Result<(), Fault> {
+    let update = Query::update()
+        .table(schema::SNAPSHOT)
+        .value("status", Status::Failed.as_str())
+        .value("reason", SUPERSEDED)
+        .and_where(Expr::col("stack").eq(stack.to_string()))
+        .and_where(Expr::col("action").eq(Action::Snapshot.as_str()))
+        .and_where(Expr::col("status").eq(Status::InProgress.as_str()))
+        .to_owned();
+    tx.execute(&update).await?;
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod actions;
 mod attachments;
+mod backups;
 mod limits;
 mod snapshots;
 mod types;
@@ -24,6 +25,7 @@ pub(crate) use volumes::{begin_delete, make_for_server, set_status};
 pub(crate) struct Cinder {
     pub(crate) volumes: Table,
     pub(crate) snapshots: Table,
+    pub(crate) backups: Table,
     pub(crate) types: Table,
     pub(crate) attachments: Table,
 }
@@ -33,6 +35,7 @@ impl Cinder {
         Cinder {
             volumes: Table::new(&["name", "os-vol-tenant-attr:tenant_id"]),
             snapshots: Table::new(&["volume_id", "project_id"]),
+            backups: Table::new(&["volume_id", "project_id"]),
             types: Table::new(&["name"]),
             attachments: Table::new(&["volume_id", "instance"]),
         }
@@ -71,6 +74,7 @@ pub(crate) fn serve(world: &mut CloudState, request: &ServiceCall) -> Outcome {
         ["volumes", id, "action"] => actions::route(world, call, id),
         ["volumes", rest @ ..] => volumes::route(world, call, rest),
         ["snapshots", rest @ ..] => snapshots::route(world, call, rest),
+        ["backups", rest @ ..] => backups::route(world, call, rest),
         ["types", rest @ ..] => types::route(world, call, rest),
         ["attachments", rest @ ..] => attachments::route(world, call, rest),
         rest => limits::route(world, call, rest),

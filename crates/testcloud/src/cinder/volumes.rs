@@ -245,6 +245,22 @@ fn create(world: &mut CloudState, call: Call<'_>) -> Outcome {
     Ok(Reply::accepted(json!({"volume": show(world, call, find(world, call, &id)?)})))
 }
 
+/// Creates the volume that a backup is restored to.
+pub(super) fn restored(world: &mut CloudState, call: Call<'_>, name: &str, size: i64) -> Result<String, Refusal> {
+    limits::check(world, &call.caller.project, 1, size)?;
+    let kind = types::resolve(world, "")?;
+    let mut row = blank(world, &call.caller.project, &call.caller.user, size, &kind);
+    row.put("name", name);
+    row.put("status", "restoring-backup");
+    let id = row.text("id").to_owned();
+    world.cinder.volumes.insert(row);
+    let (fault, made) = (world.build_fault, id.clone());
+    world.after(world.options.build_time + fault.slower, move |world| {
+        set_status(world, &made, if fault.fails { "error_restoring" } else { "available" });
+    });
+    Ok(id)
+}
+
 /// A new volume that is being created.
 fn blank(world: &mut CloudState, project: &str, user: &str, size: i64, kind: &str) -> Row {
     let now = world.micro_stamp();

@@ -63,7 +63,7 @@ fn find(world: &CloudState, id: &str) -> Result<Row, Refusal> {
 }
 
 fn digest(access: &str) -> String {
-    Sha256::digest(access).iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", Sha256::digest(access))
 }
 
 fn show(row: &Row) -> Row {

@@ -228,6 +228,8 @@ pub(super) fn route(world: &mut CloudState, call: Call<'_>, id: &str) -> Outcome
         "createImage" => {
             allowed(&row, "createImage", &["active", "stopped", "paused", "suspended"])?;
             let image = crate::glance::snapshot_of(world, call.caller, &row, arguments.text("name"));
+            let metadata = arguments.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
+            world.glance.images.edit(&image, |row| row.extend(metadata));
             let link = format!("{}/image/v2/images/{image}", world.base);
             Ok(Reply::accepted(json!({"image_id": image})).header("location", link))
         }

@@ -1,0 +1,53 @@
+//! `AWS::AutoScaling::LaunchConfiguration`: holds the settings of the instances of a group, which reads them.
+
+use async_trait::async_trait;
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step};
+use kiln_value::{Diagnostic, Map};
+
+use crate::validation::{failed, is_given};
+
+/// The type's driver.
+pub(super) struct LaunchConfiguration;
+
+#[async_trait]
+impl Driver for LaunchConfiguration {
+    /// All properties are immutable; an update is one of the metadata, which the instances get when they are created.
+    async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
+        Ok(match operation {
+            Operation::Create => Step::done().id(&cx.facts.physical_name),
+            Operation::Update { .. } => Step::replace(),
+            _ => Step::done(),
+        })
+    }
+
+    /// Nothing is made outside.
+    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
+        Ok(Found::NotMade)
+    }
+
+    fn needs_cloud(&self) -> bool {
+        false
+    }
+
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
+    async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {
+        Ok(Map::new())
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        if is_given(facts, "InstanceId") {
+            return Err(failed("Property InstanceId is not implemented by Kiln yet."));
+        }
+        let missing = ["ImageId", "InstanceType"].iter().find(|name| !is_given(facts, name));
+        match missing {
+            Some(name) => {
+                let text = format!("If without InstanceId, ImageId and InstanceType are required. Missing: {name}.");
+                Err(failed(text))
+            }
+            None => Ok(()),
+        }
+    }
+}

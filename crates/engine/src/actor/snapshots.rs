@@ -1,0 +1,291 @@
+//! Snapshots of the stack: their data, and their deletion.
+//!
+//! A snapshot is a request; its record is stored with it and completed with its end. Its deletion is a message, or a part
+//! of the delete of the stack, which ends only after it. Both may be repeated by another engine.
+
+use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use kiln_plan::Blame;
+use kiln_resource::{Action, Cloud, Context, Facts, Failure, MessageId, SnapshotId, State, Status};
+use kiln_store::{Error, Message, Snapshot, Stack, StackId};
+use kiln_value::{Map, Value};
+use tokio::sync::watch;
+
+use super::Work;
+use super::calls::Reply;
+use crate::backends::Backends;
+use crate::clouds::NoCloud;
+use crate::export::{self, IMPLEMENTATION};
+use crate::fence::{Fence, FencedCloud};
+use crate::retry;
+
+/// The snapshots that are being deleted.
+#[derive(Default)]
+pub(super) struct Removing {
+    ids: BTreeSet<SnapshotId>,
+    /// Why a snapshot of a stack that is being deleted could not be deleted.
+    failed: Option<Blame>,
+    /// The end of the delete of the stack, which waits for them.
+    pub(super) end: Option<(State, String)>,
+}
+
+impl Removing {
+    pub(super) fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+}
+
+/// The result of a removal.
+pub(super) struct Removed {
+    id: SnapshotId,
+    /// The message that requested it.
+    message: Option<MessageId>,
+    ending: Ending,
+}
+
+/// How a removal has ended.
+enum Ending {
+    Done,
+    /// The engine stops: the next one repeats the removal.
+    Postponed,
+    /// The snapshot, if it could be read, and why it could not be deleted.
+    Failed(Option<Box<Snapshot>>, Blame),
+}
+
+impl Work {
+    /// The end of a snapshot is stored together with its data: no operation is running any more.
+    pub(super) async fn fill_snapshot(&mut self) -> Result<(), Error> {
+        let Some(settle) = self.writes.settle.as_ref().filter(|settle| settle.state.action == Action::Snapshot) else {
+            return Ok(());
+        };
+        let (state, reason) = (settle.state, settle.reason.clone());
+        let Some(id) = self.stack.details.snapshot else { return Ok(()) };
+        let Some(snapshot) = self.actor.backends.store.snapshot(self.stack.id, id).await? else { return Ok(()) };
+        let stack = Stack { state, ..self.stack.clone() };
+        let data = export::of_model(&self.actor.backends, &stack, &self.model).await?;
+        self.writes.snapshots.retain(|other| other.id != id);
+        self.writes.snapshots.push(Snapshot { state, reason, data, ..snapshot });
+        Ok(())
+    }
+
+    /// Another request has ended a snapshot: its record gets what was saved until then, so that it can be deleted.
+    pub(super) async fn keep_unfinished_snapshot(&mut self) -> Result<(), Error> {
+        if !self.model.rows().any(|row| row.state.action == Action::Snapshot) {
+            return Ok(());
+        }
+        for snapshot in self.actor.backends.store.snapshots(self.stack.id).await? {
+            if snapshot.state == State::new(Action::Snapshot, Status::Failed) && snapshot.data.is_null() {
+                let data = export::of_model(&self.actor.backends, &self.stack, &self.model).await?;
+                self.writes.snapshots.push(Snapshot { data, ..snapshot });
+            }
+        }
+        Ok(())
+    }
+
+    /// The stack is being deleted: its snapshots, too.
+    pub(super) async fn remove_all_snapshots(&mut self) -> Result<(), Error> {
+        self.removing.failed = None;
+        for snapshot in self.actor.backends.store.snapshots(self.stack.id).await? {
+            self.remove_snapshot(snapshot.id, None);
+        }
+        Ok(())
+    }
+
+    /// The end of the request; `None`: it comes when the snapshots are deleted.
+    pub(super) fn after_snapshots(&mut self, state: State, reason: String) -> Option<(State, String)> {
+        if state.action != Action::Delete {
+            return Some((state, reason));
+        }
+        if !self.removing.is_empty() {
+            self.removing.end = Some((state, reason));
+            return None;
+        }
+        match self.removing.failed.take() {
+            Some(blame) if state.status == Status::Complete => {
+                Some((State::new(Action::Delete, Status::Failed), blame.stack_reason(Action::Delete)))
+            }
+            _ => Some((state, reason)),
+        }
+    }
+
+    /// A message requests to delete a snapshot.
+    pub(super) fn remove_snapshot_of(&mut self, message: &Message) {
+        match message.body.str_at("snapshot").and_then(|id| id.parse().ok()) {
+            Some(id) => self.remove_snapshot(id, Some(message.id)),
+            None => self.writes.handled(message.id),
+        }
+    }
+
+    fn remove_snapshot(&mut self, id: SnapshotId, message: Option<MessageId>) {
+        if !self.removing.ids.insert(id) {
+            // It is being deleted already.
+            message.into_iter().for_each(|message| self.writes.handled(message));
+            return;
+        }
+        let backends = self.actor.backends.clone();
+        let remover = Remover {
+            end: backends.clock.monotonic() + self.actor.options.action_timeout,
+            backends,
+            root: Arc::clone(&self.root),
+            fence: self.actor.fence.clone(),
+            call_retries: self.actor.options.call_retries,
+            drain: self.actor.drain.clone(),
+        };
+        let stack = self.stack.id;
+        self.tasks.spawn(async move {
+            let ending = remover.end_of(stack, id).await;
+            Reply::Removed(Box::new(Removed { id, message, ending }))
+        });
+    }
+
+    /// The removal of a snapshot has ended: its result is stored together with the removal of the message.
+    pub(super) fn removed(&mut self, removed: Removed) {
+        self.removing.ids.remove(&removed.id);
+        match removed.ending {
+            Ending::Done => self.writes.removed_snapshots.push(removed.id),
+            Ending::Postponed => return,
+            Ending::Failed(snapshot, blame) => {
+                let (state, reason) = (State::new(Action::Delete, Status::Failed), blame.to_string());
+                let failed = snapshot.map(|snapshot| Snapshot { state, reason, ..*snapshot });
+                self.writes.snapshots.extend(failed);
+                self.removing.failed = Some(blame);
+            }
+        }
+        removed.message.into_iter().for_each(|message| self.writes.handled(message));
+        if self.removing.is_empty()
+            && let Some((state, reason)) = self.removing.end.take()
+        {
+            self.end(state, reason);
+        }
+    }
+}
+
+/// Deletes the objects of a snapshot.
+struct Remover {
+    backends: Backends,
+    root: Arc<Stack>,
+    fence: Fence,
+    call_retries: u32,
+    /// When to give up, by the monotonic clock.
+    end: Duration,
+    /// True when the engine stops.
+    drain: watch::Receiver<bool>,
+}
+
+/// Time between two attempts to read a snapshot.
+const UNREADABLE: Duration = Duration::from_secs(5);
+
+impl Remover {
+    /// Deletes the objects of a snapshot. One that does not exist is already deleted.
+    async fn end_of(&self, stack: StackId, id: SnapshotId) -> Ending {
+        let broken = |text: &str| Blame::of(&id.to_string(), &Failure::other("InternalError", text));
+        let snapshot = loop {
+            match self.backends.store.snapshot(stack, id).await {
+                Ok(Some(snapshot)) => break snapshot,
+                Ok(None) => return Ending::Done,
+                Err(error) if self.is_late() => return Ending::Failed(None, broken(&error.to_string())),
+                Err(_) if self.pause(UNREADABLE).await => {}
+                Err(_) => return Ending::Postponed,
+            }
+        };
+        match AssertUnwindSafe(self.run(&snapshot)).catch_unwind().await {
+            Ok(Ok(true)) => Ending::Done,
+            Ok(Ok(false)) => Ending::Postponed,
+            Ok(Err(blame)) => Ending::Failed(Some(Box::new(snapshot)), blame),
+            Err(_) => {
+                let blame = broken("bug in the driver of the resource type");
+                Ending::Failed(Some(Box::new(snapshot)), blame)
+            }
+        }
+    }
+
+    fn is_late(&self) -> bool {
+        self.backends.clock.monotonic() >= self.end
+    }
+
+    /// Waits; false if the engine stops.
+    async fn pause(&self, after: Duration) -> bool {
+        let mut drain = self.drain.clone();
+        if *drain.borrow_and_update() {
+            return false;
+        }
+        tokio::select! {
+            () = self.backends.clock.sleep(after) => true,
+            _ = drain.changed() => false,
+        }
+    }
+
+    /// Returns whether everything is deleted; false if the engine stops.
+    async fn run(&self, snapshot: &Snapshot) -> Result<bool, Blame> {
+        let mut stacks: Vec<(Vec<&str>, &Value)> = vec![(Vec::new(), &snapshot.data)];
+        while let Some((path, stack)) = stacks.pop() {
+            for (name, resource) in stack.get("resources").and_then(Value::as_map).into_iter().flatten() {
+                if resource.get("resources").is_some() {
+                    let inner = path.iter().copied().chain([name.as_str()]).collect();
+                    stacks.push((inner, resource));
+                    continue;
+                }
+                match self.remove(name, resource).await {
+                    Ok(true) => {}
+                    Ok(false) => return Ok(false),
+                    Err(failure) => {
+                        let blame = Blame::of(name, &failure);
+                        return Err(path.iter().rev().fold(blame, |blame, outer| blame.below(outer)));
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    async fn remove(&self, name: &str, resource: &Value) -> Result<bool, Failure> {
+        let text = |key: &str| resource.str_at(key).map(str::to_owned);
+        let kind = text(IMPLEMENTATION).or_else(|| text("type")).unwrap_or_default();
+        let Some(entry) = self.backends.resource_types.types.get(&kind) else { return Ok(true) };
+        let driver = &entry.driver;
+        let data: Map = resource.get("resource_data").and_then(Value::as_map).cloned().unwrap_or_default();
+        if !driver.snapshots() || data.is_empty() {
+            return Ok(true);
+        }
+        let facts = Facts {
+            name: name.to_owned(),
+            resource_type: kind,
+            physical_id: text("resource_id"),
+            data,
+            ..Facts::default()
+        };
+        let clock = &self.backends.clock;
+        let mut attempt = 0;
+        loop {
+            let removal = async {
+                let cloud: Arc<dyn Cloud> = if driver.needs_cloud() {
+                    let cloud = self.backends.clouds.cloud(&self.root).await?;
+                    Arc::new(FencedCloud::new(cloud, self.fence.clone(), Arc::clone(clock)))
+                } else {
+                    Arc::new(NoCloud)
+                };
+                let seed = self.backends.chance.seed();
+                driver.delete_snapshot(&Context { cloud: &*cloud, facts: &facts, now: 0.0, seed, polls: 0 }).await
+            };
+            let after = match removal.await {
+                Ok(None) => return Ok(true),
+                Ok(Some(after)) => after,
+                Err(failure) if failure.is_passing() && attempt < self.call_retries => {
+                    attempt += 1;
+                    retry::wait(attempt, Some(&failure), &self.backends.chance)
+                }
+                Err(failure) => return Err(failure),
+            };
+            if self.is_late() {
+                return Err(Failure::other("Error", "Timed out"));
+            }
+            if !self.pause(after).await {
+                return Ok(false);
+            }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! `kiln stack hook poll` and `clear`.
+
+use std::collections::BTreeMap;
+
+use clap::{Args, Subcommand};
+use futures::future::{BoxFuture, FutureExt as _};
+use kiln_client::{Client, Event, EventFilter};
+use kiln_value::value;
+
+use super::{StackArg, of_stack};
+use crate::connect::Connection;
+use crate::failure::{Failure, Outcome};
+use crate::output::{Cell, Format, List};
+
+/// `stack hook …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum HookCommand {
+    /// List the resources that wait at a hook
+    Poll(PollArgs),
+    /// Clear hooks of resources, so that their operation continues
+    Clear(ClearArgs),
+}
+
+/// `stack hook poll`.
+#[derive(Args, Debug)]
+pub(crate) struct PollArgs {
+    #[command(flatten)]
+    stack: StackArg,
+    /// Include nested stacks down to this depth
+    #[arg(long, value_name = "DEPTH", default_value_t = 0, hide_default_value = true)]
+    nested_depth: u32,
+}
+
+/// `stack hook clear`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  kiln stack create -t web.yaml --pre-create server web
+  kiln stack hook poll web
+  kiln stack hook clear --pre-create web server
+  kiln stack hook clear web 'nested/*'               every hook of the resources of a nested stack")]
+pub(crate) struct ClearArgs {
+    /// Clear pre-create hooks
+    #[arg(long)]
+    pre_create: bool,
+    /// Clear pre-update hooks
+    #[arg(long)]
+    pre_update: bool,
+    /// Clear pre-delete hooks
+    #[arg(long)]
+    pre_delete: bool,
+    /// Name or ID of the stack
+    #[arg(value_name = "STACK")]
+    stack: String,
+    /// Resource; with '*' for any characters, and 'nested/inner' for nested stacks
+    #[arg(value_name = "RESOURCE", required = true)]
+    resources: Vec<String>,
+}
+
+impl HookCommand {
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        match self {
+            Self::Poll(args) => args.run(connection).await,
+            Self::Clear(args) => args.run(connection).await,
+        }
+    }
+}
+
+impl PollArgs {
+    async fn run(self, connection: &Connection) -> Outcome {
+        let StackArg { stack, output } = self.stack;
+        let pending = pending(&connection.client, &stack, self.nested_depth).await?;
+        let mut columns = vec!["resource_name", "id", "resource_status_reason", "resource_status", "event_time"];
+        if self.nested_depth > 0 {
+            columns.push("stack_name");
+        }
+        let cell = |event: &Event, name: &str| match name {
+            "stack_name" => Cell::from(event.stack_name().unwrap_or(&stack)),
+            name => Cell::from(event.value().get(name).cloned()),
+        };
+        let rows = pending.iter().map(|(_, event)| columns.iter().map(|name| cell(event, name)).collect()).collect();
+        let columns = columns.iter().map(|name| (*name).to_owned()).collect();
+        Ok(output.list(List { columns, rows }, Format::Table)?)
+    }
+}
+
+/// The hooks at which resources of a stack wait, with the events that say so.
+async fn pending(client: &Client, stack: &str, nested_depth: u32) -> Outcome<Vec<(String, Event)>> {
+    let filter = EventFilter { nested_depth, ..EventFilter::default() };
+    let mut waiting: BTreeMap<(String, String, String), Event> = BTreeMap::new();
+    for event in client.events(stack, &filter).await.map_err(of_stack(stack))? {
+        let place = |hook: &str| (event.stack_id().to_owned(), event.resource_name().to_owned(), hook.to_owned());
+        let reason = event.reason();
+        if let Some(hook) =
+            reason.split_once(" paused until Hook ").and_then(|(_, rest)| rest.strip_suffix(" is cleared"))
+        {
+            waiting.insert(place(hook), event.clone());
+        } else if let Some(hook) = reason.strip_prefix("Hook ").and_then(|rest| rest.strip_suffix(" is cleared")) {
+            waiting.remove(&place(hook));
+        } else if reason == "Failure occurred while waiting." {
+            waiting.retain(|(stack, name, _), _| stack != event.stack_id() || name != event.resource_name());
+        }
+    }
+    let mut found: Vec<(String, Event)> = waiting.into_iter().map(|((_, _, hook), event)| (hook, event)).collect();
+    found.sort_by(|(_, a), (_, b)| a.time().cmp(b.time()));
+    Ok(found)
+}
+
+impl ClearArgs {
+    async fn run(self, connection: &Connection) -> Outcome {
+        let kinds = [("pre-create", self.pre_create), ("pre-update", self.pre_update), ("pre-delete", self.pre_delete)];
+        let wanted: Vec<&str> = kinds.into_iter().filter(|(_, given)| *given).map(|(kind, _)| kind).collect();
+        let client = &connection.client;
+        for resource in &self.resources {
+            let path: Vec<&str> = resource.split('/').collect();
+            if clear(client, &self.stack, &path, &wanted).await? == 0 {
+                return Err(Failure::new(format!("No resource of stack {} waits at a hook: {resource}", self.stack))
+                    .hint(format!("run 'kiln stack hook poll {}' to list the hooks", self.stack)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Clears the hooks of the resources on a path; returns how many. Without wanted kinds, all are cleared.
+fn clear<'a>(
+    client: &'a Client,
+    stack: &'a str,
+    path: &'a [&'a str],
+    wanted: &'a [&'a str],
+) -> BoxFuture<'a, Outcome<usize>> {
+    async move {
+        let Some((name, rest)) = path.split_first() else { return Ok(0) };
+        let mut cleared = 0;
+        if rest.is_empty() {
+            for (hook, event) in pending(client, stack, 0).await? {
+                let is_wanted = wanted.is_empty() || wanted.contains(&hook.as_str());
+                if is_wanted && matches(name, event.resource_name()) {
+                    client.signal(stack, event.resource_name(), Some(&value!({ "unset_hook": hook }))).await?;
+                    cleared += 1;
+                }
+            }
+            return Ok(cleared);
+        }
+        for resource in client.resources(stack, 0, false, &vec![]).await.map_err(of_stack(stack))? {
+            if let (true, Some(nested)) = (matches(name, resource.name()), resource.nested()) {
+                cleared += clear(client, nested, rest, wanted).await?;
+            }
+        }
+        Ok(cleared)
+    }
+    .boxed()
+}
+
+/// Whether a name matches a pattern with `*`.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((start, rest)) => name.strip_prefix(start).is_some_and(|name| {
+            let ends = name.char_indices().map(|(at, _)| at).chain([name.len()]);
+            ends.into_iter().any(|at| name.get(at..).is_some_and(|tail| matches(rest, tail)))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_is_any_text() {
+        for (pattern, name, fits) in
+            [("a", "a", true), ("a*", "abc", true), ("*", "", true), ("*b*", "abc", true), ("a*c", "ab", false)]
+        {
+            assert_eq!(matches(pattern, name), fits, "{pattern} {name}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! `kiln stack snapshot …`.
+
+use clap::{Args, Subcommand};
+use kiln_value::Value;
+
+use super::act::confirm;
+use super::show::entries;
+use super::{StackArg, WaitArgs, ended, of_stack};
+use crate::connect::Connection;
+use crate::failure::{Failure, Outcome};
+use crate::output::{Cell, Format, List, OutputArgs};
+use crate::progress::Target;
+
+/// `stack snapshot …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SnapshotCommand {
+    /// Create a snapshot of a stack
+    Create(CreateArgs),
+    /// List the snapshots of a stack
+    List(StackArg),
+    /// Show a snapshot
+    Show(SnapshotArg),
+    /// Delete a snapshot
+    Delete(DeleteArgs),
+    /// Update a stack to its state at a snapshot
+    Restore(RestoreArgs),
+}
+
+/// `stack snapshot create`.
+#[derive(Args, Debug)]
+pub(crate) struct CreateArgs {
+    /// Name or ID of the stack
+    #[arg(value_name = "STACK")]
+    stack: String,
+    /// Name of the snapshot
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    #[command(flatten)]
+    wait: WaitArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// A snapshot of a stack.
+#[derive(Args, Debug)]
+pub(crate) struct SnapshotArg {
+    /// Name or ID of the stack
+    #[arg(value_name = "STACK")]
+    stack: String,
+    /// ID of the snapshot
+    #[arg(value_name = "SNAPSHOT")]
+    snapshot: String,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// `stack snapshot delete`.
+#[derive(Args, Debug)]
+pub(crate) struct DeleteArgs {
+    /// Name or ID of the stack
+    #[arg(value_name = "STACK")]
+    stack: String,
+    /// ID of the snapshot
+    #[arg(value_name = "SNAPSHOT")]
+    snapshot: String,
+    /// Do not ask for confirmation
+    #[arg(short, long)]
+    yes: bool,
+}
+
+/// `stack snapshot restore`.
+#[derive(Args, Debug)]
+pub(crate) struct RestoreArgs {
+    /// Name or ID of the stack
+    #[arg(value_name = "STACK")]
+    stack: String,
+    /// ID of the snapshot
+    #[arg(value_name = "SNAPSHOT")]
+    snapshot: String,
+    #[command(flatten)]
+    wait: WaitArgs,
+}
+
+impl SnapshotCommand {
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        let client = &connection.client;
+        match self {
+            Self::Create(args) => args.run(connection).await,
+            Self::List(StackArg { stack, output }) => {
+                let snapshots = client.snapshots(&stack).await.map_err(of_stack(&stack))?;
+                Ok(output.list(table(&snapshots), Format::Table)?)
+            }
+            Self::Show(SnapshotArg { stack, snapshot, output }) => {
+                let found = client.snapshot(&stack, &snapshot).await.map_err(missing(&stack, &snapshot))?;
+                Ok(output.one(entries(found), Format::Yaml)?)
+            }
+            Self::Delete(DeleteArgs { stack, snapshot, yes }) => {
+                let asks = !yes && std::io::IsTerminal::is_terminal(&std::io::stdin());
+                if asks && !confirm("Are you sure you want to delete this snapshot of this stack [Y/N]? ")? {
+                    return Ok(());
+                }
+                client.delete_snapshot(&stack, &snapshot).await.map_err(missing(&stack, &snapshot))?;
+                // Without a service, this process deletes it.
+                while connection.is_local() {
+                    match client.snapshot(&stack, &snapshot).await {
+                        Ok(found) if found.str_at("status") == Some("FAILED") => {
+                            let reason = found.str_at("status_reason").unwrap_or_default();
+                            return Err(Failure::of_stack(format!("Snapshot {snapshot} DELETE_FAILED: {reason}")));
+                        }
+                        Ok(_) => tokio::time::sleep(std::time::Duration::from_millis(50)).await,
+                        Err(_) => break,
+                    }
+                }
+                Ok(())
+            }
+            Self::Restore(args) => args.run(connection).await,
+        }
+    }
+}
+
+impl CreateArgs {
+    async fn run(self, connection: &Connection) -> Outcome {
+        let client = &connection.client;
+        let target = Target::existing(client, &self.stack, true).await.map_err(of_stack(&self.stack))?;
+        let made = client.create_snapshot(&self.stack, self.name.as_deref()).await.map_err(of_stack(&self.stack))?;
+        let id = made.str_at("id").unwrap_or_default().to_owned();
+        let made = if self.wait.waits(connection) {
+            let end = self.wait.follow(connection, target, false).await?;
+            ended(&self.stack, &end, "SNAPSHOT")?;
+            client.snapshot(&self.stack, &id).await.map_err(missing(&self.stack, &id))?
+        } else {
+            made
+        };
+        let columns = ["id", "name", "action", "status", "status_reason", "data", "creation_time"];
+        let cell = |name: &&str| ((*name).to_owned(), Cell::from(made.get(name).cloned().unwrap_or_default()));
+        Ok(self.output.one(columns.iter().map(cell).collect(), Format::Table)?)
+    }
+}
+
+impl RestoreArgs {
+    async fn run(self, connection: &Connection) -> Outcome {
+        let client = &connection.client;
+        let target = Target::existing(client, &self.stack, true).await.map_err(of_stack(&self.stack))?;
+        client.restore_snapshot(&self.stack, &self.snapshot).await.map_err(missing(&self.stack, &self.snapshot))?;
+        if self.wait.waits(connection) {
+            let end = self.wait.follow(connection, target, false).await?;
+            ended(&self.stack, &end, "RESTORE")?;
+        }
+        Ok(())
+    }
+}
+
+fn missing<'a>(stack: &'a str, snapshot: &'a str) -> impl Fn(kiln_client::Error) -> Failure + 'a {
+    move |error| match error.is_not_found() {
+        true => Failure::new(format!("Snapshot not found: {snapshot} of stack {stack}"))
+            .hint(format!("run 'kiln stack snapshot list {stack}' to list the snapshots")),
+        false => error.into(),
+    }
+}
+
+fn table(snapshots: &[Value]) -> List {
+    let columns = [
+        ("ID", "id"),
+        ("Name", "name"),
+        ("Status", "status"),
+        ("Status Reason", "status_reason"),
+        ("Creation Time", "creation_time"),
+    ];
+    let row = |snapshot: &Value| columns.iter().map(|(_, key)| Cell::from(snapshot.get(key).cloned())).collect();
+    List {
+        columns: columns.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        rows: snapshots.iter().map(row).collect(),
+    }
+}
