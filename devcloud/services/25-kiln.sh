@@ -1,6 +1,6 @@
 # Kiln as the orchestration service of this cloud. The peer may run beside it: then the catalog names Kiln, and the
 # peer is asked at its port.
-: "${KILN_PORT:=8014}"
+: "${KILN_PORT:=8014}" "${KILN_CFN_PORT:=8010}"
 : "${KILN:=${CARGO_TARGET_DIR:-$HERE/../target}/release/kiln}"   # the binary
 : "${KILN_DATABASE:=}"                  # a URL; empty: SQLite below $DATA/kiln; 'mariadb': the cloud's own
 OPTIONAL+=" kiln"
@@ -37,6 +37,9 @@ connection = $(kiln_database)
 [heat_api]
 bind_host = $IP
 bind_port = $KILN_PORT
+
+[heat_api_cfn]
+bind_port = $KILN_CFN_PORT
 
 [keystone_authtoken]
 www_authenticate_uri = $KEYSTONE_URL

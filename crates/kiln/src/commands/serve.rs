@@ -59,9 +59,9 @@ Options in section [kiln], in addition to those in 'kiln engine --help':
   header_timeout = 60                seconds to receive request headers, also for idle connections
   body_timeout = 60                  seconds to receive a request body
   send_timeout = 60                  seconds that a client may take to read a response
-  cfn_api = true                     serve the CloudFormation API: [heat_api_cfn] bind_host (default:
-                                     that of the REST API), bind_port (default: 8000); Keystone user
-                                     for signatures: [ec2authtoken] (default: [keystone_authtoken])
+  cfn_api = true                     serve the CloudFormation API too: [heat_api_cfn] bind_host,
+                                     bind_port (8000; a free port if that of REST is 0); Keystone
+                                     user for signatures: [ec2authtoken], [keystone_authtoken]
   cfn_page_size = 1000               maximum number of entries in a list of the CloudFormation API
   older_encryption_keys              previous values of auth_encryption_key for decryption,
                                      comma-separated; see 'kiln manage update-params --help'
@@ -85,34 +85,35 @@ impl ServeArgs {
     pub(crate) async fn run(self, role: Role) -> Outcome {
         let config = Config::load(&self.config)?;
         let runtime = started(&config).await?;
-        let (api, host) = self.listener(&config).await?;
-        let listeners = Listeners { api, cfn: cfn_listener(&config, &host).await? };
+        let (api, host, port) = self.listener(&config).await?;
+        let listeners = Listeners { api, cfn: cfn_listener(&config, &host, port).await? };
         config.tell();
         let (_sender, stop) = shutdown::on_signal();
         Ok(serve(&runtime, listeners, role, stop).await?)
     }
 
-    /// The listener of the REST API, and its host.
-    async fn listener(&self, config: &Config) -> Result<(TcpListener, String)> {
+    /// The listener of the REST API, with the host and port that were asked for.
+    async fn listener(&self, config: &Config) -> Result<(TcpListener, String, u16)> {
         let host = config.text("heat_api", "bind_host").unwrap_or_else(|| "0.0.0.0".to_owned());
         let host = self.bind_host.clone().unwrap_or(host);
         let port = self.bind_port.map_or_else(|| config.number("heat_api", "bind_port", PORT), Ok)?;
         let listener = TcpListener::bind((host.as_str(), port)).await;
         let listener =
             listener.with_context(|| format!("cannot listen on {host} port {port} ([heat_api] bind_host, bind_port)"));
-        Ok((listener?, host))
+        Ok((listener?, host, port))
     }
 }
 
 /// The listener of the CloudFormation API. If another program uses the default port, only this API is not served:
 /// nobody asked for it.
-async fn cfn_listener(config: &Config, api_host: &str) -> Result<Option<TcpListener>> {
+async fn cfn_listener(config: &Config, api_host: &str, api_port: u16) -> Result<Option<TcpListener>> {
     if !config.flag("kiln", "cfn_api", true)? {
         return Ok(None);
     }
     let host = config.text("heat_api_cfn", "bind_host").unwrap_or_else(|| api_host.to_owned());
     let is_given = config.text("heat_api_cfn", "bind_port").is_some();
-    let port = config.number("heat_api_cfn", "bind_port", CFN_PORT)?;
+    let usual = if api_port == 0 { 0 } else { CFN_PORT };
+    let port = config.number("heat_api_cfn", "bind_port", usual)?;
     match TcpListener::bind((host.as_str(), port)).await {
         Ok(listener) => Ok(Some(listener)),
         Err(error) if !is_given => {

@@ -69,7 +69,7 @@ impl Cluster {
         let text = format!(
             "[DEFAULT]\nauth_encryption_key = 0123456789abcdef0123456789abcdef\nmax_stacks_per_tenant = -1\n\
              [database]\nconnection = {url}\n\
-             [heat_api]\nbind_host = 127.0.0.1\nbind_port = {port}\n\
+             [heat_api]\nbind_host = 127.0.0.1\nbind_port = {port}\n[heat_api_cfn]\nbind_port = 0\n\
              [kiln]\nlease = {}\ncall_timeout = {}\ncall_limit = {}\nlist_delay = {}\ndrain = {}\n\
              [keystone_authtoken]\nauth_url = {}\nusername = {}\npassword = {}\nproject_name = {}\n\
              user_domain_name = Default\nproject_domain_name = Default\n",
