@@ -91,9 +91,10 @@ struct UsersCloud(Arc<AtomicU64>);
 impl Cloud for UsersCloud {
     async fn call(&self, request: CloudRequest) -> Result<CloudResponse, Failure> {
         let id = format!("id{}", self.0.fetch_add(1, Ordering::Relaxed));
-        let body = match request.method {
-            Method::Post => value!({"project": {"id": (&id)}, "user": {"id": (&id)}, "credential": {"id": (&id)}}),
-            _ => value!({"roles": [{"id": "role"}], "users": [], "projects": []}),
+        let body = if request.method == Method::Post {
+            value!({"project": {"id": (&id)}, "user": {"id": (&id)}, "credential": {"id": (&id)}})
+        } else {
+            value!({"roles": [{"id": "role"}], "users": [], "projects": []})
         };
         let headers = Map::from_iter([("x-subject-token".to_owned(), id.into())]);
         Ok(CloudResponse { status: 200, headers, body })

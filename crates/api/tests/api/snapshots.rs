@@ -21,9 +21,9 @@ async fn ready(app: &App) -> (String, Stack) {
 
 /// Changes a snapshot, as an engine does.
 async fn finish(app: &App, stack: &Stack, id: &str, status: Status, data: Option<Value>) {
-    let id: SnapshotId = id.parse().unwrap();
-    let snapshot = app.store.snapshot(stack.id, id).await.unwrap().unwrap();
-    let data = data.map_or(kiln_value::Value::Null, |data| serde_json::from_value(data).unwrap());
+    let id: SnapshotId = id.parse().expect("a snapshot");
+    let snapshot = app.store.snapshot(stack.id, id).await.expect("a snapshot").expect("a snapshot");
+    let data = data.map_or(kiln_value::Value::Null, |data| serde_json::from_value(data).expect("a snapshot"));
     let snapshot = Snapshot { state: State::new(Action::Snapshot, status), data, ..snapshot };
     app.commit(stack.id, Batch { snapshots: vec![snapshot], ..Batch::default() }).await;
 }

@@ -133,7 +133,7 @@ impl App {
     pub(crate) async fn commit(&self, stack: kiln_store::StackId, batch: kiln_store::Batch) -> Stack {
         let now = "2027-01-01T00:00:00Z".parse().expect("a time");
         let wake = kiln_store::Message {
-            id: kiln_store::MessageId(uuid::Uuid::new_v4()),
+            id: kiln_store::MessageId(self.service.backends.chance.uuid()),
             stack,
             resource: None,
             kind: kiln_store::MessageKind::Timer,
@@ -142,7 +142,7 @@ impl App {
             sent: now,
         };
         self.store.send(&wake).await.expect("sent");
-        let ttl = std::time::Duration::from_secs(60);
+        let ttl = std::time::Duration::from_mins(1);
         let engine = kiln_store::EngineId(uuid::Uuid::from_u128(7));
         let leases = self.store.claim(engine, ttl, &[stack], 1).await.expect("claimed");
         let batch = kiln_store::Batch { handled: vec![wake.id], ..batch };
@@ -154,7 +154,7 @@ impl App {
     /// Ends the request of a stack, as an engine does.
     pub(crate) async fn settle(&self, name: &str) -> Stack {
         let stack = self.store.stack_by_name(PROJECT, name).await.expect("read").expect("a stack");
-        let ttl = std::time::Duration::from_secs(60);
+        let ttl = std::time::Duration::from_mins(1);
         let engine = kiln_store::EngineId(uuid::Uuid::from_u128(7));
         let leases = self.store.claim(engine, ttl, &[stack.id], 1).await.expect("claimed");
         let state = State::new(stack.state.action, Status::Complete);

@@ -95,11 +95,10 @@ pub(crate) struct ExportArgs {
 impl ExportArgs {
     /// Deletes the stack and keeps its objects.
     pub(super) async fn abandon(self, connection: &Connection) -> Outcome {
-        let target = match connection.is_local() {
-            true => {
-                Some(Target::existing(&connection.client, &self.stack, false).await.map_err(of_stack(&self.stack))?)
-            }
-            false => None,
+        let target = if connection.is_local() {
+            Some(Target::existing(&connection.client, &self.stack, false).await.map_err(of_stack(&self.stack))?)
+        } else {
+            None
         };
         let data = connection.client.abandon_stack(&self.stack).await.map_err(of_stack(&self.stack))?;
         // The data is the only record of the objects: it is printed first.

@@ -151,10 +151,12 @@ impl RestoreArgs {
 }
 
 fn missing<'a>(stack: &'a str, snapshot: &'a str) -> impl Fn(kiln_client::Error) -> Failure + 'a {
-    move |error| match error.is_not_found() {
-        true => Failure::new(format!("Snapshot not found: {snapshot} of stack {stack}"))
-            .hint(format!("run 'kiln stack snapshot list {stack}' to list the snapshots")),
-        false => error.into(),
+    move |error| {
+        if !error.is_not_found() {
+            return error.into();
+        }
+        Failure::new(format!("Snapshot not found: {snapshot} of stack {stack}"))
+            .hint(format!("run 'kiln stack snapshot list {stack}' to list the snapshots"))
     }
 }
 
