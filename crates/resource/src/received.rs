@@ -38,7 +38,7 @@ pub struct Rescale {
 /// The event about a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ReceivedEvent {
-    /// An event that describes the message ([`described`]).
+    /// An event that describes the message, as Heat does ([`Received::reason`]).
     #[default]
     Described,
     /// An event with the result: `Signal: <result>`.

@@ -33,7 +33,7 @@ const CFN: &str = "AWSTemplateFormatVersion: '2010-09-09'\nResources: {word: {Ty
 /// Commands that run until they are stopped.
 const SERVERS: [&str; 6] = ["kiln serve", "kiln api", "kiln engine", "kiln demo", "kiln testcloud", "--follow"];
 /// Commands that exit with 1 if they find something.
-const FINDERS: [&str; 2] = ["template lint", "fmt --check"];
+const FINDERS: [&str; 3] = ["template lint", "fmt --check", "hook clear web 'nested/*'"];
 
 /// The example commands in a text: lines that start with `kiln`, or with a variable, and their continuations.
 fn commands(text: &str) -> Vec<String> {
@@ -136,15 +136,15 @@ async fn every_documented_command_runs() {
     for line in all {
         let words: Vec<&str> = line.split_whitespace().collect();
         let local = if words.contains(&"--local") { "--local " } else { "" };
-        let is_create = words.contains(&"create");
+        let is_create = words.contains(&"create") || words.contains(&"adopt");
         for name in ["web", "db", "cache", "farm"].into_iter().filter(|name| words.contains(name)) {
             let stack = format!("kiln {local}stack");
             if is_create {
                 run(&format!("{stack} delete --yes --wait --poll 0.1 {name}"));
                 continue;
             }
-            // Waits for operations of earlier examples.
-            run(&format!("{stack} wait --poll 0.1 {name}"));
+            // Waits for operations of earlier examples, but not for ever: one of them stops at a hook.
+            run(&format!("timeout 5 {stack} wait --poll 0.1 {name}"));
             if !run(&format!("{stack} show {name}")).status.success() {
                 let of = if name == "farm" { "farm.yaml -e farm-environment.yaml" } else { "web.yaml" };
                 let made = run(&format!("{stack} create -t {of} --wait --poll 0.1 {name}"));

@@ -46,6 +46,7 @@ fn config(folder: &Folder, cloud: &Testcloud) -> String {
     format!(
         "[database]\nconnection = sqlite://{here}/serve.db?mode=rwc\n\
          [DEFAULT]\nauth_encryption_key = 0123456789abcdef0123456789abcdef\n\
+         enable_stack_adopt = true\nenable_stack_abandon = true\n\
          unknown_option = 1\nmax_stack_per_tenant = 9\nenvironment_dir = {here}/environment.d\n\
          [keystone_authtoken]\nauth_url = {}\nusername = {}\npassword = {}\nproject_name = {}\n\
          [heat_api]\nbind_host = localhost\nbind_port = 0\n[kiln]\nresource_types_dir = {here}/types\n",
