@@ -16,6 +16,9 @@ use crate::scenario::{Ask, Scenario, UserAction};
 use crate::simulation::Simulation;
 use crate::template_model::{KindModel, Plain, ResourceModel, TemplateModel};
 
+/// Maximum time between two looks at the signals.
+const LOOK: Duration = Duration::from_secs(10);
+
 /// The name of the type.
 pub(crate) const WAIT: &str = "Sim::Wait";
 
@@ -37,7 +40,8 @@ impl WaitDriver {
             return Ok(Step::done());
         }
         match Duration::try_from_secs_f64(until - cx.now) {
-            Ok(left) if !left.is_zero() => Ok(Step::wait(Value::Float(until), left)),
+            // The clock may be corrected while it waits.
+            Ok(left) if !left.is_zero() => Ok(Step::wait(Value::Float(until), left.min(LOOK))),
             _ => Err(Failure::other("Timeout", format!("{heard} of {count} signals"))),
         }
     }

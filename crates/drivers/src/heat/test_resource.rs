@@ -34,7 +34,8 @@ fn go_on(cx: &Context<'_>, operation: &Operation, state: &Value) -> Result<Step,
         return Ok(Step::wait(state.clone(), IDLE));
     }
     if left > 0.0 {
-        return Ok(Step::wait(state.clone(), Duration::try_from_secs_f64(left).unwrap_or(IDLE)));
+        // The clock may be corrected while it waits.
+        return Ok(Step::wait(state.clone(), Duration::try_from_secs_f64(left).unwrap_or(IDLE).min(IDLE)));
     }
     if is_set(cx, "fail") && *operation != Operation::Delete {
         return Err(Failure::other("ValueError", format!("Test Resource failed {}", cx.facts.name)));

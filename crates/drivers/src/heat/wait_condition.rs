@@ -9,6 +9,9 @@ use kiln_value::{Map, Value, number, text};
 
 use super::wait_handle::{FAILURE, Keys, SUCCESS, WaitHandle};
 
+/// Maximum time between two looks at the signals.
+const LOOK: Duration = Duration::from_mins(1);
+
 /// The drivers of the types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitCondition {
@@ -68,7 +71,8 @@ impl WaitCondition {
             return Ok(Step::done());
         }
         match Duration::try_from_secs_f64(until - cx.now) {
-            Ok(left) if !left.is_zero() => Ok(Step::wait(Value::Float(until), left)),
+            // The clock may be corrected while it waits.
+            Ok(left) if !left.is_zero() => Ok(Step::wait(Value::Float(until), left.min(LOOK))),
             _ => {
                 let reasons = signals.reasons(SUCCESS);
                 let mut text = format!("{} of {count} received", reasons.len());

@@ -257,7 +257,7 @@ async fn a_configuration_that_cannot_work_is_refused_in_a_line() {
             "[oslo_policy]\npolicy_file = /nowhere.yaml\n[keystone_authtoken]",
             "[oslo_policy] policy_file: /nowhere.yaml",
         ),
-        ("[heat_api]", "wr0ngw0rd\n[heat_api]", "line 13: no ':' or '=' found"),
+        ("[heat_api]", "wr0ngw0rd\n[heat_api]", "line 15: no ':' or '=' found"),
         ("/identity/v3", "/nowhere/v3", "[keystone_authtoken] auth_url"),
     ] {
         assert!(right.contains(from), "{from}");
