@@ -9,7 +9,8 @@ kiln_probe=$KILN
 kiln_needs="keystone"
 kiln_urls="http://$IP:$KILN_PORT/healthcheck"
 kiln_catalog="user kiln
-service orchestration heat http://$IP:$KILN_PORT/v1/%(project_id)s"
+service orchestration heat http://$IP:$KILN_PORT/v1/%(project_id)s
+domain heat heat_domain_admin"
 
 kiln_database() {
     case $KILN_DATABASE in
@@ -24,6 +25,9 @@ kiln_config() {
 [DEFAULT]
 auth_encryption_key = 0123456789abcdef0123456789abcdef
 max_stacks_per_tenant = 1000000
+stack_user_domain_name = heat
+stack_domain_admin = heat_domain_admin
+stack_domain_admin_password = $DEVCLOUD_PASSWORD
 enable_stack_adopt = true
 enable_stack_abandon = true
 max_resources_per_stack = -1

@@ -11,11 +11,11 @@ pub(super) struct LaunchConfiguration;
 
 #[async_trait]
 impl Driver for LaunchConfiguration {
-    /// All properties are immutable; an update is one of the metadata, which the instances get when they are created.
+    /// All properties are immutable. A change of the metadata alone replaces nothing.
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
         Ok(match operation {
             Operation::Create => Step::done().id(&cx.facts.physical_name),
-            Operation::Update { .. } => Step::replace(),
+            Operation::Update { changed, .. } if !changed.is_empty() => Step::replace(),
             _ => Step::done(),
         })
     }

@@ -68,6 +68,7 @@ impl Cluster {
         let seconds = |time: Duration| time.as_secs_f64();
         let text = format!(
             "[DEFAULT]\nauth_encryption_key = 0123456789abcdef0123456789abcdef\nmax_stacks_per_tenant = -1\n\
+             stack_user_domain_name = heat\nstack_domain_admin = heat_domain_admin\nstack_domain_admin_password = password\n\
              [database]\nconnection = {url}\n\
              [heat_api]\nbind_host = 127.0.0.1\nbind_port = {port}\n[heat_api_cfn]\nbind_port = 0\n\
              [kiln]\nlease = {}\ncall_timeout = {}\ncall_limit = {}\nlist_delay = {}\ndrain = {}\n\
