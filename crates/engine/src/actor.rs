@@ -192,10 +192,12 @@ impl Work {
             }
             self.decide_all().await?;
             // Messages are processed in order: each sees the effects of the one before.
+            let was_active = self.active;
             self.take_messages();
             self.decide_all().await?;
             self.flush().await?;
-            if self.again {
+            // The end of a request releases the messages that waited for it.
+            if self.again || (was_active && !self.active) {
                 continue;
             }
             if *self.actor.drain.borrow() {
@@ -209,9 +211,6 @@ impl Work {
             } else {
                 if !self.active && self.inbox.is_empty() && self.removing.is_empty() {
                     return Ok(Exit::Settled);
-                }
-                if !self.active && self.inbox.is_waiting() {
-                    continue;
                 }
                 self.call_queued();
             }

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use kiln_plan::ResourceTypes;
-use kiln_store::Store;
+use kiln_resource::{Cloud, Failure};
+use kiln_store::{Stack, Store};
 
 use crate::clock::{Chance, Clock};
-use crate::clouds::Clouds;
+use crate::clouds::{Clouds, NoCloud};
+use crate::fence::{Fence, FencedCloud};
 
 /// Store, resource types, clouds, time and randomness.
 #[derive(Clone)]
@@ -21,4 +23,28 @@ pub struct Backends {
     pub clock: Arc<dyn Clock>,
     /// The source of randomness.
     pub chance: Arc<Chance>,
+}
+
+impl Backends {
+    /// The cloud for a call of a driver: that of a tree of stacks, behind the fence of its lease, if there is one. A
+    /// driver that `needs` none gets none.
+    pub(crate) async fn cloud(
+        &self,
+        root: &Stack,
+        needs: bool,
+        fence: Option<&Fence>,
+    ) -> Result<Arc<dyn Cloud>, Failure> {
+        if !needs {
+            return Ok(Arc::new(NoCloud));
+        }
+        let cloud = self.clouds.cloud(root).await?;
+        let Some(fence) = fence else { return Ok(cloud) };
+        Ok(Arc::new(FencedCloud::new(cloud, fence.clone(), Arc::clone(&self.clock))))
+    }
+
+    /// The current time as drivers get it: seconds since 1970.
+    #[expect(clippy::cast_precision_loss, reason = "microseconds of this century fit 53 bits")]
+    pub(crate) fn wall_clock(&self) -> f64 {
+        self.clock.now().as_microsecond() as f64 / 1e6
+    }
 }

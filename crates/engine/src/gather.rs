@@ -14,8 +14,7 @@ use kiln_value::Map;
 
 use crate::actor::stack_facts;
 use crate::backends::Backends;
-use crate::clouds::NoCloud;
-use crate::fence::{Fence, FencedCloud};
+use crate::fence::Fence;
 use crate::retry;
 
 /// Prepares decisions for a stack with its desired and actual state.
@@ -239,16 +238,12 @@ impl Question {
     }
 
     async fn cloud(&self) -> Result<Arc<dyn Cloud>, Failure> {
-        if self.subject.kind.entry().is_some_and(|entry| !entry.driver.needs_cloud()) {
-            return Ok(Arc::new(NoCloud));
-        }
-        self.child_cloud().await
+        let needs = self.subject.kind.entry().is_none_or(|entry| entry.driver.needs_cloud());
+        self.backends.cloud(&self.root, needs, self.fence.as_ref()).await
     }
 
     /// The cloud for the resources of a nested stack.
     pub(crate) async fn child_cloud(&self) -> Result<Arc<dyn Cloud>, Failure> {
-        let cloud = self.backends.clouds.cloud(&self.root).await?;
-        let Some(fence) = &self.fence else { return Ok(cloud) };
-        Ok(Arc::new(FencedCloud::new(cloud, fence.clone(), Arc::clone(&self.backends.clock))))
+        self.backends.cloud(&self.root, true, self.fence.as_ref()).await
     }
 }

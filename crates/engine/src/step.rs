@@ -4,7 +4,7 @@
 //! waiting is done in the slots of the actor, where it can be interrupted and does not count against the concurrency
 //! limit.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_plan::{Blame, Event, Outcome};
@@ -14,9 +14,8 @@ use kiln_resource::{
 use kiln_store::Stack;
 use kiln_value::{Map, Value, value};
 
-use crate::clock::{Chance, Clock};
-use crate::clouds::{Clouds, NoCloud};
-use crate::fence::{Fence, FencedCloud};
+use crate::backends::Backends;
+use crate::fence::Fence;
 use crate::retry::{self, RetryLimits};
 
 /// The entry of a resource's data with the token of a create with unknown outcome, and the time until which its call
@@ -50,7 +49,7 @@ pub(crate) struct Job {
     pub(crate) memory: Memory,
     pub(crate) facts: Facts,
     pub(crate) driver: Arc<dyn Driver>,
-    pub(crate) clouds: Arc<dyn Clouds>,
+    pub(crate) backends: Backends,
     /// The root stack of the tree, which has the credentials.
     pub(crate) root: Arc<Stack>,
     /// The attributes that other resources read.
@@ -62,18 +61,35 @@ pub(crate) struct Job {
     /// Other objects of the resource that hold what this one needs.
     pub(crate) holders: Vec<Facts>,
     pub(crate) fence: Fence,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) chance: Arc<Chance>,
     pub(crate) limits: RetryLimits,
     /// Maximum time until the effect of a call is visible.
     pub(crate) call_limit: Duration,
     /// Maximum time until an object is listed after the call has ended.
     pub(crate) list_delay: Duration,
-    /// What the step learns beside its event.
-    pub(crate) learned: Arc<OnceLock<Learned>>,
 }
 
-/// What a step has learned beside its event; stored together with it.
+/// The event of a step, and what else is stored together with it.
+pub(crate) struct Report {
+    /// The event.
+    pub(crate) event: Event,
+    /// What the driver has reported beside it.
+    pub(crate) learned: Learned,
+}
+
+impl Report {
+    /// The next step is due after a delay.
+    fn next_after(self, after: Duration) -> Advance {
+        Advance::Report { report: Box::new(self), after }
+    }
+}
+
+impl From<Event> for Report {
+    fn from(event: Event) -> Self {
+        Self { event, learned: Learned::default() }
+    }
+}
+
+/// What a driver has reported beside the event of a step.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Learned {
     /// The project of the stack's users.
@@ -84,10 +100,10 @@ pub(crate) struct Learned {
 
 /// The result of a step.
 pub(crate) enum Advance {
-    /// An event to store; the next step, if any, is due after a delay.
-    Event {
-        /// The event.
-        event: Event,
+    /// A report to store; the next step, if any, is due after a delay.
+    Report {
+        /// The report.
+        report: Box<Report>,
         /// Delay before the next step.
         after: Duration,
     },
@@ -100,9 +116,9 @@ pub(crate) enum Advance {
     },
 }
 
-impl From<Event> for Advance {
-    fn from(event: Event) -> Self {
-        Self::Event { event, after: Duration::ZERO }
+impl<R: Into<Report>> From<R> for Advance {
+    fn from(report: R) -> Self {
+        report.into().next_after(Duration::ZERO)
     }
 }
 
@@ -130,17 +146,12 @@ impl Job {
     }
 
     async fn cloud(&self) -> Result<Arc<dyn Cloud>, Failure> {
-        if !self.driver.needs_cloud() {
-            return Ok(Arc::new(NoCloud));
-        }
-        let cloud = self.clouds.cloud(&self.root).await?;
-        Ok(Arc::new(FencedCloud::new(cloud, self.fence.clone(), Arc::clone(&self.clock))))
+        self.backends.cloud(&self.root, self.driver.needs_cloud(), Some(&self.fence)).await
     }
 
     fn context<'a>(&'a self, cloud: &'a dyn Cloud) -> Context<'a> {
-        #[expect(clippy::cast_precision_loss, reason = "microseconds of this century fit 53 bits")]
-        let now = self.clock.now().as_microsecond() as f64 / 1e6;
-        Context { cloud, facts: &self.facts, now, seed: self.chance.seed(), polls: self.memory.polls }
+        let now = self.backends.wall_clock();
+        Context { cloud, facts: &self.facts, now, seed: self.backends.chance.seed(), polls: self.memory.polls }
     }
 
     /// A create that may already have been called.
@@ -157,14 +168,14 @@ impl Job {
         if let Some(advance) = self.release_held(cloud).await {
             return advance;
         }
-        let called = self.clock.monotonic();
+        let called = self.backends.clock.monotonic();
         let failure = match self.driver.start(&self.context(cloud), &Operation::Create).await {
             Ok(step) => return self.report(cloud, step).await,
             Err(failure) => failure,
         };
         match failure.kind {
             FailureKind::Unavailable => self.memory.lost = Some(called + self.call_limit),
-            FailureKind::ServerError => self.memory.lost = Some(self.clock.monotonic() + self.list_delay),
+            FailureKind::ServerError => self.memory.lost = Some(self.backends.clock.monotonic() + self.list_delay),
             FailureKind::NotSent | FailureKind::OverLimit => {}
             _ => return self.retry_create(&failure),
         }
@@ -178,7 +189,7 @@ impl Job {
     /// Looks for the object of a lost call; `None`: it certainly created nothing.
     async fn look_for_lost(&mut self, cloud: &dyn Cloud, believed_from: Duration) -> Option<Advance> {
         // The result applies to the time of the request, even if it arrives late.
-        let asked = self.clock.monotonic();
+        let asked = self.backends.clock.monotonic();
         match self.driver.find(&self.context(cloud)).await {
             Ok(Found::Made(step)) => {
                 tracing::info!(resource = self.name, "found the object of a lost create");
@@ -186,8 +197,8 @@ impl Job {
             }
             Ok(Found::NotMade) => {
                 if asked < believed_from {
-                    let left = believed_from.saturating_sub(self.clock.monotonic());
-                    let wait = retry::wait(self.memory.polls, None, &self.chance).min(left);
+                    let left = believed_from.saturating_sub(self.backends.clock.monotonic());
+                    let wait = retry::wait(self.memory.polls, None, &self.backends.chance).min(left);
                     self.memory.polls += 1;
                     return Some(Advance::Again { after: wait, memory: self.memory.clone() });
                 }
@@ -224,8 +235,8 @@ impl Job {
     fn lost(&self, failure: &Failure) -> Advance {
         let mut step = Step { physical_id: self.facts.physical_id.clone(), ..Step::done() };
         if self.running.operation == Operation::Create {
-            let left = self.memory.lost.unwrap_or_default().saturating_sub(self.clock.monotonic());
-            let until = (self.clock.now() + left).as_microsecond();
+            let left = self.memory.lost.unwrap_or_default().saturating_sub(self.backends.clock.monotonic());
+            let until = (self.backends.clock.now() + left).as_microsecond();
             step = step.data(LOST_CREATE, value!({"token": (self.running.token.as_str()), "until": until}));
         }
         self.finished(step, None, Outcome::Failed(Blame::of(&self.name, failure))).into()
@@ -260,18 +271,18 @@ impl Job {
                 Ok(Step { progress: Progress::Wait { state: next, after }, data, .. }) => {
                     let (attempt, token) = (self.running.attempt, self.running.token.clone());
                     let step = Step { data, ..Step::done() };
-                    return Advance::Event { event: self.stepped(step, Phase::Undo(next), attempt, token), after };
+                    return self.stepped(step, Phase::Undo(next), attempt, token).next_after(after);
                 }
                 Err(failure) if failure.is_not_found() => {}
                 Err(failure) => return self.conflict_or_failed(&failure),
                 Ok(_) => {}
             }
         }
-        let token = self.chance.uuid().to_string();
+        let token = self.backends.chance.uuid().to_string();
         let mut step = Step::done();
         step.physical_id = Some(String::new());
-        let after = retry::wait(self.running.attempt, None, &self.chance);
-        Advance::Event { event: self.stepped(step, Phase::Intent, self.running.attempt, token), after }
+        let after = retry::wait(self.running.attempt, None, &self.backends.chance);
+        self.stepped(step, Phase::Intent, self.running.attempt, token).next_after(after)
     }
 
     /// The first call of an idempotent operation.
@@ -337,7 +348,7 @@ impl Job {
             Ok(step) if is_the_same(&step, &state) => self.poll_again(&step),
             Ok(Step { progress: Progress::Wait { state: next, after }, data, .. }) => {
                 let step = Step { data, ..Step::done() };
-                Advance::Event { event: self.stepped(step, Phase::Snapshot(next), attempt, token), after }
+                self.stepped(step, Phase::Snapshot(next), attempt, token).next_after(after)
             }
             Ok(step) => self.stepped(Step { data: step.data, ..Step::done() }, Phase::Intent, attempt, token).into(),
             // The object is gone: there is nothing to save.
@@ -370,8 +381,8 @@ impl Job {
                 if attempt >= self.limits.actions {
                     return self.failed(&failure).into();
                 }
-                let event = self.stepped(Step::done(), Phase::Intent, attempt + 1, self.running.token.clone());
-                Advance::Event { event, after: retry::wait(attempt, Some(&failure), &self.chance) }
+                let after = retry::wait(attempt, Some(&failure), &self.backends.chance);
+                self.stepped(Step::done(), Phase::Intent, attempt + 1, self.running.token.clone()).next_after(after)
             }
             Err(failure) => self.conflict_or_failed(&failure),
         }
@@ -385,9 +396,9 @@ impl Job {
             return None;
         }
         // By the wall clock, possibly of another engine: never longer than a call can take.
-        let left = until.saturating_sub(self.clock.now().as_microsecond());
+        let left = until.saturating_sub(self.backends.clock.now().as_microsecond());
         let left = Duration::from_micros(u64::try_from(left).unwrap_or(0)).min(self.call_limit);
-        let now = self.clock.monotonic();
+        let now = self.backends.clock.monotonic();
         let believed_from = *self.memory.lost.get_or_insert(now + left);
         let token = std::mem::replace(&mut self.facts.token, lost);
         let found = self.driver.find(&self.context(cloud)).await;
@@ -401,7 +412,8 @@ impl Job {
                 Some(self.stepped(step, Phase::Intent, attempt, token).into())
             }
             Ok(Found::NotMade) if now < believed_from => {
-                let after = retry::wait(self.memory.polls, None, &self.chance).min(believed_from.saturating_sub(now));
+                let after =
+                    retry::wait(self.memory.polls, None, &self.backends.chance).min(believed_from.saturating_sub(now));
                 self.memory.polls += 1;
                 Some(Advance::Again { after, memory: self.memory.clone() })
             }
@@ -438,7 +450,7 @@ impl Job {
             Progress::Wait { state, after } => {
                 let (phase, after) = (Phase::Wait(state.clone()), *after);
                 let (attempt, token) = (self.running.attempt, self.running.token.clone());
-                Advance::Event { event: self.stepped(step, phase, attempt, token), after }
+                self.stepped(step, phase, attempt, token).next_after(after)
             }
             Progress::Replace => {
                 let text = format!("The Resource {} requires replacement.", self.name);
@@ -480,8 +492,8 @@ impl Job {
             // The operation is done: store that before the attributes are requested again.
             Err(failure) if failure.is_passing() && self.running.phase != Phase::Read && !self.memory.interrupted => {
                 let (attempt, token) = (self.running.attempt, self.running.token.clone());
-                let after = retry::wait(0, Some(&failure), &self.chance);
-                Advance::Event { event: self.stepped(step, Phase::Read, attempt, token), after }
+                let after = retry::wait(0, Some(&failure), &self.backends.chance);
+                self.stepped(step, Phase::Read, attempt, token).next_after(after)
             }
             Err(failure) => self.unanswered_or_failed(&failure),
         }
@@ -500,7 +512,7 @@ impl Job {
 
     /// Repeats the step later.
     fn again(&mut self, failure: Option<&Failure>) -> Advance {
-        let after = retry::wait(self.memory.unanswered, failure, &self.chance);
+        let after = retry::wait(self.memory.unanswered, failure, &self.backends.chance);
         self.memory.unanswered = self.memory.unanswered.saturating_add(1);
         Advance::Again { after, memory: self.memory.clone() }
     }
@@ -523,21 +535,22 @@ impl Job {
         if self.memory.conflicts >= self.limits.actions || self.memory.interrupted {
             return self.failed(failure).into();
         }
-        let after = retry::wait(self.memory.conflicts, Some(failure), &self.chance);
+        let after = retry::wait(self.memory.conflicts, Some(failure), &self.backends.chance);
         self.memory.conflicts += 1;
         Advance::Again { after, memory: self.memory.clone() }
     }
 
-    fn stepped(&self, step: Step, phase: Phase, attempt: u32, token: String) -> Event {
-        self.learn(&step);
-        Event::Stepped { row: self.row, physical_id: step.physical_id, data: step.data, phase, attempt, token }
+    fn stepped(&self, step: Step, phase: Phase, attempt: u32, token: String) -> Report {
+        let learned = Learned { user_project: step.user_project, sibling_metadata: step.sibling_metadata };
+        let (row, physical_id, data) = (self.row, step.physical_id, step.data);
+        Report { event: Event::Stepped { row, physical_id, data, phase, attempt, token }, learned }
     }
 
-    fn ended(&self, step: Step, attributes: Option<Map>) -> Event {
+    fn ended(&self, step: Step, attributes: Option<Map>) -> Report {
         self.finished(step, attributes, Outcome::Done(None))
     }
 
-    fn failed(&self, failure: &Failure) -> Event {
+    fn failed(&self, failure: &Failure) -> Report {
         let step = Step { physical_id: self.facts.physical_id.clone(), ..Step::done() };
         self.finished(step, None, Outcome::Failed(Blame::of(&self.name, failure)))
     }
@@ -550,17 +563,10 @@ impl Job {
         abort_failure(&self.running.operation)
     }
 
-    fn learn(&self, step: &Step) {
-        let (user_project, sibling_metadata) = (step.user_project.clone(), step.sibling_metadata.clone());
-        if user_project.is_some() || !sibling_metadata.is_empty() {
-            // One step reports one result.
-            let _ = self.learned.set(Learned { user_project, sibling_metadata });
-        }
-    }
-
-    fn finished(&self, step: Step, attributes: Option<Map>, outcome: Outcome) -> Event {
-        self.learn(&step);
-        Event::Finished { row: self.row, physical_id: step.physical_id, data: step.data, attributes, outcome }
+    fn finished(&self, step: Step, attributes: Option<Map>, outcome: Outcome) -> Report {
+        let learned = Learned { user_project: step.user_project, sibling_metadata: step.sibling_metadata };
+        let (row, physical_id, data) = (self.row, step.physical_id, step.data);
+        Report { event: Event::Finished { row, physical_id, data, attributes, outcome }, learned }
     }
 }
 

@@ -8,14 +8,13 @@ use indexmap::IndexMap;
 use kiln_plan::blueprint::attribute_names;
 use kiln_plan::hook::{Hook, waits_at};
 use kiln_plan::{Blueprint, Inside, Kind, Model, StackScope, facts, observe};
-use kiln_resource::{Action, Cloud, Context, Failure, Member, Resource, ResourceId};
+use kiln_resource::{Action, Context, Failure, Member, Resource, ResourceId};
 use kiln_store::{Error, Stack, StackId};
 use kiln_template::{ResourceView, Scope, Wanted};
 use kiln_value::{Map, Value};
 
 use crate::actor::stack_facts;
 use crate::backends::Backends;
-use crate::clouds::NoCloud;
 use crate::load;
 
 /// A stack with its desired and actual state.
@@ -177,8 +176,7 @@ impl View {
         if row.physical_id.is_none() && entry.driver.needs_cloud() {
             return Ok(Map::new());
         }
-        let cloud: Arc<dyn Cloud> =
-            if entry.driver.needs_cloud() { self.backends.clouds.cloud(&self.root).await? } else { Arc::new(NoCloud) };
+        let cloud = self.backends.cloud(&self.root, entry.driver.needs_cloud(), None).await?;
         let mut facts = facts(row, kind, &stack_facts(&self.stack));
         observe(&self.model, row, &*entry.driver, |row| self.kind(row), &mut facts);
         let cx = Context { cloud: &*cloud, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
@@ -282,10 +280,27 @@ impl View {
 ///
 /// # Errors If the nested stack cannot be read.
 pub(crate) async fn members(backends: &Backends, child: StackId) -> Result<Vec<Member>, Failure> {
-    match View::load(backends, child).await {
-        Ok(view) => Ok(view.map(|view| view.members()).unwrap_or_default()),
-        Err(error) => Err(Failure::other("Error", error.to_string())),
-    }
+    let view = View::load(backends, child).await.map_err(|error| unreadable(&error))?;
+    Ok(view.map(|view| view.members()).unwrap_or_default())
+}
+
+/// The data of a nested stack that its parent resource stores ([`View::inside`]).
+///
+/// # Errors If the nested stack does not exist or cannot be read.
+pub(crate) async fn inside(
+    backends: &Backends,
+    child: StackId,
+    wanted: &[Vec<Value>],
+    by_age: bool,
+) -> Result<Inside, Failure> {
+    let view = View::load(backends, child).await.map_err(|error| unreadable(&error))?;
+    let missing = || Failure::other("NotFound", format!("nested stack {child} does not exist"));
+    view.ok_or_else(missing)?.inside(wanted, by_age).await
+}
+
+/// The failure of a resource whose stacks cannot be read.
+pub(crate) fn unreadable(error: &Error) -> Failure {
+    Failure::other("Error", error.to_string())
 }
 
 /// The resource and the attribute of `resource.<name>.<attribute>`: the longest existing name, because names may

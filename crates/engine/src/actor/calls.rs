@@ -20,8 +20,8 @@ use crate::step::{Advance, Job, Learned, Memory, abort_failure};
 
 /// The result of a spawned task.
 pub(super) enum Reply {
-    /// A step of the operation of a row, and what it has learned beside it.
-    Advanced(ResourceId, Advance, Learned),
+    /// A step of the operation of a row.
+    Advanced(ResourceId, Advance),
     /// An event for the planner.
     Event(Event),
     /// The content of a row's nested stack, with the number of the read.
@@ -60,13 +60,13 @@ impl Work {
                     self.members_read(row, step, members);
                 }
             }
-            Ok(Reply::Advanced(row, Advance::Event { event, after }, learned)) => {
-                self.learn(learned);
+            Ok(Reply::Advanced(row, Advance::Report { report, after })) => {
+                self.learn(report.learned);
                 let until = (!after.is_zero()).then(|| self.now() + after);
                 self.slots.answered(row, until);
-                self.events.push_back(event);
+                self.events.push_back(report.event);
             }
-            Ok(Reply::Advanced(row, Advance::Again { after, memory }, _)) => {
+            Ok(Reply::Advanced(row, Advance::Again { after, memory })) => {
                 let until = self.now() + after;
                 self.slots.sleep(row, memory, until);
             }
@@ -167,14 +167,14 @@ impl Work {
         };
         let observed = job.facts.observed.iter().filter_map(|sibling| sibling.id.parse().ok()).collect();
         self.watches.set(id, observed);
-        let (name, learned) = (job.name.clone(), Arc::clone(&job.learned));
+        let name = job.name.clone();
         let work = AssertUnwindSafe(job.advance()).catch_unwind();
         let mut work: BoxFuture<'static, Reply> = Box::pin(work.map(move |advance| {
             let broken = || {
                 let failure = Failure::other("InternalError", "bug in the driver of the resource type");
                 finished(id, Outcome::Failed(Blame::of(&name, &failure))).into()
             };
-            Reply::Advanced(id, advance.unwrap_or_else(|_| broken()), learned.get().cloned().unwrap_or_default())
+            Reply::Advanced(id, advance.unwrap_or_else(|_| broken()))
         }));
         match (&mut work).now_or_never() {
             Some(reply) => self.take(Ok(reply)),
@@ -230,16 +230,13 @@ impl Work {
             memory,
             facts,
             driver: Arc::clone(&entry.driver),
-            clouds: Arc::clone(&self.actor.backends.clouds),
+            backends: self.actor.backends.clone(),
             root: Arc::clone(&self.root),
             wanted,
             fence: self.actor.fence.clone(),
-            clock: Arc::clone(&self.actor.backends.clock),
-            chance: Arc::clone(&self.actor.backends.chance),
             limits: RetryLimits { actions: options.action_retries, calls: options.call_retries },
             call_limit: options.call_limit,
             list_delay: options.list_delay,
-            learned: Arc::default(),
         })
     }
 

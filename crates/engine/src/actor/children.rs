@@ -17,7 +17,7 @@ use super::calls::{Reply, finished, later};
 use super::{Work, stack_facts};
 use crate::load;
 use crate::step::abort_failure;
-use crate::view::{View, members};
+use crate::view::{inside, members};
 
 /// The state of an operation on a nested stack, in [`Phase::Wait`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -295,12 +295,7 @@ impl Work {
         let (backends, child) = (self.actor.backends.clone(), child.id);
         let number = self.slots.reading(id);
         self.tasks.spawn(async move {
-            let inside = match View::load(&backends, child).await {
-                Ok(Some(view)) => view.inside(&wanted, by_age).await,
-                Ok(None) => Err(Failure::other("NotFound", format!("nested stack {child} does not exist"))),
-                Err(error) => Err(Failure::other("Error", error.to_string())),
-            };
-            let event = match inside {
+            let event = match inside(&backends, child, &wanted, by_age).await {
                 Ok(inside) => Event::Finished {
                     row: id,
                     physical_id: None,

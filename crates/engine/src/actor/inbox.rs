@@ -6,16 +6,15 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use kiln_plan::{Event, facts};
-use kiln_resource::{Action, Cloud, Context, Driver, Facts, Failure, MessageId, Received, ResourceId};
+use kiln_plan::{Event, Kind, facts};
+use kiln_resource::{Action, Context, Driver, Facts, Failure, MessageId, Received, ResourceId};
 use kiln_store::{Error, Message, MessageKind, Stack, StackId};
 use kiln_value::Value;
 
 use super::calls::Reply;
 use super::{Work, stack_facts};
 use crate::backends::Backends;
-use crate::clouds::NoCloud;
-use crate::fence::{Fence, FencedCloud};
+use crate::fence::Fence;
 use crate::retry;
 
 /// The unhandled messages of a stack.
@@ -80,11 +79,6 @@ impl Inbox {
     /// The messages that have waited for a nested stack.
     pub(super) fn nested_settled(&mut self, child: StackId) -> Vec<Message> {
         self.nested.extract_if(.., |(awaited, _)| *awaited == child).map(|(_, message)| message).collect()
-    }
-
-    /// Whether messages can be processed now that nothing else is running.
-    pub(super) fn is_waiting(&self) -> bool {
-        !self.waiting.is_empty() && self.receiving.is_empty()
     }
 
     /// Whether a driver is processing a message.
@@ -183,11 +177,10 @@ impl Work {
     }
 
     fn receive(&mut self, message: Message, id: ResourceId) {
-        let Some(row) = self.model.row(id) else { return };
-        let kind = self.kind_of(&row.name, &row.implementation);
-        let Some((kind, entry)) = kind.as_ref().and_then(|kind| Some((kind, kind.entry()?))) else {
-            self.writes.handled(message.id);
-            return;
+        let row = self.model.row(id);
+        let kind = row.and_then(|row| self.kind_of(&row.name, &row.implementation));
+        let (Some(row), Some(kind), Some(entry)) = (row, &kind, kind.as_ref().and_then(Kind::entry)) else {
+            return self.writes.handled(message.id);
         };
         if row.state.action == Action::Init {
             tracing::info!(stack = %self.stack.id, resource = row.name, "ignoring a message to a missing resource");
@@ -294,15 +287,9 @@ impl Delivery {
     }
 
     async fn deliver(&self) -> Result<Received, Failure> {
-        let clock = &self.backends.clock;
-        let cloud: Arc<dyn Cloud> = if self.driver.receives_with_cloud() {
-            let cloud = self.backends.clouds.cloud(&self.root).await?;
-            Arc::new(FencedCloud::new(cloud, self.fence.clone(), Arc::clone(clock)))
-        } else {
-            Arc::new(NoCloud)
-        };
-        #[expect(clippy::cast_precision_loss, reason = "microseconds of this century fit 53 bits")]
-        let now = clock.now().as_microsecond() as f64 / 1e6;
+        let needs = self.driver.receives_with_cloud();
+        let cloud = self.backends.cloud(&self.root, needs, Some(&self.fence)).await?;
+        let now = self.backends.wall_clock();
         let cx = Context { cloud: &*cloud, facts: &self.facts, now, seed: self.backends.chance.seed(), polls: 0 };
         self.driver.receive(&cx, &self.body).await
     }

@@ -7,7 +7,7 @@
 
 use kiln_plan::{Blueprint, Event, Inside, Kind, define, facts, failure_of};
 use kiln_resource::{Action, Failure, Member, MessageId, Received, Rescale, ResourceId, ScaleRequest, StackId, Status};
-use kiln_store::{Error, Message, MessageKind, Stack, StackRequest, Summary};
+use kiln_store::{Message, MessageKind, Stack, StackRequest, Summary};
 use kiln_value::{Value, text, value};
 
 use super::calls::Reply;
@@ -15,7 +15,7 @@ use super::inbox::received;
 use super::{Work, stack_facts};
 use crate::backends::Backends;
 use crate::load;
-use crate::view::View;
+use crate::view::{View, inside, unreadable};
 
 /// A signal to a policy, which has asked for a change of a group.
 pub(super) struct Scale {
@@ -36,12 +36,6 @@ pub(super) struct Group {
 }
 
 impl Work {
-    /// The current time as drivers get it.
-    #[expect(clippy::cast_precision_loss, reason = "microseconds of this century fit 53 bits")]
-    pub(super) fn wall_clock(&self) -> f64 {
-        self.actor.backends.clock.now().as_microsecond() as f64 / 1e6
-    }
-
     /// A policy has asked for a change of a group: reads the members of the group. A group with a running operation, or
     /// one that is changing already, is left as it is.
     pub(super) fn scale(&mut self, message: Message, policy: ResourceId, received: Received, request: ScaleRequest) {
@@ -99,7 +93,9 @@ impl Work {
         define(&mut facts, &kind, held);
         facts.members.clone_from(members);
         let adjustment = &scale.request.adjustment;
-        let Some(Rescale { step, metadata }) = entry.driver.rescale(&facts, adjustment, self.wall_clock()) else {
+        let Some(Rescale { step, metadata }) =
+            entry.driver.rescale(&facts, adjustment, self.actor.backends.wall_clock())
+        else {
             return Ok(());
         };
         facts.nested_step = step;
@@ -183,7 +179,7 @@ impl Work {
             let mut facts = facts(row, kind, &stack_facts(&self.stack));
             define(&mut facts, kind, row.definition.as_ref()?);
             let adjustment = message.body.get("adjustment").unwrap_or(&Value::Null);
-            Some(kind.entry()?.driver.rescaled(&facts, adjustment, succeeded, self.wall_clock()))
+            Some(kind.entry()?.driver.rescaled(&facts, adjustment, succeeded, self.actor.backends.wall_clock()))
         });
         let attributes = match inside {
             Ok(inside) => Some(inside.to_map()),
@@ -209,7 +205,7 @@ impl Work {
         if row.definition.as_ref().is_none_or(|held| held.metadata != definition.metadata) {
             facts.metadata = Value::Map(definition.metadata.clone());
         }
-        let metadata = kind.entry()?.driver.nested_done(&facts, size, self.wall_clock())?;
+        let metadata = kind.entry()?.driver.nested_done(&facts, size, self.actor.backends.wall_clock())?;
         Some(Event::NestedChanged { row: group, attributes: None, metadata: Some(metadata) })
     }
 
@@ -237,10 +233,6 @@ async fn blueprint(backends: &Backends, stack: &Stack) -> Result<Blueprint, Fail
     }
 }
 
-fn unreadable(error: &Error) -> Failure {
-    Failure::other("Error", error.to_string())
-}
-
 async fn read_group(backends: &Backends, stack: &Stack, child: StackId) -> Result<Group, Failure> {
     let view = View::load(backends, child).await.map_err(|error| unreadable(&error))?;
     let settled = view.filter(|view| !view.stack.is_pending() && view.stack.deleted.is_none());
@@ -257,9 +249,5 @@ async fn read_inside(
     by_age: bool,
 ) -> Result<Inside, Failure> {
     let wanted = blueprint(backends, stack).await?.wanted_paths(group);
-    match View::load(backends, child).await {
-        Ok(Some(view)) => view.inside(&wanted, by_age).await,
-        Ok(None) => Err(Failure::other("NotFound", format!("nested stack {child} does not exist"))),
-        Err(error) => Err(unreadable(&error)),
-    }
+    inside(backends, child, &wanted, by_age).await
 }

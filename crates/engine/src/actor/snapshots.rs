@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use kiln_plan::Blame;
-use kiln_resource::{Action, Cloud, Context, Facts, Failure, MessageId, SnapshotId, State, Status};
+use kiln_resource::{Action, Context, Facts, Failure, MessageId, SnapshotId, State, Status};
 use kiln_store::{Error, Message, Snapshot, Stack, StackId};
 use kiln_value::{Map, Value};
 use tokio::sync::watch;
@@ -18,9 +18,8 @@ use tokio::sync::watch;
 use super::Work;
 use super::calls::Reply;
 use crate::backends::Backends;
-use crate::clouds::NoCloud;
 use crate::export::{self, IMPLEMENTATION};
-use crate::fence::{Fence, FencedCloud};
+use crate::fence::Fence;
 use crate::retry;
 
 /// The snapshots that are being deleted.
@@ -262,16 +261,10 @@ impl Remover {
             data,
             ..Facts::default()
         };
-        let clock = &self.backends.clock;
         let mut attempt = 0;
         loop {
             let removal = async {
-                let cloud: Arc<dyn Cloud> = if driver.needs_cloud() {
-                    let cloud = self.backends.clouds.cloud(&self.root).await?;
-                    Arc::new(FencedCloud::new(cloud, self.fence.clone(), Arc::clone(clock)))
-                } else {
-                    Arc::new(NoCloud)
-                };
+                let cloud = self.backends.cloud(&self.root, driver.needs_cloud(), Some(&self.fence)).await?;
                 let seed = self.backends.chance.seed();
                 driver.delete_snapshot(&Context { cloud: &*cloud, facts: &facts, now: 0.0, seed, polls: 0 }).await
             };
