@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use indexmap::IndexMap;
 use kiln_value::{Diagnostic, Map, Value};
 
-use crate::{Action, Cloud, Failure, Member, Received, Rescale};
+use crate::{Action, Cloud, Failure, Member, Received, Rescale, Software, SoftwareChange};
 
 /// The stack that a resource belongs to.
 #[derive(Clone, Debug, Default)]
@@ -104,6 +104,8 @@ impl Facts {
 pub struct Context<'a> {
     /// The cloud, with the stack's credentials.
     pub cloud: &'a dyn Cloud,
+    /// The stored software configs and deployments.
+    pub software: &'a dyn Software,
     /// The resource.
     pub facts: &'a Facts,
     /// Seconds since 1970 by the injected clock.
@@ -195,6 +197,8 @@ pub struct Step {
     pub user_project: Option<String>,
     /// New metadata of observed resources, by their id; stored together with the step.
     pub sibling_metadata: Vec<(String, Map)>,
+    /// Changes of software configs and deployments: stored together with the step or before it.
+    pub software: Vec<SoftwareChange>,
 }
 
 impl Step {
@@ -206,6 +210,7 @@ impl Step {
             progress: Progress::Done,
             user_project: None,
             sibling_metadata: Vec::new(),
+            software: Vec::new(),
         }
     }
 
@@ -237,6 +242,13 @@ impl Step {
     #[must_use]
     pub fn sibling_metadata(mut self, sibling: &Observed, metadata: Map) -> Self {
         self.sibling_metadata.push((sibling.id.clone(), metadata));
+        self
+    }
+
+    /// The same with a change of a software config or deployment. What reads it must be another step.
+    #[must_use]
+    pub fn software(mut self, change: SoftwareChange) -> Self {
+        self.software.push(change);
         self
     }
 
