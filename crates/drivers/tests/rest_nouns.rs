@@ -8,8 +8,8 @@ use std::sync::Arc;
 use kiln_cloud::{Connector, Credentials, Options, SharedClient, TlsOptions};
 use kiln_resource::translation::{self, Answers};
 use kiln_resource::{
-    Cloud, Comparison, Context, Driver, Facts, Found, Operation, Progress, ResourceType, Step, change, properties,
-    shipped,
+    Cloud, Comparison, Context, Driver, Facts, Found, NoSoftware, Operation, Progress, ResourceType, Step, change,
+    properties, shipped,
 };
 use kiln_value::{Map, Path, Value, value};
 
@@ -87,7 +87,7 @@ impl Live {
     }
 
     fn context(&self) -> Context<'_> {
-        Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: [7; 32], polls: 0 }
+        Context { cloud: &*self.cloud, software: &NoSoftware, facts: &self.facts, now: 0.0, seed: [7; 32], polls: 0 }
     }
 
     fn keep(&mut self, step: &Step) {

@@ -345,6 +345,12 @@ pub trait Driver: Send + Sync {
         Err(Failure::other("NotSupported", format!("Resource {} does not support signals", cx.facts.name)))
     }
 
+    /// Whether messages are processed while an operation on the resource is running, because it waits for them, and in every
+    /// state. Else they wait for its end, and a resource that is suspended or being deleted refuses them.
+    fn receives_during_operations(&self) -> bool {
+        false
+    }
+
     /// Whether [`Driver::receive`] calls a cloud.
     fn receives_with_cloud(&self) -> bool {
         self.needs_cloud()

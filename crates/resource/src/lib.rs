@@ -47,7 +47,7 @@ pub use rest::Rest;
 pub use row::Resource;
 pub use running::{OperationState, Phase, Running};
 pub use software::{
-    ConfigBody, DeploymentBody, NoSoftware, Software, SoftwareChange, SoftwareConfig, SoftwareDeployment,
+    ConfigBody, DeploymentBody, InvalidSchema, NoSoftware, Software, SoftwareChange, SoftwareConfig, SoftwareDeployment,
 };
 pub use state::{Action, State, Status};
 pub use stored_definition::StoredDefinition;

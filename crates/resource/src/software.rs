@@ -1,11 +1,20 @@
 //! Software configs and deployments: rows of Kiln's own store that users, resources and the agents in servers share.
 
+mod schema;
+
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kiln_value::{Map, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::Failure;
+
+pub use self::schema::{InvalidSchema, inputs, outputs};
+
+/// The entry of a server's data with what the agent in the server has to know to collect its metadata.
+pub const COLLECT: &str = "os_collect_config";
+/// The key of the metadata with it.
+const COLLECT_METADATA: &str = "os-collect-config";
 
 /// The group of configs without one.
 pub const UNGROUPED: &str = "Heat::Ungrouped";
@@ -122,10 +131,30 @@ impl Software for NoSoftware {
     }
 }
 
+/// A time as clients see it, in whole seconds: `2026-11-20T06:52:45Z`.
+pub fn instant(time: Timestamp) -> String {
+    Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
+}
+
+/// Adds what the agent in a server reads to the metadata of its resource: how to collect them, by the data of the resource,
+/// and the deployments.
+pub fn add_for_agent(data: &Map, deployed: &[SoftwareConfig], metadata: &mut Map) {
+    let collect = data.get(COLLECT).and_then(Value::as_map);
+    if let Some(collect) = collect {
+        let mut all = metadata.get(COLLECT_METADATA).and_then(Value::as_map).cloned().unwrap_or_default();
+        all.extend(collect.clone());
+        metadata.insert(COLLECT_METADATA.to_owned(), all.into());
+    }
+    if collect.is_some() || !deployed.is_empty() {
+        let views = deployed.iter().map(|config| Value::from(config.view()));
+        metadata.insert("deployments".to_owned(), views.collect());
+    }
+}
+
 impl SoftwareConfig {
-    /// The config as agents and clients read it; the times are formatted by `time`.
-    pub fn view(&self, time: impl Fn(Timestamp) -> Value) -> Map {
-        let mut view = self.summary(time);
+    /// The config as agents and clients read it.
+    pub fn view(&self) -> Map {
+        let mut view = self.summary();
         view.insert("config".to_owned(), self.body.config.clone());
         view.insert("inputs".to_owned(), Value::List(self.body.inputs.clone()));
         view.insert("outputs".to_owned(), Value::List(self.body.outputs.clone()));
@@ -134,12 +163,12 @@ impl SoftwareConfig {
     }
 
     /// The config as lists show it.
-    pub fn summary(&self, time: impl Fn(Timestamp) -> Value) -> Map {
+    pub fn summary(&self) -> Map {
         Map::from_iter([
             ("id".to_owned(), self.id.as_str().into()),
             ("name".to_owned(), self.name.clone().into()),
             ("group".to_owned(), self.group.clone().into()),
-            ("creation_time".to_owned(), time(self.created)),
+            ("creation_time".to_owned(), instant(self.created).into()),
         ])
     }
 

@@ -145,7 +145,7 @@ async fn domain(cx: &Context<'_>) -> Result<UserDomain, Failure> {
 }
 
 fn admin<'a>(cx: &Context<'a>, domain: &'a UserDomain) -> Context<'a> {
-    Context { cloud: &*domain.cloud, facts: cx.facts, now: cx.now, seed: cx.seed, polls: cx.polls }
+    Context { cloud: &*domain.cloud, ..*cx }
 }
 
 /// The state after the first step. Secrets are stored before they are used.

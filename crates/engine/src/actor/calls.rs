@@ -82,6 +82,7 @@ impl Work {
         if learned.user_project.is_some() && self.stack.user_project != learned.user_project {
             self.writes.user_project = learned.user_project;
         }
+        self.writes.software(learned.software);
         for (sibling, metadata) in learned.sibling_metadata {
             let Ok(row) = sibling.parse() else { continue };
             let (physical_id, data, metadata) = (None, Map::new(), Some(metadata));
@@ -231,6 +232,7 @@ impl Work {
             facts,
             driver: Arc::clone(&entry.driver),
             backends: self.actor.backends.clone(),
+            software: self.actor.backends.software(&self.root.project),
             root: Arc::clone(&self.root),
             wanted,
             fence: self.actor.fence.clone(),
