@@ -5,6 +5,7 @@ mod cinder;
 mod glance;
 pub mod heat;
 mod keystone;
+mod mime;
 mod neutron;
 mod nova;
 mod path;

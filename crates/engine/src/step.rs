@@ -449,7 +449,7 @@ impl Job {
     /// The event for a driver's step.
     async fn report(&mut self, cloud: &dyn Cloud, step: Step) -> Advance {
         match &step.progress {
-            Progress::Wait { .. } if self.memory.interrupted => {
+            Progress::Wait { .. } | Progress::Prepared if self.memory.interrupted => {
                 let step = Step { progress: Progress::Done, ..step };
                 self.finished(step, None, Outcome::Failed(Blame::of(&self.name, &self.abort_failure()))).into()
             }
@@ -457,6 +457,10 @@ impl Job {
                 let (phase, after) = (Phase::Wait(state.clone()), *after);
                 let (attempt, token) = (self.running.attempt, self.running.token.clone());
                 self.stepped(step, phase, attempt, token).next_after(after)
+            }
+            Progress::Prepared => {
+                let (attempt, token) = (self.running.attempt, self.running.token.clone());
+                self.stepped(step, Phase::Intent, attempt, token).into()
             }
             Progress::Replace => {
                 let text = format!("The Resource {} requires replacement.", self.name);

@@ -180,6 +180,9 @@ pub enum Progress {
         /// How long to wait before the next poll.
         after: Duration,
     },
+    /// The data of the step is stored, and the operation starts again with it: what comes before the call of a create that
+    /// must not be made twice.
+    Prepared,
     /// An update that cannot be done in place after all (Heat's `UpdateReplace`).
     Replace,
 }
@@ -217,6 +220,11 @@ impl Step {
     /// To be polled after a time.
     pub fn wait(state: impl Into<Value>, after: Duration) -> Self {
         Self { progress: Progress::Wait { state: state.into(), after }, ..Self::done() }
+    }
+
+    /// To be started again with new data.
+    pub fn prepared() -> Self {
+        Self { progress: Progress::Prepared, ..Self::done() }
     }
 
     /// To be replaced.
