@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use kiln_resource::{Driver, ResourceType};
 
+pub(crate) use self::server::user_data::metadata_url;
 use crate::rest::{RestDriver, Shape};
 
 /// The driver of a Nova type.

@@ -88,6 +88,7 @@ impl Bench {
             match step.progress {
                 Progress::Done => return Ok(Duration::from_secs_f64(self.now - began)),
                 Progress::Replace => return Err(Failure::other("UpdateReplace", "")),
+                Progress::Prepared => panic!("nothing is prepared"),
                 Progress::Wait { state, after } => {
                     self.now += after.as_secs_f64();
                     step = self.driver.poll(&self.context(), &operation, &state).await?;

@@ -72,7 +72,7 @@ impl Live {
             self.keep(&step);
             match step.progress {
                 Progress::Done => return,
-                Progress::Replace => panic!("{} requests a replacement", self.resource_type.name),
+                Progress::Replace | Progress::Prepared => panic!("{} requests a replacement", self.resource_type.name),
                 Progress::Wait { state, after } => {
                     tokio::time::sleep(after).await;
                     let next = self.driver.poll(&self.context(), &operation, &state).await;

@@ -1,10 +1,77 @@
-//! Groups of software deployments: a nested stack with one deployment for each server. The types do not exist yet; this
-//! module generates their templates.
+//! Groups of software deployments: a nested stack with one deployment for each server.
 
-use kiln_resource::Facts;
-use kiln_value::{Map, Value, text, value};
+use async_trait::async_trait;
+use indexmap::IndexMap;
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Nested, Operation, Step};
+use kiln_template::select;
+use kiln_value::{Diagnostic, Map, Value, text, value};
 
-use super::members;
+use super::{deployment, members};
+
+/// The driver of the groups; it has the type of the members.
+pub(super) struct Deployments(&'static str);
+
+impl Deployments {
+    /// The group with this type.
+    pub(super) fn of_type(name: &str) -> Option<Self> {
+        match name {
+            "OS::Heat::SoftwareDeploymentGroup" | "OS::Heat::SoftwareDeployments" => {
+                Some(Self("OS::Heat::SoftwareDeployment"))
+            }
+            "OS::Heat::StructuredDeploymentGroup" | "OS::Heat::StructuredDeployments" => {
+                Some(Self("OS::Heat::StructuredDeployment"))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[async_trait]
+impl Driver for Deployments {
+    async fn start(&self, _: &Context<'_>, _: &Operation) -> Result<Step, Failure> {
+        Ok(Step::done())
+    }
+
+    /// Nothing is made outside.
+    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
+        Ok(Found::NotMade)
+    }
+
+    fn needs_cloud(&self) -> bool {
+        false
+    }
+
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
+    async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {
+        Ok(Map::new())
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        deployment::refuse_transport(facts)
+    }
+
+    fn nested(&self, facts: &Facts, wanted: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
+        Some(Ok(Nested { template: template(facts, self.0, wanted), ..Nested::default() }))
+    }
+
+    fn draft_needs(&self) -> &'static [&'static str] {
+        &["servers"]
+    }
+
+    fn nested_attribute(
+        &self,
+        _: &Facts,
+        outputs: &Map,
+        _: &IndexMap<String, Value>,
+        name: &str,
+        path: &[Value],
+    ) -> Option<Value> {
+        outputs.get(&format!("attributes, {}", attribute(name))).map(|all| select(all.clone(), path))
+    }
+}
 
 /// Members of the type `member`, named as the servers are, with all properties of the group.
 pub fn template(facts: &Facts, member: &str, wanted: &[Vec<Value>]) -> Value {

@@ -1,9 +1,11 @@
 //! The types of `OS::Heat`: those without a cloud, and stacks of other services.
 
+pub(crate) mod agent;
 mod auto_scaling_group;
 pub mod chain;
 mod cloud_config;
 mod delay;
+mod deployed_server;
 mod deployment;
 mod deployment_signal;
 pub mod deployments;
@@ -49,6 +51,11 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
         "AWS::AutoScaling::LaunchConfiguration" => Arc::new(launch_configuration::LaunchConfiguration),
         "OS::Heat::ScalingPolicy" => Arc::new(scaling_policy::ScalingPolicy(scaling_policy::HOT)),
         "AWS::AutoScaling::ScalingPolicy" => Arc::new(scaling_policy::ScalingPolicy(scaling_policy::CFN)),
+        "OS::Heat::DeployedServer" => Arc::new(deployed_server::DeployedServer),
+        "OS::Heat::SoftwareDeploymentGroup"
+        | "OS::Heat::SoftwareDeployments"
+        | "OS::Heat::StructuredDeploymentGroup"
+        | "OS::Heat::StructuredDeployments" => Arc::new(deployments::Deployments::of_type(&resource_type.name)?),
         "OS::Heat::SoftwareDeployment" | "OS::Heat::StructuredDeployment" => Arc::new(deployment::Deployment),
         "OS::Heat::SoftwareConfig"
         | "OS::Heat::StructuredConfig"

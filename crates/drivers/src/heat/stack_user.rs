@@ -21,7 +21,7 @@ pub(crate) const USER: &str = "user_id";
 pub(crate) const PASSWORD: &str = "password";
 pub(crate) const ACCESS: &str = "access_key";
 pub(crate) const SECRET: &str = "secret_key";
-const CREDENTIAL: &str = "credential_id";
+pub(crate) const CREDENTIAL: &str = "credential_id";
 
 /// Maximum length of names in Keystone.
 const NAME_LIMIT: usize = 64;
@@ -61,6 +61,12 @@ pub(crate) async fn poll(cx: &Context<'_>, state: &Value, keys: bool) -> Result<
         }
         _ => None,
     })
+}
+
+/// The last step of a create with an EC2 key, for a user who was created without one.
+pub(crate) async fn create_keys_of(cx: &Context<'_>) -> Result<Step, Failure> {
+    let id = create_keys(cx, &domain(cx).await?).await?;
+    Ok(Step::wait(READY, Duration::ZERO).data(CREDENTIAL, id))
 }
 
 /// Looks for what a lost first step has created.

@@ -184,6 +184,7 @@ impl Resource {
             let (state, after) = match step.progress {
                 Progress::Done => return Ok(true),
                 Progress::Replace => return Ok(false),
+                Progress::Prepared => panic!("{} prepares a call", self.facts.name),
                 Progress::Wait { state, after } => (state, after),
             };
             polls = if !is_new && known.as_ref() == Some(&state) { polls + 1 } else { 0 };

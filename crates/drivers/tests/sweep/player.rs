@@ -210,6 +210,7 @@ impl Player {
             match step.progress {
                 Progress::Done => return Ok(Ending::Done),
                 Progress::Replace => return Ok(Ending::Replace),
+                Progress::Prepared => (phase, polls) = (Phase::Intent, 0),
                 Progress::Wait { state, after } => {
                     polls = if is_new { 0 } else { polls + 1 };
                     phase = Phase::Wait(state);

@@ -169,9 +169,9 @@ mod tests {
             ("part-handler.py", "part-handler"),
             ("cfn-userdata", "x-cfninitdata"),
             ("loguserdata.py", "x-shellscript"),
-            (Some("cfn-init-data"), "x-cfninitdata"),
+            ("cfn-init-data", "x-cfninitdata"),
             ("cfn-metadata-server", "x-cfninitdata"),
-            (Some("cfn-boto-cfg"), "x-cfninitdata"),
+            ("cfn-boto-cfg", "x-cfninitdata"),
         ];
         assert_eq!(names(&made), pairs(&expected));
         let parts = split(&made).unwrap();
