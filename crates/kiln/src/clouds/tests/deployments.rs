@@ -1,6 +1,6 @@
 //! Software deployments from the create to the delete, with an engine on the simulated cloud and the agent of a server.
 
-use kiln_resource::SoftwareDeployment;
+use kiln_resource::{Cloud, SoftwareDeployment};
 use kiln_service::Signal;
 use kiln_store::DeploymentQuery;
 use kiln_value::{Map, value};
@@ -66,15 +66,34 @@ impl World {
         self.service.signal(stack, &signal).await.expect("sent");
     }
 
-    async fn output(&self, stack: &Stack, name: &str) -> Value {
-        let view = kiln_engine::View::of(&self.service.backends, stack.clone()).await.expect("a view");
-        view.output(name).await.map(|output| output.value).unwrap_or_default()
+    /// Adds the CFN API to the catalog.
+    async fn add_to_catalog(&self) {
+        let admin = self.cloud.users().admin;
+        let admin = Credentials::password(admin.user, admin.password, admin.project, "Default");
+        let cloud = self.connector.cloud(&admin).await;
+        let post = async |path: &str, body: Value| {
+            let request = CloudRequest::new("identity", Method::Post, path).body(body);
+            cloud.call(request).await.expect("created").body
+        };
+        let service = post("/v3/services", value!({"service": {"type": "cloudformation", "name": "heat-cfn"}})).await;
+        let id = service.get("service").and_then(|service| service.str_at("id")).expect("an ID");
+        let endpoint = value!({
+            "service_id": id, "interface": "public", "region_id": "RegionOne", "url": "http://heat:8000/v1",
+        });
+        post("/v3/endpoints", value!({ "endpoint": endpoint })).await;
     }
 
-    async fn update(&self, caller: &Caller, stack: &Stack, size: i64) {
-        let content = StackContent { parameters: Map::from([("size".to_owned(), size.into())]), ..content() };
-        let update = UpdateStack { content, settings: Settings::default(), patch: false };
-        self.service.update_stack(caller, stack, update).await.expect("accepted");
+    async fn output(&self, stack: &Stack, name: &str) -> Value {
+        let view = kiln_engine::View::of(&self.service.backends, stack.clone()).await.expect("a view");
+        view.outputs(Some(name)).await.into_iter().next().map(|output| output.value).unwrap_or_default()
+    }
+
+    async fn resize(&self, caller: &Caller, stack: &Stack, size: i64) {
+        let sections = Map::from([("parameters".to_owned(), value!({ "size": size }))]);
+        let content = StackContent { sections, ..StackContent::default() };
+        let update = UpdateStack { existing: true, content, ..UpdateStack::default() };
+        let stack = self.service.backends.store.stack(stack.id).await.expect("read").expect("there");
+        self.service.update_stack(caller, &stack, update).await.expect("accepted");
     }
 
     async fn delete(&self, stack: &Stack) {
@@ -88,4 +107,75 @@ fn input<'a>(config: &'a Value, name: &str) -> &'a Value {
     let inputs = config.get("inputs").and_then(Value::as_list).expect("inputs");
     let found = inputs.iter().find(|input| input.str_at("name") == Some(name));
     found.and_then(|input| input.get("value")).unwrap_or(&Value::Null)
+}
+
+fn names(deployed: &[Value]) -> Vec<(&str, &str)> {
+    let pair = |config| Some((Value::str_at(config, "name")?, input(config, "deploy_action").as_str()?));
+    deployed.iter().filter_map(pair).collect()
+}
+
+#[tokio::test]
+async fn a_deployment_from_create_to_delete() {
+    let world = world().await;
+    world.add_to_catalog().await;
+    let alice = world.caller(world.cloud.users().demo, "demo").await;
+    let store = Arc::clone(&world.service.backends.store);
+    let before = world.counts();
+    let template = TemplateText::parse(TEMPLATE, &Limits::default()).expect("a template");
+    let stack = world.create_of(&alice, "s", template).await.expect("a stack");
+
+    let deployments = world.deployed(&["IN_PROGRESS"]).await;
+    let row = world.row(stack.id, "deployment").await;
+    assert_eq!(row.physical_id.as_ref(), Some(&deployments[0].id));
+    assert_eq!(deployments[0].body.inputs, value!({"size": 1, "undeclared": "x"}));
+    let stack = store.stack(stack.id).await.expect("read").expect("there");
+    assert!(stack.is_pending(), "the stack waits for the signal");
+    let collected = world.collected(&stack).await;
+    assert_eq!(names(&collected), [("first", "CREATE")]);
+    let config = &collected[0];
+    assert_eq!((config.str_at("group"), config.str_at("config")), (Some("script"), Some("echo")));
+    assert_eq!((input(config, "size"), input(config, "other")), (&value!(1), &value!("5")));
+    assert_eq!(input(config, "undeclared"), &value!("x"));
+    assert_eq!(input(config, "deploy_stack_id"), &value!(format!("s/{}", stack.id)));
+    assert_eq!(input(config, "deploy_signal_verb"), &value!("POST"));
+    let url = input(config, "deploy_signal_id").as_str().expect("a URL");
+    assert!(url.starts_with("http://heat:8000/v1/signal/arn%3A"), "{url}");
+    let server = world.row(stack.id, "server").await.physical_id.expect("an ID");
+    assert_eq!(deployments[0].server, server);
+
+    world.signal(&stack, value!({"result": "fine", "deploy_stdout": "out", "deploy_status_code": 0})).await;
+    let stack = world.settled(stack.id).await;
+    assert!(stack.state.is_complete(Action::Create), "{}", stack.reason);
+    assert_eq!(world.output(&stack, "result").await, value!("fine"));
+    assert_eq!(world.output(&stack, "stdout").await, value!("out"));
+    world.deployed(&["COMPLETE"]).await;
+
+    // An update that fails, and a later one that succeeds with a new deployment.
+    world.resize(&alice, &stack, 2).await;
+    world.deployed(&["IN_PROGRESS"]).await;
+    let collected = world.collected(&stack).await;
+    assert_eq!(names(&collected), [("first", "UPDATE")]);
+    assert_eq!(input(&collected[0], "size"), &value!(2));
+    world.signal(&stack, value!({"deploy_status_code": 3, "oops": "broken"})).await;
+    let stack = world.settled(stack.id).await;
+    assert_eq!(stack.state, State::new(Action::Update, Status::Failed));
+    let text = "Deployment to server failed: deploy_status_code : Deployment exited with non-zero status code: 3, oops : broken";
+    assert!(stack.reason.ends_with(text), "{}", stack.reason);
+    world.resize(&alice, &stack, 3).await;
+    world.deployed(&["FAILED", "IN_PROGRESS"]).await;
+    world.signal(&stack, value!({"result": "again"})).await;
+    let stack = world.settled(stack.id).await;
+    assert!(stack.state.is_complete(Action::Update), "{}", stack.reason);
+    assert_eq!(world.output(&stack, "result").await, value!("again"));
+    // The config of the template, and one for the deployment.
+    assert_eq!(store.count_software_configs(&stack.project).await.expect("read"), 2);
+
+    // The delete waits for a signal only while the server exists: this one was never in Nova.
+    world.delete(&stack).await;
+    let stack = world.settled(stack.id).await;
+    assert!(stack.state.is_complete(Action::Delete), "{}", stack.reason);
+    assert_eq!(store.count_software_configs(&stack.project).await.expect("read"), 0);
+    world.deployed(&[]).await;
+    CredentialsSweep::new(world.service.backends.clone()).round().await;
+    assert_eq!(world.counts(), before, "users and projects are gone");
 }

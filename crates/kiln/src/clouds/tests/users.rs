@@ -18,7 +18,7 @@ resources:
 ";
 
 /// A service with an engine, real time and a domain of stack users.
-async fn world() -> World {
+pub(super) async fn world() -> World {
     let mut world = World::new().await;
     let domain = Named::id("heat");
     let signalling = Signalling {
@@ -53,7 +53,7 @@ async fn world() -> World {
 }
 
 impl World {
-    async fn settled(&self, id: StackId) -> Stack {
+    pub(super) async fn settled(&self, id: StackId) -> Stack {
         for _ in 0..2_000 {
             let stack = self.service.backends.store.stack(id).await.expect("read").expect("there");
             if !stack.is_pending() {
@@ -64,13 +64,13 @@ impl World {
         panic!("stuck");
     }
 
-    async fn row(&self, stack: StackId, name: &str) -> Resource {
+    pub(super) async fn row(&self, stack: StackId, name: &str) -> Resource {
         let rows = self.service.backends.store.resources(stack).await.expect("read");
         rows.into_iter().find(|row| row.name == name).expect("a row")
     }
 
     /// The numbers of users and projects in the cloud.
-    fn counts(&self) -> (usize, usize) {
+    pub(super) fn counts(&self) -> (usize, usize) {
         let snapshot = self.cloud.snapshot();
         (snapshot.count("users"), snapshot.count("projects"))
     }
