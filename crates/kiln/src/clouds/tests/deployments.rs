@@ -5,7 +5,7 @@ use kiln_service::Signal;
 use kiln_store::DeploymentQuery;
 use kiln_value::{Map, value};
 
-use super::users::world;
+use super::users::{quiet_world, run_engine, world};
 use super::*;
 
 const TEMPLATE: &str = "
@@ -178,4 +178,65 @@ async fn a_deployment_from_create_to_delete() {
     world.deployed(&[]).await;
     CredentialsSweep::new(world.service.backends.clone()).round().await;
     assert_eq!(world.counts(), before, "users and projects are gone");
+}
+
+/// The first engine is killed at some access to its store, and another one goes on.
+#[tokio::test]
+async fn an_engine_that_is_killed_anywhere_loses_no_deployment() {
+    let mut killed = 0;
+    for at in (3..90).step_by(6) {
+        let world = quiet_world().await;
+        world.add_to_catalog().await;
+        let alice = world.caller(world.cloud.users().demo, "demo").await;
+        let before = world.counts();
+        let options = kiln_engine::Options {
+            poll: Duration::from_millis(20),
+            lease: Duration::from_millis(300),
+            call_limit: Duration::from_millis(200),
+            list_delay: Duration::from_millis(100),
+            ..kiln_engine::Options::default()
+        };
+        let steps = Arc::<Steps>::default();
+        steps.arm(at..at + 1, Cut::Kill);
+        let store = Arc::new(CutStore(world.memory.clone(), Arc::clone(&steps)));
+        let (backends, second) = (world.service.backends.clone(), options.clone());
+        let dying = Backends { store, ..backends.clone() };
+        let counter = Arc::clone(&steps);
+        let engines = tokio::spawn(async move {
+            steps.run(run_engine(options, dying)).await;
+            run_engine(second, backends).await;
+        });
+        let template = TemplateText::parse(TEMPLATE, &Limits::default()).expect("a template");
+        let stack = world.create_of(&alice, "s", template).await.expect("a stack");
+        world.deployed(&["IN_PROGRESS"]).await;
+        world.signal(&stack, value!({"result": "fine"})).await;
+        let stack = world.settled(stack.id).await;
+        assert!(stack.state.is_complete(Action::Create), "at {at}: {}", stack.reason);
+        assert_eq!(world.output(&stack, "result").await, value!("fine"), "at {at}");
+        world.deployed(&["COMPLETE"]).await;
+        world.resize(&alice, &stack, 2).await;
+        world.deployed(&["IN_PROGRESS"]).await;
+        world.signal(&stack, value!({"result": "again"})).await;
+        let stack = world.settled(stack.id).await;
+        assert!(stack.state.is_complete(Action::Update), "at {at}: {}", stack.reason);
+        assert_eq!(world.output(&stack, "result").await, value!("again"), "at {at}");
+        let store = &world.service.backends.store;
+        assert_eq!(store.count_software_configs(&stack.project).await.expect("read"), 2, "at {at}");
+        let events = kiln_store::EventQuery {
+            stacks: vec![stack.id],
+            resource: Some("deployment".to_owned()),
+            actions: vec!["SIGNAL".to_owned()],
+            ..kiln_store::EventQuery::default()
+        };
+        assert_eq!(store.events(&events).await.expect("read").len(), 2, "at {at}: each signal has one event");
+        world.delete(&stack).await;
+        let stack = world.settled(stack.id).await;
+        assert!(stack.state.is_complete(Action::Delete), "at {at}: {}", stack.reason);
+        assert_eq!(store.count_software_configs(&stack.project).await.expect("read"), 0, "at {at}");
+        CredentialsSweep::new(world.service.backends.clone()).round().await;
+        assert_eq!(world.counts(), before, "at {at}: users and projects are gone");
+        killed += usize::from(counter.disarm() > at);
+        engines.abort();
+    }
+    assert!(killed > 8, "{killed} engines were killed");
 }
