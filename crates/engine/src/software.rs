@@ -21,21 +21,21 @@ impl StoredSoftware {
 #[async_trait]
 impl Software for StoredSoftware {
     async fn config(&self, id: &str) -> Result<Option<SoftwareConfig>, Failure> {
-        let found = self.store.software_config(id).await.map_err(failure)?;
+        let found = self.store.software_config(id).await.map_err(|error| failure(&error))?;
         Ok(found.filter(|config| config.project == self.project))
     }
 
     async fn deployment(&self, id: &str) -> Result<Option<SoftwareDeployment>, Failure> {
-        let found = self.store.software_deployment(id).await.map_err(failure)?;
+        let found = self.store.software_deployment(id).await.map_err(|error| failure(&error))?;
         Ok(found.filter(|deployment| deployment.project == self.project))
     }
 
     async fn is_referenced(&self, config: &str) -> Result<bool, Failure> {
-        self.store.is_config_referenced(config).await.map_err(failure)
+        self.store.is_config_referenced(config).await.map_err(|error| failure(&error))
     }
 }
 
 /// A read can be repeated.
-fn failure(error: Error) -> Failure {
+fn failure(error: &Error) -> Failure {
     Failure::new(FailureKind::NotSent, "ServiceUnavailable", error.to_string())
 }

@@ -451,7 +451,7 @@ impl Job {
         match &step.progress {
             Progress::Wait { .. } | Progress::Prepared if self.memory.interrupted => {
                 let step = Step { progress: Progress::Done, ..step };
-                self.finished(step, None, Outcome::Failed(Blame::of(&self.name, &self.abort_failure()))).into()
+                self.aborted_with(step).into()
             }
             Progress::Wait { state, after } => {
                 let (phase, after) = (Phase::Wait(state.clone()), *after);
@@ -570,7 +570,14 @@ impl Job {
     }
 
     fn aborted(&self) -> Advance {
-        self.failed(&self.abort_failure()).into()
+        let step = Step { physical_id: self.facts.physical_id.clone(), ..Step::done() };
+        self.aborted_with(step).into()
+    }
+
+    /// The end of a cancelled operation with the results of its last step.
+    fn aborted_with(&self, mut step: Step) -> Report {
+        step.software.extend(self.driver.cancelled(&self.facts));
+        self.finished(step, None, Outcome::Failed(Blame::of(&self.name, &self.abort_failure())))
     }
 
     fn abort_failure(&self) -> Failure {

@@ -381,6 +381,12 @@ pub trait Driver: Send + Sync {
         false
     }
 
+    /// What is stored when an operation is cancelled or runs out of time.
+    fn cancelled(&self, facts: &Facts) -> Option<SoftwareChange> {
+        let _ = facts;
+        None
+    }
+
     /// The attributes of these names, read from the cloud; `show` is the whole object. Names that are not in the
     /// schema may be asked of types that compute their attributes. Absent = null.
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure>;

@@ -96,6 +96,8 @@ pub enum SoftwareChange {
     PutDeployment(SoftwareDeployment),
     /// Changes a deployment, if it exists.
     ChangeDeployment(SoftwareDeployment),
+    /// Fails a deployment that still waits for a signal.
+    CancelDeployment(String),
     /// Deletes a deployment.
     DropDeployment(String),
 }
@@ -182,6 +184,15 @@ impl SoftwareConfig {
 }
 
 impl SoftwareDeployment {
+    /// Ends the wait for a signal; false if it does not wait.
+    pub fn cancel(&mut self) -> bool {
+        let waits = self.is_in_progress();
+        if waits {
+            (self.body.status, self.body.reason) = (Some("FAILED".to_owned()), "Deployment cancelled.".to_owned());
+        }
+        waits
+    }
+
     /// Whether it waits for a signal.
     pub fn is_in_progress(&self) -> bool {
         self.body.status.as_deref() == Some("IN_PROGRESS")

@@ -258,6 +258,10 @@ impl Driver for Deployment {
         false
     }
 
+    fn cancelled(&self, facts: &Facts) -> Option<SoftwareChange> {
+        facts.physical_id.clone().map(SoftwareChange::CancelDeployment)
+    }
+
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         let deployment = stored(cx).await?;
         let outputs = deployment.as_ref().and_then(|deployment| deployment.body.outputs.as_map());

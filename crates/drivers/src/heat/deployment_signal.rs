@@ -31,10 +31,8 @@ pub(super) fn apply(deployment: &mut SoftwareDeployment, config: &SoftwareConfig
     }
     let body = &mut deployment.body;
     body.outputs = outputs.into();
-    let (status, reason) = match failures.is_empty() {
-        true => ("COMPLETE", "Outputs received".to_owned()),
-        false => ("FAILED", failures.join(", ")),
-    };
+    let (status, reason) =
+        if failures.is_empty() { ("COMPLETE", "Outputs received".to_owned()) } else { ("FAILED", failures.join(", ")) };
     (body.status, body.reason) = (Some(status.to_owned()), reason);
     event
 }

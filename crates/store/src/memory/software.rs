@@ -25,6 +25,11 @@ impl State {
                 let stored = SoftwareDeployment { created, updated, ..deployment.clone() };
                 self.software_deployments.insert(deployment.id.clone(), stored);
             }
+            SoftwareChange::CancelDeployment(id) => {
+                if let Some(deployment) = self.software_deployments.get_mut(id) {
+                    deployment.cancel();
+                }
+            }
             SoftwareChange::DropDeployment(id) => drop(self.software_deployments.remove(id)),
         }
     }

@@ -139,13 +139,12 @@ impl SqlStore {
                 let replace = OnConflict::column("id").update_columns(columns.into_iter().skip(1)).to_owned();
                 insert(tx, schema::SOFTWARE_DEPLOYMENT, &columns, vec![row], Some(replace)).await
             }
-            SoftwareChange::ChangeDeployment(deployment) => {
-                let row = rows::of_software_deployment(deployment, &self.vault)?;
-                let mut update = Query::update();
-                update.table(schema::SOFTWARE_DEPLOYMENT).and_where(Expr::col("id").eq(plain(&deployment.id)));
-                update.values(schema::SOFTWARE_DEPLOYMENT_COLUMNS.into_iter().zip(row).skip(1));
-                tx.execute(&update).await?;
-                Ok(())
+            SoftwareChange::ChangeDeployment(deployment) => self.replace_deployment(tx, deployment).await,
+            SoftwareChange::CancelDeployment(id) => {
+                let select = select_deployments(Cond::all().add(Expr::col("id").eq(plain(id))));
+                let Some(row) = tx.query_one(&select).await? else { return Ok(()) };
+                let mut deployment = Columns::of(&row).software_deployment(&self.vault)?;
+                if deployment.cancel() { self.replace_deployment(tx, &deployment).await } else { Ok(()) }
             }
             SoftwareChange::DropConfig(id) => {
                 if tx.query_one(&references(id)).await?.is_some() {
@@ -155,6 +154,15 @@ impl SqlStore {
             }
             SoftwareChange::DropDeployment(id) => drop_row(tx, schema::SOFTWARE_DEPLOYMENT, id).await,
         }
+    }
+
+    async fn replace_deployment(&self, tx: &DatabaseTransaction, new: &SoftwareDeployment) -> Result<(), Fault> {
+        let row = rows::of_software_deployment(new, &self.vault)?;
+        let mut update = Query::update();
+        update.table(schema::SOFTWARE_DEPLOYMENT).and_where(Expr::col("id").eq(plain(&new.id)));
+        update.values(schema::SOFTWARE_DEPLOYMENT_COLUMNS.into_iter().zip(row).skip(1));
+        tx.execute(&update).await?;
+        Ok(())
     }
 
     async fn place_of_config(&self, id: &str) -> Result<Option<(i64, String)>, Fault> {
