@@ -85,6 +85,10 @@ def main():
     wanted = re.compile(sys.argv[1]) if len(sys.argv) > 1 else None
     endpoints(cloud.Client(cloud.credentials('admin')))
     env = cloud.credentials('demo')
+    for name in INTERFACES:
+        leftovers = [word for word in ask(name, env, 'stack list -f value -c "Stack Name"')[1].split() if word.startswith('tour-')]
+        if leftovers:
+            ask(name, env, f'stack delete --yes --wait {" ".join(leftovers)}')
     passed, failed, expected = 0, 0, 0
     for reason, line in steps():
         if wanted and not wanted.search(line):

@@ -487,6 +487,7 @@ impl Work {
             call_retries: self.actor.options.call_retries,
             request: (self.stack.state.action != Action::Rollback).then_some(self.generation),
             nested_depth: self.actor.options.nested_depth,
+            converge: self.stack.state.action == Action::Update && self.stack.details.converge,
         };
         let row = row.and_then(|row| self.model.row(row)).cloned();
         let replacement = row.as_ref().and_then(|row| self.model.row(row.replaced_by?));

@@ -359,6 +359,16 @@ pub trait Driver: Send + Sync {
     /// schema may be asked of types that compute their attributes. Absent = null.
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure>;
 
+    /// The current values of properties in the object, to find what others have changed ([`crate::drift`]): the translated
+    /// values, without those that the service does not show; null where the object has no value. A failure that is not
+    /// found means that the object does not exist.
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        if self.needs_cloud() {
+            self.start(cx, &Operation::Check).await?;
+        }
+        Ok(Map::new())
+    }
+
     /// Whether a delete may be preceded by a snapshot (`deletion_policy: Snapshot`).
     fn snapshots(&self) -> bool {
         false

@@ -157,6 +157,7 @@ impl Work {
         let made = if let Some(child) = child {
             let mut request = StackRequest::new(Action::Update, backends.clock.now());
             request.desired = Some(desired);
+            request.details.converge = self.stack.state.action == Action::Update && self.stack.details.converge;
             self.writes.request(child, request);
             None
         } else {

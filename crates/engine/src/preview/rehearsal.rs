@@ -29,6 +29,8 @@ pub(super) struct Rehearsal<'a> {
     /// The current stack; `None` for a new one.
     view: Option<&'a View>,
     root: Arc<Stack>,
+    /// Whether objects are compared with the stored properties first.
+    converge: bool,
     model: Model,
     scope: StackScope,
     entries: IndexMap<String, PlannedResource>,
@@ -62,11 +64,12 @@ impl<'a> Rehearsal<'a> {
         view: Option<&'a View>,
         root: Arc<Stack>,
         blueprint: Arc<Blueprint>,
+        converge: bool,
     ) -> Self {
         let model = view.map_or_else(|| Model::new(Vec::new()), |view| view.model().clone());
         let scope = StackScope::new(blueprint, stack_facts(stack));
         let (entries, prospects, next) = (IndexMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { backends, stack, view, root, model, scope, entries, prospects, next }
+        Self { backends, stack, view, root, converge, model, scope, entries, prospects, next }
     }
 
     pub(super) fn play(&mut self) -> BoxFuture<'_, Result<(), Error>> {
@@ -143,6 +146,7 @@ impl<'a> Rehearsal<'a> {
                 call_retries: 0,
                 request: None,
                 nested_depth: u32::MAX,
+                converge: self.converge,
             };
             let replacement = row.as_ref().and_then(|row| self.model.row(row.replaced_by?));
             gatherer.question(&name, row.clone(), replacement.map(|row| row.properties().clone()))
@@ -297,8 +301,14 @@ impl<'a> Rehearsal<'a> {
             }
             Err(error) => return Err(Trouble::Refused(text_of(&error))),
         };
-        let mut rehearsal =
-            Rehearsal::new(self.backends, &stack, view.as_ref(), Arc::clone(&self.root), Arc::clone(&inner));
+        let mut rehearsal = Rehearsal::new(
+            self.backends,
+            &stack,
+            view.as_ref(),
+            Arc::clone(&self.root),
+            Arc::clone(&inner),
+            self.converge,
+        );
         rehearsal.play().await?;
         let inside = rehearsal.inside(&blueprint.wanted_paths(&definition.name)).await;
         Ok(Contents::Known { preview: Box::new(rehearsal.finish().await?), inside, data })

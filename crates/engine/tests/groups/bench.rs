@@ -119,7 +119,7 @@ impl Bench {
         let identity = load::identity(&view.stack);
         let types = &self.backends.resource_types;
         let new = Blueprint::build(sources(template), types, identity, Nesting::default()).expect("a valid template");
-        preview::preview(&self.backends, &view, Arc::new(new)).await.expect("a plan")
+        preview::preview(&self.backends, &view, Arc::new(new), false).await.expect("a plan")
     }
 
     /// The stack after its request, which must have completed, and the time in seconds since the start.
