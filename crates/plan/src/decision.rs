@@ -199,6 +199,9 @@ impl Subject {
             if self.reached && row.state.status == Status::Complete && row.definition.as_ref() == Some(&definition) {
                 return Ok(Decision::Keep { definition: None });
             }
+            if let Some(decision) = self.replaced_group(row, &definition, &after)? {
+                return Ok(decision);
+            }
             // The content of a nested stack may differ even if the properties do not. An update that failed, or that this
             // one supersedes, may have changed a part of it.
             let mut changed = changed_entries(stored, &after);
@@ -234,10 +237,7 @@ impl Subject {
         };
         match comparison {
             Comparison::Error(error) => Err(failure_of(&error)),
-            Comparison::Replace { reasons } => {
-                let why = reasons.into_iter().map(|(name, why)| format!("{name} {why}")).collect();
-                Ok(Decision::Replace { definition, why, announce: self.announce(&row.name) })
-            }
+            Comparison::Replace { reasons } => Ok(self.replace(row, &definition, reasons)),
             Comparison::Unchanged if held.is_some_and(|held| held.says_the_same(&definition)) => {
                 Ok(Decision::Keep { definition: (held != Some(&*definition)).then_some(definition) })
             }
@@ -253,6 +253,31 @@ impl Subject {
                 Ok(Decision::Update { definition, before, changed })
             }
         }
+    }
+
+    /// Whether a changed property of a group requires another group. All parameters of a nested template can be updated.
+    fn replaced_group(
+        &self,
+        row: &Resource,
+        definition: &Arc<StoredDefinition>,
+        after: &Map,
+    ) -> Result<Option<Decision>, Failure> {
+        if !matches!(self.kind, Kind::Type(_)) {
+            return Ok(None);
+        }
+        let stored = row.properties();
+        let before: Map =
+            after.keys().map(|name| (name.clone(), stored.get(name).cloned().unwrap_or_default())).collect();
+        match change::compare_resolved(self.kind.resource_type(), &row.name, &before, after) {
+            Comparison::Error(error) => Err(failure_of(&error)),
+            Comparison::Replace { reasons } => Ok(Some(self.replace(row, definition, reasons))),
+            Comparison::Unchanged | Comparison::Update { .. } => Ok(None),
+        }
+    }
+
+    fn replace(&self, row: &Resource, definition: &Arc<StoredDefinition>, reasons: Vec<(String, String)>) -> Decision {
+        let why = reasons.into_iter().map(|(name, why)| format!("{name} {why}")).collect();
+        Decision::Replace { definition: Arc::clone(definition), why, announce: self.announce(&row.name) }
     }
 
     /// If a replaced resource is kept, sets again what it released for its replacement.

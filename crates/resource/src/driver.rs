@@ -393,6 +393,11 @@ pub trait Driver: Send + Sync {
         None
     }
 
+    /// Whether the metadata are evaluated again when attributes of other resources have changed without an operation.
+    fn refreshes_metadata(&self) -> bool {
+        false
+    }
+
     /// The resources of the stack that the driver reads, by what `get_resource` gives for them: they are in
     /// [`Facts::observed`]. While an operation waits, it is polled at once when one of them has processed a message.
     fn observes(&self, facts: &Facts) -> Vec<Value> {

@@ -259,6 +259,10 @@ impl Driver for Server {
         Ok(["name", "metadata"].into_iter().filter_map(read).collect())
     }
 
+    fn refreshes_metadata(&self) -> bool {
+        true
+    }
+
     fn needs_replace(&self, change: &PropertyChange) -> bool {
         update::needs_replace(change)
     }

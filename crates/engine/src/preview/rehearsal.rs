@@ -20,7 +20,7 @@ use super::{Awaited, PlannedChange, PlannedResource, Preview};
 use crate::actor::stack_facts;
 use crate::backends::Backends;
 use crate::gather::{Answer, Gatherer};
-use crate::view::{View, resource_and_attribute};
+use crate::view::{GroupContent, View, resource_and_attribute};
 
 /// The simulated update of one stack.
 pub(super) struct Rehearsal<'a> {
@@ -276,9 +276,11 @@ impl<'a> Rehearsal<'a> {
         define(&mut facts, kind, held);
         facts.changed = changed.into_iter().flat_map(Map::keys).cloned().collect();
         facts.last_step = true;
-        if let (Some(view), Kind::Type(_)) = (&view, kind) {
-            facts.members = view.members();
-        }
+        let group = match (&view, kind) {
+            (Some(view), Kind::Type(_)) => view.group_content(),
+            _ => GroupContent::default(),
+        };
+        facts.members = group.members;
         if let Some(entry) = kind.entry() {
             let kind_of = |row: &Resource| blueprint.kind(&row.name).cloned();
             observe(&self.model, &pretended, &*entry.driver, kind_of, &mut facts);
@@ -286,7 +288,9 @@ impl<'a> Rehearsal<'a> {
         let Some(nested) = blueprint.nested_sources(definition, &facts) else {
             return Err(Trouble::Refused("the template of the nested stack does not exist".to_owned()));
         };
-        let NestedSources { sources, data, .. } = nested.map_err(|error| Trouble::Refused(error.message.clone()))?;
+        let NestedSources { mut sources, data, .. } =
+            nested.map_err(|error| Trouble::Refused(error.message.clone()))?;
+        sources.keep_files(&group.files);
         let place = Nesting { facade: Some(blueprint.facade_of(definition)), depth: self.stack.depth + 1 };
         let stack = match &view {
             Some(view) => view.stack.clone(),
