@@ -26,6 +26,23 @@ pub struct Sources {
     pub files: Arc<Files>,
 }
 
+impl Sources {
+    /// Adds the files of the current stack if a resource of the template still comes from one of them. In a rolling update,
+    /// the members of later batches keep their definition, which the new files of the parent may lack.
+    pub fn keep_files(&mut self, current: &Arc<Files>) {
+        if Arc::ptr_eq(&self.files, current) {
+            return;
+        }
+        let resources = ["resources", "Resources"].iter().filter_map(|words| self.template.get(words)?.as_map());
+        let mut types = resources.flat_map(Map::values).filter_map(|r| r.str_at("type").or_else(|| r.str_at("Type")));
+        if types.any(|name| current.get(name).is_some() && self.files.get(name).is_none()) {
+            let mut files = current.0.clone();
+            files.extend(self.files.0.clone());
+            self.files = Arc::new(Files(files));
+        }
+    }
+}
+
 /// The parent resource of a nested stack.
 #[derive(Clone, Debug, Default)]
 pub struct Nesting {
@@ -150,6 +167,12 @@ impl Blueprint {
                 names.extend(more.into_iter().filter(|other| other != name && !known.contains(other)));
             }
         }
+    }
+
+    /// The properties of a resource as [`Sibling::properties`] has them.
+    pub(crate) fn references_of(&self, definition: &Definition) -> Map {
+        let partial = definition.properties.partial(&References::new(&self.bound, &self.kinds)).ok();
+        partial.and_then(|partial| partial.value?.as_map().cloned()).unwrap_or_default()
     }
 
     fn refuse_circles(&self) -> Result<(), Diagnostic> {

@@ -190,3 +190,37 @@ async fn projects_have_limits() {
     assert_eq!(admin.json(Method::POST, DEPLOYMENTS, &deployment).await.status, StatusCode::OK);
     assert_eq!(made.get("project"), None);
 }
+
+#[tokio::test]
+async fn deployments_need_a_server_with_an_agent() {
+    let app = App::new().await;
+    let template = |server: Value| {
+        json!({"heat_template_version": "2018-08-31", "resources": {
+            "server": {"type": "OS::Nova::Server", "properties": server},
+            "deployment": {
+                "type": "OS::Heat::SoftwareDeployment",
+                "properties": {"server": {"get_resource": "server"}, "signal_transport": "NO_SIGNAL"},
+            },
+        }})
+    };
+    let error = async |server: Value| {
+        let body = json!({"stack_name": "s", "template": template(server)});
+        app.json(Method::POST, "/v1/tenant1/stacks", &body).await
+    };
+    let plain = json!({"image": "i", "flavor": "f"});
+    let with = |format: &str| json!({"image": "i", "flavor": "f", "user_data_format": format});
+    for server in [plain, with("RAW")] {
+        let answer = error(server).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text);
+        let text = "Resource server's property user_data_format should be set to SOFTWARE_CONFIG since there are \
+                    software deployments on it.";
+        assert!(answer.text.contains(text), "{}", answer.text);
+    }
+    let answer = error(with("SOFTWARE_CONFIG")).await;
+    assert!(!answer.text.contains("user_data_format"), "{}", answer.text);
+    let template = json!({"heat_template_version": "2018-08-31", "resources": {"one": {
+        "type": "OS::Heat::SoftwareDeployment", "properties": {"server": "s", "signal_transport": "ZAQAR_SIGNAL"},
+    }}});
+    let answer = app.json(Method::POST, "/v1/tenant1/stacks", &json!({"stack_name": "t", "template": template})).await;
+    assert!(answer.text.contains("signal_transport ZAQAR_SIGNAL is not implemented by Kiln yet."), "{}", answer.text);
+}

@@ -197,7 +197,7 @@ impl Work {
         let refuses = matches!(row.state.action, Action::Suspend | Action::Delete);
         if refuses && message.kind == MessageKind::Signal && !entry.driver.receives_during_operations() {
             let reason = cannot_signal(row.state.action.as_str());
-            self.decide(received(id, Received::default(), Some(reason)));
+            self.decide(Event::Refused { row: id, reason });
             self.writes.handled(message.id);
             return;
         }
@@ -225,7 +225,7 @@ impl Work {
     /// The API has refused a signal because of the resource's action.
     fn refused(&mut self, message: &Message, row: ResourceId) {
         let reason = cannot_signal(message.body.str_at("action").unwrap_or_default());
-        self.decide(received(row, Received::default(), Some(reason)));
+        self.decide(Event::Refused { row, reason });
         self.writes.handled(message.id);
     }
 
