@@ -1,7 +1,10 @@
 //! OS::Cinder::*: the types with code.
 
 mod attachment;
+mod encrypted_volume_type;
+mod qos;
 mod volume;
+mod volume_type;
 
 use std::sync::Arc;
 
@@ -10,6 +13,8 @@ use kiln_value::{Value, value};
 
 use crate::call::{Service, made_id};
 use crate::path;
+use crate::quota::Quota;
+use crate::rest::RestDriver;
 
 /// Cinder.
 const CINDER: Service = Service("block-storage");
@@ -21,6 +26,14 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
     match resource_type.name.strip_prefix("OS::Cinder::")? {
         "Volume" => Some(Arc::new(volume::Volume)),
         "VolumeAttachment" => Some(Arc::new(attachment::VolumeAttachment)),
+        "VolumeType" => Some(Arc::new(RestDriver::shaped(resource_type, volume_type::VolumeType)?)),
+        "EncryptedVolumeType" => Some(Arc::new(encrypted_volume_type::EncryptedVolumeType)),
+        "QoSSpecs" => Some(Arc::new(RestDriver::shaped(resource_type, qos::QosSpecs)?)),
+        "QoSAssociation" => Some(Arc::new(qos::QosAssociation)),
+        "Quota" => {
+            let limits = &["gigabytes", "snapshots", "volumes", "backups", "backup_gigabytes"];
+            Some(Arc::new(Quota::new(CINDER, "/v3/os-quota-sets", "quota_set", limits)))
+        }
         _ => None,
     }
 }

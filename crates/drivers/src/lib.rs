@@ -7,8 +7,10 @@ pub mod heat;
 mod keystone;
 mod neutron;
 mod nova;
+mod octavia;
 mod path;
 mod queue;
+mod quota;
 mod rest;
 mod validation;
 
@@ -29,6 +31,7 @@ pub fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
         cinder::driver_for,
         glance::driver_for,
         keystone::driver_for,
+        octavia::driver_for,
     ];
     let own = services.iter().find_map(|driver_for| driver_for(resource_type));
     own.or_else(|| Some(Arc::new(rest::RestDriver::new(resource_type)?)))

@@ -1,6 +1,7 @@
 //! OS::Nova::*: the types with code.
 
 mod flavor;
+mod host_aggregate;
 mod keypair;
 mod server;
 mod server_group;
@@ -9,7 +10,30 @@ use std::sync::Arc;
 
 use kiln_resource::{Driver, ResourceType};
 
+use crate::call::Service;
+use crate::quota::Quota;
 use crate::rest::{RestDriver, Shape};
+
+/// Nova.
+const NOVA: Service = Service("compute");
+
+/// The limits of OS::Nova::Quota.
+const LIMITS: &[&str] = &[
+    "cores",
+    "fixed_ips",
+    "floating_ips",
+    "injected_file_content_bytes",
+    "injected_file_path_bytes",
+    "injected_files",
+    "instances",
+    "key_pairs",
+    "metadata_items",
+    "ram",
+    "security_group_rules",
+    "security_groups",
+    "server_group_members",
+    "server_groups",
+];
 
 /// The driver of a Nova type.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
@@ -24,6 +48,8 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
             shaped(&resource_type, server_group::ServerGroup)
         }
         "Flavor" => shaped(resource_type, flavor::Flavor),
+        "HostAggregate" => shaped(resource_type, host_aggregate::HostAggregate),
+        "Quota" => Some(Arc::new(Quota::new(NOVA, "/os-quota-sets", "quota_set", LIMITS))),
         _ => None,
     }
 }

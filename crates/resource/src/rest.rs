@@ -9,7 +9,8 @@ use crate::Method;
 
 /// Requests of a type whose objects live in a REST collection.
 ///
-/// In every path `{id}` is the physical id, `{project}` the project's id and `{x}` the property `x`.
+/// In every path `{id}` is the physical id (its last segment if it is a URL), `{project}` the project's id, `{x}` the
+/// property `x`, and `{x:finder}` the id of the object that the property `x` names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rest {
     /// Where objects are made and listed.
@@ -36,6 +37,8 @@ pub struct Rest {
     pub ready: Option<Ready>,
     /// How what a lost create made is told.
     pub adopt: Adopt,
+    /// Texts of the conflicts (409) that end by themselves: the object, or one that it belongs to, is being changed.
+    pub busy: Vec<String>,
     /// Properties that are sent by requests of their own.
     pub parts: IndexMap<String, RestPart>,
 }
@@ -84,6 +87,8 @@ pub struct Ready {
     pub done: Vec<String>,
     /// States of a failed object.
     pub failed: Vec<String>,
+    /// The states in which a new object is not ready yet; if there are any, every other state is a failure.
+    pub waiting: Vec<String>,
     /// Path of the reason of a failure in the object.
     pub reason: Option<Vec<String>>,
     /// Time between the first polls; later ones are further apart.

@@ -81,6 +81,19 @@ fn catalog(world: &mut CloudState) {
         ("volumev3", "cinderv3", "/volume/v3/%(project_id)s"),
         ("block-storage", "cinder", "/volume/v3/%(project_id)s"),
         ("image", "glance", "/image"),
+        ("load-balancer", "octavia", "/load-balancer"),
+        ("object-store", "swift", "/object-store/v1/AUTH_%(project_id)s"),
+        ("key-manager", "barbican", "/key-manager"),
+        ("dns", "designate", "/dns"),
+        ("alarming", "aodh", "/alarming"),
+        ("messaging", "zaqar", "/messaging"),
+        ("workflowv2", "mistral", "/workflow/v2"),
+        ("sharev2", "manilav2", "/share/v2"),
+        ("container-infra", "magnum", "/container-infra/v1"),
+        ("baremetal", "ironic", "/baremetal"),
+        ("reservation", "blazar", "/reservation/v1"),
+        ("database", "trove", "/database/v1/%(project_id)s"),
+        ("container", "zun", "/container/v1"),
     ] {
         new_service(world, kind, name, &format!("{base}{path}"));
     }

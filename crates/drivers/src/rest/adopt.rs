@@ -78,7 +78,7 @@ impl RestDriver {
         let (Some((key, given)), Some(update)) = (self.displaced(cx.facts), &self.rest.update) else { return Ok(()) };
         let path = self.path(cx, &update.path, Some(id)).await?;
         let body = self.wrap(Map::from([(key.to_owned(), given)]));
-        cx.cloud.call(self.request(update.method, path).body(body)).await.map(|_| ())
+        self.send(cx, self.request(update.method, path).body(body)).await.map(|_| ())
     }
 
     /// Looks for the object of a lost create.
@@ -162,6 +162,6 @@ impl RestDriver {
 
     async fn remove(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
         let path = self.path(cx, &self.rest.delete.path, Some(id)).await?;
-        cx.cloud.call(self.item_request(cx.facts, Method::Delete, path)).await.map(|_| ())
+        self.send(cx, self.item_request(cx.facts, Method::Delete, path)).await.map(|_| ())
     }
 }

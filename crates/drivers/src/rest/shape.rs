@@ -62,6 +62,17 @@ pub(crate) trait Shape: Send + Sync {
         Vec::new()
     }
 
+    /// Query parameters of every list.
+    fn list_query(&self) -> Vec<(&'static str, &'static str)> {
+        Vec::new()
+    }
+
+    /// The ID of an object in a response, if it is not under the key of the definition.
+    fn id(&self, object: &Value) -> Option<String> {
+        let _ = object;
+        None
+    }
+
     /// Further requests before the request of an update. Idempotent.
     async fn before_update(&self, cx: &Context<'_>, id: &str, change: &Edit<'_>) -> Result<(), Failure> {
         let _ = (cx, id, change);

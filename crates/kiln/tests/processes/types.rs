@@ -13,7 +13,7 @@ use kiln_value::{Map, Value, value};
 use self::cases::Case;
 use crate::cluster::{Cluster, Limits};
 
-#[path = "../../../drivers/tests/sweep/cases.rs"]
+#[path = "../../../drivers/tests/sweep/cases/mod.rs"]
 mod cases;
 
 macro_rules! listed {

@@ -9,7 +9,7 @@ use crate::rest::{Adopt, Ready, Rest, RestCreate, RestDelete, RestPart, RestUpda
 use crate::{Method, ResourceType};
 
 /// The keys of the `rest` section.
-pub(super) const KEYS: [&str; 13] = [
+pub(super) const KEYS: [&str; 14] = [
     "collection",
     "item",
     "member",
@@ -22,6 +22,7 @@ pub(super) const KEYS: [&str; 13] = [
     "delete",
     "ready",
     "adopt",
+    "busy",
     "parts",
 ];
 
@@ -52,6 +53,7 @@ pub(super) fn read(node: &Node<'_>, resource_type: &ResourceType) -> Option<Rest
         delete: delete(node.get("delete"), &item),
         ready: node.get("ready").map(|ready| self::ready(&ready)),
         adopt: adopt(node.get("adopt"), name.is_some(), resource_type.properties.contains_key("description")),
+        busy: node.texts_at("busy"),
         parts: node
             .get("parts")
             .map(|parts| parts.entries())
@@ -102,7 +104,7 @@ fn delete(node: Option<Node<'_>>, item: &str) -> RestDelete {
 }
 
 fn ready(node: &Node<'_>) -> Ready {
-    node.only(&["at", "done", "failed", "reason", "every"]);
+    node.only(&["at", "done", "failed", "waiting", "reason", "every"]);
     let seconds = node.get("every").map_or(Some(1.0), |every| number::to_f64(every.value));
     let every = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
     if every.is_none() {
@@ -116,6 +118,7 @@ fn ready(node: &Node<'_>) -> Ready {
         at: dotted(&node.text_at("at").unwrap_or_else(|| "status".to_owned())),
         done,
         failed: node.texts_at("failed"),
+        waiting: node.texts_at("waiting"),
         reason: node.text_at("reason").map(|path| dotted(&path)),
         every: every.unwrap_or(Duration::from_secs(1)),
     }
