@@ -1,10 +1,14 @@
 //! Drivers of resource types, one module per service.
 
+mod aodh;
+mod barbican;
 mod call;
 mod cinder;
+mod designate;
 mod glance;
 pub mod heat;
 mod keystone;
+mod mistral;
 mod neutron;
 mod nova;
 mod octavia;
@@ -12,7 +16,9 @@ mod path;
 mod queue;
 mod quota;
 mod rest;
+mod swift;
 mod validation;
+mod zaqar;
 
 use std::sync::Arc;
 
@@ -32,6 +38,12 @@ pub fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
         glance::driver_for,
         keystone::driver_for,
         octavia::driver_for,
+        aodh::driver_for,
+        barbican::driver_for,
+        designate::driver_for,
+        mistral::driver_for,
+        swift::driver_for,
+        zaqar::driver_for,
     ];
     let own = services.iter().find_map(|driver_for| driver_for(resource_type));
     own.or_else(|| Some(Arc::new(rest::RestDriver::new(resource_type)?)))

@@ -37,6 +37,10 @@ pub struct Rest {
     pub ready: Option<Ready>,
     /// How what a lost create made is told.
     pub adopt: Adopt,
+    /// How the service filters lists.
+    pub filter: Filter,
+    /// Whether requests have no key around the object although responses do.
+    pub bare: bool,
     /// Texts of the conflicts (409) that end by themselves: the object, or one that it belongs to, is being changed.
     pub busy: Vec<String>,
     /// Properties that are sent by requests of their own.
@@ -109,6 +113,18 @@ pub struct Adopt {
     pub mark: Option<String>,
     /// Properties of which the service lets no two objects have the same values: a natural key.
     pub key: Vec<String>,
+}
+
+/// How a service filters a list by the values of objects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Filter {
+    /// By query parameters with the names of the keys.
+    #[default]
+    Values,
+    /// By one condition, in the parameters `q.field`, `q.op` and `q.value`.
+    Query,
+    /// Not at all: parameters would be rejected.
+    Nothing,
 }
 
 /// A property that is sent on its own: body `{ <wire>: value }`.

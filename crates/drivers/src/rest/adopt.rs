@@ -1,5 +1,6 @@
 //! Identifies the object of a create, to recover from a lost response.
 
+use kiln_resource::rest::Filter;
 use kiln_resource::{Context, Facts, Failure, FailureKind, Found, Method, Step};
 use kiln_value::{Map, Value};
 
@@ -103,17 +104,28 @@ impl RestDriver {
     fn query<'a>(&'a self, key: &'a str, value: &'a str, body: &'a Map) -> Vec<(&'a str, &'a str)> {
         let name = self.rest.name.as_deref().map(|property| self.wire_name(property));
         if name == Some(key) || self.service() == "network" {
-            return vec![(key, value)];
+            return self.select(vec![(key, value)]);
         }
-        name.and_then(|key| Some((key, body.get(key)?.as_str()?))).into_iter().collect()
+        self.select(name.and_then(|key| Some((key, body.get(key)?.as_str()?))).into_iter().collect())
+    }
+
+    /// The query parameters with which the service filters a list by these values.
+    fn select<'a>(&self, values: Vec<(&'a str, &'a str)>) -> Vec<(&'a str, &'a str)> {
+        match self.rest.filter {
+            Filter::Values => values,
+            Filter::Query => {
+                let first = values.into_iter().next();
+                first.map(|(key, value)| vec![("q.field", key), ("q.op", "eq"), ("q.value", value)]).unwrap_or_default()
+            }
+            Filter::Nothing => Vec::new(),
+        }
     }
 
     async fn find_by_key(&self, cx: &Context<'_>, keys: &[&str], body: &Map) -> Result<Option<Value>, Failure> {
-        let mut query: Vec<_> = keys.iter().filter_map(|k| Some((*k, body.get(*k)?.as_str()?))).collect();
-        if self.rest.collection.contains('{') {
-            // Few objects belong to a parent object, and not every service can filter them.
-            query.clear();
-        }
+        let query: Vec<_> = keys.iter().filter_map(|k| Some((*k, body.get(*k)?.as_str()?))).collect();
+        // Few objects belong to a parent object, and not every service can filter them.
+        let is_below = self.rest.collection.contains('{');
+        let query = if is_below { Vec::new() } else { self.select(query) };
         let found = self.list(cx, &query).await?;
         let is_same = |object: &Value| {
             keys.iter().all(|k| object.get(k).unwrap_or(&Value::Null) == body.get(*k).unwrap_or(&Value::Null))

@@ -97,8 +97,8 @@ impl RestDriver {
 
     pub(super) fn wrap(&self, body: Map) -> Value {
         match &self.rest.member {
-            Some(member) => Value::from_iter([(member.clone(), Value::Map(body))]),
-            None => Value::Map(body),
+            Some(member) if !self.rest.bare => Value::from_iter([(member.clone(), Value::Map(body))]),
+            _ => Value::Map(body),
         }
     }
 
@@ -344,7 +344,9 @@ impl Driver for RestDriver {
                 let failure = self.rest.ready.as_ref().and_then(|ready| failed(ready, &object));
                 failure.map_or_else(|| Ok(Step::done()), Err)
             }
-            Operation::Suspend | Operation::Resume | Operation::Adopt | Operation::Snapshot => Ok(Step::done()),
+            Operation::Suspend => self.shape.suspend(cx, cx.facts.require_id()?).await.map(|()| Step::done()),
+            Operation::Resume => self.shape.resume(cx, cx.facts.require_id()?).await.map(|()| Step::done()),
+            Operation::Adopt | Operation::Snapshot => Ok(Step::done()),
         }
     }
 

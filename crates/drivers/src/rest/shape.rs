@@ -85,6 +85,18 @@ pub(crate) trait Shape: Send + Sync {
         Ok(())
     }
 
+    /// The requests of a suspend. Idempotent.
+    async fn suspend(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+        let _ = (cx, id);
+        Ok(())
+    }
+
+    /// The requests of a resume. Idempotent.
+    async fn resume(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+        let _ = (cx, id);
+        Ok(())
+    }
+
     /// An attribute that is not simply a field of the object; `None` for all others.
     async fn attribute(&self, cx: &Context<'_>, object: &Value, name: &str) -> Result<Option<Value>, Failure> {
         let _ = (cx, object, name);

@@ -5,11 +5,11 @@ use std::time::Duration;
 use kiln_value::number;
 
 use super::node::{Node, dotted};
-use crate::rest::{Adopt, Ready, Rest, RestCreate, RestDelete, RestPart, RestUpdate};
+use crate::rest::{Adopt, Filter, Ready, Rest, RestCreate, RestDelete, RestPart, RestUpdate};
 use crate::{Method, ResourceType};
 
 /// The keys of the `rest` section.
-pub(super) const KEYS: [&str; 14] = [
+pub(super) const KEYS: [&str; 16] = [
     "collection",
     "item",
     "member",
@@ -22,6 +22,8 @@ pub(super) const KEYS: [&str; 14] = [
     "delete",
     "ready",
     "adopt",
+    "filter",
+    "bare",
     "busy",
     "parts",
 ];
@@ -53,6 +55,8 @@ pub(super) fn read(node: &Node<'_>, resource_type: &ResourceType) -> Option<Rest
         delete: delete(node.get("delete"), &item),
         ready: node.get("ready").map(|ready| self::ready(&ready)),
         adopt: adopt(node.get("adopt"), name.is_some(), resource_type.properties.contains_key("description")),
+        filter: filter(node.get("filter")),
+        bare: node.flag_at("bare", false),
         busy: node.texts_at("busy"),
         parts: node
             .get("parts")
@@ -65,6 +69,18 @@ pub(super) fn read(node: &Node<'_>, resource_type: &ResourceType) -> Option<Rest
         collection,
         item,
     })
+}
+
+fn filter(node: Option<Node<'_>>) -> Filter {
+    let Some(node) = node else { return Filter::Values };
+    if node.value.as_bool() == Some(false) {
+        return Filter::Nothing;
+    }
+    if node.value.as_str() == Some("q") {
+        return Filter::Query;
+    }
+    node.complain("filter must be q or false");
+    Filter::Values
 }
 
 fn create(node: Option<Node<'_>>, collection: &str) -> RestCreate {

@@ -1,5 +1,6 @@
 //! The types with properties and dependencies. `{name}` in a value is the physical ID of a dependency.
 
+mod data_services;
 mod load_balancing;
 mod network_services;
 mod settings;
@@ -7,6 +8,7 @@ mod settings;
 use kiln_testcloud::Service;
 use kiln_value::{Value, value};
 
+pub(crate) use data_services::*;
 pub(crate) use load_balancing::*;
 pub(crate) use network_services::*;
 pub(crate) use settings::*;
@@ -121,6 +123,28 @@ macro_rules! every_case {
             l2_gateway,
             l2_gateway_connection,
             network_gateway,
+            barbican_secret,
+            barbican_order,
+            generic_container,
+            certificate_container,
+            rsa_container,
+            dns_zone,
+            dns_record_set,
+            alarm,
+            composite_alarm,
+            event_alarm,
+            gnocchi_metrics_alarm,
+            gnocchi_aggregate_alarm,
+            gnocchi_resource_alarm,
+            member_health_alarm,
+            prometheus_alarm,
+            swift_container,
+            zaqar_queue,
+            zaqar_subscription,
+            zaqar_signed_url,
+            zaqar_trigger,
+            cron_trigger,
+            share_security_service,
         }
     };
 }
