@@ -16,6 +16,9 @@ use crate::path;
 use crate::quota::Quota;
 use crate::rest::RestDriver;
 
+pub(crate) use attachment::VolumeAttachment;
+pub(crate) use volume::Volume;
+
 /// Cinder.
 const CINDER: Service = Service("block-storage");
 /// Nova, which attaches volumes.
@@ -24,8 +27,8 @@ const COMPUTE: Service = Service("compute");
 /// The driver of a Cinder type.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
     match resource_type.name.strip_prefix("OS::Cinder::")? {
-        "Volume" => Some(Arc::new(volume::Volume)),
-        "VolumeAttachment" => Some(Arc::new(attachment::VolumeAttachment)),
+        "Volume" => Some(Arc::new(Volume)),
+        "VolumeAttachment" => Some(Arc::new(VolumeAttachment)),
         "VolumeType" => Some(Arc::new(RestDriver::shaped(resource_type, volume_type::VolumeType)?)),
         "EncryptedVolumeType" => Some(Arc::new(encrypted_volume_type::EncryptedVolumeType)),
         "QoSSpecs" => Some(Arc::new(RestDriver::shaped(resource_type, qos::QosSpecs)?)),
@@ -61,7 +64,12 @@ fn is_refusal(failure: &Failure) -> bool {
 }
 
 /// Attaches a volume with Nova. Returns the ID of the attachment.
-async fn attach(cx: &Context<'_>, server: &str, volume: &str, device: Option<&str>) -> Result<String, Failure> {
+pub(crate) async fn attach(
+    cx: &Context<'_>,
+    server: &str,
+    volume: &str,
+    device: Option<&str>,
+) -> Result<String, Failure> {
     let mut attachment = value!({"volumeId": volume});
     if let (Some(attachment), Some(device)) = (attachment.as_map_mut(), device.filter(|d| !d.is_empty())) {
         attachment.insert("device".into(), device.into());
@@ -81,7 +89,7 @@ async fn attach(cx: &Context<'_>, server: &str, volume: &str, device: Option<&st
 }
 
 /// The attachment of a volume to a server in Nova, if it exists.
-async fn attachment_of(cx: &Context<'_>, server: &str, volume: &str) -> Result<Option<String>, Failure> {
+pub(crate) async fn attachment_of(cx: &Context<'_>, server: &str, volume: &str) -> Result<Option<String>, Failure> {
     let known = match COMPUTE.list(cx, attachments_path(server), &[], "volumeAttachments").await {
         Err(failure) if failure.is_not_found() => return Ok(None),
         other => other?,
@@ -105,7 +113,7 @@ async fn detach(cx: &Context<'_>, server: &str, attachment: &str) -> Result<(), 
 }
 
 /// Whether a volume is attached; an error if the attach has failed.
-async fn is_attached(cx: &Context<'_>, server: &str, volume: &str) -> Result<bool, Failure> {
+pub(crate) async fn is_attached(cx: &Context<'_>, server: &str, volume: &str) -> Result<bool, Failure> {
     let seen = show(cx, volume).await?;
     match status(&seen) {
         "in-use" => Ok(true),

@@ -1,6 +1,7 @@
 //! Drivers of resource types, one module per service.
 
 mod aodh;
+mod aws;
 mod barbican;
 mod call;
 mod cinder;
@@ -39,6 +40,7 @@ pub fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
         keystone::driver_for,
         octavia::driver_for,
         aodh::driver_for,
+        aws::driver_for,
         barbican::driver_for,
         designate::driver_for,
         mistral::driver_for,

@@ -14,6 +14,8 @@ use crate::call::Service;
 use crate::quota::Quota;
 use crate::rest::{RestDriver, Shape};
 
+pub(crate) use server::Server;
+
 /// Nova.
 const NOVA: Service = Service("compute");
 
@@ -38,7 +40,7 @@ const LIMITS: &[&str] = &[
 /// The driver of a Nova type.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
     match resource_type.name.strip_prefix("OS::Nova::")? {
-        "Server" => Some(Arc::new(server::Server)),
+        "Server" => Some(Arc::new(Server)),
         "KeyPair" => shaped(resource_type, keypair::KeyPair),
         "ServerGroup" => {
             let mut resource_type = resource_type.clone();

@@ -405,6 +405,11 @@ impl Driver for RestDriver {
         Ok(values)
     }
 
+    fn reference(&self, facts: &Facts) -> Value {
+        let id = || facts.physical_id.as_deref().unwrap_or(&facts.name).into();
+        self.shape.reference(facts).unwrap_or_else(id)
+    }
+
     fn needs_replace(&self, change: &PropertyChange) -> bool {
         self.shape.needs_replace(change)
     }

@@ -103,6 +103,12 @@ pub(crate) trait Shape: Send + Sync {
         Ok(None)
     }
 
+    /// What `get_resource` returns; by default the ID.
+    fn reference(&self, facts: &Facts) -> Option<Value> {
+        let _ = facts;
+        None
+    }
+
     /// See [`kiln_resource::Driver::needs_replace`].
     fn needs_replace(&self, change: &PropertyChange) -> bool {
         let _ = change;

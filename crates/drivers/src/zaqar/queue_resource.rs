@@ -45,9 +45,9 @@ impl Driver for Queue {
             Operation::Update { .. } => {
                 let path = path_of(cx.facts.require_id()?);
                 let current = ZAQAR.get(cx, path.clone()).await?;
-                let patch = patch(current.as_map().unwrap_or(&Map::new()), &metadata(cx.facts));
-                if !patch.is_empty() {
-                    let mut request = CloudRequest::new(ZAQAR.0, Method::Patch, path).body(Value::List(patch));
+                let changes = patch(current.as_map().unwrap_or(&Map::new()), &metadata(cx.facts));
+                if !changes.is_empty() {
+                    let mut request = CloudRequest::new(ZAQAR.0, Method::Patch, path).body(Value::List(changes));
                     let kind = "application/openstack-messaging-v2.0-json-patch";
                     request.headers.push(("content-type".to_owned(), kind.to_owned()));
                     cx.cloud.call(request).await?;

@@ -58,7 +58,7 @@ fn actions(url: &str) -> Value {
     value!({"alarm_actions": [url], "alarm_queues": ["a queue"], "enabled": true})
 }
 
-fn alarm_case(kind: &'static str, rule: Value) -> Case {
+fn alarm_case(kind: &'static str, rule: &Value) -> Case {
     let given = |url: &str| {
         let mut all = actions(url).as_map().unwrap().clone();
         all.extend(rule.as_map().unwrap().clone());
@@ -71,45 +71,45 @@ pub(crate) fn alarm() -> Case {
     let query = value!([{"field": "resource_id", "op": "eq", "value": "x"}]);
     let metadata = value!({"metering.stack": "s", "metadata.user_metadata.a": 1});
     let given = value!({"meter_name": "cpu_util", "threshold": 50, "query": query, "matching_metadata": metadata});
-    alarm_case("OS::Aodh::Alarm", given)
+    alarm_case("OS::Aodh::Alarm", &given)
 }
 
 pub(crate) fn composite_alarm() -> Case {
     let rule = |metric: &str| value!({"type": "gnocchi_resources_threshold", "metric": metric});
     let rules = value!([(rule("a")), (rule("b"))]);
-    alarm_case("OS::Aodh::CompositeAlarm", value!({"composite_rule": {"operator": "or", "rules": rules}}))
+    alarm_case("OS::Aodh::CompositeAlarm", &value!({"composite_rule": {"operator": "or", "rules": rules}}))
 }
 
 pub(crate) fn event_alarm() -> Case {
-    alarm_case("OS::Aodh::EventAlarm", value!({"event_type": "compute.instance.update"}))
+    alarm_case("OS::Aodh::EventAlarm", &value!({"event_type": "compute.instance.update"}))
 }
 
 pub(crate) fn gnocchi_metrics_alarm() -> Case {
-    alarm_case("OS::Aodh::GnocchiAggregationByMetricsAlarm", value!({"metrics": ["m"], "threshold": 5}))
+    alarm_case("OS::Aodh::GnocchiAggregationByMetricsAlarm", &value!({"metrics": ["m"], "threshold": 5}))
 }
 
 pub(crate) fn gnocchi_aggregate_alarm() -> Case {
     let given = value!({"metric": "m", "query": "{}", "resource_type": "instance", "threshold": 5});
-    alarm_case("OS::Aodh::GnocchiAggregationByResourcesAlarm", given)
+    alarm_case("OS::Aodh::GnocchiAggregationByResourcesAlarm", &given)
 }
 
 pub(crate) fn gnocchi_resource_alarm() -> Case {
     let given = value!({"metric": "m", "resource_id": "r", "resource_type": "instance", "threshold": 5});
-    alarm_case("OS::Aodh::GnocchiResourcesAlarm", given)
+    alarm_case("OS::Aodh::GnocchiResourcesAlarm", &given)
 }
 
 pub(crate) fn member_health_alarm() -> Case {
     let pool = value!({"loadbalancer": "{balancer}", "protocol": "HTTP", "lb_algorithm": "ROUND_ROBIN"});
     let given = value!({"pool": "{pool}", "stack": "s", "autoscaling_group_id": "g"});
     let balancer = value!({"vip_subnet": "{subnet}"});
-    alarm_case("OS::Aodh::LBMemberHealthAlarm", given)
+    alarm_case("OS::Aodh::LBMemberHealthAlarm", &given)
         .on_network()
         .needs("balancer", "OS::Octavia::LoadBalancer", balancer)
         .needs("pool", "OS::Octavia::Pool", pool)
 }
 
 pub(crate) fn prometheus_alarm() -> Case {
-    alarm_case("OS::Aodh::PrometheusAlarm", value!({"query": "up", "threshold": 1}))
+    alarm_case("OS::Aodh::PrometheusAlarm", &value!({"query": "up", "threshold": 1}))
 }
 
 pub(crate) fn swift_container() -> Case {

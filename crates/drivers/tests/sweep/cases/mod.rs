@@ -1,5 +1,6 @@
 //! The types with properties and dependencies. `{name}` in a value is the physical ID of a dependency.
 
+mod amazon;
 mod data_services;
 mod load_balancing;
 mod network_services;
@@ -8,6 +9,7 @@ mod settings;
 use kiln_testcloud::Service;
 use kiln_value::{Value, value};
 
+pub(crate) use amazon::*;
 pub(crate) use data_services::*;
 pub(crate) use load_balancing::*;
 pub(crate) use network_services::*;
@@ -145,6 +147,12 @@ macro_rules! every_case {
             zaqar_trigger,
             cron_trigger,
             share_security_service,
+            ec2_instance,
+            ec2_security_group,
+            ec2_volume,
+            ec2_volume_attachment,
+            ec2_address,
+            ec2_address_association,
         }
     };
 }
