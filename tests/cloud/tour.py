@@ -8,6 +8,7 @@ and once against Kiln on devcloud, and compares exit code, output and errors wit
 text in brackets before a step is the reason of an expected difference. Lines are compared
 without their order. Prints each unexpected difference, and `N passed, N failed`.
 """
+import concurrent.futures
 import difflib
 import os
 import pathlib
@@ -68,10 +69,12 @@ def endpoints(admin):
 def ask(name, env, line):
     """Runs a step against one of the services: exit code, output, errors."""
     env = dict(env, OS_INTERFACE=INTERFACES[name])
+    folder = WORK / name
+    folder.mkdir(parents=True, exist_ok=True)
     words = shlex.split(line)
     words = [str(HERE / 'tour' / word[1:]) if word.startswith('$') else word for word in words]
     words = [word if not word.startswith('%') else remembered[name][word[1:]] for word in words]
-    done = subprocess.run([cloud.OPENSTACK, *words], env=env, capture_output=True, text=True, timeout=300, cwd=WORK)
+    done = subprocess.run([cloud.OPENSTACK, *words], env=env, capture_output=True, text=True, timeout=300, cwd=folder)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -80,9 +83,12 @@ remembered = {'heat': {}, 'kiln': {}}
 
 def main():
     wanted = re.compile(sys.argv[1]) if len(sys.argv) > 1 else None
-    WORK.mkdir(parents=True, exist_ok=True)
     endpoints(cloud.Client(cloud.credentials('admin')))
     env = cloud.credentials('demo')
+    for name in INTERFACES:
+        leftovers = [word for word in ask(name, env, 'stack list -f value -c "Stack Name"')[1].split() if word.startswith('tour-')]
+        if leftovers:
+            ask(name, env, f'stack delete --yes --wait {" ".join(leftovers)}')
     passed, failed, expected = 0, 0, 0
     for reason, line in steps():
         if wanted and not wanted.search(line):
@@ -91,10 +97,13 @@ def main():
         key, sep, command = line.partition(' = ')
         if not sep or ' ' in key:
             key, command = None, line
+        # At the same time: some steps must come soon after the one before.
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            asked = {name: pool.submit(ask, name, env, command) for name in INTERFACES}
         answers = {}
-        for name in INTERFACES:
+        for name, future in asked.items():
             try:
-                code, out, err = ask(name, env, command)
+                code, out, err = future.result()
             except KeyError as missing:
                 code, out, err = -1, '', f'no value {missing}'
             if key:

@@ -239,7 +239,7 @@ impl Bench {
         let view = View::load(&self.backends, id).await.expect("read").expect("there");
         let identity = load::identity(&view.stack);
         let new = Blueprint::build(sources, &CATALOG, identity, Nesting::default())?;
-        let preview = kiln_engine::preview(&self.backends, &view, Arc::new(new)).await.expect("a preview");
+        let preview = kiln_engine::preview(&self.backends, &view, Arc::new(new), false).await.expect("a preview");
         let mut lists: BTreeMap<&str, Vec<String>> =
             ["unchanged", "updated", "replaced", "added", "deleted"].map(|list| (list, Vec::new())).into();
         for entry in preview.entries {

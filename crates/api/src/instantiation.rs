@@ -76,12 +76,14 @@ impl<'a> Instantiation<'a> {
                 _ => Err(ApiError::new("ValueError", format!("{name} must be true or false"))),
             },
         };
-        if boolean("converge")? == Some(true) {
-            return Err(ApiError::not_implemented("Convergence with the actual resources (converge)"));
-        }
         // Clients send 0 for no timeout of their own.
         let timeout_mins = timeout.filter(|mins| *mins > 0);
-        Ok(Settings { timeout_mins, disable_rollback: boolean("disable_rollback")?, tags })
+        Ok(Settings {
+            timeout_mins,
+            disable_rollback: boolean("disable_rollback")?,
+            tags,
+            converge: boolean("converge")?,
+        })
     }
 
     /// The data to adopt: a JSON or YAML text, or a map.

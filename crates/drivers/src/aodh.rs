@@ -94,6 +94,22 @@ impl Shape for Alarm {
         Ok(())
     }
 
+    /// The actions of an alarm are those of the template and those of its queues, and the parts of its rule are compared
+    /// by what an update would send.
+    async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        let sent = self.body(cx, &cx.facts.properties);
+        for (actions, _) in ACTIONS {
+            if sent.get(actions) == object.get(actions) {
+                live.insert(actions.to_owned(), cx.facts.property(actions).clone());
+            }
+        }
+        // A suspended alarm is disabled.
+        if cx.facts.state.0 == "SUSPEND" {
+            live.shift_remove("enabled");
+        }
+        Ok(())
+    }
+
     async fn suspend(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
         enable(cx, id, false).await
     }

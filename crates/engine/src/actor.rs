@@ -50,6 +50,7 @@ use crate::fence::Fence;
 use crate::gather::{Answer, Gatherer};
 use crate::load;
 use crate::options::Options;
+use crate::room::Room;
 
 /// How an actor ended.
 pub(crate) enum Exit {
@@ -88,6 +89,7 @@ pub(crate) struct Actor {
     /// Notified of news about the stack or its nested stacks.
     pub(crate) wake: Arc<Notify>,
     pub(crate) fence: Fence,
+    pub(crate) room: Arc<Room>,
     /// True when the engine stops.
     pub(crate) drain: watch::Receiver<bool>,
 }
@@ -103,6 +105,7 @@ impl Actor {
     async fn work(self) -> Result<Exit, Error> {
         let store = &self.backends.store;
         let stack = load::stack(&**store, self.lease.stack).await?;
+        let _entered = self.room.enter(&stack.project);
         let rows = store.resources(stack.id).await?;
         let root = if stack.root == stack.id {
             Arc::new(stack.clone())
@@ -232,6 +235,7 @@ impl Work {
         let next = [self.slots.next_timer(), self.deadline].into_iter().flatten().fold(self.next_look, Duration::min);
         let mut drain = self.actor.drain.clone();
         let draining = *drain.borrow_and_update();
+        let _waiting = self.tasks.is_empty().then(|| self.actor.room.leave());
         tokio::select! {
             biased;
             Some(reply) = self.tasks.join_next(), if !self.tasks.is_empty() => {
@@ -487,6 +491,7 @@ impl Work {
             call_retries: self.actor.options.call_retries,
             request: (self.stack.state.action != Action::Rollback).then_some(self.generation),
             nested_depth: self.actor.options.nested_depth,
+            converge: self.stack.state.action == Action::Update && self.stack.details.converge,
         };
         let row = row.and_then(|row| self.model.row(row)).cloned();
         let replacement = row.as_ref().and_then(|row| self.model.row(row.replaced_by?));

@@ -12,7 +12,7 @@ use kiln_template::constraint::CustomConstraints;
 use kiln_value::{Diagnostic, Map, Value};
 
 use crate::gather::Question;
-use crate::view::members;
+use crate::view::{GroupContent, group_content};
 
 impl Question {
     /// Why the nested stack of a resource would be rejected; `None` if the resource has no nested stack. `kept`: the
@@ -71,16 +71,19 @@ impl Question {
         };
         define(&mut facts, &subject.kind, definition);
         facts.changed = kept.into_iter().flat_map(Map::keys).cloned().collect();
+        let mut group = GroupContent::default();
         if let (Some(child), Kind::Type(_)) = (row.and_then(|row| row.child), &subject.kind) {
-            facts.members = match members(&self.backends, child).await {
-                Ok(members) => members,
+            group = match group_content(&self.backends, child).await {
+                Ok(group) => group,
                 Err(failure) => return Some(Err(failure)),
             };
         }
-        let sources = match parent.nested_sources(parent.definitions().get(name)?, &facts)? {
+        facts.members = group.members;
+        let mut sources = match parent.nested_sources(parent.definitions().get(name)?, &facts)? {
             Ok(nested) => nested.sources,
             Err(error) => return Some(Err(failure_of(&error))),
         };
+        sources.keep_files(&group.files);
         if self.depth > self.nested_depth {
             let text = format!("Request limit exceeded: Recursion depth exceeds {}.", self.nested_depth);
             return Some(Err(Failure::other("RequestLimitExceeded", text)));

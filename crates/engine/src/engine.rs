@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt;
 use kiln_resource::{State, Status};
@@ -14,6 +15,7 @@ use crate::backends::Backends;
 use crate::fence::Fence;
 use crate::heartbeat::{Heartbeat, Leases};
 use crate::options::Options;
+use crate::room::Room;
 
 /// An engine. All engines of a store are equal.
 pub struct Engine {
@@ -22,11 +24,23 @@ pub struct Engine {
     backends: Backends,
     bell: Arc<dyn Doorbell>,
     leases: Leases,
+    room: Arc<Room>,
     actors: BTreeMap<StackId, Running>,
     tasks: JoinSet<(Lease, Exit)>,
     /// The runtime of the heartbeat, and its store.
     pulse: Option<(tokio::runtime::Handle, Arc<dyn Store>)>,
     drain: watch::Sender<bool>,
+    crowd: Crowd,
+}
+
+/// The projects that have their share of the engine.
+#[derive(Default)]
+struct Crowd {
+    projects: Vec<String>,
+    /// When they had it: all stacks of a project may end at the same time, and it has many more.
+    seen: Duration,
+    /// When to look for stacks of other projects again.
+    next_search: Duration,
 }
 
 struct Running {
@@ -38,16 +52,19 @@ impl Engine {
     /// A new engine, not running.
     pub fn new(options: Options, backends: Backends) -> Self {
         let bell = backends.store.doorbell();
+        let room = Arc::new(Room::new(options.max_stacks));
         Self {
             id: EngineId(backends.chance.uuid()),
             options: Arc::new(options),
             backends,
             bell,
             leases: Leases::default(),
+            room,
             actors: BTreeMap::new(),
             tasks: JoinSet::new(),
             pulse: None,
             drain: watch::Sender::new(false),
+            crowd: Crowd::default(),
         }
     }
 
@@ -96,6 +113,7 @@ impl Engine {
                         self.actors.values().for_each(|actor| actor.wake.notify_one());
                     }
                 }
+                () = self.room.freed() => claim_all = true,
                 () = clock.sleep(next_poll.saturating_sub(now)) => {}
             }
             // Process all other finished tasks too.
@@ -123,13 +141,33 @@ impl Engine {
     }
 
     async fn claim(&mut self, rung: &[StackId], all: bool) -> Result<(), Error> {
-        let room = self.options.max_stacks.saturating_sub(self.actors.len());
-        if room == 0 || (rung.is_empty() && !all) {
+        if rung.is_empty() && !all {
+            return Ok(());
+        }
+        let crowding = self.room.crowding();
+        let now = self.backends.clock.monotonic();
+        if !crowding.is_empty() || now > self.crowd.seen + 2 * self.options.poll {
+            (self.crowd.projects, self.crowd.seen) = (crowding, now);
+        }
+        let room = self.room.left(self.actors.len());
+        if room == 0 {
+            self.room.is_full();
             return Ok(());
         }
         let only = if all { &[] } else { rung };
         let asked = self.backends.clock.monotonic();
-        let leases = self.backends.store.claim(self.id, self.options.lease, only, room).await?;
+        let mut leases = if all { self.claim_for_others(room).await? } else { Vec::new() };
+        if leases.len() < room {
+            let store = &self.backends.store;
+            match store.claim(self.id, self.options.lease, only, room - leases.len()).await {
+                Ok(more) => leases.extend(more),
+                Err(error) if leases.is_empty() => return Err(error),
+                Err(error) => tracing::warn!(%error, "failed to claim more stacks"),
+            }
+        }
+        if leases.len() >= room {
+            self.room.is_full();
+        }
         for lease in leases {
             if !lease.clean {
                 tracing::info!(stack = %lease.stack, idle = ?lease.idle, "took over the stack from a failed engine");
@@ -143,6 +181,7 @@ impl Engine {
                 options: Arc::clone(&self.options),
                 wake: Arc::clone(&wake),
                 fence,
+                room: Arc::clone(&self.room),
                 drain: self.drain.subscribe(),
             };
             self.actors.insert(lease.stack, Running { lease, wake });
@@ -153,6 +192,21 @@ impl Engine {
             self.leases.set_actor(lease, task);
         }
         Ok(())
+    }
+
+    /// If some projects crowd the engine, the stacks of other projects come first.
+    async fn claim_for_others(&mut self, room: usize) -> Result<Vec<Lease>, Error> {
+        let now = self.backends.clock.monotonic();
+        // A search that finds nothing reads all that the crowding projects have.
+        if self.crowd.projects.is_empty() || now < self.crowd.next_search {
+            return Ok(Vec::new());
+        }
+        let projects = &self.crowd.projects;
+        let leases = self.backends.store.claim_for_others(self.id, self.options.lease, projects, room).await?;
+        if leases.is_empty() {
+            self.crowd.next_search = now + self.options.poll;
+        }
+        Ok(leases)
     }
 
     /// An actor ended: releases its lease, or lets it expire if calls may still be in progress. Returns whether there

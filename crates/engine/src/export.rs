@@ -38,6 +38,11 @@ pub(crate) fn of_model<'a>(
         for (name, row) in model.shown(stack.state.action == Action::Rollback) {
             resources.insert(name.to_owned(), of_resource(backends, row).await?);
         }
+        let mut environment = sources.environment.to_stored();
+        if let Some(sections) = environment.as_map_mut() {
+            // As in Heat: an export has its values in clear.
+            sections.shift_remove("encrypted_param_names");
+        }
         let files: Map = sources.files.0.iter().map(|(name, text)| (name.clone(), text.as_str().into())).collect();
         Ok(value!({
             "name": (stack.name.as_str()),
@@ -45,7 +50,7 @@ pub(crate) fn of_model<'a>(
             "action": (stack.state.action.as_str()),
             "status": (stack.state.status.as_str()),
             "template": (Value::clone(&sources.template)),
-            "environment": (sources.environment.to_stored()),
+            "environment": environment,
             "files": files,
             "resources": resources,
             "project_id": (stack.project.as_str()),

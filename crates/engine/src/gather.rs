@@ -6,7 +6,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt;
-use kiln_plan::{Blueprint, Decision, Gathered, Model, StackScope, Subject, decide, facts, failure_of, observe};
+use kiln_plan::{Blueprint, Decision, Gathered, Live, Model, StackScope, Subject, decide, facts, failure_of, observe};
 use kiln_resource::translation::Answers;
 use kiln_resource::{Cloud, Context, Failure, Observed, OperationState, Resource};
 use kiln_store::Stack;
@@ -32,6 +32,8 @@ pub(crate) struct Gatherer<'a> {
     pub(crate) request: Option<i64>,
     /// Maximum depth of nested stacks.
     pub(crate) nested_depth: u32,
+    /// Whether objects are compared with the stored properties first (`converge`).
+    pub(crate) converge: bool,
 }
 
 impl Gatherer<'_> {
@@ -80,6 +82,7 @@ impl Gatherer<'_> {
                 kind: kind.clone(),
                 stack: stack_facts(self.stack),
                 becomes,
+                converge: self.converge,
                 restricted: restricted.into_iter().map(str::to_owned).collect(),
                 replacement,
             },
@@ -163,6 +166,9 @@ impl Question {
         if self.subject.needs_look() {
             gathered.must_replace_failed = self.must_replace_failed().await?;
         }
+        if self.subject.needs_live() {
+            gathered.live = self.live().await;
+        }
         let mut decision = decide(&self.subject, &gathered);
         let refusal = match &decision {
             Decision::Update { definition, changed, .. } => self.child_refusal(definition, Some(changed)).await,
@@ -193,6 +199,34 @@ impl Question {
             };
             if let Some(needs) = self.settled(&mut attempt, needs.await).await {
                 return needs;
+            }
+        }
+    }
+
+    /// What the cloud shows of the object. As in Heat, an object that cannot be read counts as unchanged.
+    async fn live(&self) -> Option<Live> {
+        let (row, entry) = (self.subject.row.as_ref()?, self.subject.kind.entry()?);
+        if row.physical_id.is_none() {
+            return Some(Live::Missing);
+        }
+        let facts = facts(row, &self.subject.kind, &self.subject.stack);
+        let mut attempt = 0;
+        let found = loop {
+            let read = async {
+                let cloud = self.cloud().await?;
+                let cx = Context { cloud: &*cloud, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
+                entry.driver.live(&cx).await
+            };
+            if let Some(found) = self.settled(&mut attempt, read.await).await {
+                break found;
+            }
+        };
+        match found {
+            Ok(properties) => Some(Live::Properties(properties)),
+            Err(failure) if failure.is_not_found() => Some(Live::Missing),
+            Err(failure) => {
+                tracing::warn!(resource = self.name, %failure, "cannot compare a resource with its object");
+                None
             }
         }
     }

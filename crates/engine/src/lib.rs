@@ -17,6 +17,7 @@ pub mod load;
 pub mod options;
 pub mod preview;
 mod retry;
+mod room;
 mod step;
 pub mod view;
 

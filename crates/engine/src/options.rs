@@ -13,7 +13,7 @@ pub struct Options {
     pub poll: Duration,
     /// Polling interval of an actor for news about its stack, in case a ring is lost.
     pub look: Duration,
-    /// Maximum number of concurrent stacks.
+    /// Maximum number of stacks with running calls. Stacks that only wait do not count.
     pub max_stacks: usize,
     /// Default timeout of an action (`stack_action_timeout`).
     pub action_timeout: Duration,

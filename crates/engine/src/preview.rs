@@ -120,12 +120,13 @@ impl Preview {
     }
 }
 
-/// The effect of an update of a stack to a new blueprint, including nested stacks; nothing is changed.
+/// The effect of an update of a stack to a new blueprint, including nested stacks; nothing is changed. With `converge`,
+/// the resources are compared with their objects first.
 ///
 /// # Errors Those of the store.
-pub async fn preview(backends: &Backends, view: &View, new: Arc<Blueprint>) -> Result<Preview, Error> {
+pub async fn preview(backends: &Backends, view: &View, new: Arc<Blueprint>, converge: bool) -> Result<Preview, Error> {
     let root = Arc::new(view.root().clone());
-    let mut rehearsal = Rehearsal::new(backends, &view.stack, Some(view), root, new);
+    let mut rehearsal = Rehearsal::new(backends, &view.stack, Some(view), root, new, converge);
     rehearsal.play().await?;
     rehearsal.finish().await
 }

@@ -10,7 +10,7 @@ use kiln_plan::hook::{Hook, waits_at};
 use kiln_plan::{Blueprint, Inside, Kind, Model, StackScope, facts, observe};
 use kiln_resource::{Action, Context, Failure, Member, Resource, ResourceId};
 use kiln_store::{Error, Stack, StackId};
-use kiln_template::{ResourceView, Scope, Wanted};
+use kiln_template::{Files, ResourceView, Scope, Wanted};
 use kiln_value::{Map, Value};
 
 use crate::actor::stack_facts;
@@ -237,6 +237,11 @@ impl View {
         members.into_iter().map(|(_, _, member)| member).collect()
     }
 
+    /// The resources of the template and its files, for a stack that is the content of a group.
+    pub(crate) fn group_content(&self) -> GroupContent {
+        GroupContent { members: self.members(), files: Arc::clone(&self.blueprint.sources().files) }
+    }
+
     /// The data of this stack that its parent resource stores; `by_age`: the reference IDs are those of the healthy
     /// members, oldest first.
     pub(crate) fn inside<'a>(
@@ -276,12 +281,21 @@ impl View {
     }
 }
 
-/// The members of a group, which are the resources of its nested stack.
+/// The content of a group, which is that of its nested stack.
+#[derive(Default)]
+pub(crate) struct GroupContent {
+    /// The members.
+    pub(crate) members: Vec<Member>,
+    /// The files of the nested stack, from which members may come that an update keeps.
+    pub(crate) files: Arc<Files>,
+}
+
+/// The content of a group; nothing if its nested stack does not exist.
 ///
 /// # Errors If the nested stack cannot be read.
-pub(crate) async fn members(backends: &Backends, child: StackId) -> Result<Vec<Member>, Failure> {
+pub(crate) async fn group_content(backends: &Backends, child: StackId) -> Result<GroupContent, Failure> {
     let view = View::load(backends, child).await.map_err(|error| unreadable(&error))?;
-    Ok(view.map(|view| view.members()).unwrap_or_default())
+    Ok(view.map(|view| view.group_content()).unwrap_or_default())
 }
 
 /// The data of a nested stack that its parent resource stores ([`View::inside`]).

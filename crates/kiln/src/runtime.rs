@@ -253,6 +253,7 @@ fn service_options(config: &Config) -> Result<kiln_service::Options> {
         nested_depth: config.number(DEFAULT, "max_nested_stack_depth", usual.nested_depth)?,
     };
     let mut options = kiln_service::Options { limits, ..kiln_service::Options::default() };
+    options.observe_on_update = config.flag(DEFAULT, "observe_on_update", false)?;
     options.adopt = config.flag(DEFAULT, "enable_stack_adopt", false)?;
     options.abandon = config.flag(DEFAULT, "enable_stack_abandon", false)?;
     if let Some(role) = config.default("heat_stack_user_role") {

@@ -26,6 +26,23 @@ pub struct Sources {
     pub files: Arc<Files>,
 }
 
+impl Sources {
+    /// Adds the files of the current stack if a resource of the template still comes from one of them. In a rolling update,
+    /// the members of later batches keep their definition, which the new files of the parent may lack.
+    pub fn keep_files(&mut self, current: &Arc<Files>) {
+        if Arc::ptr_eq(&self.files, current) {
+            return;
+        }
+        let resources = ["resources", "Resources"].iter().filter_map(|words| self.template.get(words)?.as_map());
+        let mut types = resources.flat_map(Map::values).filter_map(|r| r.str_at("type").or_else(|| r.str_at("Type")));
+        if types.any(|name| current.get(name).is_some() && self.files.get(name).is_none()) {
+            let mut files = current.0.clone();
+            files.extend(self.files.0.clone());
+            self.files = Arc::new(Files(files));
+        }
+    }
+}
+
 /// The parent resource of a nested stack.
 #[derive(Clone, Debug, Default)]
 pub struct Nesting {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use kiln_resource::constraint::Judge;
+use kiln_resource::drift::drift;
 use kiln_resource::properties::Judged;
 use kiln_resource::translation::{self, Answers, Lookup};
 use kiln_resource::{
@@ -77,10 +78,21 @@ pub struct Subject {
     pub stack: StackFacts,
     /// The type that the row's type can be changed to without a replacement.
     pub becomes: Option<String>,
+    /// Whether the object is compared with the stored properties first (`converge`).
+    pub converge: bool,
     /// The actions that the environment forbids: `update`, `replace`.
     pub restricted: Vec<String>,
     /// The properties of the row that replaced `row` and still exists, in a rollback or after a failed replacement.
     pub replacement: Option<Map>,
+}
+
+/// What the cloud shows of the object ([`kiln_resource::Driver::live`]).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Live {
+    /// It does not exist.
+    Missing,
+    /// The values of its properties.
+    Properties(Map),
 }
 
 /// Input from the cloud.
@@ -91,6 +103,8 @@ pub struct Gathered {
     /// Whether the type requires a replacement of the failed object ([`kiln_resource::Driver::needs_replace_failed`]);
     /// requested only if [`Subject::needs_look`] is true.
     pub must_replace_failed: bool,
+    /// The object; requested only if [`Subject::needs_live`] is true, `None` if it could not be read.
+    pub live: Option<Live>,
     /// Seconds since 1970, for constraints on times.
     pub now: f64,
 }
@@ -139,6 +153,15 @@ impl Subject {
             && self.kind.entry().is_some()
     }
 
+    /// Whether the object must be read before the decision.
+    pub fn needs_live(&self) -> bool {
+        self.converge
+            && !self.is_external()
+            && !self.kind.is_nested()
+            && self.kind.entry().is_some_and(|entry| entry.driver.needs_cloud())
+            && self.made().is_some_and(|row| self.reason_to_replace(row).is_none())
+    }
+
     /// Reasons to replace that depend neither on properties nor on the cloud (docs/heat-behaviour.md §7, steps 1 to 4).
     fn reason_to_replace(&self, row: &Resource) -> Option<String> {
         let now = self.kind.implementation();
@@ -164,11 +187,20 @@ impl Subject {
         replace.then(|| "its check failed".to_owned())
     }
 
-    fn compare(&self, row: &Resource, definition: Arc<StoredDefinition>, after: Map) -> Result<Decision, Failure> {
+    fn compare(
+        &self,
+        row: &Resource,
+        definition: Arc<StoredDefinition>,
+        after: Map,
+        drifted: &Map,
+    ) -> Result<Decision, Failure> {
         let stored = row.properties();
         if self.kind.is_nested() {
             if self.reached && row.state.status == Status::Complete && row.definition.as_ref() == Some(&definition) {
                 return Ok(Decision::Keep { definition: None });
+            }
+            if let Some(decision) = self.replaced_group(row, &definition, &after)? {
+                return Ok(decision);
             }
             // The content of a nested stack may differ even if the properties do not. An update that failed, or that this
             // one supersedes, may have changed a part of it.
@@ -191,12 +223,13 @@ impl Subject {
         {
             return Ok(decision);
         }
-        if held == Some(&*definition) && !row.state.failed() {
+        if held == Some(&*definition) && !row.state.failed() && drifted.is_empty() {
             return Ok(Decision::Keep { definition: None });
         }
         let resource_type = self.kind.resource_type();
+        let held_value = |name: &String| drifted.get(name).or_else(|| stored.get(name));
         let before: Map =
-            after.keys().map(|name| (name.clone(), stored.get(name).cloned().unwrap_or_default())).collect();
+            after.keys().map(|name| (name.clone(), held_value(name).cloned().unwrap_or_default())).collect();
         let comparison = if resource_type.open_properties {
             Comparison::Unchanged
         } else {
@@ -204,10 +237,7 @@ impl Subject {
         };
         match comparison {
             Comparison::Error(error) => Err(failure_of(&error)),
-            Comparison::Replace { reasons } => {
-                let why = reasons.into_iter().map(|(name, why)| format!("{name} {why}")).collect();
-                Ok(Decision::Replace { definition, why, announce: self.announce(&row.name) })
-            }
+            Comparison::Replace { reasons } => Ok(self.replace(row, &definition, reasons)),
             Comparison::Unchanged if held.is_some_and(|held| held.says_the_same(&definition)) => {
                 Ok(Decision::Keep { definition: (held != Some(&*definition)).then_some(definition) })
             }
@@ -223,6 +253,31 @@ impl Subject {
                 Ok(Decision::Update { definition, before, changed })
             }
         }
+    }
+
+    /// Whether a changed property of a group requires another group. All parameters of a nested template can be updated.
+    fn replaced_group(
+        &self,
+        row: &Resource,
+        definition: &Arc<StoredDefinition>,
+        after: &Map,
+    ) -> Result<Option<Decision>, Failure> {
+        if !matches!(self.kind, Kind::Type(_)) {
+            return Ok(None);
+        }
+        let stored = row.properties();
+        let before: Map =
+            after.keys().map(|name| (name.clone(), stored.get(name).cloned().unwrap_or_default())).collect();
+        match change::compare_resolved(self.kind.resource_type(), &row.name, &before, after) {
+            Comparison::Error(error) => Err(failure_of(&error)),
+            Comparison::Replace { reasons } => Ok(Some(self.replace(row, definition, reasons))),
+            Comparison::Unchanged | Comparison::Update { .. } => Ok(None),
+        }
+    }
+
+    fn replace(&self, row: &Resource, definition: &Arc<StoredDefinition>, reasons: Vec<(String, String)>) -> Decision {
+        let why = reasons.into_iter().map(|(name, why)| format!("{name} {why}")).collect();
+        Decision::Replace { definition: Arc::clone(definition), why, announce: self.announce(&row.name) }
     }
 
     /// If a replaced resource is kept, sets again what it released for its replacement.
@@ -354,13 +409,19 @@ fn decided(subject: &Subject, gathered: &Gathered) -> Result<Decision, Failure> 
     let reason = subject.reason_to_replace(row).or_else(|| {
         (row.state.failed() && gathered.must_replace_failed).then(|| format!("its state is {}", row.state))
     });
+    let reason = reason
+        .or_else(|| (gathered.live == Some(Live::Missing)).then(|| "its object does not exist any more".to_owned()));
     if let Some(why) = reason {
         return Ok(Decision::Replace { definition, why: vec![why], announce: None });
     }
+    let drifted = match &gathered.live {
+        Some(Live::Properties(live)) => drift(resource_type, row.properties(), live),
+        _ => Map::new(),
+    };
     if subject.replacement.is_none() {
-        return subject.compare(row, definition, typed);
+        return subject.compare(row, definition, typed, &drifted);
     }
-    let decision = subject.compare(row, definition, typed.clone())?;
+    let decision = subject.compare(row, definition, typed.clone(), &drifted)?;
     Ok(subject.given_back(row, &typed, decision))
 }
 

@@ -101,6 +101,13 @@ pub enum Event {
         /// Whether running operations are interrupted; otherwise they are completed.
         interrupt: bool,
     },
+    /// A resource cannot process a message in its state.
+    Refused {
+        /// The row.
+        row: ResourceId,
+        /// The reason for the event.
+        reason: String,
+    },
     /// A resource processed a message.
     Received {
         /// The row.

@@ -24,7 +24,7 @@ pub mod validate;
 
 pub use blame::Blame;
 pub use blueprint::{Blueprint, Nesting, Sources};
-pub use decision::{Decision, Gathered, Subject, decide, failure_of};
+pub use decision::{Decision, Gathered, Live, Subject, decide, failure_of};
 pub use event::{Command, Event, Goal, Note, Outcome, Target};
 pub use hook::{Hook, Hooks};
 pub use kind::{Kind, Provider};

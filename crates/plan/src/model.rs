@@ -170,6 +170,10 @@ impl Model {
                     out.extend(reason.map(|reason| Command::Note(Box::new(Note::of_signal(row, reason)))));
                 }
             }
+            Event::Refused { row, reason } => {
+                let note = self.rows.get(&row).map(|row| Note::of(row, row.state, reason));
+                out.extend(note.map(|note| Command::Note(Box::new(note))));
+            }
             Event::NestedChanged { row, attributes, metadata } => {
                 if let Some(row) = self.rows.get_mut(&row) {
                     row.attributes = attributes.unwrap_or_else(|| std::mem::take(&mut row.attributes));

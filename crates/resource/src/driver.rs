@@ -359,6 +359,16 @@ pub trait Driver: Send + Sync {
     /// schema may be asked of types that compute their attributes. Absent = null.
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure>;
 
+    /// The current values of properties in the object, to find what others have changed ([`crate::drift`]): the translated
+    /// values, without those that the service does not show; null where the object has no value. A failure that is not
+    /// found means that the object does not exist.
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        if self.needs_cloud() {
+            self.start(cx, &Operation::Check).await?;
+        }
+        Ok(Map::new())
+    }
+
     /// Whether a delete may be preceded by a snapshot (`deletion_policy: Snapshot`).
     fn snapshots(&self) -> bool {
         false
@@ -381,6 +391,11 @@ pub trait Driver: Send + Sync {
     /// An attribute as it will be, if it follows from these properties alone; for plans.
     fn foreseen(&self, _facts: &Facts, _name: &str) -> Option<Value> {
         None
+    }
+
+    /// Whether the metadata are evaluated again when attributes of other resources have changed without an operation.
+    fn refreshes_metadata(&self) -> bool {
+        false
     }
 
     /// The resources of the stack that the driver reads, by what `get_resource` gives for them: they are in

@@ -6,6 +6,7 @@ pub mod change;
 pub mod cloud;
 pub mod constraint;
 pub mod definition;
+pub mod drift;
 pub mod driver;
 pub mod failure;
 pub mod ids;

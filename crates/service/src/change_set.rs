@@ -272,6 +272,7 @@ impl Service {
             timeout_mins: content.timeout_mins,
             disable_rollback: disable_rollback.or(content.disable_rollback),
             tags: content.tags,
+            converge: None,
         };
         let template = match content.template {
             Value::Map(template) => Some(TemplateText::of_map(template, &self.options.limits)?),

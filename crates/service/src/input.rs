@@ -156,6 +156,8 @@ pub struct Settings {
     pub disable_rollback: Option<bool>,
     /// Tags.
     pub tags: Option<Vec<String>>,
+    /// Whether an update compares the resources with their objects first.
+    pub converge: Option<bool>,
 }
 
 impl Settings {

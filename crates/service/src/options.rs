@@ -29,11 +29,14 @@ impl Default for Limits {
 
 /// Options of the use cases.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent options")]
 pub struct Options {
     /// Limits.
     pub limits: Limits,
     /// The role of stack users (`heat_stack_user_role`).
     pub stack_user_role: String,
+    /// Whether every update compares the resources with their objects first (`observe_on_update`).
+    pub observe_on_update: bool,
     /// Whether stacks may be created from existing resources (`enable_stack_adopt`).
     pub adopt: bool,
     /// Whether stacks may be abandoned and exported (`enable_stack_abandon`).
@@ -47,6 +50,7 @@ impl Default for Options {
         Self {
             limits: Limits::default(),
             stack_user_role: "heat_stack_user".to_owned(),
+            observe_on_update: false,
             adopt: false,
             abandon: false,
             no_cloud: false,

@@ -32,13 +32,14 @@ impl Service {
         stack: Stack,
         update: UpdateStack,
     ) -> Result<PreviewedUpdate, Error> {
+        let converge = self.converges(&update.settings);
         let blueprint = self.updated_blueprint(caller, &stack, update).await?;
         let view = View::of(&self.backends, stack).await?;
         let hidden = HiddenValues::of(&[blueprint.sources(), view.blueprint.sources()]);
         let (new, old) = (blueprint.sources(), view.blueprint.sources());
         let same_sources = new.template == old.template && new.environment == old.environment && new.files == old.files;
         let parameters = blueprint.parameters().texts();
-        let preview = preview(&self.backends, &view, Arc::new(blueprint)).await?;
+        let preview = preview(&self.backends, &view, Arc::new(blueprint), converge).await?;
         Ok(PreviewedUpdate { stack: view.stack, preview, parameters, same_sources, hidden })
     }
 }

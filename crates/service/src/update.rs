@@ -6,7 +6,7 @@ use kiln_engine::load;
 use kiln_identity::Caller;
 use kiln_plan::Blueprint;
 use kiln_resource::Action;
-use kiln_store::{Stack, StackRequest};
+use kiln_store::{Details, Stack, StackRequest};
 
 use crate::action::begun;
 use crate::blueprint::texts;
@@ -38,18 +38,25 @@ impl Service {
         }
         let (settings, existing) = (update.settings.clone(), update.existing);
         let blueprint = self.updated_blueprint(caller, stack, update).await?;
+        let details = Details { converge: self.converges(&settings), ..Details::default() };
         let request = StackRequest {
             desired: Some(texts(&blueprint)),
             disable_rollback: settings.disable_rollback,
             timeout_mins: settings.timeout_mins,
             tags: settings.tags.or_else(|| (!existing).then(Vec::new)),
             credentials: self.renewed_credentials(caller, stack).await?,
+            details,
             if_generation: Some(stack.generation),
             ..StackRequest::new(Action::Update, self.backends.clock.now())
         };
         let stack = self.backends.store.request(stack.id, request).await?;
         begun(&stack);
         Ok(stack)
+    }
+
+    /// Whether an update compares the resources with their objects first.
+    pub(crate) fn converges(&self, settings: &Settings) -> bool {
+        settings.converge == Some(true) || self.options.observe_on_update
     }
 
     /// The blueprint after an update, fully validated.

@@ -277,6 +277,24 @@ impl Store for StoreLink {
         .await
     }
 
+    async fn claim_for_others(
+        &self,
+        owner: EngineId,
+        ttl: Duration,
+        projects: &[String],
+        limit: usize,
+    ) -> Result<Vec<Lease>, Error> {
+        let (sim, label, projects) = (Arc::clone(&self.sim), self.label, projects.to_vec());
+        self.write("claim for others", async move {
+            let leases = sim.store.claim_for_others(owner, ttl, &projects, limit).await?;
+            for lease in &leases {
+                sim.ledger.claimed(&sim, label, *lease);
+            }
+            Ok(leases)
+        })
+        .await
+    }
+
     async fn renew(&self, owner: EngineId, ttl: Duration, leases: &[Lease]) -> Result<Vec<Lease>, Error> {
         let (sim, label, leases) = (Arc::clone(&self.sim), self.label, leases.to_vec());
         self.write("renew", async move {

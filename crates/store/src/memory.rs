@@ -210,7 +210,21 @@ impl Store for MemoryStore {
 
     async fn claim(&self, owner: EngineId, ttl: Duration, only: &[StackId], limit: usize) -> Result<Vec<Lease>, Error> {
         let (mut state, now) = self.open();
-        Ok(state.claim(owner, ttl, only, limit, now))
+        let work = state.work(only, now);
+        Ok(state.claim(owner, ttl, work, limit, now))
+    }
+
+    async fn claim_for_others(
+        &self,
+        owner: EngineId,
+        ttl: Duration,
+        projects: &[String],
+        limit: usize,
+    ) -> Result<Vec<Lease>, Error> {
+        let (mut state, now) = self.open();
+        let mut work = state.work(&[], now);
+        work.retain(|(_, stack)| state.is_of_others(*stack, projects));
+        Ok(state.claim(owner, ttl, work, limit, now))
     }
 
     async fn renew(&self, owner: EngineId, ttl: Duration, leases: &[Lease]) -> Result<Vec<Lease>, Error> {

@@ -38,6 +38,7 @@ use sea_orm::{
 };
 
 use self::dialect::Dialect;
+use self::leases::Among;
 use self::retry::{Fault, Losses};
 use self::rows::Columns;
 use self::secrets::Vault;
@@ -213,7 +214,17 @@ impl Store for SqlStore {
     }
 
     async fn claim(&self, owner: EngineId, ttl: Duration, only: &[StackId], limit: usize) -> Result<Vec<Lease>, Error> {
-        self.claim_due(owner, ttl, only, limit).await
+        self.claim_due(owner, ttl, Among::of(only), limit).await
+    }
+
+    async fn claim_for_others(
+        &self,
+        owner: EngineId,
+        ttl: Duration,
+        projects: &[String],
+        limit: usize,
+    ) -> Result<Vec<Lease>, Error> {
+        self.claim_due(owner, ttl, Among::Others(projects), limit).await
     }
 
     async fn renew(&self, owner: EngineId, ttl: Duration, leases: &[Lease]) -> Result<Vec<Lease>, Error> {

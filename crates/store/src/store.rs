@@ -258,6 +258,14 @@ pub trait Store: Send + Sync {
     /// work first. Work is an unfinished request or a due message. Each claim is one compare-and-swap, judged by the
     /// database's clock.
     async fn claim(&self, owner: EngineId, ttl: Duration, only: &[StackId], limit: usize) -> Result<Vec<Lease>, Error>;
+    /// As [`Store::claim`], of all stacks but those of some projects, so that other projects get their turn.
+    async fn claim_for_others(
+        &self,
+        owner: EngineId,
+        ttl: Duration,
+        projects: &[String],
+        limit: usize,
+    ) -> Result<Vec<Lease>, Error>;
     /// Extends the given leases of an engine; returns those that it still holds. Other leases are not extended: they
     /// expire.
     async fn renew(&self, owner: EngineId, ttl: Duration, leases: &[Lease]) -> Result<Vec<Lease>, Error>;

@@ -10,7 +10,6 @@ pub(crate) fn snapshot_view(snapshot: &Snapshot) -> Value {
     value!({
         "id": (snapshot.id.to_string()),
         "name": (snapshot.name.clone()),
-        "action": (snapshot.state.action.as_str()),
         "status": (snapshot.state.status.as_str()),
         "status_reason": (snapshot.reason.as_str()),
         "data": (snapshot.data.clone()),

@@ -38,7 +38,7 @@ async fn a_snapshot_is_a_request_with_a_record() {
     let record = answer.json();
     let mut keys: Vec<&str> = record.as_object().unwrap().keys().map(String::as_str).collect();
     keys.sort_unstable();
-    assert_eq!(keys, ["action", "creation_time", "data", "id", "name", "status", "status_reason"]);
+    assert_eq!(keys, ["creation_time", "data", "id", "name", "status", "status_reason"]);
     assert_eq!((&record["name"], &record["status"]), (&json!("nightly"), &json!("IN_PROGRESS")));
     let id = record["id"].as_str().unwrap();
     let asked = app.store.stack(stack.id).await.unwrap().unwrap();

@@ -43,19 +43,6 @@ async fn event_sinks_are_refused() {
 }
 
 #[tokio::test]
-async fn converge_is_refused() {
-    let app = App::new().await;
-    let path = app.create("s", template("OS::Heat::RandomString")).await;
-    let with = |converge: Value| json!({"template": template("OS::Heat::RandomString"), "converge": converge});
-    for path in [path.clone(), format!("{path}/preview")] {
-        let answer = app.json(Method::PUT, &path, &with(json!(true))).await;
-        assert_eq!(answer.status, StatusCode::NOT_IMPLEMENTED, "{}", answer.text);
-        assert!(answer.text.contains("converge"), "{}", answer.text);
-    }
-    assert_eq!(app.json(Method::PUT, &path, &with(json!(false))).await.status, StatusCode::ACCEPTED);
-}
-
-#[tokio::test]
 async fn types_without_a_driver_are_refused_first() {
     let app = App::new().await;
     let text = "HEAT-E99001 Resource type OS::Heat::AccessPolicy is not implemented by Kiln yet.";

@@ -246,6 +246,12 @@ impl Driver for Volume {
         Ok(names.iter().map(|name| ((*name).to_owned(), attribute(volume.as_ref(), name))).collect())
     }
 
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        let volume = CINDER.show(cx, volume_path(cx.facts.require_id()?), "volume").await?;
+        let read = |name: &str| Some((name.to_owned(), volume.get(name)?.clone()));
+        Ok(["name", "description", "metadata", "size"].into_iter().filter_map(read).collect())
+    }
+
     async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {
         let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(true) };
         let volume = CINDER.seek(cx, volume_path(id), "volume").await?;

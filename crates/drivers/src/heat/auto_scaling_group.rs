@@ -27,11 +27,11 @@ fn wanted(facts: &Facts) -> Wanted {
     let differs = facts.members.iter().any(|member| member.definition != definition);
     let changes = differs || facts.nested_step.get("target").is_some();
     let policy = facts.property("rolling_updates").as_map().filter(|_| changes).map(Policy::of);
-    Wanted {
-        definition,
-        size: if facts.physical_id.is_some() { limits.kept(scaling_group::size(facts)) } else { limits.first() },
-        rolling: policy,
-    }
+    let size = match facts.physical_id {
+        Some(_) => limits.kept(scaling_group::size_to_keep(facts, policy.is_some())),
+        None => limits.first(),
+    };
+    Wanted { definition, size, rolling: policy }
 }
 
 #[async_trait]

@@ -46,10 +46,12 @@ impl InstanceGroup {
         }
     }
 
-    fn size(self, facts: &Facts) -> i64 {
+    fn size(self, facts: &Facts, rolling: bool) -> i64 {
         match self {
             Self::Fixed => facts.property("Size").as_i64().unwrap_or(0),
-            Self::Scaling if facts.physical_id.is_some() => Self::limits(facts).kept(scaling_group::size(facts)),
+            Self::Scaling if facts.physical_id.is_some() => {
+                Self::limits(facts).kept(scaling_group::size_to_keep(facts, rolling))
+            }
             Self::Scaling => Self::limits(facts).first(),
         }
     }
@@ -90,7 +92,8 @@ impl InstanceGroup {
             facts.changed.iter().any(|name| name == CONFIGURATION) || facts.nested_step.get("target").is_some();
         let policy = facts.update_policy.get(self.policy_name()).and_then(Value::as_map).filter(|_| changes);
         let rolling = policy.map(Policy::of_cfn).transpose()?;
-        Ok(self.member(facts).map(|definition| Wanted { definition, size: self.size(facts), rolling }))
+        let size = self.size(facts, rolling.is_some());
+        Ok(self.member(facts).map(|definition| Wanted { definition, size, rolling }))
     }
 }
 
@@ -200,7 +203,7 @@ impl Driver for InstanceGroup {
     }
 
     fn members(&self, facts: &Facts) -> Option<usize> {
-        usize::try_from(self.size(&Facts { physical_id: None, ..facts.clone() })).ok()
+        usize::try_from(self.size(&Facts { physical_id: None, ..facts.clone() }, false)).ok()
     }
 
     fn members_by_age(&self) -> bool {

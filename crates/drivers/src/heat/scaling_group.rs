@@ -38,6 +38,17 @@ pub(super) fn size(facts: &Facts) -> i64 {
     i64::try_from(facts.members.iter().filter(|member| !member.failed).count()).unwrap_or(i64::MAX)
 }
 
+/// The size that an update keeps: the healthy members, or in a rolling update all members at its start, because its
+/// batches may add some for a time.
+pub(super) fn size_to_keep(facts: &Facts, rolling: bool) -> i64 {
+    let all = match rolling::progress(&facts.nested_step) {
+        Some(progress) => progress.target,
+        None if rolling => all(facts).target,
+        None => return size(facts),
+    };
+    i64::try_from(all).unwrap_or(i64::MAX)
+}
+
 /// The step that brings a group to a size.
 pub(super) fn resized(size: i64) -> Value {
     value!({"size": size})

@@ -37,4 +37,11 @@ impl Shape for FirewallRule {
         any_protocol(body);
         Ok(())
     }
+
+    async fn live(&self, _cx: &Context<'_>, _object: &Value, live: &mut Map) -> Result<(), Failure> {
+        if let Some(protocol) = live.get_mut("protocol").filter(|protocol| protocol.is_null()) {
+            *protocol = "any".into();
+        }
+        Ok(())
+    }
 }

@@ -1,8 +1,10 @@
 //! OS::Neutron::Port
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure, PropertyChange, Sibling};
-use kiln_value::{Diagnostic, Map, Value, value};
+use kiln_value::{Diagnostic, Map, Value, text, value};
 
 use super::{NEUTRON, network_of, rename, security_group_ids, subnets_of};
 use crate::path;
@@ -28,6 +30,27 @@ impl Shape for Port {
         }
         let _ = edit;
         to_wire(cx, body).await
+    }
+
+    /// The stored names of security groups and policies are compared by their IDs.
+    async fn live(&self, cx: &Context<'_>, _object: &Value, live: &mut Map) -> Result<(), Failure> {
+        for (property, key) in [("security_groups", "security_groups"), ("qos_policy", "qos_policy_id")] {
+            let stored = cx.facts.property(property);
+            let mut wire = Map::from([(key.to_owned(), stored.clone())]);
+            match to_wire(cx, &mut wire).await {
+                Ok(()) if stored.is_truthy() => {}
+                Err(failure) if failure.is_passing() => return Err(failure),
+                _ => continue,
+            }
+            let ids = |value: Option<&Value>| -> BTreeSet<String> {
+                let many = value.and_then(Value::as_list).map(|ids| ids.iter().map(text::str).collect());
+                many.unwrap_or_else(|| value.map(text::str).into_iter().collect())
+            };
+            if ids(wire.get(key)) == ids(live.get(property)) {
+                live.insert(property.to_owned(), stored.clone());
+            }
+        }
+        Ok(())
     }
 
     async fn attribute(&self, cx: &Context<'_>, object: &Value, name: &str) -> Result<Option<Value>, Failure> {

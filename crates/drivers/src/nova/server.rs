@@ -250,6 +250,19 @@ impl Driver for Server {
         attributes::read(cx, names).await
     }
 
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        let server = show(cx, cx.facts.require_id()?).await?;
+        if matches!(status(&server), "DELETED" | "SOFT_DELETED") {
+            return Err(Failure::new(FailureKind::NotFound, "NotFound", "the server is deleted"));
+        }
+        let read = |name: &str| Some((name.to_owned(), server.get(name)?.clone()));
+        Ok(["name", "metadata"].into_iter().filter_map(read).collect())
+    }
+
+    fn refreshes_metadata(&self) -> bool {
+        true
+    }
+
     fn needs_replace(&self, change: &PropertyChange) -> bool {
         update::needs_replace(change)
     }

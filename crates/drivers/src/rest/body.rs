@@ -1,5 +1,7 @@
 //! Builds request bodies from properties, with the wire names of the definition.
 
+use indexmap::IndexMap;
+use kiln_resource::rest::RestPart;
 use kiln_resource::{PropertySchema, ResourceType, Wire};
 use kiln_template::constraint::DataType;
 use kiln_value::{Map, Value};
@@ -41,6 +43,52 @@ pub(crate) fn update(resource_type: &ResourceType, before: &Map, changed: &Map, 
     }
     body.extend(merged);
     body
+}
+
+/// The values of the properties in an object, the reverse of [`create`]; without those that the object does not have.
+/// Of merged maps, only the keys that `properties` has are read, because nothing tells the others from fields of the
+/// object.
+pub(crate) fn read(
+    resource_type: &ResourceType,
+    parts: &IndexMap<String, RestPart>,
+    properties: &Map,
+    object: &Value,
+) -> Map {
+    let mut live = Map::new();
+    for (name, schema) in &resource_type.properties {
+        let value = match (parts.get(name), &schema.wire) {
+            (Some(part), _) => object.get(&part.wire).map(|value| decode(schema, value)),
+            (None, Wire::Same) => object.get(name).map(|value| decode(schema, value)),
+            (None, Wire::As(path)) => {
+                path.split('.').try_fold(object, |value, key| value.get(key)).map(|value| decode(schema, value))
+            }
+            (None, Wire::Merged) => properties.get(name).and_then(Value::as_map).map(|given| {
+                let keys = given.keys().filter_map(|key| Some((key.clone(), object.get(key)?.clone())));
+                Value::Map(keys.collect())
+            }),
+            (None, Wire::Never) => None,
+        };
+        live.extend(value.map(|value| (name.clone(), value)));
+    }
+    live
+}
+
+/// A value with the names of the template, the reverse of [`encode`].
+fn decode(schema: &PropertySchema, value: &Value) -> Value {
+    match (value, schema.members(), schema.items()) {
+        (Value::List(items), _, Some(schema)) => items.iter().map(|item| decode(schema, item)).collect(),
+        (Value::Map(entries), Some(members), _) => {
+            let mut out = entries.clone();
+            for (name, schema) in members {
+                let key = if let Wire::As(key) = &schema.wire { key } else { name };
+                if let Some(value) = entries.get(key) {
+                    out.insert(name.clone(), decode(schema, value));
+                }
+            }
+            Value::Map(out)
+        }
+        _ => value.clone(),
+    }
 }
 
 fn place(schema: &PropertySchema, name: &str, value: Value, body: &mut Map, merged: &mut Map) {

@@ -410,6 +410,13 @@ impl Driver for RestDriver {
         self.shape.reference(facts).unwrap_or_else(id)
     }
 
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        let object = self.show(cx, cx.facts.require_id()?).await?;
+        let mut live = body::read(&self.resource_type, &self.rest.parts, &cx.facts.properties, &object);
+        self.shape.live(cx, &object, &mut live).await?;
+        Ok(live)
+    }
+
     fn needs_replace(&self, change: &PropertyChange) -> bool {
         self.shape.needs_replace(change)
     }

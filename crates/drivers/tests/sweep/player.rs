@@ -277,6 +277,13 @@ impl Player {
         }
     }
 
+    /// The properties of the object that differ from those of the resource.
+    pub(crate) async fn drift(&self, stage: &Stage) -> Map {
+        let cx = Context { cloud: &stage.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls: 0 };
+        let live = self.driver().live(&cx).await.unwrap();
+        kiln_resource::drift::drift(&self.kind, &self.facts.properties, &live)
+    }
+
     /// The data that are stored with the resource.
     pub(crate) fn data(&self) -> &Map {
         &self.facts.data

@@ -180,6 +180,12 @@ async fn run(case: &Case, harmed: Part, harm: Harm) -> Result<Measure, String> {
         }
     }
     player.discards = None;
+    if harmed != Part::Delete && matches!(harm, Harm::None) {
+        let drift = player.drift(&stage).await;
+        if !drift.is_empty() {
+            return Err(problem(format!("nobody has changed the object, but it differs: {drift:?}")));
+        }
+    }
     let is_clean = || {
         let left = case.left(&stage);
         if left.is_empty() { Ok(()) } else { Err(problem(format!("left after the delete: {}", left.join("; ")))) }

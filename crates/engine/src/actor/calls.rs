@@ -7,16 +7,17 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kiln_plan::{Blame, Event, Inside, Kind, Outcome, facts, failure_of, observe};
-use kiln_resource::{Driver, Facts, Failure, Member, Operation, Received, Resource, ResourceId};
+use kiln_resource::{Driver, Facts, Failure, Operation, Received, Resource, ResourceId};
 use kiln_store::Message;
 use kiln_value::{Map, Value};
 
-use super::scaling::{Group, Scale};
+use super::scaling::{Group, Resized, Scale};
 use super::slots::Interrupted;
 use super::snapshots::Removed;
 use super::{Work, stack_facts};
 use crate::retry::RetryLimits;
 use crate::step::{Advance, Job, Learned, Memory, abort_failure};
+use crate::view::GroupContent;
 
 /// The result of a spawned task.
 pub(super) enum Reply {
@@ -27,11 +28,11 @@ pub(super) enum Reply {
     /// The content of a row's nested stack, with the number of the read.
     Inside(ResourceId, u64, Event),
     /// The members of a group, with the number of the read and the step that needs them.
-    Members(ResourceId, u64, Value, Result<Vec<Member>, Failure>),
+    Members(ResourceId, u64, Value, Result<GroupContent, Failure>),
     /// A group that a policy wants to change.
     Group(Box<Scale>, Result<Group, Failure>),
     /// The content of a group whose change of size has ended, and whether it succeeded.
-    Scaled(Box<Message>, ResourceId, bool, Result<Inside, Failure>),
+    Scaled(Box<Message>, ResourceId, bool, Result<Resized, Failure>),
     /// The result of a message to a resource.
     Received(Box<Message>, ResourceId, Result<Received, Failure>),
     /// The objects of a snapshot are deleted, or not.
@@ -54,10 +55,10 @@ impl Work {
                 }
             }
             Ok(Reply::Group(scale, group)) => self.group_read(&scale, group),
-            Ok(Reply::Scaled(message, group, succeeded, inside)) => self.scaled(*message, group, succeeded, inside),
-            Ok(Reply::Members(row, number, step, members)) => {
+            Ok(Reply::Scaled(message, group, succeeded, resized)) => self.scaled(*message, group, succeeded, resized),
+            Ok(Reply::Members(row, number, step, group)) => {
                 if self.slots.is_reading(row, number) {
-                    self.members_read(row, step, members);
+                    self.members_read(row, step, group);
                 }
             }
             Ok(Reply::Advanced(row, Advance::Report { report, after })) => {

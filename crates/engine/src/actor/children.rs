@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use kiln_plan::{Blame, Event, Kind, NestedSources, Outcome, Sources, define, facts, failure_of, observe};
-use kiln_resource::{Action, Facts, Failure, Member, MessageId, Operation, Phase, ResourceId, Running, State, Status};
+use kiln_resource::{Action, Facts, Failure, MessageId, Operation, Phase, ResourceId, Running, State, Status};
 use kiln_store::{
     Details, Error, Message, MessageKind, NewStack, Parent, Snapshot, SnapshotId, StackId, StackRequest, Summary,
 };
@@ -17,7 +17,7 @@ use super::calls::{Reply, finished, later};
 use super::{Work, stack_facts};
 use crate::load;
 use crate::step::abort_failure;
-use crate::view::{inside, members};
+use crate::view::{GroupContent, group_content, inside};
 
 /// The state of an operation on a nested stack, in [`Phase::Wait`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -85,7 +85,7 @@ impl Work {
                 self.read_members(id, child, step);
             }
             (Operation::Create | Operation::Adopt | Operation::Update { .. }, child) => {
-                self.ask_for(id, child, running, kind, step, Vec::new());
+                self.ask_for(id, child, running, kind, step, GroupContent::default());
             }
             (operation, Some(child)) => {
                 let action = match operation {
@@ -115,18 +115,18 @@ impl Work {
     fn read_members(&mut self, id: ResourceId, child: StackId, step: Value) {
         let number = self.slots.reading(id);
         let backends = self.actor.backends.clone();
-        self.tasks.spawn(async move { Reply::Members(id, number, step, members(&backends, child).await) });
+        self.tasks.spawn(async move { Reply::Members(id, number, step, group_content(&backends, child).await) });
     }
 
     /// The members of a group were read: requests the next template, unless the operation was interrupted meanwhile.
-    pub(super) fn members_read(&mut self, id: ResourceId, step: Value, members: Result<Vec<Member>, Failure>) {
+    pub(super) fn members_read(&mut self, id: ResourceId, step: Value, group: Result<GroupContent, Failure>) {
         let Some(row) = self.model.row(id) else { return };
         let Some(running) = row.running().cloned() else { return };
         let child = row.child;
         let kind = self.kind_of(&row.name, &row.implementation);
         let interrupted = || Err(abort_failure(&running.operation));
-        match if self.slots.is_interrupted(id) { interrupted() } else { members } {
-            Ok(members) => self.ask_for(id, child, &running, kind, step, members),
+        match if self.slots.is_interrupted(id) { interrupted() } else { group } {
+            Ok(group) => self.ask_for(id, child, &running, kind, step, group),
             Err(failure) => self.fail(id, &failure),
         }
     }
@@ -145,9 +145,9 @@ impl Work {
         running: &Running,
         kind: Option<Kind>,
         step: Value,
-        members: Vec<Member>,
+        group: GroupContent,
     ) {
-        let asked = match self.nested_sources(id, running, kind, step, members) {
+        let asked = match self.nested_sources(id, running, kind, step, group) {
             Ok(asked) => asked,
             Err(failure) => return self.fail(id, &failure),
         };
@@ -157,6 +157,7 @@ impl Work {
         let made = if let Some(child) = child {
             let mut request = StackRequest::new(Action::Update, backends.clock.now());
             request.desired = Some(desired);
+            request.details.converge = self.stack.state.action == Action::Update && self.stack.details.converge;
             self.writes.request(child, request);
             None
         } else {
@@ -225,7 +226,7 @@ impl Work {
         running: &Running,
         kind: Option<Kind>,
         step: Value,
-        members: Vec<Member>,
+        group: GroupContent,
     ) -> Result<Asked, Failure> {
         let gone = || Failure::other("NotFound", "the template of the nested stack does not exist");
         let row = self.model.row(id).ok_or_else(gone)?;
@@ -241,10 +242,11 @@ impl Work {
             facts.changed = changed.keys().cloned().collect();
         }
         facts.action_timeout = Some(self.action_timeout());
-        (facts.nested_step, facts.members) = (step, members);
+        (facts.nested_step, facts.members) = (step, group.members);
         self.observe_for(id, &kind, &mut facts)?;
         let nested = blueprint.nested_sources(definition, &facts).ok_or_else(gone)?;
-        let NestedSources { sources, data, then, pause } = nested.map_err(|error| failure_of(&error))?;
+        let NestedSources { mut sources, data, then, pause } = nested.map_err(|error| failure_of(&error))?;
+        sources.keep_files(&group.files);
         let pause = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         Ok(Asked { sources, data, state: NestedState { asked: true, then, pause } })
     }

@@ -189,7 +189,7 @@ impl Work {
         }
         if matches!(row.state.action, Action::Suspend | Action::Delete) && message.kind == MessageKind::Signal {
             let reason = cannot_signal(row.state.action.as_str());
-            self.decide(received(id, Received::default(), Some(reason)));
+            self.decide(Event::Refused { row: id, reason });
             self.writes.handled(message.id);
             return;
         }
@@ -217,7 +217,7 @@ impl Work {
     /// The API has refused a signal because of the resource's action.
     fn refused(&mut self, message: &Message, row: ResourceId) {
         let reason = cannot_signal(message.body.str_at("action").unwrap_or_default());
-        self.decide(received(row, Received::default(), Some(reason)));
+        self.decide(Event::Refused { row, reason });
         self.writes.handled(message.id);
     }
 

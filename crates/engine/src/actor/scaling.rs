@@ -5,8 +5,10 @@
 //! engine has the lease of the stack, because it has a message. So the end of the change is recorded whatever engine
 //! fails, and whether a group is changing follows from its nested stack and this message.
 
-use kiln_plan::{Blueprint, Event, Inside, Kind, define, facts, failure_of};
-use kiln_resource::{Action, Failure, Member, MessageId, Received, Rescale, ResourceId, ScaleRequest, StackId, Status};
+use std::sync::Arc;
+
+use kiln_plan::{Blueprint, Event, Inside, Kind, StackScope, define, facts, failure_of};
+use kiln_resource::{Action, Failure, MessageId, Received, Rescale, ResourceId, ScaleRequest, StackId, Status};
 use kiln_store::{Message, MessageKind, Stack, StackRequest, Summary};
 use kiln_value::{Value, text, value};
 
@@ -15,7 +17,7 @@ use super::inbox::received;
 use super::{Work, stack_facts};
 use crate::backends::Backends;
 use crate::load;
-use crate::view::{View, inside, unreadable};
+use crate::view::{GroupContent, View, inside, unreadable};
 
 /// A signal to a policy, which has asked for a change of a group.
 pub(super) struct Scale {
@@ -29,10 +31,16 @@ pub(super) struct Scale {
 /// What is read for it.
 pub(super) struct Group {
     blueprint: Box<Blueprint>,
-    /// The members; `None` while the nested stack is changing.
-    members: Option<Vec<Member>>,
+    /// Its content; `None` while the nested stack is changing.
+    content: Option<GroupContent>,
     /// The number of resources in the tree of stacks.
     resources: u64,
+}
+
+/// A group after its change.
+pub(super) struct Resized {
+    inside: Inside,
+    blueprint: Arc<Blueprint>,
 }
 
 impl Work {
@@ -82,7 +90,7 @@ impl Work {
 
     fn rescale(&mut self, scale: &Scale, group: &Group) -> Result<(), Failure> {
         let Some(row) = self.model.row(scale.group) else { return Ok(()) };
-        let (Some(child), Some(members)) = (row.child, &group.members) else { return Ok(()) };
+        let (Some(child), Some(content)) = (row.child, &group.content) else { return Ok(()) };
         let Some(kind) = self.kind_of(&row.name, &row.implementation) else { return Ok(()) };
         let Some(definition) = group.blueprint.definitions().get(&row.name) else { return Ok(()) };
         let (Some(entry), Some(held)) = (kind.entry(), &row.definition) else { return Ok(()) };
@@ -91,7 +99,7 @@ impl Work {
         }
         let mut facts = facts(row, &kind, &stack_facts(&self.stack));
         define(&mut facts, &kind, held);
-        facts.members.clone_from(members);
+        facts.members.clone_from(&content.members);
         let adjustment = &scale.request.adjustment;
         let Some(Rescale { step, metadata }) =
             entry.driver.rescale(&facts, adjustment, self.actor.backends.wall_clock())
@@ -101,7 +109,8 @@ impl Work {
         facts.nested_step = step;
         self.observe_for(row.id, &kind, &mut facts)?;
         let Some(nested) = group.blueprint.nested_sources(definition, &facts) else { return Ok(()) };
-        let nested = nested.map_err(|error| failure_of(&error))?;
+        let mut nested = nested.map_err(|error| failure_of(&error))?;
+        nested.sources.keep_files(&content.files);
         let size = group_size(&nested.sources.template);
         let growth = u64::try_from(size.saturating_sub(facts.members.len())).unwrap_or(u64::MAX);
         let limit = self.actor.options.resources_per_stack;
@@ -155,8 +164,8 @@ impl Work {
         let (id, succeeded) = (child.id, child.state.status == Status::Complete);
         self.tasks.spawn(async move {
             let name = message.resource.clone().unwrap_or_default();
-            let inside = read_inside(&backends, &stack, &name, id, by_age).await;
-            Reply::Scaled(Box::new(message), group, succeeded, inside)
+            let resized = read_resized(&backends, &stack, &name, id, by_age).await;
+            Reply::Scaled(Box::new(message), group, succeeded, resized)
         });
     }
 
@@ -166,7 +175,7 @@ impl Work {
         message: Message,
         group: ResourceId,
         succeeded: bool,
-        inside: Result<Inside, Failure>,
+        resized: Result<Resized, Failure>,
     ) {
         self.inbox.unblock([group]);
         if self.slots.is_busy(group) {
@@ -181,17 +190,51 @@ impl Work {
             let adjustment = message.body.get("adjustment").unwrap_or(&Value::Null);
             Some(kind.entry()?.driver.rescaled(&facts, adjustment, succeeded, self.actor.backends.wall_clock()))
         });
-        let attributes = match inside {
-            Ok(inside) => Some(inside.to_map()),
+        let (attributes, blueprint) = match resized {
+            Ok(Resized { inside, blueprint }) => (Some(inside.to_map()), Some(blueprint)),
             Err(failure) => {
                 tracing::warn!(stack = %self.stack.id, group = row.name, %failure, "cannot read the members of a group");
-                None
+                (None, None)
             }
         };
         self.decide(Event::NestedChanged { row: group, attributes, metadata });
+        if let Some(blueprint) = blueprint {
+            self.refresh_metadata(&blueprint);
+        }
         let policy = message.body.str_at("policy").and_then(|name| self.model.current(name)).map(|row| row.id);
         if let (true, Some(policy), Some(reason)) = (succeeded, policy, message.body.str_at("reason")) {
             self.decide(received(policy, Received::default(), Some(reason.to_owned())));
+        }
+    }
+
+    /// Evaluates the metadata of servers and nested stacks again, which agents in them read: the attributes of a resource
+    /// have changed.
+    fn refresh_metadata(&mut self, blueprint: &Arc<Blueprint>) {
+        let mut scope = StackScope::new(Arc::clone(blueprint), stack_facts(&self.stack));
+        for row in self.model.rows() {
+            if self.model.current(&row.name).is_some_and(|current| current.id == row.id) {
+                scope.see(row);
+            }
+        }
+        let mut changed = Vec::new();
+        for (name, definition) in blueprint.definitions() {
+            let (Some(row), Some(kind)) = (self.model.current(name), blueprint.kind(name)) else { continue };
+            let refreshed = match kind {
+                Kind::Template(_) => true,
+                Kind::Type(entry) => entry.driver.refreshes_metadata(),
+            };
+            if !refreshed || row.state.action == Action::Init || definition.metadata.attributes(&scope).is_empty() {
+                continue;
+            }
+            let Ok(Some(Value::Map(metadata))) = definition.metadata.resolve(&scope) else { continue };
+            let mut all = row.metadata.as_map().filter(|_| !kind.is_nested()).cloned().unwrap_or_default();
+            all.extend(metadata);
+            if row.metadata.as_map() != Some(&all) {
+                changed.push((row.id, all));
+            }
+        }
+        for (row, metadata) in changed {
+            self.decide(received(row, Received { metadata: Some(metadata), ..Received::default() }, None));
         }
     }
 
@@ -238,16 +281,17 @@ async fn read_group(backends: &Backends, stack: &Stack, child: StackId) -> Resul
     let settled = view.filter(|view| !view.stack.is_pending() && view.stack.deleted.is_none());
     let resources = backends.store.count_resources(stack.root).await.map_err(|error| unreadable(&error))?;
     let blueprint = Box::new(blueprint(backends, stack).await?);
-    Ok(Group { blueprint, members: settled.map(|view| view.members()), resources })
+    Ok(Group { blueprint, content: settled.map(|view| view.group_content()), resources })
 }
 
-async fn read_inside(
+async fn read_resized(
     backends: &Backends,
     stack: &Stack,
     group: &str,
     child: StackId,
     by_age: bool,
-) -> Result<Inside, Failure> {
-    let wanted = blueprint(backends, stack).await?.wanted_paths(group);
-    inside(backends, child, &wanted, by_age).await
+) -> Result<Resized, Failure> {
+    let blueprint = blueprint(backends, stack).await?;
+    let inside = inside(backends, child, &blueprint.wanted_paths(group), by_age).await?;
+    Ok(Resized { inside, blueprint: Arc::new(blueprint) })
 }

@@ -20,7 +20,7 @@ use super::{Awaited, PlannedChange, PlannedResource, Preview};
 use crate::actor::stack_facts;
 use crate::backends::Backends;
 use crate::gather::{Answer, Gatherer};
-use crate::view::{View, resource_and_attribute};
+use crate::view::{GroupContent, View, resource_and_attribute};
 
 /// The simulated update of one stack.
 pub(super) struct Rehearsal<'a> {
@@ -29,6 +29,8 @@ pub(super) struct Rehearsal<'a> {
     /// The current stack; `None` for a new one.
     view: Option<&'a View>,
     root: Arc<Stack>,
+    /// Whether objects are compared with the stored properties first.
+    converge: bool,
     model: Model,
     scope: StackScope,
     entries: IndexMap<String, PlannedResource>,
@@ -62,11 +64,12 @@ impl<'a> Rehearsal<'a> {
         view: Option<&'a View>,
         root: Arc<Stack>,
         blueprint: Arc<Blueprint>,
+        converge: bool,
     ) -> Self {
         let model = view.map_or_else(|| Model::new(Vec::new()), |view| view.model().clone());
         let scope = StackScope::new(blueprint, stack_facts(stack));
         let (entries, prospects, next) = (IndexMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { backends, stack, view, root, model, scope, entries, prospects, next }
+        Self { backends, stack, view, root, converge, model, scope, entries, prospects, next }
     }
 
     pub(super) fn play(&mut self) -> BoxFuture<'_, Result<(), Error>> {
@@ -143,6 +146,7 @@ impl<'a> Rehearsal<'a> {
                 call_retries: 0,
                 request: None,
                 nested_depth: u32::MAX,
+                converge: self.converge,
             };
             let replacement = row.as_ref().and_then(|row| self.model.row(row.replaced_by?));
             gatherer.question(&name, row.clone(), replacement.map(|row| row.properties().clone()))
@@ -272,9 +276,11 @@ impl<'a> Rehearsal<'a> {
         define(&mut facts, kind, held);
         facts.changed = changed.into_iter().flat_map(Map::keys).cloned().collect();
         facts.last_step = true;
-        if let (Some(view), Kind::Type(_)) = (&view, kind) {
-            facts.members = view.members();
-        }
+        let group = match (&view, kind) {
+            (Some(view), Kind::Type(_)) => view.group_content(),
+            _ => GroupContent::default(),
+        };
+        facts.members = group.members;
         if let Some(entry) = kind.entry() {
             let kind_of = |row: &Resource| blueprint.kind(&row.name).cloned();
             observe(&self.model, &pretended, &*entry.driver, kind_of, &mut facts);
@@ -282,7 +288,9 @@ impl<'a> Rehearsal<'a> {
         let Some(nested) = blueprint.nested_sources(definition, &facts) else {
             return Err(Trouble::Refused("the template of the nested stack does not exist".to_owned()));
         };
-        let NestedSources { sources, data, .. } = nested.map_err(|error| Trouble::Refused(error.message.clone()))?;
+        let NestedSources { mut sources, data, .. } =
+            nested.map_err(|error| Trouble::Refused(error.message.clone()))?;
+        sources.keep_files(&group.files);
         let place = Nesting { facade: Some(blueprint.facade_of(definition)), depth: self.stack.depth + 1 };
         let stack = match &view {
             Some(view) => view.stack.clone(),
@@ -297,8 +305,14 @@ impl<'a> Rehearsal<'a> {
             }
             Err(error) => return Err(Trouble::Refused(text_of(&error))),
         };
-        let mut rehearsal =
-            Rehearsal::new(self.backends, &stack, view.as_ref(), Arc::clone(&self.root), Arc::clone(&inner));
+        let mut rehearsal = Rehearsal::new(
+            self.backends,
+            &stack,
+            view.as_ref(),
+            Arc::clone(&self.root),
+            Arc::clone(&inner),
+            self.converge,
+        );
         rehearsal.play().await?;
         let inside = rehearsal.inside(&blueprint.wanted_paths(&definition.name)).await;
         Ok(Contents::Known { preview: Box::new(rehearsal.finish().await?), inside, data })

@@ -89,3 +89,27 @@ async fn pauses_beyond_the_timeout_are_refused() {
     assert_eq!(bench.members(child).await, ["0=one-0", "1=one-1", "2=one-2"]);
     engine.kill();
 }
+
+#[tokio::test(start_paused = true)]
+async fn members_of_later_batches_keep_their_former_file() {
+    let bench = Bench::new();
+    let engine = bench.engine();
+    let of = |file: &str| {
+        format!(
+            "{{heat_template_version: '2018-08-31', resources: {{g: {{type: 'OS::Heat::ResourceGroup',
+              update_policy: {{rolling_update: {{max_batch_size: 1, min_in_service: 1, pause_time: 1}}}},
+              properties: {{count: 3, resource_def: {{type: {file}}}}}}}}}}}"
+        )
+    };
+    let member = "{heat_template_version: '2018-08-31', resources: {one: {type: 'OS::Heat::TestResource'}}}";
+    let id = bench.create("{heat_template_version: '2018-08-31'}", None).await;
+    bench.completed(id).await;
+    for file in ["a.yaml", "b.yaml"] {
+        bench.update_with(id, &of(file), (file, member)).await;
+        bench.completed(id).await;
+    }
+    let stack = bench.backends.store.stack(bench.child(id, "g").await).await.expect("read").expect("there");
+    let files = bench.backends.store.desired(&stack.desired).await.expect("read").files;
+    assert!(files.contains("b.yaml") && !files.contains("a.yaml"), "{files}");
+    engine.kill();
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kiln_engine::preview::Preview;
-use kiln_engine::{Backends, Chance, Clock, Engine, NoCloud, Options, View, load, preview};
+use kiln_engine::{Backends, Chance, Clock, Clouds, Engine, NoCloud, Options, View, load, preview};
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Sources};
 use kiln_resource::{Action, MessageId, Registry, Resource, StackId, Status, shipped};
 use kiln_store::{Event, EventQuery, MemoryStore, Message, MessageKind, NewStack, Stack, StackRequest};
@@ -54,13 +54,17 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn new() -> Self {
+        Self::with_clouds(Arc::new(NoCloud))
+    }
+
+    pub(crate) fn with_clouds(clouds: Arc<dyn Clouds>) -> Self {
         let start = Instant::now();
         let clock = PausedClock(start);
         let types = shipped::types().expect("types");
         let backends = Backends {
             store: Arc::new(MemoryStore::new(Arc::new(move || clock.now()))),
             resource_types: Arc::new(ResourceTypes::new(Registry::build(types, kiln_drivers::driver_for))),
-            clouds: Arc::new(NoCloud),
+            clouds,
             clock: Arc::new(clock),
             chance: Arc::new(Chance::seeded(7)),
         };
@@ -68,7 +72,11 @@ impl Bench {
     }
 
     pub(crate) fn engine(&self) -> Running {
-        let engine = Engine::new(Options::default(), self.backends.clone());
+        self.engine_with(Options::default())
+    }
+
+    pub(crate) fn engine_with(&self, options: Options) -> Running {
+        let engine = Engine::new(options, self.backends.clone());
         Running(tokio::spawn(async move {
             let (_stop, stopped) = watch::channel(false);
             engine.run(stopped).await.expect("the engine runs");
@@ -77,11 +85,20 @@ impl Bench {
 
     /// Requests a stack with this template.
     pub(crate) async fn create(&self, template: &str, timeout_mins: Option<i64>) -> StackId {
+        self.request("demo", "s", template, timeout_mins).await
+    }
+
+    /// Requests a stack with this template in a project.
+    pub(crate) async fn create_in(&self, project: &str, name: &str, template: &str) -> StackId {
+        self.request(project, name, template, None).await
+    }
+
+    async fn request(&self, project: &str, name: &str, template: &str, timeout_mins: Option<i64>) -> StackId {
         let id = StackId(self.backends.chance.uuid());
         let stack = NewStack {
             id,
-            name: "s".to_owned(),
-            project: "demo".to_owned(),
+            name: name.to_owned(),
+            project: project.to_owned(),
             parent: None,
             root: id,
             depth: 0,
@@ -99,6 +116,17 @@ impl Bench {
         };
         self.backends.store.create_stack(stack).await.expect("stored");
         id
+    }
+
+    /// Requests an update to a template with an additional file.
+    pub(crate) async fn update_with(&self, id: StackId, template: &str, file: (&str, &str)) {
+        let mut sources = sources(template);
+        let mut files = sources.files.0.clone();
+        files.insert(file.0.to_owned(), file.1.to_owned());
+        sources.files = Arc::new(Files(files));
+        let mut request = StackRequest::new(Action::Update, self.backends.clock.now());
+        request.desired = Some(load::texts(&sources));
+        self.backends.store.request(id, request).await.expect("stored");
     }
 
     pub(crate) async fn update(&self, id: StackId, template: &str) {
@@ -119,7 +147,7 @@ impl Bench {
         let identity = load::identity(&view.stack);
         let types = &self.backends.resource_types;
         let new = Blueprint::build(sources(template), types, identity, Nesting::default()).expect("a valid template");
-        preview::preview(&self.backends, &view, Arc::new(new)).await.expect("a plan")
+        preview::preview(&self.backends, &view, Arc::new(new), false).await.expect("a plan")
     }
 
     /// The stack after its request, which must have completed, and the time in seconds since the start.

@@ -3,4 +3,5 @@
 mod batches;
 mod bench;
 mod instances;
+mod room;
 mod scaling;

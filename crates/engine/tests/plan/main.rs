@@ -133,7 +133,7 @@ impl Bench {
         let identity = load::identity(&view.stack);
         let blueprint = Blueprint::build(sources(template), types, identity, Nesting::default());
         let blueprint = blueprint.map_err(|error| error.to_string())?;
-        Ok(preview(&self.backends, &view, Arc::new(blueprint)).await.expect("read"))
+        Ok(preview(&self.backends, &view, Arc::new(blueprint), false).await.expect("read"))
     }
 }
 

@@ -10,6 +10,7 @@
 //! ```
 
 mod cluster;
+mod converge;
 mod crash;
 mod nested;
 mod process;

@@ -24,14 +24,14 @@ impl State {
         &mut self,
         owner: EngineId,
         ttl: Duration,
-        only: &[StackId],
+        work: BTreeSet<(i64, StackId)>,
         limit: usize,
         now: i64,
     ) -> Vec<Lease> {
         let limit = limit.min(CLAIMS);
         let mut leases = Vec::new();
         let mut seen = BTreeSet::new();
-        for (_, stack) in self.work(only, now) {
+        for (_, stack) in work {
             if leases.len() >= limit {
                 break;
             }
@@ -62,7 +62,7 @@ impl State {
     }
 
     /// Stacks with work, oldest first, whether or not they are leased.
-    fn work(&self, only: &[StackId], now: i64) -> BTreeSet<(i64, StackId)> {
+    pub(super) fn work(&self, only: &[StackId], now: i64) -> BTreeSet<(i64, StackId)> {
         if only.is_empty() {
             let messages = self.due.iter().take_while(|(due, ..)| *due <= now).map(|(due, stack, _)| (*due, *stack));
             // A stack may occur twice.
@@ -73,6 +73,11 @@ impl State {
             Some((pending.into_iter().chain(self.oldest_due(*stack, now)).min()?, *stack))
         };
         only.iter().filter_map(due).collect()
+    }
+
+    /// Whether a stack belongs to none of these projects.
+    pub(super) fn is_of_others(&self, stack: StackId, projects: &[String]) -> bool {
+        self.stacks.get(&stack).is_some_and(|row| !projects.contains(&row.stack.project))
     }
 
     /// Whether the engine of the lease may write.

@@ -33,6 +33,22 @@ struct Candidate {
     now: i64,
 }
 
+/// Among which stacks to claim.
+#[derive(Clone, Copy)]
+pub(super) enum Among<'a> {
+    All,
+    These(&'a [StackId]),
+    /// Those that do not belong to these projects.
+    Others(&'a [String]),
+}
+
+impl<'a> Among<'a> {
+    /// These stacks, or all if there are none.
+    pub(super) fn of(only: &'a [StackId]) -> Self {
+        if only.is_empty() { Self::All } else { Self::These(only) }
+    }
+}
+
 impl Candidate {
     /// Whether the lease ends later than possible, because the clock was set back after the claim.
     fn is_from_the_future(&self) -> bool {
@@ -56,7 +72,7 @@ impl SqlStore {
         &self,
         owner: EngineId,
         ttl: Duration,
-        only: &[StackId],
+        among: Among<'_>,
         limit: usize,
     ) -> Result<Vec<Lease>, Error> {
         let limit = limit.min(CLAIMS);
@@ -65,7 +81,7 @@ impl SqlStore {
             return Ok(leases);
         }
         // Other engines may claim some of them first: read more than requested.
-        for candidate in self.claimable(only, limit.saturating_mul(2)).await? {
+        for candidate in self.claimable(among, limit.saturating_mul(2)).await? {
             if leases.len() >= limit {
                 break;
             }
@@ -79,7 +95,7 @@ impl SqlStore {
     }
 
     /// Stacks with work and without a current lease, oldest work first.
-    async fn claimable(&self, only: &[StackId], limit: usize) -> Result<Vec<Candidate>, Error> {
+    async fn claimable(&self, among: Among<'_>, limit: usize) -> Result<Vec<Candidate>, Error> {
         // Each part uses its own index and stops at the limit.
         let part = |table: &'static str, id: &'static str, due: Expr| {
             let mut select = Query::select();
@@ -94,10 +110,21 @@ impl SqlStore {
                 .order_by((table, "due"), Order::Asc)
                 .order_by((table, id), Order::Asc)
                 .limit(limit as u64);
-            if !only.is_empty() {
-                // If there are too many for one statement, the next call claims the rest.
-                let only = only.iter().take(10 * CHUNK).map(ToString::to_string);
-                select.and_where(Expr::col((table, id)).is_in(only));
+            match among {
+                Among::All => {}
+                Among::These(stacks) => {
+                    // If there are too many for one statement, the next call claims the rest.
+                    let stacks = stacks.iter().take(10 * CHUNK).map(ToString::to_string);
+                    select.and_where(Expr::col((table, id)).is_in(stacks));
+                }
+                Among::Others(projects) => {
+                    if table != schema::STACK {
+                        let same = Expr::col((schema::STACK, "id")).equals((table, id));
+                        select.inner_join(schema::STACK, same);
+                    }
+                    let projects = projects.iter().map(String::as_str);
+                    select.and_where(Expr::col((schema::STACK, "project")).is_not_in(projects));
+                }
             }
             let alias = format!("{table}s");
             Query::select().column(sea_orm::sea_query::Asterisk).from_subquery(select, alias).to_owned()

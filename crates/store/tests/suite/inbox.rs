@@ -18,7 +18,7 @@ fn now() -> Timestamp {
     Timestamp::now().round(jiff::Unit::Microsecond).unwrap()
 }
 
-fn signal(stack: StackId, number: i64) -> Message {
+pub(crate) fn signal(stack: StackId, number: i64) -> Message {
     let sent = now() - FAR + SignedDuration::from_secs(number);
     Message {
         id: MessageId(Uuid::new_v4()),

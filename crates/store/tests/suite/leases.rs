@@ -53,6 +53,33 @@ async fn claims_take_the_oldest_request_and_only_what_is_asked_for() {
 }
 
 #[tokio::test]
+async fn stacks_of_other_projects_can_be_claimed_first() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let mut ids = Vec::new();
+        for (name, project, second) in [("a", "big", 10), ("b", "big", 20), ("c", "small", 30), ("d", "other", 40)] {
+            let new = kiln_store::NewStack { now: at(second), project: project.to_owned(), ..stack(name) };
+            ids.push(bed.store.create_stack(new).await.unwrap().id);
+        }
+        let stacks = |leases: Vec<kiln_store::Lease>| leases.iter().map(|lease| lease.stack).collect::<Vec<_>>();
+        let big = ["big".to_owned()];
+        let others = bed.store.claim_for_others(engine(), TTL, &big, 1).await.unwrap();
+        assert_eq!(stacks(others), [ids[2]]);
+        let both = ["big".to_owned(), "other".to_owned()];
+        assert!(bed.store.claim_for_others(engine(), TTL, &both, 9).await.unwrap().is_empty());
+        let others = bed.store.claim_for_others(engine(), TTL, &[], 9).await.unwrap();
+        assert_eq!(stacks(others), [ids[0], ids[1], ids[3]]);
+        // A message to a stack without a request is work, too.
+        let (settled, lease) = claimed(&*bed.store, "settled").await;
+        bed.store.commit(lease, settling(settle(1, Action::Create, Status::Complete))).await.unwrap();
+        bed.store.release(&[lease]).await.unwrap();
+        bed.store.send(&crate::inbox::signal(settled.id, 1)).await.unwrap();
+        assert_eq!(stacks(bed.store.claim_for_others(engine(), TTL, &both, 9).await.unwrap()), [settled.id]);
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
 async fn engines_that_race_never_hold_the_same_stack() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {

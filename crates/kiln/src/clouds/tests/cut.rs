@@ -132,6 +132,7 @@ cut! {
     fn events(query: &EventQuery) -> Vec<Event>;
     fn event(stack: StackId, id: EventId) -> Option<Event>;
     fn claim(owner: EngineId, ttl: Duration, only: &[StackId], limit: usize) -> Vec<Lease>;
+    fn claim_for_others(owner: EngineId, ttl: Duration, projects: &[String], limit: usize) -> Vec<Lease>;
     fn renew(owner: EngineId, ttl: Duration, leases: &[Lease]) -> Vec<Lease>;
     fn release(leases: &[Lease]) -> ();
     fn commit(lease: Lease, batch: Batch) -> Stack;

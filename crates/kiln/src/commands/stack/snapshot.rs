@@ -131,7 +131,7 @@ impl CreateArgs {
         } else {
             made
         };
-        let columns = ["id", "name", "action", "status", "status_reason", "data", "creation_time"];
+        let columns = ["id", "name", "status", "status_reason", "data", "creation_time"];
         let cell = |name: &&str| ((*name).to_owned(), Cell::from(made.get(name).cloned().unwrap_or_default()));
         Ok(self.output.one(columns.iter().map(cell).collect(), Format::Table)?)
     }

@@ -1,0 +1,101 @@
+//! The number of stacks that an engine works on at the same time (`max_stacks`).
+//!
+//! Only stacks with running calls or reads count. One that waits for its nested stacks, a signal or the next poll does
+//! not: otherwise many such stacks would block all others, and the nested stacks that they wait for.
+//!
+//! If a project has its share of the room, the stacks of others come first, so that one project with thousands of
+//! requests does not block others.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// The room of an engine for stacks.
+#[derive(Debug)]
+pub(crate) struct Room {
+    limit: usize,
+    present: Mutex<Present>,
+    /// The engine has claimed less than there may be.
+    full: AtomicBool,
+    freed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Present {
+    waiting: usize,
+    /// The number of stacks of each project.
+    projects: BTreeMap<String, usize>,
+}
+
+impl Room {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { limit, present: Mutex::default(), full: AtomicBool::new(false), freed: Notify::new() }
+    }
+
+    /// How many stacks can be claimed beside these.
+    pub(crate) fn left(&self, stacks: usize) -> usize {
+        self.limit.saturating_sub(stacks.saturating_sub(self.present().waiting))
+    }
+
+    /// The projects that have at least their share of the room.
+    pub(crate) fn crowding(&self) -> Vec<String> {
+        let present = self.present();
+        let share = (self.limit / (present.projects.len() + 1)).max(1);
+        present.projects.iter().filter(|(_, stacks)| **stacks >= share).map(|(project, _)| project.clone()).collect()
+    }
+
+    /// A stack of this project is present until the result is dropped.
+    pub(crate) fn enter(self: &Arc<Self>, project: &str) -> Entered {
+        *self.present().projects.entry(project.to_owned()).or_default() += 1;
+        Entered(Arc::clone(self), project.to_owned())
+    }
+
+    fn present(&self) -> MutexGuard<'_, Present> {
+        self.present.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// There may be more work than the engine has claimed: it wants to know when there is room.
+    pub(crate) fn is_full(&self) {
+        self.full.store(true, Ordering::Relaxed);
+    }
+
+    /// A stack waits until the result is dropped.
+    pub(crate) fn leave(self: &Arc<Self>) -> Waiting {
+        self.present().waiting += 1;
+        if self.full.swap(false, Ordering::Relaxed) {
+            self.freed.notify_one();
+        }
+        Waiting(Arc::clone(self))
+    }
+
+    /// Waits until there is room again.
+    pub(crate) async fn freed(&self) {
+        self.freed.notified().await;
+    }
+}
+
+/// A stack that waits.
+pub(crate) struct Waiting(Arc<Room>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.present().waiting -= 1;
+    }
+}
+
+/// A stack of a project.
+pub(crate) struct Entered(Arc<Room>, String);
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        let mut present = self.0.present();
+        if let Some(stacks) = present.projects.get_mut(&self.1) {
+            *stacks -= 1;
+            if *stacks == 0 {
+                present.projects.remove(&self.1);
+            }
+        }
+    }
+}
