@@ -94,13 +94,13 @@ impl Shape for Alarm {
         Ok(())
     }
 
-    /// The actions of an alarm are those of the template and those of its queues, and the parts of its rule are compared
-    /// by what an update would send.
+    /// The actions of an alarm are those of the template and those of its queues, and a composite rule has another form:
+    /// they are compared by what an update would send.
     async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
         let sent = self.body(cx, &cx.facts.properties);
-        for (actions, _) in ACTIONS {
-            if sent.get(actions) == object.get(actions) {
-                live.insert(actions.to_owned(), cx.facts.property(actions).clone());
+        for name in ACTIONS.iter().map(|(actions, _)| *actions).chain(["composite_rule"]) {
+            if sent.contains_key(name) && sent.get(name) == object.get(name) {
+                live.insert(name.to_owned(), cx.facts.property(name).clone());
             }
         }
         // A suspended alarm is disabled.

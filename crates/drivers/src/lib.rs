@@ -3,6 +3,7 @@
 mod aodh;
 mod aws;
 mod barbican;
+mod blazar;
 mod call;
 mod cinder;
 mod designate;
@@ -42,6 +43,7 @@ pub fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
         aodh::driver_for,
         aws::driver_for,
         barbican::driver_for,
+        blazar::driver_for,
         designate::driver_for,
         mistral::driver_for,
         swift::driver_for,

@@ -71,6 +71,8 @@ pub struct RestUpdate {
     pub omit: Vec<String>,
     /// Whether all properties are sent and not only the changed ones.
     pub whole: bool,
+    /// Whether the body is a JSON patch: a list of replaced keys.
+    pub json_patch: bool,
 }
 
 /// The request that takes an object away.

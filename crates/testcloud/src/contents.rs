@@ -32,6 +32,7 @@ pub(crate) fn furnish(world: &mut CloudState) {
     for name in ["fake", "fake2", "__DEFAULT__"] {
         new_type(world, name);
     }
+    bare_machine(world);
     neutron::furnish(world, &Caller::service(&admin), &Caller::service(&demo));
 }
 
@@ -97,6 +98,19 @@ fn catalog(world: &mut CloudState) {
     ] {
         new_service(world, kind, name, &format!("{base}{path}"));
     }
+}
+
+/// A node of Ironic, `node-1`.
+fn bare_machine(world: &mut CloudState) {
+    let id = world.uuid();
+    let mut row = crate::table::Row::new();
+    row.put("id", id.clone());
+    row.put("uuid", id);
+    row.put("name", "node-1");
+    row.put("_id", "node-1");
+    row.put("_noun", "baremetal/nodes");
+    row.put("_public", true);
+    world.nouns.rows.insert(row);
 }
 
 fn image(world: &mut CloudState, name: &str, owner: &str) {

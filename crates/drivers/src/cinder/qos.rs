@@ -30,6 +30,11 @@ impl Shape for QosSpecs {
         absent_is_fine(CINDER.put(cx, path_of(id, "delete_keys"), value!({"keys": gone})).await)
     }
 
+    async fn live(&self, _cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        live.insert("specs".to_owned(), object.get("specs").cloned().unwrap_or_default());
+        Ok(())
+    }
+
     async fn before_delete(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
         absent_is_fine(CINDER.get(cx, path_of(id, "disassociate_all")).await)
     }

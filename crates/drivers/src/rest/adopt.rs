@@ -78,7 +78,7 @@ impl RestDriver {
     pub(super) async fn give_back(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
         let (Some((key, given)), Some(update)) = (self.displaced(cx.facts), &self.rest.update) else { return Ok(()) };
         let path = self.path(cx, &update.path, Some(id)).await?;
-        let body = self.wrap(Map::from([(key.to_owned(), given)]));
+        let body = self.change(Map::from([(key.to_owned(), given)]));
         self.send(cx, self.request(update.method, path).body(body)).await.map(|_| ())
     }
 

@@ -102,6 +102,18 @@ impl RestDriver {
         }
     }
 
+    /// The body of an update.
+    pub(super) fn change(&self, body: Map) -> Value {
+        if !self.rest.update.as_ref().is_some_and(|update| update.json_patch) {
+            return self.wrap(body);
+        }
+        let replace = |(key, value): (String, Value)| {
+            let path = format!("/{key}");
+            value!({"op": "replace", "path": path, "value": value})
+        };
+        body.into_iter().map(replace).collect()
+    }
+
     fn unwrap<'a>(&self, body: &'a Value) -> &'a Value {
         self.rest.member.as_ref().and_then(|member| body.get(member)).unwrap_or(body)
     }
@@ -257,7 +269,7 @@ impl RestDriver {
             self.shape.update_body(cx, &edit, &mut body).await?;
             if !body.is_empty() {
                 let path = self.path(cx, &update.path, Some(id)).await?;
-                self.send(cx, self.request(update.method, path).body(self.wrap(body))).await?;
+                self.send(cx, self.request(update.method, path).body(self.change(body))).await?;
             }
         }
         self.look(cx, id).await

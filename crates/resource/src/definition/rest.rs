@@ -98,14 +98,21 @@ fn create(node: Option<Node<'_>>, collection: &str) -> RestCreate {
 
 fn update(node: &Node<'_>, item: &str) -> Option<RestUpdate> {
     if node.value.as_str().is_some() {
-        return Some(RestUpdate { method: method(node)?, path: item.to_owned(), omit: Vec::new(), whole: false });
+        return Some(RestUpdate {
+            method: method(node)?,
+            path: item.to_owned(),
+            omit: Vec::new(),
+            whole: false,
+            json_patch: false,
+        });
     }
-    node.only(&["method", "path", "omit", "whole"]);
+    node.only(&["method", "path", "omit", "whole", "json_patch"]);
     Some(RestUpdate {
         method: method_at(node).unwrap_or(Method::Put),
         path: node.text_at("path").unwrap_or_else(|| item.to_owned()),
         omit: node.texts_at("omit"),
         whole: node.flag_at("whole", false),
+        json_patch: node.flag_at("json_patch", false),
     })
 }
 

@@ -39,6 +39,8 @@ pub(super) struct Noun {
     path: &'static [&'static str],
     /// The key of one object in bodies; empty: none.
     one: &'static str,
+    /// Whether requests have no such key.
+    bare: bool,
     /// The key of the list; empty: the body is the list.
     many: &'static str,
     id: Id,
@@ -64,6 +66,7 @@ const NOUN: Noun = Noun {
     service: Service::LoadBalancer,
     path: &[],
     one: "",
+    bare: false,
     many: "",
     id: Id::Uuid("id"),
     create: "POST",
@@ -228,7 +231,11 @@ impl Noun {
             return Ok(Row::new());
         }
         let mut body = request.json("The body is not valid JSON")?;
-        let body = if self.one.is_empty() { body } else { body.get_mut(self.one).map(Value::take).unwrap_or_default() };
+        let body = if self.one.is_empty() || self.bare {
+            body
+        } else {
+            body.get_mut(self.one).map(Value::take).unwrap_or_default()
+        };
         let Value::Object(body) = body else { return Err(Refusal::bad(format!("'{}' is required", self.one))) };
         let unknown = body.keys().find(|key| !known.iter().any(|names| names.contains(&key.as_str())));
         match unknown {

@@ -99,6 +99,15 @@ pub(super) const NOUNS: &[Noun] = &[
     },
     Noun {
         service: Service::Baremetal,
+        path: &["nodes"],
+        many: "nodes",
+        id: super::Id::Uuid("uuid"),
+        required: &["driver"],
+        optional: &["name"],
+        ..NOUN
+    },
+    Noun {
+        service: Service::Baremetal,
         path: &["ports"],
         many: "ports",
         id: super::Id::Uuid("uuid"),
@@ -117,7 +126,8 @@ pub(super) const NOUNS: &[Noun] = &[
     Noun {
         service: Service::Reservation,
         path: &["os-hosts"],
-        one: "",
+        one: "host",
+        bare: true,
         many: "hosts",
         required: &["name"],
         optional: &["gpu", "ssd"],
@@ -128,6 +138,8 @@ pub(super) const NOUNS: &[Noun] = &[
     Noun {
         service: Service::Reservation,
         path: &["leases"],
+        one: "lease",
+        bare: true,
         many: "leases",
         required: &["name", "start_date", "end_date", "reservations"],
         optional: &["events", "before_end_date"],

@@ -1,4 +1,4 @@
-//! Barbican, Designate, Aodh, Swift, Zaqar, Mistral, Manila.
+//! Barbican, Designate, Aodh, Swift, Zaqar, Mistral, Manila, Magnum, Blazar, Ironic.
 
 use kiln_testcloud::Service;
 use kiln_value::{Value, value};
@@ -146,4 +146,44 @@ pub(crate) fn cron_trigger() -> Case {
 pub(crate) fn share_security_service() -> Case {
     let given = |text: &str| value!({"type": "ldap", "name": "given", "description": text, "user": "u"});
     case("OS::Manila::SecurityService", given("d")).updated(given("e"))
+}
+
+fn template(public: bool) -> Value {
+    value!({
+        "image": "cirros", "flavor": "m1.nano", "external_network": "public", "coe": "kubernetes", "public": public,
+        "labels": {"a": "b"},
+    })
+}
+
+pub(crate) fn cluster_template() -> Case {
+    case("OS::Magnum::ClusterTemplate", template(false)).updated(template(true)).by_admin()
+}
+
+pub(crate) fn bay_model() -> Case {
+    let mut named = template(false);
+    named.as_map_mut().unwrap().insert("name".to_owned(), "given".into());
+    case("OS::Magnum::BayModel", named).by_admin()
+}
+
+pub(crate) fn blazar_host() -> Case {
+    case("OS::Blazar::Host", value!({"name": "compute1", "extra_capability": {"gpu": "True"}})).by_admin().untold()
+}
+
+pub(crate) fn blazar_lease() -> Case {
+    let reservation = value!({"resource_type": "physical:host", "min": 1, "max": 1});
+    let given = value!({
+        "name": "given", "start_date": "2026-02-01 10:00", "end_date": "2026-02-02 10:00",
+        "reservations": [reservation],
+    });
+    case("OS::Blazar::Lease", given).needs("host", "OS::Blazar::Host", value!({"name": "compute1"})).by_admin()
+}
+
+pub(crate) fn ironic_port() -> Case {
+    let given = |network: &str| {
+        value!({
+            "node": "node-1", "address": "52:54:00:11:22:33", "physical_network": network, "pxe_enabled": true,
+            "extra": {"a": "b"},
+        })
+    };
+    case("OS::Ironic::Port", given("one")).updated(given("two")).by_admin()
 }

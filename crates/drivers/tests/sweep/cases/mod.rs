@@ -153,6 +153,11 @@ macro_rules! every_case {
             ec2_volume_attachment,
             ec2_address,
             ec2_address_association,
+            cluster_template,
+            bay_model,
+            blazar_host,
+            blazar_lease,
+            ironic_port,
         }
     };
 }
