@@ -12,6 +12,7 @@ mod router_gateway;
 mod router_interface;
 mod security_group;
 mod security_group_rule;
+pub(crate) mod server_address;
 mod subnet;
 mod trunk;
 

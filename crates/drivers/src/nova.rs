@@ -1,6 +1,7 @@
 //! OS::Nova::*: the types with code.
 
 mod flavor;
+mod floating_ip;
 mod host_aggregate;
 mod keypair;
 mod server;
@@ -50,6 +51,12 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
             shaped(&resource_type, server_group::ServerGroup)
         }
         "Flavor" => shaped(resource_type, flavor::Flavor),
+        "FloatingIP" => {
+            let mut resource_type = resource_type.clone();
+            resource_type.service = vec!["network".to_owned()];
+            shaped(&resource_type, floating_ip::FloatingIp)
+        }
+        "FloatingIPAssociation" => Some(Arc::new(floating_ip::FloatingIpAssociation)),
         "HostAggregate" => shaped(resource_type, host_aggregate::HostAggregate),
         "Quota" => Some(Arc::new(Quota::new(NOVA, "/os-quota-sets", "quota_set", LIMITS))),
         _ => None,

@@ -5,8 +5,8 @@ use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Operati
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use super::NEUTRON;
-use super::address::{associate, set_port};
 use crate::call::absent_is_fine;
+use crate::neutron::server_address::{associate, dissociate, set_port};
 use crate::validation::{failed, is_given, unspecified};
 use crate::{path, queue};
 
@@ -68,7 +68,7 @@ async fn tie(cx: &Context<'_>) -> Result<(), Failure> {
 
 async fn untie(cx: &Context<'_>, properties: &Map) -> Result<(), Failure> {
     match floating_ip(cx, properties).await {
-        Ok(id) => absent_is_fine(set_port(cx, &id, value!({"port_id": null})).await),
+        Ok(id) => absent_is_fine(dissociate(cx, &id).await),
         Err(failure) if failure.is_not_found() => Ok(()),
         Err(failure) => Err(failure),
     }

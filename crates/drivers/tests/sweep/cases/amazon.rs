@@ -1,4 +1,4 @@
-//! Types of Amazon.
+//! Types of Amazon, and floating IPs of servers.
 
 use kiln_testcloud::Service;
 use kiln_value::value;
@@ -62,4 +62,17 @@ pub(crate) fn ec2_address_association() -> Case {
         "OS::Neutron::FloatingIP",
         value!({"floating_network": "public"}),
     )
+}
+
+pub(crate) fn nova_floating_ip() -> Case {
+    case("OS::Nova::FloatingIP", value!({"pool": "public"}))
+}
+
+pub(crate) fn nova_floating_ip_association() -> Case {
+    let given = |address: &str| value!({"server_id": "{server}", "floating_ip": address});
+    case("OS::Nova::FloatingIPAssociation", given("{one}"))
+        .routed_server()
+        .needs("one", "OS::Nova::FloatingIP", value!({}))
+        .needs("two", "OS::Nova::FloatingIP", value!({}))
+        .updated(given("{two}"))
 }

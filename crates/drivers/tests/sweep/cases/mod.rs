@@ -158,6 +158,8 @@ macro_rules! every_case {
             blazar_host,
             blazar_lease,
             ironic_port,
+            nova_floating_ip,
+            nova_floating_ip_association,
         }
     };
 }
