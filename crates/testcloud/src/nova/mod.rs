@@ -1,6 +1,7 @@
 //! Nova 2.1, microversions to 2.93.
 
 mod actions;
+mod aggregates;
 mod attachments;
 mod build;
 mod create;
@@ -16,6 +17,7 @@ mod servers;
 use serde_json::{Value, json};
 
 use crate::keystone::{Caller, authenticate};
+use crate::nouns;
 use crate::reply::{Outcome, Refusal, Reply};
 use crate::request::{ServiceCall, python, python_text};
 use crate::state::CloudState;
@@ -99,6 +101,10 @@ fn route(world: &mut CloudState, call: Call<'_>) -> Outcome {
         ["flavors", rest @ ..] => flavors::route(world, call, rest),
         ["os-keypairs", rest @ ..] => keypairs::route(world, call, rest),
         ["os-server-groups", rest @ ..] => groups::route(world, call, rest),
+        ["os-aggregates", rest @ ..] => aggregates::route(world, call, rest),
+        ["os-quota-sets", project] if matches!(call.request.method.as_str(), "PUT" | "DELETE") => {
+            nouns::quota(world, call.request, call.caller, &format!("compute {project}"), "quota_set", &QUOTAS)
+        }
         rest => limits::route(world, call, rest),
     }
 }
@@ -164,6 +170,24 @@ pub(crate) fn refuse(refusal: &Refusal) -> Reply {
     };
     Reply::json(refusal.status, json!({name: {"code": refusal.status, "message": refusal.message}}))
 }
+
+/// The resources with quotas that can be changed, before microversion 2.36.
+const QUOTAS: [&str; 14] = [
+    "cores",
+    "fixed_ips",
+    "floating_ips",
+    "injected_file_content_bytes",
+    "injected_file_path_bytes",
+    "injected_files",
+    "instances",
+    "key_pairs",
+    "metadata_items",
+    "ram",
+    "security_group_rules",
+    "security_groups",
+    "server_group_members",
+    "server_groups",
+];
 
 /// Rejects callers who are not administrators; `rule` is the name of the policy.
 fn admin_only(caller: &Caller, rule: &str) -> Result<(), Refusal> {
