@@ -63,6 +63,7 @@ pub(crate) fn from_response(service: &str, response: &HttpResponse) -> Failure {
         "block-storage" | "shared-file-system" => cinder(response, &body),
         "image" => glance(response, &body),
         "orchestration" => heat(response, &body),
+        "load-balancer" => octavia(response, &body),
         _ => keystone(response, &body),
     };
     let kind = kind(status, &class);
@@ -218,6 +219,12 @@ fn heat(response: &HttpResponse, body: &Value) -> (String, String) {
     (class.to_owned(), format!("ERROR: {message}"))
 }
 
+/// octaviaclient has one class for all errors.
+fn octavia(response: &HttpResponse, body: &Value) -> (String, String) {
+    let message = first_message(body).unwrap_or_else(|| plain(response).into());
+    ("OctaviaClientException".to_owned(), numbered(&message, response, "x-openstack-request-id"))
+}
+
 /// keystoneauth's own classes, which all other clients share.
 fn keystone(response: &HttpResponse, body: &Value) -> (String, String) {
     let (class, own) = match response.status.as_u16() {
@@ -241,9 +248,10 @@ fn keystone(response: &HttpResponse, body: &Value) -> (String, String) {
     (class.to_owned(), numbered(&message, response, "x-openstack-request-id"))
 }
 
-/// The text of `{"message": …}`, `{"error": {"message": …}}`, an `errors` list or `{"<whatever>": {"message": …}}`.
+/// The text of `{"message": …}`, `{"faultstring": …}`, `{"title": …, "description": …}`, `{"error": {"message": …}}`, an
+/// `errors` list, or `{"<whatever>": {"message": …}}` or with a `faultstring`.
 fn first_message(body: &Value) -> Option<Cow<'_, str>> {
-    if let Some(message) = body.str_at("message") {
+    if let Some(message) = ["message", "faultstring", "description"].iter().find_map(|key| body.str_at(key)) {
         return Some(message.into());
     }
     if let Some(message) = body.get("error").and_then(|e| e.str_at("message")) {
@@ -252,7 +260,8 @@ fn first_message(body: &Value) -> Option<Cow<'_, str>> {
     if let Some(title) = body.get("errors").and_then(|e| e.at(0)).and_then(|e| e.str_at("title")) {
         return Some(title.into());
     }
-    body.as_map()?.values().next()?.str_at("message").map(Cow::Borrowed)
+    let first = body.as_map()?.values().next()?;
+    first.str_at("message").or_else(|| first.str_at("faultstring")).map(Cow::Borrowed)
 }
 
 fn numbered(message: &str, response: &HttpResponse, id_header: &str) -> String {

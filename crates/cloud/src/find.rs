@@ -1,5 +1,7 @@
 //! Resolves names to IDs, with the errors of Heat's client plug-ins (`reference/constraints.json`, `errors.json`).
 
+mod plain;
+
 use kiln_resource::{Cloud, CloudRequest, Failure, FailureKind, Method};
 use kiln_value::Value;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -49,7 +51,14 @@ pub(crate) async fn find(cloud: &dyn Cloud, finder: &str, name: &str) -> Result<
     if let Some((_, collection, key, entity, in_domain)) = KEYSTONE.iter().find(|row| row.0 == finder) {
         return keystone(cloud, collection, key, entity, *in_domain, name).await;
     }
+    if let Some(plain) = plain::of(finder) {
+        return plain.find(cloud, name).await;
+    }
     match finder {
+        "barbican.secret" => plain::by_reference(cloud, "/v1/secrets", "Secret", name).await,
+        "barbican.container" => plain::by_reference(cloud, "/v1/containers", "Container", name).await,
+        // Queues exist as soon as they are used.
+        "zaqar.queue" => Ok(name.to_owned()),
         "neutron.segment" => segment_of_network(cloud, name).await,
         "neutron.security_group" => security_group(cloud, name).await,
         "nova.flavor" => flavor(cloud, name).await,

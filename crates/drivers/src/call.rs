@@ -63,9 +63,10 @@ impl Service {
     }
 }
 
-/// The list under a key of a response. A response without the list is an error, not an empty list.
+/// The list under a key of a response; without a key, the response itself. A response without the list is an error, not
+/// an empty list.
 pub(crate) fn items(body: Value, key: &str) -> Result<Vec<Value>, Failure> {
-    match take(body, key) {
+    match if key.is_empty() { body } else { take(body, key) } {
         Value::List(items) => Ok(items),
         _ => Err(unreadable(format!("a response has no list {key}"))),
     }

@@ -1,7 +1,10 @@
 //! OS::Cinder::*: the types with code.
 
 mod attachment;
+mod encrypted_volume_type;
+mod qos;
 mod volume;
+mod volume_type;
 
 use std::sync::Arc;
 
@@ -10,6 +13,11 @@ use kiln_value::{Value, value};
 
 use crate::call::{Service, made_id};
 use crate::path;
+use crate::quota::Quota;
+use crate::rest::RestDriver;
+
+pub(crate) use attachment::VolumeAttachment;
+pub(crate) use volume::Volume;
 
 /// Cinder.
 const CINDER: Service = Service("block-storage");
@@ -19,8 +27,16 @@ const COMPUTE: Service = Service("compute");
 /// The driver of a Cinder type.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
     match resource_type.name.strip_prefix("OS::Cinder::")? {
-        "Volume" => Some(Arc::new(volume::Volume)),
-        "VolumeAttachment" => Some(Arc::new(attachment::VolumeAttachment)),
+        "Volume" => Some(Arc::new(Volume)),
+        "VolumeAttachment" => Some(Arc::new(VolumeAttachment)),
+        "VolumeType" => Some(Arc::new(RestDriver::shaped(resource_type, volume_type::VolumeType)?)),
+        "EncryptedVolumeType" => Some(Arc::new(encrypted_volume_type::EncryptedVolumeType)),
+        "QoSSpecs" => Some(Arc::new(RestDriver::shaped(resource_type, qos::QosSpecs)?)),
+        "QoSAssociation" => Some(Arc::new(qos::QosAssociation)),
+        "Quota" => {
+            let limits = &["gigabytes", "snapshots", "volumes", "backups", "backup_gigabytes"];
+            Some(Arc::new(Quota::new(CINDER, "/v3/os-quota-sets", "quota_set", limits)))
+        }
         _ => None,
     }
 }
@@ -48,7 +64,12 @@ fn is_refusal(failure: &Failure) -> bool {
 }
 
 /// Attaches a volume with Nova. Returns the ID of the attachment.
-async fn attach(cx: &Context<'_>, server: &str, volume: &str, device: Option<&str>) -> Result<String, Failure> {
+pub(crate) async fn attach(
+    cx: &Context<'_>,
+    server: &str,
+    volume: &str,
+    device: Option<&str>,
+) -> Result<String, Failure> {
     let mut attachment = value!({"volumeId": volume});
     if let (Some(attachment), Some(device)) = (attachment.as_map_mut(), device.filter(|d| !d.is_empty())) {
         attachment.insert("device".into(), device.into());
@@ -68,7 +89,7 @@ async fn attach(cx: &Context<'_>, server: &str, volume: &str, device: Option<&st
 }
 
 /// The attachment of a volume to a server in Nova, if it exists.
-async fn attachment_of(cx: &Context<'_>, server: &str, volume: &str) -> Result<Option<String>, Failure> {
+pub(crate) async fn attachment_of(cx: &Context<'_>, server: &str, volume: &str) -> Result<Option<String>, Failure> {
     let known = match COMPUTE.list(cx, attachments_path(server), &[], "volumeAttachments").await {
         Err(failure) if failure.is_not_found() => return Ok(None),
         other => other?,
@@ -92,7 +113,7 @@ async fn detach(cx: &Context<'_>, server: &str, attachment: &str) -> Result<(), 
 }
 
 /// Whether a volume is attached; an error if the attach has failed.
-async fn is_attached(cx: &Context<'_>, server: &str, volume: &str) -> Result<bool, Failure> {
+pub(crate) async fn is_attached(cx: &Context<'_>, server: &str, volume: &str) -> Result<bool, Failure> {
     let seen = show(cx, volume).await?;
     match status(&seen) {
         "in-use" => Ok(true),

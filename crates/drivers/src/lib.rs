@@ -1,17 +1,27 @@
 //! Drivers of resource types, one module per service.
 
+mod aodh;
+mod aws;
+mod barbican;
+mod blazar;
 mod call;
 mod cinder;
+mod designate;
 mod glance;
 pub mod heat;
 mod keystone;
 mod mime;
+mod mistral;
 mod neutron;
 mod nova;
+mod octavia;
 mod path;
 mod queue;
+mod quota;
 mod rest;
+mod swift;
 mod validation;
+mod zaqar;
 
 use std::sync::Arc;
 
@@ -30,6 +40,15 @@ pub fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
         cinder::driver_for,
         glance::driver_for,
         keystone::driver_for,
+        octavia::driver_for,
+        aodh::driver_for,
+        aws::driver_for,
+        barbican::driver_for,
+        blazar::driver_for,
+        designate::driver_for,
+        mistral::driver_for,
+        swift::driver_for,
+        zaqar::driver_for,
     ];
     let own = services.iter().find_map(|driver_for| driver_for(resource_type));
     own.or_else(|| Some(Arc::new(rest::RestDriver::new(resource_type)?)))

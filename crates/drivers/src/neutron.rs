@@ -1,15 +1,20 @@
 //! OS::Neutron::*: the types with code.
 
+mod extra_route;
+mod firewall;
 mod floating_ip;
 mod floating_ip_association;
 mod net;
+mod network_gateway;
 mod port;
 mod router;
 mod router_gateway;
 mod router_interface;
 mod security_group;
 mod security_group_rule;
+pub(crate) mod server_address;
 mod subnet;
+mod trunk;
 
 use std::sync::Arc;
 
@@ -17,10 +22,26 @@ use kiln_resource::{Context, Driver, Failure, ResourceType, Sibling};
 use kiln_value::{Map, Value};
 
 use crate::call::{Service, security_group_id};
+use crate::quota::Quota;
 use crate::rest::{RestDriver, Shape};
+
+pub(crate) use security_group::set_rules as set_security_group_rules;
 
 /// Neutron.
 const NEUTRON: Service = Service("network");
+
+/// The limits of OS::Neutron::Quota.
+const LIMITS: &[&str] = &[
+    "floatingip",
+    "network",
+    "port",
+    "rbac_policy",
+    "router",
+    "security_group",
+    "security_group_rule",
+    "subnet",
+    "subnetpool",
+];
 
 /// The driver of a Neutron type.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
@@ -33,6 +54,14 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
         "RouterInterface" => Some(Arc::new(router_interface::RouterInterface)),
         "FloatingIP" => shaped(resource_type, floating_ip::FloatingIp),
         "FloatingIPAssociation" => Some(Arc::new(floating_ip_association::FloatingIpAssociation)),
+        "Firewall" => shaped(resource_type, firewall::Firewall),
+        "FirewallRule" => shaped(resource_type, firewall::FirewallRule),
+        "NetworkGateway" => shaped(resource_type, network_gateway::NetworkGateway),
+        "Trunk" => shaped(resource_type, trunk::Trunk),
+        "ExtraRoute" => Some(Arc::new(extra_route::ExtraRoute)),
+        "ExtraRouteSet" => Some(Arc::new(extra_route::ExtraRouteSet)),
+        "FloatingIPPortForward" => shaped(resource_type, floating_ip::PortForward),
+        "Quota" => Some(Arc::new(Quota::new(NEUTRON, "/v2.0/quotas", "quota", LIMITS))),
         "SecurityGroup" => shaped(resource_type, security_group::SecurityGroup),
         "SecurityGroupRule" => shaped(resource_type, security_group_rule::SecurityGroupRule),
         _ => None,

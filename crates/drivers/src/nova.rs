@@ -1,6 +1,8 @@
 //! OS::Nova::*: the types with code.
 
 mod flavor;
+mod floating_ip;
+mod host_aggregate;
 mod keypair;
 mod server;
 mod server_group;
@@ -10,12 +12,37 @@ use std::sync::Arc;
 use kiln_resource::{Driver, ResourceType};
 
 pub(crate) use self::server::user_data::metadata_url;
+use crate::call::Service;
+use crate::quota::Quota;
 use crate::rest::{RestDriver, Shape};
+
+pub(crate) use server::Server;
+
+/// Nova.
+const NOVA: Service = Service("compute");
+
+/// The limits of OS::Nova::Quota.
+const LIMITS: &[&str] = &[
+    "cores",
+    "fixed_ips",
+    "floating_ips",
+    "injected_file_content_bytes",
+    "injected_file_path_bytes",
+    "injected_files",
+    "instances",
+    "key_pairs",
+    "metadata_items",
+    "ram",
+    "security_group_rules",
+    "security_groups",
+    "server_group_members",
+    "server_groups",
+];
 
 /// The driver of a Nova type.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
     match resource_type.name.strip_prefix("OS::Nova::")? {
-        "Server" => Some(Arc::new(server::Server)),
+        "Server" => Some(Arc::new(Server)),
         "KeyPair" => shaped(resource_type, keypair::KeyPair),
         "ServerGroup" => {
             let mut resource_type = resource_type.clone();
@@ -25,6 +52,14 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
             shaped(&resource_type, server_group::ServerGroup)
         }
         "Flavor" => shaped(resource_type, flavor::Flavor),
+        "FloatingIP" => {
+            let mut resource_type = resource_type.clone();
+            resource_type.service = vec!["network".to_owned()];
+            shaped(&resource_type, floating_ip::FloatingIp)
+        }
+        "FloatingIPAssociation" => Some(Arc::new(floating_ip::FloatingIpAssociation)),
+        "HostAggregate" => shaped(resource_type, host_aggregate::HostAggregate),
+        "Quota" => Some(Arc::new(Quota::new(NOVA, "/os-quota-sets", "quota_set", LIMITS))),
         _ => None,
     }
 }

@@ -42,3 +42,9 @@ pub(crate) fn not_both(facts: &Facts, one: &str, other: &str) -> Result<(), Diag
 pub(crate) fn one_of(facts: &Facts, one: &str, other: &str) -> Result<(), Diagnostic> {
     if is_given(facts, one) || is_given(facts, other) { Ok(()) } else { Err(unspecified(&[one, other])) }
 }
+
+/// `ResourcePropertyValueDependency`: the first property requires a value of the second.
+pub(crate) fn value_dependency(name: &str, other: &str, value: &str) -> Diagnostic {
+    let message = format!("{name} property should only be specified for {other} with value {value}.");
+    Diagnostic::new("ResourcePropertyValueDependency", message)
+}

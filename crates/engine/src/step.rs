@@ -180,6 +180,7 @@ impl Job {
             Err(failure) => failure,
         };
         match failure.kind {
+            FailureKind::Busy => return self.unanswered_or_failed(&failure),
             FailureKind::Unavailable => self.memory.lost = Some(called + self.call_limit),
             FailureKind::ServerError => self.memory.lost = Some(self.backends.clock.monotonic() + self.list_delay),
             FailureKind::NotSent | FailureKind::OverLimit => {}
@@ -529,6 +530,9 @@ impl Job {
 
     /// A failed step that is idempotent.
     fn unanswered_or_failed(&mut self, failure: &Failure) -> Advance {
+        if failure.kind == FailureKind::Busy && !self.memory.interrupted {
+            return self.wait_while_busy(failure);
+        }
         let patient = self.memory.unanswered < self.limits.calls && !self.memory.interrupted;
         if failure.is_passing() && patient {
             tracing::info!(resource = self.name, %failure, "no response to a step, retrying");
@@ -536,6 +540,15 @@ impl Job {
         }
         // An object that may have been created is looked for before the row is deleted.
         if self.memory.lost.is_some() { self.lost(failure) } else { self.failed(failure).into() }
+    }
+
+    /// Repeats the step of a busy object after a short delay, without counting: only the timeout of the stack ends it.
+    fn wait_while_busy(&mut self, failure: &Failure) -> Advance {
+        const DOUBLINGS: u32 = 2;
+        let after = retry::wait(self.memory.polls.min(DOUBLINGS), Some(failure), &self.backends.chance);
+        self.memory.polls = self.memory.polls.saturating_add(1);
+        self.memory.unanswered = 0;
+        Advance::Again { after, memory: self.memory.clone() }
     }
 
     fn conflict_or_failed(&mut self, failure: &Failure) -> Advance {

@@ -61,7 +61,7 @@ async fn run(cli: Cli) -> Outcome {
             connected(global, Need::Nothing, async |connection| command.run(connection).await).await
         }
         Command::Software(command) => {
-            connected(global, Need::Stacks, async |connection| command.run(connection).await).await
+            connected(global, Need::Any, async |connection| command.run(connection).await).await
         }
         Command::Serve(args) => Box::pin(args.run(commands::serve::Role::Both)).await,
         Command::Api(args) => Box::pin(args.run(commands::serve::Role::Api)).await,

@@ -9,6 +9,9 @@ pub enum FailureKind {
     NotFound,
     /// The service says that it conflicts with something now (409): worth a retry of a create or delete.
     Conflict,
+    /// The service refuses the request because the object, or one that it belongs to, is being changed: nothing has
+    /// happened, and the request is repeated until the timeout of the stack.
+    Busy,
     /// The service says that it is asked too often (429): worth a later retry.
     OverLimit,
     /// The service refused the request (other 4xx): no retry.
@@ -62,11 +65,15 @@ impl Failure {
         Self::new(FailureKind::Other, "ResourceUnknownStatus", message)
     }
 
-    /// Whether a later call may succeed where this one was not answered.
+    /// Whether a later call may succeed where this one was not answered, or came too early.
     pub fn is_passing(&self) -> bool {
         matches!(
             self.kind,
-            FailureKind::Unavailable | FailureKind::ServerError | FailureKind::NotSent | FailureKind::OverLimit
+            FailureKind::Unavailable
+                | FailureKind::ServerError
+                | FailureKind::NotSent
+                | FailureKind::OverLimit
+                | FailureKind::Busy
         )
     }
 

@@ -9,7 +9,8 @@ use crate::Method;
 
 /// Requests of a type whose objects live in a REST collection.
 ///
-/// In every path `{id}` is the physical id, `{project}` the project's id and `{x}` the property `x`.
+/// In every path `{id}` is the physical id (its last segment if it is a URL), `{project}` the project's id, `{x}` the
+/// property `x`, and `{x:finder}` the id of the object that the property `x` names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rest {
     /// Where objects are made and listed.
@@ -36,6 +37,12 @@ pub struct Rest {
     pub ready: Option<Ready>,
     /// How what a lost create made is told.
     pub adopt: Adopt,
+    /// How the service filters lists.
+    pub filter: Filter,
+    /// Whether requests have no key around the object although responses do.
+    pub bare: bool,
+    /// Texts of the conflicts (409) that end by themselves: the object, or one that it belongs to, is being changed.
+    pub busy: Vec<String>,
     /// Properties that are sent by requests of their own.
     pub parts: IndexMap<String, RestPart>,
 }
@@ -64,6 +71,8 @@ pub struct RestUpdate {
     pub omit: Vec<String>,
     /// Whether all properties are sent and not only the changed ones.
     pub whole: bool,
+    /// Whether the body is a JSON patch: a list of replaced keys.
+    pub json_patch: bool,
 }
 
 /// The request that takes an object away.
@@ -84,6 +93,8 @@ pub struct Ready {
     pub done: Vec<String>,
     /// States of a failed object.
     pub failed: Vec<String>,
+    /// The states in which a new object is not ready yet; if there are any, every other state is a failure.
+    pub waiting: Vec<String>,
     /// Path of the reason of a failure in the object.
     pub reason: Option<Vec<String>>,
     /// Time between the first polls; later ones are further apart.
@@ -104,6 +115,18 @@ pub struct Adopt {
     pub mark: Option<String>,
     /// Properties of which the service lets no two objects have the same values: a natural key.
     pub key: Vec<String>,
+}
+
+/// How a service filters a list by the values of objects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Filter {
+    /// By query parameters with the names of the keys.
+    #[default]
+    Values,
+    /// By one condition, in the parameters `q.field`, `q.op` and `q.value`.
+    Query,
+    /// Not at all: parameters would be rejected.
+    Nothing,
 }
 
 /// A property that is sent on its own: body `{ <wire>: value }`.

@@ -32,6 +32,7 @@ pub(crate) fn furnish(world: &mut CloudState) {
     for name in ["fake", "fake2", "__DEFAULT__"] {
         new_type(world, name);
     }
+    bare_machine(world);
     neutron::furnish(world, &Caller::service(&admin), &Caller::service(&demo));
 }
 
@@ -81,9 +82,35 @@ fn catalog(world: &mut CloudState) {
         ("volumev3", "cinderv3", "/volume/v3/%(project_id)s"),
         ("block-storage", "cinder", "/volume/v3/%(project_id)s"),
         ("image", "glance", "/image"),
+        ("load-balancer", "octavia", "/load-balancer"),
+        ("object-store", "swift", "/object-store/v1/AUTH_%(project_id)s"),
+        ("key-manager", "barbican", "/key-manager"),
+        ("dns", "designate", "/dns"),
+        ("alarming", "aodh", "/alarming"),
+        ("messaging", "zaqar", "/messaging"),
+        ("workflowv2", "mistral", "/workflow/v2"),
+        ("sharev2", "manilav2", "/share/v2"),
+        ("container-infra", "magnum", "/container-infra/v1"),
+        ("baremetal", "ironic", "/baremetal"),
+        ("reservation", "blazar", "/reservation/v1"),
+        ("database", "trove", "/database/v1/%(project_id)s"),
+        ("container", "zun", "/container/v1"),
     ] {
         new_service(world, kind, name, &format!("{base}{path}"));
     }
+}
+
+/// A node of Ironic, `node-1`.
+fn bare_machine(world: &mut CloudState) {
+    let id = world.uuid();
+    let mut row = crate::table::Row::new();
+    row.put("id", id.clone());
+    row.put("uuid", id);
+    row.put("name", "node-1");
+    row.put("_id", "node-1");
+    row.put("_noun", "baremetal/nodes");
+    row.put("_public", true);
+    world.nouns.rows.insert(row);
 }
 
 fn image(world: &mut CloudState, name: &str, owner: &str) {

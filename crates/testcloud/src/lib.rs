@@ -1,5 +1,6 @@
 //! A simulated OpenStack over HTTP, for demos and tests: Keystone v3, Nova 2.1 (microversions to 2.93), Neutron v2.0,
-//! Cinder v3 and Glance v2 on one port, under `/identity`, `/compute`, `/network`, `/volume` and `/image`.
+//! Cinder v3 and Glance v2 on one port, under `/identity`, `/compute`, `/network`, `/volume` and `/image`; and, from a
+//! table of their collections, the services with simple objects (Octavia, Barbican, Designate …).
 //!
 //! Without a port it is a transport within the process ([`Testcloud::transport`]): with paused time, its behavior is
 //! determined by the seed.
@@ -31,6 +32,7 @@ mod journal;
 mod keystone;
 mod lag;
 mod neutron;
+mod nouns;
 mod nova;
 mod reply;
 mod request;

@@ -22,12 +22,60 @@ pub enum Service {
     Volume,
     /// Glance, under `/image`.
     Image,
+    /// Octavia, under `/load-balancer`.
+    #[serde(rename = "load-balancer")]
+    LoadBalancer,
+    /// Swift, under `/object-store`.
+    #[serde(rename = "object-store")]
+    ObjectStore,
+    /// Barbican, under `/key-manager`.
+    #[serde(rename = "key-manager")]
+    KeyManager,
+    /// Designate, under `/dns`.
+    Dns,
+    /// Aodh, under `/alarming`.
+    Alarming,
+    /// Zaqar, under `/messaging`.
+    Messaging,
+    /// Mistral, under `/workflow`.
+    Workflow,
+    /// Manila, under `/share`.
+    Share,
+    /// Magnum, under `/container-infra`.
+    #[serde(rename = "container-infra")]
+    ContainerInfra,
+    /// Ironic, under `/baremetal`.
+    Baremetal,
+    /// Blazar, under `/reservation`.
+    Reservation,
+    /// Trove, under `/database`.
+    Database,
+    /// Zun, under `/container`.
+    Container,
 }
 
 impl Service {
     /// All services.
-    pub const ALL: [Service; 5] =
-        [Service::Identity, Service::Compute, Service::Network, Service::Volume, Service::Image];
+    pub const ALL: [Service; 18] = [
+        Service::Identity,
+        Service::Compute,
+        Service::Network,
+        Service::Volume,
+        Service::Image,
+        Service::LoadBalancer,
+        Service::ObjectStore,
+        Service::KeyManager,
+        Service::Dns,
+        Service::Alarming,
+        Service::Messaging,
+        Service::Workflow,
+        Service::Share,
+        Service::ContainerInfra,
+        Service::Baremetal,
+        Service::Reservation,
+        Service::Database,
+        Service::Container,
+    ];
 
     /// The first path segment of the service.
     pub fn prefix(self) -> &'static str {
@@ -37,6 +85,19 @@ impl Service {
             Service::Network => "network",
             Service::Volume => "volume",
             Service::Image => "image",
+            Service::LoadBalancer => "load-balancer",
+            Service::ObjectStore => "object-store",
+            Service::KeyManager => "key-manager",
+            Service::Dns => "dns",
+            Service::Alarming => "alarming",
+            Service::Messaging => "messaging",
+            Service::Workflow => "workflow",
+            Service::Share => "share",
+            Service::ContainerInfra => "container-infra",
+            Service::Baremetal => "baremetal",
+            Service::Reservation => "reservation",
+            Service::Database => "database",
+            Service::Container => "container",
         }
     }
 
@@ -46,7 +107,20 @@ impl Service {
             Service::Identity | Service::Volume => "v3",
             Service::Compute => "v2.1",
             Service::Network => "v2.0",
-            Service::Image => "v2",
+            Service::Image
+            | Service::LoadBalancer
+            | Service::Dns
+            | Service::Alarming
+            | Service::Messaging
+            | Service::Workflow
+            | Service::Share => "v2",
+            Service::ObjectStore
+            | Service::KeyManager
+            | Service::ContainerInfra
+            | Service::Baremetal
+            | Service::Reservation
+            | Service::Database
+            | Service::Container => "v1",
         }
     }
 }
@@ -80,7 +154,7 @@ impl ServiceCall {
             segments.remove(0);
             // Paths of Cinder contain the project, and those of Nova may; no other path starts with a bare ID.
             if segments.first().is_some_and(|segment| is_project_id(segment))
-                && matches!(service, Service::Compute | Service::Volume)
+                && matches!(service, Service::Compute | Service::Volume | Service::Share | Service::Database)
             {
                 project = Some(segments.remove(0));
             }

@@ -18,7 +18,7 @@ use crate::request::{Service, ServiceCall};
 use crate::snapshot::Snapshot;
 use crate::state::CloudState;
 use crate::wire::Wire;
-use crate::{cinder, glance, keystone, neutron, nova};
+use crate::{cinder, glance, keystone, neutron, nouns, nova};
 
 /// Larger bodies are rejected with 413.
 const BODY_LIMIT: usize = 64 << 20;
@@ -113,6 +113,7 @@ fn dispatch(world: &mut CloudState, request: &ServiceCall) -> Outcome {
         Service::Network => neutron::serve(world, request),
         Service::Volume => cinder::serve(world, request),
         Service::Image => glance::serve(world, request),
+        _ => nouns::serve(world, request),
     }
 }
 
@@ -125,6 +126,7 @@ fn render(service: Service, refusal: &Refusal) -> Reply {
         Service::Compute | Service::Volume => nova::refuse(refusal),
         Service::Network => neutron::refuse(refusal),
         Service::Image => glance::refuse(refusal),
+        _ => nouns::refuse(service, refusal),
     };
     if status == 401 { reply.header("www-authenticate", "Keystone uri=\"/identity\"") } else { reply }
 }

@@ -17,6 +17,7 @@ use crate::glance::Glance;
 use crate::keystone::Keystone;
 use crate::lag::Lags;
 use crate::neutron::Neutron;
+use crate::nouns::Nouns;
 use crate::nova::Nova;
 
 /// The state of the cloud.
@@ -32,6 +33,7 @@ pub(crate) struct CloudState {
     pub(crate) neutron: Neutron,
     pub(crate) cinder: Cinder,
     pub(crate) glance: Glance,
+    pub(crate) nouns: Nouns,
     /// Objects that are not listed yet.
     pub(crate) lags: Lags,
     /// Faults for builds that the current request starts.
@@ -91,6 +93,7 @@ impl CloudState {
             neutron: Neutron::new(),
             cinder: Cinder::new(),
             glance: Glance::new(),
+            nouns: Nouns::new(),
             lags: Lags::default(),
             build_fault: BuildFault::default(),
             clock: Clock::start(options.epoch),

@@ -49,4 +49,5 @@ tables! {
     "volume_types" => cinder.types,
     "volume_attachments" => cinder.attachments,
     "images" => glance.images,
+    "nouns" => nouns.rows,
 }

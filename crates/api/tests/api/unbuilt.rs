@@ -68,9 +68,10 @@ async fn types_without_a_driver_are_refused_first() {
     assert_eq!(app.get("/v1/tenant1/resource_types/OS::Heat::AccessPolicy").await.status, StatusCode::OK);
 }
 
-/// The instances of a group of CFN are instances of EC2, unless the environment maps these to something else.
+/// The instances of a group of CFN are instances of EC2, unless the environment maps these to something else. The rest of
+/// the group is not built, and refused by name.
 #[tokio::test]
-async fn instances_of_ec2_in_groups_are_refused() {
+async fn groups_of_instances_are_built_but_for_load_balancers() {
     let app = App::new().await;
     let configuration = json!({"ImageId": "i", "InstanceType": "t"});
     let group = json!({"AvailabilityZones": [], "Size": 1, "LaunchConfigurationName": {"get_resource": "lc"}});
@@ -80,8 +81,14 @@ async fn instances_of_ec2_in_groups_are_refused() {
     }});
     let mut body = json!({"stack_name": "s", "template": template});
     let answer = app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+    let mut balanced = body.clone();
+    balanced["template"]["resources"]["g"]["properties"]["LoadBalancerNames"] = json!(["b"]);
+    balanced["stack_name"] = json!("balanced");
+    let answer = app.json(Method::POST, "/v1/tenant1/stacks", &balanced).await;
     assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text);
-    assert!(answer.text.contains("OS::Heat::ScaledResource is not implemented by Kiln yet."), "{}", answer.text);
+    assert!(answer.text.contains("LoadBalancerNames is not implemented by Kiln yet."), "{}", answer.text);
+    body["stack_name"] = json!("mapped");
     body["environment"] = json!({"resource_registry": {"AWS::EC2::Instance": "i.yaml"}});
     body["files"] = json!({"i.yaml": "heat_template_version: 2018-08-31\nparameters: {ImageId: {type: string}, \
         InstanceType: {type: string}, Tags: {type: comma_delimited_list}}\n"});

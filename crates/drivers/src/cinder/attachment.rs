@@ -8,7 +8,7 @@ use super::{attach, attachment_of, detach, is_attached, is_detached};
 use crate::queue::{self, Effect, Tasks, again, wait};
 
 /// A volume attached to a server.
-pub(super) struct VolumeAttachment;
+pub(crate) struct VolumeAttachment;
 
 fn text<'a>(properties: &'a Map, name: &str) -> &'a str {
     properties.get(name).and_then(Value::as_str).unwrap_or_default()

@@ -18,7 +18,7 @@ use crate::path;
 use crate::queue::{self, again, wait};
 
 /// A volume.
-pub(super) struct Volume;
+pub(crate) struct Volume;
 
 /// Key in the metadata of the volume for the token of the attempt, if neither name nor description can contain it.
 const MARK: &str = "kiln_token";

@@ -53,3 +53,13 @@ impl Shape for FloatingIp {
         names
     }
 }
+
+/// A port forwarding of a floating IP.
+pub(super) struct PortForward;
+
+#[async_trait]
+impl Shape for PortForward {
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
+        interfaces_to_ports_of(this, siblings)
+    }
+}

@@ -82,7 +82,7 @@ async fn rule(cx: &Context<'_>, group: &str, given: &Value) -> Result<Value, Fai
 }
 
 /// Sets exactly these rules, and the default egress rules if none of them is for egress.
-async fn set_rules(cx: &Context<'_>, id: &str, given: &Value) -> Result<(), Failure> {
+pub(crate) async fn set_rules(cx: &Context<'_>, id: &str, given: &Value) -> Result<(), Failure> {
     let mut wanted: Vec<Value> = Vec::new();
     for given in given.as_list().unwrap_or_default() {
         let rule = rule(cx, id, given).await?;

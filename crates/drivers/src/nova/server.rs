@@ -26,7 +26,7 @@ use crate::queue::{self, again, wait};
 const COMPUTE: Service = Service("compute");
 
 /// A server.
-pub(super) struct Server;
+pub(crate) struct Server;
 
 /// Transient states: Heat waits in all of them.
 const ON_ITS_WAY: &[&str] = &[

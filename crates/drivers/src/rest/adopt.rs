@@ -1,5 +1,6 @@
 //! Identifies the object of a create, to recover from a lost response.
 
+use kiln_resource::rest::Filter;
 use kiln_resource::{Context, Facts, Failure, FailureKind, Found, Method, Step};
 use kiln_value::{Map, Value};
 
@@ -77,8 +78,8 @@ impl RestDriver {
     pub(super) async fn give_back(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
         let (Some((key, given)), Some(update)) = (self.displaced(cx.facts), &self.rest.update) else { return Ok(()) };
         let path = self.path(cx, &update.path, Some(id)).await?;
-        let body = self.wrap(Map::from([(key.to_owned(), given)]));
-        cx.cloud.call(self.request(update.method, path).body(body)).await.map(|_| ())
+        let body = self.change(Map::from([(key.to_owned(), given)]));
+        self.send(cx, self.request(update.method, path).body(body)).await.map(|_| ())
     }
 
     /// Looks for the object of a lost create.
@@ -103,17 +104,28 @@ impl RestDriver {
     fn query<'a>(&'a self, key: &'a str, value: &'a str, body: &'a Map) -> Vec<(&'a str, &'a str)> {
         let name = self.rest.name.as_deref().map(|property| self.wire_name(property));
         if name == Some(key) || self.service() == "network" {
-            return vec![(key, value)];
+            return self.select(vec![(key, value)]);
         }
-        name.and_then(|key| Some((key, body.get(key)?.as_str()?))).into_iter().collect()
+        self.select(name.and_then(|key| Some((key, body.get(key)?.as_str()?))).into_iter().collect())
+    }
+
+    /// The query parameters with which the service filters a list by these values.
+    fn select<'a>(&self, values: Vec<(&'a str, &'a str)>) -> Vec<(&'a str, &'a str)> {
+        match self.rest.filter {
+            Filter::Values => values,
+            Filter::Query => {
+                let first = values.into_iter().next();
+                first.map(|(key, value)| vec![("q.field", key), ("q.op", "eq"), ("q.value", value)]).unwrap_or_default()
+            }
+            Filter::Nothing => Vec::new(),
+        }
     }
 
     async fn find_by_key(&self, cx: &Context<'_>, keys: &[&str], body: &Map) -> Result<Option<Value>, Failure> {
-        let mut query: Vec<_> = keys.iter().filter_map(|k| Some((*k, body.get(*k)?.as_str()?))).collect();
-        if self.rest.collection.contains('{') {
-            // Few objects belong to a parent object, and not every service can filter them.
-            query.clear();
-        }
+        let query: Vec<_> = keys.iter().filter_map(|k| Some((*k, body.get(*k)?.as_str()?))).collect();
+        // Few objects belong to a parent object, and not every service can filter them.
+        let is_below = self.rest.collection.contains('{');
+        let query = if is_below { Vec::new() } else { self.select(query) };
         let found = self.list(cx, &query).await?;
         let is_same = |object: &Value| {
             keys.iter().all(|k| object.get(k).unwrap_or(&Value::Null) == body.get(*k).unwrap_or(&Value::Null))
@@ -162,6 +174,6 @@ impl RestDriver {
 
     async fn remove(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
         let path = self.path(cx, &self.rest.delete.path, Some(id)).await?;
-        cx.cloud.call(self.item_request(cx.facts, Method::Delete, path)).await.map(|_| ())
+        self.send(cx, self.item_request(cx.facts, Method::Delete, path)).await.map(|_| ())
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use kiln_resource::rest::Ready;
 use kiln_resource::{
-    CloudRequest, Context, Driver, Facts, Failure, Found, Method, Operation, PropertyChange, ResourceType, Rest,
-    Sibling, Step, Wire,
+    CloudRequest, CloudResponse, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation,
+    PropertyChange, ResourceType, Rest, Sibling, Step, Wire,
 };
 use kiln_value::{Diagnostic, Map, Value, value};
 
@@ -64,9 +64,15 @@ impl RestDriver {
             let (name, after) = after.split_once('}').unwrap_or((after, ""));
             out.push_str(before);
             let value = match name {
-                "id" => id.unwrap_or_default().to_owned(),
+                "id" => path::last_segment(id.unwrap_or_default()).to_owned(),
                 "project" => cx.cloud.project_id().await?,
-                property => kiln_value::text::str(cx.facts.property(property)),
+                property => match property.split_once(':') {
+                    None => kiln_value::text::str(cx.facts.property(property)),
+                    Some((property, finder)) => {
+                        let named = kiln_value::text::str(cx.facts.property(property));
+                        cx.cloud.find(finder, &named).await?
+                    }
+                },
             };
             out.push_str(&path::segment(&value));
             rest = after;
@@ -75,11 +81,37 @@ impl RestDriver {
         Ok(out)
     }
 
+    /// Sends a request that changes an object. A conflict that ends by itself is [`FailureKind::Busy`].
+    pub(super) async fn send(&self, cx: &Context<'_>, request: CloudRequest) -> Result<CloudResponse, Failure> {
+        let sent = cx.cloud.call(request).await;
+        sent.map_err(|failure| {
+            let ends = |text: &String| failure.message.contains(text.as_str());
+            match failure.kind {
+                FailureKind::Conflict if self.rest.busy.iter().any(ends) => {
+                    Failure { kind: FailureKind::Busy, ..failure }
+                }
+                _ => failure,
+            }
+        })
+    }
+
     pub(super) fn wrap(&self, body: Map) -> Value {
         match &self.rest.member {
-            Some(member) => Value::from_iter([(member.clone(), Value::Map(body))]),
-            None => Value::Map(body),
+            Some(member) if !self.rest.bare => Value::from_iter([(member.clone(), Value::Map(body))]),
+            _ => Value::Map(body),
         }
+    }
+
+    /// The body of an update.
+    pub(super) fn change(&self, body: Map) -> Value {
+        if !self.rest.update.as_ref().is_some_and(|update| update.json_patch) {
+            return self.wrap(body);
+        }
+        let replace = |(key, value): (String, Value)| {
+            let path = format!("/{key}");
+            value!({"op": "replace", "path": path, "value": value})
+        };
+        body.into_iter().map(replace).collect()
     }
 
     fn unwrap<'a>(&self, body: &'a Value) -> &'a Value {
@@ -146,13 +178,14 @@ impl RestDriver {
         self.put_sign(cx.facts, &mut body);
         let path = self.path(cx, &self.rest.create.path, None).await?;
         let request = self.request(self.rest.create.method, path).body(self.wrap(body));
-        let response = cx.cloud.call(request).await?;
+        let response = self.send(cx, request).await?;
         self.made(cx, self.unwrap(&response.body))
     }
 
     /// The step after the object is created.
     pub(super) fn made(&self, cx: &Context<'_>, object: &Value) -> Result<Step, Failure> {
         let id = object.get(&self.rest.id).filter(|id| !id.is_null()).map(kiln_value::text::str);
+        let id = id.or_else(|| self.shape.id(object));
         let id = call::made_id(id.as_deref(), &cx.facts.name)?;
         let has_parts = self.rest.parts.keys().any(|name| has_value(cx.facts.property(name)));
         let step = if has_parts || self.shape.has_more(cx.facts) || self.displaced(cx.facts).is_some() {
@@ -189,17 +222,23 @@ impl RestDriver {
         let value = if value.is_null() && is_list { Value::List(Vec::new()) } else { value };
         let path = self.path(cx, &part.path, Some(id)).await?;
         let body = Value::from_iter([(part.wire.clone(), value)]);
-        cx.cloud.call(self.request(part.method, path).body(body)).await.map(|_| ())
+        self.send(cx, self.request(part.method, path).body(body)).await.map(|_| ())
     }
 
     /// Whether the object is ready; an error if the create has failed.
     async fn is_ready(&self, cx: &Context<'_>, id: &str) -> Result<bool, Failure> {
         let Some(ready) = &self.rest.ready else { return Ok(true) };
         let object = self.show(cx, id).await?;
-        match failed(ready, &object) {
-            Some(failure) => Err(failure),
-            None => Ok(is_done(ready, &object)),
+        if let Some(failure) = failed(ready, &object) {
+            return Err(failure);
         }
+        let (is_done, state) = (is_done(ready, &object), state(ready, &object));
+        let is_waiting = ready.waiting.is_empty() || ready.waiting.iter().any(|s| s.eq_ignore_ascii_case(&state));
+        if is_done || is_waiting {
+            return Ok(is_done);
+        }
+        let what = format!("{} creation failed", self.resource_type.class);
+        Err(Failure::unknown_status(&what, &state, "Unknown"))
     }
 
     /// Checks whether the object is ready, and starts to wait if it is not.
@@ -230,7 +269,7 @@ impl RestDriver {
             self.shape.update_body(cx, &edit, &mut body).await?;
             if !body.is_empty() {
                 let path = self.path(cx, &update.path, Some(id)).await?;
-                cx.cloud.call(self.request(update.method, path).body(self.wrap(body))).await?;
+                self.send(cx, self.request(update.method, path).body(self.change(body))).await?;
             }
         }
         self.look(cx, id).await
@@ -240,7 +279,7 @@ impl RestDriver {
         let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(Step::done()) };
         self.shape.before_delete(cx, id).await?;
         let path = self.path(cx, &self.rest.delete.path, Some(id)).await?;
-        match cx.cloud.call(self.item_request(cx.facts, Method::Delete, path)).await {
+        match self.send(cx, self.item_request(cx.facts, Method::Delete, path)).await {
             Ok(_) if self.rest.delete.wait => Ok(self.wait_gone()),
             Ok(_) => Ok(Step::done()),
             Err(failure) if failure.is_not_found() => Ok(Step::done()),
@@ -256,8 +295,8 @@ impl RestDriver {
     pub(super) async fn list(&self, cx: &Context<'_>, query: &[(&str, &str)]) -> Result<Vec<Value>, Failure> {
         let path = self.path(cx, &self.rest.collection, None).await?;
         let mut request = self.request(Method::Get, path);
-        for (key, value) in query {
-            request = request.query(*key, *value);
+        for (key, value) in query.iter().copied().chain(self.shape.list_query()) {
+            request = request.query(key, value);
         }
         let response = cx.cloud.call(request).await?;
         call::items(response.body, &self.rest.list)
@@ -317,7 +356,9 @@ impl Driver for RestDriver {
                 let failure = self.rest.ready.as_ref().and_then(|ready| failed(ready, &object));
                 failure.map_or_else(|| Ok(Step::done()), Err)
             }
-            Operation::Suspend | Operation::Resume | Operation::Adopt | Operation::Snapshot => Ok(Step::done()),
+            Operation::Suspend => self.shape.suspend(cx, cx.facts.require_id()?).await.map(|()| Step::done()),
+            Operation::Resume => self.shape.resume(cx, cx.facts.require_id()?).await.map(|()| Step::done()),
+            Operation::Adopt | Operation::Snapshot => Ok(Step::done()),
         }
     }
 
@@ -328,6 +369,8 @@ impl Driver for RestDriver {
         let id = cx.facts.require_id()?;
         match state.str_at("stage") {
             Some(CLAIM) => self.create_claimed(cx, state).await,
+            // A failed object would be busy forever.
+            Some(MORE) if !self.rest.busy.is_empty() && !self.is_ready(cx, id).await? => Ok(self.again(cx, state)),
             Some(MORE) => {
                 self.give_back(cx, id).await?;
                 for name in self.rest.parts.keys() {
@@ -372,6 +415,11 @@ impl Driver for RestDriver {
             values.insert((*name).to_owned(), value);
         }
         Ok(values)
+    }
+
+    fn reference(&self, facts: &Facts) -> Value {
+        let id = || facts.physical_id.as_deref().unwrap_or(&facts.name).into();
+        self.shape.reference(facts).unwrap_or_else(id)
     }
 
     async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {

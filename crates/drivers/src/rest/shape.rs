@@ -62,6 +62,17 @@ pub(crate) trait Shape: Send + Sync {
         Vec::new()
     }
 
+    /// Query parameters of every list.
+    fn list_query(&self) -> Vec<(&'static str, &'static str)> {
+        Vec::new()
+    }
+
+    /// The ID of an object in a response, if it is not under the key of the definition.
+    fn id(&self, object: &Value) -> Option<String> {
+        let _ = object;
+        None
+    }
+
     /// Further requests before the request of an update. Idempotent.
     async fn before_update(&self, cx: &Context<'_>, id: &str, change: &Edit<'_>) -> Result<(), Failure> {
         let _ = (cx, id, change);
@@ -74,10 +85,28 @@ pub(crate) trait Shape: Send + Sync {
         Ok(())
     }
 
+    /// The requests of a suspend. Idempotent.
+    async fn suspend(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+        let _ = (cx, id);
+        Ok(())
+    }
+
+    /// The requests of a resume. Idempotent.
+    async fn resume(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+        let _ = (cx, id);
+        Ok(())
+    }
+
     /// An attribute that is not simply a field of the object; `None` for all others.
     async fn attribute(&self, cx: &Context<'_>, object: &Value, name: &str) -> Result<Option<Value>, Failure> {
         let _ = (cx, object, name);
         Ok(None)
+    }
+
+    /// What `get_resource` returns; by default the ID.
+    fn reference(&self, facts: &Facts) -> Option<Value> {
+        let _ = facts;
+        None
     }
 
     /// Completes the properties that were read from the object ([`kiln_resource::Driver::live`]): removes those that do not

@@ -4,7 +4,7 @@ use kiln_testcloud::Snapshot;
 use serde_json::{Map, Value};
 
 /// Values that are not determined by the template: counters, random values, placement.
-const CHANCE: [&str; 10] = [
+const CHANCE: [&str; 11] = [
     "dns_assignment",
     "revision_number",
     "hostId",
@@ -15,6 +15,7 @@ const CHANCE: [&str; 10] = [
     "OS-EXT-SRV-ATTR:hypervisor_hostname",
     "device",
     "binding:host_id",
+    "host_name",
 ];
 
 /// The differences of two clouds; empty if they are equal.

@@ -171,8 +171,9 @@ impl Player {
                 Called::Unknown(text) => return Err(Failure::other("Unknown", text)),
                 Called::Step(Ok(step)) => step,
                 Called::Step(Err(failure)) if failure.is_passing() && unanswered < 8 => {
-                    unanswered += 1;
-                    is_resumed |= !matches!(failure.kind, FailureKind::NotSent | FailureKind::OverLimit);
+                    let is_unmade = [FailureKind::NotSent, FailureKind::OverLimit, FailureKind::Busy];
+                    unanswered += usize::from(failure.kind != FailureKind::Busy);
+                    is_resumed |= !is_unmade.contains(&failure.kind);
                     tokio::time::sleep(Duration::from_secs(1)).await;
                     continue;
                 }

@@ -46,6 +46,8 @@ impl Stage {
             resource.create(&stage).await.unwrap_or_else(|failure| panic!("{name}: {failure}"));
             stage.made.push((*name, resource.id().to_owned()));
         }
+        // The dependencies complete what they do in the background.
+        tokio::time::sleep(Duration::from_mins(1)).await;
         stage.before = stage.testcloud.snapshot();
         stage
     }

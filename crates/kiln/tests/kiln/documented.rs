@@ -96,6 +96,8 @@ fn prepare(folder: &Folder) {
     folder.write("my.yaml", WEB);
     folder.write("production.yaml", "parameters: {flavor: m1.small}\n");
     folder.write("old.yaml", OLD);
+    folder.write("install.sh", "#!/bin/sh\n");
+    folder.write("inputs.yaml", "inputs: [{name: size}]\n");
     folder.write("cfn.template", CFN);
     let dot = folder.write("bin/dot", "#!/bin/sh\ncat > /dev/null\n");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_kiln"), folder.path().join("bin/kiln")).unwrap();

@@ -141,8 +141,8 @@ fn the_languages_are_listed_without_a_service() {
 #[test]
 fn types_that_cannot_be_created_are_told_of_first() {
     let folder = Folder::new("unimplemented");
-    folder.write("t.yaml", "heat_template_version: 2018-08-31\nresources:\n  w: {type: OS::Heat::CloudConfig}\n");
-    let told = "OS::Heat::CloudConfig is not implemented by Kiln yet";
+    folder.write("t.yaml", "heat_template_version: 2018-08-31\nresources:\n  w: {type: OS::Heat::SwiftSignalHandle}\n");
+    let told = "OS::Heat::SwiftSignalHandle is not implemented by Kiln yet";
     for command in [
         &["template", "validate", "--offline", "-t", "t.yaml"][..],
         &["--local", "stack", "create", "-t", "t.yaml", "--dry-run", "s"],
@@ -151,7 +151,7 @@ fn types_that_cannot_be_created_are_told_of_first() {
         let ran = folder.run(command);
         assert_eq!(ran.code, 1, "{command:?}");
         // Without a cloud, this is said first.
-        let text = if command.contains(&"--local") { "OS::Heat::CloudConfig needs a cloud" } else { told };
+        let text = if command.contains(&"--local") { "OS::Heat::SwiftSignalHandle needs a cloud" } else { told };
         assert!(ran.err.contains(text) && ran.err.contains("t.yaml:3"), "{command:?}: {}", ran.err);
     }
     let ran = folder.run(&["template", "lint", "t.yaml"]);

@@ -13,7 +13,7 @@ use kiln_value::{Map, Value, value};
 use self::cases::Case;
 use crate::cluster::{Cluster, Limits};
 
-#[path = "../../../drivers/tests/sweep/cases.rs"]
+#[path = "../../../drivers/tests/sweep/cases/mod.rs"]
 mod cases;
 
 macro_rules! listed {
@@ -31,11 +31,8 @@ resources: {value: {type: OS::Heat::Value, properties: {value: {get_param: word}
 const ELSEWHERE: [(&str, &str); 4] = [
     ("OS::Heat::WaitCondition", "needs signals: crates/kiln/src/clouds/tests"),
     ("AWS::CloudFormation::WaitCondition", "needs signals: crates/engine/tests/timers/waits.rs"),
-    ("OS::Heat::InstanceGroup", "needs a type for AWS::EC2::Instance: crates/engine/tests/groups/instances.rs"),
-    (
-        "AWS::AutoScaling::AutoScalingGroup",
-        "needs a type for AWS::EC2::Instance: crates/engine/tests/groups/instances.rs",
-    ),
+    ("OS::Heat::InstanceGroup", "needs a launch configuration: crates/engine/tests/groups/instances.rs"),
+    ("AWS::AutoScaling::AutoScalingGroup", "needs a launch configuration: crates/engine/tests/groups/instances.rs"),
 ];
 
 /// The types of `OS::Heat`: name of the case, type, properties, properties after an update.

@@ -5,11 +5,11 @@ use std::time::Duration;
 use kiln_value::number;
 
 use super::node::{Node, dotted};
-use crate::rest::{Adopt, Ready, Rest, RestCreate, RestDelete, RestPart, RestUpdate};
+use crate::rest::{Adopt, Filter, Ready, Rest, RestCreate, RestDelete, RestPart, RestUpdate};
 use crate::{Method, ResourceType};
 
 /// The keys of the `rest` section.
-pub(super) const KEYS: [&str; 13] = [
+pub(super) const KEYS: [&str; 16] = [
     "collection",
     "item",
     "member",
@@ -22,6 +22,9 @@ pub(super) const KEYS: [&str; 13] = [
     "delete",
     "ready",
     "adopt",
+    "filter",
+    "bare",
+    "busy",
     "parts",
 ];
 
@@ -52,6 +55,9 @@ pub(super) fn read(node: &Node<'_>, resource_type: &ResourceType) -> Option<Rest
         delete: delete(node.get("delete"), &item),
         ready: node.get("ready").map(|ready| self::ready(&ready)),
         adopt: adopt(node.get("adopt"), name.is_some(), resource_type.properties.contains_key("description")),
+        filter: filter(node.get("filter")),
+        bare: node.flag_at("bare", false),
+        busy: node.texts_at("busy"),
         parts: node
             .get("parts")
             .map(|parts| parts.entries())
@@ -63,6 +69,18 @@ pub(super) fn read(node: &Node<'_>, resource_type: &ResourceType) -> Option<Rest
         collection,
         item,
     })
+}
+
+fn filter(node: Option<Node<'_>>) -> Filter {
+    let Some(node) = node else { return Filter::Values };
+    if node.value.as_bool() == Some(false) {
+        return Filter::Nothing;
+    }
+    if node.value.as_str() == Some("q") {
+        return Filter::Query;
+    }
+    node.complain("filter must be q or false");
+    Filter::Values
 }
 
 fn create(node: Option<Node<'_>>, collection: &str) -> RestCreate {
@@ -80,14 +98,21 @@ fn create(node: Option<Node<'_>>, collection: &str) -> RestCreate {
 
 fn update(node: &Node<'_>, item: &str) -> Option<RestUpdate> {
     if node.value.as_str().is_some() {
-        return Some(RestUpdate { method: method(node)?, path: item.to_owned(), omit: Vec::new(), whole: false });
+        return Some(RestUpdate {
+            method: method(node)?,
+            path: item.to_owned(),
+            omit: Vec::new(),
+            whole: false,
+            json_patch: false,
+        });
     }
-    node.only(&["method", "path", "omit", "whole"]);
+    node.only(&["method", "path", "omit", "whole", "json_patch"]);
     Some(RestUpdate {
         method: method_at(node).unwrap_or(Method::Put),
         path: node.text_at("path").unwrap_or_else(|| item.to_owned()),
         omit: node.texts_at("omit"),
         whole: node.flag_at("whole", false),
+        json_patch: node.flag_at("json_patch", false),
     })
 }
 
@@ -102,7 +127,7 @@ fn delete(node: Option<Node<'_>>, item: &str) -> RestDelete {
 }
 
 fn ready(node: &Node<'_>) -> Ready {
-    node.only(&["at", "done", "failed", "reason", "every"]);
+    node.only(&["at", "done", "failed", "waiting", "reason", "every"]);
     let seconds = node.get("every").map_or(Some(1.0), |every| number::to_f64(every.value));
     let every = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
     if every.is_none() {
@@ -116,6 +141,7 @@ fn ready(node: &Node<'_>) -> Ready {
         at: dotted(&node.text_at("at").unwrap_or_else(|| "status".to_owned())),
         done,
         failed: node.texts_at("failed"),
+        waiting: node.texts_at("waiting"),
         reason: node.text_at("reason").map(|path| dotted(&path)),
         every: every.unwrap_or(Duration::from_secs(1)),
     }

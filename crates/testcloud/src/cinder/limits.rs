@@ -97,10 +97,6 @@ pub(super) fn route(world: &CloudState, call: Call<'_>, rest: &[&str]) -> Outcom
             });
             Ok(Reply::ok(json!({"services": [service]})))
         }
-        ["qos-specs", ..] => {
-            admin_only(call.caller, "volume_extension:qos_specs_manage:get_all")?;
-            Ok(Reply::ok(json!({"qos_specs": []})))
-        }
         ["backups"] | ["backups", "detail"] => Ok(Reply::ok(json!({"backups": []}))),
         ["backups", id] => Err(Refusal::missing(format!("Backup {id} could not be found."))),
         ["extensions"] => Ok(Reply::ok(json!({"extensions": []}))),

@@ -4,6 +4,7 @@ mod actions;
 mod attachments;
 mod backups;
 mod limits;
+mod qos;
 mod snapshots;
 mod types;
 mod volumes;
@@ -11,6 +12,7 @@ mod volumes;
 use serde_json::{Value, json};
 
 use crate::keystone::{Caller, authenticate};
+use crate::nouns;
 use crate::reply::{Outcome, Refusal, Reply};
 use crate::request::ServiceCall;
 use crate::state::CloudState;
@@ -77,6 +79,11 @@ pub(crate) fn serve(world: &mut CloudState, request: &ServiceCall) -> Outcome {
         ["backups", rest @ ..] => backups::route(world, call, rest),
         ["types", rest @ ..] => types::route(world, call, rest),
         ["attachments", rest @ ..] => attachments::route(world, call, rest),
+        ["qos-specs", rest @ ..] => qos::route(world, call, rest),
+        ["os-quota-sets", project] if matches!(request.method.as_str(), "PUT" | "DELETE") => {
+            let names = ["gigabytes", "volumes", "snapshots", "backups", "backup_gigabytes"];
+            nouns::quota(world, request, caller, &format!("volume {project}"), "quota_set", &names)
+        }
         rest => limits::route(world, call, rest),
     }?;
     Ok(reply.header("openstack-api-version", format!("volume 3.{minor}")).header("vary", "OpenStack-API-Version"))

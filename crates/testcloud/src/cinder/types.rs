@@ -71,6 +71,75 @@ pub(super) fn route(world: &mut CloudState, call: Call<'_>, rest: &[&str]) -> Ou
             edit.ok_or_else(|| missing(id))?;
             Ok(Reply::ok(json!({"extra_specs": added})))
         }
+        ("PUT", [id]) => {
+            admin_only(call.caller, "volume_extension:type_update")?;
+            let body = call.request.member("volume_type")?;
+            check_fields("volume_type", &body, &["name", "description", "is_public"], &[])?;
+            world.cinder.types.edit(id, |row| row.extend(body)).ok_or_else(|| missing(id))?;
+            let row = world.cinder.types.get(id).ok_or_else(|| missing(id))?;
+            Ok(Reply::ok(json!({"volume_type": public(row)})))
+        }
+        ("DELETE", [id, "extra_specs", key]) => {
+            let row = world.cinder.types.get(id).ok_or_else(|| missing(id))?;
+            let mut specs = row.get("extra_specs").cloned().unwrap_or_default();
+            let known = specs.as_object_mut().and_then(|specs| specs.remove(*key));
+            known.ok_or_else(|| Refusal::missing(format!("Volume Type {id} has no extra specs with key {key}.")))?;
+            world.cinder.types.edit(id, |row| row.put("extra_specs", specs));
+            Ok(Reply::empty(202))
+        }
+        (_, [id, rest @ ..]) => {
+            admin_only(call.caller, "volume_extension:type_update")?;
+            world.cinder.types.get(id).ok_or_else(|| missing(id))?;
+            parts(world, call, id, rest)
+        }
+        _ => Err(Refusal::no_route()),
+    }
+}
+
+/// Access of projects, and encryption.
+fn parts(world: &mut CloudState, call: Call<'_>, id: &str, rest: &[&str]) -> Outcome {
+    let row = world.cinder.types.get(id).cloned().unwrap_or_default();
+    match (call.request.method.as_str(), rest) {
+        ("GET", ["os-volume-type-access"]) => {
+            let entry = |project: &String| json!({"volume_type_id": id, "project_id": project});
+            let access: Vec<Value> = row.texts("projects").iter().map(entry).collect();
+            Ok(Reply::ok(json!({"volume_type_access": access})))
+        }
+        ("POST", ["action"]) => {
+            let body = call.request.json("Malformed request body")?;
+            let project = |action: &str| body[action]["project"].as_str().map(str::to_owned);
+            let has = |project: &String| row.texts("projects").contains(project);
+            match (project("addProjectAccess"), project("removeProjectAccess")) {
+                (Some(project), _) if !row.flag("is_public") && !has(&project) => {
+                    world.cinder.types.edit(id, |row| row.push("projects", project));
+                }
+                (Some(_), _) => return Err(Refusal::conflict("Volume type access exists.")),
+                (_, Some(project)) if has(&project) => {
+                    world.cinder.types.edit(id, |row| row.drop_from("projects", |own| *own == project));
+                }
+                _ => return Err(Refusal::missing("Volume type access not found.")),
+            }
+            Ok(Reply::empty(202))
+        }
+        ("GET", ["encryption"]) => Ok(Reply::ok(row.get("encryption").cloned().unwrap_or_else(|| json!({})))),
+        ("POST", ["encryption"]) | ("PUT", ["encryption", "provider"]) => {
+            let mut body = call.request.member("encryption")?;
+            check_fields("encryption", &body, &["provider", "cipher", "key_size", "control_location"], &["provider"])?;
+            if call.request.method == "POST" && row.contains_key("encryption") {
+                return Err(Refusal::bad(format!("Volume type encryption for type {id} already exists.")));
+            }
+            if call.request.method == "PUT" && !row.contains_key("encryption") {
+                return Err(Refusal::missing(format!("Volume type encryption for type {id} does not exist.")));
+            }
+            body.put("volume_type_id", id);
+            world.cinder.types.edit(id, |row| row.put("encryption", Value::Object(body.clone())));
+            Ok(Reply::ok(json!({"encryption": body})))
+        }
+        ("DELETE", ["encryption", "provider"]) if row.contains_key("encryption") => {
+            world.cinder.types.edit(id, |row| row.remove("encryption"));
+            Ok(Reply::empty(202))
+        }
+        ("DELETE", ["encryption", "provider"]) => Err(Refusal::missing("The encryption does not exist.")),
         _ => Err(Refusal::no_route()),
     }
 }

@@ -5,6 +5,7 @@ mod catalog;
 mod credentials;
 mod domains;
 mod ec2;
+mod groups;
 mod projects;
 mod roles;
 mod secrets;
@@ -92,6 +93,9 @@ pub(crate) fn serve(world: &mut CloudState, request: &ServiceCall) -> Outcome {
         ["users", user, "credentials", "OS-EC2", rest @ ..] => ec2::route(world, request, &caller, user, rest),
         ["ec2tokens"] if request.method == "POST" => ec2::token(world, request),
         ["users", rest @ ..] => users::route(world, request, &caller, rest),
+        [scope @ ("projects" | "domains"), id, "groups", group, "roles", role] => {
+            groups::grant(world, request, &caller, &format!("{scope}/{id}"), group, role)
+        }
         ["projects", project, "users", user, "roles", rest @ ..] => {
             roles::grants(world, request, &caller, &Target::Project((*project).to_owned()), user, rest)
         }
@@ -109,8 +113,7 @@ pub(crate) fn serve(world: &mut CloudState, request: &ServiceCall) -> Outcome {
         ["services", rest @ ..] => catalog::services(world, request, &caller, rest),
         ["endpoints", rest @ ..] => catalog::endpoints(world, request, &caller, rest),
         ["regions", rest @ ..] => catalog::regions(world, request, &caller, rest),
-        ["groups"] if request.method == "GET" => Ok(Reply::ok(page(world, request, "groups", &[]))),
-        ["groups", id] => Err(not_found("group", id)),
+        ["groups", rest @ ..] => groups::route(world, request, &caller, rest),
         _ => Err(Refusal::no_route()),
     }
 }

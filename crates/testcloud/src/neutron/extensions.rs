@@ -11,7 +11,7 @@ use crate::state::CloudState;
 use crate::table::{Fields, Row, public};
 
 /// Alias and name of each simulated extension.
-const EXTENSIONS: [(&str, &str); 40] = [
+const EXTENSIONS: [(&str, &str); 49] = [
     ("address-scope", "Address scope"),
     ("agent", "agent"),
     ("allowed-address-pairs", "Allowed Address Pairs"),
@@ -24,9 +24,14 @@ const EXTENSIONS: [(&str, &str); 40] = [
     ("external-net", "Neutron external network"),
     ("extra_dhcp_opt", "Neutron Extra DHCP options"),
     ("extraroute", "Neutron Extra Route"),
+    ("extraroute-atomic", "Atomically add/remove extra routes"),
     ("filter-validation", "Filter parameters validation"),
     ("fip-port-details", "Floating IP Port Details Extension"),
+    ("floating-ip-port-forwarding", "Floating IP Port Forwarding"),
+    ("fwaas", "Firewall service"),
     ("ip_allocation", "IP Allocation"),
+    ("l2-gateway", "L2 Gateway"),
+    ("l2-gateway-connection", "L2 Gateway connection"),
     ("l2_adjacency", "L2 Adjacency"),
     ("metering", "Neutron Metering"),
     ("net-mtu", "Network MTU"),
@@ -46,12 +51,16 @@ const EXTENSIONS: [(&str, &str); 40] = [
     ("security-group", "security-group"),
     ("security-groups-normalized-cidr", "Normalized CIDR field for security group rules"),
     ("segment", "Segment"),
+    ("sfc", "Service Function Chaining"),
     ("sorting", "Sorting support"),
     ("standard-attr-description", "standard-attr-description"),
     ("standard-attr-revisions", "Resource revision numbers"),
     ("standard-attr-tag", "Tag support for resources with standard attribute: port, subnet, router, network"),
     ("standard-attr-timestamp", "Resource timestamps"),
     ("subnet_allocation", "Subnet Allocation"),
+    ("taas", "Neutron Tap as a Service"),
+    ("trunk", "Trunk Extension"),
+    ("vpnaas", "VPN service"),
 ];
 
 /// The root of the API: its main collections.
@@ -80,7 +89,7 @@ pub(super) fn route(request: &ServiceCall, rest: &[&str]) -> Outcome {
 
 /// Lists of collections that are always empty.
 pub(super) fn empty_list(many: &str) -> Outcome {
-    const NOUNS: [&str; 5] = ["agents", "availability_zones", "network-ip-availabilities", "trunks", "flavors"];
+    const NOUNS: [&str; 4] = ["agents", "availability_zones", "network-ip-availabilities", "flavors"];
     if NOUNS.contains(&many) {
         return Ok(Reply::ok(json!({many.replace('-', "_"): []})));
     }

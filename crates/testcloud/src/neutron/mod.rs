@@ -1,6 +1,7 @@
 //! Neutron v2.0.
 
 mod addresses;
+mod advanced;
 mod attributes;
 mod extensions;
 mod floating_ips;
@@ -99,6 +100,14 @@ pub(crate) fn serve(world: &mut CloudState, request: &ServiceCall) -> Outcome {
         ["routers", id, action @ ("add_router_interface" | "remove_router_interface")] => {
             routers::interface(world, request, caller, id, action)
         }
+        ["routers", id, action @ ("add_extraroutes" | "remove_extraroutes")] if request.method == "PUT" => {
+            advanced::extra_routes(world, request, caller, id, action)
+        }
+        [
+            "trunks" | "network-gateways",
+            id,
+            action @ ("add_subports" | "remove_subports" | "connect_network" | "disconnect_network"),
+        ] if request.method == "PUT" => advanced::act(world, request, caller, id, action),
         ["routers", rest @ ..] if rest.len() < 2 => routers::route(world, request, caller, rest),
         ["floatingips", rest @ ..] if rest.len() < 2 => floating_ips::route(world, request, caller, rest),
         ["security-groups", rest @ ..] if rest.len() < 2 => security_groups::route(world, request, caller, rest),

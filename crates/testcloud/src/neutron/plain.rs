@@ -3,6 +3,7 @@
 
 use serde_json::json;
 
+use super::advanced;
 use super::attributes::{Attribute, Kind, Noun, Post};
 use super::{body, create_all, list, object, owned, refusal, stamp_new, touch};
 use crate::keystone::Caller;
@@ -12,23 +13,25 @@ use crate::state::CloudState;
 use crate::table::{Fields, Row, public};
 
 /// A type of simple objects.
-struct Plain {
-    /// The path without the version; `*` is the ID of a policy.
-    path: &'static [&'static str],
-    noun: Noun,
+pub(super) struct Plain {
+    /// The path without the version; `*` is the ID of the policy or floating IP.
+    pub(super) path: &'static [&'static str],
+    pub(super) noun: Noun,
     /// Attributes that are unique together.
-    key: &'static [&'static str],
+    pub(super) key: &'static [&'static str],
     /// Whether it can be updated.
-    changes: bool,
+    pub(super) changes: bool,
     /// Whether it has a description, like objects with standard attributes.
-    is_described: bool,
+    pub(super) is_described: bool,
     /// Its type in snapshots and in the error for a missing one.
-    kind: &'static str,
+    pub(super) kind: &'static str,
+    /// The status of a new object, and the one that follows; empty: it has none.
+    pub(super) status: (&'static str, &'static str),
 }
 
-const NAME: Attribute = Attribute::new("name", Kind::Text(255), Post::Empty);
-const DESCRIPTION: Attribute = Attribute::new("description", Kind::Text(255), Post::Empty);
-const SHARED: Attribute = Attribute::new("shared", Kind::Bool, Post::False);
+pub(super) const NAME: Attribute = Attribute::new("name", Kind::Text(255), Post::Empty);
+pub(super) const DESCRIPTION: Attribute = Attribute::new("description", Kind::Text(255), Post::Empty);
+pub(super) const SHARED: Attribute = Attribute::new("shared", Kind::Bool, Post::False);
 const DIRECTION: Attribute = Attribute::new("direction", Kind::OneOf(&["ingress", "egress"]), Post::Text("egress"));
 
 const NOUNS: [Plain; 10] = [
@@ -43,6 +46,7 @@ const NOUNS: [Plain; 10] = [
         changes: true,
         is_described: false,
         kind: "AddressScope",
+        status: ("", ""),
     },
     Plain {
         path: &["subnetpools"],
@@ -66,6 +70,7 @@ const NOUNS: [Plain; 10] = [
         changes: true,
         is_described: true,
         kind: "SubnetPool",
+        status: ("", ""),
     },
     Plain {
         path: &["segments"],
@@ -85,6 +90,7 @@ const NOUNS: [Plain; 10] = [
         changes: true,
         is_described: true,
         kind: "Segment",
+        status: ("", ""),
     },
     Plain {
         path: &["metering", "metering-labels"],
@@ -93,6 +99,7 @@ const NOUNS: [Plain; 10] = [
         changes: false,
         is_described: true,
         kind: "MeteringLabel",
+        status: ("", ""),
     },
     Plain {
         path: &["metering", "metering-label-rules"],
@@ -110,6 +117,7 @@ const NOUNS: [Plain; 10] = [
         changes: false,
         is_described: false,
         kind: "MeteringLabelRule",
+        status: ("", ""),
     },
     Plain {
         path: &["rbac-policies"],
@@ -127,6 +135,7 @@ const NOUNS: [Plain; 10] = [
         changes: true,
         is_described: false,
         kind: "RbacPolicy",
+        status: ("", ""),
     },
     Plain {
         path: &["qos", "policies", "*", "bandwidth_limit_rules"],
@@ -143,6 +152,7 @@ const NOUNS: [Plain; 10] = [
         changes: true,
         is_described: false,
         kind: "QosRule",
+        status: ("", ""),
     },
     Plain {
         path: &["qos", "policies", "*", "dscp_marking_rules"],
@@ -155,6 +165,7 @@ const NOUNS: [Plain; 10] = [
         changes: true,
         is_described: false,
         kind: "QosRule",
+        status: ("", ""),
     },
     Plain {
         path: &["qos", "policies", "*", "minimum_bandwidth_rules"],
@@ -167,6 +178,7 @@ const NOUNS: [Plain; 10] = [
         changes: true,
         is_described: false,
         kind: "QosRule",
+        status: ("", ""),
     },
     Plain {
         path: &["qos", "policies", "*", "minimum_packet_rate_rules"],
@@ -182,6 +194,7 @@ const NOUNS: [Plain; 10] = [
         changes: true,
         is_described: false,
         kind: "QosRule",
+        status: ("", ""),
     },
 ];
 
@@ -192,7 +205,7 @@ pub(super) fn route(
     caller: &Caller,
     segments: &[&str],
 ) -> Option<Outcome> {
-    let (plain, parent, id) = NOUNS.iter().find_map(|plain| {
+    let (plain, parent, id) = NOUNS.iter().chain(advanced::NOUNS).find_map(|plain| {
         let (path, rest) = segments.split_at_checked(plain.path.len())?;
         let fits = plain.path.iter().zip(path).all(|(wanted, segment)| *wanted == "*" || wanted == segment);
         let parent = plain.path.iter().zip(path).find(|(wanted, _)| **wanted == "*").map(|(_, id)| *id);
@@ -215,7 +228,11 @@ impl Plain {
         parent: &str,
         id: Option<&str>,
     ) -> Outcome {
-        if !parent.is_empty() && world.neutron.qos_policies.get(parent).is_none() {
+        if self.path.first() == Some(&"floatingips") && world.neutron.floating_ips.get(parent).is_none() {
+            let message = format!("Floating IP {parent} could not be found.");
+            return Err(refusal(404, "FloatingIPNotFound", message));
+        }
+        if self.path.first() == Some(&"qos") && world.neutron.qos_policies.get(parent).is_none() {
             return Err(refusal(404, "QosPolicyNotFound", format!("QoS policy {parent} could not be found.")));
         }
         let missing = |id: &str| {
@@ -242,7 +259,15 @@ impl Plain {
                 row.put("_noun", self.noun.one);
                 row.put("_policy", parent);
                 self.is_free(world, &row, "")?;
-                stamp_new(world, &mut row);
+                let id = stamp_new(world, &mut row);
+                let (first, next) = self.status;
+                if !first.is_empty() {
+                    row.put("status", first);
+                    let fails = world.build_fault.fails;
+                    world.after(world.options.build_time, move |world| {
+                        world.neutron.plain.edit(&id, |row| row.put("status", if fails { "ERROR" } else { next }));
+                    });
+                }
                 world.neutron.plain.insert(row.clone());
                 Ok(public(&row))
             }),

@@ -216,7 +216,7 @@ fn update(world: &mut CloudState, caller: &Caller, id: &str, body: &Row) -> Resu
     Ok(())
 }
 
-fn check_routes(world: &CloudState, id: &str, routes: &Value) -> Result<(), Refusal> {
+pub(super) fn check_routes(world: &CloudState, id: &str, routes: &Value) -> Result<(), Refusal> {
     let nets: Vec<IpNet> = world
         .neutron
         .ports

@@ -87,10 +87,6 @@ pub(super) fn route(world: &CloudState, call: Call<'_>, rest: &[&str]) -> Outcom
             Ok(Reply::ok(json!({"hypervisors": HOSTS.iter().enumerate().map(host).collect::<Vec<_>>()})))
         }
         ["extensions"] => Ok(Reply::ok(json!({"extensions": []}))),
-        ["os-aggregates"] => {
-            admin_only(call.caller, "os-aggregates:index")?;
-            Ok(Reply::ok(json!({"aggregates": []})))
-        }
         _ => Err(Refusal::no_route()),
     }
 }

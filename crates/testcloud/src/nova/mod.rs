@@ -1,11 +1,13 @@
 //! Nova 2.1, microversions to 2.93.
 
 mod actions;
+mod aggregates;
 mod attachments;
 mod build;
 mod create;
 mod flavors;
 mod groups;
+mod instance_actions;
 mod interfaces;
 mod keypairs;
 mod limits;
@@ -15,6 +17,7 @@ mod servers;
 use serde_json::{Value, json};
 
 use crate::keystone::{Caller, authenticate};
+use crate::nouns;
 use crate::reply::{Outcome, Refusal, Reply};
 use crate::request::{ServiceCall, python, python_text};
 use crate::state::CloudState;
@@ -88,6 +91,7 @@ fn route(world: &mut CloudState, call: Call<'_>) -> Outcome {
     match segments.as_slice() {
         ["servers", id, "action"] => actions::route(world, call, id),
         ["servers", id, "os-interface", rest @ ..] => interfaces::route(world, call, id, rest),
+        ["servers", id, "os-instance-actions", rest @ ..] => instance_actions::route(world, call, id, rest),
         ["servers", id, "os-volume_attachments", rest @ ..] => attachments::route(world, call, id, rest),
         ["servers", id, "metadata", rest @ ..] => metadata::route(world, call, id, rest),
         ["servers", id, "tags", rest @ ..] => metadata::tags(world, call, id, rest),
@@ -97,6 +101,10 @@ fn route(world: &mut CloudState, call: Call<'_>) -> Outcome {
         ["flavors", rest @ ..] => flavors::route(world, call, rest),
         ["os-keypairs", rest @ ..] => keypairs::route(world, call, rest),
         ["os-server-groups", rest @ ..] => groups::route(world, call, rest),
+        ["os-aggregates", rest @ ..] => aggregates::route(world, call, rest),
+        ["os-quota-sets", project] if matches!(call.request.method.as_str(), "PUT" | "DELETE") => {
+            nouns::quota(world, call.request, call.caller, &format!("compute {project}"), "quota_set", &QUOTAS)
+        }
         rest => limits::route(world, call, rest),
     }
 }
@@ -162,6 +170,24 @@ pub(crate) fn refuse(refusal: &Refusal) -> Reply {
     };
     Reply::json(refusal.status, json!({name: {"code": refusal.status, "message": refusal.message}}))
 }
+
+/// The resources with quotas that can be changed, before microversion 2.36.
+const QUOTAS: [&str; 14] = [
+    "cores",
+    "fixed_ips",
+    "floating_ips",
+    "injected_file_content_bytes",
+    "injected_file_path_bytes",
+    "injected_files",
+    "instances",
+    "key_pairs",
+    "metadata_items",
+    "ram",
+    "security_group_rules",
+    "security_groups",
+    "server_group_members",
+    "server_groups",
+];
 
 /// Rejects callers who are not administrators; `rule` is the name of the policy.
 fn admin_only(caller: &Caller, rule: &str) -> Result<(), Refusal> {

@@ -1,7 +1,19 @@
 //! The types with properties and dependencies. `{name}` in a value is the physical ID of a dependency.
 
+mod amazon;
+mod data_services;
+mod load_balancing;
+mod network_services;
+mod settings;
+
 use kiln_testcloud::Service;
 use kiln_value::{Value, value};
+
+pub(crate) use amazon::*;
+pub(crate) use data_services::*;
+pub(crate) use load_balancing::*;
+pub(crate) use network_services::*;
+pub(crate) use settings::*;
 
 /// Passes the names of all cases to a macro.
 macro_rules! every_case {
@@ -70,6 +82,86 @@ macro_rules! every_case {
             region_with_id,
             service,
             endpoint,
+            keystone_group,
+            keystone_user,
+            keystone_domain,
+            user_role_assignment,
+            group_role_assignment,
+            volume_type,
+            encrypted_volume_type,
+            qos_specs,
+            qos_association,
+            cinder_quota,
+            nova_quota,
+            neutron_quota,
+            octavia_quota,
+            host_aggregate,
+            trunk,
+            extra_route,
+            extra_route_set,
+            port_forward,
+            load_balancer,
+            listener,
+            pool,
+            pool_member,
+            health_monitor,
+            l7_policy,
+            l7_rule,
+            lb_flavor,
+            lb_flavor_profile,
+            lb_zone,
+            lb_zone_profile,
+            ike_policy,
+            ipsec_policy,
+            vpn_service,
+            ipsec_site_connection,
+            firewall,
+            firewall_policy,
+            firewall_rule,
+            flow_classifier,
+            port_pair,
+            port_pair_group,
+            port_chain,
+            tap_service,
+            tap_flow,
+            l2_gateway,
+            l2_gateway_connection,
+            network_gateway,
+            barbican_secret,
+            barbican_order,
+            generic_container,
+            certificate_container,
+            rsa_container,
+            dns_zone,
+            dns_record_set,
+            alarm,
+            composite_alarm,
+            event_alarm,
+            gnocchi_metrics_alarm,
+            gnocchi_aggregate_alarm,
+            gnocchi_resource_alarm,
+            member_health_alarm,
+            prometheus_alarm,
+            swift_container,
+            zaqar_queue,
+            zaqar_subscription,
+            zaqar_signed_url,
+            zaqar_trigger,
+            cron_trigger,
+            share_security_service,
+            ec2_instance,
+            ec2_security_group,
+            ec2_volume,
+            ec2_volume_attachment,
+            ec2_address,
+            ec2_address_association,
+            cluster_template,
+            bay_model,
+            blazar_host,
+            blazar_lease,
+            ironic_port,
+            nova_floating_ip,
+            nova_floating_ip_association,
         }
     };
 }

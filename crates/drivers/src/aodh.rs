@@ -1,0 +1,120 @@
+//! OS::Aodh::*: alarms, which differ in their rule.
+
+mod rule;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kiln_resource::{Context, Driver, Failure, ResourceType};
+use kiln_value::{Map, Value};
+
+use crate::call::Service;
+use crate::path;
+use crate::rest::{Edit, RestDriver, Shape};
+use rule::Rule;
+
+/// Aodh.
+const AODH: Service = Service("alarming");
+
+/// The driver of an Aodh type.
+pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
+    let rule = match resource_type.name.strip_prefix("OS::Aodh::")? {
+        "Alarm" => Rule::Threshold,
+        "CompositeAlarm" => Rule::Composite,
+        "EventAlarm" => Rule::Fields("event", &["event_type", "query"]),
+        "LBMemberHealthAlarm" => Rule::LoadBalancerMember,
+        "PrometheusAlarm" => Rule::Fields("prometheus", &["comparison_operator", "query", "threshold"]),
+        "GnocchiResourcesAlarm" => Rule::Fields("gnocchi_resources_threshold", rule::RESOURCES),
+        "GnocchiAggregationByMetricsAlarm" => {
+            Rule::Fields("gnocchi_aggregation_by_metrics_threshold", rule::BY_METRICS)
+        }
+        "GnocchiAggregationByResourcesAlarm" => {
+            Rule::Fields("gnocchi_aggregation_by_resources_threshold", rule::BY_RESOURCES)
+        }
+        _ => return None,
+    };
+    Some(Arc::new(RestDriver::shaped(resource_type, Alarm(rule))?))
+}
+
+/// An alarm.
+struct Alarm(Rule);
+
+/// The actions of a state: given URLs, and queues, for which Aodh creates a trust.
+const ACTIONS: [(&str, &str); 3] = [
+    ("alarm_actions", "alarm_queues"),
+    ("ok_actions", "ok_queues"),
+    ("insufficient_data_actions", "insufficient_data_queues"),
+];
+
+impl Alarm {
+    /// The body of a request, from the properties.
+    fn body(&self, cx: &Context<'_>, properties: &Map) -> Map {
+        let mut body: Map =
+            properties.iter().filter(|(_, value)| !value.is_null()).map(|(k, v)| (k.clone(), v.clone())).collect();
+        for (actions, queues) in ACTIONS {
+            let list = |name: &str| properties.get(name).and_then(Value::as_list).unwrap_or_default().to_vec();
+            let mut urls: Vec<Value> = list(actions).into_iter().filter(Value::is_truthy).collect();
+            urls.extend(list(queues).iter().filter_map(Value::as_str).map(|queue| {
+                let name = path::segment(queue).replace("%20", "+");
+                Value::from(format!("trust+zaqar://?queue_name={name}"))
+            }));
+            body.shift_remove(queues);
+            body.insert(actions.to_owned(), Value::List(urls));
+        }
+        self.0.fill(&mut body);
+        body.insert("type".to_owned(), self.0.kind().into());
+        body.insert("name".to_owned(), cx.facts.physical_name.as_str().into());
+        body
+    }
+}
+
+/// Sets whether an alarm is evaluated. Idempotent.
+async fn enable(cx: &Context<'_>, id: &str, enabled: bool) -> Result<(), Failure> {
+    let path = format!("/v2/alarms/{}", path::segment(id));
+    let mut alarm = AODH.get(cx, path.clone()).await?;
+    if let Some(alarm) = alarm.as_map_mut() {
+        alarm.insert("enabled".to_owned(), enabled.into());
+    }
+    AODH.put(cx, path, alarm).await.map(|_| ())
+}
+
+#[async_trait]
+impl Shape for Alarm {
+    async fn create_body(&self, cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
+        *body = self.body(cx, &cx.facts.properties);
+        Ok(())
+    }
+
+    /// An update replaces the whole alarm, with all that Kiln does not know.
+    async fn update_body(&self, cx: &Context<'_>, _edit: &Edit<'_>, body: &mut Map) -> Result<(), Failure> {
+        let id = cx.facts.require_id()?;
+        let current = AODH.get(cx, format!("/v2/alarms/{}", path::segment(id))).await?;
+        *body = current.as_map().cloned().unwrap_or_default();
+        body.extend(self.body(cx, &cx.facts.properties));
+        Ok(())
+    }
+
+    /// The actions of an alarm are those of the template and those of its queues, and a composite rule has another form:
+    /// they are compared by what an update would send.
+    async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        let sent = self.body(cx, &cx.facts.properties);
+        for name in ACTIONS.iter().map(|(actions, _)| *actions).chain(["composite_rule"]) {
+            if sent.contains_key(name) && sent.get(name) == object.get(name) {
+                live.insert(name.to_owned(), cx.facts.property(name).clone());
+            }
+        }
+        // A suspended alarm is disabled.
+        if cx.facts.state.0 == "SUSPEND" {
+            live.shift_remove("enabled");
+        }
+        Ok(())
+    }
+
+    async fn suspend(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+        enable(cx, id, false).await
+    }
+
+    async fn resume(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
+        enable(cx, id, true).await
+    }
+}

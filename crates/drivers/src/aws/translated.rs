@@ -1,0 +1,143 @@
+//! A type that is another type with other names of properties.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, PropertyChange, Step};
+use kiln_value::{Diagnostic, Map, Value};
+
+/// How the properties of a type become those of another type.
+#[async_trait]
+pub(super) trait Translation: Send + Sync {
+    /// The properties of the other type.
+    fn properties(&self, properties: &Map) -> Map;
+
+    /// Properties of the other type that are names, with their finders; its driver expects IDs.
+    fn names(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
+    /// An attribute; `None` for those of the other type.
+    async fn attribute(&self, cx: &Context<'_>, name: &str) -> Result<Option<Value>, Failure> {
+        let _ = (cx, name);
+        Ok(None)
+    }
+
+    /// See [`Driver::validate`], with the properties of the type itself.
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        let _ = facts;
+        Ok(())
+    }
+}
+
+/// The driver of the other type, called with translated properties.
+pub(super) struct Translated<D, T> {
+    inner: D,
+    translation: T,
+}
+
+impl<D: Driver, T: Translation> Translated<D, T> {
+    pub(super) fn new(inner: D, translation: T) -> Self {
+        Self { inner, translation }
+    }
+
+    /// Translated properties with IDs in the place of names.
+    async fn resolved(&self, cx: &Context<'_>, properties: &Map) -> Result<Map, Failure> {
+        let mut properties = self.translation.properties(properties);
+        for (property, finder) in self.translation.names() {
+            if let Some(value) = properties.get_mut(*property)
+                && let Some(name) = value.as_str().filter(|name| !name.is_empty())
+            {
+                *value = cx.cloud.find(finder, name).await?.into();
+            }
+        }
+        Ok(properties)
+    }
+
+    /// The facts for the other driver. What a name means does not matter for a delete, and may be gone.
+    async fn facts(&self, cx: &Context<'_>, operation: &Operation) -> Result<Facts, Failure> {
+        let properties = match operation {
+            Operation::Create | Operation::Update { .. } => self.resolved(cx, &cx.facts.properties).await?,
+            _ => self.translation.properties(&cx.facts.properties),
+        };
+        Ok(Facts { properties, ..cx.facts.clone() })
+    }
+
+    fn operation(&self, cx: &Context<'_>, operation: &Operation, after: &Map) -> Operation {
+        let Operation::Update { before, .. } = operation else { return operation.clone() };
+        let before = self.translation.properties(before);
+        // A name may mean another object now, but only a change of the name is a change.
+        let plain = self.translation.properties(&cx.facts.properties);
+        let keys = plain.keys().filter(|key| plain.get(*key) != before.get(*key));
+        let changed = keys.map(|key| (key.clone(), after.get(key).cloned().unwrap_or_default())).collect();
+        Operation::Update { before, changed }
+    }
+}
+
+fn with<'a>(cx: &Context<'a>, facts: &'a Facts) -> Context<'a> {
+    Context { facts, ..*cx }
+}
+
+#[async_trait]
+impl<D: Driver, T: Translation> Driver for Translated<D, T> {
+    async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
+        let facts = self.facts(cx, operation).await?;
+        let operation = self.operation(cx, operation, &facts.properties);
+        self.inner.start(&with(cx, &facts), &operation).await
+    }
+
+    async fn poll(&self, cx: &Context<'_>, operation: &Operation, state: &Value) -> Result<Step, Failure> {
+        let facts = self.facts(cx, operation).await?;
+        let operation = self.operation(cx, operation, &facts.properties);
+        self.inner.poll(&with(cx, &facts), &operation, state).await
+    }
+
+    async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
+        let facts = self.facts(cx, &Operation::Create).await?;
+        self.inner.find(&with(cx, &facts)).await
+    }
+
+    async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
+        let mut values = Map::new();
+        for name in names {
+            let value = match self.translation.attribute(cx, name).await? {
+                Some(value) => value,
+                None => self.inner.attributes(cx, &[name]).await?.shift_remove(*name).unwrap_or_default(),
+            };
+            values.insert((*name).to_owned(), value);
+        }
+        Ok(values)
+    }
+
+    fn collisions(&self, held: &Map, wanted: &Map) -> Vec<&'static str> {
+        self.inner.collisions(&self.translation.properties(held), &self.translation.properties(wanted))
+    }
+
+    async fn release(&self, cx: &Context<'_>, wanted: &Map) -> Result<Option<Duration>, Failure> {
+        let facts = self.facts(cx, &Operation::Check).await?;
+        self.inner.release(&with(cx, &facts), &self.translation.properties(wanted)).await
+    }
+
+    fn needs_replace(&self, change: &PropertyChange) -> bool {
+        let (before, after) = (self.translation.properties(&change.before), self.translation.properties(&change.after));
+        let changed = after.keys().filter(|key| after.get(*key) != before.get(*key)).cloned().collect();
+        self.inner.needs_replace(&PropertyChange { before, after, changed })
+    }
+
+    async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {
+        let facts = self.facts(cx, &Operation::Check).await?;
+        self.inner.needs_replace_failed(&with(cx, &facts)).await
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        self.translation.validate(facts)
+    }
+
+    fn snapshots(&self) -> bool {
+        self.inner.snapshots()
+    }
+
+    async fn delete_snapshot(&self, cx: &Context<'_>) -> Result<Option<Duration>, Failure> {
+        self.inner.delete_snapshot(cx).await
+    }
+}

@@ -1,0 +1,88 @@
+//! OS::Cinder::EncryptedVolumeType
+
+use async_trait::async_trait;
+use kiln_resource::{Context, Driver, Failure, Found, Operation, Step};
+use kiln_value::{Map, Value, value};
+
+use super::CINDER;
+use super::volume_type::encryption;
+use crate::path;
+
+/// The encryption of a volume type, of which there is one at most. Its ID is that of the type.
+pub(super) struct EncryptedVolumeType;
+
+fn provider_path(id: &str) -> String {
+    format!("/v3/types/{}/encryption/provider", path::segment(id))
+}
+
+fn body(properties: &Map) -> Value {
+    let entry = |name: &str| (name.to_owned(), properties.get(name).cloned().unwrap_or_default());
+    let names = ["provider", "cipher", "key_size", "control_location"];
+    value!({"encryption": (names.into_iter().map(entry).collect::<Map>())})
+}
+
+async fn volume_type(cx: &Context<'_>) -> Result<String, Failure> {
+    let name = cx.facts.property("volume_type").as_str().unwrap_or_default();
+    cx.cloud.find("cinder.vtype", name).await
+}
+
+/// The current encryption. Cinder returns an empty object if there is none.
+async fn show(cx: &Context<'_>, id: &str) -> Result<Option<Value>, Failure> {
+    match cx.cloud.call(encryption(id)).await {
+        Ok(response) => Ok(Some(response.body).filter(|object| object.str_at("volume_type_id").is_some())),
+        Err(failure) if failure.is_not_found() => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+#[async_trait]
+impl Driver for EncryptedVolumeType {
+    async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
+        match operation {
+            Operation::Create => {
+                let id = volume_type(cx).await?;
+                let path = format!("/v3/types/{}/encryption", path::segment(&id));
+                CINDER.post(cx, path, body(&cx.facts.properties)).await?;
+                Ok(Step::done().id(id))
+            }
+            Operation::Update { .. } => {
+                CINDER.put(cx, provider_path(cx.facts.require_id()?), body(&cx.facts.properties)).await?;
+                Ok(Step::done())
+            }
+            Operation::Delete => {
+                if let Some(id) = cx.facts.physical_id.as_deref() {
+                    CINDER.delete(cx, provider_path(id)).await?;
+                }
+                Ok(Step::done())
+            }
+            Operation::Check => {
+                let id = cx.facts.require_id()?;
+                let text = format!("Volume type {id} has no encryption");
+                let missing = Failure::new(kiln_resource::FailureKind::NotFound, "NotFound", text);
+                show(cx, id).await?.map(|_| Step::done()).ok_or(missing)
+            }
+            Operation::Suspend | Operation::Resume | Operation::Adopt | Operation::Snapshot => Ok(Step::done()),
+        }
+    }
+
+    /// Cinder rejects a second encryption of a type.
+    async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
+        let id = volume_type(cx).await?;
+        Ok(if show(cx, &id).await?.is_some() { Found::Made(Step::done().id(id)) } else { Found::NotMade })
+    }
+
+    async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
+        let object = match cx.facts.physical_id.as_deref() {
+            Some(id) => show(cx, id).await?.unwrap_or_default(),
+            None => Value::Null,
+        };
+        Ok(names.iter().map(|name| ((*name).to_owned(), object.clone())).collect())
+    }
+
+    async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {
+        match cx.facts.physical_id.as_deref() {
+            Some(id) => Ok(show(cx, id).await?.is_none()),
+            None => Ok(true),
+        }
+    }
+}

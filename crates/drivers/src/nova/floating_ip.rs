@@ -1,0 +1,77 @@
+//! OS::Nova::FloatingIP and OS::Nova::FloatingIPAssociation, which are floating IPs of Neutron.
+
+use async_trait::async_trait;
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step};
+use kiln_value::{Map, Value};
+
+use crate::call::absent_is_fine;
+use crate::neutron::server_address::{associate, dissociate, external_network};
+use crate::queue;
+use crate::rest::Shape;
+
+/// A floating IP of an external network.
+pub(super) struct FloatingIp;
+
+#[async_trait]
+impl Shape for FloatingIp {
+    async fn create_body(&self, cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
+        let network = match cx.facts.property("pool").as_str().filter(|pool| !pool.is_empty()) {
+            Some(pool) => cx.cloud.find("neutron.network", pool).await?.into(),
+            None => external_network(cx).await?,
+        };
+        body.insert("floating_network_id".to_owned(), network);
+        Ok(())
+    }
+}
+
+/// The association of a floating IP with a server. It is no object: its ID is that of the resource.
+pub(super) struct FloatingIpAssociation;
+
+fn text<'a>(properties: &'a Map, name: &str) -> &'a str {
+    properties.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+async fn tie(cx: &Context<'_>) -> Result<Step, Failure> {
+    let properties = &cx.facts.properties;
+    associate(cx, text(properties, "floating_ip"), text(properties, "server_id")).await.map(|()| Step::done())
+}
+
+#[async_trait]
+impl Driver for FloatingIpAssociation {
+    async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
+        match operation {
+            // The ID is stored before the first call, which is idempotent.
+            Operation::Create => Ok(queue::now("tie").id(cx.facts.id.as_str())),
+            Operation::Update { before, changed } => {
+                if changed.contains_key("floating_ip") {
+                    absent_is_fine(dissociate(cx, text(before, "floating_ip")).await)?;
+                }
+                tie(cx).await
+            }
+            Operation::Delete => {
+                if cx.facts.physical_id.is_some() {
+                    absent_is_fine(dissociate(cx, text(&cx.facts.properties, "floating_ip")).await)?;
+                }
+                Ok(Step::done())
+            }
+            _ => Ok(Step::done()),
+        }
+    }
+
+    async fn poll(&self, cx: &Context<'_>, _operation: &Operation, _state: &Value) -> Result<Step, Failure> {
+        tie(cx).await
+    }
+
+    /// No call is made before the ID is stored.
+    async fn find(&self, _cx: &Context<'_>) -> Result<Found, Failure> {
+        Ok(Found::NotMade)
+    }
+
+    async fn attributes(&self, _cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
+        Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
+    }
+
+    fn reference(&self, facts: &Facts) -> Value {
+        facts.physical_name.as_str().into()
+    }
+}
