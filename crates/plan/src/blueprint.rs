@@ -169,6 +169,12 @@ impl Blueprint {
         }
     }
 
+    /// The properties of a resource as [`Sibling::properties`] has them.
+    pub(crate) fn references_of(&self, definition: &Definition) -> Map {
+        let partial = definition.properties.partial(&References::new(&self.bound, &self.kinds)).ok();
+        partial.and_then(|partial| partial.value?.as_map().cloned()).unwrap_or_default()
+    }
+
     fn refuse_circles(&self) -> Result<(), Diagnostic> {
         let mut graph = crate::graph::Graph::default();
         let nodes: HashMap<&str, usize> = self.requires.keys().map(|name| (name.as_str(), graph.add())).collect();

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use indexmap::IndexMap;
 use kiln_value::{Diagnostic, Map, Value};
 
-use crate::{Action, Cloud, Failure, Member, Received, Rescale};
+use crate::{Action, Cloud, Failure, Member, Received, Rescale, Software, SoftwareChange};
 
 /// The stack that a resource belongs to.
 #[derive(Clone, Debug, Default)]
@@ -104,6 +104,8 @@ impl Facts {
 pub struct Context<'a> {
     /// The cloud, with the stack's credentials.
     pub cloud: &'a dyn Cloud,
+    /// The stored software configs and deployments.
+    pub software: &'a dyn Software,
     /// The resource.
     pub facts: &'a Facts,
     /// Seconds since 1970 by the injected clock.
@@ -178,6 +180,9 @@ pub enum Progress {
         /// How long to wait before the next poll.
         after: Duration,
     },
+    /// The data of the step is stored, and the operation starts again with it: what comes before the call of a create that
+    /// must not be made twice.
+    Prepared,
     /// An update that cannot be done in place after all (Heat's `UpdateReplace`).
     Replace,
 }
@@ -195,6 +200,8 @@ pub struct Step {
     pub user_project: Option<String>,
     /// New metadata of observed resources, by their id; stored together with the step.
     pub sibling_metadata: Vec<(String, Map)>,
+    /// Changes of software configs and deployments: stored together with the step or before it.
+    pub software: Vec<SoftwareChange>,
 }
 
 impl Step {
@@ -206,12 +213,18 @@ impl Step {
             progress: Progress::Done,
             user_project: None,
             sibling_metadata: Vec::new(),
+            software: Vec::new(),
         }
     }
 
     /// To be polled after a time.
     pub fn wait(state: impl Into<Value>, after: Duration) -> Self {
         Self { progress: Progress::Wait { state: state.into(), after }, ..Self::done() }
+    }
+
+    /// To be started again with new data.
+    pub fn prepared() -> Self {
+        Self { progress: Progress::Prepared, ..Self::done() }
     }
 
     /// To be replaced.
@@ -237,6 +250,13 @@ impl Step {
     #[must_use]
     pub fn sibling_metadata(mut self, sibling: &Observed, metadata: Map) -> Self {
         self.sibling_metadata.push((sibling.id.clone(), metadata));
+        self
+    }
+
+    /// The same with a change of a software config or deployment. What reads it must be another step.
+    #[must_use]
+    pub fn software(mut self, change: SoftwareChange) -> Self {
+        self.software.push(change);
         self
     }
 
@@ -333,6 +353,12 @@ pub trait Driver: Send + Sync {
         Err(Failure::other("NotSupported", format!("Resource {} does not support signals", cx.facts.name)))
     }
 
+    /// Whether messages are processed while an operation on the resource is running, because it waits for them, and in every
+    /// state. Else they wait for its end, and a resource that is suspended or being deleted refuses them.
+    fn receives_during_operations(&self) -> bool {
+        false
+    }
+
     /// Whether [`Driver::receive`] calls a cloud.
     fn receives_with_cloud(&self) -> bool {
         self.needs_cloud()
@@ -353,6 +379,12 @@ pub trait Driver: Send + Sync {
     /// not: it may still be under way when a later operation has set another state.
     fn is_repeatable(&self) -> bool {
         false
+    }
+
+    /// What is stored when an operation is cancelled or runs out of time.
+    fn cancelled(&self, facts: &Facts) -> Option<SoftwareChange> {
+        let _ = facts;
+        None
     }
 
     /// The attributes of these names, read from the cloud; `show` is the whole object. Names that are not in the
@@ -450,6 +482,12 @@ pub trait Driver: Send + Sync {
     /// What the schema cannot say of the properties; null stands for what is not known yet.
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
         let _ = facts;
+        Ok(())
+    }
+
+    /// What is wrong with another resource that `this` refers to.
+    fn validate_reference(&self, this: &Sibling<'_>, other: &Sibling<'_>) -> Result<(), Diagnostic> {
+        let _ = (this, other);
         Ok(())
     }
 

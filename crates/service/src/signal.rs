@@ -1,7 +1,7 @@
 //! Signals a resource.
 
 use kiln_engine::View;
-use kiln_plan::Hook;
+use kiln_plan::{Hook, Kind};
 use kiln_resource::{Action, MessageId, Resource, ResourceId};
 use kiln_store::{Message, MessageKind, Stack};
 use kiln_value::{Value, text, value};
@@ -48,13 +48,16 @@ impl Service {
             let message = self.send_signal(&view.stack, name, MessageKind::ClearHook, details).await?;
             return Ok(Signalled { message, row: row.id });
         }
-        if let Action::Suspend | Action::Delete = row.state.action {
+        let kind = view.kind(row);
+        let driver = kind.as_ref().and_then(Kind::entry).map(|entry| &entry.driver);
+        let always = driver.is_some_and(|driver| driver.receives_during_operations());
+        if let (Action::Suspend | Action::Delete, false) = (row.state.action, always) {
             // Only the engine writes events.
             let refused = value!({ "action": (row.state.action.as_str()) });
             self.send_signal(&view.stack, name, MessageKind::RefusedSignal, refused).await?;
             return Err(Error::NotSupported(format!("Signal resource during {}", row.state.action)));
         }
-        if !view.kind(row).is_some_and(|kind| kind.resource_type().signals) {
+        if !kind.is_some_and(|kind| kind.resource_type().signals) {
             return Err(Error::ActionNotSupported("signal".to_owned()));
         }
         let message = self.send_signal(&view.stack, name, MessageKind::Signal, signal.details.clone()).await?;

@@ -266,7 +266,8 @@ impl Remover {
             let removal = async {
                 let cloud = self.backends.cloud(&self.root, driver.needs_cloud(), Some(&self.fence)).await?;
                 let seed = self.backends.chance.seed();
-                driver.delete_snapshot(&Context { cloud: &*cloud, facts: &facts, now: 0.0, seed, polls: 0 }).await
+                let (software, facts) = (&self.backends.software(&self.root.project), &facts);
+                driver.delete_snapshot(&Context { cloud: &*cloud, software, facts, now: 0.0, seed, polls: 0 }).await
             };
             let after = match removal.await {
                 Ok(None) => return Ok(true),
