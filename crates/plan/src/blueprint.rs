@@ -27,8 +27,8 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Adds the files of the current stack if a resource of the template still comes from one of them. In a rolling update,
-    /// the members of later batches keep their definition, which the new files of the parent may lack.
+    /// Adds the files of the current stack if a resource of the template still comes from one of them. In a rolling
+    /// update, the members of later batches keep their definition, which the new files of the parent may lack.
     pub fn keep_files(&mut self, current: &Arc<Files>) {
         if Arc::ptr_eq(&self.files, current) {
             return;

@@ -102,8 +102,8 @@ pub enum SoftwareChange {
     DropDeployment(String),
 }
 
-/// The stored configs and deployments of the project of a stack, for drivers. They change them by [`crate::Step::software`]
-/// and [`crate::Received::software`].
+/// The stored configs and deployments of the project of a stack, for drivers. They change them by
+/// [`crate::Step::software`] and [`crate::Received::software`].
 #[async_trait]
 pub trait Software: Send + Sync {
     /// A config.
@@ -138,8 +138,8 @@ pub fn instant(time: Timestamp) -> String {
     Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
 }
 
-/// Adds what the agent in a server reads to the metadata of its resource: how to collect them, by the data of the resource,
-/// and the deployments.
+/// Adds what the agent in a server reads to the metadata of its resource: how to collect them, by the data of the
+/// resource, and the deployments.
 pub fn add_for_agent(data: &Map, deployed: &[SoftwareConfig], metadata: &mut Map) {
     let collect = data.get(COLLECT).and_then(Value::as_map);
     if let Some(collect) = collect {

@@ -28,8 +28,8 @@ pub struct Signalled {
 
 impl Service {
     /// Sends a signal to a resource (docs/heat-behaviour.md §16). As in Heat, the caller learns immediately if the
-    /// resource does not accept signals, or not in its state. What the resource makes of the signal is not reported: the
-    /// engine of the stack delivers it, settled or not.
+    /// resource does not accept signals, or not in its state. What the resource makes of the signal is not reported:
+    /// the engine of the stack delivers it, settled or not.
     pub async fn signal(&self, stack: Stack, signal: &Signal) -> Result<Signalled, Error> {
         let view = View::of(&self.backends, stack).await?;
         let name = &signal.resource;

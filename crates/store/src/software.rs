@@ -29,7 +29,8 @@ pub struct DeploymentQuery {
 #[async_trait]
 pub trait SoftwareStore: Send + Sync {
     /// Changes a config or a deployment. [`Error::Referenced`] if a config to delete has deployments;
-    /// [`Error::NotFound`] if a deployment refers to a config that does not exist. What is to be deleted may be missing.
+    /// [`Error::NotFound`] if a deployment refers to a config that does not exist. What is to be deleted may be
+    /// missing.
     async fn change_software(&self, change: &SoftwareChange) -> Result<(), Error>;
     /// A config.
     async fn software_config(&self, id: &str) -> Result<Option<SoftwareConfig>, Error>;

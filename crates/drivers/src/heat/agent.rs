@@ -1,7 +1,7 @@
 //! The agent in a server (os-collect-config): its user, and how it collects the metadata of the server.
 //!
-//! All of this is stored in the data of the resource, before a server gets it. It is added to the metadata when these are
-//! read (`kiln_resource::software::add_for_agent`).
+//! All of this is stored in the data of the resource, before a server gets it. It is added to the metadata when these
+//! are read (`kiln_resource::software::add_for_agent`).
 
 use kiln_resource::software::COLLECT;
 use kiln_resource::{Context, Facts, Failure, Found, Progress, Step};
@@ -52,8 +52,8 @@ fn way(facts: &Facts) -> &'static str {
     if transport(facts) == "POLL_SERVER_HEAT" { "heat" } else { "cfn" }
 }
 
-/// The next step until [`is_prepared`]: the data of the step must be stored before the next call. `collectors`: the first
-/// ones of the server.
+/// The next step until [`is_prepared`]: the data of the step must be stored before the next call. `collectors`: the
+/// first ones of the server.
 pub(crate) async fn prepare(cx: &Context<'_>, collectors: &[&str]) -> Result<Step, Failure> {
     let keys = way(cx.facts) == "cfn";
     let step = match cx.facts.data.get(STEP).filter(|step| !step.is_null()) {

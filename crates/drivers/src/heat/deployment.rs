@@ -1,7 +1,7 @@
 //! Software deployments: `OS::Heat::SoftwareDeployment` and `OS::Heat::StructuredDeployment`.
 //!
-//! A deployment is a row of Kiln's store with the ID of the resource. Every action that triggers it gives it a new config
-//! with the values of the inputs; then the resource waits until the agent in the server has sent a signal.
+//! A deployment is a row of Kiln's store with the ID of the resource. Every action that triggers it gives it a new
+//! config with the values of the inputs; then the resource waits until the agent in the server has sent a signal.
 
 use std::time::Duration;
 

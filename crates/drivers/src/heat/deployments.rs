@@ -153,8 +153,8 @@ fn kept(facts: &Facts) -> impl Iterator<Item = &Member> {
     facts.members.iter().filter(|member| servers.get(&member.name).is_some())
 }
 
-/// The members after a batch; the last ones change first. A failed member is like a new one. Those whose server is gone go
-/// with the first batch: Heat would deploy to no server in their place.
+/// The members after a batch; the last ones change first. A failed member is like a new one. Those whose server is gone
+/// go with the first batch: Heat would deploy to no server in their place.
 fn after_batch(facts: &Facts, member: &str, batch: Batch) -> Map {
     let names: Vec<&String> = servers(facts).collect();
     let priority = |name: &str| names.iter().position(|one| *one == name).map_or(0, |index| names.len() - index);

@@ -1,8 +1,8 @@
-//! The Keystone user of a resource, who sends its signals: in the domain of stack users, with a project for each tree of
-//! stacks.
+//! The Keystone user of a resource, who sends its signals: in the domain of stack users, with a project for each tree
+//! of stacks.
 //!
-//! Project and user have names that only their resource gives, and the secrets are stored before they are used. So every
-//! call may be repeated: what a lost call has made is found by its name.
+//! Project and user have names that only their resource gives, and the secrets are stored before they are used. So
+//! every call may be repeated: what a lost call has made is found by its name.
 
 use kiln_resource::{CloudRequest, Context, Facts, Failure, FailureKind, Found, Method, Step, UserDomain};
 use kiln_value::{Value, value};

@@ -1,7 +1,7 @@
 //! Snapshots of the stack: their data, and their deletion.
 //!
-//! A snapshot is a request; its record is stored with it and completed with its end. Its deletion is a message, or a part
-//! of the delete of the stack, which ends only after it. Both may be repeated by another engine.
+//! A snapshot is a request; its record is stored with it and completed with its end. Its deletion is a message, or a
+//! part of the delete of the stack, which ends only after it. Both may be repeated by another engine.
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
