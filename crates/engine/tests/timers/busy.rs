@@ -46,7 +46,7 @@ async fn the_time_limit_ends_the_wait_for_a_busy_object() {
     let engine = cluster.engine();
     let id = cluster.create(Some(2)).await;
     let (stack, at) = cluster.settled(id).await;
-    assert_eq!((stack.state.status, stack.reason.as_str()), (Status::Failed, "Create timed out"));
+    assert_eq!((stack.state.status, stack.reason.as_str()), (Status::Failed, "Timed out"));
     assert!(near(at, 120.0), "{at}");
     engine.kill();
 }
