@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::servers::find;
-use super::{Call, check_fields, create};
+use super::{Call, check_fields, create, instance_actions};
 use crate::keystone::Caller;
 use crate::neutron::{self, Wanted};
 use crate::reply::{Outcome, Refusal, Reply};
@@ -29,12 +29,15 @@ pub(super) fn route(world: &mut CloudState, call: Call<'_>, id: &str, rest: &[&s
             let made = server.texts("_made_ports").iter().any(|made| made == port);
             let (id, port) = (id.to_owned(), (*port).to_owned());
             let pause = world.options.build_time / 4;
+            let request = instance_actions::begin(world, &id, "detach_interface");
             world.after(pause, move |world| {
+                // As in Nova, a repeated detach releases the port even if another server has got it meanwhile.
                 if made {
                     neutron::delete_port(world, &port);
-                } else if world.neutron.ports.get(&port).is_some_and(|row| row.text("device_id") == id) {
+                } else if world.neutron.ports.get(&port).is_some() {
                     neutron::unbind(world, &port);
                 }
+                instance_actions::end(world, &id, &request);
                 world.nova.servers.edit(&id, |row| row.drop_from("_made_ports", |own| *own == port.as_str()));
             });
             Ok(Reply::empty(202))

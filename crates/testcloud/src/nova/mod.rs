@@ -7,6 +7,7 @@ mod build;
 mod create;
 mod flavors;
 mod groups;
+mod instance_actions;
 mod interfaces;
 mod keypairs;
 mod limits;
@@ -90,6 +91,7 @@ fn route(world: &mut CloudState, call: Call<'_>) -> Outcome {
     match segments.as_slice() {
         ["servers", id, "action"] => actions::route(world, call, id),
         ["servers", id, "os-interface", rest @ ..] => interfaces::route(world, call, id, rest),
+        ["servers", id, "os-instance-actions", rest @ ..] => instance_actions::route(world, call, id, rest),
         ["servers", id, "os-volume_attachments", rest @ ..] => attachments::route(world, call, id, rest),
         ["servers", id, "metadata", rest @ ..] => metadata::route(world, call, id, rest),
         ["servers", id, "tags", rest @ ..] => metadata::tags(world, call, id, rest),

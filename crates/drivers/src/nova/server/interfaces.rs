@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kiln_resource::{Context, Failure, FailureKind};
+use kiln_resource::{CloudRequest, Context, Failure, FailureKind, Method};
 use kiln_value::{Map, Value, value};
 
 use super::{COMPUTE, networks, server_path, status};
@@ -104,7 +104,8 @@ pub(super) async fn detach(cx: &Context<'_>, ports: &[&str]) -> Result<Option<Du
     let path = format!("{}/os-interface", server_path(id));
     let attached = COMPUTE.list(cx, path.as_str(), &[], "interfaceAttachments").await?;
     let held: Vec<&str> = attached.iter().filter_map(|at| at.str_at("port_id")).filter(|p| ports.contains(p)).collect();
-    for port in &held {
+    let detaching = !held.is_empty() && is_detaching(cx, id).await?;
+    for port in held.iter().filter(|_| !detaching) {
         match COMPUTE.delete(cx, format!("{path}/{}", path::segment(port))).await {
             // Nova does not detach from a server in error; it may also still be executing the detach.
             Err(failure) if failure.kind == FailureKind::Conflict => {
@@ -126,6 +127,27 @@ pub(super) async fn detach(cx: &Context<'_>, ports: &[&str]) -> Result<Option<Du
         return Ok(is_held.then(|| queue::pace(cx.polls)));
     }
     Ok((!held.is_empty()).then(|| queue::pace(cx.polls)))
+}
+
+/// Whether Nova is still executing a detach. It must not be requested again: the second one would release the port when
+/// another server already has it.
+async fn is_detaching(cx: &Context<'_>, server: &str) -> Result<bool, Failure> {
+    let path = format!("{}/os-instance-actions", server_path(server));
+    let actions = COMPUTE.list(cx, path.as_str(), &[], "instanceActions").await?;
+    let Some(newest) = actions.first().filter(|action| action.str_at("action") == Some("detach_interface")) else {
+        return Ok(false);
+    };
+    let request = newest.str_at("request_id").unwrap_or_default();
+    let call = CloudRequest::new(COMPUTE.0, Method::Get, format!("{path}/{}", path::segment(request)));
+    let action = match cx.cloud.call(call.microversion("2.51")).await {
+        Ok(response) => response.body,
+        // An older Nova does not show events.
+        Err(failure) if !failure.is_passing() => return Ok(false),
+        Err(failure) => return Err(failure),
+    };
+    let events = action.get("instanceAction").and_then(|action| action.get("events")).and_then(Value::as_list);
+    let is_open = |event: &Value| event.get("finish_time").is_none_or(Value::is_null);
+    Ok(events.is_some_and(|events| events.is_empty() || events.iter().any(is_open)))
 }
 
 /// The steps of a change of the networks.
