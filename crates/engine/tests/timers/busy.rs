@@ -33,7 +33,7 @@ async fn a_delete_ends_the_wait_for_a_busy_object() {
     });
     let engine = cluster.engine();
     let id = cluster.create(None).await;
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
     cluster.ask(id, Action::Delete).await;
     let (stack, at) = cluster.settled(id).await;
     assert!(stack.state.is_complete(Action::Delete) && at < 66.0, "{at} {stack:?}");
