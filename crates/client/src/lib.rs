@@ -12,6 +12,7 @@ mod document;
 pub mod error;
 pub mod origin;
 pub mod resources;
+pub mod software;
 pub mod source;
 pub mod stacks;
 pub mod view;

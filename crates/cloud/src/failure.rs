@@ -248,7 +248,8 @@ fn keystone(response: &HttpResponse, body: &Value) -> (String, String) {
     (class.to_owned(), numbered(&message, response, "x-openstack-request-id"))
 }
 
-/// The text of `{"message": …}`, `{"faultstring": …}`, `{"title": …, "description": …}`, `{"error": {"message": …}}`, an
+/// The text of `{"message": …}`, `{"faultstring": …}`, `{"title": …, "description": …}`, `{"error": {"message": …}}`,
+/// an
 /// `errors` list, or `{"<whatever>": {"message": …}}` or with a `faultstring`.
 fn first_message(body: &Value) -> Option<Cow<'_, str>> {
     if let Some(message) = ["message", "faultstring", "description"].iter().find_map(|key| body.str_at(key)) {

@@ -94,8 +94,8 @@ impl Shape for Alarm {
         Ok(())
     }
 
-    /// The actions of an alarm are those of the template and those of its queues, and a composite rule has another form:
-    /// they are compared by what an update would send.
+    /// The actions of an alarm are those of the template and those of its queues, and a composite rule has another
+    /// form: they are compared by what an update would send.
     async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
         let sent = self.body(cx, &cx.facts.properties);
         for name in ACTIONS.iter().map(|(actions, _)| *actions).chain(["composite_rule"]) {

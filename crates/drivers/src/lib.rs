@@ -10,6 +10,7 @@ mod designate;
 mod glance;
 pub mod heat;
 mod keystone;
+mod mime;
 mod mistral;
 mod neutron;
 mod nova;

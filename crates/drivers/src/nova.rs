@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use kiln_resource::{Driver, ResourceType};
 
+pub(crate) use self::server::user_data::metadata_url;
 use crate::call::Service;
 use crate::quota::Quota;
 use crate::rest::{RestDriver, Shape};

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_resource::{
-    Cloud, CloudRequest, CloudResponse, Context, Driver, Facts, Failure, Operation, Progress, PropertyChange,
-    ResourceType, Step, properties, shipped,
+    Cloud, CloudRequest, CloudResponse, Context, Driver, Facts, Failure, NoSoftware, Operation, Progress,
+    PropertyChange, ResourceType, Step, properties, shipped,
 };
 use kiln_value::{Map, Value, value};
 
@@ -76,7 +76,7 @@ impl Bench {
     }
 
     fn context(&self) -> Context<'_> {
-        Context { cloud: &NoCloud, facts: &self.facts, now: self.now, seed: HALF, polls: 0 }
+        Context { cloud: &NoCloud, software: &NoSoftware, facts: &self.facts, now: self.now, seed: HALF, polls: 0 }
     }
 
     /// Starts an operation and polls until it ends; returns its duration.
@@ -88,6 +88,7 @@ impl Bench {
             match step.progress {
                 Progress::Done => return Ok(Duration::from_secs_f64(self.now - began)),
                 Progress::Replace => return Err(Failure::other("UpdateReplace", "")),
+                Progress::Prepared => panic!("nothing is prepared"),
                 Progress::Wait { state, after } => {
                     self.now += after.as_secs_f64();
                     step = self.driver.poll(&self.context(), &operation, &state).await?;

@@ -1,7 +1,7 @@
 //! Errors for unknown names.
 
 use kiln_cloud::{Connector, Credentials, Options};
-use kiln_resource::{Context, Facts, Operation, properties, shipped};
+use kiln_resource::{Context, Facts, NoSoftware, Operation, properties, shipped};
 use kiln_testcloud::Testcloud;
 use kiln_value::{Value, value};
 
@@ -20,7 +20,7 @@ async fn failure(type_name: &str, given: &Value) -> String {
         properties: properties::resolve(&kind.properties, &given).expect("properties"),
         ..Facts::default()
     };
-    let cx = Context { cloud: &*cloud, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
+    let cx = Context { cloud: &*cloud, software: &NoSoftware, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
     let failure = driver.start(&cx, &Operation::Create).await.expect_err("a failure");
     format!("{}: {}", failure.class, failure.message)
 }

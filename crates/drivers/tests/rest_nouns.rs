@@ -8,8 +8,8 @@ use std::sync::Arc;
 use kiln_cloud::{Connector, Credentials, Options, SharedClient, TlsOptions};
 use kiln_resource::translation::{self, Answers};
 use kiln_resource::{
-    Cloud, Comparison, Context, Driver, Facts, Found, Operation, Progress, ResourceType, Step, change, properties,
-    shipped,
+    Cloud, Comparison, Context, Driver, Facts, Found, NoSoftware, Operation, Progress, ResourceType, Step, change,
+    properties, shipped,
 };
 use kiln_value::{Map, Path, Value, value};
 
@@ -72,7 +72,7 @@ impl Live {
             self.keep(&step);
             match step.progress {
                 Progress::Done => return,
-                Progress::Replace => panic!("{} requests a replacement", self.resource_type.name),
+                Progress::Replace | Progress::Prepared => panic!("{} requests a replacement", self.resource_type.name),
                 Progress::Wait { state, after } => {
                     tokio::time::sleep(after).await;
                     let next = self.driver.poll(&self.context(), &operation, &state).await;
@@ -87,7 +87,7 @@ impl Live {
     }
 
     fn context(&self) -> Context<'_> {
-        Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: [7; 32], polls: 0 }
+        Context { cloud: &*self.cloud, software: &NoSoftware, facts: &self.facts, now: 0.0, seed: [7; 32], polls: 0 }
     }
 
     fn keep(&mut self, step: &Step) {

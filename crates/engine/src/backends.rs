@@ -9,6 +9,7 @@ use kiln_store::{Stack, Store};
 use crate::clock::{Chance, Clock};
 use crate::clouds::{Clouds, NoCloud};
 use crate::fence::{Fence, FencedCloud};
+use crate::software::StoredSoftware;
 
 /// Store, resource types, clouds, time and randomness.
 #[derive(Clone)]
@@ -40,6 +41,11 @@ impl Backends {
         let cloud = self.clouds.cloud(root).await?;
         let Some(fence) = fence else { return Ok(cloud) };
         Ok(Arc::new(FencedCloud::new(cloud, fence.clone(), Arc::clone(&self.clock))))
+    }
+
+    /// The software configs and deployments of a project, for a call of a driver.
+    pub fn software(&self, project: &str) -> StoredSoftware {
+        StoredSoftware::new(&self.store, project)
     }
 
     /// The current time as drivers get it: seconds since 1970.

@@ -194,7 +194,8 @@ impl Question {
         loop {
             let needs = async {
                 let cloud = self.cloud().await?;
-                let cx = Context { cloud: &*cloud, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
+                let software = &self.backends.software(&facts.stack.project_id);
+                let cx = Context { cloud: &*cloud, software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
                 entry.driver.needs_replace_failed(&cx).await
             };
             if let Some(needs) = self.settled(&mut attempt, needs.await).await {
@@ -214,7 +215,8 @@ impl Question {
         let found = loop {
             let read = async {
                 let cloud = self.cloud().await?;
-                let cx = Context { cloud: &*cloud, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
+                let software = &self.backends.software(&facts.stack.project_id);
+                let cx = Context { cloud: &*cloud, software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
                 entry.driver.live(&cx).await
             };
             if let Some(found) = self.settled(&mut attempt, read.await).await {
@@ -246,7 +248,8 @@ impl Question {
         let mut found = loop {
             let read = async {
                 let cloud = self.cloud().await?;
-                let cx = Context { cloud: &*cloud, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
+                let software = &self.backends.software(&facts.stack.project_id);
+                let cx = Context { cloud: &*cloud, software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
                 entry.driver.attributes(&cx, &names).await
             };
             if let Some(found) = self.settled(&mut attempt, read.await).await {

@@ -18,6 +18,7 @@ pub mod options;
 pub mod preview;
 mod retry;
 mod room;
+mod software;
 mod step;
 pub mod view;
 

@@ -37,8 +37,8 @@ pub struct Options {
     pub keep_deleted: Duration,
     /// Maximum depth of nested stacks (`max_nested_stack_depth`).
     pub nested_depth: u32,
-    /// Maximum number of resources of a tree of stacks (`max_resources_per_stack`), for groups that grow without a request
-    /// to their stack; `None`: no limit.
+    /// Maximum number of resources of a tree of stacks (`max_resources_per_stack`), for groups that grow without a
+    /// request to their stack; `None`: no limit.
     pub resources_per_stack: Option<u64>,
     /// Maximum number of events per stack (`max_events_per_stack`); 0 keeps all.
     pub max_events: u64,

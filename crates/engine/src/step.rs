@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use kiln_plan::{Blame, Event, Outcome};
 use kiln_resource::{
-    Cloud, Context, Driver, Facts, Failure, FailureKind, Found, Operation, Phase, Progress, ResourceId, Running, Step,
+    Cloud, Context, Driver, Facts, Failure, FailureKind, Found, Operation, Phase, Progress, ResourceId, Running,
+    SoftwareChange, Step,
 };
 use kiln_store::Stack;
 use kiln_value::{Map, Value, value};
@@ -17,6 +18,7 @@ use kiln_value::{Map, Value, value};
 use crate::backends::Backends;
 use crate::fence::Fence;
 use crate::retry::{self, RetryLimits};
+use crate::software::StoredSoftware;
 
 /// The entry of a resource's data with the token of a create with unknown outcome, and the time until which its call
 /// may be in progress (microseconds since 1970). A later delete looks for the object first.
@@ -50,6 +52,8 @@ pub(crate) struct Job {
     pub(crate) facts: Facts,
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) backends: Backends,
+    /// The software configs and deployments of the project.
+    pub(crate) software: StoredSoftware,
     /// The root stack of the tree, which has the credentials.
     pub(crate) root: Arc<Stack>,
     /// The attributes that other resources read.
@@ -96,6 +100,8 @@ pub(crate) struct Learned {
     pub(crate) user_project: Option<String>,
     /// New metadata of observed resources, by row.
     pub(crate) sibling_metadata: Vec<(String, Map)>,
+    /// Changes of software configs and deployments.
+    pub(crate) software: Vec<SoftwareChange>,
 }
 
 /// The result of a step.
@@ -150,8 +156,8 @@ impl Job {
     }
 
     fn context<'a>(&'a self, cloud: &'a dyn Cloud) -> Context<'a> {
-        let now = self.backends.wall_clock();
-        Context { cloud, facts: &self.facts, now, seed: self.backends.chance.seed(), polls: self.memory.polls }
+        let (now, seed) = (self.backends.wall_clock(), self.backends.chance.seed());
+        Context { cloud, software: &self.software, facts: &self.facts, now, seed, polls: self.memory.polls }
     }
 
     /// A create that may already have been called.
@@ -444,14 +450,18 @@ impl Job {
     /// The event for a driver's step.
     async fn report(&mut self, cloud: &dyn Cloud, step: Step) -> Advance {
         match &step.progress {
-            Progress::Wait { .. } if self.memory.interrupted => {
+            Progress::Wait { .. } | Progress::Prepared if self.memory.interrupted => {
                 let step = Step { progress: Progress::Done, ..step };
-                self.finished(step, None, Outcome::Failed(Blame::of(&self.name, &self.abort_failure()))).into()
+                self.aborted_with(step).into()
             }
             Progress::Wait { state, after } => {
                 let (phase, after) = (Phase::Wait(state.clone()), *after);
                 let (attempt, token) = (self.running.attempt, self.running.token.clone());
                 self.stepped(step, phase, attempt, token).next_after(after)
+            }
+            Progress::Prepared => {
+                let (attempt, token) = (self.running.attempt, self.running.token.clone());
+                self.stepped(step, Phase::Intent, attempt, token).into()
             }
             Progress::Replace => {
                 let text = format!("The Resource {} requires replacement.", self.name);
@@ -554,7 +564,11 @@ impl Job {
     }
 
     fn stepped(&self, step: Step, phase: Phase, attempt: u32, token: String) -> Report {
-        let learned = Learned { user_project: step.user_project, sibling_metadata: step.sibling_metadata };
+        let learned = Learned {
+            user_project: step.user_project,
+            sibling_metadata: step.sibling_metadata,
+            software: step.software,
+        };
         let (row, physical_id, data) = (self.row, step.physical_id, step.data);
         Report { event: Event::Stepped { row, physical_id, data, phase, attempt, token }, learned }
     }
@@ -569,7 +583,14 @@ impl Job {
     }
 
     fn aborted(&self) -> Advance {
-        self.failed(&self.abort_failure()).into()
+        let step = Step { physical_id: self.facts.physical_id.clone(), ..Step::done() };
+        self.aborted_with(step).into()
+    }
+
+    /// The end of a cancelled operation with the results of its last step.
+    fn aborted_with(&self, mut step: Step) -> Report {
+        step.software.extend(self.driver.cancelled(&self.facts));
+        self.finished(step, None, Outcome::Failed(Blame::of(&self.name, &self.abort_failure())))
     }
 
     fn abort_failure(&self) -> Failure {
@@ -577,7 +598,11 @@ impl Job {
     }
 
     fn finished(&self, step: Step, attributes: Option<Map>, outcome: Outcome) -> Report {
-        let learned = Learned { user_project: step.user_project, sibling_metadata: step.sibling_metadata };
+        let learned = Learned {
+            user_project: step.user_project,
+            sibling_metadata: step.sibling_metadata,
+            software: step.software,
+        };
         let (row, physical_id, data) = (self.row, step.physical_id, step.data);
         Report { event: Event::Finished { row, physical_id, data, attributes, outcome }, learned }
     }
@@ -592,5 +617,6 @@ pub(crate) fn abort_failure(operation: &Operation) -> Failure {
 fn is_the_same(step: &Step, state: &Value) -> bool {
     step.physical_id.is_none()
         && step.data.is_empty()
+        && step.software.is_empty()
         && matches!(&step.progress, Progress::Wait { state: next, .. } if next == state)
 }

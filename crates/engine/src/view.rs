@@ -179,7 +179,8 @@ impl View {
         let cloud = self.backends.cloud(&self.root, entry.driver.needs_cloud(), None).await?;
         let mut facts = facts(row, kind, &stack_facts(&self.stack));
         observe(&self.model, row, &*entry.driver, |row| self.kind(row), &mut facts);
-        let cx = Context { cloud: &*cloud, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
+        let software = self.backends.software(&self.stack.project);
+        let cx = Context { cloud: &*cloud, software: &software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
         entry.driver.attributes(&cx, names).await
     }
 

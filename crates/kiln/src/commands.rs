@@ -6,6 +6,7 @@ pub(crate) mod lsp;
 pub(crate) mod manage;
 pub(crate) mod resource_type;
 pub(crate) mod serve;
+pub(crate) mod software;
 pub(crate) mod stack;
 pub(crate) mod template;
 pub(crate) mod testcloud;

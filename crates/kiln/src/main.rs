@@ -60,6 +60,9 @@ async fn run(cli: Cli) -> Outcome {
         Command::ResourceType(command) => {
             connected(global, Need::Nothing, async |connection| command.run(connection).await).await
         }
+        Command::Software(command) => {
+            connected(global, Need::Stacks, async |connection| command.run(connection).await).await
+        }
         Command::Serve(args) => Box::pin(args.run(commands::serve::Role::Both)).await,
         Command::Api(args) => Box::pin(args.run(commands::serve::Role::Api)).await,
         Command::Engine(args) => Box::pin(args.run()).await,

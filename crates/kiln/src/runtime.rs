@@ -249,6 +249,8 @@ fn service_options(config: &Config) -> Result<kiln_service::Options> {
         template: config.number(DEFAULT, "max_template_size", usual.template)?,
         stacks_per_project: config.limit(DEFAULT, "max_stacks_per_tenant", stacks)?,
         snapshots_per_stack: config.limit(DEFAULT, "max_snapshots_per_stack", 32)?,
+        configs_per_project: config.limit(DEFAULT, "max_software_configs_per_tenant", 4096)?,
+        deployments_per_project: config.limit(DEFAULT, "max_software_deployments_per_tenant", 4096)?,
         resources_per_stack: resources.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
         nested_depth: config.number(DEFAULT, "max_nested_stack_depth", usual.nested_depth)?,
     };

@@ -31,8 +31,8 @@ pub(crate) fn sessions(config: &Config, service: Session) -> Result<Vec<Session>
     Ok(sessions)
 }
 
-/// The session of the user in a section. A section with a URL only, as older releases of Heat have it, uses the service's
-/// user there. `None` if the section is empty.
+/// The session of the user in a section. A section with a URL only, as older releases of Heat have it, uses the
+/// service's user there. `None` if the section is empty.
 fn session(config: &Config, section: &str) -> Result<Option<Session>> {
     let mut account = config.account(section)?;
     // An older name.

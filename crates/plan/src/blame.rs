@@ -12,7 +12,8 @@ pub struct Blame {
     pub class: String,
     /// Resource names from the outermost stack inwards: `["g", "1"]`.
     pub path: Vec<String>,
-    /// What stands behind the path where Heat reads the beginning of a text as a part of it; empty in all other reasons.
+    /// What stands behind the path where Heat reads the beginning of a text as a part of it; empty in all other
+    /// reasons.
     pub beyond: String,
     /// Text of the root cause.
     pub message: String,

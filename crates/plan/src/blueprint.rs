@@ -27,8 +27,8 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Adds the files of the current stack if a resource of the template still comes from one of them. In a rolling update,
-    /// the members of later batches keep their definition, which the new files of the parent may lack.
+    /// Adds the files of the current stack if a resource of the template still comes from one of them. In a rolling
+    /// update, the members of later batches keep their definition, which the new files of the parent may lack.
     pub fn keep_files(&mut self, current: &Arc<Files>) {
         if Arc::ptr_eq(&self.files, current) {
             return;
@@ -167,6 +167,12 @@ impl Blueprint {
                 names.extend(more.into_iter().filter(|other| other != name && !known.contains(other)));
             }
         }
+    }
+
+    /// The properties of a resource as [`Sibling::properties`] has them.
+    pub(crate) fn references_of(&self, definition: &Definition) -> Map {
+        let partial = definition.properties.partial(&References::new(&self.bound, &self.kinds)).ok();
+        partial.and_then(|partial| partial.value?.as_map().cloned()).unwrap_or_default()
     }
 
     fn refuse_circles(&self) -> Result<(), Diagnostic> {

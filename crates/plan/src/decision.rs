@@ -202,8 +202,8 @@ impl Subject {
             if let Some(decision) = self.replaced_group(row, &definition, &after)? {
                 return Ok(decision);
             }
-            // The content of a nested stack may differ even if the properties do not. An update that failed, or that this
-            // one supersedes, may have changed a part of it.
+            // The content of a nested stack may differ even if the properties do not. An update that failed, or that
+            // this one supersedes, may have changed a part of it.
             let mut changed = changed_entries(stored, &after);
             let tried = match &row.operation {
                 OperationState::HalfUpdated(tried) => Some(tried),
@@ -255,7 +255,8 @@ impl Subject {
         }
     }
 
-    /// Whether a changed property of a group requires another group. All parameters of a nested template can be updated.
+    /// Whether a changed property of a group requires another group. All parameters of a nested template can be
+    /// updated.
     fn replaced_group(
         &self,
         row: &Resource,
@@ -425,8 +426,8 @@ fn decided(subject: &Subject, gathered: &Gathered) -> Result<Decision, Failure> 
     Ok(subject.given_back(row, &typed, decision))
 }
 
-/// As in Heat, the properties are validated once more when the resource is created: only then are all values known. What
-/// only the cloud knows, the call will tell.
+/// As in Heat, the properties are validated once more when the resource is created: only then are all values known.
+/// What only the cloud knows, the call will tell.
 fn refuse_unfit(subject: &Subject, given: &Map, translated: &Map, now: f64) -> Result<(), Failure> {
     let resource_type = subject.kind.resource_type();
     let moved = translation::moved(&resource_type.translation, given, translated);

@@ -104,7 +104,8 @@ impl Kind {
         }
     }
 
-    /// Whether the members of the nested stack are in the order of their age ([`kiln_resource::Driver::members_by_age`]).
+    /// Whether the members of the nested stack are in the order of their age
+    /// ([`kiln_resource::Driver::members_by_age`]).
     pub fn members_by_age(&self) -> bool {
         self.entry().is_some_and(|entry| entry.driver.members_by_age())
     }

@@ -314,8 +314,8 @@ impl Model {
             && matches!(operation.map(|running| &running.operation), Some(Operation::Update { .. }))
     }
 
-    /// Lets a node wait for the end of the operation on its row. The operation of an earlier request on a nested stack is
-    /// interrupted if its result is unwanted: it would be deleted anyway.
+    /// Lets a node wait for the end of the operation on its row. The operation of an earlier request on a nested stack
+    /// is interrupted if its result is unwanted: it would be deleted anyway.
     fn park(&mut self, node: Index, id: ResourceId, is_unwanted: bool, out: &mut Vec<Command>) {
         if is_unwanted && self.is_nested_of_earlier_request(id) {
             out.push(Command::Interrupt(id));

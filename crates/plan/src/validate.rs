@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use indexmap::IndexSet;
 use kiln_resource::properties::Judged;
 use kiln_resource::translation::{Answers, Lookup};
-use kiln_resource::{Facts, ResourceType, properties, translation};
+use kiln_resource::{Facts, RegisteredType, ResourceType, Sibling, properties, translation};
 use kiln_template::Definition;
 use kiln_template::constraint::CustomConstraints;
 use kiln_value::{Diagnostic, Map, Path, PathedText, Segment, Value};
@@ -202,6 +202,22 @@ impl Blueprint {
         found
     }
 
+    /// The first error of the driver about a resource that this one requires.
+    fn wrong_references(&self, definition: &Definition, entry: &RegisteredType) -> Result<(), Diagnostic> {
+        let drafted = |name: &str| {
+            let (definition, kind) = (self.definitions().get(name)?, self.kind(name)?);
+            Some((definition.name.as_str(), kind.resource_type().name.as_str(), self.references_of(definition)))
+        };
+        let Some((name, resource_type, properties)) = drafted(&definition.name) else { return Ok(()) };
+        let this = Sibling { name, resource_type, properties: &properties, requires: self.requires(name) };
+        for required in self.requires(name) {
+            let Some((name, resource_type, properties)) = drafted(required) else { continue };
+            let other = Sibling { name, resource_type, properties: &properties, requires: self.requires(name) };
+            entry.driver.validate_reference(&this, &other)?;
+        }
+        Ok(())
+    }
+
     /// The errors found by the driver and, for a nested stack, in its template.
     fn validate_kind(
         &self,
@@ -220,7 +236,8 @@ impl Blueprint {
         };
         match kind {
             Kind::Type(entry) => {
-                if let Err(error) = entry.driver.validate(&facts) {
+                let others = self.wrong_references(definition, entry);
+                if let Err(error) = entry.driver.validate(&facts).and(others) {
                     return vec![self.in_our_words(error, at)];
                 }
                 match entry.driver.nested_draft(&facts, &self.wanted_paths(&definition.name)) {

@@ -13,13 +13,13 @@ use crate::Failure;
 pub enum Method {
     /// Read.
     Get,
-    /// Make, or act.
+    /// Create, or execute an action.
     Post,
     /// Replace.
     Put,
-    /// Change in part.
+    /// Update.
     Patch,
-    /// Remove.
+    /// Delete.
     Delete,
     /// Read the headers.
     Head,
@@ -37,22 +37,22 @@ pub struct CloudRequest {
     pub path: String,
     /// Query parameters, in order, not yet encoded.
     pub query: Vec<(String, String)>,
-    /// Further headers.
+    /// Additional headers.
     pub headers: Vec<(String, String)>,
     /// Microversion, as `2.90`, for services that have them.
     pub microversion: Option<String>,
-    /// Region of the catalog; that of the credentials if none.
+    /// Region of the catalog; `None`: that of the credentials.
     pub region: Option<String>,
     /// JSON body.
     pub body: Option<Value>,
-    /// What must be open when the request is sent; none: nothing.
+    /// The gate that must be open when the request is sent.
     pub gate: Option<Arc<dyn Gate>>,
 }
 
-/// Says right before a request is sent whether it may be: an engine's lease may have ended while the request waited for
-/// a token or for room.
+/// Decides immediately before a request is sent whether it may be sent: the lease of the engine may have ended while
+/// the request waited for a token or for the concurrency limit.
 pub trait Gate: fmt::Debug + Send + Sync {
-    /// Whether the request may be sent. If not it fails with [`crate::FailureKind::NotSent`].
+    /// Whether the request may be sent. If not, it fails with [`crate::FailureKind::NotSent`].
     fn is_open(&self) -> bool;
 }
 
@@ -101,7 +101,7 @@ impl CloudRequest {
     }
 }
 
-/// The answer to a [`CloudRequest`]: always 2xx, all others are a [`Failure`].
+/// The response to a [`CloudRequest`]: always 2xx; all others are a [`Failure`].
 #[derive(Clone, Debug, Default)]
 pub struct CloudResponse {
     /// HTTP status.
@@ -112,18 +112,18 @@ pub struct CloudResponse {
     pub body: Value,
 }
 
-/// The domain of the users of stacks, who send signals from inside of servers.
+/// The domain of stack users, who send signals from servers.
 #[derive(Clone)]
 pub struct UserDomain {
     /// The cloud, with the credentials of the administrator of the domain.
     pub cloud: Arc<dyn Cloud>,
-    /// Id of the domain.
+    /// ID of the domain.
     pub id: String,
     /// Name of the role of stack users.
     pub role: String,
 }
 
-/// The public addresses that signals are sent to, and what a user of a stack logs in with.
+/// The public addresses for signals, and where stack users authenticate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SignalEndpoints {
     /// URL of the CFN API, with its version: `http://heat:8000/v1`.
@@ -136,13 +136,13 @@ pub struct SignalEndpoints {
     pub region: Option<String>,
 }
 
-/// A cloud, reached with the credentials of one stack.
+/// A cloud, with the credentials of one stack.
 #[async_trait]
 pub trait Cloud: Send + Sync {
-    /// Sends a request; answers other than 2xx are failures with the class that Heat's client library would raise.
+    /// Sends a request; responses other than 2xx are failures with the class that Heat's client library would raise.
     async fn call(&self, request: CloudRequest) -> Result<CloudResponse, Failure>;
 
-    /// The id of what `name_or_id` names, by a finder such as `neutron.network`, `glance.image`, `nova.flavor`
+    /// The ID of the object with this name or ID, by a finder such as `neutron.network`, `glance.image`, `nova.flavor`
     /// (the names of Heat's custom constraints), cached for a short time.
     async fn find(&self, finder: &str, name_or_id: &str) -> Result<String, Failure>;
 
@@ -152,18 +152,18 @@ pub trait Cloud: Send + Sync {
     /// Whether a service has an API extension (Neutron's alias).
     async fn has_extension(&self, service: &str, alias: &str) -> Result<bool, Failure>;
 
-    /// The public URL of a service as the catalog has it, for guests to be told; none if there is no such service.
+    /// The public URL of a service in the catalog, for guests; `None` if there is no such service.
     async fn endpoint(&self, service: &str) -> Result<Option<String>, Failure> {
         let _ = service;
         Ok(None)
     }
 
-    /// Where the users of stacks are made; none if no domain is configured for them.
+    /// The domain of stack users; `None` if none is configured.
     async fn user_domain(&self) -> Result<Option<UserDomain>, Failure> {
         Ok(None)
     }
 
-    /// Where guests send signals to.
+    /// The addresses for signals of guests.
     async fn signal_endpoints(&self) -> Result<SignalEndpoints, Failure> {
         Ok(SignalEndpoints::default())
     }

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use indexmap::IndexMap;
 use kiln_value::{Diagnostic, Map, Value};
 
-use crate::{Action, Cloud, Failure, Member, Received, Rescale};
+use crate::{Action, Cloud, Failure, Member, Received, Rescale, Software, SoftwareChange};
 
 /// The stack that a resource belongs to.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +27,7 @@ pub struct StackFacts {
     pub root_id: String,
 }
 
-/// All that is known of the resource that a driver acts on.
+/// The resource that a driver works on.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// Kiln's id of the resource (a UUID); a replacement has another one.
@@ -38,25 +38,25 @@ pub struct Facts {
     pub resource_type: String,
     /// The stack.
     pub stack: StackFacts,
-    /// The name to give to the object where the template gives none: unique, `<stack>-<resource>-<short id>`.
+    /// The name of the object if the template specifies none; unique: `<stack>-<resource>-<short id>`.
     pub physical_name: String,
-    /// Id of the object in the cloud, once known.
+    /// ID of the object in the cloud, if known.
     pub physical_id: Option<String>,
-    /// Resolved, coerced and translated properties: every property of the schema is there, null where it has no value.
-    /// At `Operation::Update` these are the new ones, at `Delete` those of the last success.
+    /// Resolved, coerced and translated properties: all properties of the schema, null without a value. For an update
+    /// these are the new ones, for a delete those of the last success.
     pub properties: Map,
-    /// Names of the properties that the template gives (others hold defaults).
+    /// Names of the properties that the template specifies (others have defaults).
     pub given: Vec<String>,
     /// Metadata section, resolved.
     pub metadata: Value,
-    /// What former steps stored (`resource_data`); never shown to users.
+    /// The data of earlier steps (`resource_data`); never shown to users.
     pub data: Map,
-    /// Marks this attempt at creating: committed before the first call, so that [`Driver::find`] can look for what
-    /// a lost call has made. A UUID.
+    /// The token of this attempt to create the object, a UUID. It is stored before the first call, so that
+    /// [`Driver::find`] can look for the object of a lost call.
     pub token: String,
-    /// Which of several nested templates is asked for ([`Nested::then`]); null at first.
+    /// Which of several nested templates is requested ([`Nested::then`]); null at first.
     pub nested_step: Value,
-    /// Only the last of several nested templates is wanted, for a plan: [`Nested::then`] is ignored.
+    /// Only the last of several nested templates is requested, for a plan: [`Nested::then`] is ignored.
     pub last_step: bool,
     /// The resources of the nested stack: failed ones first, then from the oldest to the newest, then by name.
     pub members: Vec<Member>,
@@ -66,13 +66,13 @@ pub struct Facts {
     pub update_policy: Map,
     /// Timeout of an action on the stack; `None` if it is unknown.
     pub action_timeout: Option<Duration>,
-    /// Logical action and status now: `("CREATE", "IN_PROGRESS")`.
+    /// The current action and status: `("CREATE", "IN_PROGRESS")`.
     pub state: (String, String),
-    /// The resources that [`Driver::observes`] asks for, as far as they exist.
+    /// The existing resources of [`Driver::observes`].
     pub observed: Vec<Observed>,
 }
 
-/// Another resource of the stack, as it is stored now.
+/// Another resource of the stack, as currently stored.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observed {
     /// Kiln's id of the resource.
@@ -86,13 +86,15 @@ pub struct Observed {
 }
 
 impl Facts {
-    /// A property's value; null if there is none.
+    /// The value of a property; null if it has none.
     pub fn property(&self, name: &str) -> &Value {
         const NULL: &Value = &Value::Null;
         self.properties.get(name).unwrap_or(NULL)
     }
 
-    /// The physical id, or the failure to have none.
+    /// The physical ID.
+    ///
+    /// # Errors Not found, if it is unknown.
     pub fn require_id(&self) -> Result<&str, Failure> {
         self.physical_id.as_deref().ok_or_else(|| {
             Failure::new(crate::FailureKind::NotFound, "NotFound", format!("{} has no physical id", self.name))
@@ -100,23 +102,25 @@ impl Facts {
     }
 }
 
-/// What a driver acts with and on.
+/// The input of a driver.
 pub struct Context<'a> {
     /// The cloud, with the stack's credentials.
     pub cloud: &'a dyn Cloud,
+    /// The stored software configs and deployments.
+    pub software: &'a dyn Software,
     /// The resource.
     pub facts: &'a Facts,
-    /// Seconds since 1970 by the injected clock.
+    /// Seconds since 1970.
     pub now: f64,
-    /// Random bytes by the injected chance, new at every call: nothing that is stored tells them.
+    /// Random bytes, new in every call. They do not follow from stored data.
     pub seed: [u8; 32],
-    /// How many polls of this operation in a row have answered with the state that this one starts from: drivers pace
-    /// their polls by it. Not stored: 0 again after a take-over.
+    /// The number of consecutive polls of this operation without a change; it determines the polling interval. It is
+    /// not stored: 0 after a take-over.
     pub polls: u32,
 }
 
 impl Context<'_> {
-    /// A random number from the seed, for what needs no secret.
+    /// A random number from the seed, not for secrets.
     pub fn random(&self) -> u64 {
         self.seed.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
@@ -125,32 +129,32 @@ impl Context<'_> {
 /// An operation on a resource.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
-    /// Make the object.
+    /// Create the object.
     Create,
-    /// Change the object in place.
+    /// Update the object in place.
     Update {
-        /// The properties before.
+        /// The current properties.
         before: Map,
-        /// The changed properties with their new values; null for one that is gone.
+        /// The changed properties with their new values; null for removed ones.
         changed: Map,
     },
-    /// Take the object away; done if it is not there.
+    /// Delete the object; succeeds if it does not exist.
     Delete,
-    /// Look whether the object is there and well.
+    /// Check that the object exists and is healthy.
     Check,
-    /// Put to sleep.
+    /// Suspend the object.
     Suspend,
-    /// Wake up.
+    /// Resume the object.
     Resume,
-    /// Take over an existing object. The engine does this itself: drivers are only asked for attributes.
+    /// Take over an existing object. The engine does this itself and only reads the attributes from the driver.
     Adopt,
-    /// Save the object, so that it can be restored from the data of the step. A repeated call must find what an earlier
-    /// one with the same token has made.
+    /// Save the object, so that it can be restored from the data of the step. A repeated call must find the copy of an
+    /// earlier one with the same token.
     Snapshot,
 }
 
 impl Operation {
-    /// What clients are told is being done.
+    /// The action that clients see.
     pub fn action(&self) -> Action {
         match self {
             Self::Create => Action::Create,
@@ -165,36 +169,41 @@ impl Operation {
     }
 }
 
-/// How far an operation is.
+/// The progress of an operation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Progress {
     /// Finished.
     Done,
-    /// To be asked again: `state` is given back to [`Driver::poll`]. Also used between the calls of an operation of
-    /// several steps, with `after` zero, so that each is remembered.
+    /// The operation continues with [`Driver::poll`] and this state. Also used between the calls of an operation with
+    /// several steps, with `after` zero, so that each step is stored.
     Wait {
-        /// What to remember; small JSON.
+        /// The state; small JSON.
         state: Value,
-        /// How long to wait before the next poll.
+        /// The delay before the next poll.
         after: Duration,
     },
-    /// An update that cannot be done in place after all (Heat's `UpdateReplace`).
+    /// The data of the step is stored, and the operation starts again with it: what comes before the call of a create
+    /// that must not be made twice.
+    Prepared,
+    /// The update requires a replacement (Heat's `UpdateReplace`).
     Replace,
 }
 
-/// The result of a call to a driver, stored before anything else happens.
+/// The result of a call of a driver. It is stored before the operation continues.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// The object's id, if it became known or changed; empty if the resource has none any more.
+    /// The ID of the object, if it became known or changed; empty if the resource has none any more.
     pub physical_id: Option<String>,
-    /// Entries to put into the resource's data; null removes one.
+    /// Entries for the data of the resource; null removes one.
     pub data: Map,
     /// How far the operation is.
     pub progress: Progress,
-    /// The project of the stack's users, if it was made or found.
+    /// The project of the stack's users, if it was created or found.
     pub user_project: Option<String>,
-    /// New metadata of observed resources, by their id; stored together with the step.
+    /// New metadata of observed resources, by their ID; stored together with the step.
     pub sibling_metadata: Vec<(String, Map)>,
+    /// Changes of software configs and deployments: stored together with the step or before it.
+    pub software: Vec<SoftwareChange>,
 }
 
 impl Step {
@@ -206,20 +215,26 @@ impl Step {
             progress: Progress::Done,
             user_project: None,
             sibling_metadata: Vec::new(),
+            software: Vec::new(),
         }
     }
 
-    /// To be polled after a time.
+    /// Continues after a delay.
     pub fn wait(state: impl Into<Value>, after: Duration) -> Self {
         Self { progress: Progress::Wait { state: state.into(), after }, ..Self::done() }
     }
 
-    /// To be replaced.
+    /// To be started again with new data.
+    pub fn prepared() -> Self {
+        Self { progress: Progress::Prepared, ..Self::done() }
+    }
+
+    /// The resource must be replaced.
     pub fn replace() -> Self {
         Self { progress: Progress::Replace, ..Self::done() }
     }
 
-    /// The same with the object's id.
+    /// The same with the ID of the object.
     #[must_use]
     pub fn id(mut self, physical_id: impl Into<String>) -> Self {
         self.physical_id = Some(physical_id.into());
@@ -240,6 +255,13 @@ impl Step {
         self
     }
 
+    /// The same with a change of a software config or deployment. What reads it must be another step.
+    #[must_use]
+    pub fn software(mut self, change: SoftwareChange) -> Self {
+        self.software.push(change);
+        self
+    }
+
     /// The same with the project of the stack's users.
     #[must_use]
     pub fn user_project(mut self, id: impl Into<String>) -> Self {
@@ -248,46 +270,46 @@ impl Step {
     }
 }
 
-/// What [`Driver::find`] learned of a create whose call may have been lost.
+/// The result of [`Driver::find`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
-    /// The call made something: it is adopted as if [`Driver::start`] had returned this step.
+    /// The call created the object: the operation continues as if [`Driver::start`] had returned this step.
     Made(Step),
-    /// The service answered and has nothing of this attempt, or repeating the call does no harm. The engine believes
-    /// it only when no call of the attempt can still be under way.
+    /// There is no object of this attempt, or repeating the call does no harm. The engine uses this result only when no
+    /// call of the attempt can be in progress any more.
     NotMade,
-    /// There is nothing to tell the object by. The create is not repeated: it fails with this text.
+    /// The object cannot be identified. The create is not repeated: it fails with this text.
     CannotTell(String),
 }
 
-/// What an update changes in one resource's properties.
+/// The changes of properties in an update.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PropertyChange {
-    /// Resolved properties before.
+    /// Resolved properties before the update.
     pub before: Map,
-    /// Resolved properties after.
+    /// Resolved properties after the update.
     pub after: Map,
-    /// Names that differ.
+    /// Names of the changed properties.
     pub changed: Vec<String>,
 }
 
-/// The nested stack that a resource stands for.
+/// The nested stack of a resource.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Nested {
     /// Its template.
     pub template: Value,
     /// Values of the template's parameters.
     pub parameters: Map,
-    /// Files that the template names.
+    /// Files of the template.
     pub files: BTreeMap<String, String>,
     /// Entries for the resource registry of its environment.
     pub registry: Map,
-    /// Entries to put into the resource's data.
+    /// Entries for the data of the resource.
     pub data: Map,
     /// The template is one of several steps (a batch of a rolling update): when the nested stack has reached it, the
     /// driver is asked again with this in [`Facts::nested_step`].
     pub then: Option<Value>,
-    /// How long to wait before that.
+    /// The delay before that.
     pub pause: Duration,
 }
 
@@ -297,10 +319,10 @@ pub struct Sibling<'a> {
     pub name: &'a str,
     /// Type.
     pub resource_type: &'a str,
-    /// Properties as far as they can be told before anything is made: a reference to a resource stands as
-    /// `{"get_resource": name}`, other values that are not known yet are null.
+    /// Properties as known before anything is created: a reference to a resource is `{"get_resource": name}`, other
+    /// unknown values are null.
     pub properties: &'a Map,
-    /// Names of the resources that it refers to.
+    /// Names of the resources that it references.
     pub requires: &'a [String],
 }
 
@@ -309,28 +331,33 @@ pub struct Sibling<'a> {
 pub trait Driver: Send + Sync {
     /// Starts an operation.
     ///
-    /// A create of something that a second call would make twice must return right after the one call that makes it
-    /// (with `Progress::Wait` if more is to do), so that its id is stored.
+    /// A create that is not idempotent must return immediately after the call that creates the object (with
+    /// `Progress::Wait` if there are further calls), so that its ID is stored.
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure>;
 
-    /// Goes on with an operation whose last step was [`Progress::Wait`].
+    /// Continues an operation whose last step was [`Progress::Wait`].
     async fn poll(&self, cx: &Context<'_>, operation: &Operation, state: &Value) -> Result<Step, Failure> {
         let _ = (cx, operation, state);
         Ok(Step::done())
     }
 
-    /// After a crash or a lost reply: looks for what a create with this token has made.
+    /// After a crash or a lost response: looks for the object of a create with this token.
     ///
-    /// Every driver says for itself. What cannot be told from objects of others is [`Found::CannotTell`] and never
-    /// [`Found::NotMade`], unless a repeated call does no harm.
+    /// There is no default. If the object cannot be distinguished from others, the result is [`Found::CannotTell`] and
+    /// not [`Found::NotMade`], unless a repeated call does no harm.
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure>;
 
-    /// Processes a message that was sent to the resource (a signal's body); null if it had none. May be called again after
-    /// a crash; what it returns is stored once. A failure is logged: there is no event. Only types whose definition says
-    /// `signals: true` get any.
+    /// Processes a signal to the resource: its body, or null. May be called again after a crash; the result is stored
+    /// once. A failure is logged; there is no event. Only types with `signals: true` in their definition get signals.
     async fn receive(&self, cx: &Context<'_>, message: &Value) -> Result<Received, Failure> {
         let _ = message;
         Err(Failure::other("NotSupported", format!("Resource {} does not support signals", cx.facts.name)))
+    }
+
+    /// Whether messages are processed while an operation on the resource is running, because it waits for them, and in
+    /// every state. Else they wait for its end, and a resource that is suspended or being deleted refuses them.
+    fn receives_during_operations(&self) -> bool {
+        false
     }
 
     /// Whether [`Driver::receive`] calls a cloud.
@@ -338,30 +365,36 @@ pub trait Driver: Send + Sync {
         self.needs_cloud()
     }
 
-    /// Whether there is any code for the type. A type without is shown and refused before anything is created.
+    /// Whether the type is implemented. Otherwise it is shown, but rejected before anything is created.
     fn is_implemented(&self) -> bool {
         true
     }
 
-    /// Whether the driver calls a cloud. The engine gives a driver that does not a cloud that refuses every call.
+    /// Whether the driver calls a cloud. Otherwise its context has a cloud that refuses every call.
     fn needs_cloud(&self) -> bool {
         true
     }
 
-    /// Whether a create whose answer was lost may simply be repeated, because nothing is created outside Kiln: the engine
-    /// then stores no intent and does not ask [`Driver::find`]. A call that is repeatable in itself (it sets a state) is
-    /// not: it may still be under way when a later operation has set another state.
+    /// Whether a create with a lost response may be repeated, because nothing is created outside Kiln: the engine then
+    /// stores no intent and does not call [`Driver::find`]. An idempotent call is not enough: it may still be in
+    /// progress when a later operation has set another state.
     fn is_repeatable(&self) -> bool {
         false
     }
 
-    /// The attributes of these names, read from the cloud; `show` is the whole object. Names that are not in the
-    /// schema may be asked of types that compute their attributes. Absent = null.
+    /// What is stored when an operation is cancelled or runs out of time.
+    fn cancelled(&self, facts: &Facts) -> Option<SoftwareChange> {
+        let _ = facts;
+        None
+    }
+
+    /// The attributes with these names, read from the cloud; `show` is the whole object. Types that compute their
+    /// attributes may be asked for names that are not in the schema. A missing attribute is null.
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure>;
 
-    /// The current values of properties in the object, to find what others have changed ([`crate::drift`]): the translated
-    /// values, without those that the service does not show; null where the object has no value. A failure that is not
-    /// found means that the object does not exist.
+    /// The current values of properties in the object, to find what others have changed ([`crate::drift`]): the
+    /// translated values, without those that the service does not show; null where the object has no value. A failure
+    /// that is not found means that the object does not exist.
     async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
         if self.needs_cloud() {
             self.start(cx, &Operation::Check).await?;
@@ -374,8 +407,8 @@ pub trait Driver: Send + Sync {
         false
     }
 
-    /// Deletes what an [`Operation::Snapshot`] has made; the facts have the data of the resource at that time. Returns
-    /// the time to wait before the next call; `None` when nothing is left. May be repeated.
+    /// Deletes the result of an [`Operation::Snapshot`]; the facts have the data of the resource at that time. Returns
+    /// the delay before the next call; `None` when everything is deleted. May be repeated.
     async fn delete_snapshot(&self, cx: &Context<'_>) -> Result<Option<Duration>, Failure> {
         let _ = cx;
         Ok(None)
@@ -388,7 +421,7 @@ pub trait Driver: Send + Sync {
         None
     }
 
-    /// An attribute as it will be, if it follows from these properties alone; for plans.
+    /// The future value of an attribute, if it follows from these properties alone; for plans.
     fn foreseen(&self, _facts: &Facts, _name: &str) -> Option<Value> {
         None
     }
@@ -398,8 +431,8 @@ pub trait Driver: Send + Sync {
         false
     }
 
-    /// The resources of the stack that the driver reads, by what `get_resource` gives for them: they are in
-    /// [`Facts::observed`]. While an operation waits, it is polled at once when one of them has processed a message.
+    /// The resources of the stack that the driver reads, by their references (`get_resource`): they are in
+    /// [`Facts::observed`]. A waiting operation is polled immediately when one of them has processed a message.
     fn observes(&self, facts: &Facts) -> Vec<Value> {
         let _ = facts;
         Vec::new()
@@ -410,13 +443,13 @@ pub trait Driver: Send + Sync {
         false
     }
 
-    /// Whether [`Driver::reference`] is asked for a type with a nested stack, too; by default its reference is the ARN of
+    /// Whether [`Driver::reference`] also applies to a type with a nested stack; by default its reference is the ARN of
     /// the nested stack.
     fn has_own_reference(&self) -> bool {
         false
     }
 
-    /// What `get_resource` gives: by default the physical id, before that the logical name.
+    /// The value of `get_resource`: by default the physical ID, or the logical name if there is none.
     fn reference(&self, facts: &Facts) -> Value {
         facts.physical_id.as_deref().unwrap_or(&facts.name).into()
     }
@@ -427,15 +460,15 @@ pub trait Driver: Send + Sync {
         false
     }
 
-    /// The properties for which two objects of this type collide: both need the same address, port or name. Before one of
-    /// them is created, or gets it back in a rollback, the other one releases it ([`Driver::release`]).
+    /// The properties for which two objects of this type collide: both need the same address, port or name. Before one
+    /// of them is created, or gets it back in a rollback, the other one releases it ([`Driver::release`]).
     fn collisions(&self, held: &Map, wanted: &Map) -> Vec<&'static str> {
         let _ = (held, wanted);
         Vec::new()
     }
 
-    /// Makes the object of `cx` release what an object with the `wanted` properties needs. Returns the time to wait before
-    /// the next call; `None` when there is nothing left to release. May be repeated.
+    /// Makes the object of `cx` release what an object with the `wanted` properties needs. Returns the delay before the
+    /// next call; `None` when everything is released. May be repeated.
     async fn release(&self, cx: &Context<'_>, wanted: &Map) -> Result<Option<Duration>, Failure> {
         let _ = (cx, wanted);
         Ok(None)
@@ -447,62 +480,66 @@ pub trait Driver: Send + Sync {
         Ok(true)
     }
 
-    /// What the schema cannot say of the properties; null stands for what is not known yet.
+    /// Validates what the schema cannot express; unknown values are null.
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
         let _ = facts;
         Ok(())
     }
 
-    /// Whether [`Driver::validate_in_cloud`] has anything to ask about these properties.
+    /// What is wrong with another resource that `this` refers to.
+    fn validate_reference(&self, this: &Sibling<'_>, other: &Sibling<'_>) -> Result<(), Diagnostic> {
+        let _ = (this, other);
+        Ok(())
+    }
+
+    /// Whether [`Driver::validate_in_cloud`] is needed for these properties.
     fn validates_in_cloud(&self, facts: &Facts) -> bool {
         let _ = facts;
         false
     }
 
-    /// What only the cloud can say of the properties, asked with the user's own access before the stack is stored; null
-    /// stands for what is not known yet.
+    /// Validates in the cloud, with the user's own token, before the stack is stored; unknown values are null.
     async fn validate_in_cloud(&self, cx: &Context<'_>) -> Result<(), Diagnostic> {
         let _ = cx;
         Ok(())
     }
 
-    /// Whether the facts' data hold, under `files` and `environment`, what the stack's own template has of them.
+    /// Whether the data of the facts contain the files and the environment of the stack (`files`, `environment`).
     fn takes_sources(&self) -> bool {
         false
     }
 
-    /// The nested stack that this resource stands for, which the engine then makes and keeps. `wanted` are the
-    /// attributes (name and path) that the parent's template reads. `None` for a resource that is no stack.
+    /// The nested stack of this resource, which the engine creates and updates. `wanted` are the attributes (name and
+    /// path) that the template of the parent reads. `None` for a resource without a nested stack.
     fn nested(&self, facts: &Facts, wanted: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
         let _ = (facts, wanted);
         None
     }
 
-    /// The nested stack to validate before anything is created: where all members come from one definition, one of them
-    /// stands for all. The properties hold null for what is not known yet, so that nulls are kept. `None`: there is
-    /// nothing to validate.
+    /// The nested stack to validate before anything is created. If all members have the same definition, it has one of
+    /// them. Unknown values of properties are null. `None`: there is nothing to validate.
     fn nested_draft(&self, facts: &Facts, wanted: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
         self.nested(facts, wanted)
     }
 
-    /// The properties that Heat resolves before it looks at anything else of the resource: an error in one of them is
-    /// Python's own.
+    /// The properties that Heat resolves before anything else of the resource: an error in one of them has Python's
+    /// text.
     fn resolved_first(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// The keys of `update_policy` that the engine carries out for this type.
+    /// The supported keys of `update_policy`.
     fn update_policies(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// The properties that [`Driver::nested_draft`] cannot do without, not even to show what the nested stack asks for.
+    /// The properties that [`Driver::nested_draft`] requires.
     fn draft_needs(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// How many members the nested stack has, if they all come from the definition of [`Driver::nested_draft`]: they are
-    /// counted before any of them is built.
+    /// The number of members, if they all have the definition of [`Driver::nested_draft`]: they are counted before any
+    /// of them is built.
     fn members(&self, facts: &Facts) -> Option<usize> {
         let _ = facts;
         None
@@ -521,8 +558,8 @@ pub trait Driver: Send + Sync {
         None
     }
 
-    /// How a group with these members changes its size ([`crate::ScaleRequest`]); `None`: it does not. The engine does not
-    /// ask while the nested stack is changing.
+    /// How a group with these members changes its size ([`crate::ScaleRequest`]); `None`: it does not. Not called while
+    /// the nested stack is changing.
     fn rescale(&self, facts: &Facts, adjustment: &Value, now: f64) -> Option<Rescale> {
         let _ = (facts, adjustment, now);
         None
@@ -534,8 +571,8 @@ pub trait Driver: Send + Sync {
         facts.metadata.as_map().cloned().unwrap_or_default()
     }
 
-    /// An attribute of a resource that stands for a nested stack, from the stack's outputs and the reference ids of
-    /// its resources. `None` if there is no such attribute.
+    /// An attribute of a resource with a nested stack, from its outputs and the references of its resources. `None` if
+    /// there is no such attribute.
     fn nested_attribute(
         &self,
         facts: &Facts,
@@ -548,7 +585,7 @@ pub trait Driver: Send + Sync {
         None
     }
 
-    /// The siblings that must be made before this resource although it does not name them.
+    /// Resources that must be created before this one although it does not reference them.
     fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
         let _ = (this, siblings);
         Vec::new()

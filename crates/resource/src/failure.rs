@@ -2,43 +2,43 @@
 
 use std::fmt;
 
-/// What the engine has to know of a failure to go on.
+/// The kind of a failure, which determines whether the engine retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FailureKind {
-    /// The service says that it does not exist (404).
+    /// The object does not exist (404).
     NotFound,
-    /// The service says that it conflicts with something now (409): worth a retry of a create or delete.
+    /// A conflict with the current state (409): a create or delete is retried.
     Conflict,
-    /// The service refuses the request because the object, or one that it belongs to, is being changed: nothing has
-    /// happened, and the request is repeated until the timeout of the stack.
+    /// The service refuses the request because the object, or its parent, is being changed. Nothing has happened; the
+    /// request is repeated until the timeout of the stack.
     Busy,
-    /// The service says that it is asked too often (429): worth a later retry.
+    /// Too many requests (429): retried later.
     OverLimit,
-    /// The service refused the request (other 4xx): no retry.
+    /// The service rejected the request (other 4xx): no retry.
     Refused,
-    /// The service did not answer, or something before it did (502, 503, 504): what was asked for may have happened, or
-    /// may still be under way.
+    /// No response, or one from a proxy (502, 503, 504): the request may have been executed, or may still be in
+    /// progress.
     Unavailable,
-    /// The service answered 500: the call is over, but what it did before is not known.
+    /// The service responded with 500: the call has ended, but its effect is unknown.
     ServerError,
-    /// The request did not reach the service: nothing has happened, and it may be repeated.
+    /// The request was not sent: it can be repeated.
     NotSent,
-    /// The object went to an error state (Heat's `ResourceInError`): delete and create again.
+    /// The object is in an error state (Heat's `ResourceInError`): it is deleted and created again.
     InError,
-    /// Anything else: no retry.
+    /// Any other failure: no retry.
     Other,
 }
 
-/// A failed operation: Heat's error class and text, and what kind of failure it is.
+/// A failed operation, with Heat's error class and text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What the engine may do about it.
+    /// The kind.
     pub kind: FailureKind,
     /// Error class as clients see it in reasons: `ResourceInError`, `NotFound`, `BadRequest`, `ValueError` …
     pub class: String,
-    /// The text behind the class.
+    /// The text after the class.
     pub message: String,
-    /// How long the service asks to wait before it is called again (`Retry-After`).
+    /// The delay before a retry that the service requests (`Retry-After`).
     pub retry_after: Option<std::time::Duration>,
 }
 
@@ -48,7 +48,7 @@ impl Failure {
         Self { kind, class: class.into(), message: message.into(), retry_after: None }
     }
 
-    /// A failure that no retry mends.
+    /// A failure that is not retried.
     pub fn other(class: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(FailureKind::Other, class, message)
     }
@@ -65,7 +65,7 @@ impl Failure {
         Self::new(FailureKind::Other, "ResourceUnknownStatus", message)
     }
 
-    /// Whether a later call may succeed where this one was not answered, or came too early.
+    /// Whether a later call may succeed.
     pub fn is_passing(&self) -> bool {
         matches!(
             self.kind,
@@ -77,7 +77,7 @@ impl Failure {
         )
     }
 
-    /// Whether the object is not there (any more).
+    /// Whether the object does not exist.
     pub fn is_not_found(&self) -> bool {
         self.kind == FailureKind::NotFound
     }

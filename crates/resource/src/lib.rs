@@ -24,6 +24,7 @@ pub mod running;
 pub mod scaling;
 pub mod service;
 pub mod shipped;
+pub mod software;
 pub mod state;
 pub mod stored_definition;
 pub mod support;
@@ -46,6 +47,9 @@ pub use resource_type::{AttributeSchema, DriverKind, ResourceType};
 pub use rest::Rest;
 pub use row::Resource;
 pub use running::{OperationState, Phase, Running};
+pub use software::{
+    ConfigBody, DeploymentBody, InvalidSchema, NoSoftware, Software, SoftwareChange, SoftwareConfig, SoftwareDeployment,
+};
 pub use state::{Action, State, Status};
 pub use stored_definition::StoredDefinition;
 pub use support::{Support, SupportStatus};

@@ -2,6 +2,8 @@
 
 use kiln_value::{Map, Value, text};
 
+use crate::SoftwareChange;
+
 /// What a driver made of a message: stored once, in one commit with the removal of the message.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Received {
@@ -11,6 +13,8 @@ pub struct Received {
     pub data: Map,
     /// The resource's metadata, if they changed.
     pub metadata: Option<Map>,
+    /// Changes of software configs and deployments.
+    pub software: Vec<SoftwareChange>,
     /// The event about it; if a group is to change its size, it comes when that is done.
     pub event: ReceivedEvent,
     /// The group that is to change its size. Then nothing but the event may be given.
@@ -71,6 +75,13 @@ impl Received {
     #[must_use]
     pub fn metadata(mut self, metadata: Map) -> Self {
         self.metadata = Some(metadata);
+        self
+    }
+
+    /// The same with a change of a software deployment.
+    #[must_use]
+    pub fn software(mut self, change: SoftwareChange) -> Self {
+        self.software.push(change);
         self
     }
 

@@ -12,11 +12,11 @@ use crate::{Driver, NotImplemented, ResourceType};
 pub struct RegisteredType {
     /// The type.
     pub resource_type: ResourceType,
-    /// Its code.
+    /// Its driver.
     pub driver: Arc<dyn Driver>,
 }
 
-/// All resource types by name. Built once by the binary, then only read.
+/// All resource types by name. Built once at the start.
 #[derive(Clone, Default)]
 pub struct Registry {
     entries: BTreeMap<String, Arc<RegisteredType>>,
@@ -28,8 +28,8 @@ impl Registry {
         Self::default()
     }
 
-    /// The given types, each with the driver that `driver` has for it. A type for which there is none is validated
-    /// and shown, and refuses to be made.
+    /// The given types with the drivers that `driver` returns. A type without a driver is validated and shown, but
+    /// cannot be created.
     pub fn build(
         types: impl IntoIterator<Item = ResourceType>,
         mut driver: impl FnMut(&ResourceType) -> Option<Arc<dyn Driver>>,
@@ -42,7 +42,7 @@ impl Registry {
         registry
     }
 
-    /// Adds a type, in place of one of the same name.
+    /// Adds a type; replaces one with the same name.
     pub fn insert(&mut self, resource_type: ResourceType, driver: Arc<dyn Driver>) {
         self.entries.insert(resource_type.name.clone(), Arc::new(RegisteredType { resource_type, driver }));
     }
@@ -62,7 +62,7 @@ impl Registry {
         self.entries.values()
     }
 
-    /// What refuses a type of this registry, called `name` by the template, for which there is no code.
+    /// The driver that rejects a type without a driver; the template calls the type `name`.
     pub fn refusal(&self, this: &ResourceType, name: &str) -> Option<Diagnostic> {
         let entry = self.get(&this.name)?;
         // A template may stand for a type of the same name.
@@ -73,7 +73,7 @@ impl Registry {
         Some(Diagnostic::new("ResourceTypeUnavailable", text))
     }
 
-    /// The name that was likely meant.
+    /// The most similar name.
     pub fn suggest(&self, name: &str) -> Option<&str> {
         nearest(name, self.names())
     }

@@ -8,77 +8,77 @@ use crate::{PropertySchema, Rest, SupportStatus, Translation};
 /// The schema of an attribute.
 #[derive(Clone, Debug, Default)]
 pub struct AttributeSchema {
-    /// The type that it should have; none for any.
+    /// The expected type; `None` for any.
     pub kind: Option<DataType>,
-    /// For people.
+    /// The description.
     pub description: Option<String>,
     /// Support status.
     pub support: SupportStatus,
-    /// Whether it is read anew each time (Heat's `cache_none`).
+    /// Whether it is never cached (Heat's `cache_none`).
     pub live: bool,
-    /// Path in the service's object; empty for its own name.
+    /// Path in the object of the service; empty: its own name.
     pub wire: Vec<String>,
 }
 
-/// Who acts for a type.
+/// The kind of driver of a type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DriverKind {
     /// The generic REST driver.
     Rest,
-    /// A driver of its own.
+    /// A driver in code.
     #[default]
     Code,
-    /// Nobody, and nothing is to be done: any properties are taken, and attributes are null.
+    /// No driver is needed: all properties are accepted, and attributes are null.
     Placeholder,
-    /// Nobody yet: shown and validated, but not created.
+    /// Not implemented: the type is shown and validated, but cannot be created.
     None,
 }
 
-/// A resource type, as its definition file says (docs/resource-types.md).
+/// A resource type, as defined by its file (docs/resource-types.md).
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts of the definition format")]
 pub struct ResourceType {
     /// Name: `OS::Neutron::Net`.
     pub name: String,
-    /// One sentence for people.
+    /// A description in one sentence.
     pub summary: String,
     /// Heat's class name, the resource's name in generated templates.
     pub class: String,
-    /// Service types of the catalog of which one is needed; none needed if empty.
+    /// The required service: one of these types of the catalog; empty: none.
     pub service: Vec<String>,
-    /// Service extension that is needed.
+    /// The required extension of the service.
     pub extension: Option<String>,
-    /// Who acts.
+    /// The kind of driver.
     pub driver: DriverKind,
     /// Support status.
     pub support: SupportStatus,
-    /// Rule that a user must pass to see and use it.
+    /// The policy rule for its use.
     pub policy: Option<String>,
-    /// Longest physical name, in characters.
+    /// Maximum length of the physical name in characters.
     pub physical_name_limit: usize,
-    /// Whether it acts after the request is over, so that a trust is needed.
+    /// Whether it acts after the request has ended, so that a trust is required.
     pub deferred_auth: bool,
-    /// Whether it stands for a nested stack.
+    /// Whether it is a nested stack.
     pub nested: bool,
-    /// Whether it takes signals.
+    /// Whether it accepts signals.
     pub signals: bool,
-    /// Whether any property is taken.
+    /// Whether all properties are accepted.
     pub open_properties: bool,
-    /// Whether any attribute may be asked for.
+    /// Whether all attributes are accepted.
     pub open_attributes: bool,
-    /// The type that takes this one's place without a replacement.
+    /// The type that a resource of this type can be changed to without a replacement.
     pub becomes: Option<String>,
     /// Whether a resource whose check failed is replaced at the next update.
     pub replace_on_check_failed: bool,
     /// Properties.
     pub properties: IndexMap<String, PropertySchema>,
-    /// Attributes without the `show` that every type has.
+    /// Attributes, without `show`, which every type has.
     pub attributes: IndexMap<String, AttributeSchema>,
     /// Schema of the `update_policy` section.
     pub update_policy: IndexMap<String, PropertySchema>,
     /// Translation rules.
     pub translation: Vec<Translation>,
-    /// Requests of a plain REST noun.
+    /// The requests of a simple REST resource.
     pub rest: Option<Rest>,
 }
 
@@ -111,7 +111,7 @@ impl ResourceType {
         }
     }
 
-    /// Whether `get_attr` may name this attribute: one of the schema, `show`, or any if they are open.
+    /// Whether the type has this attribute: one of the schema, `show`, or any if attributes are open.
     pub fn has_attribute(&self, name: &str) -> bool {
         self.open_attributes || name == "show" || self.attributes.contains_key(name)
     }

@@ -7,35 +7,35 @@ use kiln_value::Map;
 
 use crate::Method;
 
-/// Requests of a type whose objects live in a REST collection.
+/// The requests of a type whose objects are in a REST collection.
 ///
-/// In every path `{id}` is the physical id (its last segment if it is a URL), `{project}` the project's id, `{x}` the
-/// property `x`, and `{x:finder}` the id of the object that the property `x` names.
+/// In paths, `{id}` is the physical ID (its last segment if it is a URL), `{project}` the ID of the project, `{x}` the
+/// property `x`, and `{x:finder}` the ID of the object that the property `x` names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rest {
-    /// Where objects are made and listed.
+    /// The path where objects are created and listed.
     pub collection: String,
-    /// One object.
+    /// The path of one object.
     pub item: String,
-    /// Key around an object in requests and answers.
+    /// Key of the object in requests and responses.
     pub member: Option<String>,
-    /// Key around the list.
+    /// Key of the list.
     pub list: String,
-    /// Key of the object's id.
+    /// Key of the object's ID.
     pub id: String,
     /// Microversion of every request.
     pub microversion: Option<String>,
-    /// The property that is sent as the physical name where it is not given.
+    /// The property that gets the physical name if it is not given.
     pub name: Option<String>,
-    /// How it is made.
+    /// The create request.
     pub create: RestCreate,
-    /// How it is changed; none if it cannot be.
+    /// The update request; `None` if updates are not possible.
     pub update: Option<RestUpdate>,
-    /// How it is taken away.
+    /// The delete request.
     pub delete: RestDelete,
-    /// When it is ready; none if at once.
+    /// When an object is ready; `None`: immediately.
     pub ready: Option<Ready>,
-    /// How what a lost create made is told.
+    /// How the object of a lost create is identified.
     pub adopt: Adopt,
     /// How the service filters lists.
     pub filter: Filter,
@@ -43,11 +43,11 @@ pub struct Rest {
     pub bare: bool,
     /// Texts of the conflicts (409) that end by themselves: the object, or one that it belongs to, is being changed.
     pub busy: Vec<String>,
-    /// Properties that are sent by requests of their own.
+    /// Properties that are sent in separate requests.
     pub parts: IndexMap<String, RestPart>,
 }
 
-/// The request that makes an object.
+/// The request that creates an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RestCreate {
     /// Usually POST.
@@ -60,7 +60,7 @@ pub struct RestCreate {
     pub add: Map,
 }
 
-/// The request that changes an object.
+/// The request that updates an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RestUpdate {
     /// PUT, PATCH or POST.
@@ -69,18 +69,18 @@ pub struct RestUpdate {
     pub path: String,
     /// Properties that are not sent.
     pub omit: Vec<String>,
-    /// Whether all properties are sent and not only the changed ones.
+    /// Whether all properties are sent instead of only the changed ones.
     pub whole: bool,
     /// Whether the body is a JSON patch: a list of replaced keys.
     pub json_patch: bool,
 }
 
-/// The request that takes an object away.
+/// The request that deletes an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RestDelete {
     /// Usually the item.
     pub path: String,
-    /// Whether it is gone only when GET answers 404.
+    /// Whether the object is deleted only when GET returns 404.
     pub wait: bool,
 }
 
@@ -97,23 +97,23 @@ pub struct Ready {
     pub waiting: Vec<String>,
     /// Path of the reason of a failure in the object.
     pub reason: Option<Vec<String>>,
-    /// Time between the first polls; later ones are further apart.
+    /// The initial polling interval; it increases.
     pub every: Duration,
 }
 
-/// What tells the object that a lost create made from all others. The first that is there counts, in this order; a
-/// create with none of them is not repeated.
+/// How the object of a lost create is distinguished from others. The first one that applies is used, in this order; a
+/// create without any is not repeated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Adopt {
-    /// The service lets its client choose the id: that of the template, else the attempt's token.
+    /// The client chooses the ID: that of the template, or the token of the attempt.
     pub id: bool,
-    /// The physical name, which is unique: sent where the template gives no name, and sent first where it does and
-    /// there is no mark, but an update that sets the given one.
+    /// The physical name, which is unique. If the template specifies a name and there is no mark, the physical name is
+    /// sent first, and an update sets the given name.
     pub name: bool,
-    /// The attempt's token in this property or key of the body. Where the template fills it, the token is sent first
-    /// and an update sets the given value.
+    /// The token of the attempt in this property or key of the body. If the template specifies it, the token is sent
+    /// first, and an update sets the given value.
     pub mark: Option<String>,
-    /// Properties of which the service lets no two objects have the same values: a natural key.
+    /// A natural key: the service does not allow two objects with the same values of these properties.
     pub key: Vec<String>,
 }
 
@@ -125,16 +125,16 @@ pub enum Filter {
     Values,
     /// By one condition, in the parameters `q.field`, `q.op` and `q.value`.
     Query,
-    /// Not at all: parameters would be rejected.
+    /// Not at all: the service rejects parameters.
     Nothing,
 }
 
-/// A property that is sent on its own: body `{ <wire>: value }`.
+/// A property that is sent in a separate request with the body `{ <wire>: value }`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RestPart {
     /// Usually PUT.
     pub method: Method,
-    /// Where to.
+    /// The path.
     pub path: String,
     /// Key in the body.
     pub wire: String,

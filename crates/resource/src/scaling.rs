@@ -84,8 +84,8 @@ impl Rolling {
         Self { current: batch.size, up_to_date: self.up_to_date.saturating_add(batch.changes), ..self }
     }
 
-    /// The state after a step of a group of numbered members: those in addition to the target are removed again, so they
-    /// do not count as up to date.
+    /// The state after a step of a group of numbered members: those in addition to the target are removed again, so
+    /// they do not count as up to date.
     #[must_use]
     pub fn after_numbered(self, batch: Batch) -> Self {
         let temporary = batch.size.saturating_sub(self.current.max(self.target));

@@ -1,6 +1,6 @@
 //! The names of OpenStack's services.
 
-/// Service types as definitions name them, and the projects behind them.
+/// Service types of definitions, and their projects.
 const PROJECTS: [(&str, &str); 20] = [
     ("alarming", "aodh"),
     ("baremetal", "ironic"),
@@ -24,8 +24,7 @@ const PROJECTS: [(&str, &str); 20] = [
     ("workflowv2", "mistral"),
 ];
 
-/// The project that a service type is of, by which Heat calls it: `neutron` for `network`; the type itself where none
-/// is known.
+/// The project of a service type, as Heat calls it: `neutron` for `network`; the type itself if it is unknown.
 pub fn project(service: &str) -> &str {
     PROJECTS.iter().find(|(known, _)| *known == service).map_or(service, |(_, project)| project)
 }

@@ -3,7 +3,7 @@
 use kiln_value::{Map, Value};
 use serde::{Deserialize, Serialize};
 
-/// The format that this version writes.
+/// The current version of the format.
 const FORMAT: u32 = 1;
 
 /// The resolved definition of a resource.
@@ -11,13 +11,13 @@ const FORMAT: u32 = 1;
 pub struct StoredDefinition {
     /// The version of this format.
     format: u32,
-    /// Type as the template names it.
+    /// The type name in the template.
     #[serde(rename = "type")]
     pub resource_type: String,
-    /// The properties as the template gives them; `None` where they are the same as [`StoredDefinition::properties`].
+    /// The properties as given by the template; `None` if they are the same as [`StoredDefinition::properties`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     given: Option<Map>,
-    /// The properties after defaults, coercion and translation, without those that have no value.
+    /// The properties after defaults, coercion and translation, without null values.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub properties: Map,
     /// The metadata section.
@@ -35,7 +35,7 @@ pub struct StoredDefinition {
     /// The description.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// The id of an existing object that the resource adopts.
+    /// The ID of the existing object that the resource represents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_id: Option<String>,
 }
@@ -49,7 +49,7 @@ fn is_delete(policy: &str) -> bool {
 }
 
 impl StoredDefinition {
-    /// A definition of nothing but a type.
+    /// A definition with only a type.
     pub fn of_type(resource_type: impl Into<String>) -> Self {
         Self {
             format: FORMAT,
@@ -65,12 +65,12 @@ impl StoredDefinition {
         }
     }
 
-    /// The properties as the template gives them, functions resolved.
+    /// The properties as given by the template, with resolved functions.
     pub fn given(&self) -> &Map {
         self.given.as_ref().unwrap_or(&self.properties)
     }
 
-    /// The same with both forms of the properties. What is the same in both is kept once.
+    /// The same with both forms of the properties; equal forms are stored once.
     #[must_use]
     pub fn with_properties(mut self, given: Map, properties: Map) -> Self {
         self.given = (given != properties).then_some(given);
@@ -78,12 +78,12 @@ impl StoredDefinition {
         self
     }
 
-    /// Whether the object stays when the resource goes.
+    /// Whether the object is kept when the resource is deleted.
     pub fn is_retained(&self) -> bool {
         self.deletion_policy == "Retain"
     }
 
-    /// Whether two definitions say the same but for the forms of property values.
+    /// Whether two definitions are equal except for the forms of property values.
     pub fn says_the_same(&self, other: &Self) -> bool {
         self.resource_type == other.resource_type
             && self.metadata == other.metadata

@@ -2,22 +2,22 @@
 
 use kiln_value::{Map, Value};
 
-/// How far a thing may be relied on; spelt as Heat's API spells it.
+/// The support status, with the words of Heat's API.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Support {
-    /// To be used.
+    /// Supported.
     #[default]
     Supported,
-    /// Works, but something better is there.
+    /// Works, but there is a replacement.
     Deprecated,
-    /// Still accepted, shown nowhere.
+    /// Accepted, but not shown.
     Hidden,
-    /// Not (or no longer) supported.
+    /// Not supported.
     Unsupported,
 }
 
 impl Support {
-    /// All of them.
+    /// All values.
     pub const ALL: [Self; 4] = [Self::Supported, Self::Deprecated, Self::Hidden, Self::Unsupported];
 
     /// Heat's word: `SUPPORTED`.
@@ -30,22 +30,22 @@ impl Support {
         }
     }
 
-    /// The status of a word in any case.
+    /// Parses a status, case-insensitively.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|s| s.name().eq_ignore_ascii_case(name))
     }
 }
 
-/// A status, since when it holds, and what was before.
+/// A status with its history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SupportStatus {
-    /// The status now.
+    /// The current status.
     pub status: Support,
-    /// The release that brought it: `6.0.0`, `2014.1`.
+    /// The release since which it applies: `6.0.0`, `2014.1`.
     pub version: Option<String>,
-    /// What to do instead.
+    /// The recommended alternative.
     pub message: Option<String>,
-    /// The status before.
+    /// The previous status.
     pub previous: Option<Box<SupportStatus>>,
 }
 
@@ -60,7 +60,7 @@ impl SupportStatus {
         self.status == Support::Hidden
     }
 
-    /// As `GET /resource_types/{name}` shows it.
+    /// The form of `GET /resource_types/{name}`.
     pub fn view(&self) -> Value {
         let mut view = Map::new();
         view.insert("status".into(), self.status.name().into());

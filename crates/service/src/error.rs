@@ -98,6 +98,18 @@ pub enum Error {
         /// Name of the stack.
         stack: String,
     },
+    /// There is no such software config.
+    #[error("Software config with id {0} not found")]
+    NoConfig(String),
+    /// There is no such software deployment.
+    #[error("Deployment with id {0} not found")]
+    NoDeployment(String),
+    /// The software config has deployments.
+    #[error("Software config with id {0} can not be deleted as it is referenced.")]
+    ConfigReferenced(String),
+    /// An input or output of a software config is invalid.
+    #[error(transparent)]
+    ConfigSchema(#[from] kiln_resource::InvalidSchema),
     /// Another object does not exist.
     #[error("{0} could not be found.")]
     NotFound(String),
@@ -149,7 +161,9 @@ impl Error {
             Self::Hook(_) => "InvalidBreakPointHook",
             Self::AmbiguousPhysicalId(_) => "PhysicalResourceIDAmbiguity",
             Self::NoSnapshot { .. } => "SnapshotNotFound",
-            Self::NotFound(_) => "NotFound",
+            Self::NotFound(_) | Self::NoConfig(_) | Self::NoDeployment(_) => "NotFound",
+            Self::ConfigReferenced(_) => "InvalidRestrictedAction",
+            Self::ConfigSchema(_) => "ValueError",
             Self::NotSupported(_) => "NotSupported",
             Self::Limit(_) => "RequestLimitExceeded",
             Self::Forbidden(_) => "Forbidden",
@@ -189,6 +203,7 @@ impl From<kiln_store::Error> for Error {
         match error {
             Stored::NameTaken(name) => Self::StackExists(name),
             Stored::NotFound(what) => Self::NotFound(what),
+            Stored::Referenced(id) => Self::ConfigReferenced(id),
             Stored::Changed(_) => Self::Changed,
             Stored::Invalid(why) => Self::Unreadable(Diagnostic::new("StackValidationFailed", why)),
             error => Self::Internal(error.to_string()),

@@ -9,6 +9,10 @@ pub struct Limits {
     pub stacks_per_project: Option<u64>,
     /// Maximum number of snapshots of a stack (`max_snapshots_per_stack`).
     pub snapshots_per_stack: Option<u64>,
+    /// Maximum number of software configs of a project (`max_software_configs_per_tenant`).
+    pub configs_per_project: Option<u64>,
+    /// Maximum number of software deployments of a project (`max_software_deployments_per_tenant`).
+    pub deployments_per_project: Option<u64>,
     /// Maximum number of resources of a root stack with all its nested stacks (`max_resources_per_stack`).
     pub resources_per_stack: Option<usize>,
     /// Maximum depth of nested stacks (`max_nested_stack_depth`).
@@ -21,6 +25,8 @@ impl Default for Limits {
             template: 524_288,
             stacks_per_project: Some(512),
             snapshots_per_stack: Some(32),
+            configs_per_project: Some(4096),
+            deployments_per_project: Some(4096),
             resources_per_stack: Some(1000),
             nested_depth: 5,
         }

@@ -1,7 +1,7 @@
 //! Signals a resource.
 
 use kiln_engine::View;
-use kiln_plan::Hook;
+use kiln_plan::{Hook, Kind};
 use kiln_resource::{Action, MessageId, Resource, ResourceId};
 use kiln_store::{Message, MessageKind, Stack};
 use kiln_value::{Value, text, value};
@@ -28,8 +28,8 @@ pub struct Signalled {
 
 impl Service {
     /// Sends a signal to a resource (docs/heat-behaviour.md §16). As in Heat, the caller learns immediately if the
-    /// resource does not accept signals, or not in its state. What the resource makes of the signal is not reported: the
-    /// engine of the stack delivers it, settled or not.
+    /// resource does not accept signals, or not in its state. What the resource makes of the signal is not reported:
+    /// the engine of the stack delivers it, settled or not.
     pub async fn signal(&self, stack: Stack, signal: &Signal) -> Result<Signalled, Error> {
         let view = View::of(&self.backends, stack).await?;
         let name = &signal.resource;
@@ -48,13 +48,16 @@ impl Service {
             let message = self.send_signal(&view.stack, name, MessageKind::ClearHook, details).await?;
             return Ok(Signalled { message, row: row.id });
         }
-        if let Action::Suspend | Action::Delete = row.state.action {
+        let kind = view.kind(row);
+        let driver = kind.as_ref().and_then(Kind::entry).map(|entry| &entry.driver);
+        let always = driver.is_some_and(|driver| driver.receives_during_operations());
+        if let (Action::Suspend | Action::Delete, false) = (row.state.action, always) {
             // Only the engine writes events.
             let refused = value!({ "action": (row.state.action.as_str()) });
             self.send_signal(&view.stack, name, MessageKind::RefusedSignal, refused).await?;
             return Err(Error::NotSupported(format!("Signal resource during {}", row.state.action)));
         }
-        if !view.kind(row).is_some_and(|kind| kind.resource_type().signals) {
+        if !kind.is_some_and(|kind| kind.resource_type().signals) {
             return Err(Error::ActionNotSupported("signal".to_owned()));
         }
         let message = self.send_signal(&view.stack, name, MessageKind::Signal, signal.details.clone()).await?;

@@ -1,6 +1,8 @@
 //! The connection between a process and the database: latency, outages, lost responses, partitions. All writes are
 //! checked here.
 
+mod software;
+
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;

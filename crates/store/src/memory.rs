@@ -12,6 +12,7 @@ mod leases;
 mod listing;
 mod reading;
 mod requests;
+mod software;
 mod state;
 
 use std::fmt;

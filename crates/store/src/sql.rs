@@ -23,6 +23,7 @@ mod rows;
 mod schema;
 mod secrets;
 mod snapshots;
+mod software;
 mod wires;
 mod writing;
 

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use kiln_resource::State;
+use kiln_resource::{SoftwareChange, State};
 use kiln_value::Secret;
 
 use crate::{
     ChangeSet, ChangeSetId, CredentialsId, DesiredText, Digest, EngineId, Event, EventId, EventQuery, Lease, Message,
-    MessageId, NewStack, Resource, ResourceId, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest,
+    MessageId, NewStack, Resource, ResourceId, Snapshot, SnapshotId, SoftwareStore, Stack, StackId, StackQuery,
+    StackRequest,
 };
 
 /// Errors of the store.
@@ -24,6 +25,9 @@ pub enum Error {
     /// The stack does not have the expected generation.
     #[error("stack {0} was changed meanwhile")]
     Changed(StackId),
+    /// The config has deployments.
+    #[error("software config {0} is referenced")]
+    Referenced(String),
     /// The row does not exist.
     #[error("{0} not found")]
     NotFound(String),
@@ -81,6 +85,8 @@ pub struct Batch {
     pub snapshots: Vec<Snapshot>,
     /// Snapshots of this stack to delete.
     pub remove_snapshots: Vec<SnapshotId>,
+    /// Changes of software configs and deployments, in order; a config with deployments is kept.
+    pub software: Vec<SoftwareChange>,
     /// The project of the stack's users, once it exists.
     pub user_project: Option<String>,
     /// A change of the state during a request (`UPDATE_FAILED` before a rollback), which resets `desired` to
@@ -116,6 +122,7 @@ impl Batch {
             && self.send.is_empty()
             && self.snapshots.is_empty()
             && self.remove_snapshots.is_empty()
+            && self.software.is_empty()
             && self.user_project.is_none()
             && self.turn.is_none()
             && self.settle.is_none()
@@ -199,7 +206,7 @@ pub trait Doorbell: Send + Sync {
 
 /// Kiln's storage. Implementations handle transactions, their retries, and dialects.
 #[async_trait]
-pub trait Store: Send + Sync {
+pub trait Store: SoftwareStore {
     /// Upgrades the schema. Safe to call at every start and from several processes.
     async fn migrate(&self) -> Result<(), Error>;
 

@@ -117,7 +117,8 @@ impl Constraint {
         Self { rule, description: None }
     }
 
-    /// The entry in a schema's `constraints`: `{<name>: <arguments>, description: …}`, as `GET /resource_types/…` shows it.
+    /// The entry in a schema's `constraints`: `{<name>: <arguments>, description: …}`, as `GET /resource_types/…` shows
+    /// it.
     pub fn to_value(&self) -> Value {
         let mut entry = Map::new();
         if let Some(description) = &self.description {

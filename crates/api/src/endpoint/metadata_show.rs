@@ -1,7 +1,7 @@
 //! `GET …/resources/{name}/metadata`.
 
 use axum::response::Response;
-use kiln_value::{Map, Value, value};
+use kiln_value::value;
 
 use super::resource_show::{missing, resources};
 use crate::call::Call;
@@ -12,9 +12,6 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("resource:metadata")?;
     let resources = resources(call).await?;
     let row = resources.row(call.params.get("resource_name")).ok_or_else(|| missing(call))?;
-    let metadata = match &row.metadata {
-        Value::Null => Value::Map(Map::new()),
-        metadata => metadata.clone(),
-    };
+    let metadata = call.service().metadata_of(&resources.view.stack, row).await?;
     Ok(reply::json(&value!({ "metadata": metadata })))
 }

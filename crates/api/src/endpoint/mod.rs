@@ -22,6 +22,8 @@ mod snapshot_delete;
 mod snapshot_list;
 mod snapshot_restore;
 mod snapshot_show;
+mod software_config;
+mod software_deployment;
 mod stack_abandon;
 mod stack_create;
 mod stack_delete;
@@ -87,24 +89,15 @@ pub(crate) async fn run(endpoint: Endpoint, call: &Call) -> Result<Response, Api
         Endpoint::Act => action::run(call).await,
         Endpoint::BuildInfo => build_info::run(call),
         Endpoint::ListServices => service_list::run(call).await,
-        later => Err(not_yet(later, call)),
+        Endpoint::ListConfigs => software_config::list(call).await,
+        Endpoint::CreateConfig => software_config::create(call).await,
+        Endpoint::ShowConfig => software_config::show(call).await,
+        Endpoint::DeleteConfig => software_config::delete(call).await,
+        Endpoint::ListDeployments => software_deployment::list(call).await,
+        Endpoint::CreateDeployment => software_deployment::create(call).await,
+        Endpoint::DeploymentMetadata => software_deployment::metadata(call).await,
+        Endpoint::ShowDeployment => software_deployment::show(call).await,
+        Endpoint::UpdateDeployment => software_deployment::update(call).await,
+        Endpoint::DeleteDeployment => software_deployment::delete(call).await,
     }
-}
-
-/// Endpoints that are not implemented yet. Callers without permission get the error of the policy.
-fn not_yet(endpoint: Endpoint, call: &Call) -> ApiError {
-    let (action, what) = match endpoint {
-        Endpoint::ListConfigs => ("software_configs:index", "Software configuration"),
-        Endpoint::CreateConfig => ("software_configs:create", "Software configuration"),
-        Endpoint::ShowConfig => ("software_configs:show", "Software configuration"),
-        Endpoint::DeleteConfig => ("software_configs:delete", "Software configuration"),
-        Endpoint::ListDeployments => ("software_deployments:index", "Software deployment"),
-        Endpoint::CreateDeployment => ("software_deployments:create", "Software deployment"),
-        Endpoint::DeploymentMetadata => ("software_deployments:metadata", "Software deployment"),
-        Endpoint::ShowDeployment => ("software_deployments:show", "Software deployment"),
-        Endpoint::UpdateDeployment => ("software_deployments:update", "Software deployment"),
-        Endpoint::DeleteDeployment => ("software_deployments:delete", "Software deployment"),
-        _ => return ApiError::not_implemented("This call"),
-    };
-    call.allow(action).err().unwrap_or_else(|| ApiError::not_implemented(what))
 }

@@ -9,6 +9,7 @@ mod nested;
 mod reference;
 mod signals;
 mod snapshots;
+mod software;
 mod stacks;
 mod support;
 mod type_policy;

@@ -68,8 +68,8 @@ async fn types_without_a_driver_are_refused_first() {
     assert_eq!(app.get("/v1/tenant1/resource_types/OS::Heat::AccessPolicy").await.status, StatusCode::OK);
 }
 
-/// The instances of a group of CFN are instances of EC2, unless the environment maps these to something else. The rest of
-/// the group is not built, and refused by name.
+/// The instances of a group of CFN are instances of EC2, unless the environment maps these to something else. The rest
+/// of the group is not built, and refused by name.
 #[tokio::test]
 async fn groups_of_instances_are_built_but_for_load_balancers() {
     let app = App::new().await;

@@ -16,7 +16,7 @@ pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
     let missing = || Error::NoResource { resource: name.to_owned(), stack: resources.stack().name.clone() };
     let row = row.ok_or_else(missing)?;
     let mut shown = resources.detail(row);
-    let metadata = if row.metadata.is_null() { Value::Map(Map::new()) } else { row.metadata.clone() };
+    let metadata = call.service().metadata_of(resources.stack(), row).await?;
     shown.insert("Metadata".to_owned(), metadata);
     Ok(Value::Map(Map::from([("StackResourceDetail".to_owned(), shown.into())])))
 }

@@ -10,8 +10,8 @@ use crate::neutron::server_address::{associate, dissociate, set_port};
 use crate::validation::{failed, is_given, unspecified};
 use crate::{path, queue};
 
-/// A floating IP that belongs to a server or port: it is given by its address (`EIP`) or ID (`AllocationId`), which is the
-/// ID of the resource too.
+/// A floating IP that belongs to a server or port: it is given by its address (`EIP`) or ID (`AllocationId`), which is
+/// the ID of the resource too.
 pub(super) struct AddressAssociation;
 
 fn text<'a>(properties: &'a Map, name: &str) -> Option<&'a str> {

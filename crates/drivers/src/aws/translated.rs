@@ -75,7 +75,7 @@ impl<D: Driver, T: Translation> Translated<D, T> {
 }
 
 fn with<'a>(cx: &Context<'a>, facts: &'a Facts) -> Context<'a> {
-    Context { cloud: cx.cloud, facts, now: cx.now, seed: cx.seed, polls: cx.polls }
+    Context { facts, ..*cx }
 }
 
 #[async_trait]

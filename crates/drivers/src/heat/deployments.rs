@@ -1,27 +1,171 @@
-//! Groups of software deployments: a nested stack with one deployment for each server. The types do not exist yet; this
-//! module generates their templates.
+//! Groups of software deployments: a nested stack with one deployment for each server.
 
-use kiln_resource::Facts;
-use kiln_value::{Map, Value, text, value};
+use async_trait::async_trait;
+use indexmap::IndexMap;
+use kiln_resource::scaling::{Batch, Rolling};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Member, Nested, Operation, Step};
+use kiln_template::select;
+use kiln_value::{Diagnostic, Map, Value, text, value};
 
-use super::members;
+use super::rolling::{self, Policy};
+use super::{deployment, members};
+
+/// The update policies.
+const BATCH_CREATE: &str = "batch_create";
+const ROLLING_UPDATE: &str = "rolling_update";
+
+/// The driver of the groups; it has the type of the members.
+pub(super) struct Deployments(&'static str);
+
+impl Deployments {
+    /// The group with this type.
+    pub(super) fn of_type(name: &str) -> Option<Self> {
+        match name {
+            "OS::Heat::SoftwareDeploymentGroup" | "OS::Heat::SoftwareDeployments" => {
+                Some(Self("OS::Heat::SoftwareDeployment"))
+            }
+            "OS::Heat::StructuredDeploymentGroup" | "OS::Heat::StructuredDeployments" => {
+                Some(Self("OS::Heat::StructuredDeployment"))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[async_trait]
+impl Driver for Deployments {
+    async fn start(&self, _: &Context<'_>, _: &Operation) -> Result<Step, Failure> {
+        Ok(Step::done())
+    }
+
+    /// Nothing is made outside.
+    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
+        Ok(Found::NotMade)
+    }
+
+    fn needs_cloud(&self) -> bool {
+        false
+    }
+
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
+    async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {
+        Ok(Map::new())
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        deployment::refuse_transport(facts)
+    }
+
+    fn nested(&self, facts: &Facts, wanted: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
+        let Some(policy) = policy(facts) else {
+            return Some(Ok(Nested { template: template(facts, self.0, wanted), ..Nested::default() }));
+        };
+        let step = match step(facts, policy) {
+            Ok(step) => step,
+            Err(error) => return Some(Err(error)),
+        };
+        let (template, then) = match step {
+            Some(step) => (of_members(after_batch(facts, self.0, step.batch), wanted), step.then),
+            None => (template(facts, self.0, wanted), None),
+        };
+        Some(Ok(Nested { template, then, pause: policy.pause, ..Nested::default() }))
+    }
+
+    fn update_policies(&self) -> &'static [&'static str] {
+        &[BATCH_CREATE, ROLLING_UPDATE]
+    }
+
+    fn draft_needs(&self) -> &'static [&'static str] {
+        &["servers"]
+    }
+
+    fn nested_attribute(
+        &self,
+        _: &Facts,
+        outputs: &Map,
+        _: &IndexMap<String, Value>,
+        name: &str,
+        path: &[Value],
+    ) -> Option<Value> {
+        outputs.get(&format!("attributes, {}", attribute(name))).map(|all| select(all.clone(), path))
+    }
+}
 
 /// Members of the type `member`, named as the servers are, with all properties of the group.
 pub fn template(facts: &Facts, member: &str, wanted: &[Vec<Value>]) -> Value {
-    let servers = facts.property("servers").as_map().cloned().unwrap_or_default();
-    let mut common = facts.properties.clone();
-    common.shift_remove("servers");
-    let resources = servers.iter().map(|(name, server)| {
-        let mut properties = common.clone();
-        properties.insert("server".to_owned(), server.clone());
-        (name.clone(), value!({"type": member, "properties": properties}))
-    });
+    of_members(servers(facts).map(|name| (name.clone(), definition(facts, member, name))).collect(), wanted)
+}
+
+fn servers(facts: &Facts) -> impl Iterator<Item = &String> {
+    facts.property("servers").as_map().into_iter().flatten().map(|(name, _)| name)
+}
+
+fn definition(facts: &Facts, member: &str, name: &str) -> Value {
+    let mut properties = facts.properties.clone();
+    properties.shift_remove("servers");
+    let server = facts.property("servers").get(name).cloned().unwrap_or_default();
+    properties.insert("server".to_owned(), server);
+    value!({"type": member, "properties": properties})
+}
+
+fn of_members(members: Map, wanted: &[Vec<Value>]) -> Value {
     let outputs = wanted.iter().filter_map(|path| {
         let attribute = attribute(&text::str(path.first()?));
-        let each = servers.keys().map(|name| (name.clone(), value!({"get_attr": [name, (attribute.as_str())]})));
+        let each = members.keys().map(|name| (name.clone(), value!({"get_attr": [name, (attribute.as_str())]})));
         Some((format!("attributes, {attribute}"), value!({"value": (each.collect::<Value>())})))
     });
-    members::template(resources.collect(), outputs.collect::<Map>())
+    let outputs = outputs.collect::<Map>();
+    members::template(members, outputs)
+}
+
+/// The policy, if the members change in batches. Every update of a group may change its members.
+fn policy(facts: &Facts) -> Option<Policy> {
+    let of_step = || facts.nested_step.str_at("policy");
+    let name = of_step().unwrap_or(if facts.physical_id.is_none() { BATCH_CREATE } else { ROLLING_UPDATE });
+    facts.update_policy.get(name).and_then(Value::as_map).filter(|_| !facts.last_step).map(Policy::of)
+}
+
+/// The next step.
+fn step(facts: &Facts, policy: Policy) -> Result<Option<rolling::Step>, Diagnostic> {
+    let mut step = match rolling::progress(&facts.nested_step) {
+        Some(progress) => policy.step(progress, Rolling::after_numbered),
+        None => {
+            let size = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+            let (target, current) = (size(servers(facts).count()), size(kept(facts).count()));
+            policy.first(facts, Rolling { target, current, up_to_date: 0 }, Rolling::after_numbered)?
+        }
+    };
+    // Later steps cannot tell a create from an update.
+    let name = if facts.physical_id.is_none() { BATCH_CREATE } else { ROLLING_UPDATE };
+    let name = facts.nested_step.str_at("policy").unwrap_or(name);
+    if let Some(then) = step.as_mut().and_then(|step| step.then.as_mut()?.as_map_mut()) {
+        then.insert("policy".to_owned(), name.into());
+    }
+    Ok(step)
+}
+
+/// The members whose server is still one of the group.
+fn kept(facts: &Facts) -> impl Iterator<Item = &Member> {
+    let servers = facts.property("servers");
+    facts.members.iter().filter(|member| servers.get(&member.name).is_some())
+}
+
+/// The members after a batch; the last ones change first. A failed member is like a new one. Those whose server is gone
+/// go with the first batch: Heat would deploy to no server in their place.
+fn after_batch(facts: &Facts, member: &str, batch: Batch) -> Map {
+    let names: Vec<&String> = servers(facts).collect();
+    let priority = |name: &str| names.iter().position(|one| *one == name).map_or(0, |index| names.len() - index);
+    let there = kept(facts).filter(|member| !member.failed);
+    let mut old: Vec<(String, Value)> = there.map(|member| (member.name.clone(), member.definition.clone())).collect();
+    old.sort_by_cached_key(|(name, _)| priority(name));
+    let existing: Vec<String> = old.iter().map(|(name, _)| name.clone()).collect();
+    let mut new = names.iter().filter(|name| !existing.contains(name)).map(|name| (*name).clone());
+    let customized = |name: &str| definition(facts, member, name);
+    let members = rolling::definitions(&old, batch, || new.next().unwrap_or_default(), customized);
+    members.into_iter().collect()
 }
 
 /// The attribute of a deployment that an attribute of its group gathers.
@@ -49,5 +193,42 @@ mod tests {
             "outputs": {"attributes, deploy_stdout": {"value": {"a": {"get_attr": ["a", "deploy_stdout"]}}}}
         });
         assert_eq!(made, expected);
+    }
+
+    #[test]
+    fn members_change_in_batches() {
+        let policies = value!({"rolling_update": {"max_batch_size": 2, "pause_time": 1}});
+        let properties = value!({"servers": {"a": "1", "b": "2", "c": "3"}, "config": "new"});
+        let mut facts = Facts {
+            physical_id: Some("nested".to_owned()),
+            update_policy: policies.as_map().unwrap().clone(),
+            properties: properties.as_map().unwrap().clone(),
+            ..Facts::default()
+        };
+        let member = |name: &str| Member {
+            name: name.to_owned(),
+            definition: value!({"type": "T", "properties": {"config": "old"}}),
+            ..Member::default()
+        };
+        // A server is gone, and one is new.
+        facts.members = ["a", "b", "gone"].map(member).into();
+        let mut steps = Vec::new();
+        loop {
+            let nested = Deployments("T").nested(&facts, &[]).unwrap().unwrap();
+            assert_eq!(nested.pause, std::time::Duration::from_secs(1));
+            let resources = nested.template.get("resources").and_then(Value::as_map).unwrap().clone();
+            let config = |one: &Value| one.get("properties").unwrap().str_at("config").unwrap().to_owned();
+            let mut shown: Vec<_> = resources.iter().map(|(name, one)| format!("{name}={}", config(one))).collect();
+            shown.sort();
+            steps.push(shown.join(" "));
+            let there = |(name, definition)| Member { name, definition, ..Default::default() };
+            facts.members = resources.into_iter().map(there).collect();
+            match nested.then {
+                Some(then) => facts.nested_step = then,
+                None => break,
+            }
+        }
+        assert_eq!(steps.last().map(String::as_str), Some("a=new b=new c=new"), "{steps:?}");
+        assert_eq!(steps.len(), 2, "{steps:?}");
     }
 }

@@ -1,13 +1,20 @@
 //! The types of `OS::Heat`: those without a cloud, and stacks of other services.
 
+pub(crate) mod agent;
 mod auto_scaling_group;
 pub mod chain;
+mod cloud_config;
 mod delay;
+mod deployed_server;
+mod deployment;
+mod deployment_signal;
 pub mod deployments;
+mod derived_config;
 pub mod group;
 mod instance_group;
 mod launch_configuration;
 mod members;
+pub(crate) mod multipart;
 mod none;
 mod random_string;
 mod rolling;
@@ -15,8 +22,9 @@ mod scaling_group;
 mod scaling_limits;
 mod scaling_policy;
 pub mod signal_url;
+mod software_config;
 mod stack;
-mod stack_user;
+pub(crate) mod stack_user;
 pub mod structured;
 mod test_resource;
 mod value;
@@ -43,6 +51,17 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
         "AWS::AutoScaling::LaunchConfiguration" => Arc::new(launch_configuration::LaunchConfiguration),
         "OS::Heat::ScalingPolicy" => Arc::new(scaling_policy::ScalingPolicy(scaling_policy::HOT)),
         "AWS::AutoScaling::ScalingPolicy" => Arc::new(scaling_policy::ScalingPolicy(scaling_policy::CFN)),
+        "OS::Heat::DeployedServer" => Arc::new(deployed_server::DeployedServer),
+        "OS::Heat::SoftwareDeploymentGroup"
+        | "OS::Heat::SoftwareDeployments"
+        | "OS::Heat::StructuredDeploymentGroup"
+        | "OS::Heat::StructuredDeployments" => Arc::new(deployments::Deployments::of_type(&resource_type.name)?),
+        "OS::Heat::SoftwareDeployment" | "OS::Heat::StructuredDeployment" => Arc::new(deployment::Deployment),
+        "OS::Heat::SoftwareConfig"
+        | "OS::Heat::StructuredConfig"
+        | "OS::Heat::SoftwareComponent"
+        | "OS::Heat::CloudConfig"
+        | "OS::Heat::MultipartMime" => Arc::new(software_config::Config::of_type(&resource_type.name)?),
         "OS::Heat::Stack" => Arc::new(stack::RemoteStack),
         "OS::Heat::TestResource" => Arc::new(test_resource::TestResource),
         "OS::Heat::WaitCondition" => Arc::new(wait_condition::WaitCondition::Heat),

@@ -94,8 +94,9 @@ pub(super) fn progress(step: &Value) -> Option<Rolling> {
     Some(Rolling { target: number("target")?, current: number("current")?, up_to_date: number("up_to_date")? })
 }
 
-/// The current members in the order in which they are replaced or removed, and the next definitions of all members: those
-/// that are kept, `changes` of them with a new definition, and new ones. `customized` is the new definition of a member.
+/// The current members in the order in which they are replaced or removed, and the next definitions of all members:
+/// those that are kept, `changes` of them with a new definition, and new ones. `customized` is the new definition of a
+/// member.
 pub(super) fn definitions(
     old: &[(String, Value)],
     batch: Batch,

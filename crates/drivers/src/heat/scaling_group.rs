@@ -1,7 +1,7 @@
 //! Groups whose size changes: a nested stack with members of any age, the oldest of which leave first.
 //!
-//! A member keeps its definition until a rolling update replaces it. The names of members are short IDs that follow from
-//! the ID of the group and a counter in its data, so no name is used twice.
+//! A member keeps its definition until a rolling update replaces it. The names of members are short IDs that follow
+//! from the ID of the group and a counter in its data, so no name is used twice.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;

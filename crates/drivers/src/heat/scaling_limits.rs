@@ -64,8 +64,8 @@ impl Limits {
         ended(facts, Some((self.cooldown, &format!("ExactCapacity : {size}"))), now)
     }
 
-    /// What a signal to a policy makes of the group; `None`: nothing, because the group is not ready, its size would not
-    /// change, or the last change was too short a time ago.
+    /// What a signal to a policy makes of the group; `None`: nothing, because the group is not ready, its size would
+    /// not change, or the last change was too short a time ago.
     pub(super) fn rescale(self, facts: &Facts, adjustment: &Value, now: f64) -> Option<Rescale> {
         if facts.state.1 != "COMPLETE" || matches!(facts.state.0.as_str(), "DELETE" | "SUSPEND") {
             return None;
@@ -110,8 +110,8 @@ fn started(facts: &Facts) -> Map {
     metadata
 }
 
-/// The metadata after a change of the size, with the cooldown and its reason if the size has changed. The cooldown never
-/// ends earlier than before.
+/// The metadata after a change of the size, with the cooldown and its reason if the size has changed. The cooldown
+/// never ends earlier than before.
 fn ended(facts: &Facts, changed: Option<(Option<i64>, &str)>, now: f64) -> Map {
     let mut metadata = facts.metadata.as_map().cloned().unwrap_or_default();
     if let Some((cooldown, reason)) = changed {

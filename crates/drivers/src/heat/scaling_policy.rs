@@ -70,7 +70,8 @@ impl ScalingPolicy {
 
 #[async_trait]
 impl Driver for ScalingPolicy {
-    /// Without a domain of stack users, a policy has no user and no signed URL; signals of the project's users reach it.
+    /// Without a domain of stack users, a policy has no user and no signed URL; signals of the project's users reach
+    /// it.
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
         match operation {
             Operation::Create if cx.cloud.user_domain().await?.is_some() => stack_user::start(cx).await,

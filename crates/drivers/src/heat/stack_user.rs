@@ -1,8 +1,8 @@
-//! The Keystone user of a resource, who sends its signals: in the domain of stack users, with a project for each tree of
-//! stacks.
+//! The Keystone user of a resource, who sends its signals: in the domain of stack users, with a project for each tree
+//! of stacks.
 //!
-//! Project and user have names that only their resource gives, and the secrets are stored before they are used. So every
-//! call may be repeated: what a lost call has made is found by its name.
+//! Project and user have names that only their resource gives, and the secrets are stored before they are used. So
+//! every call may be repeated: what a lost call has made is found by its name.
 
 use kiln_resource::{CloudRequest, Context, Facts, Failure, FailureKind, Found, Method, Step, UserDomain};
 use kiln_value::{Value, value};
@@ -17,11 +17,11 @@ use crate::path::segment;
 const KEYSTONE: Service = Service("identity");
 
 /// Entries of a resource's data.
-pub(super) const USER: &str = "user_id";
-pub(super) const PASSWORD: &str = "password";
-pub(super) const ACCESS: &str = "access_key";
-pub(super) const SECRET: &str = "secret_key";
-const CREDENTIAL: &str = "credential_id";
+pub(crate) const USER: &str = "user_id";
+pub(crate) const PASSWORD: &str = "password";
+pub(crate) const ACCESS: &str = "access_key";
+pub(crate) const SECRET: &str = "secret_key";
+pub(crate) const CREDENTIAL: &str = "credential_id";
 
 /// Maximum length of names in Keystone.
 const NAME_LIMIT: usize = 64;
@@ -33,7 +33,7 @@ const CREATE_KEYS: &str = "user keys";
 const READY: &str = "user ready";
 
 /// The first step of a create: secrets, and the project if the stack has none yet.
-pub(super) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
+pub(crate) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
     let domain = domain(cx).await?;
     let project = match &cx.facts.stack.user_project_id {
         Some(project) => project.clone(),
@@ -43,7 +43,7 @@ pub(super) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
 }
 
 /// The next step of a create, with an EC2 key or without; `None`: the user is ready.
-pub(super) async fn poll(cx: &Context<'_>, state: &Value, keys: bool) -> Result<Option<Step>, Failure> {
+pub(crate) async fn poll(cx: &Context<'_>, state: &Value, keys: bool) -> Result<Option<Step>, Failure> {
     let next = |state: &str| Step::wait(state, Duration::ZERO);
     let domain = async || domain(cx).await;
     Ok(match state.as_str() {
@@ -63,8 +63,14 @@ pub(super) async fn poll(cx: &Context<'_>, state: &Value, keys: bool) -> Result<
     })
 }
 
+/// The last step of a create with an EC2 key, for a user who was created without one.
+pub(crate) async fn create_keys_of(cx: &Context<'_>) -> Result<Step, Failure> {
+    let id = create_keys(cx, &domain(cx).await?).await?;
+    Ok(Step::wait(READY, Duration::ZERO).data(CREDENTIAL, id))
+}
+
 /// Looks for what a lost first step has created.
-pub(super) async fn find(cx: &Context<'_>) -> Result<Found, Failure> {
+pub(crate) async fn find(cx: &Context<'_>) -> Result<Found, Failure> {
     if let Some(project) = &cx.facts.stack.user_project_id {
         return Ok(Found::Made(begun(cx, project.clone())));
     }
@@ -76,7 +82,7 @@ pub(super) async fn find(cx: &Context<'_>) -> Result<Found, Failure> {
 }
 
 /// Deletes the user with its keys.
-pub(super) async fn delete(cx: &Context<'_>) -> Result<(), Failure> {
+pub(crate) async fn delete(cx: &Context<'_>) -> Result<(), Failure> {
     let (user, project) = (text(cx.facts, USER), &cx.facts.stack.user_project_id);
     if user.is_none() && project.is_none() {
         return Ok(());
@@ -98,7 +104,7 @@ pub(super) async fn delete(cx: &Context<'_>) -> Result<(), Failure> {
 }
 
 /// Disables or enables the user.
-pub(super) async fn enable(cx: &Context<'_>, enabled: bool) -> Result<(), Failure> {
+pub(crate) async fn enable(cx: &Context<'_>, enabled: bool) -> Result<(), Failure> {
     let Some(user) = text(cx.facts, USER) else { return Ok(()) };
     let body = value!({"user": {"enabled": enabled}});
     let request = CloudRequest::new("identity", Method::Patch, format!("/v3/users/{}", segment(user))).body(body);
@@ -106,7 +112,7 @@ pub(super) async fn enable(cx: &Context<'_>, enabled: bool) -> Result<(), Failur
 }
 
 /// A token of the user for the project of the stack's users.
-pub(super) async fn token(cx: &Context<'_>) -> Result<String, Failure> {
+pub(crate) async fn token(cx: &Context<'_>) -> Result<String, Failure> {
     let (Some(user), Some(password)) = (text(cx.facts, USER), text(cx.facts, PASSWORD)) else {
         return Err(Failure::other("ValueError", "Can't get user token, user not yet created"));
     };
@@ -121,18 +127,18 @@ pub(super) async fn token(cx: &Context<'_>) -> Result<String, Failure> {
 }
 
 /// The ID of the domain of stack users.
-pub(super) async fn domain_id(cx: &Context<'_>) -> Result<String, Failure> {
+pub(crate) async fn domain_id(cx: &Context<'_>) -> Result<String, Failure> {
     Ok(domain(cx).await?.id)
 }
 
 /// The name of the user: the physical name, or the end of it.
-pub(super) fn user_name(facts: &Facts) -> String {
+pub(crate) fn user_name(facts: &Facts) -> String {
     let excess = facts.physical_name.chars().count().saturating_sub(NAME_LIMIT);
     facts.physical_name.chars().skip(excess).collect()
 }
 
 /// An entry of the resource's data.
-pub(super) fn text<'a>(facts: &'a Facts, key: &str) -> Option<&'a str> {
+pub(crate) fn text<'a>(facts: &'a Facts, key: &str) -> Option<&'a str> {
     facts.data.get(key).and_then(Value::as_str)
 }
 
@@ -145,7 +151,7 @@ async fn domain(cx: &Context<'_>) -> Result<UserDomain, Failure> {
 }
 
 fn admin<'a>(cx: &Context<'a>, domain: &'a UserDomain) -> Context<'a> {
-    Context { cloud: &*domain.cloud, facts: cx.facts, now: cx.now, seed: cx.seed, polls: cx.polls }
+    Context { cloud: &*domain.cloud, ..*cx }
 }
 
 /// The state after the first step. Secrets are stored before they are used.

@@ -7,7 +7,7 @@ mod image;
 mod interfaces;
 mod networks;
 mod update;
-mod user_data;
+pub(crate) mod user_data;
 mod validation;
 
 use std::time::Duration;
@@ -18,6 +18,7 @@ use kiln_value::{Diagnostic, Map, Value, value};
 
 use self::networks::INTERNAL_PORTS;
 use crate::call::Service;
+use crate::heat::{agent, stack_user};
 use crate::path;
 use crate::queue::{self, again, wait};
 
@@ -40,6 +41,14 @@ const ON_ITS_WAY: &[&str] = &[
     "SUSPENDED",
     "VERIFY_RESIZE",
 ];
+
+/// The collectors of the agent in every server of Nova.
+const COLLECTORS: &[&str] = &["ec2"];
+
+/// Whether the server has an agent for software deployments.
+fn needs_agent(facts: &Facts) -> bool {
+    facts.property("user_data_format").as_str() == Some("SOFTWARE_CONFIG")
+}
 
 /// Waits until the server is active.
 fn building() -> Step {
@@ -119,7 +128,12 @@ async fn look_after_build(cx: &Context<'_>, id: &str, state: &Value) -> Result<S
 }
 
 async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
-    let Some(id) = cx.facts.physical_id.as_deref() else { return delete_ports(cx).await };
+    let Some(id) = cx.facts.physical_id.as_deref() else {
+        if agent::has_user(cx.facts) {
+            stack_user::delete(cx).await?;
+        }
+        return delete_ports(cx).await;
+    };
     COMPUTE.delete(cx, server_path(id)).await?;
     Ok(wait("gone"))
 }
@@ -128,7 +142,7 @@ async fn look_after_delete(cx: &Context<'_>, id: &str, state: &Value) -> Result<
     let server = match peek(cx, id).await {
         Ok(None) => return Ok(again(cx, state)),
         Ok(Some(server)) => server,
-        Err(failure) if failure.is_not_found() => return delete_ports(cx).await,
+        Err(failure) if failure.is_not_found() => return delete_user(cx).await,
         Err(failure) => return Err(failure),
     };
     // The status does not change until the delete ends.
@@ -136,7 +150,7 @@ async fn look_after_delete(cx: &Context<'_>, id: &str, state: &Value) -> Result<
         return Ok(again(cx, state));
     }
     match status(&server) {
-        "DELETED" => return delete_ports(cx).await,
+        "DELETED" => return delete_user(cx).await,
         "SOFT_DELETED" => drop(act(cx, id, value!({"forceDelete": null})).await),
         "ERROR" => {
             let fault = server.get("fault");
@@ -148,6 +162,15 @@ async fn look_after_delete(cx: &Context<'_>, id: &str, state: &Value) -> Result<
         _ => {}
     }
     Ok(again(cx, state))
+}
+
+/// Deletes the user of the agent, and then the ports. Another attempt at the create gets another user.
+async fn delete_user(cx: &Context<'_>) -> Result<Step, Failure> {
+    if !agent::has_user(cx.facts) {
+        return delete_ports(cx).await;
+    }
+    stack_user::delete(cx).await?;
+    Ok(agent::forget(queue::now("ports")))
 }
 
 /// Deletes the ports that Kiln created for the server, including those of interrupted operations.
@@ -219,7 +242,17 @@ impl Driver for Server {
 
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
         match operation {
+            Operation::Create if needs_agent(cx.facts) && !agent::is_prepared(cx.facts) => {
+                agent::prepare(cx, COLLECTORS).await
+            }
             Operation::Create => create::start(cx).await,
+            Operation::Update { changed, .. }
+                if changed.contains_key("software_config_transport")
+                    && needs_agent(cx.facts)
+                    && !agent::is_prepared(cx.facts) =>
+            {
+                agent::prepare(cx, COLLECTORS).await
+            }
             Operation::Update { before, changed } => update::start(cx, before, changed).await,
             Operation::Delete => delete(cx).await,
             Operation::Check => check(cx).await,
@@ -234,6 +267,7 @@ impl Driver for Server {
         let id = cx.facts.require_id()?;
         match state.str_at("stage") {
             Some(queue::STAGE) => queue::poll(&update::ServerTasks, cx, state).await,
+            Some("ports") => delete_ports(cx).await,
             Some("gone") => look_after_delete(cx, id, state).await,
             Some("suspend") => look_after_suspend(cx, id, state).await,
             Some("resume") => look_after_resume(cx, id, state).await,
@@ -243,6 +277,9 @@ impl Driver for Server {
     }
 
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
+        if needs_agent(cx.facts) && !agent::is_prepared(cx.facts) {
+            return agent::find(cx).await;
+        }
         create::find(cx).await
     }
 

@@ -109,8 +109,8 @@ pub(crate) trait Shape: Send + Sync {
         None
     }
 
-    /// Completes the properties that were read from the object ([`kiln_resource::Driver::live`]): removes those that do not
-    /// mean what the body of the create meant by them.
+    /// Completes the properties that were read from the object ([`kiln_resource::Driver::live`]): removes those that do
+    /// not mean what the body of the create meant by them.
     async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
         let _ = (cx, object, live);
         Ok(())

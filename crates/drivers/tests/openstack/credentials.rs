@@ -1,7 +1,7 @@
 //! An invalid credential is never treated as a missing object.
 
 use kiln_cloud::{Connector, Credentials, Options, create_trust, delete_trust};
-use kiln_resource::{Context, FailureKind, Operation};
+use kiln_resource::{Context, FailureKind, NoSoftware, Operation};
 use kiln_testcloud::{Account, Testcloud};
 use kiln_value::value;
 
@@ -35,7 +35,8 @@ async fn a_delete_without_a_trust_fails() {
         let second = connector(&testcloud);
         let cloud = if is_token_at_hand { &first } else { &second }.cloud(&trusted).await;
         for _ in 0..3 {
-            let cx = Context { cloud: &*cloud, facts: &net.facts, now: 0.0, seed: [1; 32], polls: 0 };
+            let cx =
+                Context { cloud: &*cloud, software: &NoSoftware, facts: &net.facts, now: 0.0, seed: [1; 32], polls: 0 };
             let failure = net.driver.start(&cx, &Operation::Delete).await.unwrap_err();
             assert_eq!((failure.kind, failure.class.as_str()), (FailureKind::Refused, "AuthorizationFailure"));
             assert!(failure.message.contains(&format!("user heat by trust {trust}")), "{failure}");

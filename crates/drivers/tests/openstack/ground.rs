@@ -8,8 +8,8 @@ use kiln_cloud::{Connector, Credentials, Options, RetryPolicy, SharedClient, Sta
 use kiln_resource::change::Comparison;
 use kiln_resource::translation::{self, Answers};
 use kiln_resource::{
-    Cloud, Context, Driver, Facts, Failure, FailureKind, Found, Operation, Progress, PropertyChange, ResourceType,
-    Step, change, properties, shipped,
+    Cloud, Context, Driver, Facts, Failure, FailureKind, Found, NoSoftware, Operation, Progress, PropertyChange,
+    ResourceType, Step, change, properties, shipped,
 };
 use kiln_testcloud::{Snapshot, Testcloud};
 use kiln_value::{Map, Path, Value};
@@ -184,6 +184,7 @@ impl Resource {
             let (state, after) = match step.progress {
                 Progress::Done => return Ok(true),
                 Progress::Replace => return Ok(false),
+                Progress::Prepared => panic!("{} prepares a call", self.facts.name),
                 Progress::Wait { state, after } => (state, after),
             };
             polls = if !is_new && known.as_ref() == Some(&state) { polls + 1 } else { 0 };
@@ -191,7 +192,14 @@ impl Resource {
             known = Some(state.clone());
             let after = if self.is_simulated { after.min(Duration::from_millis(20)) } else { after };
             tokio::time::sleep(after).await;
-            let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls };
+            let cx = Context {
+                cloud: &*self.cloud,
+                software: &NoSoftware,
+                facts: &self.facts,
+                now: 0.0,
+                seed: [1; 32],
+                polls,
+            };
             step = match self.driver.poll(&cx, operation, &state).await {
                 // Like the engine: a poll without a response is repeated a few times.
                 Err(failure) if failure.is_passing() && unanswered < 3 => {
@@ -204,7 +212,14 @@ impl Resource {
     }
 
     async fn run(&mut self, operation: Operation) -> Result<bool, Failure> {
-        let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls: 0 };
+        let cx = Context {
+            cloud: &*self.cloud,
+            software: &NoSoftware,
+            facts: &self.facts,
+            now: 0.0,
+            seed: [1; 32],
+            polls: 0,
+        };
         let step = self.driver.start(&cx, &operation).await?;
         self.finish(&operation, step).await
     }
@@ -218,7 +233,14 @@ impl Resource {
     pub(crate) async fn create_given(&mut self) -> Result<(), Failure> {
         match self.run(Operation::Create).await {
             Err(failure) if failure.kind == FailureKind::Unavailable && self.facts.physical_id.is_none() => {
-                let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls: 0 };
+                let cx = Context {
+                    cloud: &*self.cloud,
+                    software: &NoSoftware,
+                    facts: &self.facts,
+                    now: 0.0,
+                    seed: [1; 32],
+                    polls: 0,
+                };
                 let found = self.driver.find(&cx).await?;
                 match found {
                     Found::Made(step) => self.finish(&Operation::Create, step).await.map(|_| ()),
@@ -257,7 +279,14 @@ impl Resource {
     }
 
     pub(crate) async fn attributes(&self, names: &[&str]) -> Map {
-        let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls: 0 };
+        let cx = Context {
+            cloud: &*self.cloud,
+            software: &NoSoftware,
+            facts: &self.facts,
+            now: 0.0,
+            seed: [1; 32],
+            polls: 0,
+        };
         self.driver.attributes(&cx, names).await.unwrap_or_else(|failure| panic!("{}: {failure}", self.facts.name))
     }
 
@@ -274,14 +303,28 @@ impl Resource {
     }
 
     pub(crate) async fn needs_replace_failed(&self) -> bool {
-        let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls: 0 };
+        let cx = Context {
+            cloud: &*self.cloud,
+            software: &NoSoftware,
+            facts: &self.facts,
+            now: 0.0,
+            seed: [1; 32],
+            polls: 0,
+        };
         self.driver.needs_replace_failed(&cx).await.unwrap()
     }
 
     /// Deletes the snapshot with the data of the resource.
     pub(crate) async fn delete_snapshot(&self) {
         for _ in 0..200 {
-            let cx = Context { cloud: &*self.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls: 0 };
+            let cx = Context {
+                cloud: &*self.cloud,
+                software: &NoSoftware,
+                facts: &self.facts,
+                now: 0.0,
+                seed: [1; 32],
+                polls: 0,
+            };
             let Some(after) = self.driver.delete_snapshot(&cx).await.unwrap() else { return };
             let after = if self.is_simulated { after.min(Duration::from_millis(20)) } else { after };
             tokio::time::sleep(after).await;

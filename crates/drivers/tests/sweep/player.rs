@@ -7,8 +7,8 @@ use std::time::Duration;
 use kiln_resource::change::Comparison;
 use kiln_resource::translation::{self, Answers};
 use kiln_resource::{
-    Cloud, Context, Driver, Facts, Failure, FailureKind, Found, Operation, Progress, ResourceType, StackFacts, Step,
-    change, properties, shipped,
+    Cloud, Context, Driver, Facts, Failure, FailureKind, Found, NoSoftware, Operation, Progress, ResourceType,
+    StackFacts, Step, change, properties, shipped,
 };
 use kiln_value::{Map, Path, Value};
 
@@ -211,6 +211,7 @@ impl Player {
             match step.progress {
                 Progress::Done => return Ok(Ending::Done),
                 Progress::Replace => return Ok(Ending::Replace),
+                Progress::Prepared => (phase, polls) = (Phase::Intent, 0),
                 Progress::Wait { state, after } => {
                     polls = if is_new { 0 } else { polls + 1 };
                     phase = Phase::Wait(state);
@@ -250,7 +251,8 @@ impl Player {
 
     async fn drive(&self, stage: &Stage, operation: &Operation, phase: &Phase, is_resumed: bool, polls: u32) -> Called {
         let driver = self.driver();
-        let cx = Context { cloud: &stage.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls };
+        let cx =
+            Context { cloud: &stage.cloud, software: &NoSoftware, facts: &self.facts, now: 0.0, seed: [1; 32], polls };
         match phase {
             Phase::Wait(told) => Called::Step(driver.poll(&cx, operation, told).await),
             Phase::Intent if *operation == Operation::Create && is_resumed && !driver.is_repeatable() => {
@@ -271,7 +273,14 @@ impl Player {
             return;
         }
         let driver = self.driver();
-        let cx = Context { cloud: &stage.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls: 0 };
+        let cx = Context {
+            cloud: &stage.cloud,
+            software: &NoSoftware,
+            facts: &self.facts,
+            now: 0.0,
+            seed: [1; 32],
+            polls: 0,
+        };
         if let Found::Made(step) = driver.find(&cx).await.unwrap() {
             self.keep(&step);
         }
@@ -279,7 +288,8 @@ impl Player {
 
     /// The properties of the object that differ from those of the resource.
     pub(crate) async fn drift(&self, stage: &Stage) -> Map {
-        let cx = Context { cloud: &stage.cloud, facts: &self.facts, now: 0.0, seed: [1; 32], polls: 0 };
+        let software = &NoSoftware;
+        let cx = Context { cloud: &stage.cloud, software, facts: &self.facts, now: 0.0, seed: [1; 32], polls: 0 };
         let live = self.driver().live(&cx).await.unwrap();
         kiln_resource::drift::drift(&self.kind, &self.facts.properties, &live)
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kiln_plan::{Blame, Event, Inside, Kind, Outcome, facts, failure_of, observe};
-use kiln_resource::{Driver, Facts, Failure, Operation, Received, Resource, ResourceId};
+use kiln_resource::{Driver, Facts, Failure, Operation, Received, Resource, ResourceId, SoftwareChange};
 use kiln_store::Message;
 use kiln_value::{Map, Value};
 
@@ -83,6 +83,7 @@ impl Work {
         if learned.user_project.is_some() && self.stack.user_project != learned.user_project {
             self.writes.user_project = learned.user_project;
         }
+        self.writes.software(learned.software);
         for (sibling, metadata) in learned.sibling_metadata {
             let Ok(row) = sibling.parse() else { continue };
             let (physical_id, data, metadata) = (None, Map::new(), Some(metadata));
@@ -232,6 +233,7 @@ impl Work {
             facts,
             driver: Arc::clone(&entry.driver),
             backends: self.actor.backends.clone(),
+            software: self.actor.backends.software(&self.root.project),
             root: Arc::clone(&self.root),
             wanted,
             fence: self.actor.fence.clone(),
@@ -259,12 +261,20 @@ impl Work {
         self.model.rows_of(&row.name).filter(may_hold).map(|other| facts(other, kind, &stack)).collect()
     }
 
+    /// What the driver stores when an operation is cancelled.
+    fn when_cancelled(&self, id: ResourceId) -> Option<SoftwareChange> {
+        let row = self.model.row(id)?;
+        let kind = self.kind_of(&row.name, &row.implementation)?;
+        kind.entry()?.driver.cancelled(&facts(row, &kind, &stack_facts(&self.stack)))
+    }
+
     /// Interrupts an operation as soon as that is safe.
     pub(super) fn interrupt(&mut self, id: ResourceId) {
         match self.slots.interrupt(id) {
             Interrupted::AtOnce => {
                 let Some(running) = self.model.row(id).and_then(|row| row.running()) else { return };
                 let event = self.failed(id, &abort_failure(&running.operation));
+                self.writes.software(self.when_cancelled(id).into_iter().collect());
                 self.slots.answered(id, None);
                 self.events.push_back(event);
             }

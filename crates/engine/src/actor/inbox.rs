@@ -120,7 +120,8 @@ impl Work {
             let busy = row.is_some_and(|row| {
                 // A resource that will be created processes its messages then.
                 let awaited = self.active && self.model.row(row).is_some_and(|row| row.state.action == Action::Init);
-                awaited || self.slots.is_busy(row) || self.inbox.receiving.contains(&row)
+                let busy = self.slots.is_busy(row) && !self.receives_during_operations(row);
+                awaited || busy || self.inbox.receiving.contains(&row)
             });
             if !is_for_the_stack(message.kind) && (busy || blocked.contains(&name)) {
                 blocked.insert(name);
@@ -141,6 +142,12 @@ impl Work {
                 (MessageKind::Signal | MessageKind::Timer, Some(row)) => self.receive(message, row),
             }
         }
+    }
+
+    fn receives_during_operations(&self, id: ResourceId) -> bool {
+        let row = self.model.row(id);
+        let kind = row.and_then(|row| self.kind_of(&row.name, &row.implementation));
+        kind.as_ref().and_then(Kind::entry).is_some_and(|entry| entry.driver.receives_during_operations())
     }
 
     fn clear_hook(&mut self, name: &str, message: &Message) {
@@ -187,7 +194,8 @@ impl Work {
             self.writes.handled(message.id);
             return;
         }
-        if matches!(row.state.action, Action::Suspend | Action::Delete) && message.kind == MessageKind::Signal {
+        let refuses = matches!(row.state.action, Action::Suspend | Action::Delete);
+        if refuses && message.kind == MessageKind::Signal && !entry.driver.receives_during_operations() {
             let reason = cannot_signal(row.state.action.as_str());
             self.decide(Event::Refused { row: id, reason });
             self.writes.handled(message.id);
@@ -228,10 +236,11 @@ impl Work {
             Ok(Received { scale: Some(request), event, .. }) => {
                 return self.scale(message, row, Received { event, ..Received::default() }, request);
             }
-            Ok(result) => {
+            Ok(mut result) => {
                 let reason = result.reason(&message.body);
+                self.writes.software(std::mem::take(&mut result.software));
                 self.decide(received(row, result, reason));
-                for reader in self.watches.readers_of(row) {
+                for reader in self.watches.readers_of(row).into_iter().chain([row]) {
                     self.slots.wake_now(reader);
                 }
             }
@@ -290,7 +299,9 @@ impl Delivery {
         let needs = self.driver.receives_with_cloud();
         let cloud = self.backends.cloud(&self.root, needs, Some(&self.fence)).await?;
         let now = self.backends.wall_clock();
-        let cx = Context { cloud: &*cloud, facts: &self.facts, now, seed: self.backends.chance.seed(), polls: 0 };
+        let software = &self.backends.software(&self.root.project);
+        let seed = self.backends.chance.seed();
+        let cx = Context { cloud: &*cloud, software, facts: &self.facts, now, seed, polls: 0 };
         self.driver.receive(&cx, &self.body).await
     }
 }

@@ -1,9 +1,9 @@
 //! Changes of the size of a group while its stack is settled.
 //!
 //! A signal to a policy names a group. In one commit, the signal is removed, the nested stack of the group gets a new
-//! template, and the stack gets a message `Scaling`, which is handled when the nested stack has settled. Until then some
-//! engine has the lease of the stack, because it has a message. So the end of the change is recorded whatever engine
-//! fails, and whether a group is changing follows from its nested stack and this message.
+//! template, and the stack gets a message `Scaling`, which is handled when the nested stack has settled. Until then
+//! some engine has the lease of the stack, because it has a message. So the end of the change is recorded whatever
+//! engine fails, and whether a group is changing follows from its nested stack and this message.
 
 use std::sync::Arc;
 
@@ -207,8 +207,8 @@ impl Work {
         }
     }
 
-    /// Evaluates the metadata of servers and nested stacks again, which agents in them read: the attributes of a resource
-    /// have changed.
+    /// Evaluates the metadata of servers and nested stacks again, which agents in them read: the attributes of a
+    /// resource have changed.
     fn refresh_metadata(&mut self, blueprint: &Arc<Blueprint>) {
         let mut scope = StackScope::new(Arc::clone(blueprint), stack_facts(&self.stack));
         for row in self.model.rows() {

@@ -1,7 +1,7 @@
 //! Snapshots of the stack: their data, and their deletion.
 //!
-//! A snapshot is a request; its record is stored with it and completed with its end. Its deletion is a message, or a part
-//! of the delete of the stack, which ends only after it. Both may be repeated by another engine.
+//! A snapshot is a request; its record is stored with it and completed with its end. Its deletion is a message, or a
+//! part of the delete of the stack, which ends only after it. Both may be repeated by another engine.
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -266,7 +266,8 @@ impl Remover {
             let removal = async {
                 let cloud = self.backends.cloud(&self.root, driver.needs_cloud(), Some(&self.fence)).await?;
                 let seed = self.backends.chance.seed();
-                driver.delete_snapshot(&Context { cloud: &*cloud, facts: &facts, now: 0.0, seed, polls: 0 }).await
+                let (software, facts) = (&self.backends.software(&self.root.project), &facts);
+                driver.delete_snapshot(&Context { cloud: &*cloud, software, facts, now: 0.0, seed, polls: 0 }).await
             };
             let after = match removal.await {
                 Ok(None) => return Ok(true),

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use kiln_plan::Model;
-use kiln_resource::ResourceId;
+use kiln_resource::{ResourceId, SoftwareChange};
 use kiln_store::{
     Batch, Event, Message, MessageId, NewStack, Settle, Snapshot, SnapshotId, StackId, StackRequest, Turn,
 };
@@ -30,6 +30,8 @@ pub(crate) struct WriteQueue {
     handled: Vec<MessageId>,
     /// The project of the stack's users: written with the first row that knows it.
     pub(crate) user_project: Option<String>,
+    /// Changes of software configs and deployments: written in one commit with everything before them.
+    software: Vec<SoftwareChange>,
     /// Messages to other stacks.
     messages: Vec<Message>,
     /// Cancels that are not written yet.
@@ -79,6 +81,11 @@ impl WriteQueue {
         self.handled.push(id);
     }
 
+    /// Adds changes of software configs and deployments.
+    pub(crate) fn software(&mut self, changes: Vec<SoftwareChange>) {
+        self.software.extend(changes);
+    }
+
     /// Adds a message to another stack.
     pub(crate) fn send(&mut self, message: Message) {
         self.messages.push(message);
@@ -104,6 +111,7 @@ impl WriteQueue {
     pub(crate) fn is_empty(&self) -> bool {
         self.writes.is_empty()
             && self.handled.is_empty()
+            && self.software.is_empty()
             && self.messages.is_empty()
             && self.user_project.is_none()
             && self.cancels.is_empty()
@@ -130,9 +138,11 @@ impl WriteQueue {
     }
 
     fn take_some(&mut self, model: &Model, limit: usize) -> Batch {
-        let count = if self.handled.is_empty() { self.cut(limit) } else { self.writes.len() };
+        let whole = !self.handled.is_empty() || !self.software.is_empty();
+        let count = if whole { self.writes.len() } else { self.cut(limit) };
         let mut batch = Batch {
             handled: std::mem::take(&mut self.handled),
+            software: std::mem::take(&mut self.software),
             send: std::mem::take(&mut self.messages),
             user_project: self.user_project.take(),
             ..Batch::default()

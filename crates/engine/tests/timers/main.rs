@@ -406,7 +406,8 @@ async fn a_message_wakes_a_settled_stack_and_is_handled_once() {
     second.kill();
 }
 
-/// A message to a resource that is being created, or will be, waits for it; one that the API has refused is only an event.
+/// A message to a resource that is being created, or will be, waits for it; one that the API has refused is only an
+/// event.
 #[tokio::test(start_paused = true)]
 async fn a_message_waits_for_the_create() {
     let cluster = Cluster::new(|_, call, _| match call {

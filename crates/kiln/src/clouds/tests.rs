@@ -2,6 +2,7 @@
 //! remain.
 
 mod cut;
+mod deployments;
 mod users;
 
 use std::collections::BTreeSet;

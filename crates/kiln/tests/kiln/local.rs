@@ -389,8 +389,8 @@ fn a_plan_shows_what_is_deleted_with_a_replaced_nested_stack() {
     assert_eq!(json["deleted"][0]["parent_resource"], "it", "{json}");
 }
 
-/// What is known only when a resource is created is validated then: its own properties, and those in a nested stack, which is
-/// not created if they do not fit. The reasons are those of Heat.
+/// What is known only when a resource is created is validated then: its own properties, and those in a nested stack,
+/// which is not created if they do not fit. The reasons are those of Heat.
 #[test]
 fn values_are_validated_when_they_are_known() {
     let folder = Folder::new("late-values");

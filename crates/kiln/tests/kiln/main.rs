@@ -9,6 +9,7 @@ mod local;
 mod lsp;
 mod run;
 mod service;
+mod software;
 mod template;
 mod testcloud;
 mod types;

@@ -275,8 +275,8 @@ impl Model {
     }
 }
 
-/// The metadata of a new definition replace those of the row only if the template has changed them: those of the row may
-/// contain signals.
+/// The metadata of a new definition replace those of the row only if the template has changed them: those of the row
+/// may contain signals.
 fn renew_metadata(row: &mut Resource, definition: &StoredDefinition) {
     if row.definition.as_ref().is_none_or(|held| held.metadata != definition.metadata) {
         row.metadata = Value::Map(definition.metadata.clone());

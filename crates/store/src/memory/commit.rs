@@ -66,6 +66,9 @@ impl State {
                 self.snapshots.remove(id);
             }
         }
+        for change in &batch.software {
+            self.change_software(change);
+        }
         if let (Some(project), Some(row)) = (batch.user_project, self.stacks.get_mut(&lease.stack)) {
             row.stack.user_project = Some(project);
         }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
+use kiln_resource::{SoftwareConfig, SoftwareDeployment};
 use kiln_value::Secret;
 
 use crate::{
@@ -35,6 +36,8 @@ pub(super) struct State {
     pub(super) sent: BTreeMap<MessageId, Sent>,
     pub(super) change_sets: BTreeMap<ChangeSetId, ChangeSet>,
     pub(super) snapshots: BTreeMap<SnapshotId, Snapshot>,
+    pub(super) software_configs: BTreeMap<String, SoftwareConfig>,
+    pub(super) software_deployments: BTreeMap<String, SoftwareDeployment>,
     pub(super) credentials: BTreeMap<CredentialsId, Credentials>,
     pub(super) engines: BTreeMap<EngineId, EngineInfo>,
     /// The last serial number of a resource, an event or credentials.

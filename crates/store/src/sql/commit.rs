@@ -63,6 +63,9 @@ impl SqlStore {
             save_snapshots(&tx, &self.vault, &batch.snapshots).await?;
         }
         remove_snapshots(&tx, lease.stack, Some(&batch.remove_snapshots)).await?;
+        for change in &batch.software {
+            self.change_software_in(&tx, change).await?;
+        }
         if let Some(project) = &batch.user_project {
             set_user_project(&tx, lease.stack, project).await?;
         }

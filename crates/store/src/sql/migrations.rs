@@ -10,6 +10,7 @@ mod m0002_inbox;
 mod m0003_rings;
 mod m0004_snapshots;
 mod m0006_change_sets;
+mod m0007_software;
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
@@ -49,6 +50,7 @@ const MIGRATIONS: &[&[Change]] = &[
     m0003_rings::CHANGES,
     m0004_snapshots::CHANGES,
     m0006_change_sets::CHANGES,
+    m0007_software::CHANGES,
 ];
 
 /// An arbitrary number that no other application of the database uses.

@@ -22,7 +22,7 @@ struct Sealed {
     values: &'static [&'static str],
 }
 
-const SEALED: [Sealed; 7] = [
+const SEALED: [Sealed; 9] = [
     Sealed { table: schema::CREDENTIALS, key: "id", secrets: &["envelope", "plan"], values: &[] },
     Sealed {
         table: schema::RESOURCE,
@@ -34,6 +34,8 @@ const SEALED: [Sealed; 7] = [
     Sealed { table: schema::MESSAGE, key: "id", secrets: &[], values: &["body"] },
     Sealed { table: schema::SNAPSHOT, key: "id", secrets: &["data"], values: &[] },
     Sealed { table: schema::CHANGE_SET, key: "id", secrets: &["body"], values: &[] },
+    Sealed { table: schema::SOFTWARE_CONFIG, key: "id", secrets: &["body"], values: &[] },
+    Sealed { table: schema::SOFTWARE_DEPLOYMENT, key: "id", secrets: &["body"], values: &[] },
     Sealed { table: schema::CONTENT, key: "digest", secrets: &[], values: &["body"] },
 ];
 

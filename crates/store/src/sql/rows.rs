@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kiln_resource::State;
+use kiln_resource::{SoftwareConfig, SoftwareDeployment, State};
 use sea_orm::sea_query::Expr;
 use sea_orm::{QueryResult, TryGetable};
 use serde::Serialize;
@@ -204,6 +204,34 @@ impl<'r> Columns<'r> {
         })
     }
 
+    /// [`super::schema::SOFTWARE_CONFIG_COLUMNS`].
+    pub(super) fn software_config(&mut self, vault: &Vault) -> Result<SoftwareConfig, Fault> {
+        let id = self.text()?;
+        Ok(SoftwareConfig {
+            project: self.text()?,
+            name: self.optional_text()?,
+            group: self.optional_text()?,
+            body: self.guarded(vault, &id)?,
+            created: self.time()?,
+            id,
+        })
+    }
+
+    /// [`super::schema::SOFTWARE_DEPLOYMENT_COLUMNS`].
+    pub(super) fn software_deployment(&mut self, vault: &Vault) -> Result<SoftwareDeployment, Fault> {
+        let id = self.text()?;
+        Ok(SoftwareDeployment {
+            project: self.text()?,
+            user_project: self.optional_text()?,
+            config: self.text()?,
+            server: self.text()?,
+            body: self.guarded(vault, &id)?,
+            created: self.time()?,
+            updated: self.optional_time()?,
+            id,
+        })
+    }
+
     /// [`super::schema::SNAPSHOT_COLUMNS`].
     pub(super) fn snapshot(&mut self, vault: &Vault) -> Result<Snapshot, Fault> {
         let row = self.text()?;
@@ -300,6 +328,32 @@ pub(super) fn of_change_set(set: &ChangeSet, vault: &Vault) -> Result<Vec<Expr>,
         i64::from(set.executed).into(),
         body,
         micros(set.created).into(),
+    ])
+}
+
+/// The row of a software config.
+pub(super) fn of_software_config(config: &SoftwareConfig, vault: &Vault) -> Result<Vec<Expr>, Fault> {
+    Ok(vec![
+        plain(&config.id).into(),
+        plain(&config.project).into(),
+        config.name.as_deref().map(plain).into(),
+        config.group.as_deref().map(plain).into(),
+        sealed(vault, &config.id, &config.body, false)?,
+        micros(config.created).into(),
+    ])
+}
+
+/// The row of a software deployment.
+pub(super) fn of_software_deployment(deployment: &SoftwareDeployment, vault: &Vault) -> Result<Vec<Expr>, Fault> {
+    Ok(vec![
+        plain(&deployment.id).into(),
+        plain(&deployment.project).into(),
+        deployment.user_project.as_deref().map(plain).into(),
+        plain(&deployment.config).into(),
+        plain(&deployment.server).into(),
+        sealed(vault, &deployment.id, &deployment.body, false)?,
+        micros(deployment.created).into(),
+        deployment.updated.map(micros).into(),
     ])
 }
 

@@ -23,6 +23,10 @@ pub(super) const MESSAGE: &str = "kiln_message";
 pub(super) const SNAPSHOT: &str = "kiln_snapshot";
 /// Change sets of stacks.
 pub(super) const CHANGE_SET: &str = "kiln_change_set";
+/// Software configs.
+pub(super) const SOFTWARE_CONFIG: &str = "kiln_software_config";
+/// Software deployments.
+pub(super) const SOFTWARE_DEPLOYMENT: &str = "kiln_software_deployment";
 /// Encrypted credentials.
 pub(super) const CREDENTIALS: &str = "kiln_credentials";
 /// Engines that reported.
@@ -113,3 +117,10 @@ pub(super) const SNAPSHOT_COLUMNS: [&str; 8] = ["id", "stack", "name", "action",
 /// The columns of a change set, in reading and writing order.
 pub(super) const CHANGE_SET_COLUMNS: [&str; 9] =
     ["id", "project", "stack", "stack_name", "name", "generation", "executed", "body", "created"];
+
+/// The columns of a software config, in reading and writing order.
+pub(super) const SOFTWARE_CONFIG_COLUMNS: [&str; 6] = ["id", "project", "name", "namespace", "body", "created"];
+
+/// The columns of a software deployment, in reading and writing order.
+pub(super) const SOFTWARE_DEPLOYMENT_COLUMNS: [&str; 8] =
+    ["id", "project", "user_project", "config", "server", "body", "created", "updated"];

@@ -18,3 +18,4 @@ mod make;
 mod model;
 mod requests;
 mod snapshots;
+mod software;

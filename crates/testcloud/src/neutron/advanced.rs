@@ -1,4 +1,5 @@
-//! Simple objects of Neutron's advanced services: trunks, port forwardings, VPN, firewalls, service chains, taps, gateways.
+//! Simple objects of Neutron's advanced services: trunks, port forwardings, VPN, firewalls, service chains, taps,
+//! gateways.
 
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Services whose objects are simple: tables of collections instead of a module for each.
 //!
-//! Fields that a service does not know are rejected, as are missing ones, second objects with the same key, and requests
-//! that the state of an object does not allow. `*` in a path is the ID of a parent object.
+//! Fields that a service does not know are rejected, as are missing ones, second objects with the same key, and
+//! requests that the state of an object does not allow. `*` in a path is the ID of a parent object.
 
 mod alarming;
 mod key_manager;

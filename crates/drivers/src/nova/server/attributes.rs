@@ -1,5 +1,6 @@
 //! The attributes of a server.
 
+use kiln_resource::software::add_for_agent;
 use kiln_resource::{CloudRequest, Context, Failure, Method};
 use kiln_value::{Map, Value, value};
 
@@ -59,8 +60,11 @@ async fn whole(cx: &Context<'_>, id: &str) -> Result<Value, Failure> {
     Ok(server)
 }
 
+/// What the agent has to know, with the additions of the template.
 fn collect_config(cx: &Context<'_>) -> Value {
-    cx.facts.metadata.get("os-collect-config").cloned().unwrap_or_else(|| value!({}))
+    let mut metadata = cx.facts.metadata.as_map().cloned().unwrap_or_default();
+    add_for_agent(&cx.facts.data, &[], &mut metadata);
+    metadata.shift_remove("os-collect-config").unwrap_or_else(|| value!({}))
 }
 
 /// Addresses by network label, in the order of labels.

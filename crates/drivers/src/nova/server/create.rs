@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use kiln_resource::software::add_for_agent;
 use kiln_resource::{CloudRequest, Context, Facts, Failure, Found, Method, Step};
 use kiln_value::{Map, Value, value};
 
@@ -9,6 +10,7 @@ use super::networks::{self, INTERNAL_PORTS};
 use super::user_data::{self, Format};
 use super::{COMPUTE, block_devices, building};
 use crate::call::{items, made_id};
+use crate::heat::multipart::config_or_text;
 
 /// The name of the server: specified or physical.
 pub(super) fn name(facts: &Facts) -> &str {
@@ -190,10 +192,18 @@ pub(super) async fn user_data(cx: &Context<'_>) -> Result<String, Failure> {
         Format::CfnTools => cx.cloud.endpoint("cloudformation").await?,
         Format::Raw | Format::SoftwareConfig => None,
     };
-    let text = facts.property("user_data").as_str().unwrap_or_default();
+    let given = facts.property("user_data").as_str().unwrap_or_default();
+    let text = match format {
+        Format::CfnTools => given.to_owned(),
+        Format::Raw | Format::SoftwareConfig => config_or_text(cx, given).await?,
+    };
+    let mut metadata = facts.metadata.as_map().cloned().unwrap_or_default();
+    if format == Format::SoftwareConfig {
+        add_for_agent(&facts.data, &[], &mut metadata);
+    }
     // Any string that does not occur in a part is suitable.
     let boundary = format!("{:020}", cx.random());
-    Ok(user_data::build(format, text, &facts.metadata, cfn_url.as_deref(), &boundary))
+    Ok(user_data::build(format, &text, &metadata.into(), cfn_url.as_deref(), &boundary))
 }
 
 /// Metadata values are strings in Nova: other values are converted to JSON.

@@ -1,10 +1,10 @@
 //! The user data of a server for cloud-init: docs/heat-behaviour.md §17.
 
-use std::fmt::Write as _;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kiln_value::{Value, value};
+
+use crate::mime::{Part, join, split};
 
 /// Kiln's own parts, for the guest.
 const CLOUD_CONFIG: &str = include_str!("../guest/cloud-config");
@@ -54,27 +54,27 @@ pub(super) fn build(
         Format::CfnTools => {}
     }
     let mut parts = vec![
-        Part::new(CLOUD_CONFIG, "cloud-config", "cloud-config"),
-        Part::new(BOOTHOOK, "boothook.sh", "cloud-boothook"),
-        Part::new(PART_HANDLER, "part-handler.py", "part-handler"),
+        Part::new(CLOUD_CONFIG, Some("cloud-config"), "cloud-config"),
+        Part::new(BOOTHOOK, Some("boothook.sh"), "cloud-boothook"),
+        Part::new(PART_HANDLER, Some("part-handler.py"), "part-handler"),
     ];
     if format == Format::CfnTools {
-        parts.push(Part::new(user_data, "cfn-userdata", "x-cfninitdata"));
-        parts.push(Part::new(LOG_USER_DATA, "loguserdata.py", "x-shellscript"));
+        parts.push(Part::new(user_data, Some("cfn-userdata"), "x-cfninitdata"));
+        parts.push(Part::new(LOG_USER_DATA, Some("loguserdata.py"), "x-shellscript"));
     } else {
         match split(user_data) {
-            Some(own) => parts.extend(own),
-            None => parts.push(Part::new(user_data, "", "plain")),
+            Some(own) => parts.extend(own.into_iter().map(Part::named)),
+            None => parts.push(Part::new(user_data, Some(""), "plain")),
         }
     }
     if metadata.is_truthy() {
-        parts.push(Part::new(kiln_value::text::json(metadata), "cfn-init-data", "x-cfninitdata"));
+        parts.push(Part::new(kiln_value::text::json(metadata), Some("cfn-init-data"), "x-cfninitdata"));
     }
     if let (Format::CfnTools, Some(url)) = (format, cfn_url) {
         let url = metadata_url(url);
         let host = host(&url).to_owned();
-        parts.push(Part::new(url, "cfn-metadata-server", "x-cfninitdata"));
-        parts.push(Part::new(boto_config(&host), "cfn-boto-cfg", "x-cfninitdata"));
+        parts.push(Part::new(url, Some("cfn-metadata-server"), "x-cfninitdata"));
+        parts.push(Part::new(boto_config(&host), Some("cfn-boto-cfg"), "x-cfninitdata"));
     }
     join(&parts, boundary)
 }
@@ -82,105 +82,6 @@ pub(super) fn build(
 /// User data as encoded in Nova's requests.
 pub(super) fn encode(user_data: &str) -> String {
     STANDARD.encode(user_data)
-}
-
-struct Part {
-    content: String,
-    file_name: String,
-    subtype: String,
-}
-
-impl Part {
-    fn new(content: impl Into<String>, file_name: &str, subtype: &str) -> Self {
-        Self { content: content.into(), file_name: file_name.to_owned(), subtype: subtype.to_owned() }
-    }
-}
-
-/// A multipart message for cloud-init.
-fn join(parts: &[Part], boundary: &str) -> String {
-    let boundary = format!("==============={boundary}==");
-    let mut out = format!("Content-Type: multipart/mixed; boundary=\"{boundary}\"\nMIME-Version: 1.0\n\n");
-    for part in parts {
-        let (charset, encoding, content) = if part.content.is_ascii() {
-            ("us-ascii", "7bit", part.content.clone())
-        } else {
-            ("utf-8", "base64", wrapped(&encode(&part.content)))
-        };
-        _ = write!(
-            out,
-            "--{boundary}\nContent-Type: text/{}; charset=\"{charset}\"\nMIME-Version: 1.0\n\
-             Content-Transfer-Encoding: {encoding}\nContent-Disposition: attachment; filename=\"{}\"\n\n{content}\n",
-            part.subtype, part.file_name,
-        );
-    }
-    _ = writeln!(out, "--{boundary}--");
-    out
-}
-
-/// Wraps lines at 76 characters.
-fn wrapped(base64: &str) -> String {
-    let mut out = String::with_capacity(base64.len() + base64.len() / 76 + 1);
-    for (i, c) in base64.chars().enumerate() {
-        if i > 0 && i % 76 == 0 {
-            out.push('\n');
-        }
-        out.push(c);
-    }
-    out.push('\n');
-    out
-}
-
-/// The parts of user data that is a multipart message.
-fn split(user_data: &str) -> Option<Vec<Part>> {
-    let (headers, body) = user_data.split_once("\n\n")?;
-    let content_type = header(headers, "content-type")?;
-    if !content_type.to_ascii_lowercase().starts_with("multipart/") {
-        return None;
-    }
-    let delimiter = format!("\n--{}", parameter(&content_type, "boundary")?);
-    let body = format!("\n{body}");
-    let mut pieces = body.split(&delimiter);
-    pieces.next();
-    let mut parts = Vec::new();
-    for piece in pieces.take_while(|piece| !piece.starts_with("--")) {
-        let piece = piece.trim_start_matches([' ', '\t', '\r']).strip_prefix('\n').unwrap_or(piece);
-        let (headers, content) = piece.split_once("\n\n").unwrap_or(("", piece));
-        let kind = header(headers, "content-type").unwrap_or_else(|| "text/plain".into());
-        let subtype = kind.split(';').next().and_then(|k| k.split_once('/')).map_or("plain", |(_, s)| s.trim());
-        let file_name = header(headers, "content-disposition").and_then(|d| parameter(&d, "filename"));
-        let encoding = header(headers, "content-transfer-encoding").unwrap_or_default();
-        let content = match encoding.trim().to_ascii_lowercase().as_str() {
-            "base64" => decode(content).unwrap_or_else(|| content.to_owned()),
-            _ => content.to_owned(),
-        };
-        parts.push(Part::new(content, &file_name.unwrap_or_default(), subtype));
-    }
-    Some(parts)
-}
-
-fn decode(base64: &str) -> Option<String> {
-    let packed: String = base64.split_whitespace().collect();
-    String::from_utf8(STANDARD.decode(packed).ok()?).ok()
-}
-
-/// The value of a header, with continuation lines joined.
-fn header(headers: &str, name: &str) -> Option<String> {
-    let mut lines = headers
-        .lines()
-        .skip_while(|line| line.split_once(':').is_none_or(|(key, _)| !key.trim().eq_ignore_ascii_case(name)));
-    let mut value = lines.next()?.split_once(':')?.1.trim().to_owned();
-    for line in lines.take_while(|line| line.starts_with([' ', '\t'])) {
-        value.push(' ');
-        value.push_str(line.trim());
-    }
-    Some(value)
-}
-
-fn parameter(value: &str, name: &str) -> Option<String> {
-    value.split(';').skip(1).find_map(|parameter| {
-        let (key, value) = parameter.split_once('=')?;
-        key.trim().eq_ignore_ascii_case(name).then(|| value.trim().trim_matches('"').to_owned())
-    })
 }
 
 /// Ignition's JSON with the metadata added as files; `None` if the user data is not Ignition.
@@ -215,7 +116,7 @@ fn quote(text: &str) -> String {
 }
 
 /// The CloudFormation endpoint for guests: with its version and a trailing slash.
-fn metadata_url(url: &str) -> String {
+pub(crate) fn metadata_url(url: &str) -> String {
     let url = if url.contains("/v1") { url.to_owned() } else { format!("{url}/v1") };
     if url.ends_with('/') { url } else { url + "/" }
 }
@@ -246,7 +147,7 @@ mod tests {
     use super::*;
 
     fn names(text: &str) -> Vec<(String, String)> {
-        split(text).unwrap().into_iter().map(|part| (part.file_name, part.subtype)).collect()
+        split(text).unwrap().into_iter().map(|part| (part.file_name.unwrap_or_default(), part.subtype)).collect()
     }
 
     fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -282,7 +183,10 @@ mod tests {
 
     #[test]
     fn software_config_splits_a_multipart_message() {
-        let own = join(&[Part::new("one", "a.sh", "x-shellscript"), Part::new("two", "b", "cloud-config")], "own");
+        let own = join(
+            &[Part::new("one", Some("a.sh"), "x-shellscript"), Part::new("two", Some("b"), "cloud-config")],
+            "own",
+        );
         let made = build(Format::SoftwareConfig, &own, &Value::Null, None, "b");
         let expected =
             [("cloud-config", "cloud-config"), ("boothook.sh", "cloud-boothook"), ("part-handler.py", "part-handler")];

@@ -50,6 +50,7 @@ macro_rules! every_case {
             rbac_policy,
             server,
             server_named,
+            server_with_agent,
             server_on_subnet,
             server_port_described,
             server_from_volume,
@@ -69,6 +70,7 @@ macro_rules! every_case {
             web_image_with_id,
             project,
             project_described,
+            deployed_server,
             wait_handle,
             wait_handle_of_cfn,
             wait_handle_of_updates,
@@ -457,6 +459,17 @@ pub(crate) fn server() -> Case {
     case("OS::Nova::Server", plain_server()).on_network().updated(update).built_by(Service::Compute, "/servers$")
 }
 
+pub(crate) fn server_with_agent() -> Case {
+    let given = |transport: &str| {
+        value!({
+            "image": "cirros", "flavor": "m1.nano", "networks": [{"network": "{net}"}], "user_data": "#!/bin/sh",
+            "user_data_format": "SOFTWARE_CONFIG", "software_config_transport": transport,
+        })
+    };
+    let case = case("OS::Nova::Server", given("POLL_SERVER_HEAT")).on_network().updated(given("POLL_SERVER_CFN"));
+    case.built_by(Service::Compute, "/servers$")
+}
+
 pub(crate) fn server_named() -> Case {
     let given = |image: &str, tags: Value| {
         value!({
@@ -621,6 +634,11 @@ pub(crate) fn endpoint() -> Case {
         .needs("service", "OS::Keystone::Service", value!({"type": "thing"}))
         .updated(given("http://two"))
         .by_admin()
+}
+
+pub(crate) fn deployed_server() -> Case {
+    let given = |transport: &str| value!({ "software_config_transport": transport });
+    case("OS::Heat::DeployedServer", given("POLL_SERVER_CFN")).updated(given("POLL_SERVER_HEAT"))
 }
 
 pub(crate) fn wait_handle() -> Case {

@@ -7,11 +7,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kiln_cloud::{HttpRequest, HttpResponse, Transport, TransportError};
-use kiln_resource::{CredentialsId, EngineId, EventId, Resource, StackId};
+use kiln_resource::{
+    CredentialsId, EngineId, EventId, Resource, SoftwareChange, SoftwareConfig, SoftwareDeployment, StackId,
+};
 use kiln_store::{
-    Batch, ChangeSet, ChangeSetId, Desired, DesiredText, Digest, Doorbell, EngineInfo, Error, Event, EventQuery, Lease,
-    MemoryStore, Message, NewStack, Retention, Snapshot, SnapshotId, Stack, StackQuery, StackRequest, Store, Summary,
-    UnusedCredentials,
+    Batch, ChangeSet, ChangeSetId, ConfigQuery, DeploymentQuery, Desired, DesiredText, Digest, Doorbell, EngineInfo,
+    Error, Event, EventQuery, Lease, MemoryStore, Message, NewStack, Retention, Snapshot, SnapshotId, SoftwareStore,
+    Stack, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
 };
 use kiln_value::Secret;
 use tokio::sync::Notify;
@@ -95,7 +97,22 @@ impl Transport for CutTransport {
 pub(super) struct CutStore(pub(super) MemoryStore, pub(super) Arc<Steps>);
 
 macro_rules! cut {
-    ($(fn $name:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => {
+    (
+        { $(fn $name:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)* }
+        { $(fn $software:ident($($given:ident: $type:ty),*) -> $found:ty;)* }
+    ) => {
+        #[async_trait]
+        impl SoftwareStore for CutStore {
+            $(async fn $software(&self, $($given: $type),*) -> Result<$found, Error> {
+                let lost = || Error::Database(format!("{} was cut", stringify!($software)));
+                if !self.1.step().await {
+                    return Err(lost());
+                }
+                let answer = self.0.$software($($given),*).await;
+                if self.1.step().await { answer } else { Err(lost()) }
+            })*
+        }
+
         #[async_trait]
         impl Store for CutStore {
             $(async fn $name(&self, $($argument: $kind),*) -> Result<$answer, Error> {
@@ -115,6 +132,7 @@ macro_rules! cut {
 }
 
 cut! {
+{
     fn migrate() -> ();
     fn create_stack(stack: NewStack) -> Stack;
     fn request(stack: StackId, request: StackRequest) -> Stack;
@@ -151,4 +169,16 @@ cut! {
     fn snapshot(stack: StackId, id: SnapshotId) -> Option<Snapshot>;
     fn snapshots(stack: StackId) -> Vec<Snapshot>;
     fn forget(retention: &Retention) -> u64;
+}
+{
+    fn change_software(change: &SoftwareChange) -> ();
+    fn software_config(id: &str) -> Option<SoftwareConfig>;
+    fn software_configs(query: &ConfigQuery) -> Vec<SoftwareConfig>;
+    fn count_software_configs(project: &str) -> u64;
+    fn software_deployment(id: &str) -> Option<SoftwareDeployment>;
+    fn software_deployments(query: &DeploymentQuery) -> Vec<SoftwareDeployment>;
+    fn count_software_deployments(project: &str) -> u64;
+    fn deployed_configs(query: &DeploymentQuery) -> Vec<SoftwareConfig>;
+    fn is_config_referenced(id: &str) -> bool;
+}
 }

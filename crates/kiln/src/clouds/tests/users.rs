@@ -18,42 +18,57 @@ resources:
 ";
 
 /// A service with an engine, real time and a domain of stack users.
-async fn world() -> World {
-    let mut world = World::new().await;
-    let domain = Named::id("heat");
-    let signalling = Signalling {
-        domain_admin: Some(Credentials::Password {
-            user: Named::Name { name: "heat_domain_admin".to_owned(), domain: Some(Box::new(domain.clone())) },
-            password: Secret::new("password".to_owned()),
-            scope: Scope::Domain(domain),
-        }),
-        role: "heat_stack_user".to_owned(),
-        cfn: Some("http://heat:8000/v1".to_owned()),
-        heat: Some("http://heat:8004/v1".to_owned()),
-        keystone: Some(world.cloud.auth_url()),
-        region: None,
-    };
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::new(|| kiln_engine::SystemClock.now())));
-    let clouds = StoredClouds::new(Arc::clone(&store), world.connector.clone(), Arc::clone(&world.identity));
-    let types = kiln_resource::shipped::types().expect("sound definitions");
-    world.service.backends = Backends {
-        store,
-        resource_types: Arc::new(ResourceTypes::new(Registry::build(types, kiln_drivers::driver_for))),
-        clouds: Arc::new(clouds.with_signalling(signalling)),
-        clock: Arc::new(kiln_engine::SystemClock),
-        chance: Arc::new(Chance::seeded(1)),
-    };
+pub(super) async fn world() -> World {
+    let world = quiet_world().await;
     let options = Options { poll: Duration::from_millis(50), ..Options::default() };
-    let engine = Engine::new(options, world.service.backends.clone());
-    tokio::spawn(async move {
-        let (_keep, stop) = tokio::sync::watch::channel(false);
-        engine.run(stop).await
-    });
+    tokio::spawn(run_engine(options, world.service.backends.clone()));
     world
 }
 
+/// The same without an engine.
+pub(super) async fn quiet_world() -> World {
+    let mut world = World::new().await;
+    world.memory = MemoryStore::new(Arc::new(|| kiln_engine::SystemClock.now()));
+    world.service.backends = world.backends_on(Arc::new(world.memory.clone()));
+    world
+}
+
+/// Runs an engine until it is dropped.
+pub(super) async fn run_engine(options: Options, backends: Backends) {
+    let (_keep, stop) = tokio::sync::watch::channel(false);
+    Engine::new(options, backends).run(stop).await.expect("an engine");
+}
+
 impl World {
-    async fn settled(&self, id: StackId) -> Stack {
+    /// The dependencies of an engine with real time and a domain of stack users.
+    pub(super) fn backends_on(&self, store: Arc<dyn Store>) -> Backends {
+        let domain = Named::id("heat");
+        let signalling = Signalling {
+            domain_admin: Some(Credentials::Password {
+                user: Named::Name { name: "heat_domain_admin".to_owned(), domain: Some(Box::new(domain.clone())) },
+                password: Secret::new("password".to_owned()),
+                scope: Scope::Domain(domain),
+            }),
+            role: "heat_stack_user".to_owned(),
+            cfn: Some("http://heat:8000/v1".to_owned()),
+            heat: Some("http://heat:8004/v1".to_owned()),
+            keystone: Some(self.cloud.auth_url()),
+            region: None,
+        };
+        let clouds = StoredClouds::new(Arc::clone(&store), self.connector.clone(), Arc::clone(&self.identity));
+        let types = kiln_resource::shipped::types().expect("sound definitions");
+        Backends {
+            store,
+            resource_types: Arc::new(ResourceTypes::new(Registry::build(types, kiln_drivers::driver_for))),
+            clouds: Arc::new(clouds.with_signalling(signalling)),
+            clock: Arc::new(kiln_engine::SystemClock),
+            chance: Arc::new(Chance::seeded(1)),
+        }
+    }
+}
+
+impl World {
+    pub(super) async fn settled(&self, id: StackId) -> Stack {
         for _ in 0..2_000 {
             let stack = self.service.backends.store.stack(id).await.expect("read").expect("there");
             if !stack.is_pending() {
@@ -64,13 +79,13 @@ impl World {
         panic!("stuck");
     }
 
-    async fn row(&self, stack: StackId, name: &str) -> Resource {
+    pub(super) async fn row(&self, stack: StackId, name: &str) -> Resource {
         let rows = self.service.backends.store.resources(stack).await.expect("read");
         rows.into_iter().find(|row| row.name == name).expect("a row")
     }
 
     /// The numbers of users and projects in the cloud.
-    fn counts(&self) -> (usize, usize) {
+    pub(super) fn counts(&self) -> (usize, usize) {
         let snapshot = self.cloud.snapshot();
         (snapshot.count("users"), snapshot.count("projects"))
     }

@@ -222,7 +222,8 @@ impl Server {
         Some(published)
     }
 
-    /// The files that a template names; and, if it has types that nobody knows, those that environments beside it declare.
+    /// The files that a template names; and, if it has types that nobody knows, those that environments beside it
+    /// declare.
     pub(super) fn family(&self, uri: &str, text: &str) -> Family {
         let Some(page) = repaired(text) else { return Family::default() };
         let read = |url: &str| self.read(url);

@@ -1,0 +1,261 @@
+//! Software configs and deployments.
+
+use async_trait::async_trait;
+use kiln_resource::{SoftwareChange, SoftwareConfig, SoftwareDeployment};
+use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, OnConflict, Order, Query, SelectStatement};
+use sea_orm::{ConnectionTrait, DatabaseTransaction};
+
+use super::retry::Fault;
+use super::rows::{self, Columns, plain};
+use super::writing::insert;
+use super::{SqlStore, schema};
+use crate::Error;
+use crate::software::{ConfigQuery, DeploymentQuery, SoftwareStore};
+
+#[async_trait]
+impl SoftwareStore for SqlStore {
+    async fn change_software(&self, change: &SoftwareChange) -> Result<(), Error> {
+        self.retry(|| async {
+            let tx = self.begin().await?;
+            check(&tx, change).await?;
+            self.change_software_in(&tx, change).await?;
+            self.finish(tx).await
+        })
+        .await
+    }
+
+    async fn software_config(&self, id: &str) -> Result<Option<SoftwareConfig>, Error> {
+        let select = select_configs(true).and_where(Expr::col("id").eq(plain(id))).to_owned();
+        self.retry(|| async {
+            let row = self.reader.query_one(&select).await?;
+            row.map(|row| Columns::of(&row).software_config(&self.vault)).transpose()
+        })
+        .await
+    }
+
+    async fn software_configs(&self, query: &ConfigQuery) -> Result<Vec<SoftwareConfig>, Error> {
+        let mut select = select_configs(false);
+        if let Some(project) = &query.project {
+            select.and_where(Expr::col("project").eq(plain(project)));
+        }
+        select.order_by("created", Order::Desc).order_by("id", Order::Desc);
+        if let Some(limit) = query.limit {
+            select.limit(limit);
+        }
+        self.retry(|| async {
+            let mut select = select.clone();
+            if let Some(marker) = &query.marker
+                && let Some((created, id)) = self.place_of_config(marker).await?
+            {
+                let same_time = Cond::all().add(Expr::col("created").eq(created)).add(Expr::col("id").lt(id));
+                select.cond_where(Cond::any().add(Expr::col("created").lt(created)).add(same_time));
+            }
+            let rows = self.reader.query_all(&select).await?;
+            rows.iter().map(|row| Columns::of(row).software_config(&self.vault)).collect()
+        })
+        .await
+    }
+
+    async fn count_software_configs(&self, project: &str) -> Result<u64, Error> {
+        self.count_rows(schema::SOFTWARE_CONFIG, Cond::all().add(Expr::col("project").eq(plain(project)))).await
+    }
+
+    async fn software_deployment(&self, id: &str) -> Result<Option<SoftwareDeployment>, Error> {
+        let select = select_deployments(Cond::all().add(Expr::col("id").eq(plain(id))));
+        self.retry(|| async {
+            let row = self.reader.query_one(&select).await?;
+            row.map(|row| Columns::of(&row).software_deployment(&self.vault)).transpose()
+        })
+        .await
+    }
+
+    async fn software_deployments(&self, query: &DeploymentQuery) -> Result<Vec<SoftwareDeployment>, Error> {
+        let select = select_deployments(deployments_of(query));
+        self.retry(|| async {
+            let rows = self.reader.query_all(&select).await?;
+            rows.iter().map(|row| Columns::of(row).software_deployment(&self.vault)).collect()
+        })
+        .await
+    }
+
+    async fn count_software_deployments(&self, project: &str) -> Result<u64, Error> {
+        let query = DeploymentQuery { project: Some(project.to_owned()), server: None };
+        self.count_rows(schema::SOFTWARE_DEPLOYMENT, deployments_of(&query)).await
+    }
+
+    async fn deployed_configs(&self, query: &DeploymentQuery) -> Result<Vec<SoftwareConfig>, Error> {
+        let of = |column: &'static str| Expr::col((schema::SOFTWARE_CONFIG, column));
+        let deployed = Query::select()
+            .expr_as(Expr::col("config"), "deployed")
+            .expr_as(Expr::col("created"), "since")
+            .expr_as(Expr::col("id"), "deployment")
+            .from(schema::SOFTWARE_DEPLOYMENT)
+            .cond_where(deployments_of(query))
+            .to_owned();
+        let select = Query::select()
+            .exprs(schema::SOFTWARE_CONFIG_COLUMNS.map(of))
+            .from(schema::SOFTWARE_CONFIG)
+            .join_subquery(
+                sea_orm::sea_query::JoinType::InnerJoin,
+                deployed,
+                "of_server",
+                of("id").eq(Expr::col(("of_server", "deployed"))),
+            )
+            .order_by(("of_server", "since"), Order::Asc)
+            .order_by(("of_server", "deployment"), Order::Asc)
+            .to_owned();
+        self.retry(|| async {
+            let rows = self.reader.query_all(&select).await?;
+            let configs = rows.iter().map(|row| Columns::of(row).software_config(&self.vault));
+            let mut configs: Vec<SoftwareConfig> = configs.collect::<Result<_, Fault>>()?;
+            configs.sort_by_key(|config| config.name.clone());
+            Ok(configs)
+        })
+        .await
+    }
+
+    async fn is_config_referenced(&self, id: &str) -> Result<bool, Error> {
+        let select = references(id);
+        self.retry(|| async { Ok(self.reader.query_one(&select).await?.is_some()) }).await
+    }
+}
+
+impl SqlStore {
+    /// Makes a change. A config with deployments is kept.
+    pub(super) async fn change_software_in(
+        &self,
+        tx: &DatabaseTransaction,
+        change: &SoftwareChange,
+    ) -> Result<(), Fault> {
+        match change {
+            SoftwareChange::PutConfig(config) => {
+                let row = rows::of_software_config(config, &self.vault)?;
+                let kept = OnConflict::column("id").do_nothing_on(["id"]).to_owned();
+                insert(tx, schema::SOFTWARE_CONFIG, &schema::SOFTWARE_CONFIG_COLUMNS, vec![row], Some(kept)).await
+            }
+            SoftwareChange::PutDeployment(deployment) => {
+                let row = rows::of_software_deployment(deployment, &self.vault)?;
+                let columns = schema::SOFTWARE_DEPLOYMENT_COLUMNS;
+                let replace = OnConflict::column("id").update_columns(columns.into_iter().skip(1)).to_owned();
+                insert(tx, schema::SOFTWARE_DEPLOYMENT, &columns, vec![row], Some(replace)).await
+            }
+            SoftwareChange::ChangeDeployment(deployment) => self.replace_deployment(tx, deployment).await,
+            SoftwareChange::CancelDeployment(id) => {
+                let select = select_deployments(Cond::all().add(Expr::col("id").eq(plain(id))));
+                let Some(row) = tx.query_one(&select).await? else { return Ok(()) };
+                let mut deployment = Columns::of(&row).software_deployment(&self.vault)?;
+                if deployment.cancel() { self.replace_deployment(tx, &deployment).await } else { Ok(()) }
+            }
+            SoftwareChange::DropConfig(id) => {
+                if tx.query_one(&references(id)).await?.is_some() {
+                    return Ok(());
+                }
+                drop_row(tx, schema::SOFTWARE_CONFIG, id).await
+            }
+            SoftwareChange::DropDeployment(id) => drop_row(tx, schema::SOFTWARE_DEPLOYMENT, id).await,
+        }
+    }
+
+    async fn replace_deployment(&self, tx: &DatabaseTransaction, new: &SoftwareDeployment) -> Result<(), Fault> {
+        let row = rows::of_software_deployment(new, &self.vault)?;
+        let mut update = Query::update();
+        update.table(schema::SOFTWARE_DEPLOYMENT).and_where(Expr::col("id").eq(plain(&new.id)));
+        update.values(schema::SOFTWARE_DEPLOYMENT_COLUMNS.into_iter().zip(row).skip(1));
+        tx.execute(&update).await?;
+        Ok(())
+    }
+
+    async fn place_of_config(&self, id: &str) -> Result<Option<(i64, String)>, Fault> {
+        let select = Query::select()
+            .columns(["created", "id"])
+            .from(schema::SOFTWARE_CONFIG)
+            .and_where(Expr::col("id").eq(plain(id)))
+            .to_owned();
+        let row = self.reader.query_one(&select).await?;
+        row.map(|row| {
+            let mut columns = Columns::of(&row);
+            Ok((columns.int()?, columns.text()?))
+        })
+        .transpose()
+    }
+
+    async fn count_rows(&self, table: &'static str, of: Cond) -> Result<u64, Error> {
+        let select = Query::select().expr(Func::count(Expr::col("id"))).from(table).cond_where(of).to_owned();
+        self.retry(|| async {
+            match self.reader.query_one(&select).await? {
+                Some(row) => Columns::of(&row).count(),
+                None => Ok(0),
+            }
+        })
+        .await
+    }
+}
+
+/// Refuses a change that would leave a deployment without its config.
+async fn check(tx: &DatabaseTransaction, change: &SoftwareChange) -> Result<(), Fault> {
+    match change {
+        SoftwareChange::DropConfig(id) if tx.query_one(&references(id)).await?.is_some() => {
+            Err(Error::Referenced(id.clone()).into())
+        }
+        SoftwareChange::PutDeployment(deployment) | SoftwareChange::ChangeDeployment(deployment) => {
+            let config = Query::select()
+                .column("id")
+                .from(schema::SOFTWARE_CONFIG)
+                .and_where(Expr::col("id").eq(plain(&deployment.config)))
+                .to_owned();
+            match tx.query_one(&config).await? {
+                Some(_) => Ok(()),
+                None => Err(Error::NotFound(deployment.config.clone()).into()),
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn drop_row(tx: &DatabaseTransaction, table: &'static str, id: &str) -> Result<(), Fault> {
+    let delete = Query::delete().from_table(table).and_where(Expr::col("id").eq(plain(id))).to_owned();
+    tx.execute(&delete).await?;
+    Ok(())
+}
+
+fn references(config: &str) -> SelectStatement {
+    Query::select()
+        .column("id")
+        .from(schema::SOFTWARE_DEPLOYMENT)
+        .and_where(Expr::col("config").eq(plain(config)))
+        .limit(1)
+        .to_owned()
+}
+
+/// The configs; a list does not read their bodies.
+fn select_configs(with_body: bool) -> SelectStatement {
+    let mut select = Query::select();
+    for column in schema::SOFTWARE_CONFIG_COLUMNS {
+        if column == "body" && !with_body {
+            select.expr(Expr::val(None::<String>));
+        } else {
+            select.column(column);
+        }
+    }
+    select.from(schema::SOFTWARE_CONFIG).to_owned()
+}
+
+fn select_deployments(of: Cond) -> SelectStatement {
+    Query::select()
+        .columns(schema::SOFTWARE_DEPLOYMENT_COLUMNS)
+        .from(schema::SOFTWARE_DEPLOYMENT)
+        .cond_where(of)
+        .order_by("created", Order::Asc)
+        .order_by("id", Order::Asc)
+        .to_owned()
+}
+
+fn deployments_of(query: &DeploymentQuery) -> Cond {
+    let mut all = Cond::all();
+    if let Some(project) = &query.project {
+        let project = plain(project);
+        let of_users = Expr::col("user_project").eq(project.as_str());
+        all = all.add(Cond::any().add(Expr::col("project").eq(project.as_str())).add(of_users));
+    }
+    all.add_option(query.server.as_ref().map(|server| Expr::col("server").eq(plain(server))))
+}
