@@ -257,11 +257,6 @@ impl Cluster {
         Self::run(Engine::new(Options::default(), self.backends.clone()))
     }
 
-    /// An engine that works on one stack at a time.
-    pub(crate) fn engine_of_one_stack(&self) -> Running {
-        Self::run(Engine::new(Options { max_stacks: 1, ..Options::default() }, self.backends.clone()))
-    }
-
     /// An engine whose heartbeat runs on another runtime.
     pub(crate) fn engine_with_heartbeat_on(&self, runtime: tokio::runtime::Handle) -> Running {
         let engine = Engine::new(Options::default(), self.backends.clone());

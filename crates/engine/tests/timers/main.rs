@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kiln_resource::{Action, Failure, FailureKind, Found, MessageId, State, Status, Step};
-use kiln_store::{EventQuery, Message, MessageKind};
+use kiln_store::{EngineId, EventQuery, Message, MessageKind};
 use kiln_value::value;
 
 use self::cluster::{Answer, Call, Cluster, done, waiting};
@@ -429,10 +429,9 @@ async fn a_message_waits_for_the_create() {
     let calls: Vec<Call> = cluster.driver.seen().into_iter().map(|(_, call)| call).collect();
     assert_eq!(calls, [CREATE, POLL, Call::Receive(value!({"n": 1}))]);
     let events = store.events(&EventQuery { stacks: vec![id], ..EventQuery::default() }).await.expect("read");
-    let mut reasons: Vec<&str> =
-        events.iter().filter(|event| event.action == "SIGNAL").map(|event| event.reason.as_str()).collect();
-    reasons.sort_unstable();
-    assert_eq!(reasons, ["Cannot signal resource during SUSPEND", "Unknown"]);
+    let of = |action: &str, reason: &str| events.iter().filter(|e| e.action == action && e.reason == reason).count();
+    // The event of the refusal has the state of the resource.
+    assert_eq!((of("SIGNAL", "Unknown"), of("CREATE", "Cannot signal resource during SUSPEND")), (1, 1));
     engine.kill();
 }
 
@@ -472,26 +471,31 @@ async fn a_cancel_that_comes_late_ends_no_later_request_to_a_nested_stack() {
         Call::Start(Action::Create) | Call::Poll(Action::Delete) => done(),
         _ => waiting(5),
     });
-    let first = cluster.engine_of_one_stack();
+    let first = cluster.engine();
     let id = cluster.create_of("Test::InSteps", None).await;
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    let second = cluster.engine();
-    // The engine of the nested stack fails in the second step, an update.
-    tokio::time::sleep(Duration::from_secs(80)).await;
-    second.kill();
+    // The engine fails in the second step, an update of the nested stack.
+    tokio::time::sleep(Duration::from_secs(81)).await;
+    first.kill();
+    tokio::time::sleep(Duration::from_secs(20)).await;
     let store = &cluster.backends.store;
     let child = store.children(id).await.expect("read").remove(0).id;
+    // Another engine has the nested stack, and does nothing.
+    let leases = store
+        .claim(EngineId(cluster.backends.chance.uuid()), Duration::from_secs(30), &[child], 1)
+        .await
+        .expect("claimed");
+    assert_eq!(leases.len(), 1);
+    let second = cluster.engine();
+    tokio::time::sleep(Duration::from_secs(2)).await;
     cluster.ask(id, Action::Delete).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let inbox = store.inbox(child, cluster.backends.clock.now()).await.expect("read");
     assert_eq!(inbox.iter().map(|message| message.kind).collect::<Vec<_>>(), [MessageKind::Cancel]);
     cluster.ask(child, Action::Delete).await;
-    let second = cluster.engine();
     let (nested, _) = cluster.settled(child).await;
     assert_eq!(nested.state, State::new(Action::Delete, Status::Complete), "{}", nested.reason);
     let (stack, _) = cluster.settled(id).await;
     assert_eq!(stack.state, State::new(Action::Delete, Status::Complete), "{}", stack.reason);
-    first.kill();
     second.kill();
 }
 
