@@ -130,13 +130,12 @@ fn policy(facts: &Facts) -> Option<Policy> {
 
 /// The next step.
 fn step(facts: &Facts, policy: Policy) -> Result<Option<rolling::Step>, Diagnostic> {
-    let mut step = match rolling::progress(&facts.nested_step) {
-        Some(progress) => policy.step(progress, Rolling::after_numbered),
-        None => {
-            let size = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-            let (target, current) = (size(servers(facts).count()), size(kept(facts).count()));
-            policy.first(facts, Rolling { target, current, up_to_date: 0 }, Rolling::after_numbered)?
-        }
+    let mut step = if let Some(progress) = rolling::progress(&facts.nested_step) {
+        policy.step(progress, Rolling::after_numbered)
+    } else {
+        let size = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        let (target, current) = (size(servers(facts).count()), size(kept(facts).count()));
+        policy.first(facts, Rolling { target, current, up_to_date: 0 }, Rolling::after_numbered)?
     };
     // Later steps cannot tell a create from an update.
     let name = if facts.physical_id.is_none() { BATCH_CREATE } else { ROLLING_UPDATE };

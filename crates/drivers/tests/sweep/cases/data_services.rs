@@ -60,8 +60,8 @@ fn actions(url: &str) -> Value {
 
 fn alarm_case(kind: &'static str, rule: &Value) -> Case {
     let given = |url: &str| {
-        let mut all = actions(url).as_map().unwrap().clone();
-        all.extend(rule.as_map().unwrap().clone());
+        let mut all = actions(url).as_map().expect("a map").clone();
+        all.extend(rule.as_map().expect("a map").clone());
         Value::Map(all)
     };
     case(kind, given("http://one")).updated(given("http://two"))
@@ -161,7 +161,7 @@ pub(crate) fn cluster_template() -> Case {
 
 pub(crate) fn bay_model() -> Case {
     let mut named = template(false);
-    named.as_map_mut().unwrap().insert("name".to_owned(), "given".into());
+    named.as_map_mut().expect("a map").insert("name".to_owned(), "given".into());
     case("OS::Magnum::BayModel", named).by_admin()
 }
 
