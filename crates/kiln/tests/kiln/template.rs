@@ -161,15 +161,6 @@ fn types_that_cannot_be_created_are_told_of_first() {
 }
 
 #[test]
-fn converge_is_refused_by_name() {
-    let folder = Folder::new("converge");
-    folder.write("t.yaml", "heat_template_version: 2018-08-31\nresources:\n  r: {type: OS::Heat::RandomString}\n");
-    folder.local(&["stack", "create", "-t", "t.yaml", "s"]).ok();
-    let ran = folder.local(&["stack", "update", "-t", "t.yaml", "--converge", "s"]);
-    assert!(ran.err.contains("converge") && ran.err.contains("not implemented by Kiln yet"), "{}", ran.err);
-}
-
-#[test]
 fn offline_validation_shows_what_nested_templates_ask_for() {
     let folder = Folder::new("offline-nested");
     folder.write(
