@@ -24,6 +24,9 @@ use crate::software::StoredSoftware;
 /// may be in progress (microseconds since 1970). A later delete looks for the object first.
 const LOST_CREATE: &str = "kiln_lost_create";
 
+/// The entry of a resource's data that says that its object was adopted: it existed before the stack.
+pub(crate) const ADOPTED: &str = "kiln_adopted";
+
 /// Minimum polling interval for drivers that request immediate polling.
 const SHORTEST_POLL: Duration = Duration::from_millis(100);
 
@@ -318,7 +321,7 @@ impl Job {
             return self.failed(&Failure::other("Exception", "Resource ID was not provided.")).into();
         };
         let data = part("resource_data").and_then(Value::as_map).cloned().unwrap_or_default();
-        let step = Step { data, ..Step::done().id(id) };
+        let step = Step { data, ..Step::done().id(id) }.data(ADOPTED, true);
         self.report(cloud, step).await
     }
 

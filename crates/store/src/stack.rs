@@ -23,6 +23,10 @@ pub struct Details {
     /// Objects are kept when their resources are deleted: the stack is abandoned, or a failed adopt is rolled back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep_objects: bool,
+    /// With `keep_objects`, only adopted objects are kept, not those that Kiln has created since: a failed adopt is rolled
+    /// back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_adopted: bool,
     /// An update first compares the resources with their objects.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub converge: bool,

@@ -8,9 +8,9 @@ use kiln_resource::{SoftwareChange, State};
 use kiln_value::Secret;
 
 use crate::{
-    ChangeSet, ChangeSetId, CredentialsId, DesiredText, Digest, EngineId, Event, EventId, EventQuery, Lease, Message,
-    MessageId, NewStack, Resource, ResourceId, Snapshot, SnapshotId, SoftwareStore, Stack, StackId, StackQuery,
-    StackRequest,
+    ChangeSet, ChangeSetId, CredentialsId, DesiredText, Details, Digest, EngineId, Event, EventId, EventQuery, Lease,
+    Message, MessageId, NewStack, Resource, ResourceId, Snapshot, SnapshotId, SoftwareStore, Stack, StackId,
+    StackQuery, StackRequest,
 };
 
 /// Errors of the store.
@@ -105,8 +105,15 @@ pub struct Turn {
     pub state: State,
     /// New reason.
     pub reason: String,
-    /// New [`crate::Details::keep_objects`].
+    /// Whether objects that were adopted are kept: the rollback of an adopt.
     pub keep_objects: bool,
+}
+
+impl Turn {
+    /// The parameters of the request after it.
+    pub(crate) fn details(&self) -> Details {
+        Details { keep_objects: self.keep_objects, only_adopted: self.keep_objects, ..Details::default() }
+    }
 }
 
 impl Batch {

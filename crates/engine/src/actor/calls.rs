@@ -16,7 +16,7 @@ use super::slots::Interrupted;
 use super::snapshots::Removed;
 use super::{Work, stack_facts};
 use crate::retry::RetryLimits;
-use crate::step::{Advance, Job, Learned, Memory, abort_failure};
+use crate::step::{ADOPTED, Advance, Job, Learned, Memory, abort_failure};
 use crate::view::GroupContent;
 
 /// The result of a spawned task.
@@ -225,7 +225,7 @@ impl Work {
             row: id,
             name: row.name.clone(),
             retain: running.operation == Operation::Delete
-                && (row.is_retained() || self.stack.details.keep_objects || self.is_of_another(row)),
+                && (row.is_retained() || self.keeps_object_of(row) || self.is_of_another(row)),
             adopted: self.adopted.get(&row.name).cloned(),
             holders: self.holders(row, kind, &entry.driver, &facts.properties),
             running,
@@ -241,6 +241,12 @@ impl Work {
             call_limit: options.call_limit,
             list_delay: options.list_delay,
         })
+    }
+
+    /// Whether the object of a row is kept because the stack is abandoned, or its adopt is rolled back.
+    fn keeps_object_of(&self, row: &Resource) -> bool {
+        let details = &self.stack.details;
+        details.keep_objects && (!details.only_adopted || row.data.contains_key(ADOPTED))
     }
 
     /// Whether the object of a row now belongs to another row, such as a key pair that replaced one with the same name.

@@ -95,7 +95,11 @@ impl Work {
                     Operation::Snapshot => Action::Snapshot,
                     _ => Action::Check,
                 };
-                let details = Details { keep_objects: keeps && action == Action::Delete, ..Details::default() };
+                let details = Details {
+                    keep_objects: keeps && action == Action::Delete,
+                    only_adopted: self.stack.details.only_adopted,
+                    ..Details::default()
+                };
                 let now = self.actor.backends.clock.now();
                 let request = StackRequest { details, ..StackRequest::new(action, now) };
                 self.writes.request(child, request);

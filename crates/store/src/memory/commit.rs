@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kiln_resource::{Action, State as Progress, Status};
 
 use super::state::{State, micro};
-use crate::{Batch, Details, Error, Lease, Resource, Settle, Stack, StackId, Turn};
+use crate::{Batch, Error, Lease, Resource, Settle, Stack, StackId, Turn};
 
 impl State {
     /// Refuses a batch that cannot be written completely.
@@ -109,7 +109,7 @@ impl State {
         let Some(row) = self.stacks.get_mut(&id).filter(|row| row.stack.generation == turn.generation) else { return };
         row.stack.state = turn.state;
         row.stack.reason.clone_from(&turn.reason);
-        row.stack.details = Details { keep_objects: turn.keep_objects, ..Details::default() };
+        row.stack.details = turn.details();
         return_to_previous(&mut row.stack);
     }
 

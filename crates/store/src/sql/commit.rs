@@ -15,7 +15,7 @@ use super::rows::{self, micros, plain};
 use super::snapshots::{remove_snapshots, save_snapshots};
 use super::writing::{insert, insert_events};
 use super::{SqlStore, schema};
-use crate::{Batch, Details, Error, Lease, ResourceId, Settle, Stack, StackId, Turn};
+use crate::{Batch, Error, Lease, ResourceId, Settle, Stack, StackId, Turn};
 
 /// IDs in one statement.
 const CHUNK: usize = 1_000;
@@ -147,7 +147,7 @@ async fn apply_turn(tx: &DatabaseTransaction, stack: StackId, turn: &Turn) -> Re
         .value("status", turn.state.status.as_str())
         .value("reason", plain(&turn.reason))
         .value("desired", previous_desired())
-        .value("details", details(&Details { keep_objects: turn.keep_objects, ..Details::default() })?)
+        .value("details", details(&turn.details())?)
         .and_where(Expr::col("id").eq(stack.to_string()))
         .and_where(Expr::col("generation").eq(turn.generation))
         .to_owned();
