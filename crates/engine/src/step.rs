@@ -22,7 +22,7 @@ use crate::software::StoredSoftware;
 
 /// The entry of a resource's data with the token of a create with unknown outcome, and the time until which its call
 /// may be in progress (microseconds since 1970). A later delete looks for the object first.
-const LOST_CREATE: &str = "kiln_lost_create";
+pub(crate) const LOST_CREATE: &str = "kiln_lost_create";
 
 /// The entry of a resource's data that says that its object was adopted: it existed before the stack.
 pub(crate) const ADOPTED: &str = "kiln_adopted";

@@ -16,7 +16,7 @@ use super::slots::Interrupted;
 use super::snapshots::Removed;
 use super::{Work, stack_facts};
 use crate::retry::RetryLimits;
-use crate::step::{ADOPTED, Advance, Job, Learned, Memory, abort_failure};
+use crate::step::{ADOPTED, Advance, Job, LOST_CREATE, Learned, Memory, abort_failure};
 use crate::view::GroupContent;
 
 /// The result of a spawned task.
@@ -246,7 +246,9 @@ impl Work {
     /// Whether the object of a row is kept because the stack is abandoned, or its adopt is rolled back.
     fn keeps_object_of(&self, row: &Resource) -> bool {
         let details = &self.stack.details;
-        details.keep_objects && (!details.only_adopted || row.data.contains_key(ADOPTED))
+        let has = |key: &str| row.data.contains_key(key);
+        let made = !has(ADOPTED) && (row.physical_id.is_some() || has(LOST_CREATE));
+        details.keep_objects && !(details.only_adopted && made)
     }
 
     /// Whether the object of a row now belongs to another row, such as a key pair that replaced one with the same name.
