@@ -26,6 +26,7 @@ kiln_config() {
 auth_encryption_key = 0123456789abcdef0123456789abcdef
 max_stacks_per_tenant = 1000000
 stack_user_domain_name = heat
+heat_waitcondition_server_url = http://$IP:$KILN_CFN_PORT/v1/waitcondition
 stack_domain_admin = heat_domain_admin
 stack_domain_admin_password = $DEVCLOUD_PASSWORD
 enable_stack_adopt = true

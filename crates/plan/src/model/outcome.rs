@@ -37,10 +37,11 @@ impl Model {
         }
         if let (Decision::Update { .. } | Decision::Keep { .. }, Some(row)) =
             (&decision, row.and_then(|id| self.rows.get_mut(&id)))
-            && row.implementation == kind.1
+            && (row.implementation == kind.1 || row.definition.as_ref().is_none_or(|held| held.external_id.is_none()))
         {
-            // A new alias of the same type is shown immediately; the definition, which also differs, is stored with it.
-            row.resource_type.clone_from(&kind.0);
+            // A new name of the type is shown immediately, also that of a type which this one becomes without a
+            // replacement; the definition, which also differs, is stored with it.
+            (row.resource_type, row.implementation) = kind.clone();
         }
         match (decision, row) {
             (Decision::Create { definition }, Some(id)) if self.is_unmade(id) => {
