@@ -49,15 +49,15 @@ impl Model {
             if self.stage != Stage::Going {
                 continue;
             }
-            if hook.is_before() {
-                self.visit_all(vec![node], out);
-                continue;
-            }
             if hook == Hook::PostDelete {
                 self.forget(id, out);
+                let next = self.traversal.graph.done(node);
+                self.visit_all(next, out);
+                continue;
             }
-            let next = self.traversal.graph.done(node);
-            self.visit_all(next, out);
+            // Also after the operation, the node decides again: the operation may have been that of an earlier engine, which
+            // read other values than there are now.
+            self.visit_all(vec![node], out);
         }
     }
 
