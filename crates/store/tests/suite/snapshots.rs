@@ -84,6 +84,6 @@ async fn a_rollback_may_keep_the_objects() {
         };
         let batch = Batch { turn: Some(turn), ..Batch::default() };
         let details = bed.store.commit(lease, batch).await.unwrap().details;
-        assert_eq!(details, Details { keep_objects: true, ..Details::default() });
+        assert_eq!(details, Details { keep_objects: true, only_adopted: true, ..Details::default() });
     }
 }

@@ -99,7 +99,11 @@ pub(super) fn route(world: &CloudState, call: Call<'_>, rest: &[&str]) -> Outcom
         }
         ["backups"] | ["backups", "detail"] => Ok(Reply::ok(json!({"backups": []}))),
         ["backups", id] => Err(Refusal::missing(format!("Backup {id} could not be found."))),
-        ["extensions"] => Ok(Reply::ok(json!({"extensions": []}))),
+        ["extensions"] => {
+            let extensions = ["encryption", "os-quota-sets", "os-types-manage", "os-volume-type-access", "qos-specs"];
+            let shown: Vec<_> = extensions.iter().map(|alias| json!({"alias": alias, "name": alias})).collect();
+            Ok(Reply::ok(json!({"extensions": shown})))
+        }
         _ => Err(Refusal::no_route()),
     }
 }
