@@ -43,7 +43,7 @@ pub struct CloudRequest {
     pub microversion: Option<String>,
     /// Region of the catalog; `None`: that of the credentials.
     pub region: Option<String>,
-    /// JSON body.
+    /// JSON body. A string is sent as it is if the headers have a content type that is not JSON.
     pub body: Option<Value>,
     /// The gate that must be open when the request is sent.
     pub gate: Option<Arc<dyn Gate>>,

@@ -26,6 +26,8 @@ mod software_config;
 mod stack;
 pub(crate) mod stack_user;
 pub mod structured;
+mod swift_signal;
+mod swift_signal_handle;
 mod test_resource;
 mod value;
 mod wait_condition;
@@ -63,6 +65,8 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
         | "OS::Heat::CloudConfig"
         | "OS::Heat::MultipartMime" => Arc::new(software_config::Config::of_type(&resource_type.name)?),
         "OS::Heat::Stack" => Arc::new(stack::RemoteStack),
+        "OS::Heat::SwiftSignal" => Arc::new(swift_signal::SwiftSignal),
+        "OS::Heat::SwiftSignalHandle" => Arc::new(swift_signal_handle::SwiftSignalHandle),
         "OS::Heat::TestResource" => Arc::new(test_resource::TestResource),
         "OS::Heat::WaitCondition" => Arc::new(wait_condition::WaitCondition::Heat),
         "AWS::CloudFormation::WaitCondition" => Arc::new(wait_condition::WaitCondition::Cfn),

@@ -102,7 +102,7 @@ pub(crate) enum Outcome {
 
 /// A resource with all data that the engine would store.
 pub(crate) struct Resource {
-    cloud: Arc<StackCloud>,
+    pub(crate) cloud: Arc<StackCloud>,
     is_simulated: bool,
     kind: ResourceType,
     pub(crate) driver: Arc<dyn Driver>,

@@ -28,7 +28,8 @@ resources: {value: {type: OS::Heat::Value, properties: {value: {get_param: word}
 ";
 
 /// What is not in a stack of its own, by type, with the place of the tests.
-const ELSEWHERE: [(&str, &str); 15] = [
+const ELSEWHERE: [(&str, &str); 16] = [
+    ("OS::Heat::SwiftSignal", "needs signals: crates/drivers/tests/openstack/swift.rs"),
     ("OS::Heat::WaitCondition", "needs signals: crates/kiln/src/clouds/tests"),
     ("AWS::CloudFormation::WaitCondition", "needs signals: crates/engine/tests/timers/waits.rs"),
     ("OS::Heat::InstanceGroup", "needs a launch configuration: crates/engine/tests/groups/instances.rs"),

@@ -117,6 +117,11 @@ fn nouns() -> impl Iterator<Item = &'static Noun> {
 
 /// Handles a request to a simple service.
 pub(crate) fn serve(world: &mut CloudState, request: &ServiceCall) -> Outcome {
+    if request.service == Service::ObjectStore
+        && let Some(outcome) = object_store::serve_signed(world, request)
+    {
+        return outcome;
+    }
     let caller = authenticate(world, request)?;
     let segments = request.segments();
     let special = match request.service {

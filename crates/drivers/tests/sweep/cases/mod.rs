@@ -143,6 +143,7 @@ macro_rules! every_case {
             member_health_alarm,
             prometheus_alarm,
             swift_container,
+            swift_signal_handle,
             zaqar_queue,
             zaqar_subscription,
             zaqar_signed_url,
