@@ -443,6 +443,12 @@ pub trait Driver: Send + Sync {
         false
     }
 
+    /// Whether every update of the stack updates the resource, even if nothing has changed.
+    fn always_updates(&self, properties: &Map) -> bool {
+        let _ = properties;
+        false
+    }
+
     /// Whether [`Driver::reference`] also applies to a type with a nested stack; by default its reference is the ARN of
     /// the nested stack.
     fn has_own_reference(&self) -> bool {

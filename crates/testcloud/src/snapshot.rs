@@ -31,8 +31,8 @@ pub struct Snapshot {
 impl Snapshot {
     pub(crate) fn of(world: &CloudState) -> Self {
         let tables = world.tables().into_iter();
-        // The settings of an account exist without anything else.
-        let rows = |table: &Table| table.iter().filter(|row| !row.flag("_setting")).map(public).collect();
+        // Settings of an account and records of what has been done are no objects.
+        let rows = |table: &Table| table.iter().filter(|row| !row.flag("_unlisted")).map(public).collect();
         let objects = tables.map(|(name, table)| (name, rows(table))).collect();
         Snapshot { objects }
     }

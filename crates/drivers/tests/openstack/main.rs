@@ -12,6 +12,7 @@ mod keystone;
 mod neutron;
 mod nova;
 mod peer;
+mod services;
 mod swift;
 
 /// Runs scenarios with both clouds.

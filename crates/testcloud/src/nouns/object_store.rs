@@ -77,7 +77,7 @@ fn serve_account(world: &mut CloudState, request: &ServiceCall, account: &str) -
             let mut row = world.nouns.rows.get(&key).cloned().unwrap_or_default();
             row.put("id", key);
             row.put("_noun", ACCOUNTS);
-            row.put("_setting", true);
+            row.put("_unlisted", true);
             row.extend(headers(request, "x-account-"));
             world.nouns.rows.insert(row);
             Ok(Reply::empty(204))

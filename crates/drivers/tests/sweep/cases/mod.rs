@@ -1,6 +1,7 @@
 //! The types with properties and dependencies. `{name}` in a value is the physical ID of a dependency.
 
 mod amazon;
+mod clusters;
 mod data_services;
 mod load_balancing;
 mod network_services;
@@ -10,6 +11,7 @@ use kiln_testcloud::Service;
 use kiln_value::{Value, value};
 
 pub(crate) use amazon::*;
+pub(crate) use clusters::*;
 pub(crate) use data_services::*;
 pub(crate) use load_balancing::*;
 pub(crate) use network_services::*;
@@ -161,6 +163,20 @@ macro_rules! every_case {
             blazar_host,
             blazar_lease,
             ironic_port,
+            share,
+            share_described,
+            share_network,
+            share_type,
+            workflow,
+            workflow_named,
+            external_resource,
+            cluster,
+            cluster_named,
+            database_instance,
+            database_instance_named,
+            database_cluster,
+            container,
+            container_named,
             nova_floating_ip,
             nova_floating_ip_association,
         }
