@@ -269,6 +269,10 @@ impl RestDriver {
             }
             self.shape.update_body(cx, &edit, &mut body).await?;
             self.shape.name_for_update(&mut body);
+            // The object keeps the state that it had.
+            if body.is_empty() && self.rest.ready.as_ref().is_some_and(|ready| !ready.updated.is_empty()) {
+                return Ok(Step::done());
+            }
             if !body.is_empty() {
                 let path = self.path(cx, &update.path, Some(id)).await?;
                 self.send(cx, self.request(update.method, path).body(self.change(body))).await?;

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod adoption;
+mod amazon;
 mod cinder;
 mod credentials;
 mod glance;
