@@ -122,18 +122,21 @@ impl Blueprint {
     /// # Errors `ValueError` for an invalid child environment.
     pub fn group_sources(&self, definition: &Definition, nested: Nested) -> Result<Sources, Diagnostic> {
         let parameters = self.bound().parameters();
-        let inherited = nested.inherited.iter().filter_map(|name| {
-            Some(((*name).to_owned(), parameters.value(name).ok().filter(|value| !value.is_null())?.clone()))
-        });
         let mut given = nested.parameters;
-        given.extend(inherited.collect::<Map>());
+        let mut template = nested.template;
+        for name in nested.inherited {
+            match parameters.value(name).ok().filter(|value| !value.is_null()) {
+                Some(value) => drop(given.insert((*name).to_owned(), value.clone())),
+                None => remove_parameter(&mut template, name),
+            }
+        }
         let mut sections = wrapped(given);
         if !nested.registry.is_empty() {
             sections.insert("resource_registry".to_owned(), nested.registry.into());
         }
         let template = match nested.template_url {
             Some(url) => self.template_at(&url)?,
-            None => nested.template,
+            None => template,
         };
         let environment = self.sources().environment.child(Some(&sections), None, Some(&definition.name))?;
         let files = if nested.files.is_empty() {
@@ -173,6 +176,27 @@ impl Blueprint {
             deletion_policy: definition.deletion_policy().as_str().to_owned(),
             update_policy: definition.update_policy.value(&draft).unwrap_or_default(),
         }
+    }
+}
+
+/// Removes a parameter without a default from a template of HOT, and the entries of maps whose value it is.
+fn remove_parameter(template: &mut Value, name: &str) {
+    let declared = template.as_map_mut().and_then(|sections| sections.get_mut("parameters")?.as_map_mut());
+    let Some(declared) = declared.filter(|all| all.get(name).is_some_and(|one| one.get("default").is_none())) else {
+        return;
+    };
+    declared.shift_remove(name);
+    remove_entries(template, &Value::from_iter([("get_param", name)]));
+}
+
+fn remove_entries(value: &mut Value, unwanted: &Value) {
+    match value {
+        Value::Map(entries) => {
+            entries.retain(|_, entry| entry != unwanted);
+            entries.values_mut().for_each(|entry| remove_entries(entry, unwanted));
+        }
+        Value::List(items) => items.iter_mut().for_each(|item| remove_entries(item, unwanted)),
+        _ => {}
     }
 }
 

@@ -308,7 +308,8 @@ pub struct Nested {
     pub timeout_mins: Option<i64>,
     /// Values of the template's parameters.
     pub parameters: Map,
-    /// Parameters that get the values of the stack's own parameters with the same names, if it has them.
+    /// Parameters that get the values of the stack's own parameters with the same names. One that has neither a value
+    /// nor a default is removed from the template, with the entries that have its value.
     pub inherited: &'static [&'static str],
     /// Files of the template.
     pub files: BTreeMap<String, String>,

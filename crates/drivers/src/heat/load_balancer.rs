@@ -90,7 +90,8 @@ fn metadata(configuration: Value) -> Value {
 fn template(facts: &Facts) -> Value {
     let instances: Vec<String> =
         facts.property("Instances").as_list().unwrap_or_default().iter().map(text::str).collect();
-    let names: Vec<String> = (0..instances.len()).map(|at| format!("instance_{at}")).collect();
+    // The ID of an external resource cannot change, so that it is a part of the name.
+    let names: Vec<String> = instances.iter().map(|id| format!("instance_{id}")).collect();
     let mut resources: Map = names
         .iter()
         .zip(&instances)
@@ -103,7 +104,7 @@ fn template(facts: &Facts) -> Value {
     let properties = value!({
         "ImageId": {"get_param": "LbImageId"},
         "InstanceType": {"get_param": "LbFlavor"},
-        "KeyName": {"if": ["has_key", {"get_param": "KeyName"}, null]},
+        "KeyName": {"get_param": "KeyName"},
         "SecurityGroups": {"get_param": "SecurityGroups"},
         "UserData": user_data,
     });
@@ -125,13 +126,12 @@ fn template(facts: &Facts) -> Value {
     value!({
         "heat_template_version": "2018-08-31",
         "parameters": {
-            "KeyName": {"type": "string", "default": ""},
+            "KeyName": {"type": "string"},
             "LbImageId": {"type": "string", "default": "Fedora-Cloud-Base-20141203-21.x86_64"},
             "LbFlavor": {"type": "string", "default": "m1.small"},
             "LBTimeout": {"type": "string", "default": "600"},
             "SecurityGroups": {"type": "comma_delimited_list", "default": []},
         },
-        "conditions": {"has_key": {"not": {"equals": [{"get_param": "KeyName"}, ""]}}},
         "resources": resources,
         "outputs": {"PublicIp": {"value": {"get_attr": ["LB_instance", "PublicIp"]}}},
     })
@@ -223,13 +223,13 @@ mod tests {
         let check = value!({"Interval": 30, "Timeout": 5, "HealthyThreshold": 3, "UnhealthyThreshold": 4, "Target": "HTTP:80/"});
         let nested = LoadBalancer.nested(&facts(check), &[]).unwrap().unwrap();
         let resources = nested.template.get("resources").unwrap();
-        let second = resources.get("instance_1").unwrap();
+        let second = resources.get("instance_i2").unwrap();
         assert_eq!(second.str_at("external_id"), Some("i2"));
         let metadata = resources.get("LB_instance").unwrap().get("metadata").unwrap();
         let shown = text::json(metadata);
         assert!(shown.contains("bind *:80\\n"), "{shown}");
         assert!(shown.contains("timeout check 5s\\n"), "{shown}");
-        let server = r#""    server server2 ", {"get_attr": ["instance_1", "PublicIp"]}, ":8080 check inter 30s fall 4 rise 3\n""#;
+        let server = r#""    server server2 ", {"get_attr": ["instance_i2", "PublicIp"]}, ":8080 check inter 30s fall 4 rise 3\n""#;
         assert!(shown.contains(server), "{shown}");
         assert_eq!(nested.parameters.get("SecurityGroups"), Some(&value!(["g"])));
     }

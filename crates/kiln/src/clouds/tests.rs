@@ -3,6 +3,7 @@
 
 mod cut;
 mod deployments;
+mod load_balancer;
 mod users;
 
 use std::collections::BTreeSet;

@@ -83,7 +83,7 @@ impl World {
         post("/v3/endpoints", value!({ "endpoint": endpoint })).await;
     }
 
-    async fn output(&self, stack: &Stack, name: &str) -> Value {
+    pub(super) async fn output(&self, stack: &Stack, name: &str) -> Value {
         let view = kiln_engine::View::of(&self.service.backends, stack.clone()).await.expect("a view");
         view.outputs(Some(name)).await.into_iter().next().map(|output| output.value).unwrap_or_default()
     }
