@@ -99,8 +99,13 @@ impl Users {
         self.sim.ledger.adopt(left.stack);
         let made = self.store.create_stack(stack).await?;
         self.sim.ledger.see(&self.sim, &made, true);
-        self.left.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.forget(name);
         Ok(())
+    }
+
+    /// Another stack has adopted what was left, or its user has given up.
+    pub(crate) fn forget(&self, name: &str) {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
     }
 
     pub(crate) async fn snapshot(&self, number: usize, stack: &Stack) -> Result<(), Error> {
