@@ -71,8 +71,8 @@ impl Call {
     }
 
     /// The body of a request that creates, updates, previews or validates a stack.
-    pub(crate) fn instantiation(&self) -> Result<Instantiation<'_>, ApiError> {
-        Ok(Instantiation::new(self.body()?, &self.service().options.limits))
+    pub(crate) async fn instantiation(&self) -> Result<Instantiation<'_>, ApiError> {
+        Instantiation::gather(self.body()?, self.service(), &self.caller).await
     }
 
     /// The live stack of the path.

@@ -20,6 +20,7 @@ mod resource_types;
 mod runtime;
 mod shutdown;
 mod signatures;
+mod web_templates;
 
 use std::process::ExitCode;
 

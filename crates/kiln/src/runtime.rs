@@ -29,6 +29,7 @@ use crate::policy_files;
 use crate::resource_types;
 use crate::shutdown::Stop;
 use crate::signatures;
+use crate::web_templates;
 
 /// The default timeout of a call to a cloud service.
 const CALL_TIMEOUT: Duration = Duration::from_mins(1);
@@ -100,7 +101,13 @@ impl Runtime {
         let backends = backends(store, catalog, clouds);
         Ok(Self {
             own: Some(own),
-            service: Service { options: service_options(config)?, backends, identity, policy },
+            service: Service {
+                options: service_options(config)?,
+                backends,
+                identity,
+                policy,
+                templates: web_templates::reader(config)?,
+            },
             api: api_options(config)?,
             cfn: cfn_options(config)?,
             engine: engine_options(config)?,
@@ -135,7 +142,7 @@ impl Runtime {
         let (backends, policy) = (backends(store, catalog, clouds), Arc::new(Policy::default()));
         Ok(Self {
             own: None,
-            service: Service { options, backends, identity, policy },
+            service: Service { options, backends, identity, policy, templates: None },
             api: kiln_api::Options::default(),
             cfn: kiln_cfn::Options::default(),
             // The process stops after its work. The next one must not wait long for the leases of a killed process.
@@ -247,6 +254,7 @@ fn service_options(config: &Config) -> Result<kiln_service::Options> {
     let resources = config.limit(DEFAULT, "max_resources_per_stack", 1000)?;
     let limits = Limits {
         template: config.number(DEFAULT, "max_template_size", usual.template)?,
+        container: config.number(DEFAULT, "max_json_body_size", usual.container)?,
         stacks_per_project: config.limit(DEFAULT, "max_stacks_per_tenant", stacks)?,
         snapshots_per_stack: config.limit(DEFAULT, "max_snapshots_per_stack", 32)?,
         configs_per_project: config.limit(DEFAULT, "max_software_configs_per_tenant", 4096)?,

@@ -10,6 +10,7 @@ mod reference;
 mod signals;
 mod snapshots;
 mod software;
+mod sources;
 mod stacks;
 mod support;
 mod type_policy;

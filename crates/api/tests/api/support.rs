@@ -112,6 +112,7 @@ impl App {
             chance: Arc::new(Chance::seeded(1)),
         };
         let service = Service {
+            templates: None,
             options: kiln_service::Options { limits, ..kiln_service::Options::default() },
             backends,
             identity: Arc::new(identity),
@@ -125,6 +126,13 @@ impl App {
     pub(crate) fn with_adoption(self) -> Self {
         let options = kiln_service::Options { adopt: true, abandon: true, ..self.service.options.clone() };
         let service = Service { options, ..self.service.clone() };
+        let api = Api::new(Parts { options: Options::default(), service: service.clone() });
+        Self { router: api.router(), api, service, ..self }
+    }
+
+    /// Allows templates at URLs.
+    pub(crate) fn with_templates(self, templates: Arc<dyn kiln_service::TemplateReader>) -> Self {
+        let service = Service { templates: Some(templates), ..self.service.clone() };
         let api = Api::new(Parts { options: Options::default(), service: service.clone() });
         Self { router: api.router(), api, service, ..self }
     }

@@ -63,6 +63,9 @@ Options in section [kiln], in addition to those in 'kiln engine --help':
                                      bind_port (8000; a free port if that of REST is 0); Keystone
                                      user for signatures: [ec2authtoken], [keystone_authtoken]
   cfn_page_size = 1000               maximum number of entries in a list of the CloudFormation API
+  template_urls = false              read templates from URLs in requests (template_url, TemplateURL);
+                                     only from public addresses, in template_fetch_timeout seconds
+  template_url_networks =            other networks for that, comma-separated: 10.1.0.0/16
   older_encryption_keys              previous values of auth_encryption_key for decryption,
                                      comma-separated; see 'kiln manage update-params --help'
 
