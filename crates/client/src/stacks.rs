@@ -173,6 +173,14 @@ impl Client {
         }
     }
 
+    /// Compares the resources of a stack and of its nested stacks with their objects; with names only these. Only Kiln
+    /// has this call.
+    pub async fn drift(&self, stack: &str, resources: &[String]) -> Result<Value, Error> {
+        let stack = self.stack_identity(stack).await?;
+        let query = resources.iter().map(|name| ("resource_name".to_owned(), name.clone())).collect();
+        unwrap(self.get(&format!("{}/drift", stack_path(&stack)), &query).await?, "drift")
+    }
+
     /// Deletes a stack.
     pub async fn delete_stack(&self, stack: &str) -> Result<(), Error> {
         self.call(Method::DELETE, &stack_path(stack), &vec![], None).await.map(drop)

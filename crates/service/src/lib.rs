@@ -12,6 +12,7 @@ mod container_files;
 mod create;
 mod credentials;
 mod delete;
+mod drift;
 mod error;
 mod export;
 mod input;

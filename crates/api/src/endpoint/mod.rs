@@ -28,6 +28,7 @@ mod stack_abandon;
 mod stack_create;
 mod stack_delete;
 mod stack_detail;
+mod stack_drift;
 mod stack_export;
 mod stack_list;
 mod stack_lookup;
@@ -69,6 +70,7 @@ pub(crate) async fn run(endpoint: Endpoint, call: &Call) -> Result<Response, Api
         Endpoint::ListFiles => file_list::run(call).await,
         Endpoint::PreviewUpdate => update_preview::put(call).await,
         Endpoint::PreviewPatch => update_preview::patch(call).await,
+        Endpoint::CompareStack => stack_drift::run(call).await,
         Endpoint::AbandonStack => stack_abandon::run(call).await,
         Endpoint::ExportStack => stack_export::run(call).await,
         Endpoint::CreateSnapshot => snapshot_create::run(call).await,

@@ -38,6 +38,7 @@ routes! {
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/environment" { GET ShowEnvironment, }
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/files" { GET ListFiles, }
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/preview" { PUT PreviewUpdate, PATCH PreviewPatch, }
+    "/{tenant_id}/stacks/{stack_name}/{stack_id}/drift" { GET CompareStack, }
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/abandon" { DELETE AbandonStack, }
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/export" { GET ExportStack, }
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/snapshots" { POST CreateSnapshot, GET ListSnapshots, }
@@ -68,7 +69,7 @@ const ANY: &[Method] = &[Method::GET, Method::POST, Method::PUT, Method::PATCH, 
 
 /// The subpaths that may follow a name to look up, by method.
 const LOOKUP_SUBPATHS: &[(Method, &[&str])] = &[
-    (Method::GET, &["resources", "events", "template", "actions", "environment", "files"]),
+    (Method::GET, &["resources", "events", "template", "actions", "environment", "files", "drift"]),
     (Method::POST, &["resources", "events", "template", "actions"]),
 ];
 
