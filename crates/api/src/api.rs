@@ -14,6 +14,7 @@ use kiln_value::value;
 use kiln_web::{Negotiated, Query, ServeError, Track};
 use percent_encoding::percent_decode_str;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 use crate::call::Call;
 use crate::endpoint;
@@ -35,12 +36,13 @@ pub struct Parts {
 #[derive(Clone)]
 pub struct Api {
     parts: Arc<Parts>,
+    stopping: Arc<watch::Sender<bool>>,
 }
 
 impl Api {
     /// Builds the API from its parts.
     pub fn new(parts: Parts) -> Self {
-        Self { parts: Arc::new(parts) }
+        Self { parts: Arc::new(parts), stopping: Arc::new(watch::Sender::new(false)) }
     }
 
     /// The router, to be served or called directly.
@@ -59,7 +61,13 @@ impl Api {
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ServeError> {
         let limits = self.parts.options.connections.clone();
-        kiln_web::serve(listener, self.router(), limits, shutdown).await
+        let (router, stopping) = (self.router(), self.stopping);
+        let shutdown = async move {
+            shutdown.await;
+            // Those who wait for events are not worth waiting for.
+            stopping.send_replace(true);
+        };
+        kiln_web::serve(listener, router, limits, shutdown).await
     }
 
     async fn answer(&self, request: Request<Body>) -> Response {
@@ -118,6 +126,7 @@ impl Api {
             headers: head.headers.clone(),
             url: format!("{address}{}", head.uri.path()),
             links: Links::new(root),
+            stopping: self.stopping.subscribe(),
         };
         endpoint::run(endpoint, &call).await.unwrap_or_else(IntoResponse::into_response)
     }

@@ -28,6 +28,8 @@ pub(crate) struct Call {
     /// The URL without the query.
     pub(crate) url: String,
     pub(crate) links: Links,
+    /// Whether the service is stopping: nothing waits any more.
+    pub(crate) stopping: tokio::sync::watch::Receiver<bool>,
 }
 
 impl Call {

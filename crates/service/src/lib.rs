@@ -32,6 +32,7 @@ mod type_policy;
 mod update;
 mod validate;
 mod validate_template;
+mod watch;
 
 pub use action::StackAction;
 pub use availability::Availability;
@@ -54,3 +55,4 @@ pub use software_deployment::{DeploymentChange, NewDeployment};
 pub use template_reader::{ReadError, TemplateReader};
 pub use update::UpdateStack;
 pub use validate_template::ValidatedTemplate;
+pub use watch::{NewEvent, Watch, Watched};

@@ -400,6 +400,10 @@ impl Store for StoreLink {
         self.write("forget", async move { sim.store.forget(&retention).await }).await
     }
 
+    fn news(&self) -> Arc<dyn Doorbell> {
+        Arc::new(SimBell::new(Arc::clone(&self.sim), self.label, Arc::clone(&self.gate), self.inner().news()))
+    }
+
     fn doorbell(&self) -> Arc<dyn Doorbell> {
         Arc::new(SimBell::new(Arc::clone(&self.sim), self.label, Arc::clone(&self.gate), self.inner().doorbell()))
     }

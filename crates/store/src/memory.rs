@@ -83,6 +83,7 @@ impl Store for MemoryStore {
         let made = state.create(&stack, now);
         drop(state);
         self.hub.ring(made.id);
+        self.hub.tell(Some(made.root));
         Ok(made)
     }
 
@@ -95,6 +96,7 @@ impl Store for MemoryStore {
         state.append(event);
         drop(state);
         self.hub.ring(stack);
+        self.hub.tell(Some(asked.root));
         Ok(asked)
     }
 
@@ -246,8 +248,12 @@ impl Store for MemoryStore {
         state.check_batch(lease, &batch)?;
         let rings = batch.rings();
         let settled = batch.settle.is_some();
+        let has_news = batch.has_events();
         let stack = state.commit(lease, batch, now)?;
         drop(state);
+        if has_news {
+            self.hub.tell(Some(stack.root));
+        }
         self.ring_all(rings);
         if settled {
             self.ring_all([stack.id].into_iter().chain(stack.parent.as_ref().map(|parent| parent.stack)));
@@ -301,5 +307,9 @@ impl Store for MemoryStore {
 
     fn doorbell(&self) -> Arc<dyn Doorbell> {
         self.hub.bell()
+    }
+
+    fn news(&self) -> Arc<dyn Doorbell> {
+        self.hub.news()
     }
 }

@@ -75,7 +75,7 @@ impl SqlStore {
         let (writer, reader) = options.connect(&losses).await?;
         let dialect = dialect_of(&writer).await?;
         let (hub, wires) = match dialect {
-            Dialect::Postgres => wires::by_notifications(writer.get_postgres_connection_pool(), options.native_url()),
+            Dialect::Postgres => wires::by_notifications(&writer, &reader, options.native_url()),
             _ if options.is_private() => (Hub::new(Reach::Alone), Wires::default()),
             _ => wires::by_table(&writer, &reader, dialect),
         };
@@ -278,5 +278,9 @@ impl Store for SqlStore {
 
     fn doorbell(&self) -> Arc<dyn Doorbell> {
         self.hub.bell()
+    }
+
+    fn news(&self) -> Arc<dyn Doorbell> {
+        self.hub.news()
     }
 }

@@ -135,6 +135,11 @@ impl Batch {
             && self.settle.is_none()
     }
 
+    /// Whether it stores events, of this stack or of nested stacks.
+    pub(crate) fn has_events(&self) -> bool {
+        !(self.events.is_empty() && self.children.is_empty() && self.requests.is_empty())
+    }
+
     /// The other stacks that have work after this batch is written.
     pub(crate) fn rings(&self) -> Vec<StackId> {
         let messages = self.send.iter().filter(|message| message.is_due_at_once());
@@ -328,4 +333,7 @@ pub trait Store: SoftwareStore {
     /// A doorbell of this database. Rings reach every process, if the database can carry them. Each call returns a new
     /// bell that receives all later rings, so every waiter keeps its own.
     fn doorbell(&self) -> std::sync::Arc<dyn Doorbell>;
+    /// A doorbell for those who wait for events: it rings after new events are stored, by any process, with the roots of
+    /// their stacks.
+    fn news(&self) -> std::sync::Arc<dyn Doorbell>;
 }

@@ -5,6 +5,7 @@ mod build_info;
 mod environment_show;
 mod event_list;
 mod event_show;
+mod event_watch;
 mod file_list;
 mod metadata_show;
 mod output_list;
@@ -86,6 +87,7 @@ pub(crate) async fn run(endpoint: Endpoint, call: &Call) -> Result<Response, Api
         Endpoint::SignalResource => resource_signal::run(call).await,
         Endpoint::ShowMetadata => metadata_show::run(call).await,
         Endpoint::ListEvents => event_list::run(call).await,
+        Endpoint::WatchProject => event_watch::of_project(call).await,
         Endpoint::ListResourceEvents => event_list::run_of_resource(call).await,
         Endpoint::ShowEvent => event_show::run(call).await,
         Endpoint::Act => action::run(call).await,

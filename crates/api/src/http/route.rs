@@ -54,6 +54,7 @@ routes! {
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/resources/{resource_name}/events" { GET ListResourceEvents, }
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/resources/{resource_name}/events/{event_id}" { GET ShowEvent, }
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/actions" { POST Act, }
+    "/{tenant_id}/events" { GET WatchProject, }
     "/{tenant_id}/build_info" { GET BuildInfo, }
     "/{tenant_id}/software_configs" { GET ListConfigs, POST CreateConfig, }
     "/{tenant_id}/software_configs/{config_id}" { GET ShowConfig, DELETE DeleteConfig, }

@@ -15,3 +15,4 @@ mod stacks;
 mod support;
 mod type_policy;
 mod unbuilt;
+mod watch;

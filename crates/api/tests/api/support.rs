@@ -200,6 +200,16 @@ impl App {
         Answer { status: head.status, headers: head.headers, text }
     }
 
+    /// GET, whose response is not read.
+    pub(crate) async fn open(&self, path: &str, headers: &[(&str, &str)]) -> axum::response::Response {
+        let mut request = Request::builder().uri(path).header("host", "localhost");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Body::empty()).expect("a request");
+        self.router.clone().oneshot(request).await.expect("an answer")
+    }
+
     /// GET.
     pub(crate) async fn get(&self, path: &str) -> Answer {
         self.send(Method::GET, path, None, None).await

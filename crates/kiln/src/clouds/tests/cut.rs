@@ -124,6 +124,10 @@ macro_rules! cut {
                 if self.1.step().await { answer } else { Err(lost()) }
             })*
 
+            fn news(&self) -> Arc<dyn Doorbell> {
+                self.0.news()
+            }
+
             fn doorbell(&self) -> Arc<dyn Doorbell> {
                 self.0.doorbell()
             }
