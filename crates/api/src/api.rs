@@ -22,6 +22,7 @@ use crate::error::ApiError;
 use crate::http::route::{self, Match};
 use crate::http::{body, page, reply};
 use crate::link::Links;
+use crate::openapi;
 use crate::options::Options;
 
 /// The parts of the API.
@@ -37,6 +38,13 @@ pub struct Parts {
 pub struct Api {
     parts: Arc<Parts>,
     stopping: Arc<watch::Sender<bool>>,
+}
+
+/// What is known of a request while it is processed, for the log.
+#[derive(Default)]
+struct Known {
+    caller: Option<Arc<Caller>>,
+    route: Option<&'static str>,
 }
 
 impl Api {
@@ -75,15 +83,23 @@ impl Api {
         if request.uri().path() == "/healthcheck" {
             return kiln_web::health(backends).await;
         }
+        if request.uri().path() == openapi::PATH {
+            return reply::json_bytes(StatusCode::OK, openapi::json().into());
+        }
         let track = Track::begin(backends);
         let (head, body) = request.into_parts();
-        let mut caller = None;
-        let mut response = self.negotiate(&head, body, &mut caller).await;
-        track.end(backends, &head, caller.as_deref(), &mut response);
+        let cors = &self.parts.options.cors;
+        if let Some(response) = cors.preflight(&head) {
+            return response;
+        }
+        let mut known = Known::default();
+        let mut response = self.negotiate(&head, body, &mut known).await;
+        cors.apply(&head, &mut response);
+        track.at("rest", known.route).end(backends, &head, known.caller.as_deref(), &mut response);
         response
     }
 
-    async fn negotiate(&self, head: &Head, body: Body, known: &mut Option<Arc<Caller>>) -> Response {
+    async fn negotiate(&self, head: &Head, body: Body, known: &mut Known) -> Response {
         let Ok(path) = percent_decode_str(head.uri.path()).decode_utf8() else {
             return page::not_found(&head.headers);
         };
@@ -96,18 +112,19 @@ impl Api {
 
     /// Handles a request to version 1: first authenticates the caller, then matches the path. Stores the caller in
     /// `known` for the log.
-    async fn v1(&self, head: &Head, body: Body, path: &str, known: &mut Option<Arc<Caller>>) -> Response {
+    async fn v1(&self, head: &Head, body: Body, path: &str, known: &mut Known) -> Response {
         let caller = match self.parts.service.identity.authenticate(&head.headers).await {
             Ok(caller) => caller,
             Err(denied) => return refuse(&denied),
         };
-        *known = Some(Arc::clone(&caller));
+        known.caller = Some(Arc::clone(&caller));
         let (endpoint, params) = match route::find(&head.method, path) {
             Match::Found(endpoint, params) => (endpoint, params),
             Match::Method(methods) if head.method == Method::OPTIONS => return options(&methods),
             Match::Method(_) => return ApiError::method_not_allowed().into_response(),
             Match::None => return page::not_found(&head.headers),
         };
+        known.route = Some(endpoint.route());
         let options = &self.parts.options;
         let read = body::read(head, body, options.max_body);
         let body = match tokio::time::timeout(options.connections.body, read).await {

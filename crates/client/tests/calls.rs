@@ -170,6 +170,15 @@ async fn lists_go_page_by_page_up_to_the_limit() {
     assert_eq!(urls, ["/v1/p/stacks?tags_any=x&limit=3", "/v1/p/stacks?tags_any=x&limit=1&marker=2"]);
 }
 
+/// Heat ignores the parameter and does not say that it waited.
+#[tokio::test]
+async fn a_service_says_whether_it_waits() {
+    let (client, wire) = Wire::default().answer(200, value!({"events": []})).client();
+    let filter = EventFilter { marker: Some("m".to_owned()), ..EventFilter::default() };
+    assert!(client.awaited_events("s/1", &filter, 20).await.unwrap().is_none());
+    assert_eq!(wire.asked()[0].1, "/v1/p/stacks/s/1/events?marker=m&sort_dir=asc&wait=20");
+}
+
 #[tokio::test]
 async fn names_of_resources_are_one_segment() {
     let (client, wire) = Wire::default().answer(200, value!({"events": []})).client();

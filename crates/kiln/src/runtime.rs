@@ -16,7 +16,7 @@ use kiln_plan::ResourceTypes;
 use kiln_service::{Limits, Service};
 use kiln_store::{SqlStore, Store};
 use kiln_value::{Secret, Value, text};
-use kiln_web::ConnectionLimits;
+use kiln_web::{ConnectionLimits, Cors};
 
 use crate::checks::{self, OwnUser};
 use crate::clients;
@@ -25,9 +25,9 @@ use crate::config::{Account, Config};
 use crate::database;
 use crate::heartbeat_thread::HeartbeatThread;
 use crate::ini::DEFAULT;
-use crate::policy_files;
+use crate::policy_files::PolicyFiles;
 use crate::resource_types;
-use crate::shutdown::Stop;
+use crate::shutdown::{self, Stop};
 use crate::signatures;
 use crate::web_templates;
 
@@ -40,6 +40,7 @@ const CALL_AFTERMATH: Duration = Duration::from_secs(15);
 pub(crate) struct Runtime {
     /// The Keystone user of the service, if there is a Keystone.
     own: Option<OwnUser>,
+    policy_files: Option<PolicyFiles>,
     service: Service,
     api: kiln_api::Options,
     cfn: kiln_cfn::Options,
@@ -68,7 +69,8 @@ impl Runtime {
     /// A service for all users of a cloud: Keystone validates tokens, and stacks use trusts.
     pub(crate) async fn of_service(config: &Config) -> Result<Self> {
         let store = database::open(config).await?;
-        let policy = Arc::new(policy_files::policy(config)?);
+        let policy_files = PolicyFiles::of(config)?;
+        let policy = Arc::new(policy_files.read()?);
         let service = config.account("keystone_authtoken")?;
         let connector = clients::connector(config, &service)?;
         let service_credentials = credentials(&service, "keystone_authtoken", true)?;
@@ -101,6 +103,7 @@ impl Runtime {
         let backends = backends(store, catalog, clouds);
         Ok(Self {
             own: Some(own),
+            policy_files: Some(policy_files),
             service: Service {
                 options: service_options(config)?,
                 backends,
@@ -142,6 +145,7 @@ impl Runtime {
         let (backends, policy) = (backends(store, catalog, clouds), Arc::new(Policy::default()));
         Ok(Self {
             own: None,
+            policy_files: None,
             service: Service { options, backends, identity, policy, templates: None },
             api: kiln_api::Options::default(),
             cfn: kiln_cfn::Options::default(),
@@ -172,6 +176,20 @@ impl Runtime {
     /// The CloudFormation API.
     pub(crate) fn cfn(&self) -> Cfn {
         Cfn::new(kiln_cfn::Parts { options: self.cfn.clone(), service: self.service.clone() })
+    }
+
+    /// Reads the policy again when its files change, until a stop is requested.
+    pub(crate) async fn follow_policy(&self, stop: Stop) {
+        let Some(files) = &self.policy_files else { return };
+        tokio::select! {
+            () = files.follow(&self.service.policy) => {}
+            () = shutdown::stopped(stop) => {}
+        }
+    }
+
+    /// The dependencies of the use cases.
+    pub(crate) fn backends(&self) -> Backends {
+        self.service.backends.clone()
     }
 
     /// Runs an engine until a stop is requested, then releases its leases.
@@ -278,6 +296,7 @@ fn api_options(config: &Config) -> Result<kiln_api::Options> {
     options.root = config.text("clients_heat", "url").map(|url| url.replace("/%(tenant_id)s", ""));
     options.proxy_headers = config.flag("oslo_middleware", "enable_proxy_headers_parsing", false)?;
     hide(config, &mut options.hidden_stack_tags);
+    options.cors = cors(config)?;
     options.connections = connection_limits(config, options.proxy_headers)?;
     if let Some(revision) = config.text("revision", "heat_revision") {
         options.revision = revision;
@@ -291,6 +310,7 @@ fn cfn_options(config: &Config) -> Result<kiln_cfn::Options> {
     options.proxy_headers = config.flag("oslo_middleware", "enable_proxy_headers_parsing", false)?;
     options.page = config.number("kiln", "cfn_page_size", options.page)?.max(1);
     hide(config, &mut options.hidden_stack_tags);
+    options.cors = cors(config)?;
     options.connections = connection_limits(config, options.proxy_headers)?;
     Ok(options)
 }
@@ -301,6 +321,23 @@ fn hide(config: &Config, tags: &mut Vec<String>) {
     if !hidden.is_empty() {
         *tags = hidden;
     }
+}
+
+/// Requests of pages of other origins, with the options of oslo.middleware.
+fn cors(config: &Config) -> Result<Cors> {
+    let usual = Cors::default();
+    let list = |option, usual: Vec<String>| {
+        let given = config.list("cors", option);
+        if given.is_empty() { usual } else { given }
+    };
+    Ok(Cors {
+        origins: list("allowed_origin", usual.origins),
+        credentials: config.flag("cors", "allow_credentials", usual.credentials)?,
+        exposed: list("expose_headers", usual.exposed),
+        max_age: config.number("cors", "max_age", usual.max_age)?,
+        methods: list("allow_methods", usual.methods),
+        headers: list("allow_headers", usual.headers),
+    })
 }
 
 /// Limits of connections, from the options in 'kiln serve --help'. Behind a proxy all clients share one address.

@@ -26,9 +26,9 @@ use kiln_value::Secret;
 use self::state::State;
 use crate::doorbell::{Hub, Reach};
 use crate::{
-    Batch, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo, Error,
-    Event, EventId, EventQuery, Lease, Message, NewStack, Resource, Retention, Snapshot, SnapshotId, Stack, StackId,
-    StackQuery, StackRequest, Store, Summary, UnusedCredentials,
+    Batch, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo,
+    Error, Event, EventId, EventQuery, Lease, Message, NewStack, Resource, Retention, Snapshot, SnapshotId, Stack,
+    StackId, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
 };
 
 /// The clock that stands for the database's clock.
@@ -303,6 +303,11 @@ impl Store for MemoryStore {
     async fn forget(&self, retention: &Retention) -> Result<u64, Error> {
         let (mut state, now) = self.open();
         Ok(state.forget(retention, now))
+    }
+
+    async fn census(&self) -> Result<Census, Error> {
+        let (state, now) = self.open();
+        Ok(state.census(now))
     }
 
     fn doorbell(&self) -> Arc<dyn Doorbell> {

@@ -46,9 +46,9 @@ use self::secrets::Vault;
 use self::wires::Wires;
 use crate::doorbell::{Hub, Reach};
 use crate::{
-    Batch, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo, Error,
-    Event, EventId, EventQuery, Lease, Message, NewStack, Resource, Retention, Snapshot, SnapshotId, Stack, StackId,
-    StackQuery, StackRequest, Store, Summary, UnusedCredentials,
+    Batch, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo,
+    Error, Event, EventId, EventQuery, Lease, Message, NewStack, Resource, Retention, Snapshot, SnapshotId, Stack,
+    StackId, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
 };
 
 pub use self::options::{Durability, Options};
@@ -274,6 +274,10 @@ impl Store for SqlStore {
 
     async fn forget(&self, retention: &Retention) -> Result<u64, Error> {
         self.forget_some(retention).await
+    }
+
+    async fn census(&self) -> Result<Census, Error> {
+        self.count_everything().await
     }
 
     fn doorbell(&self) -> Arc<dyn Doorbell> {

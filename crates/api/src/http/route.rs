@@ -74,9 +74,30 @@ const LOOKUP_SUBPATHS: &[(Method, &[&str])] = &[
     (Method::POST, &["resources", "events", "template", "actions"]),
 ];
 
+impl Endpoint {
+    /// The pattern of the path.
+    pub(crate) fn route(self) -> &'static str {
+        let of = |route: &&Route| route.methods.iter().any(|(_, endpoint)| *endpoint == self);
+        ROUTES.iter().find(of).map_or("/{tenant_id}/stacks/{stack_name}", |route| route.path)
+    }
+}
+
 struct Route {
     path: &'static str,
     methods: &'static [(Method, Endpoint)],
+}
+
+/// All routes with their methods. Those that lead from a name to the canonical path come last.
+pub(crate) fn all() -> impl Iterator<Item = (String, Method, Endpoint)> {
+    let own = ROUTES.iter().flat_map(|route| {
+        route.methods.iter().map(|(method, endpoint)| (route.path.to_owned(), method.clone(), *endpoint))
+    });
+    let named = "/{tenant_id}/stacks/{stack_name}";
+    let whole = ANY.iter().map(move |method| (named.to_owned(), method.clone(), Endpoint::Lookup));
+    let subpaths = LOOKUP_SUBPATHS.iter().flat_map(move |(method, subpaths)| {
+        subpaths.iter().map(move |subpath| (format!("{named}/{subpath}"), method.clone(), Endpoint::Lookup))
+    });
+    own.chain(whole).chain(subpaths)
 }
 
 /// The decoded variable parts of a path, by name.

@@ -2,6 +2,7 @@
 
 mod adopt;
 mod availability;
+mod browsers;
 mod connections;
 mod groups;
 mod hidden;

@@ -200,9 +200,24 @@ impl App {
         Answer { status: head.status, headers: head.headers, text }
     }
 
+    /// Allows pages of other origins.
+    pub(crate) fn with_cors(self, cors: kiln_web::Cors) -> Self {
+        let api = Api::new(Parts { options: Options { cors, ..Options::default() }, service: self.service.clone() });
+        Self { router: api.router(), api, ..self }
+    }
+
     /// GET, whose response is not read.
     pub(crate) async fn open(&self, path: &str, headers: &[(&str, &str)]) -> axum::response::Response {
-        let mut request = Request::builder().uri(path).header("host", "localhost");
+        self.bare(Method::GET, path, headers).await
+    }
+
+    /// OPTIONS.
+    pub(crate) async fn options(&self, path: &str, headers: &[(&str, &str)]) -> axum::response::Response {
+        self.bare(Method::OPTIONS, path, headers).await
+    }
+
+    async fn bare(&self, method: Method, path: &str, headers: &[(&str, &str)]) -> axum::response::Response {
+        let mut request = Request::builder().method(method).uri(path).header("host", "localhost");
         for (name, value) in headers {
             request = request.header(*name, *value);
         }

@@ -48,7 +48,7 @@ async fn part(stream: &mut BodyDataStream) -> Vec<(String, String)> {
             let (id, data) = event.split_once("\ndata: ").expect("data");
             let data: Value = serde_json::from_str(data).expect("JSON");
             assert_eq!(data["id"], id["id: ".len()..]);
-            events.push((data["id"].as_str().unwrap().to_owned(), data["resource_status_reason"].to_string()));
+            events.push((data["id"].as_str().expect("an ID").to_owned(), data["resource_status_reason"].to_string()));
         }
         if !events.is_empty() {
             return events;
