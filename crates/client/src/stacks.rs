@@ -49,6 +49,9 @@ impl StackRequest {
         if !self.bundle.environment_files.is_empty() {
             body.insert("environment_files".into(), self.bundle.environment_files.clone().into());
         }
+        if let Some(container) = &self.bundle.container {
+            body.insert("files_container".into(), container.as_str().into());
+        }
         if let Some(tags) = &self.tags {
             body.insert("tags".into(), tags.into());
         }

@@ -24,6 +24,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::OutputArgs;
 use crate::progress::{self, End, Mode, Screen, Target};
 
+pub(crate) use self::change::read;
 pub(crate) use self::show::entries;
 
 /// Commands for stacks.
