@@ -136,6 +136,21 @@ class Keystone:
         return key['access'], key['secret']
 
 
+def rename(auth, name, new):
+    """Renames a network, as another user of the project does."""
+    keystone = Keystone(auth, 'demo')
+    catalog = json.load(urllib.request.urlopen(urllib.request.Request(
+        auth + '/auth/catalog', headers={'X-Auth-Token': keystone.token})))['catalog']
+    neutron = next(e['url'] for s in catalog if s['type'] == 'network' for e in s['endpoints']
+                   if e['interface'] == 'public').rstrip('/')
+    neutron += '' if neutron.endswith('/v2.0') else '/v2.0'
+    headers = {'X-Auth-Token': keystone.token, 'Content-Type': 'application/json'}
+    listed = json.load(urllib.request.urlopen(urllib.request.Request(f'{neutron}/networks?name={name}', headers=headers)))
+    body = json.dumps({'network': {'name': new}}).encode()
+    urllib.request.urlopen(urllib.request.Request(
+        f'{neutron}/networks/{listed["networks"][0]["id"]}', body, headers, method='PUT'))
+
+
 def client(url, key):
     config = Config(retries={'max_attempts': 0}, region_name='RegionOne')
     return boto3.client('cloudformation', endpoint_url=url, aws_access_key_id=key[0], aws_secret_access_key=key[1],
@@ -243,6 +258,34 @@ def pages(cfn):
     equal('events in pages', len(set(events)), 2)
     for name in names:
         cfn.delete_stack(StackName=name)
+
+
+def drift(cfn, auth):
+    """Objects that others have changed."""
+    cfn.create_stack(StackName='drifting', TemplateBody=TEMPLATE)
+    settled(cfn, 'drifting')
+
+    def detected(**params):
+        made = cfn.detect_stack_drift(StackName='drifting', **params)['StackDriftDetectionId']
+        seen = cfn.describe_stack_drift_detection_status(StackDriftDetectionId=made)
+        equal('a detection', (seen['DetectionStatus'], seen['StackDriftDetectionId']), ('DETECTION_COMPLETE', made))
+        return seen['StackDriftStatus'], seen['DriftedStackResourceCount']
+
+    equal('nothing has changed', detected(), ('IN_SYNC', 0))
+    rename(auth, 'one-drifting', 'theirs')
+    equal('a renamed network', detected(LogicalResourceIds=['net']), ('DRIFTED', 1))
+    listed = cfn.describe_stack_resource_drifts(StackName='drifting', StackResourceDriftStatusFilters=['MODIFIED'])
+    one = listed['StackResourceDrifts'][0]
+    equal('the difference', one['PropertyDifferences'], [{
+        'PropertyPath': '/name', 'ExpectedValue': 'one-drifting', 'ActualValue': 'theirs', 'DifferenceType': 'NOT_EQUAL'}])
+    equal('all properties', [json.loads(one[key])['name'] for key in ('ExpectedProperties', 'ActualProperties')],
+          ['one-drifting', 'theirs'])
+    single = cfn.detect_stack_resource_drift(StackName='drifting', LogicalResourceId='net')['StackResourceDrift']
+    equal('one resource', (single['StackResourceDriftStatus'], single['PropertyDifferences']),
+          ('MODIFIED', one['PropertyDifferences']))
+    equal('no other status', cfn.describe_stack_resource_drifts(
+        StackName='drifting', StackResourceDriftStatusFilters=['DELETED'])['StackResourceDrifts'], [])
+    cfn.delete_stack(StackName='drifting')
 
 
 def change_sets(cfn):
@@ -437,7 +480,7 @@ def main():
             url = f'http://{wait_for(service, log, r""""cfn":"([^"]+)""").group(1)}/v1'
             key, other = Keystone(auth, 'demo').key(), Keystone(auth, 'alt_demo').key()
             cfn = client(url, key)
-            for case in (lambda: life(cfn), lambda: cancelled(cfn), lambda: others(cfn), lambda: pages(cfn), lambda: change_sets(cfn), lambda: signals(cfn),
+            for case in (lambda: life(cfn), lambda: cancelled(cfn), lambda: others(cfn), lambda: pages(cfn), lambda: change_sets(cfn), lambda: drift(cfn, auth), lambda: signals(cfn),
                          lambda: signatures(url, key, other), lambda: command_line(folder, url, key)):
                 try:
                     case()

@@ -14,6 +14,7 @@ use kiln_value::value;
 use kiln_web::{Negotiated, Query, ServeError, Track};
 use percent_encoding::percent_decode_str;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 use crate::call::Call;
 use crate::endpoint;
@@ -21,6 +22,7 @@ use crate::error::ApiError;
 use crate::http::route::{self, Match};
 use crate::http::{body, page, reply};
 use crate::link::Links;
+use crate::openapi;
 use crate::options::Options;
 
 /// The parts of the API.
@@ -35,12 +37,20 @@ pub struct Parts {
 #[derive(Clone)]
 pub struct Api {
     parts: Arc<Parts>,
+    stopping: Arc<watch::Sender<bool>>,
+}
+
+/// What is known of a request while it is processed, for the log.
+#[derive(Default)]
+struct Known {
+    caller: Option<Arc<Caller>>,
+    route: Option<&'static str>,
 }
 
 impl Api {
     /// Builds the API from its parts.
     pub fn new(parts: Parts) -> Self {
-        Self { parts: Arc::new(parts) }
+        Self { parts: Arc::new(parts), stopping: Arc::new(watch::Sender::new(false)) }
     }
 
     /// The router, to be served or called directly.
@@ -59,7 +69,13 @@ impl Api {
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ServeError> {
         let limits = self.parts.options.connections.clone();
-        kiln_web::serve(listener, self.router(), limits, shutdown).await
+        let (router, stopping) = (self.router(), self.stopping);
+        let shutdown = async move {
+            shutdown.await;
+            // Those who wait for events are not worth waiting for.
+            stopping.send_replace(true);
+        };
+        kiln_web::serve(listener, router, limits, shutdown).await
     }
 
     async fn answer(&self, request: Request<Body>) -> Response {
@@ -67,15 +83,23 @@ impl Api {
         if request.uri().path() == "/healthcheck" {
             return kiln_web::health(backends).await;
         }
+        if request.uri().path() == openapi::PATH {
+            return reply::json_bytes(StatusCode::OK, openapi::json().into());
+        }
         let track = Track::begin(backends);
         let (head, body) = request.into_parts();
-        let mut caller = None;
-        let mut response = self.negotiate(&head, body, &mut caller).await;
-        track.end(backends, &head, caller.as_deref(), &mut response);
+        let cors = &self.parts.options.cors;
+        if let Some(response) = cors.preflight(&head) {
+            return response;
+        }
+        let mut known = Known::default();
+        let mut response = self.negotiate(&head, body, &mut known).await;
+        cors.apply(&head, &mut response);
+        track.at("rest", known.route).end(backends, &head, known.caller.as_deref(), &mut response);
         response
     }
 
-    async fn negotiate(&self, head: &Head, body: Body, known: &mut Option<Arc<Caller>>) -> Response {
+    async fn negotiate(&self, head: &Head, body: Body, known: &mut Known) -> Response {
         let Ok(path) = percent_decode_str(head.uri.path()).decode_utf8() else {
             return page::not_found(&head.headers);
         };
@@ -88,18 +112,19 @@ impl Api {
 
     /// Handles a request to version 1: first authenticates the caller, then matches the path. Stores the caller in
     /// `known` for the log.
-    async fn v1(&self, head: &Head, body: Body, path: &str, known: &mut Option<Arc<Caller>>) -> Response {
+    async fn v1(&self, head: &Head, body: Body, path: &str, known: &mut Known) -> Response {
         let caller = match self.parts.service.identity.authenticate(&head.headers).await {
             Ok(caller) => caller,
             Err(denied) => return refuse(&denied),
         };
-        *known = Some(Arc::clone(&caller));
+        known.caller = Some(Arc::clone(&caller));
         let (endpoint, params) = match route::find(&head.method, path) {
             Match::Found(endpoint, params) => (endpoint, params),
             Match::Method(methods) if head.method == Method::OPTIONS => return options(&methods),
             Match::Method(_) => return ApiError::method_not_allowed().into_response(),
             Match::None => return page::not_found(&head.headers),
         };
+        known.route = Some(endpoint.route());
         let options = &self.parts.options;
         let read = body::read(head, body, options.max_body);
         let body = match tokio::time::timeout(options.connections.body, read).await {
@@ -118,6 +143,7 @@ impl Api {
             headers: head.headers.clone(),
             url: format!("{address}{}", head.uri.path()),
             links: Links::new(root),
+            stopping: self.stopping.subscribe(),
         };
         endpoint::run(endpoint, &call).await.unwrap_or_else(IntoResponse::into_response)
     }

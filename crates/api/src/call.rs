@@ -28,6 +28,8 @@ pub(crate) struct Call {
     /// The URL without the query.
     pub(crate) url: String,
     pub(crate) links: Links,
+    /// Whether the service is stopping: nothing waits any more.
+    pub(crate) stopping: tokio::sync::watch::Receiver<bool>,
 }
 
 impl Call {
@@ -71,8 +73,8 @@ impl Call {
     }
 
     /// The body of a request that creates, updates, previews or validates a stack.
-    pub(crate) fn instantiation(&self) -> Result<Instantiation<'_>, ApiError> {
-        Ok(Instantiation::new(self.body()?, &self.service().options.limits))
+    pub(crate) async fn instantiation(&self) -> Result<Instantiation<'_>, ApiError> {
+        Instantiation::gather(self.body()?, self.service(), &self.caller).await
     }
 
     /// The live stack of the path.

@@ -140,11 +140,6 @@ impl ApiError {
         Self::new("HTTPRequestTimeout", "The body of the request was not received in time.")
     }
 
-    /// Not implemented by Kiln yet: 501.
-    pub fn not_implemented(what: &str) -> Self {
-        Self::new("HTTPNotImplemented", format!("{what} is not implemented by Kiln yet."))
-    }
-
     /// An internal error; the cause is logged but not sent to the client.
     pub fn internal(cause: impl std::fmt::Display) -> Self {
         tracing::error!(%cause, "a request failed");
@@ -236,10 +231,11 @@ impl From<kiln_service::Error> for ApiError {
             return Self { diagnostics: error.diagnostics().to_vec(), ..Self::new(class, text) };
         }
         match error {
-            Error::NotImplemented(what) => Self::not_implemented(&what),
             Error::Changed => Self::new("HTTPConflict", error.to_string()),
             Error::Delegate(DelegateError::Unavailable(_)) => Self::new("HTTPServiceUnavailable", error.to_string()),
-            Error::NoTemplate => Self::bad_request(error.to_string()),
+            Error::NoTemplate | Error::TemplateUrl(_) | Error::NotImplemented(_) => {
+                Self::bad_request(error.to_string())
+            }
             error => Self::internal(error),
         }
     }

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use kiln_service::{CreateStack, Limits, Settings, StackContent, TemplateText, UpdateStack};
+use kiln_identity::Caller;
+use kiln_service::{CreateStack, Limits, Service, Settings, StackContent, TemplateText, UpdateStack};
 use kiln_template::Files;
 use kiln_template::environment;
 use kiln_value::{Diagnostic, Map, Value, text};
@@ -15,11 +16,27 @@ use crate::http::query;
 pub(crate) struct Instantiation<'a> {
     body: &'a Map,
     limits: &'a Limits,
+    /// The text at `template_url`, which was read before.
+    read: Option<String>,
+    /// The files of the request and of its container.
+    files: Files,
 }
 
 impl<'a> Instantiation<'a> {
-    pub(crate) fn new(body: &'a Map, limits: &'a Limits) -> Self {
-        Self { body, limits }
+    /// Reads what the body only refers to: the template at a URL, and the files in a container. Without permission for
+    /// the call nothing must be read, so this comes after the check of the policy.
+    pub(crate) async fn gather(body: &'a Map, service: &'a Service, caller: &Caller) -> Result<Self, ApiError> {
+        let limits = &service.options.limits;
+        let mut gathered = Self { body, limits, read: None, files: Files::default() };
+        let is_inline = ["adopt_stack_data", "template"].iter().any(|key| body.contains_key(*key));
+        if let Some(url) = gathered.get("template_url").filter(|_| !is_inline) {
+            gathered.read = Some(service.template_at(&text::str(url)).await?);
+        }
+        gathered.files = gathered.files_of_body()?;
+        if let Some(container) = gathered.get("files_container") {
+            service.add_container(caller, &text::str(container), &mut gathered.files).await?;
+        }
+        Ok(gathered)
     }
 
     fn get(&self, key: &str) -> Option<&'a Value> {
@@ -116,23 +133,24 @@ impl<'a> Instantiation<'a> {
         if self.body.contains_key("adopt_stack_data") {
             return Err(ApiError::not_supported("Stack Adopt"));
         }
-        if self.get("files_container").is_some() {
-            return Err(ApiError::not_implemented("Reading files from a container"));
-        }
-        match self.body.get("template") {
-            Some(Value::Map(template)) => Ok(Some(TemplateText::of_map(template.clone(), self.limits)?)),
-            Some(Value::Str(text)) => match TemplateText::parse(text, self.limits) {
-                Ok(template) => Ok(Some(template)),
-                Err(error) => Err(unreadable("Template", error)),
-            },
-            Some(Value::Null) => Ok(None),
+        let text = match self.body.get("template") {
+            Some(Value::Map(template)) => return Ok(Some(TemplateText::of_map(template.clone(), self.limits)?)),
+            Some(Value::Str(text)) => Some(text),
+            Some(Value::Null) => None,
+            Some(_) => return Err(ApiError::malformed()),
+            None => self.read.as_ref(),
+        };
+        let parsed = text.map(|text| TemplateText::parse(text, self.limits));
+        parsed.transpose().map_err(|error| unreadable("Template", error))
+    }
+
+    fn files_of_body(&self) -> Result<Files, ApiError> {
+        match self.get("files") {
+            None => Ok(Files::default()),
+            Some(Value::Map(files)) => {
+                Ok(Files(files.iter().map(|(name, content)| (name.clone(), file_text(content))).collect()))
+            }
             Some(_) => Err(ApiError::malformed()),
-            None => match self.get("template_url") {
-                Some(_) => {
-                    Err(ApiError::bad_request("Could not retrieve template: reading templates from URLs is disabled"))
-                }
-                None => Ok(None),
-            },
         }
     }
 
@@ -158,14 +176,7 @@ impl<'a> Instantiation<'a> {
         };
         let sections =
             environment::from_request(environment, parameters).map_err(|error| unreadable("Environment", error))?;
-        let files = match self.get("files") {
-            None => Files::default(),
-            Some(Value::Map(files)) => {
-                Files(files.iter().map(|(name, content)| (name.clone(), file_text(content))).collect())
-            }
-            Some(_) => return Err(ApiError::malformed()),
-        };
-        Ok(StackContent { sections, files, environment_files })
+        Ok(StackContent { sections, files: self.files.clone(), environment_files })
     }
 }
 

@@ -11,6 +11,7 @@ mod error;
 mod http;
 mod instantiation;
 mod link;
+mod openapi;
 mod options;
 mod view;
 

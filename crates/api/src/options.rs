@@ -1,6 +1,6 @@
 //! Options of the API, with the names and defaults of Heat (docs/heat-behaviour.md §23).
 
-use kiln_web::ConnectionLimits;
+use kiln_web::{ConnectionLimits, Cors};
 
 /// Options of the API.
 #[derive(Clone, Debug)]
@@ -9,12 +9,14 @@ pub struct Options {
     pub max_body: usize,
     /// URL of the API for clients, including `/v1` (`heat_api_root`); `None`: the address of each request.
     pub root: Option<String>,
-    /// Use `X-Forwarded-Proto` and `X-Forwarded-Host` (`enable_proxy_headers_parsing`).
+    /// Use the headers of a proxy, `Forwarded` and `X-Forwarded-…` (`enable_proxy_headers_parsing`).
     pub proxy_headers: bool,
     /// Stacks with one of these tags are listed only on request (`hidden_stack_tags`).
     pub hidden_stack_tags: Vec<String>,
     /// The revision in `build_info` (`heat_revision`).
     pub revision: String,
+    /// Requests of pages of other origins (`[cors]`).
+    pub cors: Cors,
     /// Limits of connections.
     pub connections: ConnectionLimits,
 }
@@ -27,6 +29,7 @@ impl Default for Options {
             proxy_headers: false,
             hidden_stack_tags: vec!["data-processing-cluster".to_owned()],
             revision: "unknown".to_owned(),
+            cors: Cors::default(),
             connections: ConnectionLimits::default(),
         }
     }

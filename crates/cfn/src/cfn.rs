@@ -76,8 +76,13 @@ impl Cfn {
         let track = Track::begin(backends);
         let (head, body) = request.into_parts();
         let mut known = Known::default();
+        let cors = &self.parts.options.cors;
+        if let Some(response) = cors.preflight(&head) {
+            return response;
+        }
         let mut response = self.negotiate(&head, body, &track.id, &mut known).await;
-        track.of(known.action).end(backends, &head, known.caller.as_deref(), &mut response);
+        cors.apply(&head, &mut response);
+        track.of(known.action).at("cfn", known.action).end(backends, &head, known.caller.as_deref(), &mut response);
         response
     }
 

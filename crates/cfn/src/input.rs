@@ -1,7 +1,7 @@
 //! The input of requests that create, update or validate a stack.
 
 use kiln_engine::load;
-use kiln_service::{Limits, Settings, StackContent, TemplateText, UpdateStack};
+use kiln_service::{Settings, StackContent, TemplateText, UpdateStack};
 use kiln_store::Stack;
 use kiln_template::environment;
 use kiln_value::Map;
@@ -13,20 +13,23 @@ use crate::params::{Params, boolean};
 /// Maximum length of a tag.
 const MAX_TAG: usize = 80;
 
-/// The template; `None` if the request has none.
-pub(crate) fn template(params: &Params, limits: &Limits) -> Result<Option<TemplateText>, Fault> {
-    if let Some(text) = params.get("TemplateBody") {
-        return match TemplateText::parse(text, limits) {
-            Ok(template) => Ok(Some(template)),
-            // The text of the reader says what is wrong.
-            Err(error) if error.class == "ValueError" => Err(Fault::invalid(&error.message)),
-            Err(error) => Err(error.into()),
-        };
-    }
-    let url = params.get("TemplateURL").or_else(|| params.get("TemplateUrl"));
-    match url {
-        Some(_) => Err(Fault::invalid("Could not retrieve template: reading templates from URLs is disabled")),
-        None => Ok(None),
+/// The template, or that at a URL; `None` if the request has none.
+pub(crate) async fn template(call: &Call) -> Result<Option<TemplateText>, Fault> {
+    let params = &call.params;
+    let read;
+    let text = if let Some(text) = params.get("TemplateBody") {
+        text
+    } else if let Some(url) = params.get("TemplateURL").or_else(|| params.get("TemplateUrl")) {
+        read = call.service().template_at(url).await?;
+        &read
+    } else {
+        return Ok(None);
+    };
+    match TemplateText::parse(text, &call.service().options.limits) {
+        Ok(template) => Ok(Some(template)),
+        // The text of the reader says what is wrong.
+        Err(error) if error.class == "ValueError" => Err(Fault::invalid(&error.message)),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -120,7 +123,7 @@ impl Parameters {
 pub(crate) async fn update(call: &Call, stack: &Stack) -> Result<UpdateStack, Fault> {
     let params = &call.params;
     let settings = settings(params)?;
-    let template = template(params, &call.service().options.limits)?;
+    let template = template(call).await?;
     let keeps_template = params.boolean("UsePreviousTemplate")?.unwrap_or(false);
     match (&template, keeps_template) {
         (Some(_), true) => {

@@ -1,19 +1,21 @@
 //! Options of the API, with the names and defaults of Heat.
 
-use kiln_web::ConnectionLimits;
+use kiln_web::{ConnectionLimits, Cors};
 
 /// Options of the API.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Maximum size of a request body in bytes (`max_json_body_size`).
     pub max_body: usize,
-    /// Use `X-Forwarded-Proto` and `X-Forwarded-Host` (`enable_proxy_headers_parsing`).
+    /// Use the headers of a proxy, `Forwarded` and `X-Forwarded-…` (`enable_proxy_headers_parsing`).
     pub proxy_headers: bool,
     /// Stacks with one of these tags are not listed (`hidden_stack_tags`).
     pub hidden_stack_tags: Vec<String>,
     /// Maximum number of stacks, resources or events in a response; `NextToken` leads to the others
     /// (`[kiln] cfn_page_size`).
     pub page: u64,
+    /// Requests of pages of other origins (`[cors]`).
+    pub cors: Cors,
     /// Limits of connections.
     pub connections: ConnectionLimits,
 }
@@ -25,6 +27,7 @@ impl Default for Options {
             proxy_headers: false,
             hidden_stack_tags: vec!["data-processing-cluster".to_owned()],
             page: 1000,
+            cors: Cors::default(),
             connections: ConnectionLimits::default(),
         }
     }

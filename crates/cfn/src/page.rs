@@ -20,7 +20,13 @@ impl<T: FromStr> Page<T> {
     /// Reads the token of a request.
     pub(crate) fn of(call: &Call) -> Result<Self, Fault> {
         let marker = call.params.get("NextToken").map(|token| token.parse().map_err(|_| bad_token())).transpose()?;
-        Ok(Self { marker, limit: call.options().page.saturating_add(1) })
+        let mut size = call.options().page;
+        if let Some(text) = call.params.get("MaxResults") {
+            let most = text.parse::<u64>().ok().filter(|most| *most > 0);
+            let bad = || Fault::invalid(&format!("MaxResults must be a positive number, not \"{text}\""));
+            size = size.min(most.ok_or_else(bad)?);
+        }
+        Ok(Self { marker, limit: size.saturating_add(1) })
     }
 
     /// Cuts off the entry that does not belong to the page; returns the token of the next page.

@@ -24,6 +24,8 @@ pub struct Bundle {
     pub environment_files: Vec<String>,
     /// Contents by URL.
     pub files: Map,
+    /// The container of Swift from which the service reads other files.
+    pub container: Option<String>,
 }
 
 /// A URL that a document refers to.
@@ -61,7 +63,26 @@ impl Bundle {
             Value::Map(entries) => entries,
             _ => Map::new(),
         };
-        Ok(Self { template, origin, environment, environment_files, files: gathering.files })
+        Ok(Self { template, origin, environment, environment_files, files: gathering.files, container: None })
+    }
+
+    /// Reads only the template. The environments and all files are objects of a container, which the service reads by
+    /// their names.
+    pub async fn in_container(
+        source: &Source,
+        template: Option<&str>,
+        environments: &[String],
+        container: &str,
+    ) -> Result<Self, InputError> {
+        let (template, origin) = match template {
+            Some(name) => {
+                let (template, _, origin) = Gathering { source, files: Map::new() }.document(name).await?;
+                (Some(template), origin)
+            }
+            None => (None, Origin::default()),
+        };
+        let (environment_files, container) = (environments.to_vec(), Some(container.to_owned()));
+        Ok(Self { template, origin, environment_files, container, ..Self::default() })
     }
 
     /// Sets a hook (`pre-create`, `pre-update`, `pre-delete`) on resources; `nested/inner` is a resource of a nested
@@ -91,6 +112,15 @@ fn set_hook(map: &mut Map, path: &[&str], hook: &str) {
 
 impl Gathering<'_> {
     async fn template(&mut self, name: &str) -> Result<(Value, Origin), InputError> {
+        let (mut template, url, origin) = self.document(name).await?;
+        let mut found = Vec::new();
+        absolute_in_template(&mut template, &url, &address::base_of(&url), &mut found);
+        self.fetch(found).await?;
+        Ok((template, origin))
+    }
+
+    /// A template as it is, its URL and its origin.
+    async fn document(&self, name: &str) -> Result<(Value, String, Origin), InputError> {
         let url = address::url_of(name);
         let content = self.source.read(&url).await;
         let content = content.map_err(|reason| InputError::Unreadable { url: url.clone(), reason })?;
@@ -99,11 +129,8 @@ impl Gathering<'_> {
         }
         let wrong = |reason| InputError::Template { url: url.clone(), reason };
         let text = String::from_utf8(content).map_err(|error| wrong(error.utf8_error().to_string()))?;
-        let (mut template, spans) = document::template(&text).map_err(wrong)?;
-        let mut found = Vec::new();
-        absolute_in_template(&mut template, &url, &address::base_of(&url), &mut found);
-        self.fetch(found).await?;
-        Ok((template, Origin { url, text, spans }))
+        let (template, spans) = document::template(&text).map_err(wrong)?;
+        Ok((template, url.clone(), Origin { url, text, spans }))
     }
 
     async fn environment(&mut self, url: &str) -> Result<Map, InputError> {

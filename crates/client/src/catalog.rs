@@ -69,6 +69,9 @@ impl Client {
         if !bundle.environment_files.is_empty() {
             body.insert("environment_files".into(), bundle.environment_files.clone().into());
         }
+        if let Some(container) = &bundle.container {
+            body.insert("files_container".into(), container.as_str().into());
+        }
         let mut query = vec![];
         if nested {
             query.push(("show_nested".into(), "True".into()));

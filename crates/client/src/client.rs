@@ -67,12 +67,33 @@ impl Client {
         query: &Query,
         body: Option<&Value>,
     ) -> Result<Value, Error> {
+        read(&self.exchange(method, path, query, body).await?)
+    }
+
+    /// Gets the JSON at a path, with a header of the response.
+    pub(crate) async fn get_with(
+        &self,
+        path: &str,
+        query: &Query,
+        header: &str,
+    ) -> Result<(Value, Option<String>), Error> {
+        let response = self.exchange(Method::GET, path, query, None).await?;
+        Ok((read(&response)?, response.header(header).map(str::to_owned)))
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
+        path: &str,
+        query: &Query,
+        body: Option<&Value>,
+    ) -> Result<HttpResponse, Error> {
         let url = self.url(path, query).await?;
         let mut response = self.send(&method, url.clone(), body, false).await?;
         if response.status == StatusCode::UNAUTHORIZED && self.access.token(true).await?.is_some() {
             response = self.send(&method, url.clone(), body, false).await?;
         }
-        read(&response)
+        Ok(response)
     }
 
     async fn url(&self, path: &str, query: &Query) -> Result<Url, Error> {

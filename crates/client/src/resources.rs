@@ -87,12 +87,33 @@ impl Client {
 
     /// Events, by default oldest first.
     pub async fn events(&self, stack: &str, filter: &EventFilter) -> Result<Vec<Event>, Error> {
-        let path = match &filter.resource {
-            Some(name) => format!("{}/events", self.resource_path(stack, name).await?),
-            None => format!("{}/events", stack_path(stack)),
-        };
-        let answer = self.get(&path, &filter.query()).await?;
+        let answer = self.get(&self.events_path(stack, filter).await?, &filter.query()).await?;
         Ok(unwrap_list(answer, "events")?.into_iter().map(Event).collect())
+    }
+
+    /// The events of a stack; waits for the first one, up to this number of seconds (at most 60). `None` if the service
+    /// does not wait, like Heat: poll instead.
+    pub async fn awaited_events(
+        &self,
+        stack: &str,
+        filter: &EventFilter,
+        seconds: u32,
+    ) -> Result<Option<Vec<Event>>, Error> {
+        let mut query = filter.query();
+        query.push(("wait".into(), seconds.to_string()));
+        let (answer, applied) =
+            self.get_with(&self.events_path(stack, filter).await?, &query, "preference-applied").await?;
+        if !applied.is_some_and(|applied| applied.contains("wait=")) {
+            return Ok(None);
+        }
+        Ok(Some(unwrap_list(answer, "events")?.into_iter().map(Event).collect()))
+    }
+
+    async fn events_path(&self, stack: &str, filter: &EventFilter) -> Result<String, Error> {
+        match &filter.resource {
+            Some(name) => Ok(format!("{}/events", self.resource_path(stack, name).await?)),
+            None => Ok(format!("{}/events", stack_path(stack))),
+        }
     }
 
     /// An event of a resource.

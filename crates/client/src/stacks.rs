@@ -49,6 +49,9 @@ impl StackRequest {
         if !self.bundle.environment_files.is_empty() {
             body.insert("environment_files".into(), self.bundle.environment_files.clone().into());
         }
+        if let Some(container) = &self.bundle.container {
+            body.insert("files_container".into(), container.as_str().into());
+        }
         if let Some(tags) = &self.tags {
             body.insert("tags".into(), tags.into());
         }
@@ -171,6 +174,14 @@ impl Client {
             Value::Map(changes) => Ok(changes),
             _ => Ok(Map::new()),
         }
+    }
+
+    /// Compares the resources of a stack and of its nested stacks with their objects; with names only these. Only Kiln
+    /// has this call.
+    pub async fn drift(&self, stack: &str, resources: &[String]) -> Result<Value, Error> {
+        let stack = self.stack_identity(stack).await?;
+        let query = resources.iter().map(|name| ("resource_name".to_owned(), name.clone())).collect();
+        unwrap(self.get(&format!("{}/drift", stack_path(&stack)), &query).await?, "drift")
     }
 
     /// Deletes a stack.

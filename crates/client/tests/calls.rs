@@ -170,6 +170,34 @@ async fn lists_go_page_by_page_up_to_the_limit() {
     assert_eq!(urls, ["/v1/p/stacks?tags_any=x&limit=3", "/v1/p/stacks?tags_any=x&limit=1&marker=2"]);
 }
 
+/// With a container, only the template is read here; the service finds the rest by its name.
+#[tokio::test]
+async fn files_may_be_in_a_container() {
+    let folder = std::env::temp_dir().join(format!("kiln-container-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let template = folder.join("t.yaml");
+    std::fs::write(&template, "heat_template_version: 2018-08-31\nresources: {a: {type: inner.yaml}}\n").unwrap();
+    let source = kiln_client::Source::files();
+    let names = ["env.yaml".to_owned()];
+    let bundle = Bundle::in_container(&source, template.to_str(), &names, "files").await.unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    let (client, wire) = Wire::default().answer(200, value!({"stack": {"id": "i"}})).client();
+    client.create_stack("s", &StackRequest { bundle, ..StackRequest::default() }).await.unwrap();
+    let body = wire.asked()[0].3.clone();
+    assert!(body.contains(r#""files_container":"files""#), "{body}");
+    assert!(body.contains(r#""environment_files":["env.yaml"]"#) && body.contains(r#""files":{}"#), "{body}");
+    assert!(body.contains(r#""type":"inner.yaml""#), "{body}");
+}
+
+/// Heat ignores the parameter and does not say that it waited.
+#[tokio::test]
+async fn a_service_says_whether_it_waits() {
+    let (client, wire) = Wire::default().answer(200, value!({"events": []})).client();
+    let filter = EventFilter { marker: Some("m".to_owned()), ..EventFilter::default() };
+    assert!(client.awaited_events("s/1", &filter, 20).await.unwrap().is_none());
+    assert_eq!(wire.asked()[0].1, "/v1/p/stacks/s/1/events?marker=m&sort_dir=asc&wait=20");
+}
+
 #[tokio::test]
 async fn names_of_resources_are_one_segment() {
     let (client, wire) = Wire::default().answer(200, value!({"events": []})).client();

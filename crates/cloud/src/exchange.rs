@@ -135,8 +135,16 @@ impl Exchange {
             return Err(not_sent("the engine's lease on the stack must be renewed first", None));
         }
         lane.budget.earn();
+        let begun = tokio::time::Instant::now();
         let outcome = timeout(request.timeout, self.transport_to(target.service).send(request.clone())).await;
         let outcome = outcome.unwrap_or(Err(TransportError::Timeout));
+        let status = match &outcome {
+            Ok(response) => response.status.as_u16(),
+            Err(_) => 0,
+        };
+        let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        // The service comes from definitions of types, so there are few.
+        tracing::trace!(target: "kiln::metric", metric = "cloud_calls", ms, service = target.service, status);
         let verdict = match &outcome {
             Ok(response) if !retry::is_failing(response.status) => Verdict::Answered,
             Ok(response) => Verdict::Failed(retry::retry_after(response)),

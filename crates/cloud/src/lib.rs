@@ -19,6 +19,7 @@ mod stack_cloud;
 mod token;
 mod token_keeper;
 mod transport;
+mod web;
 
 pub use catalog::{Catalog, Interface, official_type};
 pub use config::{CloudConfig, ConfigError, Environment};
@@ -33,3 +34,4 @@ pub use session::{Options, Session};
 pub use stack_cloud::StackCloud;
 pub use token::{DomainInfo, Principal, Reference, RoleInfo, Token, TokenInfo, TrustInfo};
 pub use transport::{HttpRequest, HttpResponse, SharedClient, TlsOptions, Transport, TransportError};
+pub use web::{NoNetwork, WebError, WebReader};

@@ -7,6 +7,7 @@ pub mod backends;
 mod child;
 pub mod clock;
 pub mod clouds;
+pub mod drift;
 pub mod engine;
 pub mod export;
 mod fence;

@@ -96,6 +96,10 @@ impl View {
         &self.model
     }
 
+    pub(crate) fn backends(&self) -> &Backends {
+        &self.backends
+    }
+
     /// The root stack of the tree.
     pub(crate) fn root(&self) -> &Stack {
         &self.root

@@ -13,6 +13,7 @@ mod heartbeat_thread;
 mod in_process;
 mod ini;
 mod logging;
+mod metrics;
 mod output;
 mod policy_files;
 mod progress;
@@ -20,6 +21,7 @@ mod resource_types;
 mod runtime;
 mod shutdown;
 mod signatures;
+mod web_templates;
 
 use std::process::ExitCode;
 

@@ -1,6 +1,9 @@
-//! The operator's policy: `[oslo_policy] policy_file` and the files in `policy_dirs`, read as oslo.policy does.
+//! The operator's policy: `[oslo_policy] policy_file` and the files in `policy_dirs`, read as oslo.policy does, and again
+//! when they change.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use kiln_identity::Policy;
@@ -11,37 +14,121 @@ use crate::failure::nearest;
 
 /// Base directory for relative names of policy files.
 const HERE: &str = "/etc/kiln";
+/// Interval at which the files are looked at.
+const LOOK: Duration = Duration::from_secs(5);
 
-/// The effective rules. Configured files must exist, default files may be missing.
-pub(crate) fn policy(config: &Config) -> Result<Policy> {
-    let policy = Policy::new(config.flag("oslo_policy", "enforce_new_defaults", true)?);
-    let mut rules = Map::new();
-    let named = config.text("oslo_policy", "policy_file");
-    let file = place(named.as_deref().unwrap_or("policy.yaml"));
-    if named.is_some() || file.is_file() {
-        rules.extend(read(&file).context("[oslo_policy] policy_file")?);
+/// Where the policy is.
+#[derive(Clone, Debug)]
+pub(crate) struct PolicyFiles {
+    new_defaults: bool,
+    file: PathBuf,
+    folders: Vec<PathBuf>,
+    /// Whether the file and the directories are configured: then they must exist.
+    named: (bool, bool),
+}
+
+impl PolicyFiles {
+    /// The files of a configuration.
+    pub(crate) fn of(config: &Config) -> Result<Self> {
+        let (file, folders) = (config.text("oslo_policy", "policy_file"), config.all("oslo_policy", "policy_dirs"));
+        let named = (file.is_some(), !folders.is_empty());
+        let folders = if named.1 { folders } else { vec!["policy.d".to_owned()] };
+        Ok(Self {
+            new_defaults: config.flag("oslo_policy", "enforce_new_defaults", true)?,
+            file: place(file.as_deref().unwrap_or("policy.yaml")),
+            folders: folders.iter().map(|name| place(name)).collect(),
+            named,
+        })
     }
-    let named = config.all("oslo_policy", "policy_dirs");
-    let usual = [place("policy.d")];
-    let folders: Vec<PathBuf> = named.iter().map(|name| place(name)).collect();
-    for folder in if named.is_empty() { usual.as_slice() } else { folders.as_slice() } {
-        if named.is_empty() && !folder.is_dir() {
-            continue;
+
+    /// The effective rules.
+    pub(crate) fn read(&self) -> Result<Policy> {
+        let mut rules = Map::new();
+        if self.named.0 || self.file.is_file() {
+            rules.extend(read(&self.file).context("[oslo_policy] policy_file")?);
         }
-        for file in files(folder).context("[oslo_policy] policy_dirs")? {
-            rules.extend(read(&file).context("[oslo_policy] policy_dirs")?);
+        for folder in self.folders.iter().filter(|folder| self.named.1 || folder.is_dir()) {
+            for file in files(folder).context("[oslo_policy] policy_dirs")? {
+                rules.extend(read(&file).context("[oslo_policy] policy_dirs")?);
+            }
+        }
+        let policy = Policy::new(self.new_defaults).with_overrides(&rules).context("[oslo_policy]")?;
+        for problem in doubts(&policy, &rules) {
+            tracing::warn!("policy {problem}");
+        }
+        Ok(policy)
+    }
+
+    /// Reads the files again when they change, for ever. Invalid rules are only logged: the former ones stay in use.
+    pub(crate) async fn follow(&self, policy: &Policy) {
+        let mut seen = self.state();
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let now = self.state();
+            if now == seen {
+                continue;
+            }
+            seen = now;
+            match self.read() {
+                Ok(changed) => {
+                    policy.replace(&changed);
+                    tracing::info!("the policy files have changed: the new rules are in use");
+                }
+                Err(error) => {
+                    let error = format!("{error:#}");
+                    tracing::error!(
+                        error,
+                        "the policy files have changed and are not valid: the former rules stay in use"
+                    );
+                }
+            }
         }
     }
-    let policy = policy.with_overrides(&rules).context("[oslo_policy]")?;
-    for name in policy.unknown(&rules) {
-        let near = nearest(name, policy.names().filter(|known| *known != name));
+
+    /// Times and sizes of all files.
+    fn state(&self) -> BTreeMap<PathBuf, (Option<SystemTime>, u64)> {
+        let inside = self.folders.iter().filter_map(|folder| files(folder).ok()).flatten();
+        let all = inside.chain([self.file.clone()]);
+        let state = all.filter_map(|file| {
+            let about = std::fs::metadata(&file).ok()?;
+            Some((file, (about.modified().ok(), about.len())))
+        });
+        state.collect()
+    }
+}
+
+/// Rules that are valid, but not what was meant.
+fn doubts(policy: &Policy, rules: &Map) -> Vec<String> {
+    let names = policy.names();
+    let unknown = policy.unknown(rules).into_iter().map(|name| {
+        let near = nearest(name, names.iter().map(String::as_str).filter(|known| *known != name));
         let hint = near.map(|near| format!(": did you mean {near:?}?")).unwrap_or_default();
-        tracing::warn!("policy rule {name:?} is not used{hint}");
+        format!("rule {name:?} is not used{hint}")
+    });
+    let missing = policy.missing().into_iter();
+    unknown
+        .chain(missing.map(|name| format!("rule {name:?} is referenced but not defined: it is always false")))
+        .collect()
+}
+
+/// The number of rules in a file, and all problems with them.
+pub(crate) fn check(file: &Path) -> Result<(usize, Vec<String>)> {
+    let rules = read(file)?;
+    let mut problems = Vec::new();
+    let mut valid = Map::new();
+    for (name, rule) in &rules {
+        let one = Map::from([(name.clone(), rule.clone())]);
+        match Policy::default().with_overrides(&one) {
+            Ok(_) => valid.extend(one),
+            Err(error) => problems.push(error.to_string()),
+        }
     }
-    for name in policy.missing() {
-        tracing::warn!("policy rule {name:?} is referenced but not defined: it is always false");
-    }
-    Ok(policy)
+    let policy = Policy::default().with_overrides(&valid)?;
+    // A rule that is not valid is not missing.
+    let is_known =
+        |problem: &String| !rules.keys().any(|name| problem.starts_with(&format!("rule {name:?} is referenced")));
+    problems.extend(doubts(&policy, &valid).into_iter().filter(is_known));
+    Ok((rules.len(), problems))
 }
 
 fn place(name: &str) -> PathBuf {
@@ -74,7 +161,7 @@ mod tests {
     use super::*;
 
     fn with(option: &'static str, value: &Path) -> Result<Policy> {
-        policy(&Config::of_options(&[("oslo_policy", option, value.display().to_string())]))
+        PolicyFiles::of(&Config::of_options(&[("oslo_policy", option, value.display().to_string())]))?.read()
     }
 
     #[test]
@@ -101,5 +188,44 @@ mod tests {
         std::fs::write(folder.path().join("30.yaml"), "[").unwrap();
         assert!(with("policy_dirs", folder.path()).is_err());
         assert!(with("policy_dirs", &folder.path().join("nowhere")).is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn files_are_read_again_when_they_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("policy.yaml");
+        std::fs::write(&file, "stacks:index: rule:one\n").unwrap();
+        let value = file.display().to_string();
+        let files = PolicyFiles::of(&Config::of_options(&[("oslo_policy", "policy_file", value)])).unwrap();
+        let policy = files.read().unwrap();
+        let passed = async |seconds| {
+            drop(tokio::time::timeout(Duration::from_secs(seconds), files.follow(&policy)).await);
+        };
+        let write_after = async |text: &str| {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            std::fs::write(&file, text).unwrap();
+        };
+        assert_eq!(policy.missing(), ["one"]);
+        tokio::join!(passed(10), write_after("stacks:index: rule:another\n"));
+        assert_eq!(policy.missing(), ["another"]);
+        tokio::join!(passed(10), write_after("stacks:index: 'role:a and'\n"));
+        assert_eq!(policy.missing(), ["another"], "the former rules stay");
+    }
+
+    #[test]
+    fn a_check_finds_every_problem() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("policy.yaml");
+        let text = "stacks:index: 'role:a and'\nstacks:crate: role:a\nstacks:show: rule:gone\nstacks:delete: rule:own\n\
+                    own: role:b\nstacks:update: [a]\n";
+        std::fs::write(&file, text).unwrap();
+        let (rules, problems) = check(&file).unwrap();
+        assert_eq!((rules, problems.len()), (6, 4), "{problems:?}");
+        let problems = problems.join("\n");
+        for part in ["stacks:index", "stacks:update\" is not a string", "did you mean \"stacks:create\"?", "\"gone\""] {
+            assert!(problems.contains(part), "{part}: {problems}");
+        }
+        std::fs::write(&file, "stacks:index: role:a\n").unwrap();
+        assert_eq!(check(&file).unwrap(), (1, vec![]));
     }
 }

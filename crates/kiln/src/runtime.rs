@@ -16,7 +16,7 @@ use kiln_plan::ResourceTypes;
 use kiln_service::{Limits, Service};
 use kiln_store::{SqlStore, Store};
 use kiln_value::{Secret, Value, text};
-use kiln_web::ConnectionLimits;
+use kiln_web::{ConnectionLimits, Cors};
 
 use crate::checks::{self, OwnUser};
 use crate::clients;
@@ -25,10 +25,11 @@ use crate::config::{Account, Config};
 use crate::database;
 use crate::heartbeat_thread::HeartbeatThread;
 use crate::ini::DEFAULT;
-use crate::policy_files;
+use crate::policy_files::PolicyFiles;
 use crate::resource_types;
-use crate::shutdown::Stop;
+use crate::shutdown::{self, Stop};
 use crate::signatures;
+use crate::web_templates;
 
 /// The default timeout of a call to a cloud service.
 const CALL_TIMEOUT: Duration = Duration::from_mins(1);
@@ -39,6 +40,7 @@ const CALL_AFTERMATH: Duration = Duration::from_secs(15);
 pub(crate) struct Runtime {
     /// The Keystone user of the service, if there is a Keystone.
     own: Option<OwnUser>,
+    policy_files: Option<PolicyFiles>,
     service: Service,
     api: kiln_api::Options,
     cfn: kiln_cfn::Options,
@@ -67,7 +69,8 @@ impl Runtime {
     /// A service for all users of a cloud: Keystone validates tokens, and stacks use trusts.
     pub(crate) async fn of_service(config: &Config) -> Result<Self> {
         let store = database::open(config).await?;
-        let policy = Arc::new(policy_files::policy(config)?);
+        let policy_files = PolicyFiles::of(config)?;
+        let policy = Arc::new(policy_files.read()?);
         let service = config.account("keystone_authtoken")?;
         let connector = clients::connector(config, &service)?;
         let service_credentials = credentials(&service, "keystone_authtoken", true)?;
@@ -100,7 +103,14 @@ impl Runtime {
         let backends = backends(store, catalog, clouds);
         Ok(Self {
             own: Some(own),
-            service: Service { options: service_options(config)?, backends, identity, policy },
+            policy_files: Some(policy_files),
+            service: Service {
+                options: service_options(config)?,
+                backends,
+                identity,
+                policy,
+                templates: web_templates::reader(config)?,
+            },
             api: api_options(config)?,
             cfn: cfn_options(config)?,
             engine: engine_options(config)?,
@@ -135,7 +145,8 @@ impl Runtime {
         let (backends, policy) = (backends(store, catalog, clouds), Arc::new(Policy::default()));
         Ok(Self {
             own: None,
-            service: Service { options, backends, identity, policy },
+            policy_files: None,
+            service: Service { options, backends, identity, policy, templates: None },
             api: kiln_api::Options::default(),
             cfn: kiln_cfn::Options::default(),
             // The process stops after its work. The next one must not wait long for the leases of a killed process.
@@ -165,6 +176,20 @@ impl Runtime {
     /// The CloudFormation API.
     pub(crate) fn cfn(&self) -> Cfn {
         Cfn::new(kiln_cfn::Parts { options: self.cfn.clone(), service: self.service.clone() })
+    }
+
+    /// Reads the policy again when its files change, until a stop is requested.
+    pub(crate) async fn follow_policy(&self, stop: Stop) {
+        let Some(files) = &self.policy_files else { return };
+        tokio::select! {
+            () = files.follow(&self.service.policy) => {}
+            () = shutdown::stopped(stop) => {}
+        }
+    }
+
+    /// The dependencies of the use cases.
+    pub(crate) fn backends(&self) -> Backends {
+        self.service.backends.clone()
     }
 
     /// Runs an engine until a stop is requested, then releases its leases.
@@ -247,6 +272,7 @@ fn service_options(config: &Config) -> Result<kiln_service::Options> {
     let resources = config.limit(DEFAULT, "max_resources_per_stack", 1000)?;
     let limits = Limits {
         template: config.number(DEFAULT, "max_template_size", usual.template)?,
+        container: config.number(DEFAULT, "max_json_body_size", usual.container)?,
         stacks_per_project: config.limit(DEFAULT, "max_stacks_per_tenant", stacks)?,
         snapshots_per_stack: config.limit(DEFAULT, "max_snapshots_per_stack", 32)?,
         configs_per_project: config.limit(DEFAULT, "max_software_configs_per_tenant", 4096)?,
@@ -270,6 +296,7 @@ fn api_options(config: &Config) -> Result<kiln_api::Options> {
     options.root = config.text("clients_heat", "url").map(|url| url.replace("/%(tenant_id)s", ""));
     options.proxy_headers = config.flag("oslo_middleware", "enable_proxy_headers_parsing", false)?;
     hide(config, &mut options.hidden_stack_tags);
+    options.cors = cors(config)?;
     options.connections = connection_limits(config, options.proxy_headers)?;
     if let Some(revision) = config.text("revision", "heat_revision") {
         options.revision = revision;
@@ -283,6 +310,7 @@ fn cfn_options(config: &Config) -> Result<kiln_cfn::Options> {
     options.proxy_headers = config.flag("oslo_middleware", "enable_proxy_headers_parsing", false)?;
     options.page = config.number("kiln", "cfn_page_size", options.page)?.max(1);
     hide(config, &mut options.hidden_stack_tags);
+    options.cors = cors(config)?;
     options.connections = connection_limits(config, options.proxy_headers)?;
     Ok(options)
 }
@@ -293,6 +321,23 @@ fn hide(config: &Config, tags: &mut Vec<String>) {
     if !hidden.is_empty() {
         *tags = hidden;
     }
+}
+
+/// Requests of pages of other origins, with the options of oslo.middleware.
+fn cors(config: &Config) -> Result<Cors> {
+    let usual = Cors::default();
+    let list = |option, usual: Vec<String>| {
+        let given = config.list("cors", option);
+        if given.is_empty() { usual } else { given }
+    };
+    Ok(Cors {
+        origins: list("allowed_origin", usual.origins),
+        credentials: config.flag("cors", "allow_credentials", usual.credentials)?,
+        exposed: list("expose_headers", usual.exposed),
+        max_age: config.number("cors", "max_age", usual.max_age)?,
+        methods: list("allow_methods", usual.methods),
+        headers: list("allow_headers", usual.headers),
+    })
 }
 
 /// Limits of connections, from the options in 'kiln serve --help'. Behind a proxy all clients share one address.

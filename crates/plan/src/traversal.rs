@@ -27,6 +27,7 @@ pub(crate) struct Traversal {
     pub(crate) nodes: Vec<Node>,
     pub(crate) graph: Graph,
     updates: BTreeMap<String, Index>,
+    cleanups: BTreeMap<ResourceId, Index>,
 }
 
 impl Traversal {
@@ -52,6 +53,16 @@ impl Traversal {
         current: &BTreeMap<String, ResourceId>,
     ) -> Option<Index> {
         if current.get(name) == Some(&row) { self.updates.get(name).copied() } else { None }
+    }
+
+    /// Adds the cleanup of a row that this request created and has replaced, after the update of its name.
+    pub(crate) fn clean_up_later(&mut self, name: &str, row: ResourceId) {
+        let Some(update) = self.updates.get(name).copied() else { return };
+        if !self.cleanups.contains_key(&row) {
+            let cleanup = self.add(Node::Cleanup(row));
+            self.cleanups.insert(row, cleanup);
+            self.graph.order(update, cleanup);
+        }
     }
 
     fn add(&mut self, node: Node) -> Index {
@@ -88,6 +99,7 @@ impl Traversal {
                 self.graph.order(*replacement, *cleanup);
             }
         }
+        self.cleanups = cleanups;
     }
 
     fn act(&mut self, goal: Goal, rows: &BTreeMap<ResourceId, Resource>, current: &BTreeMap<String, ResourceId>) {

@@ -1,7 +1,7 @@
 //! Deletes a stack.
 
 use kiln_identity::Caller;
-use kiln_resource::Action;
+use kiln_store::Error::Changed;
 use kiln_store::{Stack, StackRequest};
 
 use crate::action::begun;
@@ -11,9 +11,21 @@ impl Service {
     /// Deletes a stack in any state.
     pub async fn delete_stack(&self, caller: &Caller, stack: &Stack) -> Result<Stack, Error> {
         self.allow_types_of(caller, stack).await?;
-        let request = StackRequest::new(Action::Delete, self.backends.clock.now());
-        let stack = self.backends.store.request(stack.id, request).await?;
-        begun(&stack);
-        Ok(stack)
+        let mut seen = stack.clone();
+        loop {
+            let request = StackRequest::delete(&seen, self.backends.clock.now());
+            match self.backends.store.request(stack.id, request).await {
+                Ok(stack) => {
+                    begun(&stack);
+                    return Ok(stack);
+                }
+                // Another request came first: a delete replaces it.
+                Err(Changed(_)) => {
+                    let found = self.backends.store.stack(stack.id).await?;
+                    seen = found.ok_or_else(|| Error::NotFound(format!("stack {}", stack.id)))?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 }

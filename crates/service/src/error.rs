@@ -44,6 +44,20 @@ pub enum Error {
     /// An update without PATCH has no template.
     #[error("No template specified")]
     NoTemplate,
+    /// The template at a URL cannot be read.
+    #[error("Could not retrieve template: {0}")]
+    TemplateUrl(String),
+    /// A container of files cannot be read.
+    #[error("Could not fetch files from container {0}, reason: {1}.")]
+    NoContainer(String, String),
+    /// The files of a container are too large.
+    #[error("Total size of files to download ({size} bytes) exceeds maximum allowed ({limit} bytes).")]
+    Download {
+        /// The size of the container, or of what was read of it.
+        size: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// Parameters that the new template declares as immutable have new values.
     #[error("The following parameters are immutable and may not be updated: {}", .0.join(", "))]
     ImmutableParameters(Vec<String>),
@@ -161,7 +175,8 @@ impl Error {
             Self::Hook(_) => "InvalidBreakPointHook",
             Self::AmbiguousPhysicalId(_) => "PhysicalResourceIDAmbiguity",
             Self::NoSnapshot { .. } => "SnapshotNotFound",
-            Self::NotFound(_) | Self::NoConfig(_) | Self::NoDeployment(_) => "NotFound",
+            Self::NotFound(_) | Self::NoContainer(..) | Self::NoConfig(_) | Self::NoDeployment(_) => "NotFound",
+            Self::Download { .. } => "DownloadLimitExceeded",
             Self::ConfigReferenced(_) => "InvalidRestrictedAction",
             Self::ConfigSchema(_) => "ValueError",
             Self::NotSupported(_) => "NotSupported",
@@ -171,6 +186,7 @@ impl Error {
             Self::Delegate(DelegateError::Missing(_)) => "MissingCredentialError",
             Self::Delegate(DelegateError::Refused(_) | DelegateError::Taken) => "AuthorizationFailure",
             Self::NoTemplate
+            | Self::TemplateUrl(_)
             | Self::ChangeSetExists(_)
             | Self::ChangeSetState { .. }
             | Self::Changed

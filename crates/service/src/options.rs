@@ -5,6 +5,8 @@
 pub struct Limits {
     /// Maximum size of a template in bytes (`max_template_size`).
     pub template: usize,
+    /// Maximum total size of the files of a `files_container` in bytes (`max_json_body_size`).
+    pub container: usize,
     /// Maximum number of live root stacks of a project (`max_stacks_per_tenant`).
     pub stacks_per_project: Option<u64>,
     /// Maximum number of snapshots of a stack (`max_snapshots_per_stack`).
@@ -23,6 +25,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             template: 524_288,
+            container: 1_048_576,
             stacks_per_project: Some(512),
             snapshots_per_stack: Some(32),
             configs_per_project: Some(4096),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kiln_engine::Backends;
 use kiln_identity::{Identity, Policy};
 
-use crate::Options;
+use crate::{Options, TemplateReader};
 
 /// The use cases. Cheap to clone; each file of this crate contains the methods of one use case.
 #[derive(Clone)]
@@ -18,4 +18,6 @@ pub struct Service {
     pub identity: Arc<dyn Identity>,
     /// The policy.
     pub policy: Arc<Policy>,
+    /// Reads templates from URLs; `None`: this is not allowed.
+    pub templates: Option<Arc<dyn TemplateReader>>,
 }

@@ -70,9 +70,9 @@ impl WallClock {
         self.back_ms.fetch_add(ms, Ordering::SeqCst);
     }
 
-    /// Whether it is currently set back.
-    pub fn is_back(&self) -> bool {
-        self.back_ms.load(Ordering::SeqCst) != 0
+    /// How far it is currently set back.
+    pub fn back(&self) -> Duration {
+        Duration::from_millis(self.back_ms.load(Ordering::SeqCst).unsigned_abs())
     }
 
     /// Time since the start of the run by this clock.

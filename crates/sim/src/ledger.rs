@@ -46,6 +46,8 @@ struct Inner {
     abandoned: BTreeMap<StackId, Vec<String>>,
     /// Abandoned stacks whose resources another stack has adopted.
     adopted: BTreeSet<StackId>,
+    /// Stacks that adopted objects which did not have the properties of their template.
+    deviating: BTreeSet<StackId>,
     /// The parent stack of each nested stack.
     parents: BTreeMap<StackId, StackId>,
     stacks: BTreeMap<StackId, StackRecord>,
@@ -130,6 +132,16 @@ impl Ledger {
     /// Whether another stack has adopted the resources of an abandoned one.
     pub(crate) fn was_adopted(&self, stack: StackId) -> bool {
         self.inner().adopted.contains(&stack)
+    }
+
+    /// The objects that a stack adopts do not have the properties of their template: the former stack had failed.
+    pub(crate) fn deviate(&self, stack: StackId) {
+        self.inner().deviating.insert(stack);
+    }
+
+    /// Whether a stack adopted objects that did not have the properties of their template.
+    pub(crate) fn deviates(&self, stack: StackId) -> bool {
+        self.inner().deviating.contains(&stack)
     }
 
     /// The root of a stack.

@@ -26,6 +26,8 @@ pub(crate) struct Left {
     texts: DesiredText,
     desired: Desired,
     data: Value,
+    /// Whether the objects have the properties of the template.
+    exact: bool,
 }
 
 impl Users {
@@ -51,9 +53,12 @@ impl Users {
             if_generation: Some(stack.generation),
             ..StackRequest::new(Action::Delete, self.sim.time.now())
         };
+        let reached = [Action::Create, Action::Update, Action::Rollback, Action::Adopt, Action::Restore];
+        let exact = reached.iter().any(|action| stack.state == State::new(*action, Status::Complete));
+        let exact = exact && !self.sim.ledger.deviates(stack.id);
         // The response may be lost.
         self.sim.ledger.abandon(stack.id, objects);
-        let left = Left { stack: stack.id, texts, desired: stack.desired.clone(), data };
+        let left = Left { stack: stack.id, texts, desired: stack.desired.clone(), data, exact };
         self.left.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), left);
         self.store.request(stack.id, request).await.map(drop)
     }
@@ -97,10 +102,18 @@ impl Users {
             self.sim.ledger.learn(&stack.desired.digests(), template);
         }
         self.sim.ledger.adopt(left.stack);
+        if !left.exact {
+            self.sim.ledger.deviate(id);
+        }
         let made = self.store.create_stack(stack).await?;
         self.sim.ledger.see(&self.sim, &made, true);
-        self.left.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.forget(name);
         Ok(())
+    }
+
+    /// Another stack has adopted what was left, or its user has given up.
+    pub(crate) fn forget(&self, name: &str) {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
     }
 
     pub(crate) async fn snapshot(&self, number: usize, stack: &Stack) -> Result<(), Error> {

@@ -137,7 +137,8 @@ async fn story(sim: &Arc<Simulation>, cluster: &Arc<Cluster>, triggers: Unbounde
     // Users whose requests failed retry.
     while asking.join_next().await.is_some() {}
     all_end(sim).await;
-    tokio::time::sleep(REST).await;
+    // Messages that were due when the database's clock was set back are due again once it has caught up.
+    tokio::time::sleep(REST + sim.store_clock.back()).await;
     judge_rest(sim).await;
     for (number, stack) in roots(sim).await.into_iter().enumerate() {
         if stack.deleted.is_none() {

@@ -10,9 +10,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kiln_store::{
-    Batch, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo, Error,
-    Event, EventId, EventQuery, Lease, MemoryStore, Message, NewStack, Resource, Retention, Snapshot, SnapshotId,
-    Stack, StackId, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
+    Batch, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo,
+    Error, Event, EventId, EventQuery, Lease, MemoryStore, Message, NewStack, Resource, Retention, Snapshot,
+    SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
 };
 use kiln_value::Secret;
 use tokio::sync::oneshot;
@@ -263,7 +263,7 @@ impl Store for StoreLink {
         let (sim, label, only) = (Arc::clone(&self.sim), self.label, only.to_vec());
         let name = if only.is_empty() { "claim" } else { "claim some" };
         self.write(name, async move {
-            if sim.has(Sabotage::StuckLeases) && sim.store_clock.is_back() {
+            if sim.has(Sabotage::StuckLeases) && !sim.store_clock.back().is_zero() {
                 return Ok(Vec::new());
             }
             let mut leases = sim.store.claim(owner, ttl, &only, limit).await?;
@@ -398,6 +398,15 @@ impl Store for StoreLink {
     async fn forget(&self, retention: &Retention) -> Result<u64, Error> {
         let (sim, retention) = (Arc::clone(&self.sim), retention.clone());
         self.write("forget", async move { sim.store.forget(&retention).await }).await
+    }
+
+    async fn census(&self) -> Result<Census, Error> {
+        let sim = Arc::clone(&self.sim);
+        self.read("census", async move { sim.store.census().await }).await
+    }
+
+    fn news(&self) -> Arc<dyn Doorbell> {
+        Arc::new(SimBell::new(Arc::clone(&self.sim), self.label, Arc::clone(&self.gate), self.inner().news()))
     }
 
     fn doorbell(&self) -> Arc<dyn Doorbell> {

@@ -65,7 +65,14 @@ impl Users {
                 Some(left) => self.adopt((number, attempt), &name, &left).await,
                 None => self.create((number, attempt), &name, wish).await,
             },
-            (Ask::Create(_), Some(_)) | (_, None) => Ok(()),
+            (Ask::Create(_), Some(stack)) => {
+                // The response to an attempt was lost.
+                if stack.id == StackId(self.uuid(("stack", number))) {
+                    self.forget(&name);
+                }
+                Ok(())
+            }
+            (_, None) => Ok(()),
             (Ask::Signal { resource, count }, Some(stack)) => self.signal(number, &stack, resource, *count).await,
             (Ask::Mark(resource), Some(stack)) => self.mark(number, &stack, resource).await,
             (Ask::Stay, Some(stack)) => self.stay(number, &stack).await,
@@ -131,16 +138,17 @@ impl Users {
         if !states::user_may_ask(stack.state, stack.is_pending(), action) {
             return Ok(());
         }
-        let mut request = StackRequest::new(action, self.sim.time.now());
+        let now = self.sim.time.now();
+        let mut request = match action {
+            Action::Delete => StackRequest::delete(stack, now),
+            _ => StackRequest { if_generation: Some(stack.generation), ..StackRequest::new(action, now) },
+        };
         if let Some(wish) = wish {
             let texts = load::texts(&sources(wish));
             self.sim.ledger.learn(&texts.digests(), Arc::new(wish.template.clone()));
             request.desired = Some(texts);
             request.disable_rollback = Some(!wish.rollback);
             request.timeout_mins = wish.timeout_mins;
-        }
-        if action != Action::Delete {
-            request.if_generation = Some(stack.generation);
         }
         self.store.request(stack.id, request).await.map(drop)
     }

@@ -61,6 +61,9 @@ pub(crate) async fn check_wanted(sim: &Simulation, stack: &Stack) {
         sim.ledger.meaning(&stack.desired)
     };
     let Some(template) = template else { return };
+    if sim.ledger.deviates(stack.id) {
+        return;
+    }
     let mut found = Found::default();
     let result = compare(sim, &template, stack.id, Vec::new(), &mut found).await;
     if let Err(text) = result {

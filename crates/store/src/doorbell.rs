@@ -35,19 +35,70 @@ pub(crate) struct Hub {
     reach: Reach,
     /// Notifies that there is a listener.
     listened: Notify,
+    /// Who waits for events.
+    watchers: Mutex<Vec<Weak<Bell>>>,
+    /// Notifies that there is a watcher.
+    watched: Notify,
+    /// Whether the events of other processes are read, if there are any.
+    tailed: AtomicBool,
 }
 
 impl Hub {
     pub(crate) fn new(reach: Reach) -> Arc<Self> {
-        Arc::new(Self { listeners: Mutex::default(), reach, listened: Notify::new() })
+        let tailed = AtomicBool::new(matches!(reach, Reach::Alone));
+        Arc::new(Self {
+            listeners: Mutex::default(),
+            reach,
+            listened: Notify::new(),
+            watchers: Mutex::default(),
+            watched: Notify::new(),
+            tailed,
+        })
     }
 
     /// Creates a bell for a waiter.
     pub(crate) fn bell(self: &Arc<Self>) -> Arc<Bell> {
-        let bell = Arc::new(Bell { hub: Arc::clone(self), rings: Mutex::default(), notify: Notify::new() });
+        let bell = Arc::new(Bell::new(self, Ear::Work));
         self.listeners().push(Arc::downgrade(&bell));
         self.listened.notify_one();
         bell
+    }
+
+    /// Creates a bell for a waiter for events: it rings with the root stacks of new events only.
+    pub(crate) fn news(self: &Arc<Self>) -> Arc<Bell> {
+        let bell = Arc::new(Bell::new(self, Ear::News));
+        self.watchers().push(Arc::downgrade(&bell));
+        self.watched.notify_one();
+        bell
+    }
+
+    fn watchers(&self) -> MutexGuard<'_, Vec<Weak<Bell>>> {
+        self.watchers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether anybody in this process waits for events.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watchers().iter().any(|watcher| watcher.strong_count() > 0)
+    }
+
+    /// Waits until somebody in this process waits for events. Only one task waits.
+    pub(crate) async fn watched(&self) {
+        while !self.is_watched() {
+            self.watched.notified().await;
+        }
+    }
+
+    /// Tells the watchers of this process about new events of a tree of stacks; `None` means everything.
+    pub(crate) fn tell(&self, root: Option<StackId>) {
+        self.watchers().retain(|watcher| {
+            let Some(bell) = watcher.upgrade() else { return false };
+            bell.hear(root);
+            true
+        });
+    }
+
+    pub(crate) fn set_tailed(&self, now: bool) {
+        self.tailed.store(now, Ordering::Relaxed);
     }
 
     fn listeners(&self) -> MutexGuard<'_, Vec<Weak<Bell>>> {
@@ -89,8 +140,9 @@ impl Hub {
         });
     }
 
-    fn patience(&self) -> Option<Duration> {
+    fn patience(&self, ear: Ear) -> Option<Duration> {
         match &self.reach {
+            _ if ear == Ear::News => (!self.tailed.load(Ordering::Relaxed)).then_some(PATIENCE),
             Reach::Carried { listening, .. } if !listening.load(Ordering::Relaxed) => Some(PATIENCE),
             // Rings may be lost, so engines also poll for work and news.
             Reach::Alone | Reach::Carried { .. } => None,
@@ -111,15 +163,29 @@ struct Rings {
     all: bool,
 }
 
+/// What a waiter waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ear {
+    /// Work.
+    Work,
+    /// Events.
+    News,
+}
+
 /// The bell of one waiter.
 #[derive(Debug)]
 pub(crate) struct Bell {
     hub: Arc<Hub>,
+    ear: Ear,
     rings: Mutex<Rings>,
     notify: Notify,
 }
 
 impl Bell {
+    fn new(hub: &Arc<Hub>, ear: Ear) -> Self {
+        Self { hub: Arc::clone(hub), ear, rings: Mutex::default(), notify: Notify::new() }
+    }
+
     fn hear(&self, stack: Option<StackId>) {
         {
             let mut rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
@@ -154,7 +220,7 @@ impl Doorbell for Bell {
             if let Some(rung) = self.take() {
                 return rung;
             }
-            match self.hub.patience() {
+            match self.hub.patience(self.ear) {
                 None => self.notify.notified().await,
                 Some(patience) => {
                     if tokio::time::timeout(patience, self.notify.notified()).await.is_err() {
@@ -201,6 +267,22 @@ mod tests {
         assert_eq!(before.elapsed(), PATIENCE);
         hub.set_listening(true);
         assert!(tokio::time::timeout(Duration::from_hours(1), bell.wait()).await.is_err(), "nobody rang");
+    }
+
+    #[tokio::test]
+    async fn watchers_hear_of_events_only() {
+        let hub = Hub::new(Reach::Alone);
+        assert!(!hub.is_watched());
+        let (work, news) = (hub.bell(), hub.news());
+        assert!(hub.is_watched());
+        hub.ring(stack(1));
+        hub.tell(Some(stack(2)));
+        assert_eq!(work.wait().await, [stack(1)]);
+        assert_eq!(news.wait().await, [stack(2)]);
+        let more = tokio::time::timeout(Duration::from_millis(30), news.wait()).await;
+        assert!(more.is_err(), "nothing is polled in a database of its own");
+        drop(news);
+        assert!(!hub.is_watched());
     }
 
     #[tokio::test]

@@ -33,4 +33,6 @@ pub use snapshot::Snapshot;
 pub use software::{ConfigQuery, DeploymentQuery, SoftwareStore};
 pub use sql::{Durability, Options, SqlStore};
 pub use stack::{Details, NewStack, Parent, Stack, StackRequest};
-pub use store::{Batch, Doorbell, EngineInfo, Error, Retention, Settle, Store, Summary, Turn, UnusedCredentials};
+pub use store::{
+    Batch, Census, Doorbell, EngineInfo, Error, Retention, Settle, Store, Summary, Turn, UnusedCredentials,
+};

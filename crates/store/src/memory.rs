@@ -26,9 +26,9 @@ use kiln_value::Secret;
 use self::state::State;
 use crate::doorbell::{Hub, Reach};
 use crate::{
-    Batch, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo, Error,
-    Event, EventId, EventQuery, Lease, Message, NewStack, Resource, Retention, Snapshot, SnapshotId, Stack, StackId,
-    StackQuery, StackRequest, Store, Summary, UnusedCredentials,
+    Batch, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo,
+    Error, Event, EventId, EventQuery, Lease, Message, NewStack, Resource, Retention, Snapshot, SnapshotId, Stack,
+    StackId, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
 };
 
 /// The clock that stands for the database's clock.
@@ -83,6 +83,7 @@ impl Store for MemoryStore {
         let made = state.create(&stack, now);
         drop(state);
         self.hub.ring(made.id);
+        self.hub.tell(Some(made.root));
         Ok(made)
     }
 
@@ -95,6 +96,7 @@ impl Store for MemoryStore {
         state.append(event);
         drop(state);
         self.hub.ring(stack);
+        self.hub.tell(Some(asked.root));
         Ok(asked)
     }
 
@@ -246,8 +248,12 @@ impl Store for MemoryStore {
         state.check_batch(lease, &batch)?;
         let rings = batch.rings();
         let settled = batch.settle.is_some();
+        let has_news = batch.has_events();
         let stack = state.commit(lease, batch, now)?;
         drop(state);
+        if has_news {
+            self.hub.tell(Some(stack.root));
+        }
         self.ring_all(rings);
         if settled {
             self.ring_all([stack.id].into_iter().chain(stack.parent.as_ref().map(|parent| parent.stack)));
@@ -299,7 +305,16 @@ impl Store for MemoryStore {
         Ok(state.forget(retention, now))
     }
 
+    async fn census(&self) -> Result<Census, Error> {
+        let (state, now) = self.open();
+        Ok(state.census(now))
+    }
+
     fn doorbell(&self) -> Arc<dyn Doorbell> {
         self.hub.bell()
+    }
+
+    fn news(&self) -> Arc<dyn Doorbell> {
+        self.hub.news()
     }
 }

@@ -51,6 +51,8 @@ pub struct StackQuery {
     pub nested: bool,
     /// Whether to include deleted stacks.
     pub deleted: bool,
+    /// Only stacks of the tree with this root.
+    pub root: Option<StackId>,
     /// Only nested stacks of this stack.
     pub parent: Option<StackId>,
     /// Order.
@@ -64,8 +66,12 @@ pub struct StackQuery {
 /// Filters of an event list.
 #[derive(Clone, Debug, Default)]
 pub struct EventQuery {
-    /// The stacks.
+    /// The stacks, unless one of the next two is given.
     pub stacks: Vec<StackId>,
+    /// The stacks of the tree with this root.
+    pub root: Option<StackId>,
+    /// The stacks of this project.
+    pub project: Option<String>,
     /// Only events of this resource.
     pub resource: Option<String>,
     /// Only these actions.

@@ -46,9 +46,9 @@ use self::secrets::Vault;
 use self::wires::Wires;
 use crate::doorbell::{Hub, Reach};
 use crate::{
-    Batch, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo, Error,
-    Event, EventId, EventQuery, Lease, Message, NewStack, Resource, Retention, Snapshot, SnapshotId, Stack, StackId,
-    StackQuery, StackRequest, Store, Summary, UnusedCredentials,
+    Batch, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo,
+    Error, Event, EventId, EventQuery, Lease, Message, NewStack, Resource, Retention, Snapshot, SnapshotId, Stack,
+    StackId, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
 };
 
 pub use self::options::{Durability, Options};
@@ -75,7 +75,7 @@ impl SqlStore {
         let (writer, reader) = options.connect(&losses).await?;
         let dialect = dialect_of(&writer).await?;
         let (hub, wires) = match dialect {
-            Dialect::Postgres => wires::by_notifications(writer.get_postgres_connection_pool(), options.native_url()),
+            Dialect::Postgres => wires::by_notifications(&writer, &reader, options.native_url()),
             _ if options.is_private() => (Hub::new(Reach::Alone), Wires::default()),
             _ => wires::by_table(&writer, &reader, dialect),
         };
@@ -276,7 +276,15 @@ impl Store for SqlStore {
         self.forget_some(retention).await
     }
 
+    async fn census(&self) -> Result<Census, Error> {
+        self.count_everything().await
+    }
+
     fn doorbell(&self) -> Arc<dyn Doorbell> {
         self.hub.bell()
+    }
+
+    fn news(&self) -> Arc<dyn Doorbell> {
+        self.hub.news()
     }
 }

@@ -212,4 +212,16 @@ impl StackRequest {
             now,
         }
     }
+
+    /// A delete of a stack as it was read. An abandoned stack keeps its objects, whoever deletes it again: their data
+    /// has been handed out, and another stack may have adopted them.
+    pub fn delete(stack: &Stack, now: Timestamp) -> Self {
+        let details = &stack.details;
+        let is_abandoned = stack.state.action == Action::Delete && details.keep_objects && !details.only_adopted;
+        Self {
+            details: Details { keep_objects: is_abandoned, ..Details::default() },
+            if_generation: Some(stack.generation),
+            ..Self::new(Action::Delete, now)
+        }
+    }
 }

@@ -135,6 +135,11 @@ impl Batch {
             && self.settle.is_none()
     }
 
+    /// Whether it stores events, of this stack or of nested stacks.
+    pub(crate) fn has_events(&self) -> bool {
+        !(self.events.is_empty() && self.children.is_empty() && self.requests.is_empty())
+    }
+
     /// The other stacks that have work after this batch is written.
     pub(crate) fn rings(&self) -> Vec<StackId> {
         let messages = self.send.iter().filter(|message| message.is_due_at_once());
@@ -199,6 +204,17 @@ pub struct Retention {
     pub deleted_before: Timestamp,
     /// Maximum number of events per stack, the oldest are purged first; 0 keeps all.
     pub events_per_stack: u64,
+}
+
+/// The numbers of things in a store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Live stacks, with nested ones, by action and status.
+    pub stacks: Vec<(String, String, u64)>,
+    /// Leases that engines hold.
+    pub leases: u64,
+    /// Stacks whose request is not done.
+    pub pending: u64,
 }
 
 /// Rings when a stack may have work or news. Rings may be lost, so waiters must also poll.
@@ -328,4 +344,9 @@ pub trait Store: SoftwareStore {
     /// A doorbell of this database. Rings reach every process, if the database can carry them. Each call returns a new
     /// bell that receives all later rings, so every waiter keeps its own.
     fn doorbell(&self) -> std::sync::Arc<dyn Doorbell>;
+    /// The number of live stacks by state, and of the leases and stacks with work, for metrics.
+    async fn census(&self) -> Result<Census, Error>;
+    /// A doorbell for those who wait for events: it rings after new events are stored, by any process, with the roots of
+    /// their stacks.
+    fn news(&self) -> std::sync::Arc<dyn Doorbell>;
 }

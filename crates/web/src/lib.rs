@@ -1,10 +1,11 @@
 //! HTTP below the APIs.
 //!
 //! The REST API and the CloudFormation API have different requests and responses, but the same connections within
-//! limits, versions, queries, addresses behind proxies, health check and access log. These are here.
+//! limits, versions, queries, addresses behind proxies, rules for browsers, health check and access log. These are here.
 
 mod address;
 mod body;
+mod cors;
 mod health;
 mod limits;
 mod query;
@@ -14,6 +15,7 @@ mod version;
 
 pub use address::address;
 pub use body::{BodyError, read_body};
+pub use cors::Cors;
 pub use health::{health, is_up};
 pub use limits::ConnectionLimits;
 pub use query::Query;

@@ -8,6 +8,9 @@ use http::request::Parts;
 use kiln_engine::Backends;
 use kiln_identity::Caller;
 
+/// Methods that metrics distinguish.
+const KNOWN: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
 /// A request from its start to its response.
 #[derive(Clone, Debug)]
 pub struct Track {
@@ -15,18 +18,31 @@ pub struct Track {
     pub id: String,
     begun: Duration,
     action: Option<&'static str>,
+    /// The API and its route, for metrics: paths of clients would be too many.
+    place: (&'static str, Option<&'static str>),
 }
 
 impl Track {
     /// The start of a request.
     pub fn begin(backends: &Backends) -> Self {
-        Self { id: format!("req-{}", backends.chance.uuid()), begun: backends.clock.monotonic(), action: None }
+        Self {
+            id: format!("req-{}", backends.chance.uuid()),
+            begun: backends.clock.monotonic(),
+            action: None,
+            place: ("", None),
+        }
     }
 
     /// Adds the action of the request, for an API whose requests have the same path.
     #[must_use]
     pub fn of(self, action: Option<&'static str>) -> Self {
         Self { action, ..self }
+    }
+
+    /// Adds the API and the route of the request, for metrics; no route for paths that have none.
+    #[must_use]
+    pub fn at(self, api: &'static str, route: Option<&'static str>) -> Self {
+        Self { place: (api, route), ..self }
     }
 
     /// Logs the request, and adds its ID to the response.
@@ -41,6 +57,10 @@ impl Track {
         // Without the query, which may contain data that must not be logged.
         let action = self.action;
         tracing::info!(method = %head.method, path, action, status, ms, user, project, id, "request");
+        let (api, route) = self.place;
+        let method = if KNOWN.contains(&head.method.as_str()) { head.method.as_str() } else { "other" };
+        let route = route.unwrap_or("none");
+        tracing::trace!(target: "kiln::metric", metric = "requests", ms, api, route, method, status);
         if let Ok(id) = HeaderValue::from_str(id) {
             response.headers_mut().insert("x-openstack-request-id", id);
         }

@@ -1,10 +1,12 @@
-//! `GET …/events` and `GET …/resources/{name}/events`.
+//! `GET …/events` and `GET …/resources/{name}/events`: a list, or with `wait` a list that waits for its first event.
 
 use axum::response::Response;
-use kiln_store::{EventId, EventQuery, Stack, StackQuery};
+use kiln_service::Watched;
+use kiln_store::{EventId, EventQuery};
 use serde::Serialize;
 
 use crate::call::Call;
+use crate::endpoint::event_watch;
 use crate::error::ApiError;
 use crate::http::query::Formats;
 use crate::http::reply;
@@ -29,13 +31,12 @@ async fn list(call: &Call, resource: Option<&str>) -> Result<Response, ApiError>
     call.allow("events:index")?;
     let asked = &call.query;
     let limit = asked.integer("limit")?;
-    let depth = asked.integer("nested_depth")?.unwrap_or(0);
+    let depth = u32::try_from(asked.integer("nested_depth")?.unwrap_or(0)).unwrap_or(u32::MAX);
+    let patience = event_watch::patience(call)?;
     let stack = call.stack_or_deleted().await?;
-    let stacks = if depth > 0 { tree(call, stack.clone(), depth).await? } else { vec![stack.clone()] };
     let marker = asked.get("marker").and_then(|marker| marker.parse::<EventId>().ok());
     let names = asked.all("resource_name");
     let query = EventQuery {
-        stacks: stacks.iter().map(|stack| stack.id).collect(),
         resource: resource.map(str::to_owned).or_else(|| names.first().filter(|_| names.len() == 1).cloned()),
         actions: asked.all("resource_action"),
         statuses: asked.all("resource_status"),
@@ -45,10 +46,21 @@ async fn list(call: &Call, resource: Option<&str>) -> Result<Response, ApiError>
         limit: limit.and_then(|limit| u64::try_from(limit).ok()),
         ..EventQuery::default()
     };
-    let mut events = call.store().events(&query).await?;
-    if resource.is_none() && names.len() > 1 {
-        events.retain(|event| names.contains(&event.resource_name));
+    if event_watch::wants_stream(call) {
+        return event_watch::stream(call, Watched::Tree(Box::new(stack), depth), query, names).await;
     }
+    let mut news = event_watch::News::of(call, patience, Some(stack.root));
+    let (stacks, events) = loop {
+        let stacks = call.service().tree(stack.clone(), depth).await?;
+        let query = EventQuery { stacks: stacks.iter().map(|stack| stack.id).collect(), ..query.clone() };
+        let mut events = call.store().events(&query).await?;
+        if resource.is_none() && names.len() > 1 {
+            events.retain(|event| names.contains(&event.resource_name));
+        }
+        if !events.is_empty() || !news.come().await {
+            break (stacks, events);
+        }
+    };
     if let Some(resource) = resource.filter(|_| events.is_empty()) {
         return Err(ApiError::not_found(format!("No events found for resource {resource}")));
     }
@@ -57,21 +69,5 @@ async fn list(call: &Call, resource: Option<&str>) -> Result<Response, ApiError>
         let of = stacks.iter().find(|stack| stack.id == event.stack).unwrap_or(&stack);
         EventView::summary(event, of, root, &call.links)
     });
-    Ok(reply::json(&Events { events: views.collect() }))
-}
-
-/// A stack and its nested stacks, down to a depth.
-pub(super) async fn tree(call: &Call, root: Stack, depth: i64) -> Result<Vec<Stack>, ApiError> {
-    let mut stacks = vec![root];
-    let mut level = 0..1;
-    for _ in 0..depth.min(i64::from(call.service().options.limits.nested_depth)) {
-        let start = stacks.len();
-        for at in level {
-            let Some(parent) = stacks.get(at).map(|stack| stack.id) else { continue };
-            let query = StackQuery { parent: Some(parent), nested: true, deleted: true, ..StackQuery::default() };
-            stacks.extend(call.store().stacks(&query).await?);
-        }
-        level = start..stacks.len();
-    }
-    Ok(stacks)
+    Ok(event_watch::waited(reply::json(&Events { events: views.collect() }), patience))
 }

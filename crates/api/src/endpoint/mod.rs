@@ -5,6 +5,7 @@ mod build_info;
 mod environment_show;
 mod event_list;
 mod event_show;
+mod event_watch;
 mod file_list;
 mod metadata_show;
 mod output_list;
@@ -28,6 +29,7 @@ mod stack_abandon;
 mod stack_create;
 mod stack_delete;
 mod stack_detail;
+mod stack_drift;
 mod stack_export;
 mod stack_list;
 mod stack_lookup;
@@ -69,6 +71,7 @@ pub(crate) async fn run(endpoint: Endpoint, call: &Call) -> Result<Response, Api
         Endpoint::ListFiles => file_list::run(call).await,
         Endpoint::PreviewUpdate => update_preview::put(call).await,
         Endpoint::PreviewPatch => update_preview::patch(call).await,
+        Endpoint::CompareStack => stack_drift::run(call).await,
         Endpoint::AbandonStack => stack_abandon::run(call).await,
         Endpoint::ExportStack => stack_export::run(call).await,
         Endpoint::CreateSnapshot => snapshot_create::run(call).await,
@@ -84,6 +87,7 @@ pub(crate) async fn run(endpoint: Endpoint, call: &Call) -> Result<Response, Api
         Endpoint::SignalResource => resource_signal::run(call).await,
         Endpoint::ShowMetadata => metadata_show::run(call).await,
         Endpoint::ListEvents => event_list::run(call).await,
+        Endpoint::WatchProject => event_watch::of_project(call).await,
         Endpoint::ListResourceEvents => event_list::run_of_resource(call).await,
         Endpoint::ShowEvent => event_show::run(call).await,
         Endpoint::Act => action::run(call).await,

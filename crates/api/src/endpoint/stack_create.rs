@@ -23,7 +23,7 @@ struct Entry {
 
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("stacks:create")?;
-    let new = call.instantiation()?.create()?;
+    let new = call.instantiation().await?.create()?;
     let stack = call.service().create_stack(&call.caller, new).await?;
     let link = call.links.to_stack(&stack, "self");
     let location = HeaderValue::from_str(&link.href);

@@ -11,7 +11,7 @@ use crate::view::instant::instant;
 
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("stacks:preview")?;
-    let new = call.instantiation()?.create()?;
+    let new = call.instantiation().await?.create()?;
     let preview = call.service().preview_create(&call.caller, new).await?;
     let mut stack = summary(call, &preview);
     stack.insert("resources".to_owned(), preview.resources.iter().map(entry).collect::<Value>());

@@ -21,7 +21,7 @@ pub(crate) async fn patch(call: &Call) -> Result<Response, ApiError> {
 }
 
 async fn update(call: &Call, patch: bool) -> Result<Response, ApiError> {
-    let update = call.instantiation()?.update(patch)?;
+    let update = call.instantiation().await?.update(patch)?;
     let stack = call.stack().await?;
     call.service().update_stack(&call.caller, &stack, update).await?;
     Ok(page::accepted(&call.headers))

@@ -11,7 +11,7 @@ use crate::http::reply;
 
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("stacks:validate_template")?;
-    let body = call.instantiation()?;
+    let body = call.instantiation().await?;
     let show_nested = call.query.boolean("show_nested")?.unwrap_or(false);
     let (template, content) = (body.required_template()?, body.content()?);
     let any = ignores_availability(call)?;

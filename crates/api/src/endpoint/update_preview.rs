@@ -27,7 +27,7 @@ pub(crate) async fn patch(call: &Call) -> Result<Response, ApiError> {
 }
 
 async fn run(call: &Call, patch: bool) -> Result<Response, ApiError> {
-    let body = call.instantiation()?;
+    let body = call.instantiation().await?;
     let nested = call.query.boolean("show_nested")?.unwrap_or(false);
     let update = body.update(patch)?;
     let stack = call.stack().await?;

@@ -38,6 +38,7 @@ routes! {
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/environment" { GET ShowEnvironment, }
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/files" { GET ListFiles, }
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/preview" { PUT PreviewUpdate, PATCH PreviewPatch, }
+    "/{tenant_id}/stacks/{stack_name}/{stack_id}/drift" { GET CompareStack, }
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/abandon" { DELETE AbandonStack, }
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/export" { GET ExportStack, }
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/snapshots" { POST CreateSnapshot, GET ListSnapshots, }
@@ -53,6 +54,7 @@ routes! {
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/resources/{resource_name}/events" { GET ListResourceEvents, }
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/resources/{resource_name}/events/{event_id}" { GET ShowEvent, }
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/actions" { POST Act, }
+    "/{tenant_id}/events" { GET WatchProject, }
     "/{tenant_id}/build_info" { GET BuildInfo, }
     "/{tenant_id}/software_configs" { GET ListConfigs, POST CreateConfig, }
     "/{tenant_id}/software_configs/{config_id}" { GET ShowConfig, DELETE DeleteConfig, }
@@ -68,13 +70,34 @@ const ANY: &[Method] = &[Method::GET, Method::POST, Method::PUT, Method::PATCH, 
 
 /// The subpaths that may follow a name to look up, by method.
 const LOOKUP_SUBPATHS: &[(Method, &[&str])] = &[
-    (Method::GET, &["resources", "events", "template", "actions", "environment", "files"]),
+    (Method::GET, &["resources", "events", "template", "actions", "environment", "files", "drift"]),
     (Method::POST, &["resources", "events", "template", "actions"]),
 ];
+
+impl Endpoint {
+    /// The pattern of the path.
+    pub(crate) fn route(self) -> &'static str {
+        let of = |route: &&Route| route.methods.iter().any(|(_, endpoint)| *endpoint == self);
+        ROUTES.iter().find(of).map_or("/{tenant_id}/stacks/{stack_name}", |route| route.path)
+    }
+}
 
 struct Route {
     path: &'static str,
     methods: &'static [(Method, Endpoint)],
+}
+
+/// All routes with their methods. Those that lead from a name to the canonical path come last.
+pub(crate) fn all() -> impl Iterator<Item = (String, Method, Endpoint)> {
+    let own = ROUTES.iter().flat_map(|route| {
+        route.methods.iter().map(|(method, endpoint)| (route.path.to_owned(), method.clone(), *endpoint))
+    });
+    let named = "/{tenant_id}/stacks/{stack_name}";
+    let whole = ANY.iter().map(move |method| (named.to_owned(), method.clone(), Endpoint::Lookup));
+    let subpaths = LOOKUP_SUBPATHS.iter().flat_map(move |(method, subpaths)| {
+        subpaths.iter().map(move |subpath| (format!("{named}/{subpath}"), method.clone(), Endpoint::Lookup))
+    });
+    own.chain(whole).chain(subpaths)
 }
 
 /// The decoded variable parts of a path, by name.

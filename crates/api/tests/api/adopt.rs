@@ -126,4 +126,9 @@ async fn abandon_returns_the_data_and_asks_the_engine_to_keep_the_objects() {
     assert_eq!(answer.json()["name"], "s");
     let stack = app.store.stack_by_name("tenant1", "s").await.unwrap().unwrap();
     assert!(stack.details.keep_objects && stack.state == State::new(Action::Delete, Status::InProgress));
+    // Another stack may have adopted the objects: a later delete keeps them, too.
+    let answer = app.send(Method::DELETE, &path, None, None).await;
+    assert_eq!(answer.status, StatusCode::NO_CONTENT, "{}", answer.text);
+    let stack = app.store.stack_by_name("tenant1", "s").await.unwrap().unwrap();
+    assert!(stack.details.keep_objects && stack.generation == 3);
 }

@@ -2,6 +2,7 @@
 
 mod adopt;
 mod availability;
+mod browsers;
 mod connections;
 mod groups;
 mod hidden;
@@ -10,7 +11,9 @@ mod reference;
 mod signals;
 mod snapshots;
 mod software;
+mod sources;
 mod stacks;
 mod support;
 mod type_policy;
 mod unbuilt;
+mod watch;

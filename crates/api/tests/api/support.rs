@@ -112,6 +112,7 @@ impl App {
             chance: Arc::new(Chance::seeded(1)),
         };
         let service = Service {
+            templates: None,
             options: kiln_service::Options { limits, ..kiln_service::Options::default() },
             backends,
             identity: Arc::new(identity),
@@ -125,6 +126,13 @@ impl App {
     pub(crate) fn with_adoption(self) -> Self {
         let options = kiln_service::Options { adopt: true, abandon: true, ..self.service.options.clone() };
         let service = Service { options, ..self.service.clone() };
+        let api = Api::new(Parts { options: Options::default(), service: service.clone() });
+        Self { router: api.router(), api, service, ..self }
+    }
+
+    /// Allows templates at URLs.
+    pub(crate) fn with_templates(self, templates: Arc<dyn kiln_service::TemplateReader>) -> Self {
+        let service = Service { templates: Some(templates), ..self.service.clone() };
         let api = Api::new(Parts { options: Options::default(), service: service.clone() });
         Self { router: api.router(), api, service, ..self }
     }
@@ -190,6 +198,31 @@ impl App {
         let bytes = axum::body::to_bytes(body, usize::MAX).await.expect("a body");
         let text = String::from_utf8(bytes.to_vec()).expect("text");
         Answer { status: head.status, headers: head.headers, text }
+    }
+
+    /// Allows pages of other origins.
+    pub(crate) fn with_cors(self, cors: kiln_web::Cors) -> Self {
+        let api = Api::new(Parts { options: Options { cors, ..Options::default() }, service: self.service.clone() });
+        Self { router: api.router(), api, ..self }
+    }
+
+    /// GET, whose response is not read.
+    pub(crate) async fn open(&self, path: &str, headers: &[(&str, &str)]) -> axum::response::Response {
+        self.bare(Method::GET, path, headers).await
+    }
+
+    /// OPTIONS.
+    pub(crate) async fn options(&self, path: &str, headers: &[(&str, &str)]) -> axum::response::Response {
+        self.bare(Method::OPTIONS, path, headers).await
+    }
+
+    async fn bare(&self, method: Method, path: &str, headers: &[(&str, &str)]) -> axum::response::Response {
+        let mut request = Request::builder().method(method).uri(path).header("host", "localhost");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Body::empty()).expect("a request");
+        self.router.clone().oneshot(request).await.expect("an answer")
     }
 
     /// GET.

@@ -15,7 +15,7 @@ pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
     let change = match params.get("ChangeSetType").unwrap_or("UPDATE") {
         "CREATE" => {
             call.allow("cloudformation:CreateStack")?;
-            StackChange::Create(create(call, stack_name)?)
+            StackChange::Create(create(call, stack_name).await?)
         }
         "UPDATE" => {
             call.allow("cloudformation:UpdateStack")?;
@@ -30,9 +30,9 @@ pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
     Ok(value!({ "Id": (arn(&prepared.set)), "StackId": (stack_arn(&prepared.set)) }))
 }
 
-fn create(call: &Call, name: &str) -> Result<CreateStack, Fault> {
+async fn create(call: &Call, name: &str) -> Result<CreateStack, Fault> {
     let params = &call.params;
-    let template = input::template(params, &call.service().options.limits)?.ok_or_else(input::no_template)?;
+    let template = input::template(call).await?.ok_or_else(input::no_template)?;
     let parameters = input::Parameters::of(params)?;
     let content = StackContent { sections: parameters.sections()?, ..StackContent::default() };
     Ok(CreateStack { name: name.to_owned(), template, content, settings: input::settings(params)?, adopt: None })

@@ -12,7 +12,7 @@ pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
     let params = &call.params;
     let name = params.required("StackName")?.to_owned();
     let settings = input::settings(params)?;
-    let template = input::template(params, &call.service().options.limits)?;
+    let template = input::template(call).await?;
     let template = template.ok_or_else(input::no_template)?;
     let parameters = input::Parameters::of(params)?;
     if let Some(name) = parameters.previous.first() {

@@ -12,7 +12,7 @@ use crate::input;
 use crate::view::parameter::parameter;
 
 pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
-    let template = input::template(&call.params, &call.service().options.limits)?;
+    let template = input::template(call).await?;
     let (description, parameters, types) = match (template, call.params.get("StackName")) {
         (Some(_), Some(_)) => return Err(Fault::combination("TemplateBody and StackName may not be used together")),
         (Some(template), None) => {

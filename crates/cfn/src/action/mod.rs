@@ -6,10 +6,14 @@ mod create_stack;
 mod delete_change_set;
 mod delete_stack;
 mod describe_change_set;
+mod describe_stack_drift_detection_status;
 mod describe_stack_events;
 mod describe_stack_resource;
+mod describe_stack_resource_drifts;
 mod describe_stack_resources;
 mod describe_stacks;
+mod detect_stack_drift;
+mod detect_stack_resource_drift;
 mod estimate_template_cost;
 mod execute_change_set;
 mod get_template;
@@ -58,7 +62,7 @@ macro_rules! actions {
 }
 
 impl Action {
-    /// The rule of the policy. Heat has no change sets: they are subject to the rules of stacks. Creating and executing
+    /// The rule of the policy. Heat has no change sets and no drift: they are subject to the rules of stacks. Creating and executing
     /// one checks the rule of its change too, once it is known.
     pub(crate) fn rule(self) -> String {
         let action = match self {
@@ -68,6 +72,11 @@ impl Action {
                 Self::DescribeStacks
             }
             Self::DeleteChangeSet => Self::UpdateStack,
+            // They show what the resources show.
+            Self::DescribeStackDriftDetectionStatus
+            | Self::DescribeStackResourceDrifts
+            | Self::DetectStackDrift
+            | Self::DetectStackResourceDrift => Self::DescribeStackResources,
             action => action,
         };
         format!("cloudformation:{}", action.name())
@@ -84,7 +93,11 @@ actions! {
     DescribeStackEvents describe_stack_events,
     DescribeStackResource describe_stack_resource,
     DescribeStackResources describe_stack_resources,
+    DescribeStackDriftDetectionStatus describe_stack_drift_detection_status,
+    DescribeStackResourceDrifts describe_stack_resource_drifts,
     DescribeStacks describe_stacks,
+    DetectStackDrift detect_stack_drift,
+    DetectStackResourceDrift detect_stack_resource_drift,
     EstimateTemplateCost estimate_template_cost,
     ExecuteChangeSet execute_change_set,
     GetTemplate get_template,

@@ -9,7 +9,7 @@ use crate::input;
 use crate::view::parameter::parameter;
 
 pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
-    let template = input::template(&call.params, &call.service().options.limits)?;
+    let template = input::template(call).await?;
     let template = template.ok_or_else(input::no_template)?;
     let sections = input::Parameters::default().sections()?;
     let content = StackContent { sections, ..StackContent::default() };

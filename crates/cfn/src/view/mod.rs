@@ -1,6 +1,7 @@
 //! Formats of objects that several actions share.
 
 pub(crate) mod change_set;
+pub(crate) mod drift;
 pub(crate) mod parameter;
 pub(crate) mod resource;
 

@@ -2,6 +2,7 @@
 
 mod actions;
 mod change_sets;
+mod drift;
 mod faults;
 mod pages;
 mod stack_users;

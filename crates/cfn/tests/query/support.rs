@@ -111,6 +111,7 @@ impl App {
             token: None,
         };
         let service = Service {
+            templates: None,
             options: kiln_service::Options::default(),
             backends,
             identity: Arc::new(Local::of(caller, Secret::new("{}".to_owned()))),

@@ -10,7 +10,7 @@ use super::rolling::Policy;
 use super::scaling_group::{self, Wanted};
 use super::scaling_limits::Limits;
 
-/// Members have other names; this one stands for any of them.
+/// A name in place of the members' names, which differ.
 const MEMBER: &str = "aaaaaaaaaaaa";
 
 /// The type's driver. The engine creates and keeps the nested stack.
@@ -40,7 +40,7 @@ impl Driver for AutoScalingGroup {
         Ok(Step::done())
     }
 
-    /// Nothing is made outside.
+    /// There is no object in the cloud.
     async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
         Ok(Found::NotMade)
     }

@@ -8,7 +8,7 @@ use kiln_value::{Diagnostic, Map, Value, value};
 
 use super::members;
 
-/// The type's driver. The engine makes and keeps the nested stack; this only says what it should be.
+/// The type's driver. The engine creates and updates the nested stack; the driver only describes it.
 pub(super) struct ResourceChain;
 
 /// Members named by their index, each after the one before, in a concurrent chain after the one `limit` before. (Heat
@@ -37,7 +37,7 @@ impl Driver for ResourceChain {
         Ok(Step::done())
     }
 
-    /// Nothing is made outside.
+    /// There is no object in the cloud.
     async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
         Ok(Found::NotMade)
     }

@@ -2,7 +2,7 @@
 
 use kiln_value::{Map, Value, text};
 
-/// The document, with the line by which cloud-init knows it.
+/// The document, with the first line by which cloud-init recognizes it.
 pub(super) fn document(config: &Value) -> String {
     let mut out = "#cloud-config\n".to_owned();
     match config {

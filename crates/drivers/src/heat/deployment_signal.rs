@@ -1,4 +1,4 @@
-//! What a signal makes of a deployment.
+//! How a signal changes a deployment.
 
 use kiln_resource::{SoftwareConfig, SoftwareDeployment};
 use kiln_value::{Map, Value, text};

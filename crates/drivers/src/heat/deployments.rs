@@ -38,7 +38,7 @@ impl Driver for Deployments {
         Ok(Step::done())
     }
 
-    /// Nothing is made outside.
+    /// There is no object in the cloud.
     async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
         Ok(Found::NotMade)
     }

@@ -167,7 +167,7 @@ fn remembered(facts: &Facts) -> BTreeSet<String> {
     names.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-/// The type's driver. The engine makes and keeps the nested stack; this only says what it should be.
+/// The type's driver. The engine creates and updates the nested stack; the driver only describes it.
 pub(super) struct ResourceGroup;
 
 #[async_trait]
@@ -176,7 +176,7 @@ impl Driver for ResourceGroup {
         Ok(Step::done())
     }
 
-    /// Nothing is made outside.
+    /// There is no object in the cloud.
     async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
         Ok(Found::NotMade)
     }

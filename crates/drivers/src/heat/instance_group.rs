@@ -12,7 +12,7 @@ use super::scaling_group::{self, Wanted};
 use super::scaling_limits::Limits;
 use crate::validation::failed;
 
-/// The type of the members, which stands for an instance of EC2.
+/// The type of the members: a server with the properties of an EC2 instance.
 const MEMBER_TYPE: &str = "OS::Heat::ScaledResource";
 const INSTANCE_TYPE: &str = "AWS::EC2::Instance";
 
@@ -135,7 +135,7 @@ impl Driver for InstanceGroup {
         Ok(Step::done())
     }
 
-    /// Nothing is made outside.
+    /// There is no object in the cloud.
     async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
         Ok(Found::NotMade)
     }

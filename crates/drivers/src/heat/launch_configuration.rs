@@ -20,7 +20,7 @@ impl Driver for LaunchConfiguration {
         })
     }
 
-    /// Nothing is made outside.
+    /// There is no object in the cloud.
     async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
         Ok(Found::NotMade)
     }

@@ -17,7 +17,7 @@ pub(super) fn template(resources: Map, outputs: Map) -> Value {
 }
 
 /// The outputs that give the wanted attributes. A group of numbered members (`mapped`) always shows their references
-/// in `refs_map`, and there alone; a chain shows the reference of one as it is asked for.
+/// in `refs_map`, and only there; a chain shows the reference of one member by its name.
 pub(super) fn outputs(names: &[String], wanted: &[Vec<Value>], mapped: bool) -> Map {
     let reference = |name: &String| value!({"get_resource": name});
     let read = |path: Vec<Value>| value!({"get_attr": path});
@@ -81,7 +81,7 @@ pub(super) fn attribute(
         "attributes" if path.is_empty() => None,
         _ => match name.strip_prefix("resource.") {
             Some(member) if !member.contains('.') && path.is_empty() => refs.get(member).cloned(),
-            // The output for the whole path, else one for its beginning.
+            // The output for the whole path, otherwise one for its first part.
             _ => (0..=path.len()).rev().find_map(|end| {
                 let (front, rest) = path.split_at(end);
                 Some(select(outputs.get(&output_name(name, front))?.clone(), rest))

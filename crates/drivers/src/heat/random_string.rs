@@ -88,7 +88,7 @@ impl Driver for RandomString {
         })
     }
 
-    /// Nothing is made outside.
+    /// There is no object in the cloud.
     async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
         Ok(Found::NotMade)
     }

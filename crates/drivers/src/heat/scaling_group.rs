@@ -210,7 +210,7 @@ pub(super) fn outputs(names: &[String], wanted: &[Vec<Value>]) -> Map {
     outputs
 }
 
-/// The attribute of each member that an attribute of the group is made of; `None` if there is none.
+/// The members' attribute from which an attribute of the group is computed; `None` if there is none.
 fn member_path(key: &str, rest: &[Value]) -> Option<Vec<Value>> {
     let path = match key {
         "outputs" | "outputs_list" => rest.to_vec(),

@@ -64,7 +64,7 @@ impl Limits {
         ended(facts, Some((self.cooldown, &format!("ExactCapacity : {size}"))), now)
     }
 
-    /// What a signal to a policy makes of the group; `None`: nothing, because the group is not ready, its size would
+    /// How a signal to a policy changes the group; `None`: not at all, because the group is not ready, its size would
     /// not change, or the last change was too short a time ago.
     pub(super) fn rescale(self, facts: &Facts, adjustment: &Value, now: f64) -> Option<Rescale> {
         if facts.state.1 != "COMPLETE" || matches!(facts.state.0.as_str(), "DELETE" | "SUSPEND") {

@@ -53,7 +53,7 @@ const SIGNED_URL: &str = "ec2_signed_url";
 impl ScalingPolicy {
     /// The signed URL, which never expires.
     async fn alarm_url(cx: &Context<'_>) -> Result<String, Failure> {
-        // Says what is missing, if there are no users of stacks.
+        // Fails with a clear message if stack users are not configured.
         stack_user::domain_id(cx).await?;
         signed(cx.facts, &cx.cloud.signal_endpoints().await?, SignedFor::Signal, None)
     }

@@ -77,7 +77,7 @@ fn wait() -> Step {
     Step::wait(Value::Null, queue::pace(0))
 }
 
-/// Asks for one of the stack's actions.
+/// Requests one of the stack's actions.
 async fn act(cx: &Context<'_>, name: &str) -> Result<Step, Failure> {
     let body = value!({name: null});
     call(cx, Method::Post, &format!("{}/actions", path(cx.facts)?), Some(body)).await?;

@@ -2,7 +2,7 @@
 //! of stacks.
 //!
 //! Project and user have names that only their resource gives, and the secrets are stored before they are used. So
-//! every call may be repeated: what a lost call has made is found by its name.
+//! every call may be repeated: an object that a lost call created is found by its name.
 
 use kiln_resource::{CloudRequest, Context, Facts, Failure, FailureKind, Found, Method, Step, UserDomain};
 use kiln_value::{Value, value};

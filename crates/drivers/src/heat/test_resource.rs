@@ -80,7 +80,7 @@ impl Driver for TestResource {
         go_on(cx, operation, state)
     }
 
-    /// Nothing is made outside.
+    /// There is no object in the cloud.
     async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
         Ok(Found::NotMade)
     }

@@ -8,7 +8,7 @@ use kiln_value::{Diagnostic, Map, Value};
 /// The type's driver.
 pub(super) struct HeatValue;
 
-/// The schema of `value` as the property `type` makes it; none if anything goes.
+/// The schema of `value` for the property `type`; `None` if any value is valid.
 fn schema(facts: &Facts) -> Option<PropertySchema> {
     let kind = match facts.property("type").as_str()? {
         "string" => DataType::String,
@@ -37,7 +37,7 @@ impl Driver for HeatValue {
         })
     }
 
-    /// Nothing is made outside.
+    /// There is no object in the cloud.
     async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
         Ok(Found::NotMade)
     }
@@ -51,7 +51,7 @@ impl Driver for HeatValue {
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
-        // The type is only checked: what is given is what comes out.
+        // The value is only checked against the type, not converted.
         let value = cx.facts.property("value");
         Ok(names.iter().filter(|name| **name == "value").map(|name| ((*name).to_owned(), value.clone())).collect())
     }
@@ -61,7 +61,7 @@ impl Driver for HeatValue {
     }
 
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        // Null may stand for what is not known yet.
+        // Null may be a value that is not known yet.
         if facts.property("value").is_null() {
             return Ok(());
         }

@@ -139,7 +139,7 @@ impl Driver for WaitCondition {
         self.look(cx, number::to_f64(state).unwrap_or(0.0))
     }
 
-    /// Nothing is made outside.
+    /// There is no object in the cloud.
     async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
         Ok(Found::NotMade)
     }

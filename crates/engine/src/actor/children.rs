@@ -246,6 +246,8 @@ impl Work {
         if let Operation::Update { changed, .. } = &running.operation {
             facts.changed = changed.keys().cloned().collect();
         }
+        // All members are adopted at once: a member of a later batch would be created, and its object left behind.
+        facts.last_step = running.operation == Operation::Adopt;
         facts.action_timeout = Some(self.action_timeout());
         (facts.nested_step, facts.members) = (step, group.members);
         self.observe_for(id, &kind, &mut facts)?;

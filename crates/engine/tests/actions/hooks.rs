@@ -35,16 +35,12 @@ impl Bench {
     }
 
     async fn clear(&self, stack: StackId, name: &str, hook: &str) {
-        let now = SystemClock.now();
-        let message = Message {
-            id: MessageId(self.backends.chance.uuid()),
-            stack,
-            resource: Some(name.to_owned()),
-            kind: MessageKind::ClearHook,
-            body: value!({"unset_hook": hook}),
-            due: now,
-            sent: now,
-        };
+        self.send(stack, name, MessageKind::ClearHook, value!({"unset_hook": hook})).await;
+    }
+
+    async fn send(&self, stack: StackId, name: &str, kind: MessageKind, body: Value) {
+        let (id, resource, now) = (MessageId(self.backends.chance.uuid()), Some(name.to_owned()), SystemClock.now());
+        let message = Message { id, stack, resource, kind, body, due: now, sent: now };
         self.backends.store.send(&message).await.expect("the store");
     }
 
@@ -92,6 +88,27 @@ async fn a_create_stops_before_and_after() {
         "CREATE_COMPLETE Hook post-create is cleared",
     ];
     assert_eq!(of_b, wanted);
+}
+
+/// Seed 19852 of the simulation: the replaced row stayed beside its replacement.
+#[tokio::test]
+async fn a_resource_that_is_marked_unhealthy_at_a_hook_is_replaced_at_once() {
+    let bench = Bench::new().await;
+    let hooks = value!({"b": {"hooks": ["post-create"]}});
+    let id = bench.begin(Action::Create, &hooked(things(), hooks), None, false).await;
+    bench.reaches(id, "b", "post-create").await;
+    let body = value!({"mark_unhealthy": true, "reason": "it looks bad"});
+    bench.send(id, "b", MessageKind::MarkUnhealthy, body).await;
+    bench.clear(id, "b", "post-create").await;
+    while !bench.calls().contains(&"CREATE thing-3".to_owned()) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    bench.reaches(id, "b", "post-create").await;
+    bench.clear(id, "b", "post-create").await;
+    let stack = bench.completed(id).await;
+    assert_eq!(stack.state.action, Action::Create);
+    assert_eq!(bench.calls(), ["CREATE thing-1", "CREATE thing-2", "CREATE thing-3", "DELETE thing-2"]);
+    assert_eq!(bench.backends.store.resources(id).await.expect("the store").len(), 2);
 }
 
 #[tokio::test]

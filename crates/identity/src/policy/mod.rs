@@ -4,6 +4,7 @@ mod check;
 mod defaults;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, PoisonError, RwLock};
 
 pub use check::CheckError;
 use check::{Check, Facts};
@@ -27,10 +28,12 @@ pub enum PolicyError {
     },
 }
 
-/// The effective rules.
-#[derive(Clone, Debug)]
+type Rules = HashMap<String, Check>;
+
+/// The effective rules, which can be replaced while they are in use.
+#[derive(Debug)]
 pub struct Policy {
-    rules: HashMap<String, Check>,
+    rules: RwLock<Arc<Rules>>,
 }
 
 impl Default for Policy {
@@ -52,38 +55,53 @@ impl Policy {
             rules.extend(group.names.iter().map(|name| ((*name).to_owned(), check.clone())));
         }
         rules.extend(defaults::ADMIN_TYPES.iter().map(|name| (type_rule(name), Check::Rule("project_admin".into()))));
-        Self { rules }
+        Self::of(rules)
+    }
+
+    fn of(rules: Rules) -> Self {
+        Self { rules: RwLock::new(Arc::new(rules)) }
+    }
+
+    fn rules(&self) -> Arc<Rules> {
+        Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Uses the rules of another policy from now on.
+    pub fn replace(&self, other: &Self) {
+        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = other.rules();
     }
 
     /// Replaces rules with those of an operator: the content of `policy.yaml`, rules by name.
-    pub fn with_overrides(mut self, overrides: &Map) -> Result<Self, PolicyError> {
+    pub fn with_overrides(self, overrides: &Map) -> Result<Self, PolicyError> {
+        let mut rules = Rules::clone(&self.rules());
         for (name, rule) in overrides {
             let text = rule.as_str().ok_or_else(|| PolicyError::NotText(name.clone()))?;
             let check = Check::parse(text).map_err(|error| PolicyError::Rule { name: name.clone(), error })?;
-            self.rules.insert(name.clone(), check);
+            rules.insert(name.clone(), check);
         }
-        Ok(self)
+        Ok(Self::of(rules))
     }
 
     /// The names of an operator's rules that are not used by any request, resource type or other rule.
     pub fn unknown<'a>(&self, overrides: &'a Map) -> Vec<&'a str> {
-        let usual = Self::default();
-        let named: HashSet<&str> = self.rules.values().flat_map(Check::rules).collect();
+        let (usual, rules) = (Self::default().rules(), self.rules());
+        let named: HashSet<&str> = rules.values().flat_map(Check::rules).collect();
         let known = |name: &str| {
-            usual.rules.contains_key(name) || name.starts_with(TYPE_RULES) || name == "default" || named.contains(name)
+            usual.contains_key(name) || name.starts_with(TYPE_RULES) || name == "default" || named.contains(name)
         };
         overrides.keys().map(String::as_str).filter(|name| !known(name)).collect()
     }
 
     /// The undefined rules that other rules refer to; they are always false.
-    pub fn missing(&self) -> Vec<&str> {
-        let named: BTreeSet<&str> = self.rules.values().flat_map(Check::rules).collect();
-        named.into_iter().filter(|name| !self.rules.contains_key(*name)).collect()
+    pub fn missing(&self) -> Vec<String> {
+        let rules = self.rules();
+        let named: BTreeSet<&str> = rules.values().flat_map(Check::rules).collect();
+        named.into_iter().filter(|name| !rules.contains_key(*name)).map(str::to_owned).collect()
     }
 
     /// The names of all rules.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.rules.keys().map(String::as_str)
+    pub fn names(&self) -> Vec<String> {
+        self.rules().keys().cloned().collect()
     }
 
     /// Whether the caller may execute `action` (such as `stacks:create`) in a project. Actions without a rule are
@@ -106,8 +124,9 @@ impl Policy {
 
     /// Evaluates a rule; `None` if it does not exist.
     fn holds(&self, rule: &str, caller: &Caller, target: &[(&str, &str)]) -> Option<bool> {
-        let check = self.rules.get(rule)?;
-        Some(check.holds(&Facts { caller, target, rules: &self.rules }))
+        let rules = self.rules();
+        let check = rules.get(rule)?;
+        Some(check.holds(&Facts { caller, target, rules: &rules }))
     }
 }
 

@@ -97,7 +97,8 @@ impl World {
             chance: Arc::new(Chance::seeded(1)),
         };
         let (identity_too, policy) = (Arc::clone(&identity), Arc::new(Policy::default()));
-        let service = Service { options: kiln_service::Options::default(), backends, identity: identity_too, policy };
+        let options = kiln_service::Options::default();
+        let service = Service { options, backends, identity: identity_too, policy, templates: None };
         Self { cloud, connector, identity, steps, time, memory, service }
     }
 

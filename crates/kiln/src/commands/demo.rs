@@ -112,7 +112,8 @@ impl DemoArgs {
         eprintln!("Simulated OpenStack at {}, Kiln at {url}\n", cloud.auth_url());
 
         let (end, stop) = shutdown::on_signal();
-        let serving = serve::serve(&runtime, Listeners { api: listener, cfn: None }, Role::Both, stop.clone());
+        let serving =
+            serve::serve(&runtime, Listeners { api: listener, cfn: None, metrics: None }, Role::Both, stop.clone());
         let work = async {
             let made = tokio::select! {
                 made = self.make(&cloud) => made,

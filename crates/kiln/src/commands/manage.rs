@@ -8,7 +8,7 @@ use crate::cli::ConfigArgs;
 use crate::config::Config;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Cell, Format, List, OutputArgs, print};
-use crate::{database, runtime};
+use crate::{database, policy_files, runtime};
 
 /// Commands for the database of a service.
 #[derive(Debug, Subcommand)]
@@ -19,6 +19,9 @@ pub(crate) enum ManageCommand {
     /// Show the engines
     #[command(subcommand)]
     Service(ServiceCommand),
+    /// Check policy files
+    #[command(subcommand)]
+    Policy(PolicyCommand),
     /// Purge stacks that were deleted long ago; engines also do this automatically
     PurgeDeleted(PurgeArgs),
     /// Encrypt or decrypt the stored data, for example with a new key
@@ -37,6 +40,40 @@ pub(crate) enum DbCommand {
 pub(crate) enum ServiceCommand {
     /// List the engines and their status
     List(ListArgs),
+}
+
+/// `manage policy …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Report rules that are not valid, not used or not defined
+    Check(PolicyCheckArgs),
+}
+
+/// `manage policy check`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Prints all problems, and exits with 1 if there are any. Running services read changed policy files
+within seconds; if a file is not valid, the former rules stay in use.
+
+Example:
+  kiln manage policy check policy.yaml")]
+pub(crate) struct PolicyCheckArgs {
+    /// The policy file, in YAML or JSON
+    #[arg(value_name = "FILE")]
+    file: std::path::PathBuf,
+}
+
+impl PolicyCheckArgs {
+    fn run(&self) -> Outcome {
+        let (rules, problems) = policy_files::check(&self.file)?;
+        for problem in &problems {
+            print(&format!("{problem}\n"))?;
+        }
+        if problems.is_empty() {
+            return Ok(print(&format!("{rules} rules, no problems.\n"))?);
+        }
+        Err(Failure::new(format!("{}: {} problems in {rules} rules", self.file.display(), problems.len())))
+    }
 }
 
 /// `manage service list`.
@@ -111,6 +148,7 @@ impl ManageCommand {
     pub(crate) async fn run(self) -> Outcome {
         match self {
             Self::UpdateParams(args) => args.run().await,
+            Self::Policy(PolicyCommand::Check(args)) => args.run(),
             Self::Db(DbCommand::Sync(args)) => {
                 let config = Config::load(&args)?;
                 database::open(&config).await?;

@@ -2,11 +2,13 @@
 
 use anyhow::{Context as _, Result};
 use clap::Args;
+use kiln_web::ConnectionLimits;
 use tokio::net::TcpListener;
 
 use crate::cli::ConfigArgs;
 use crate::config::Config;
 use crate::failure::Outcome;
+use crate::metrics;
 use crate::runtime::Runtime;
 use crate::shutdown::{self, Stop};
 
@@ -15,12 +17,17 @@ const PORT: u16 = 8004;
 /// Heat's port of the CloudFormation API.
 const CFN_PORT: u16 = 8000;
 
+/// Maximum number of connections to the metrics.
+const METRICS_CONNECTIONS: usize = 16;
+
 /// The listeners of a service.
 pub(crate) struct Listeners {
     /// The REST API.
     pub(crate) api: TcpListener,
     /// The CloudFormation API.
     pub(crate) cfn: Option<TcpListener>,
+    /// The metrics.
+    pub(crate) metrics: Option<TcpListener>,
 }
 
 /// The role of a process.
@@ -63,6 +70,11 @@ Options in section [kiln], in addition to those in 'kiln engine --help':
                                      bind_port (8000; a free port if that of REST is 0); Keystone
                                      user for signatures: [ec2authtoken], [keystone_authtoken]
   cfn_page_size = 1000               maximum number of entries in a list of the CloudFormation API
+  metrics_bind_port =                serve /metrics for Prometheus on this port; off by default
+  metrics_bind_host = 127.0.0.1      address for that; there is no authentication
+  template_urls = false              read templates from URLs in requests (template_url, TemplateURL);
+                                     only from public addresses, in template_fetch_timeout seconds
+  template_url_networks =            other networks for that, comma-separated: 10.1.0.0/16
   older_encryption_keys              previous values of auth_encryption_key for decryption,
                                      comma-separated; see 'kiln manage update-params --help'
 
@@ -86,7 +98,8 @@ impl ServeArgs {
         let config = Config::load(&self.config)?;
         let runtime = started(&config).await?;
         let (api, host, port) = self.listener(&config).await?;
-        let listeners = Listeners { api, cfn: cfn_listener(&config, &host, port).await? };
+        let cfn = cfn_listener(&config, &host, port).await?;
+        let listeners = Listeners { api, cfn, metrics: metrics::listener(&config).await? };
         config.tell();
         let (_sender, stop) = shutdown::on_signal();
         Ok(serve(&runtime, listeners, role, stop).await?)
@@ -156,15 +169,29 @@ pub(crate) async fn serve(runtime: &Runtime, listeners: Listeners, role: Role, s
             None => Ok(()),
         }
     };
+    let metrics = serve_metrics(runtime, listeners.metrics, stop.clone());
     let engine = async {
         match role {
             Role::Both => runtime.engine(stop.clone()).await.context("the engine failed"),
             Role::Api => Ok(()),
         }
     };
-    tokio::try_join!(api, cfn, engine)?;
+    let policy = async {
+        runtime.follow_policy(stop.clone()).await;
+        Ok(())
+    };
+    tokio::try_join!(api, cfn, metrics, policy, engine)?;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Serves the metrics until a stop is requested; ends at once without a listener.
+async fn serve_metrics(runtime: &Runtime, listener: Option<TcpListener>, stop: Stop) -> Result<()> {
+    let Some(listener) = listener else { return Ok(()) };
+    tracing::info!(address = %listener.local_addr()?, "serving metrics");
+    let limits = ConnectionLimits { total: METRICS_CONNECTIONS, ..ConnectionLimits::default() };
+    let router = metrics::router(runtime.backends());
+    kiln_web::serve(listener, router, limits, shutdown::stopped(stop)).await.context("the metrics failed")
 }
 
 /// `engine`.
@@ -179,6 +206,7 @@ Options in section [kiln], in seconds:
   call_limit = 75    time until the result of a create call without a response is visible in the cloud;
                      the call is not repeated before; default: call_timeout + 15
   list_delay = 10    maximum time until a service lists an object that it created
+  metrics_bind_port  as in 'kiln serve --help'
   drain = 75         time that a stopping engine waits for calls; default: call_timeout + 15
 
 Example:
@@ -195,7 +223,9 @@ impl EngineArgs {
         let config = Config::load(&self.config)?;
         let runtime = started(&config).await?;
         config.tell();
+        let metrics = metrics::listener(&config).await?;
         let (_sender, stop) = shutdown::on_signal();
-        Ok(runtime.engine(stop).await?)
+        tokio::try_join!(runtime.engine(stop.clone()), serve_metrics(&runtime, metrics, stop))?;
+        Ok(())
     }
 }

@@ -3,6 +3,7 @@
 mod act;
 mod adopt;
 mod change;
+mod drift;
 mod event;
 mod hook;
 mod list;
@@ -23,6 +24,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::OutputArgs;
 use crate::progress::{self, End, Mode, Screen, Target};
 
+pub(crate) use self::change::read;
 pub(crate) use self::show::entries;
 
 /// Commands for stacks.
@@ -48,6 +50,8 @@ pub(crate) enum StackCommand {
     Cancel(act::CancelArgs),
     /// Check that the resources of stacks still exist and are healthy
     Check(act::ActArgs),
+    /// Compare the resources of a stack with their objects in the cloud
+    Drift(drift::DriftArgs),
     /// Suspend the resources of stacks
     Suspend(act::ActArgs),
     /// Resume the suspended resources of stacks
@@ -102,6 +106,7 @@ impl StackCommand {
             Self::Export(args) => args.export(connection).await,
             Self::Cancel(args) => args.run(connection).await,
             Self::Check(args) => args.run(connection, StackAction::Check).await,
+            Self::Drift(args) => args.run(connection).await,
             Self::Suspend(args) => args.run(connection, StackAction::Suspend).await,
             Self::Resume(args) => args.run(connection, StackAction::Resume).await,
             Self::Wait(args) => args.run(connection).await,

@@ -84,6 +84,9 @@ pub(crate) struct ValidateArgs {
     /// Parameter value; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     parameter: Vec<String>,
+    /// Container of Swift with the environments and files; only the template is read here
+    #[arg(short = 's', long, value_name = "CONTAINER", conflicts_with = "offline")]
+    files_container: Option<String>,
     /// Include the parameters of nested templates
     #[arg(long)]
     show_nested: bool,
@@ -107,7 +110,8 @@ impl ValidateArgs {
             return Ok(self.output.one(about, Format::Yaml)?);
         }
         let connection = Connection::open(global, Need::Nothing).await?;
-        let bundle = Bundle::read(&connection.source, Some(&self.template), &self.environment).await?;
+        let container = self.files_container.as_deref();
+        let bundle = super::stack::read(&connection, Some(&self.template), &self.environment, container).await?;
         let answer = connection.client.validate(&bundle, &given, self.show_nested, self.ignore_errors.as_deref()).await;
         connection.close().await?;
         let answer = answer.map_err(|error| Failure::from(error).in_template(&bundle))?;

@@ -1,4 +1,4 @@
-//! Polls the service and updates the progress until an operation is done.
+//! Waits for events, or polls a service that does not offer this, and updates the progress until an operation is done.
 
 use std::time::Duration;
 
@@ -18,6 +18,10 @@ const AGAIN: Duration = Duration::from_secs(1);
 const QUIET: Duration = Duration::from_secs(10);
 /// Interval at which the tree is redrawn on a terminal.
 const FRAME: Duration = Duration::from_millis(100);
+/// Seconds that the service waits for an event.
+const WAIT: u32 = 10;
+/// Pause between two lists of events.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// The stack to follow.
 #[derive(Clone, Debug)]
@@ -112,6 +116,30 @@ impl Target {
     }
 }
 
+impl Target {
+    /// Waits for the next event. Returns false if the service does not offer to wait, or is not available.
+    async fn news(&self, client: &Client, screen: &Screen, began: Instant) -> bool {
+        let next =
+            EventFilter { nested_depth: DEPTH, marker: self.marker.clone(), limit: Some(1), ..EventFilter::default() };
+        let waited = async {
+            let waited = client.awaited_events(&self.identity, &next, WAIT).await;
+            // The events of a busy stack are listed together.
+            tokio::time::sleep(PAUSE).await;
+            waited
+        };
+        let mut waited = std::pin::pin!(waited);
+        loop {
+            if screen.is_live() {
+                screen.show(&self.tree, began.elapsed());
+            }
+            tokio::select! {
+                waited = &mut waited => return matches!(waited, Ok(Some(_))),
+                () = tokio::time::sleep(FRAME), if screen.is_live() => {}
+            }
+        }
+    }
+}
+
 /// Follows the stack until no operation is running. `rollback`: a rollback may follow a failure.
 pub(crate) async fn follow(
     client: &Client,
@@ -124,6 +152,7 @@ pub(crate) async fn follow(
     let mut quiet = 0;
     let mut failed_once = false;
     let (mut absence, mut silence) = (Absence::default(), Silence::new(began));
+    let mut waits = true;
     loop {
         let ended = match target.listen(client, screen, began).await {
             Ok(ended) => ended,
@@ -164,7 +193,12 @@ pub(crate) async fn follow(
             failed_once = at_rest;
             quiet = 0;
         }
-        rest(&target.tree, screen, poll, began).await;
+        // Only a running operation has events to wait for.
+        if waits && target.marker.is_some() && target.tree.status.ends_with("_IN_PROGRESS") {
+            waits = target.news(client, screen, began).await;
+        } else {
+            rest(&target.tree, screen, poll, began).await;
+        }
     }
 }
 

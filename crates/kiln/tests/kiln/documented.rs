@@ -96,6 +96,7 @@ fn prepare(folder: &Folder) {
     folder.write("my.yaml", WEB);
     folder.write("production.yaml", "parameters: {flavor: m1.small}\n");
     folder.write("old.yaml", OLD);
+    folder.write("policy.yaml", "stacks:index: role:reader\n");
     folder.write("install.sh", "#!/bin/sh\n");
     folder.write("inputs.yaml", "inputs: [{name: size}]\n");
     folder.write("cfn.template", CFN);

@@ -49,7 +49,7 @@ fn config(folder: &Folder, cloud: &Testcloud) -> String {
          enable_stack_adopt = true\nenable_stack_abandon = true\n\
          unknown_option = 1\nmax_stack_per_tenant = 9\nenvironment_dir = {here}/environment.d\n\
          [keystone_authtoken]\nauth_url = {}\nusername = {}\npassword = {}\nproject_name = {}\n\
-         [heat_api]\nbind_host = localhost\nbind_port = 0\n[kiln]\nresource_types_dir = {here}/types\n",
+         [heat_api]\nbind_host = localhost\nbind_port = 0\n[kiln]\nmetrics_bind_port = 0\nresource_types_dir = {here}/types\n",
         cloud.auth_url(),
         heat.user,
         heat.password,
@@ -130,6 +130,17 @@ impl Drop for Service {
     }
 }
 
+/// The metrics of a service.
+fn scraped(service: &Service) -> String {
+    let told = service.told("serving metrics");
+    let address = told[0]["address"].as_str().unwrap();
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_is_asked_and_drained() {
     let folder = Folder::new("service");
@@ -143,6 +154,17 @@ async fn a_service_is_asked_and_drained() {
     assert_eq!(made["stack_status"], "CREATE_COMPLETE");
     let label = kiln(&["stack", "output", "show", "one", "label", "-f", "value", "-c", "output_value"]).ok();
     assert_eq!(label, "mine\n");
+    let metrics = scraped(&service);
+    let post = "api=\"rest\",route=\"/{tenant_id}/stacks\",method=\"POST\",status=\"201\"";
+    for line in [
+        "kiln_stacks{action=\"CREATE\",status=\"COMPLETE\"} 2".to_owned(),
+        "kiln_stacks_pending 0".to_owned(),
+        "kiln_engines{status=\"up\"} 1".to_owned(),
+        format!("kiln_requests_seconds_count{{{post}}} 1"),
+    ] {
+        assert!(metrics.lines().any(|have| have == line), "{line} in\n{metrics}");
+    }
+    assert!(metrics.contains("kiln_cloud_calls_seconds_count{service=\"network\",status=\"201\"} 1"), "{metrics}");
     let listed = kiln(&["resource-type", "list", "-f", "value"]).ok();
     assert!(["My::Labelled", "My::Net"].iter().all(|ours| listed.lines().any(|name| name == *ours)), "{listed}");
     let shown = kiln(&["resource-type", "show", "My::Labelled", "-f", "json"]).json();

@@ -103,6 +103,8 @@ async fn what_others_changed_is_repaired_and_what_they_deleted_is_replaced() {
 
     // Nobody has changed anything: nothing is sent but reads.
     cluster.cloud.journal().clear();
+    let same = client.drift(STACK, &[]).await.expect("a comparison");
+    assert_eq!(same.str_at("status"), Some("IN_SYNC"), "{same:?}");
     client.update_stack(STACK, &request(true)).await.expect("accepted");
     settled(&client, "UPDATE_COMPLETE").await;
     assert_eq!(ids(&client).await, first);
@@ -124,6 +126,33 @@ async fn what_others_changed_is_repaired_and_what_they_deleted_is_replaced() {
     client.update_stack(STACK, &request(false)).await.expect("accepted");
     settled(&client, "UPDATE_COMPLETE").await;
     assert_eq!(ids(&client).await, first);
+
+    let drift = client.drift(STACK, &[]).await.expect("a comparison");
+    assert_eq!(drift.str_at("status"), Some("DRIFTED"));
+    let of = |name: &str| {
+        let entries = drift.get("resources").and_then(Value::as_list).unwrap_or_default();
+        let entry = entries.iter().find(|one| one.str_at("resource_name") == Some(name)).expect("an entry");
+        let differences = entry.get("differences").cloned().unwrap_or_default();
+        (entry.str_at("drift_status").unwrap_or_default().to_owned(), differences)
+    };
+    let renamed = |name: &str| {
+        let differences = value!([{"property": "name", "expected": name, "actual": "theirs"}]);
+        ("MODIFIED".to_owned(), differences)
+    };
+    assert_eq!(of("net"), renamed("mine"));
+    assert_eq!(of("0"), renamed("member-0"));
+    assert_eq!(of("group").0, "MODIFIED");
+    assert_eq!(of("gone").0, "DELETED");
+    let server = of("server").1;
+    let metadata = server.as_list().and_then(|list| list.first()).and_then(|one| one.str_at("property"));
+    assert_eq!(metadata, Some("metadata"));
+    for name in ["1", "port", "subnet", "lan", "quiet"] {
+        assert_eq!(of(name), ("IN_SYNC".to_owned(), value!([])), "{name}");
+    }
+    let one = client.drift(STACK, &["lan".to_owned()]).await.expect("a comparison");
+    assert_eq!(one.str_at("status"), Some("IN_SYNC"), "only what was asked for");
+    assert!(client.drift(STACK, &["nothing".to_owned()]).await.is_err());
+    assert_eq!(ids(&client).await, first, "nothing is changed");
 
     let plan = client.preview_update(STACK, &request(true), true).await.expect("a plan");
     let names = |list: &str| -> Vec<String> {

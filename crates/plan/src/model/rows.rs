@@ -107,6 +107,7 @@ impl Model {
             if old.operation == OperationState::MustReplace {
                 old.operation = OperationState::Idle;
             }
+            self.traversal.clean_up_later(name, old.id);
             out.push(Command::Save(old.id));
         }
     }

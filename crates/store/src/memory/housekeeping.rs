@@ -6,9 +6,23 @@ use jiff::Timestamp;
 
 use super::state::{Sent, State, micro, micros_of};
 use crate::limits::{CONTENT_KEPT, CONTENTS, EVENTS, HANDLED_KEPT, SILENT_INTERVALS, STACKS};
-use crate::{Digest, EngineInfo, MessageId, Retention, StackId};
+use crate::{Census, Digest, EngineInfo, MessageId, Retention, StackId};
 
 impl State {
+    pub(super) fn census(&self, now: i64) -> Census {
+        let mut stacks: BTreeMap<(String, String), u64> = BTreeMap::new();
+        for row in self.stacks.values().filter(|row| row.stack.deleted.is_none()) {
+            let state = row.stack.state;
+            *stacks.entry((state.action.to_string(), state.status.to_string())).or_default() += 1;
+        }
+        Census {
+            stacks: stacks.into_iter().map(|((action, status), count)| (action, status, count)).collect(),
+            leases: u64::try_from(self.stacks.values().filter(|row| row.lease.expires > now).count())
+                .unwrap_or(u64::MAX),
+            pending: u64::try_from(self.stacks.values().filter(|row| row.due.is_some()).count()).unwrap_or(u64::MAX),
+        }
+    }
+
     pub(super) fn report(&mut self, engine: &EngineInfo, now: i64) {
         let seen = Timestamp::from_microsecond(now).unwrap_or(engine.seen);
         let known = self

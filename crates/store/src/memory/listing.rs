@@ -41,7 +41,14 @@ impl State {
                 Some(place.ok_or_else(|| Error::NotFound(format!("event {marker}")))?.1)
             }
         };
-        let stacks: BTreeSet<_> = query.stacks.iter().copied().collect();
+        let of = |holds: &dyn Fn(&Stack) -> bool| -> BTreeSet<crate::StackId> {
+            self.stacks.values().map(|row| &row.stack).filter(|stack| holds(stack)).map(|stack| stack.id).collect()
+        };
+        let stacks = match (&query.root, &query.project) {
+            (Some(root), _) => of(&|stack| stack.root == *root),
+            (None, Some(project)) => of(&|stack| stack.project == *project),
+            (None, None) => query.stacks.iter().copied().collect(),
+        };
         let mut found: Vec<(u64, &Event)> = stacks
             .into_iter()
             .flat_map(|stack| self.events_of(stack))
@@ -87,6 +94,7 @@ fn is_listed(query: &StackQuery, stack: &Stack) -> bool {
             Some(asked) => parent == Some(asked),
             None => query.nested || parent.is_none(),
         }
+        && query.root.is_none_or(|root| root == stack.root)
         && (query.deleted || stack.deleted.is_none())
         && any_of(&query.ids, |id| *id == stack.id)
         && any_of(&query.names, |name| *name == stack.name)

@@ -28,6 +28,9 @@ impl SqlStore {
         for other in batch.rings() {
             self.hub.ring(other);
         }
+        if batch.has_events() {
+            self.hub.tell(Some(stack.root));
+        }
         if batch.settle.is_some() {
             self.hub.ring(stack.id);
             if let Some(parent) = &stack.parent {

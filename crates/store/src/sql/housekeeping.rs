@@ -7,9 +7,44 @@ use super::retry::Fault;
 use super::rows::{Columns, micros, micros_of, plain};
 use super::{SqlStore, schema};
 use crate::limits::{CONTENT_KEPT, CONTENTS, EVENTS, HANDLED_KEPT, SILENT_INTERVALS, STACKS};
-use crate::{EngineInfo, Error, Retention};
+use crate::{Census, EngineInfo, Error, Retention};
 
 impl SqlStore {
+    pub(super) async fn count_everything(&self) -> Result<Census, Error> {
+        let states = Query::select()
+            .columns(["action", "status"])
+            .expr(Func::count(Expr::col("id")))
+            .from(schema::STACK)
+            .and_where(Expr::col("deleted").is_null())
+            .group_by_columns(["action", "status"])
+            .to_owned();
+        let leases = Query::select()
+            .expr(Func::count(Expr::col("stack")))
+            .from(schema::LEASE)
+            .and_where(Expr::col("expires").gt(self.dialect.now()))
+            .to_owned();
+        let pending = Query::select()
+            .expr(Func::count(Expr::col("id")))
+            .from(schema::STACK)
+            .and_where(Expr::col("due").is_not_null())
+            .to_owned();
+        self.retry(|| async {
+            let mut census = Census::default();
+            for row in self.reader.query_all(&states).await? {
+                let mut columns = Columns::of(&row);
+                census.stacks.push((columns.text()?, columns.text()?, columns.count()?));
+            }
+            census.stacks.sort();
+            for (query, count) in [(&leases, &mut census.leases), (&pending, &mut census.pending)] {
+                if let Some(row) = self.reader.query_one(query).await? {
+                    *count = Columns::of(&row).count()?;
+                }
+            }
+            Ok(census)
+        })
+        .await
+    }
+
     pub(super) async fn put_engine(&self, engine: &EngineInfo) -> Result<(), Error> {
         let interval = i64::from(engine.interval);
         self.retry(|| async {

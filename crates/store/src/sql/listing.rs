@@ -136,6 +136,9 @@ fn stacks_of(query: &StackQuery) -> Cond {
     } else if !query.nested {
         all = all.add(Expr::col("parent_stack").is_null());
     }
+    if let Some(root) = query.root {
+        all = all.add(Expr::col("root").eq(root.to_string()));
+    }
     if !query.deleted {
         all = all.add(Expr::col("deleted").is_null());
     }
@@ -163,8 +166,18 @@ fn stacks_of(query: &StackQuery) -> Cond {
 }
 
 fn events_of(query: &EventQuery) -> Cond {
+    let stacks = || Query::select().column("id").from(schema::STACK).to_owned();
+    let stacks = match (&query.root, &query.project) {
+        (Some(root), _) => {
+            Expr::col("stack").in_subquery(stacks().and_where(Expr::col("root").eq(root.to_string())).to_owned())
+        }
+        (None, Some(project)) => {
+            Expr::col("stack").in_subquery(stacks().and_where(Expr::col("project").eq(project.as_str())).to_owned())
+        }
+        (None, None) => Expr::col("stack").is_in(query.stacks.iter().map(ToString::to_string)),
+    };
     Cond::all()
-        .add(Expr::col("stack").is_in(query.stacks.iter().map(ToString::to_string)))
+        .add(stacks)
         .add_option(query.resource.as_deref().map(|name| Expr::col("resource_name").eq(name)))
         .add_option(any_of("action", query.actions.iter().cloned()))
         .add_option(any_of("status", query.statuses.iter().cloned()))

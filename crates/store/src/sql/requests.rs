@@ -32,6 +32,7 @@ impl SqlStore {
             })
             .await?;
         self.hub.ring(made.id);
+        self.hub.tell(Some(made.root));
         Ok(made)
     }
 
@@ -56,6 +57,7 @@ impl SqlStore {
         })
         .await?;
         self.hub.ring(stack);
+        self.hub.tell(Some(asked.root));
         Ok(asked)
     }
 

@@ -195,6 +195,7 @@ where
         } else {
             return Err(fault.into());
         }
+        tracing::trace!(target: "kiln::metric", metric = "store_retries", lost = fault.is_lost());
         tokio::time::sleep(delay(attempt)).await;
         attempt += 1;
     }

@@ -1,17 +1,18 @@
 //! Carries rings of the doorbell to other processes.
 //!
 //! PostgreSQL uses notifications (`LISTEN`). Other databases use rows of a table, which every process with a listener
-//! polls: one small query for all stacks.
+//! polls: one small query for all stacks. In the same way a process with watchers polls for events of other processes.
 
+mod heard;
 mod notifications;
 mod table;
+mod tail;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use sea_orm::DatabaseConnection;
-use sea_orm::sqlx::postgres::PgPool;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::AbortHandle;
 use uuid::Uuid;
@@ -22,6 +23,8 @@ use crate::doorbell::{Hub, Reach};
 
 /// Maximum number of rings that are sent at once.
 const RINGS_AT_ONCE: usize = 200;
+/// Polling interval of a table.
+const LOOK: Duration = Duration::from_millis(500);
 /// Delay between two attempts to listen.
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 
@@ -38,11 +41,17 @@ impl Drop for Wires {
 }
 
 /// A hub with notifications of PostgreSQL, and its tasks.
-pub(super) fn by_notifications(pool: &PgPool, url: String) -> (Arc<Hub>, Wires) {
+pub(super) fn by_notifications(
+    writer: &DatabaseConnection,
+    reader: &DatabaseConnection,
+    url: String,
+) -> (Arc<Hub>, Wires) {
     let (hub, inbound, origin) = carried();
+    let pool = writer.get_postgres_connection_pool();
+    let tail = tokio::spawn(tail::tail(reader.clone(), Arc::clone(&hub))).abort_handle();
     let carry = tokio::spawn(notifications::carry(pool.clone(), inbound, origin.clone())).abort_handle();
     let listen = tokio::spawn(notifications::listen(url, Arc::clone(&hub), origin)).abort_handle();
-    (hub, Wires(vec![carry, listen]))
+    (hub, Wires(vec![carry, listen, tail]))
 }
 
 /// A hub with a table, and its tasks.
@@ -55,7 +64,8 @@ pub(super) fn by_table(
     let carry = tokio::spawn(table::carry(writer.clone(), dialect, inbound, origin.clone())).abort_handle();
     let rings = table::Rings { reader: reader.clone(), writer: writer.clone(), dialect, origin };
     let listen = tokio::spawn(rings.listen(Arc::clone(&hub))).abort_handle();
-    (hub, Wires(vec![carry, listen]))
+    let tail = tokio::spawn(tail::tail(reader.clone(), Arc::clone(&hub))).abort_handle();
+    (hub, Wires(vec![carry, listen, tail]))
 }
 
 fn carried() -> (Arc<Hub>, UnboundedReceiver<StackId>, String) {

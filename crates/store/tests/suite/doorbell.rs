@@ -103,6 +103,53 @@ async fn another_process_is_heard() {
     }
 }
 
+/// Waits until a bell rings for events of another process, or of this one.
+async fn told(bell: &Arc<dyn Doorbell>, writer: &Arc<dyn Store>, name: &str) {
+    let told = async {
+        let mut number = 0;
+        loop {
+            number += 1;
+            let made = writer.create_stack(stack(&format!("{name}{number}"))).await.unwrap();
+            let rung = async { while !bell.wait().await.contains(&made.id) {} };
+            if tokio::time::timeout(Duration::from_millis(1500), rung).await.is_ok() {
+                break;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), told).await.expect("events of another process");
+}
+
+/// Those who wait for events hear of events only, with the root of their stack.
+#[tokio::test]
+async fn events_ring_for_watchers() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let news = bed.store.news();
+        told(&news, &bed.store, "mine").await;
+        let (made, lease) = claimed(&*bed.store, "web").await;
+        until(&news, made.id).await;
+        let nested = child(&made, &resource(made.id, "a"));
+        let batch = Batch { save: vec![resource(made.id, "a")], children: vec![nested.clone()], ..Batch::default() };
+        bed.store.commit(lease, batch).await.unwrap();
+        until(&news, made.id).await;
+        // The events of a nested stack ring with its root.
+        let inner = claim(&*bed.store, engine(), nested.id).await;
+        bed.store.request(nested.id, StackRequest::new(Action::Check, at(1))).await.unwrap();
+        until(&news, made.id).await;
+        // A write without events does not ring.
+        while tokio::time::timeout(Duration::from_millis(1500), news.wait()).await.is_ok() {}
+        bed.store.renew(inner.owner, Duration::from_secs(9), &[inner]).await.unwrap();
+        let quiet = tokio::time::timeout(Duration::from_millis(1500), news.wait()).await;
+        assert!(quiet.is_err(), "{quiet:?}");
+        if bed.is_shared() {
+            let other = bed.another().await;
+            told(&other.news(), &bed.store, "here").await;
+            told(&news, &other, "there").await;
+        }
+        bed.end().await;
+    }
+}
+
 /// Nobody is woken by time or by writes without a ring, such as leases.
 #[tokio::test]
 async fn a_quiet_database_rings_nobody() {

@@ -1,7 +1,7 @@
 //! Lists of stacks and events: filters, sorting, paging.
 
 use kiln_resource::{Action, Status};
-use kiln_store::{Batch, Error, Event, EventQuery, NewStack, Sort, SortKey, Stack, StackQuery, StackRequest};
+use kiln_store::{Batch, Census, Error, Event, EventQuery, NewStack, Sort, SortKey, Stack, StackQuery, StackRequest};
 
 use crate::bed::{Bed, beds};
 use crate::make::{at, child, claim, claimed, deleting, engine, event, resource, settle, settling, stack};
@@ -194,6 +194,37 @@ async fn events_are_filtered_and_paged() {
 
         assert_eq!(bed.store.event(made.id, failed.id).await.unwrap(), Some(failed.clone()));
         assert_eq!(bed.store.event(other.id, failed.id).await.unwrap(), None);
+        bed.end().await;
+    }
+}
+
+/// What the metrics count, and the events of trees and projects.
+#[tokio::test]
+async fn everything_is_counted() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        assert_eq!(bed.store.census().await.unwrap(), Census::default());
+        let (made, lease) = claimed(&*bed.store, "web").await;
+        let row = resource(made.id, "a");
+        let nested = child(&made, &row);
+        let batch = Batch { save: vec![row], children: vec![nested.clone()], ..Batch::default() };
+        bed.store.commit(lease, batch).await.unwrap();
+        bed.store.create_stack(stack("other")).await.unwrap();
+        let census = bed.store.census().await.unwrap();
+        assert_eq!(census.stacks, [("CREATE".to_owned(), "IN_PROGRESS".to_owned(), 3)]);
+        assert_eq!((census.leases, census.pending), (1, 3));
+
+        let stacks = async |query| {
+            let events = bed.store.events(&query).await.unwrap();
+            events.iter().map(|event| event.stack).collect::<Vec<_>>()
+        };
+        let tree = EventQuery { root: Some(made.id), ..EventQuery::default() };
+        assert_eq!(stacks(tree).await, [made.id, nested.id]);
+        let project = |name: &str| EventQuery { project: Some(name.to_owned()), ..EventQuery::default() };
+        assert_eq!(stacks(project(&made.project)).await.len(), 3);
+        assert!(stacks(project("nobody")).await.is_empty());
+        let of_tree = StackQuery { root: Some(made.id), nested: true, ..StackQuery::default() };
+        assert_eq!(bed.store.count_stacks(&of_tree).await.unwrap(), 2);
         bed.end().await;
     }
 }

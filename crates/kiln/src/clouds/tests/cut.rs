@@ -11,9 +11,9 @@ use kiln_resource::{
     CredentialsId, EngineId, EventId, Resource, SoftwareChange, SoftwareConfig, SoftwareDeployment, StackId,
 };
 use kiln_store::{
-    Batch, ChangeSet, ChangeSetId, ConfigQuery, DeploymentQuery, Desired, DesiredText, Digest, Doorbell, EngineInfo,
-    Error, Event, EventQuery, Lease, MemoryStore, Message, NewStack, Retention, Snapshot, SnapshotId, SoftwareStore,
-    Stack, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
+    Batch, Census, ChangeSet, ChangeSetId, ConfigQuery, DeploymentQuery, Desired, DesiredText, Digest, Doorbell,
+    EngineInfo, Error, Event, EventQuery, Lease, MemoryStore, Message, NewStack, Retention, Snapshot, SnapshotId,
+    SoftwareStore, Stack, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
 };
 use kiln_value::Secret;
 use tokio::sync::Notify;
@@ -124,6 +124,10 @@ macro_rules! cut {
                 if self.1.step().await { answer } else { Err(lost()) }
             })*
 
+            fn news(&self) -> Arc<dyn Doorbell> {
+                self.0.news()
+            }
+
             fn doorbell(&self) -> Arc<dyn Doorbell> {
                 self.0.doorbell()
             }
@@ -169,6 +173,7 @@ cut! {
     fn snapshot(stack: StackId, id: SnapshotId) -> Option<Snapshot>;
     fn snapshots(stack: StackId) -> Vec<Snapshot>;
     fn forget(retention: &Retention) -> u64;
+    fn census() -> Census;
 }
 {
     fn change_software(change: &SoftwareChange) -> ();

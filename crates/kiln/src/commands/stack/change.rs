@@ -26,6 +26,9 @@ struct Content {
     /// Parameter value read from a file; may be repeated
     #[arg(long, value_name = "KEY=FILE")]
     parameter_file: Vec<String>,
+    /// Container of Swift with the environments and files; only the template is read here
+    #[arg(short = 's', long, value_name = "CONTAINER")]
+    files_container: Option<String>,
     /// Timeout of the operation in minutes
     #[arg(long, value_name = "MINUTES")]
     timeout: Option<i64>,
@@ -39,12 +42,25 @@ impl Content {
         let mut values = parameters(&self.parameter)?;
         values.extend(file_parameters(&connection.source, &self.parameter_file, template).await?);
         Ok(StackRequest {
-            bundle: Bundle::read(&connection.source, template, &self.environment).await?,
+            bundle: read(connection, template, &self.environment, self.files_container.as_deref()).await?,
             parameters: values,
             timeout_mins: self.timeout,
             tags: self.tags.clone(),
             ..StackRequest::default()
         })
+    }
+}
+
+/// The content of a request, with its files or with the container that has them.
+pub(crate) async fn read(
+    connection: &Connection,
+    template: Option<&str>,
+    environments: &[String],
+    container: Option<&str>,
+) -> Result<Bundle, kiln_client::InputError> {
+    match container {
+        Some(container) => Bundle::in_container(&connection.source, template, environments, container).await,
+        None => Bundle::read(&connection.source, template, environments).await,
     }
 }
 

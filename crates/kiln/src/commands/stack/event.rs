@@ -15,6 +15,10 @@ use crate::output::{Cell, Format, List, Look, OutputArgs};
 
 /// Polling interval for new events.
 const FOLLOW: Duration = Duration::from_secs(2);
+/// Pause between two lists of events.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Seconds that the service waits for an event.
+const WAIT: u32 = 30;
 
 /// `stack event …`.
 #[derive(Debug, Subcommand)]
@@ -143,10 +147,21 @@ async fn follow(connection: &Connection, stack: &str, mut filter: EventFilter) -
             write(&mut paths, &events);
         }
         tokio::select! {
-            () = tokio::time::sleep(FOLLOW) => {}
+            () = next(connection, stack, &filter) => {}
             _ = tokio::signal::ctrl_c() => return Ok(()),
         }
     }
+}
+
+/// Waits for the next event; for some time, if the service does not offer to wait.
+async fn next(connection: &Connection, stack: &str, filter: &EventFilter) {
+    let first = EventFilter { limit: Some(1), ..filter.clone() };
+    let waited = match filter.marker {
+        Some(_) => connection.client.awaited_events(stack, &first, WAIT).await,
+        None => Ok(None),
+    };
+    // The events of a busy stack are listed together.
+    tokio::time::sleep(if let Ok(Some(_)) = waited { PAUSE } else { FOLLOW }).await;
 }
 
 fn write(paths: &mut Paths, events: &[Event]) {

@@ -9,7 +9,8 @@ use sea_orm::{ConnectionTrait, DatabaseConnection};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
-use super::{LISTEN_AGAIN, RINGS_AT_ONCE};
+use super::heard::Heard;
+use super::{LISTEN_AGAIN, LOOK, RINGS_AT_ONCE};
 use crate::StackId;
 use crate::doorbell::Hub;
 use crate::sql::dialect::Dialect;
@@ -17,8 +18,6 @@ use crate::sql::retry::Fault;
 use crate::sql::rows::{Columns, micros_of};
 use crate::sql::schema;
 
-/// Polling interval of the table.
-const LOOK: Duration = Duration::from_millis(500);
 /// How long rings are kept, and the interval of their deletion.
 const KEPT: Duration = Duration::from_mins(1);
 
@@ -126,63 +125,5 @@ impl Rings {
             .to_owned();
         self.writer.execute(&delete).await?;
         Ok(())
-    }
-}
-
-/// The rings that were received. Numbers are assigned before the rows are committed, so a lower one may appear after a
-/// higher one. Therefore each poll starts at the end of the table two polls ago.
-#[derive(Debug)]
-struct Heard {
-    /// The highest numbers of the last polls, oldest first.
-    highest: [i64; 3],
-    /// The received numbers above the oldest of them.
-    numbers: BTreeSet<i64>,
-}
-
-impl Heard {
-    fn from(newest: i64) -> Self {
-        Self { highest: [newest; 3], numbers: BTreeSet::new() }
-    }
-
-    /// No new rings are expected up to this number.
-    fn floor(&self) -> i64 {
-        let [floor, ..] = self.highest;
-        floor
-    }
-
-    fn newest(&self) -> i64 {
-        let [.., newest] = self.highest;
-        newest
-    }
-
-    fn is_new(&mut self, number: i64) -> bool {
-        self.numbers.insert(number)
-    }
-
-    fn next_look(&mut self) {
-        let [_, older, old] = self.highest;
-        let newest = self.numbers.last().copied().unwrap_or(old);
-        self.highest = [older, old, std::cmp::max(newest, old)];
-        let floor = self.floor();
-        self.numbers.retain(|number| *number > floor);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_committed_late_is_heard_once() {
-        let mut heard = Heard::from(5);
-        assert!(heard.is_new(8));
-        heard.next_look();
-        assert_eq!(heard.floor(), 5);
-        assert!(!heard.is_new(8) && heard.is_new(7));
-        heard.next_look();
-        assert!(!heard.is_new(7) && heard.is_new(6));
-        heard.next_look();
-        assert_eq!((heard.floor(), heard.newest()), (8, 8));
-        assert!(heard.numbers.is_empty());
     }
 }

@@ -1,0 +1,67 @@
+//! `GET …/drift`: compares a stack with its objects. Heat has no such call.
+
+use axum::response::Response;
+use kiln_engine::drift::{Drift, ResourceDrift, StackDrift};
+use kiln_value::{Value, value};
+
+use crate::call::Call;
+use crate::error::ApiError;
+use crate::http::reply;
+use crate::link::Links;
+use crate::view::instant::instant;
+
+pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
+    // It shows what the attributes of the resources show.
+    call.allow("resource:show")?;
+    let names = call.query.all("resource_name");
+    let stack = call.stack().await?;
+    call.service().refuse_stack_user(&call.caller)?;
+    let compared = call.service().drift(stack, &names).await?;
+    let mut resources = Vec::new();
+    list(&compared, None, &call.links, &mut resources);
+    let status = if compared.has_drifted() { "DRIFTED" } else { "IN_SYNC" };
+    let checked = instant(call.backends().clock.now());
+    Ok(reply::json(&value!({ "drift": { "status": status, "checked_at": checked, "resources": resources } })))
+}
+
+/// The resources of a stack, each followed by those of its nested stack.
+fn list(compared: &StackDrift, parent: Option<&str>, links: &Links, resources: &mut Vec<Value>) {
+    for one in &compared.resources {
+        resources.push(entry(one, compared, parent, links));
+        if let Some(nested) = &one.nested {
+            list(nested, Some(&one.row.name), links, resources);
+        }
+    }
+}
+
+fn entry(one: &ResourceDrift, compared: &StackDrift, parent: Option<&str>, links: &Links) -> Value {
+    let none = Vec::new();
+    let (status, properties, reason) = match &one.drift {
+        Drift::InSync => ("IN_SYNC", &none, None),
+        Drift::Modified(properties) => ("MODIFIED", properties, None),
+        Drift::Deleted => ("DELETED", &none, None),
+        Drift::NotChecked(reason) => ("NOT_CHECKED", &none, Some(reason.as_str())),
+    };
+    let differences: Value = properties
+        .iter()
+        .map(|one| value!({ "property": (&one.name), "expected": (one.expected.clone()), "actual": (one.actual.clone()) }))
+        .collect();
+    let stack = &compared.stack;
+    let mut entry = value!({
+        "resource_name": (&one.row.name),
+        "resource_type": (&one.row.resource_type),
+        "physical_resource_id": (one.row.physical_id.clone().unwrap_or_default()),
+        "stack_name": (&stack.name),
+        "drift_status": status,
+        "drift_status_reason": reason,
+        "differences": differences,
+        "links": [
+            { "rel": "self", "href": (links.within(stack, &format!("/resources/{}", one.row.name))) },
+            { "rel": "stack", "href": (links.stack(stack)) },
+        ],
+    });
+    if let (Some(parent), Some(entry)) = (parent, entry.as_map_mut()) {
+        entry.insert("parent_resource".to_owned(), parent.into());
+    }
+    entry
+}

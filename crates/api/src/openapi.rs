@@ -1,0 +1,213 @@
+//! The OpenAPI document of the API, generated from the route table: `GET /openapi.json`, without a token.
+
+mod about;
+
+use std::sync::LazyLock;
+
+use http::Method;
+use kiln_value::{Map, Value, value};
+
+use crate::http::route::{self, Endpoint};
+use about::{About, about};
+
+/// The path of the document.
+pub(crate) const PATH: &str = "/openapi.json";
+
+static DOCUMENT: LazyLock<String> = LazyLock::new(|| kiln_value::text::json(&document()));
+
+/// The document as JSON.
+pub(crate) fn json() -> &'static str {
+    &DOCUMENT
+}
+
+fn document() -> Value {
+    let mut paths: Map = Map::new();
+    for (path, method, endpoint) in route::all() {
+        let path = format!("/v1{path}");
+        let operation = operation(&path, &method, endpoint);
+        let entry = paths.entry(path).or_insert_with(|| Value::Map(Map::new()));
+        if let Some(entry) = entry.as_map_mut() {
+            entry.insert(method.as_str().to_ascii_lowercase(), operation);
+        }
+    }
+    value!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Orchestration",
+            "version": (env!("CARGO_PKG_VERSION")),
+            "description": "The REST API v1 of Kiln, which is that of OpenStack Heat. Paths with only the name of a stack \
+                            redirect to those with its name and ID.",
+            "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
+        },
+        "servers": [{ "url": "/" }],
+        "security": [{ "token": [] }],
+        "paths": paths,
+        "components": {
+            "securitySchemes": { "token": { "type": "apiKey", "in": "header", "name": "X-Auth-Token" } },
+            "schemas": (about::schemas()),
+            "responses": {
+                "Error": {
+                    "description": "An error, with its class and text.",
+                    "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },
+                },
+            },
+        },
+    })
+}
+
+fn operation(path: &str, method: &Method, endpoint: Endpoint) -> Value {
+    let About { summary, status, query, body, tag } = about(endpoint);
+    let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let mut parameters: Vec<Value> = names
+        .map(|name| {
+            value!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" }, "description": (described(name)) })
+        })
+        .collect();
+    parameters.extend(query.iter().map(|(name, schema)| {
+        value!({ "name": (*name), "in": "query", "required": false, "schema": (about::query_schema(schema)) })
+    }));
+    let success = match status {
+        204 => value!({ "description": "Done." }),
+        302 => value!({
+            "description": "The path with the name and the ID of the stack.",
+            "headers": { "Location": { "schema": { "type": "string" } } },
+        }),
+        _ if endpoint == Endpoint::ListEvents || endpoint == Endpoint::WatchProject => value!({
+            "description": "Events; as a stream if it is accepted.",
+            "content": {
+                "application/json": { "schema": { "type": "object" } },
+                "text/event-stream": { "schema": { "type": "string" } },
+            },
+        }),
+        _ => value!({
+            "description": "Done, or accepted.",
+            "content": { "application/json": { "schema": {} } },
+        }),
+    };
+    let mut operation = value!({
+        "operationId": (operation_id(path, method, endpoint)),
+        "summary": summary,
+        "tags": [tag],
+        "parameters": parameters,
+        "responses": {
+            (status.to_string()): success,
+            "default": { "$ref": "#/components/responses/Error" },
+        },
+    });
+    if let (Some(body), Some(operation)) = (body, operation.as_map_mut()) {
+        let schema = value!({ "$ref": (format!("#/components/schemas/{body}")) });
+        // A signal may have no data.
+        let required = body != "Signal";
+        let body = value!({ "required": required, "content": { "application/json": { "schema": schema } } });
+        operation.insert("requestBody".to_owned(), body);
+    }
+    operation
+}
+
+/// A unique name: that of the endpoint, with method and subpath for the many paths of lookups.
+fn operation_id(path: &str, method: &Method, endpoint: Endpoint) -> String {
+    let name = format!("{endpoint:?}");
+    if endpoint != Endpoint::Lookup {
+        return name;
+    }
+    let last = path.rsplit('/').next().filter(|last| !last.starts_with('{')).unwrap_or("stack");
+    format!("{name}_{}_{last}", method.as_str().to_ascii_lowercase())
+}
+
+fn described(name: &str) -> &'static str {
+    match name {
+        "tenant_id" => "ID of the project.",
+        "stack_name" => "Name of the stack; without a stack_id also its ID or ARN.",
+        "stack_id" => "ID of the stack.",
+        "resource_name" => "Name of the resource.",
+        "snapshot_id" => "ID of the snapshot.",
+        "event_id" => "ID of the event.",
+        "output_key" => "Name of the output.",
+        "type_name" => "Name of the resource type.",
+        "template_version" => "Version of the template language.",
+        "config_id" => "ID of the software config.",
+        "deployment_id" => "ID of the software deployment.",
+        "server_id" => "ID of the server.",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    fn document() -> Value {
+        serde_json::from_str(super::json()).expect("JSON")
+    }
+
+    /// The paths of the reference, without patterns; those with a choice of subpaths as several.
+    fn plain(path: &str) -> Vec<String> {
+        let path = path.replace(r"{stack_name:arn\x3A.*}", "{stack_name}");
+        match path.split_once("{path:") {
+            None => vec![path],
+            Some((start, choice)) => {
+                choice.trim_end_matches('}').split('|').map(|subpath| format!("{start}{subpath}")).collect()
+            }
+        }
+    }
+
+    #[test]
+    fn every_route_of_the_reference() {
+        let reference: Value = serde_json::from_str(include_str!("../tests/data/rest_api.json")).expect("JSON");
+        let document = document();
+        let routes = reference["routes"].as_array().expect("routes");
+        assert_eq!(routes.len(), 61);
+        for route in routes {
+            let method = route["method"].as_str().expect("a method").to_ascii_lowercase();
+            for path in plain(route["path"].as_str().expect("a path")) {
+                let operation = &document["paths"][&path][&method];
+                assert!(operation.is_object(), "{method} {path}");
+                let status = route["observed"]["status"].as_u64().unwrap_or(200).to_string();
+                assert!(operation["responses"][&status].is_object(), "{method} {path}: {status}");
+                let parameters = operation["parameters"].as_array().expect("parameters");
+                let of_reference = route["query_params"].as_object().into_iter().flatten();
+                for (name, _) in of_reference.filter(|(name, _)| !name.starts_with('<')) {
+                    let has = parameters.iter().any(|one| one["name"] == **name && one["in"] == "query");
+                    assert!(has, "{method} {path}: {name}");
+                }
+            }
+        }
+    }
+
+    /// The rules of OpenAPI 3.1 that a generator can break.
+    #[test]
+    fn the_document_is_valid() {
+        let document = document();
+        assert_eq!(document["openapi"], "3.1.0");
+        let mut ids = BTreeSet::new();
+        let mut shapes = BTreeSet::new();
+        for (path, operations) in document["paths"].as_object().expect("paths") {
+            let shape: Vec<_> = path.split('/').map(|part| if part.starts_with('{') { "{}" } else { part }).collect();
+            assert!(shapes.insert(shape.join("/")), "two templates of one path: {path}");
+            for (method, operation) in operations.as_object().expect("operations") {
+                let at = format!("{method} {path}");
+                let id = operation["operationId"].as_str().expect("an ID").to_owned();
+                assert!(ids.insert(id), "{at}: the ID is not unique");
+                assert!(!operation["summary"].as_str().expect("a summary").is_empty(), "{at}");
+                let mut named = BTreeSet::new();
+                for one in operation["parameters"].as_array().expect("parameters") {
+                    assert!(one["schema"].is_object(), "{at}");
+                    assert!(named.insert((one["in"].to_string(), one["name"].to_string())), "{at}: {one}");
+                }
+                let declared = named.iter().filter(|(place, _)| place == "\"path\"").count();
+                assert_eq!(declared, path.matches('{').count(), "{at}");
+                for response in operation["responses"].as_object().expect("responses").values() {
+                    assert!(response["description"].is_string() || response["$ref"].is_string(), "{at}");
+                }
+                if let Some(reference) =
+                    operation.pointer("/requestBody/content/application~1json/schema/$ref").and_then(Value::as_str)
+                {
+                    assert!(document.pointer(&reference[1..]).is_some(), "{at}: {reference}");
+                    assert!(!matches!(method.as_str(), "get" | "delete"), "{at}: a body");
+                }
+            }
+        }
+    }
+}

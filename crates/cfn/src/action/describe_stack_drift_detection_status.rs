@@ -1,0 +1,25 @@
+//! The result of a comparison, which is made now.
+
+use kiln_engine::drift::Drift;
+use kiln_value::{Value, value};
+
+use crate::call::Call;
+use crate::fault::Fault;
+use crate::view::drift::of_detection;
+use crate::view::{arn, instant};
+
+pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+    let id = call.params.required("StackDriftDetectionId")?;
+    let (stack, names) = of_detection(id)?;
+    let stack = crate::call::live(call.find(&stack).await?)?;
+    let compared = call.service().drift(stack, &names).await?;
+    let drifted = compared.resources.iter().filter(|one| matches!(one.drift, Drift::Modified(_) | Drift::Deleted));
+    Ok(value!({
+        "StackId": (arn(&compared.stack, "")),
+        "StackDriftDetectionId": id,
+        "StackDriftStatus": (if compared.has_drifted() { "DRIFTED" } else { "IN_SYNC" }),
+        "DetectionStatus": "DETECTION_COMPLETE",
+        "DriftedStackResourceCount": (i64::try_from(drifted.count()).unwrap_or(i64::MAX)),
+        "Timestamp": (instant(call.backends().clock.now())),
+    }))
+}

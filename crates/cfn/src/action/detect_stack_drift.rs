@@ -1,0 +1,21 @@
+//! Requests a comparison of a stack with its objects. It is made when the client asks for its result, so that it is
+//! never older than the question, and nothing is lost if a process fails.
+
+use kiln_engine::View;
+use kiln_service::Error;
+use kiln_value::{Value, value};
+
+use crate::call::Call;
+use crate::fault::Fault;
+use crate::view::drift::detection;
+
+pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
+    let names = call.params.list("LogicalResourceIds");
+    let stack = call.stack().await?;
+    let view = View::of(call.backends(), stack).await?;
+    if let Some(missing) = names.iter().find(|name| view.resource(name).is_none()) {
+        let (resource, stack) = ((*missing).to_owned(), view.stack.name.clone());
+        return Err(Error::NoResource { resource, stack }.into());
+    }
+    Ok(value!({ "StackDriftDetectionId": (detection(&view.stack, &names)) }))
+}

@@ -1,0 +1,64 @@
+//! `kiln stack drift`.
+
+use clap::Args;
+use kiln_value::{Value, text};
+
+use super::of_stack;
+use crate::connect::Connection;
+use crate::failure::Outcome;
+use crate::output::{Cell, Format, List, OutputArgs};
+
+/// `stack drift`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Reads the objects of the stack and of its nested stacks, and changes nothing. The status is IN_SYNC,
+MODIFIED, DELETED or NOT_CHECKED. 'kiln stack update --existing --converge' repairs what others
+have changed. Heat has no such call.
+
+Examples:
+  kiln stack drift web
+  kiln stack drift web --resource server -f json")]
+pub(crate) struct DriftArgs {
+    /// Name or ID of the stack
+    #[arg(value_name = "STACK")]
+    stack: String,
+    /// Compare only this resource (can be repeated)
+    #[arg(long, value_name = "RESOURCE")]
+    resource: Vec<String>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl DriftArgs {
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        let compared = connection.client.drift(&self.stack, &self.resource).await.map_err(of_stack(&self.stack))?;
+        let columns =
+            ["resource_name", "physical_resource_id", "resource_type", "drift_status", "differences", "stack_name"];
+        let resources = compared.get("resources").and_then(Value::as_list).unwrap_or_default();
+        let rows = resources.iter().map(|one| {
+            columns
+                .iter()
+                .map(|column| match *column {
+                    "differences" => differences(one).into(),
+                    column => Cell::from(one.str_at(column).unwrap_or_default()),
+                })
+                .collect()
+        });
+        let columns = columns.map(str::to_owned).to_vec();
+        Ok(self.output.list(List { columns, rows: rows.collect() }, Format::Table)?)
+    }
+}
+
+/// One line for each difference, or the reason why there is no comparison.
+fn differences(resource: &Value) -> String {
+    if let Some(reason) = resource.str_at("drift_status_reason") {
+        return reason.to_owned();
+    }
+    let shown = |one: &Value, key: &str| one.get(key).map(text::json).unwrap_or_default();
+    let differences = resource.get("differences").and_then(Value::as_list).unwrap_or_default().iter();
+    let lines = differences.map(|one| {
+        let (expected, actual) = (shown(one, "expected"), shown(one, "actual"));
+        format!("{}: {expected} is {actual}", one.str_at("property").unwrap_or_default())
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}

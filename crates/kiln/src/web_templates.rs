@@ -1,0 +1,39 @@
+//! Templates at URLs: off unless `[kiln] template_urls` is set.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use async_trait::async_trait;
+use kiln_cloud::{WebError, WebReader};
+use kiln_service::{ReadError, TemplateReader};
+
+use crate::config::Config;
+use crate::ini::DEFAULT;
+
+struct WebTemplates(WebReader);
+
+/// The reader of templates at URLs; `None` if they are not allowed.
+pub(crate) fn reader(config: &Config) -> Result<Option<Arc<dyn TemplateReader>>> {
+    let is_allowed = config.flag("kiln", "template_urls", false)?;
+    let networks = config.list("kiln", "template_url_networks");
+    let timeout = config.seconds(DEFAULT, "template_fetch_timeout", Duration::from_mins(1))?;
+    let reader = WebReader::new(&networks, timeout).context("[kiln] template_url_networks")?;
+    Ok(is_allowed.then(|| Arc::new(WebTemplates(reader)) as Arc<dyn TemplateReader>))
+}
+
+#[async_trait]
+impl TemplateReader for WebTemplates {
+    async fn read(&self, url: &str, limit: usize) -> Result<String, ReadError> {
+        self.0.read(url, limit).await.map_err(|error| {
+            // Without the URL, which may contain a password.
+            tracing::info!(%error, "failed to read a template from a URL");
+            match error {
+                WebError::Scheme(scheme) => ReadError::Scheme(scheme),
+                WebError::Address(host) => ReadError::Address(host),
+                WebError::Size(limit) => ReadError::Size(limit),
+                WebError::Failed(_) => ReadError::Failed(url.to_owned()),
+            }
+        })
+    }
+}
