@@ -40,7 +40,8 @@ impl Service {
         template: &TemplateText,
         content: StackContent,
     ) -> Result<Blueprint, Error> {
-        let blueprint = self.build(&content.sources(template.value())?, identity, template)?;
+        let sources = self.with_nested_templates(content.sources(template.value())?).await?;
+        let blueprint = self.build(&sources, identity, template)?;
         self.accept(caller, &blueprint, template).await?;
         Ok(blueprint)
     }

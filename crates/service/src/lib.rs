@@ -17,6 +17,7 @@ mod error;
 mod export;
 mod input;
 mod mark_unhealthy;
+mod nested_templates;
 mod options;
 mod preview_create;
 mod preview_update;

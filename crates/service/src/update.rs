@@ -77,6 +77,7 @@ impl Service {
         } else {
             content.sources(template.as_ref().ok_or(Error::NoTemplate)?.value())?
         };
+        let sources = self.with_nested_templates(sources).await?;
         let template = template.unwrap_or_else(|| TemplateText::stored(&sources.template));
         let identity = load::identity(stack);
         let identity = identity.ok_or_else(|| Error::Internal("a stack without an identity".to_owned()))?;

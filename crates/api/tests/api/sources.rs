@@ -24,11 +24,39 @@ impl TemplateReader for Web {
     async fn read(&self, url: &str, limit: usize) -> Result<String, ReadError> {
         match url {
             "https://example.org/t.yaml" => Ok(TEMPLATE.to_owned()),
+            "https://example.org/outer.yaml" => Ok(nested("https://example.org/t.yaml").to_string()),
             "https://example.org/no.yaml" => Ok("- no template".to_owned()),
             "https://example.org/big.yaml" => Err(ReadError::Size(limit)),
             _ => Err(ReadError::Address("inside".to_owned())),
         }
     }
+}
+
+/// A template with a nested stack.
+fn nested(url: &str) -> Value {
+    let inner = json!({"Type": "AWS::CloudFormation::Stack", "Properties": {"TemplateURL": url}});
+    json!({"HeatTemplateFormatVersion": "2012-12-12", "Resources": {"inner": inner}})
+}
+
+#[tokio::test]
+async fn templates_of_nested_stacks_become_files() {
+    let request = |name: &str, url: &str| json!({"stack_name": name, "template": nested(url)});
+    let off = App::new().await;
+    let answer = off.json(Method::POST, "/v1/tenant1/stacks", &request("s", "https://example.org/t.yaml")).await;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text);
+    assert!(answer.text.contains("it is not one of the files of the stack"), "{}", answer.text);
+
+    let app = App::new().await.with_templates(Arc::new(Web));
+    let answer = app.json(Method::POST, "/v1/tenant1/stacks", &request("s", "https://example.org/outer.yaml")).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+    let stack = app.store.stack_by_name("tenant1", "s").await.expect("read").expect("a stack");
+    let files = app.get(&format!("/v1/tenant1/stacks/s/{}/files", stack.id)).await.json();
+    assert_eq!(files["https://example.org/t.yaml"], TEMPLATE);
+    assert!(files["https://example.org/outer.yaml"].is_string(), "{files}");
+
+    let answer = app.json(Method::POST, "/v1/tenant1/stacks", &request("t", "http://inside/")).await;
+    let text = "Could not retrieve template: the address of inside is not allowed";
+    assert_eq!(answer.json()["error"]["message"], text);
 }
 
 fn bodies(url: &str) -> Value {

@@ -35,13 +35,9 @@ fn configuration(facts: &Facts, members: &[String]) -> Value {
         format!("\nfrontend http\n    bind *:{}\n    default_backend servers\n", number(listener, "LoadBalancerPort"))
             .into(),
     );
-    let mut backend =
-        "\nbackend servers\n    balance roundrobin\n    option http-server-close\n    option forwardfor\n    option httpchk\n"
-            .to_owned();
-    if check.is_some() {
-        backend.push_str(&format!("    timeout check {}s\n", number(check, "Timeout")));
-    }
+    let backend = "\nbackend servers\n    balance roundrobin\n    option http-server-close\n    option forwardfor\n    option httpchk\n";
     parts.push(backend.into());
+    parts.extend(check.map(|_| format!("    timeout check {}s\n", number(check, "Timeout")).into()));
     let checked = check.map_or_else(String::new, |_| {
         let of = |key| number(check, key);
         format!(" check inter {}s fall {} rise {}", of("Interval"), of("UnhealthyThreshold"), of("HealthyThreshold"))
