@@ -200,9 +200,8 @@ fn absolute_in_template(value: &mut Value, document: &str, base: &str, found: &m
 
 fn refers(key: &str, name: &str) -> bool {
     match key {
-        "get_file" => true,
-        // Not in the reference client: there the service reads it. An engine of Kiln reads no URLs.
-        "TemplateURL" => true,
+        // The reference client does not send templates of nested stacks, because an engine of Heat reads their URLs.
+        "get_file" | "TemplateURL" => true,
         // As in the reference client: only these two, in lower case.
         "type" => [".yaml", ".template"].iter().any(|ending| name.ends_with(ending)),
         _ => false,

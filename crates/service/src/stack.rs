@@ -42,25 +42,19 @@ impl Service {
 
     /// Rejects a stack user who asks for another resource than their own, or for one that does not exist. The user of
     /// an `AWS::IAM::User` can read the resources that all its policies name; without policies, all of the stack.
-    pub fn refuse_other_stack_user<'a>(
-        &self,
-        caller: &Caller,
-        name: &str,
-        rows: impl Iterator<Item = &'a Resource> + Clone,
-    ) -> Result<(), Error> {
+    pub fn refuse_other_stack_user(&self, caller: &Caller, name: &str, rows: &[Resource]) -> Result<(), Error> {
         let is_own = |row: &&Resource| row.data.get("user_id").and_then(Value::as_str) == Some(&caller.user_id);
         let may_read = |user: &Resource| {
             let policies = user.properties().get("Policies").and_then(Value::as_list).unwrap_or_default();
             policies.iter().filter_map(Value::as_str).all(|policy| {
-                let mut rows = rows.clone();
-                rows.find(|row| row.name == policy).is_some_and(|row| {
+                rows.iter().find(|row| row.name == policy).is_some_and(|row| {
                     let names = row.properties().get("AllowedResources").and_then(Value::as_list);
                     names.unwrap_or_default().iter().any(|allowed| allowed.as_str() == Some(name))
                 })
             })
         };
         let is_allowed = |row: &Resource| row.name == name || (row.implementation == IAM_USER && may_read(row));
-        if rows.clone().filter(is_own).any(is_allowed) { Ok(()) } else { self.refuse_stack_user(caller) }
+        if rows.iter().filter(is_own).any(is_allowed) { Ok(()) } else { self.refuse_stack_user(caller) }
     }
 
     /// Rejects stack users: they can access only their own resource.

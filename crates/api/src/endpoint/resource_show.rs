@@ -28,7 +28,7 @@ pub(super) async fn resources(call: &Call) -> Result<StackResources, ApiError> {
     let stack = call.stack().await?;
     let resources = StackResources::new(call.store(), View::of(call.backends(), stack).await?).await?;
     let name = call.params.get("resource_name");
-    call.service().refuse_other_stack_user(&call.caller, name, resources.rows().iter())?;
+    call.service().refuse_other_stack_user(&call.caller, name, resources.rows())?;
     Ok(resources)
 }
 
