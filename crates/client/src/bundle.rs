@@ -178,7 +178,7 @@ impl Gathering<'_> {
     }
 }
 
-/// Rewrites `get_file: name` and `type: name.yaml` everywhere.
+/// Rewrites `get_file: name`, `type: name.yaml` and `TemplateURL: name` everywhere.
 fn absolute_in_template(value: &mut Value, document: &str, base: &str, found: &mut Vec<Reference>) {
     match value {
         Value::List(items) => {
@@ -201,6 +201,8 @@ fn absolute_in_template(value: &mut Value, document: &str, base: &str, found: &m
 fn refers(key: &str, name: &str) -> bool {
     match key {
         "get_file" => true,
+        // Not in the reference client: there the service reads it. An engine of Kiln reads no URLs.
+        "TemplateURL" => true,
         // As in the reference client: only these two, in lower case.
         "type" => [".yaml", ".template"].iter().any(|ending| name.ends_with(ending)),
         _ => false,

@@ -316,7 +316,7 @@ impl Session {
         if let Some(token) = token {
             headers.insert("x-auth-token", secret_header(&token.secret)?);
         }
-        let body = request.body.as_ref().map(json_bytes).transpose()?;
+        let body = request.body.as_ref().map(|body| body_bytes(request, body)).transpose()?;
         if body.is_some() {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
@@ -372,6 +372,15 @@ fn secret_header(secret: &Secret<String>) -> Result<HeaderValue, CloudError> {
 
 fn json_bytes(body: &Value) -> Result<Bytes, CloudError> {
     serde_json::to_vec(body).map(Bytes::from).map_err(|e| invalid("request", e))
+}
+
+/// The body of a request: JSON, or a text that is sent as it is if the request has another content type.
+fn body_bytes(request: &CloudRequest, body: &Value) -> Result<Bytes, CloudError> {
+    let is_type = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("content-type");
+    match (request.headers.iter().find(is_type), body) {
+        (Some((_, kind)), Value::Str(text)) if !kind.contains("json") => Ok(Bytes::copy_from_slice(text.as_bytes())),
+        _ => json_bytes(body),
+    }
 }
 
 /// A new token in a response.

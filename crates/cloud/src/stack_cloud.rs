@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, FailureKind, Method};
+use kiln_resource::{AccountNames, Cloud, CloudRequest, CloudResponse, Failure, FailureKind, Method};
 use moka::future::Cache;
 
 use crate::catalog::Interface;
@@ -96,6 +96,12 @@ impl Cloud for StackCloud {
         let token = self.session.token().await?;
         let region = self.session.options().region.as_deref();
         Ok(token.info.catalog.endpoint(service, Interface::Public, region).map(str::to_owned))
+    }
+
+    async fn account_names(&self) -> Result<AccountNames, Failure> {
+        let token = self.session.token().await.map_err(|e: CloudError| Failure::from(e))?;
+        let project = token.info.project.as_ref().map(|project| project.name.clone()).unwrap_or_default();
+        Ok(AccountNames { project, user: token.info.user.name.clone() })
     }
 
     async fn project_id(&self) -> Result<String, Failure> {

@@ -1,11 +1,18 @@
-//! AWS::EC2::*: types of Amazon, made of objects of OpenStack.
+//! AWS::EC2::*, AWS::IAM::* and AWS::S3::Bucket: types of Amazon, made of objects of OpenStack.
 
 mod address;
 mod address_association;
+mod bucket;
+mod iam;
 mod instance;
+mod internet_gateway;
+mod network_interface;
+mod route_table;
 mod security_group;
+mod subnet;
 mod translated;
 mod volume;
+mod vpc;
 
 use std::sync::Arc;
 
@@ -22,11 +29,24 @@ const NOVA: Service = Service("compute");
 
 /// The driver of a type of Amazon.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
+    match resource_type.name.as_str() {
+        "AWS::S3::Bucket" => return Some(Arc::new(bucket::Bucket)),
+        "AWS::IAM::User" => return Some(Arc::new(iam::User)),
+        "AWS::IAM::AccessKey" => return Some(Arc::new(iam::AccessKey)),
+        _ => {}
+    }
     match resource_type.name.strip_prefix("AWS::EC2::")? {
         "Instance" => Some(Arc::new(instance::Instance::new())),
         "Volume" => Some(Arc::new(Translated::new(crate::cinder::Volume, volume::Volume))),
         "VolumeAttachment" => Some(Arc::new(Translated::new(crate::cinder::VolumeAttachment, volume::Attachment))),
         "SecurityGroup" => of_neutron(resource_type, security_group::SecurityGroup),
+        "VPC" => Some(Arc::new(vpc::Vpc)),
+        "Subnet" => of_neutron(resource_type, subnet::Subnet),
+        "InternetGateway" => Some(Arc::new(internet_gateway::InternetGateway)),
+        "VPCGatewayAttachment" => Some(Arc::new(internet_gateway::GatewayAttachment)),
+        "RouteTable" => of_neutron(resource_type, route_table::RouteTable),
+        "SubnetRouteTableAssociation" => Some(Arc::new(route_table::RouteAssociation)),
+        "NetworkInterface" => of_neutron(resource_type, network_interface::NetworkInterface),
         "EIP" => of_neutron(resource_type, address::Address),
         "EIPAssociation" => Some(Arc::new(address_association::AddressAssociation)),
         _ => None,

@@ -10,6 +10,8 @@ mod designate;
 mod glance;
 pub mod heat;
 mod keystone;
+mod magnum;
+mod manila;
 mod mime;
 mod mistral;
 mod neutron;
@@ -20,8 +22,10 @@ mod queue;
 mod quota;
 mod rest;
 mod swift;
+mod trove;
 mod validation;
 mod zaqar;
+mod zun;
 
 use std::sync::Arc;
 
@@ -46,9 +50,13 @@ pub fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
         barbican::driver_for,
         blazar::driver_for,
         designate::driver_for,
+        magnum::driver_for,
+        manila::driver_for,
         mistral::driver_for,
         swift::driver_for,
+        trove::driver_for,
         zaqar::driver_for,
+        zun::driver_for,
     ];
     let own = services.iter().find_map(|driver_for| driver_for(resource_type));
     own.or_else(|| Some(Arc::new(rest::RestDriver::new(resource_type)?)))

@@ -1,40 +1,25 @@
-//! OS::Mistral::CronTrigger
+//! OS::Mistral::*
+
+mod cron_trigger;
+mod execution;
+mod external_resource;
+mod workflow;
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, ResourceType};
-use kiln_value::{Diagnostic, Map};
+use kiln_resource::{Driver, ResourceType};
 
-use crate::call::is_uuid_like;
-use crate::rest::{RestDriver, Shape};
-use crate::validation::one_of;
+use crate::call::Service;
+use crate::rest::RestDriver;
+
+const MISTRAL: Service = Service("workflowv2");
 
 /// The driver of a Mistral type.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {
-    match resource_type.name.as_str() {
-        "OS::Mistral::CronTrigger" => Some(Arc::new(RestDriver::shaped(resource_type, CronTrigger)?)),
-        _ => None,
-    }
-}
-
-/// A trigger that starts a workflow at times. Its ID is its name.
-struct CronTrigger;
-
-#[async_trait]
-impl Shape for CronTrigger {
-    async fn create_body(&self, cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
-        let workflow = cx.facts.property("workflow");
-        let name = workflow.str_at("name").unwrap_or_default();
-        let key = if is_uuid_like(name) { "workflow_id" } else { "workflow_name" };
-        body.insert(key.to_owned(), name.into());
-        if let Some(input) = workflow.get("input").filter(|input| input.is_truthy()) {
-            body.insert("workflow_input".to_owned(), kiln_value::text::json(input).into());
-        }
-        Ok(())
-    }
-
-    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        one_of(facts, "pattern", "first_time")
-    }
+    Some(match resource_type.name.as_str() {
+        "OS::Mistral::CronTrigger" => Arc::new(RestDriver::shaped(resource_type, cron_trigger::CronTrigger)?),
+        "OS::Mistral::ExternalResource" => Arc::new(external_resource::ExternalResource),
+        "OS::Mistral::Workflow" => Arc::new(workflow::Workflow),
+        _ => return None,
+    })
 }

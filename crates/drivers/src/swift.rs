@@ -1,10 +1,15 @@
 //! OS::Swift::*
 
 mod container;
+pub(crate) mod object;
+pub(crate) mod temp_url;
 
 use std::sync::Arc;
 
 use kiln_resource::{Driver, ResourceType};
+
+/// Its service type.
+pub(crate) const SWIFT: &str = "object-store";
 
 /// The driver of a Swift type.
 pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, Gate, SignalEndpoints, UserDomain};
+use kiln_resource::{AccountNames, Cloud, CloudRequest, CloudResponse, Failure, Gate, SignalEndpoints, UserDomain};
 use tokio::sync::watch;
 
 use crate::clock::Clock;
@@ -112,6 +112,10 @@ impl Cloud for FencedCloud {
 
     async fn signal_endpoints(&self) -> Result<SignalEndpoints, Failure> {
         self.cloud.signal_endpoints().await
+    }
+
+    async fn account_names(&self) -> Result<AccountNames, Failure> {
+        self.cloud.account_names().await
     }
 
     async fn project_id(&self) -> Result<String, Failure> {

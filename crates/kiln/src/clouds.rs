@@ -7,8 +7,8 @@ use kiln_cloud::{Connector, Credentials, StackCloud};
 use kiln_engine::Clouds;
 use kiln_identity::{DelegateError, DelegationPlan, Identity};
 use kiln_resource::{
-    Cloud, CloudRequest, CloudResponse, CredentialsId, Failure, FailureKind, Method, SignalEndpoints, StackId,
-    UserDomain,
+    AccountNames, Cloud, CloudRequest, CloudResponse, CredentialsId, Failure, FailureKind, Method, SignalEndpoints,
+    StackId, UserDomain,
 };
 use kiln_store::{Stack, Store, UnusedCredentials};
 use kiln_value::Value;
@@ -238,6 +238,10 @@ impl Cloud for FollowingCloud {
         };
         let (keystone, region) = (signalling.keystone.clone(), signalling.region.clone());
         Ok(SignalEndpoints { cfn, heat, keystone, region })
+    }
+
+    async fn account_names(&self) -> Result<AccountNames, Failure> {
+        ask!(self, cloud => cloud.account_names())
     }
 
     async fn project_id(&self) -> Result<String, Failure> {

@@ -223,7 +223,8 @@ impl Subject {
         {
             return Ok(decision);
         }
-        if held == Some(&*definition) && !row.state.failed() && drifted.is_empty() {
+        let always = !self.reached && self.kind.entry().is_some_and(|entry| entry.driver.always_updates(&after));
+        if held == Some(&*definition) && !row.state.failed() && drifted.is_empty() && !always {
             return Ok(Decision::Keep { definition: None });
         }
         let resource_type = self.kind.resource_type();
@@ -238,7 +239,7 @@ impl Subject {
         match comparison {
             Comparison::Error(error) => Err(failure_of(&error)),
             Comparison::Replace { reasons } => Ok(self.replace(row, &definition, reasons)),
-            Comparison::Unchanged if held.is_some_and(|held| held.says_the_same(&definition)) => {
+            Comparison::Unchanged if !always && held.is_some_and(|held| held.says_the_same(&definition)) => {
                 Ok(Decision::Keep { definition: (held != Some(&*definition)).then_some(definition) })
             }
             Comparison::Unchanged => Ok(Decision::Update { definition, before, changed: Map::new() }),

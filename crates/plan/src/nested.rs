@@ -23,6 +23,8 @@ pub struct NestedSources {
     pub then: Option<Value>,
     /// Delay before that.
     pub pause: Duration,
+    /// Maximum duration of a create in minutes ([`Nested::timeout_mins`]).
+    pub timeout_mins: Option<i64>,
 }
 
 /// Adds the definition that a resource shall have to the facts for [`kiln_resource::Driver::nested`].
@@ -63,14 +65,22 @@ impl Blueprint {
     ///
     /// # Errors Those of the driver and of the child environment.
     pub fn nested_sources(&self, definition: &Definition, facts: &Facts) -> Option<Result<NestedSources, Diagnostic>> {
-        let last = |sources| NestedSources { sources, data: Map::new(), then: None, pause: Duration::ZERO };
+        let last = |sources| NestedSources {
+            sources,
+            data: Map::new(),
+            then: None,
+            pause: Duration::ZERO,
+            timeout_mins: None,
+        };
         match self.kind(&definition.name)? {
             Kind::Template(provider) => Some(self.provider_sources(definition, provider, &facts.properties).map(last)),
             Kind::Type(entry) => {
                 let nested = entry.driver.nested(facts, &self.wanted_paths(&definition.name))?;
                 Some(nested.and_then(|mut nested| {
                     let (data, then, pause) = (std::mem::take(&mut nested.data), nested.then.take(), nested.pause);
-                    Ok(NestedSources { sources: self.group_sources(definition, nested)?, data, then, pause })
+                    let timeout_mins = nested.timeout_mins;
+                    let sources = self.group_sources(definition, nested)?;
+                    Ok(NestedSources { sources, data, then, pause, timeout_mins })
                 }))
             }
         }
@@ -111,10 +121,20 @@ impl Blueprint {
     ///
     /// # Errors `ValueError` for an invalid child environment.
     pub fn group_sources(&self, definition: &Definition, nested: Nested) -> Result<Sources, Diagnostic> {
-        let mut sections = wrapped(nested.parameters);
+        let parameters = self.bound().parameters();
+        let inherited = nested.inherited.iter().filter_map(|name| {
+            Some(((*name).to_owned(), parameters.value(name).ok().filter(|value| !value.is_null())?.clone()))
+        });
+        let mut given = nested.parameters;
+        given.extend(inherited.collect::<Map>());
+        let mut sections = wrapped(given);
         if !nested.registry.is_empty() {
             sections.insert("resource_registry".to_owned(), nested.registry.into());
         }
+        let template = match nested.template_url {
+            Some(url) => self.template_at(&url)?,
+            None => nested.template,
+        };
         let environment = self.sources().environment.child(Some(&sections), None, Some(&definition.name))?;
         let files = if nested.files.is_empty() {
             Arc::clone(&self.sources().files)
@@ -123,7 +143,17 @@ impl Blueprint {
             files.extend(nested.files);
             Arc::new(Files(files))
         };
-        Ok(Sources { template: Arc::new(nested.template), environment: Arc::new(environment), files })
+        Ok(Sources { template: Arc::new(template), environment: Arc::new(environment), files })
+    }
+
+    /// The template in the file with this URL. An engine never fetches it: the client or the API puts it into the files.
+    fn template_at(&self, url: &str) -> Result<Value, Diagnostic> {
+        let text = self.sources().files.get(url).ok_or_else(|| {
+            let why = "it is not one of the files of the stack";
+            Diagnostic::new("ValueError", format!("Could not fetch remote template '{url}': {why}"))
+        })?;
+        let document = kiln_template::source::parse(text, url, usize::MAX);
+        Ok(document.map_err(|error| Diagnostic::new("ValueError", error.message.clone()))?.value)
     }
 
     /// The files and the environment for a stack of another service, as the data in the facts of

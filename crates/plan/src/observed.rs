@@ -16,7 +16,8 @@ pub fn observe(
 ) {
     let wanted = driver.observes(facts);
     let wanted: Vec<&Value> = wanted.iter().filter(|id| !id.is_null()).collect();
-    if wanted.is_empty() {
+    let types = driver.observed_types();
+    if wanted.is_empty() && types.is_empty() {
         return;
     }
     // A reference in the template makes it a dependency; only a literal ID has to be searched for.
@@ -25,7 +26,23 @@ pub fn observe(
     if found.len() < wanted.len() {
         found = matching(model.rows(), &wanted, &kind_of, facts);
     }
+    for row in model.rows().filter(|row| types.contains(&row.implementation.as_str())) {
+        if found.iter().all(|other| other.id != row.id.to_string()) {
+            found.push(seen(row, &row.implementation));
+        }
+    }
     facts.observed = found;
+}
+
+fn seen(row: &Resource, resource_type: &str) -> Observed {
+    Observed {
+        id: row.id.to_string(),
+        name: row.name.clone(),
+        physical_id: row.physical_id.clone(),
+        resource_type: resource_type.to_owned(),
+        metadata: row.metadata.clone(),
+        properties: row.properties().clone(),
+    }
 }
 
 fn matching<'a>(
@@ -39,12 +56,7 @@ fn matching<'a>(
         let Some(kind) = kind_of(row) else { continue };
         let Some(entry) = kind.entry() else { continue };
         if wanted.contains(&&entry.driver.reference(&facts(row, &kind, &observer.stack))) {
-            found.push(Observed {
-                id: row.id.to_string(),
-                resource_type: kind.resource_type().name.clone(),
-                metadata: row.metadata.clone(),
-                properties: row.properties().clone(),
-            });
+            found.push(seen(row, &kind.resource_type().name));
         }
     }
     found

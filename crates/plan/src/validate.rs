@@ -237,7 +237,11 @@ impl Blueprint {
         match kind {
             Kind::Type(entry) => {
                 let others = self.wrong_references(definition, entry);
-                if let Err(error) = entry.driver.validate(&facts).and(others) {
+                let types = self.definitions().keys();
+                let types =
+                    types.filter_map(|name| Some((name.as_str(), self.kind(name)?.resource_type().name.as_str())));
+                let among = entry.driver.validate_among(&facts, &types.collect());
+                if let Err(error) = entry.driver.validate(&facts).and(others).and(among) {
                     return vec![self.in_our_words(error, at)];
                 }
                 match entry.driver.nested_draft(&facts, &self.wanted_paths(&definition.name)) {

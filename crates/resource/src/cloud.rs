@@ -43,7 +43,7 @@ pub struct CloudRequest {
     pub microversion: Option<String>,
     /// Region of the catalog; `None`: that of the credentials.
     pub region: Option<String>,
-    /// JSON body.
+    /// JSON body. A string is sent as it is if the headers have a content type that is not JSON.
     pub body: Option<Value>,
     /// The gate that must be open when the request is sent.
     pub gate: Option<Arc<dyn Gate>>,
@@ -136,6 +136,15 @@ pub struct SignalEndpoints {
     pub region: Option<String>,
 }
 
+/// Names, as in access control lists of Swift.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AccountNames {
+    /// Name of the project.
+    pub project: String,
+    /// Name of the user; for a trust, of its trustor.
+    pub user: String,
+}
+
 /// A cloud, with the credentials of one stack.
 #[async_trait]
 pub trait Cloud: Send + Sync {
@@ -166,6 +175,11 @@ pub trait Cloud: Send + Sync {
     /// The addresses for signals of guests.
     async fn signal_endpoints(&self) -> Result<SignalEndpoints, Failure> {
         Ok(SignalEndpoints::default())
+    }
+
+    /// The names of the credentials' project and user.
+    async fn account_names(&self) -> Result<AccountNames, Failure> {
+        Err(Failure::other("NotSupported", "the names of project and user are not known"))
     }
 
     /// The project of the credentials.

@@ -77,6 +77,10 @@ pub struct Facts {
 pub struct Observed {
     /// Kiln's id of the resource.
     pub id: String,
+    /// Logical name.
+    pub name: String,
+    /// ID of the object, if it is known.
+    pub physical_id: Option<String>,
     /// Its type.
     pub resource_type: String,
     /// Its metadata.
@@ -298,8 +302,14 @@ pub struct PropertyChange {
 pub struct Nested {
     /// Its template.
     pub template: Value,
+    /// The URL of the template, if it is one of the stack's files: instead of `template`.
+    pub template_url: Option<String>,
+    /// Maximum duration of its create in minutes; `None`: that of the stack.
+    pub timeout_mins: Option<i64>,
     /// Values of the template's parameters.
     pub parameters: Map,
+    /// Parameters that get the values of the stack's own parameters with the same names, if it has them.
+    pub inherited: &'static [&'static str],
     /// Files of the template.
     pub files: BTreeMap<String, String>,
     /// Entries for the resource registry of its environment.
@@ -438,8 +448,19 @@ pub trait Driver: Send + Sync {
         Vec::new()
     }
 
+    /// All resources of these types are in [`Facts::observed`] too, with or without an object.
+    fn observed_types(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Whether every update of the stack replaces the resource.
     fn replaced_by_updates(&self) -> bool {
+        false
+    }
+
+    /// Whether every update of the stack updates the resource, even if nothing has changed.
+    fn always_updates(&self, properties: &Map) -> bool {
+        let _ = properties;
         false
     }
 
@@ -483,6 +504,12 @@ pub trait Driver: Send + Sync {
     /// Validates what the schema cannot express; unknown values are null.
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
         let _ = facts;
+        Ok(())
+    }
+
+    /// Validates against the other resources of the stack: their types, by name.
+    fn validate_among(&self, facts: &Facts, types: &BTreeMap<&str, &str>) -> Result<(), Diagnostic> {
+        let _ = (facts, types);
         Ok(())
     }
 

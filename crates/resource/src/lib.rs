@@ -32,7 +32,7 @@ pub mod translation;
 pub mod view;
 
 pub use change::Comparison;
-pub use cloud::{Cloud, CloudRequest, CloudResponse, Gate, Method, SignalEndpoints, UserDomain};
+pub use cloud::{AccountNames, Cloud, CloudRequest, CloudResponse, Gate, Method, SignalEndpoints, UserDomain};
 pub use driver::{
     Context, Driver, Facts, Found, Nested, Observed, Operation, Progress, PropertyChange, Sibling, StackFacts, Step,
 };

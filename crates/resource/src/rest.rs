@@ -58,6 +58,8 @@ pub struct RestCreate {
     pub omit: Vec<String>,
     /// Constant entries of the body.
     pub add: Map,
+    /// Query parameters of the request.
+    pub query: Map,
 }
 
 /// The request that updates an object.
@@ -82,6 +84,10 @@ pub struct RestDelete {
     pub path: String,
     /// Whether the object is deleted only when GET returns 404.
     pub wait: bool,
+    /// States of an object whose delete has failed.
+    pub failed: Vec<String>,
+    /// Query parameters of the request.
+    pub query: Map,
 }
 
 /// When an object is ready. Values are compared without regard to case.
@@ -91,6 +97,8 @@ pub struct Ready {
     pub at: Vec<String>,
     /// States of a ready object.
     pub done: Vec<String>,
+    /// States of a ready object after an update, if they are others.
+    pub updated: Vec<String>,
     /// States of a failed object.
     pub failed: Vec<String>,
     /// The states in which a new object is not ready yet; if there are any, every other state is a failure.

@@ -40,10 +40,27 @@ impl Service {
         stack.ok_or_else(|| Error::NoStack(name.to_owned()))
     }
 
-    /// Rejects a stack user who asks for another resource than their own, or for one that does not exist.
-    pub fn refuse_other_stack_user(&self, caller: &Caller, resource: Option<&Resource>) -> Result<(), Error> {
-        let user = resource.and_then(|row| row.data.get("user_id")).and_then(Value::as_str);
-        if user == Some(&caller.user_id) { Ok(()) } else { self.refuse_stack_user(caller) }
+    /// Rejects a stack user who asks for another resource than their own, or for one that does not exist. The user of
+    /// an `AWS::IAM::User` can read the resources that all its policies name; without policies, all of the stack.
+    pub fn refuse_other_stack_user<'a>(
+        &self,
+        caller: &Caller,
+        name: &str,
+        rows: impl Iterator<Item = &'a Resource> + Clone,
+    ) -> Result<(), Error> {
+        let is_own = |row: &&Resource| row.data.get("user_id").and_then(Value::as_str) == Some(&caller.user_id);
+        let may_read = |user: &Resource| {
+            let policies = user.properties().get("Policies").and_then(Value::as_list).unwrap_or_default();
+            policies.iter().filter_map(Value::as_str).all(|policy| {
+                let mut rows = rows.clone();
+                rows.find(|row| row.name == policy).is_some_and(|row| {
+                    let names = row.properties().get("AllowedResources").and_then(Value::as_list);
+                    names.unwrap_or_default().iter().any(|allowed| allowed.as_str() == Some(name))
+                })
+            })
+        };
+        let is_allowed = |row: &Resource| row.name == name || (row.implementation == IAM_USER && may_read(row));
+        if rows.clone().filter(is_own).any(is_allowed) { Ok(()) } else { self.refuse_stack_user(caller) }
     }
 
     /// Rejects stack users: they can access only their own resource.
@@ -54,6 +71,9 @@ impl Service {
         Ok(())
     }
 }
+
+/// The type of users with access policies.
+const IAM_USER: &str = "AWS::IAM::User";
 
 /// Whether the caller can see the stack: it belongs to the project or is that of the stack users, or the caller is an
 /// administrator.

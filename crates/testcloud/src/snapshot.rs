@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::state::CloudState;
-use crate::table::public;
+use crate::table::{Fields, Table, public};
 
 /// The number of objects by type of a stack of `examples/three-tier.yaml`.
 pub const THREE_TIER: [(&str, usize); 9] = [
@@ -31,7 +31,9 @@ pub struct Snapshot {
 impl Snapshot {
     pub(crate) fn of(world: &CloudState) -> Self {
         let tables = world.tables().into_iter();
-        let objects = tables.map(|(name, table)| (name, table.iter().map(public).collect())).collect();
+        // Settings of an account and records of what has been done are no objects.
+        let rows = |table: &Table| table.iter().filter(|row| !row.flag("_unlisted")).map(public).collect();
+        let objects = tables.map(|(name, table)| (name, rows(table))).collect();
         Snapshot { objects }
     }
 

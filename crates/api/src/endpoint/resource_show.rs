@@ -27,8 +27,8 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
 pub(super) async fn resources(call: &Call) -> Result<StackResources, ApiError> {
     let stack = call.stack().await?;
     let resources = StackResources::new(call.store(), View::of(call.backends(), stack).await?).await?;
-    let row = resources.row(call.params.get("resource_name"));
-    call.service().refuse_other_stack_user(&call.caller, row)?;
+    let name = call.params.get("resource_name");
+    call.service().refuse_other_stack_user(&call.caller, name, resources.rows().iter())?;
     Ok(resources)
 }
 

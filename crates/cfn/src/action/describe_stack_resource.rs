@@ -12,7 +12,7 @@ pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
     let stack = call.stack().await?;
     let resources = Resources::of(call, stack).await?;
     let row = resources.rows().iter().find(|row| row.name == name);
-    call.service().refuse_other_stack_user(&call.caller, row)?;
+    call.service().refuse_other_stack_user(&call.caller, name, resources.rows().iter())?;
     let missing = || Error::NoResource { resource: name.to_owned(), stack: resources.stack().name.clone() };
     let row = row.ok_or_else(missing)?;
     let mut shown = resources.detail(row);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::{Method, Request};
 use jiff::Timestamp;
 use kiln_cfn::Options;
-use kiln_resource::{Action, Resource, State, Status};
+use kiln_resource::{Action, Resource, State, Status, StoredDefinition};
 use kiln_store::{Batch, DesiredText, NewStack, ResourceId, StackId};
 use kiln_value::value;
 use uuid::Uuid;
@@ -18,6 +18,11 @@ const PROJECT: &str = "tenant1";
 
 /// A stack in another project, whose users are in that of the caller: `mine` belongs to the caller, `other` does not.
 async fn stack(app: &App) -> String {
+    stack_of(app, Vec::new()).await
+}
+
+/// The same with other rows, unless there are none.
+async fn stack_of(app: &App, rows: Vec<Resource>) -> String {
     let id = StackId(Uuid::from_u128(1));
     let now: Timestamp = "2026-11-20T06:52:45Z".parse().expect("a time");
     let handle = value!({ "type": "OS::Heat::WaitConditionHandle" });
@@ -60,9 +65,52 @@ async fn stack(app: &App) -> String {
             ..row
         }
     };
-    let batch = Batch { save: vec![row(11, "mine", USER), row(12, "other", "somebody")], ..Batch::default() };
+    let own = || vec![row(11, "mine", USER), row(12, "other", "somebody")];
+    let batch = Batch { save: if rows.is_empty() { own() } else { rows }, ..Batch::default() };
     app.store.commit(lease, batch).await.expect("rows");
     format!("arn:openstack:heat::owners:stacks/app/{}", id.0)
+}
+
+/// The rows of a user with an access policy, and of the resources that it is about.
+fn with_policies(policies: &kiln_value::Value) -> Vec<Resource> {
+    let now: Timestamp = "2026-11-20T06:52:45Z".parse().expect("a time");
+    let row = |number, name: &str, kind: &str, properties: kiln_value::Value, user: &str| {
+        let properties = properties.as_map().cloned().unwrap_or_default();
+        let definition = StoredDefinition::of_type(kind).with_properties(properties.clone(), properties);
+        Resource {
+            state: State::new(Action::Create, Status::Complete),
+            implementation: kind.into(),
+            data: value!({ "user_id": user }).as_map().cloned().unwrap_or_default(),
+            definition: Some(std::sync::Arc::new(definition)),
+            ..Resource::new(StackId(Uuid::from_u128(1)), ResourceId(Uuid::from_u128(number)), name, kind, now)
+        }
+    };
+    let handle = "OS::Heat::WaitConditionHandle";
+    vec![
+        row(21, "other", handle, value!({}), "somebody"),
+        row(22, "waiting", handle, value!({}), "somebody"),
+        row(23, "policy", "OS::Heat::AccessPolicy", value!({"AllowedResources": ["waiting"]}), ""),
+        row(24, "mine", "AWS::IAM::User", value!({"Policies": (policies.clone())}), USER),
+    ]
+}
+
+#[tokio::test]
+async fn policies_name_what_a_user_can_read() {
+    for (policies, readable) in [
+        (value!([]), vec!["mine", "other", "waiting"]),
+        (value!(["policy"]), vec!["mine", "waiting"]),
+        (value!(["policy", "missing"]), vec!["mine"]),
+        (value!([{"an": "IAM policy"}]), vec!["mine", "other", "waiting"]),
+    ] {
+        let app = App::of(&["heat_stack_user"], Options::default()).await;
+        stack_of(&app, with_policies(&policies)).await;
+        let mut read = Vec::new();
+        for name in ["mine", "other", "waiting"] {
+            let answer = app.get("DescribeStackResource", &[("StackName", "app"), ("LogicalResourceId", name)]).await;
+            read.extend((answer.status == 200).then_some(name));
+        }
+        assert_eq!(read, readable, "{policies:?}");
+    }
 }
 
 async fn messages(app: &App) -> Vec<kiln_store::Message> {

@@ -109,6 +109,18 @@ impl Translation for AsServer {
         &[("image", "glance.image"), ("flavor", "nova.flavor")]
     }
 
+    fn live(&self, properties: &Map, live: &Map) -> Map {
+        let mut own = Map::new();
+        if let Some(metadata) = live.get("metadata") {
+            let present = list(properties, "Tags").iter().filter_map(|tag| {
+                let key = tag.str_at("Key")?;
+                Some(value!({"Key": key, "Value": (metadata.get(key)?.clone())}))
+            });
+            own.insert("Tags".to_owned(), present.collect());
+        }
+        own
+    }
+
     async fn attribute(&self, cx: &Context<'_>, name: &str) -> Result<Option<Value>, Failure> {
         if !matches!(name, "AvailabilityZone" | "PrivateDnsName" | "PublicDnsName" | "PrivateIp" | "PublicIp") {
             return Ok(None);
@@ -209,6 +221,14 @@ impl Driver for Instance {
 
     async fn release(&self, cx: &Context<'_>, wanted: &Map) -> Result<Option<std::time::Duration>, Failure> {
         self.server.release(cx, wanted).await
+    }
+
+    fn refreshes_metadata(&self) -> bool {
+        self.server.refreshes_metadata()
+    }
+
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        self.server.live(cx).await
     }
 
     fn needs_replace(&self, change: &PropertyChange) -> bool {

@@ -23,6 +23,12 @@ pub(super) trait Translation: Send + Sync {
         Ok(None)
     }
 
+    /// The properties in an object ([`Driver::live`]) from those of the other type in it.
+    fn live(&self, properties: &Map, live: &Map) -> Map {
+        let _ = (properties, live);
+        Map::new()
+    }
+
     /// See [`Driver::validate`], with the properties of the type itself.
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
         let _ = facts;
@@ -131,6 +137,17 @@ impl<D: Driver, T: Translation> Driver for Translated<D, T> {
 
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
         self.translation.validate(facts)
+    }
+
+    fn refreshes_metadata(&self) -> bool {
+        self.inner.refreshes_metadata()
+    }
+
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        let properties = self.resolved(cx, &cx.facts.properties).await?;
+        let facts = Facts { properties, ..cx.facts.clone() };
+        let live = self.inner.live(&with(cx, &facts)).await?;
+        Ok(self.translation.live(&cx.facts.properties, &live))
     }
 
     fn snapshots(&self) -> bool {

@@ -264,6 +264,8 @@ mod tests {
             properties: properties.as_map().unwrap().clone(),
             given: vec!["LaunchConfigurationName".to_owned()],
             observed: vec![Observed {
+                name: "launch".to_owned(),
+                physical_id: None,
                 properties: settings.as_map().unwrap().clone(),
                 metadata: value!({"m": 1}),
                 ..Observed::default()

@@ -1,5 +1,6 @@
 //! The types of `OS::Heat`: those without a cloud, and stacks of other services.
 
+mod access_policy;
 pub(crate) mod agent;
 mod auto_scaling_group;
 pub mod chain;
@@ -13,8 +14,10 @@ mod derived_config;
 pub mod group;
 mod instance_group;
 mod launch_configuration;
+mod load_balancer;
 mod members;
 pub(crate) mod multipart;
+mod nested_stack;
 mod none;
 mod random_string;
 mod rolling;
@@ -26,6 +29,8 @@ mod software_config;
 mod stack;
 pub(crate) mod stack_user;
 pub mod structured;
+mod swift_signal;
+mod swift_signal_handle;
 mod test_resource;
 mod value;
 mod wait_condition;
@@ -41,6 +46,7 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
         return Some(Arc::new(none::None));
     }
     Some(match resource_type.name.as_str() {
+        "OS::Heat::AccessPolicy" => Arc::new(access_policy::AccessPolicy),
         "OS::Heat::AutoScalingGroup" => Arc::new(auto_scaling_group::AutoScalingGroup),
         "OS::Heat::Delay" => Arc::new(delay::Delay),
         "OS::Heat::RandomString" => Arc::new(random_string::RandomString),
@@ -48,6 +54,7 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
         "OS::Heat::ResourceGroup" => Arc::new(group::ResourceGroup),
         "OS::Heat::InstanceGroup" => Arc::new(instance_group::InstanceGroup::Fixed),
         "AWS::AutoScaling::AutoScalingGroup" => Arc::new(instance_group::InstanceGroup::Scaling),
+        "AWS::ElasticLoadBalancing::LoadBalancer" => Arc::new(load_balancer::LoadBalancer),
         "AWS::AutoScaling::LaunchConfiguration" => Arc::new(launch_configuration::LaunchConfiguration),
         "OS::Heat::ScalingPolicy" => Arc::new(scaling_policy::ScalingPolicy(scaling_policy::HOT)),
         "AWS::AutoScaling::ScalingPolicy" => Arc::new(scaling_policy::ScalingPolicy(scaling_policy::CFN)),
@@ -63,8 +70,11 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
         | "OS::Heat::CloudConfig"
         | "OS::Heat::MultipartMime" => Arc::new(software_config::Config::of_type(&resource_type.name)?),
         "OS::Heat::Stack" => Arc::new(stack::RemoteStack),
+        "OS::Heat::SwiftSignal" => Arc::new(swift_signal::SwiftSignal),
+        "OS::Heat::SwiftSignalHandle" => Arc::new(swift_signal_handle::SwiftSignalHandle),
         "OS::Heat::TestResource" => Arc::new(test_resource::TestResource),
         "OS::Heat::WaitCondition" => Arc::new(wait_condition::WaitCondition::Heat),
+        "AWS::CloudFormation::Stack" => Arc::new(nested_stack::NestedStack),
         "AWS::CloudFormation::WaitCondition" => Arc::new(wait_condition::WaitCondition::Cfn),
         "OS::Heat::WaitConditionHandle"
         | "AWS::CloudFormation::WaitConditionHandle"

@@ -69,6 +69,22 @@ pub(crate) async fn create_keys_of(cx: &Context<'_>) -> Result<Step, Failure> {
     Ok(Step::wait(READY, Duration::ZERO).data(CREDENTIAL, id))
 }
 
+/// The first step of a create of a key only, for a user in the data: its ID is the access key.
+pub(crate) fn begun_keys(cx: &Context<'_>) -> Step {
+    let mut rng = StdRng::from_seed(cx.seed);
+    let access = format!("{:032x}", rand::Rng::random::<u128>(&mut rng));
+    let secret = password(&mut rng);
+    Step::wait(CREATE_KEYS, Duration::ZERO).id(access.as_str()).data(ACCESS, access).data(SECRET, secret)
+}
+
+/// Deletes the key of a user who remains.
+pub(crate) async fn delete_keys(cx: &Context<'_>) -> Result<(), Failure> {
+    let Some(access) = text(cx.facts, ACCESS) else { return Ok(()) };
+    let domain = domain(cx).await?;
+    let id = text(cx.facts, CREDENTIAL).map_or_else(|| hash(access), str::to_owned);
+    KEYSTONE.delete(&admin(cx, &domain), format!("/v3/credentials/{}", segment(&id))).await
+}
+
 /// Looks for what a lost first step has created.
 pub(crate) async fn find(cx: &Context<'_>) -> Result<Found, Failure> {
     if let Some(project) = &cx.facts.stack.user_project_id {

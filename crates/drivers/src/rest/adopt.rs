@@ -1,6 +1,6 @@
 //! Identifies the object of a create, to recover from a lost response.
 
-use kiln_resource::rest::Filter;
+use kiln_resource::rest::{Filter, RestUpdate};
 use kiln_resource::{Context, Facts, Failure, FailureKind, Found, Method, Step};
 use kiln_value::{Map, Value};
 
@@ -39,10 +39,15 @@ impl RestDriver {
             return Sign::Value { key, value: physical, given: None };
         }
         let given = |key: &str| body.get(key).filter(|value| value.is_truthy()).cloned();
-        let can_give = |given: &Option<Value>| given.is_none() || self.rest.update.is_some();
+        // A value that an update cannot set must be sent with the create.
+        let can_set = |key: &str| {
+            let is_omitted = |update: &RestUpdate| update.omit.iter().any(|name| self.wire_name(name) == key);
+            self.rest.update.as_ref().is_some_and(|update| !is_omitted(update))
+        };
+        let can_give = |key: &str, given: &Option<Value>| given.is_none() || can_set(key);
         if let Some(key) = adopt.mark.as_deref().map(|property| self.wire_name(property))
             && let given = given(key)
-            && can_give(&given)
+            && can_give(key, &given)
         {
             // The sign is temporary, because users would see it forever. It remains in objects that cannot be updated.
             let given = given.or_else(|| self.rest.update.is_some().then(|| "".into()));
@@ -52,7 +57,7 @@ impl RestDriver {
             return Sign::Key(adopt.key.iter().map(|property| self.wire_name(property)).collect());
         }
         match name.map(|key| (key, given(key))) {
-            Some((key, given)) if can_give(&given) => Sign::Value { key, value: physical, given },
+            Some((key, given)) if can_give(key, &given) => Sign::Value { key, value: physical, given },
             _ => Sign::Nothing,
         }
     }
@@ -78,7 +83,9 @@ impl RestDriver {
     pub(super) async fn give_back(&self, cx: &Context<'_>, id: &str) -> Result<(), Failure> {
         let (Some((key, given)), Some(update)) = (self.displaced(cx.facts), &self.rest.update) else { return Ok(()) };
         let path = self.path(cx, &update.path, Some(id)).await?;
-        let body = self.change(Map::from([(key.to_owned(), given)]));
+        let mut body = Map::from([(key.to_owned(), given)]);
+        self.shape.name_for_update(&mut body);
+        let body = self.change(body);
         self.send(cx, self.request(update.method, path).body(body)).await.map(|_| ())
     }
 

@@ -178,6 +178,7 @@ impl RestDriver {
         self.put_sign(cx.facts, &mut body);
         let path = self.path(cx, &self.rest.create.path, None).await?;
         let request = self.request(self.rest.create.method, path).body(self.wrap(body));
+        let request = with_query(request, &self.rest.create.query);
         let response = self.send(cx, request).await?;
         self.made(cx, self.unwrap(&response.body))
     }
@@ -190,7 +191,7 @@ impl RestDriver {
         let has_parts = self.rest.parts.keys().any(|name| has_value(cx.facts.property(name)));
         let step = if has_parts || self.shape.has_more(cx.facts) || self.displaced(cx.facts).is_some() {
             Step::wait(value!({"stage": MORE}), Duration::ZERO)
-        } else if self.rest.ready.as_ref().is_none_or(|ready| is_done(ready, object)) {
+        } else if self.rest.ready.as_ref().is_none_or(|ready| self.is_done(ready, object, &Operation::Create)) {
             Step::done()
         } else {
             self.wait_ready()
@@ -226,13 +227,13 @@ impl RestDriver {
     }
 
     /// Whether the object is ready; an error if the create has failed.
-    async fn is_ready(&self, cx: &Context<'_>, id: &str) -> Result<bool, Failure> {
+    async fn is_ready(&self, cx: &Context<'_>, id: &str, operation: &Operation) -> Result<bool, Failure> {
         let Some(ready) = &self.rest.ready else { return Ok(true) };
         let object = self.show(cx, id).await?;
-        if let Some(failure) = failed(ready, &object) {
+        if let Some(failure) = self.failed(cx.facts, &ready.failed, &object) {
             return Err(failure);
         }
-        let (is_done, state) = (is_done(ready, &object), state(ready, &object));
+        let (is_done, state) = (self.is_done(ready, &object, operation), self.state(ready, &object));
         let is_waiting = ready.waiting.is_empty() || ready.waiting.iter().any(|s| s.eq_ignore_ascii_case(&state));
         if is_done || is_waiting {
             return Ok(is_done);
@@ -242,8 +243,8 @@ impl RestDriver {
     }
 
     /// Checks whether the object is ready, and starts to wait if it is not.
-    async fn look(&self, cx: &Context<'_>, id: &str) -> Result<Step, Failure> {
-        Ok(if self.is_ready(cx, id).await? { Step::done() } else { self.wait_ready() })
+    async fn look(&self, cx: &Context<'_>, id: &str, operation: &Operation) -> Result<Step, Failure> {
+        Ok(if self.is_ready(cx, id, operation).await? { Step::done() } else { self.wait_ready() })
     }
 
     async fn update(&self, cx: &Context<'_>, id: &str, before: &Map, changed: &Map) -> Result<Step, Failure> {
@@ -267,24 +268,59 @@ impl RestDriver {
                 }
             }
             self.shape.update_body(cx, &edit, &mut body).await?;
+            self.shape.name_for_update(&mut body);
+            // The object keeps the state that it had.
+            if body.is_empty() && self.rest.ready.as_ref().is_some_and(|ready| !ready.updated.is_empty()) {
+                return Ok(Step::done());
+            }
             if !body.is_empty() {
                 let path = self.path(cx, &update.path, Some(id)).await?;
                 self.send(cx, self.request(update.method, path).body(self.change(body))).await?;
             }
         }
-        self.look(cx, id).await
+        self.look(cx, id, &Operation::Update { before: Map::new(), changed: Map::new() }).await
     }
 
     async fn delete(&self, cx: &Context<'_>) -> Result<Step, Failure> {
         let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(Step::done()) };
         self.shape.before_delete(cx, id).await?;
         let path = self.path(cx, &self.rest.delete.path, Some(id)).await?;
-        match self.send(cx, self.item_request(cx.facts, Method::Delete, path)).await {
+        let request = self.item_request(cx.facts, Method::Delete, path);
+        match self.send(cx, with_query(request, &self.rest.delete.query)).await {
             Ok(_) if self.rest.delete.wait => Ok(self.wait_gone()),
             Ok(_) => Ok(Step::done()),
             Err(failure) if failure.is_not_found() => Ok(Step::done()),
             Err(failure) => Err(failure),
         }
+    }
+
+    fn state(&self, ready: &Ready, object: &Value) -> String {
+        self.shape.state(object).unwrap_or_else(|| kiln_value::text::str(at(object, &ready.at)))
+    }
+
+    /// Whether an object is ready after an operation.
+    fn is_done(&self, ready: &Ready, object: &Value, operation: &Operation) -> bool {
+        let state = self.state(ready, object);
+        let is_updated = matches!(operation, Operation::Update { .. }) && !ready.updated.is_empty();
+        let done = if is_updated { &ready.updated } else { &ready.done };
+        done.iter().any(|s| s.eq_ignore_ascii_case(&state))
+    }
+
+    /// The failure of an object in one of these states.
+    fn failed(&self, facts: &Facts, states: &[String], object: &Value) -> Option<Failure> {
+        let ready = self.rest.ready.as_ref()?;
+        let state = self.state(ready, object);
+        if !states.iter().any(|s| s.eq_ignore_ascii_case(&state)) {
+            return None;
+        }
+        let reason = || ready.reason.as_ref().and_then(|path| at(object, path).as_str()).map(str::to_owned);
+        let reason = self.shape.reason(facts, object).or_else(reason);
+        Some(Failure::in_error(&state, reason.as_deref().unwrap_or("Unknown")))
+    }
+
+    /// The failure of an object that is not ready.
+    pub(crate) fn broken(&self, facts: &Facts, object: &Value) -> Option<Failure> {
+        self.rest.ready.as_ref().and_then(|ready| self.failed(facts, &ready.failed, object))
     }
 
     fn wait_gone(&self) -> Step {
@@ -317,6 +353,11 @@ impl RestDriver {
     }
 }
 
+/// A request with the query parameters of the definition.
+fn with_query(request: CloudRequest, query: &Map) -> CloudRequest {
+    query.iter().fold(request, |request, (key, value)| request.query(key, kiln_value::text::str(value)))
+}
+
 fn has_value(value: &Value) -> bool {
     !matches!(value, Value::Null) && value.as_list().is_none_or(|items| !items.is_empty())
 }
@@ -324,24 +365,6 @@ fn has_value(value: &Value) -> bool {
 fn at<'a>(object: &'a Value, path: &[String]) -> &'a Value {
     const NULL: &Value = &Value::Null;
     path.iter().try_fold(object, |value, key| value.get(key)).unwrap_or(NULL)
-}
-
-fn state(ready: &Ready, object: &Value) -> String {
-    kiln_value::text::str(at(object, &ready.at))
-}
-
-fn is_done(ready: &Ready, object: &Value) -> bool {
-    let state = state(ready, object);
-    ready.done.iter().any(|s| s.eq_ignore_ascii_case(&state))
-}
-
-fn failed(ready: &Ready, object: &Value) -> Option<Failure> {
-    let state = state(ready, object);
-    if !ready.failed.iter().any(|s| s.eq_ignore_ascii_case(&state)) {
-        return None;
-    }
-    let reason = ready.reason.as_ref().map(|path| at(object, path)).and_then(Value::as_str);
-    Some(Failure::in_error(&state, reason.unwrap_or("Unknown")))
 }
 
 #[async_trait]
@@ -353,8 +376,7 @@ impl Driver for RestDriver {
             Operation::Delete => self.delete(cx).await,
             Operation::Check => {
                 let object = self.show(cx, cx.facts.require_id()?).await?;
-                let failure = self.rest.ready.as_ref().and_then(|ready| failed(ready, &object));
-                failure.map_or_else(|| Ok(Step::done()), Err)
+                self.broken(cx.facts, &object).map_or_else(|| Ok(Step::done()), Err)
             }
             Operation::Suspend => self.shape.suspend(cx, cx.facts.require_id()?).await.map(|()| Step::done()),
             Operation::Resume => self.shape.resume(cx, cx.facts.require_id()?).await.map(|()| Step::done()),
@@ -362,7 +384,7 @@ impl Driver for RestDriver {
         }
     }
 
-    async fn poll(&self, cx: &Context<'_>, _operation: &Operation, state: &Value) -> Result<Step, Failure> {
+    async fn poll(&self, cx: &Context<'_>, operation: &Operation, state: &Value) -> Result<Step, Failure> {
         if let Some(failure) = queue::given_up(state) {
             return Err(failure);
         }
@@ -370,7 +392,9 @@ impl Driver for RestDriver {
         match state.str_at("stage") {
             Some(CLAIM) => self.create_claimed(cx, state).await,
             // A failed object would be busy forever.
-            Some(MORE) if !self.rest.busy.is_empty() && !self.is_ready(cx, id).await? => Ok(self.again(cx, state)),
+            Some(MORE) if !self.rest.busy.is_empty() && !self.is_ready(cx, id, operation).await? => {
+                Ok(self.again(cx, state))
+            }
             Some(MORE) => {
                 self.give_back(cx, id).await?;
                 for name in self.rest.parts.keys() {
@@ -380,16 +404,16 @@ impl Driver for RestDriver {
                     }
                 }
                 self.shape.after_create(cx, id).await?;
-                self.look(cx, id).await
+                self.look(cx, id, operation).await
             }
             Some(GONE) => match self.seek(cx, id).await? {
                 None => Ok(Step::done()),
-                Some(object) => match self.rest.ready.as_ref().and_then(|ready| failed(ready, &object)) {
+                Some(object) => match self.failed(cx.facts, &self.rest.delete.failed, &object) {
                     Some(failure) => Err(failure),
                     None => Ok(self.again(cx, state)),
                 },
             },
-            _ if self.is_ready(cx, id).await? => Ok(Step::done()),
+            _ if self.is_ready(cx, id, operation).await? => Ok(Step::done()),
             _ => Ok(self.again(cx, state)),
         }
     }
@@ -447,8 +471,7 @@ impl Driver for RestDriver {
     /// Only a missing object or one in a failed state is replaced.
     async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {
         let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(true) };
-        let ready = self.rest.ready.as_ref();
-        Ok(self.seek(cx, id).await?.is_none_or(|object| ready.is_some_and(|ready| failed(ready, &object).is_some())))
+        Ok(self.seek(cx, id).await?.is_none_or(|object| self.broken(cx.facts, &object).is_some()))
     }
 
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {

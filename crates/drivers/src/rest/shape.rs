@@ -19,6 +19,23 @@ pub(crate) trait Shape: Send + Sync {
         Ok(())
     }
 
+    /// Renames the keys of an update whose names differ from those of a create.
+    fn name_for_update(&self, body: &mut Map) {
+        let _ = body;
+    }
+
+    /// The state of an object, if it is no field of it.
+    fn state(&self, object: &Value) -> Option<String> {
+        let _ = object;
+        None
+    }
+
+    /// Why an object has failed, if the reason is no field of it.
+    fn reason(&self, facts: &Facts, object: &Value) -> Option<String> {
+        let _ = (facts, object);
+        None
+    }
+
     /// Whether [`Shape::after_create`] sends requests.
     fn has_more(&self, facts: &Facts) -> bool {
         let _ = facts;

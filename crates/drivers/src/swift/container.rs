@@ -6,20 +6,15 @@ use async_trait::async_trait;
 use kiln_resource::{CloudRequest, Context, Driver, Failure, Found, Method, Operation, Step};
 use kiln_value::{Map, Value, value};
 
+use super::{SWIFT, object};
 use crate::call::absent_is_fine;
-use crate::{path, queue};
-
-const SWIFT: &str = "object-store";
+use crate::queue;
 
 /// Objects that one step of a delete removes.
 const AT_ONCE: usize = 20;
 
 /// A container. Its ID is its name; a container with this name is the same container.
 pub(super) struct Container;
-
-fn path_of(name: &str) -> String {
-    format!("/{}", path::segment(name))
-}
 
 fn request(method: Method, path: String, headers: Vec<(String, String)>) -> CloudRequest {
     CloudRequest { headers, ..CloudRequest::new(SWIFT, method, path) }
@@ -33,7 +28,7 @@ fn metadata(cx: &Context<'_>, property: &str) -> Vec<(String, String)> {
 
 /// The names of the first objects; `None` if there is no container.
 async fn objects(cx: &Context<'_>, name: &str) -> Result<Option<Vec<String>>, Failure> {
-    let request = request(Method::Get, path_of(name), Vec::new()).query("format", "json");
+    let request = request(Method::Get, object::container_path(name), Vec::new()).query("format", "json");
     match cx.cloud.call(request).await {
         Ok(response) => {
             let objects = response.body.as_list().unwrap_or_default().iter();
@@ -48,7 +43,7 @@ async fn remove(cx: &Context<'_>) -> Result<Step, Failure> {
     let Some(name) = cx.facts.physical_id.as_deref() else { return Ok(Step::done()) };
     let Some(objects) = objects(cx, name).await? else { return Ok(Step::done()) };
     if objects.is_empty() {
-        absent_is_fine(cx.cloud.call(request(Method::Delete, path_of(name), Vec::new())).await)?;
+        absent_is_fine(cx.cloud.call(request(Method::Delete, object::container_path(name), Vec::new())).await)?;
         return Ok(Step::done());
     }
     if !cx.facts.property("PurgeOnDelete").is_truthy() {
@@ -57,9 +52,7 @@ async fn remove(cx: &Context<'_>) -> Result<Step, Failure> {
         return Err(Failure::other("ResourceActionNotSupported", text));
     }
     for object in objects.iter().take(AT_ONCE) {
-        let parts: Vec<String> = object.split('/').map(path::segment).collect();
-        let path = format!("{}/{}", path_of(name), parts.join("/"));
-        absent_is_fine(cx.cloud.call(request(Method::Delete, path, Vec::new())).await)?;
+        object::delete(cx, name, object).await?;
     }
     Ok(Step::wait(value!({"stage": "purge"}), Duration::ZERO))
 }
@@ -76,7 +69,7 @@ impl Driver for Container {
             Operation::Update { changed, .. } if !changed.is_empty() => Ok(Step::replace()),
             Operation::Delete => remove(cx).await,
             Operation::Check => {
-                let path = path_of(cx.facts.require_id()?);
+                let path = object::container_path(cx.facts.require_id()?);
                 cx.cloud.call(request(Method::Head, path, Vec::new())).await.map(|_| Step::done())
             }
             _ => Ok(Step::done()),
@@ -94,7 +87,7 @@ impl Driver for Container {
                 headers.push((key.to_owned(), kiln_value::text::str(value)));
             }
         }
-        cx.cloud.call(request(Method::Put, path_of(cx.facts.require_id()?), headers)).await?;
+        cx.cloud.call(request(Method::Put, object::container_path(cx.facts.require_id()?), headers)).await?;
         let account = metadata(cx, "X-Account-Meta");
         if !account.is_empty() {
             cx.cloud.call(request(Method::Post, String::new(), account)).await?;
@@ -112,11 +105,13 @@ impl Driver for Container {
         let id = cx.facts.physical_id.as_deref();
         let needs_head = names.iter().any(|name| !matches!(*name, "DomainName" | "WebsiteURL" | "RootURL"));
         let headers = match id {
-            Some(id) if needs_head => match cx.cloud.call(request(Method::Head, path_of(id), Vec::new())).await {
-                Ok(response) => Value::Map(response.headers),
-                Err(failure) if failure.is_passing() => return Err(failure),
-                Err(_) => Value::Null,
-            },
+            Some(id) if needs_head => {
+                match cx.cloud.call(request(Method::Head, object::container_path(id), Vec::new())).await {
+                    Ok(response) => Value::Map(response.headers),
+                    Err(failure) if failure.is_passing() => return Err(failure),
+                    Err(_) => Value::Null,
+                }
+            }
             _ => Value::Null,
         };
         let host = url.split("://").nth(1).and_then(|rest| rest.split(['/', ':']).next()).unwrap_or_default();

@@ -102,7 +102,7 @@ pub(crate) enum Outcome {
 
 /// A resource with all data that the engine would store.
 pub(crate) struct Resource {
-    cloud: Arc<StackCloud>,
+    pub(crate) cloud: Arc<StackCloud>,
     is_simulated: bool,
     kind: ResourceType,
     pub(crate) driver: Arc<dyn Driver>,
@@ -184,7 +184,18 @@ impl Resource {
             let (state, after) = match step.progress {
                 Progress::Done => return Ok(true),
                 Progress::Replace => return Ok(false),
-                Progress::Prepared => panic!("{} prepares a call", self.facts.name),
+                Progress::Prepared => {
+                    let cx = Context {
+                        cloud: &*self.cloud,
+                        software: &NoSoftware,
+                        facts: &self.facts,
+                        now: 0.0,
+                        seed: [1; 32],
+                        polls: 0,
+                    };
+                    step = self.driver.start(&cx, operation).await?;
+                    continue;
+                }
                 Progress::Wait { state, after } => (state, after),
             };
             polls = if !is_new && known.as_ref() == Some(&state) { polls + 1 } else { 0 };
@@ -288,6 +299,19 @@ impl Resource {
             polls: 0,
         };
         self.driver.attributes(&cx, names).await.unwrap_or_else(|failure| panic!("{}: {failure}", self.facts.name))
+    }
+
+    /// The properties of the object.
+    pub(crate) async fn live(&self) -> Map {
+        let cx = Context {
+            cloud: &*self.cloud,
+            software: &NoSoftware,
+            facts: &self.facts,
+            now: 0.0,
+            seed: [1; 32],
+            polls: 0,
+        };
+        self.driver.live(&cx).await.unwrap()
     }
 
     pub(crate) async fn attribute(&self, name: &str) -> Value {

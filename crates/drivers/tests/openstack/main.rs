@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod adoption;
+mod amazon;
 mod cinder;
 mod credentials;
 mod glance;
@@ -12,6 +13,8 @@ mod keystone;
 mod neutron;
 mod nova;
 mod peer;
+mod services;
+mod swift;
 
 /// Runs scenarios with both clouds.
 #[macro_export]

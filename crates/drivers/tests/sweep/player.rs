@@ -72,7 +72,12 @@ impl Player {
             name: name.to_owned(),
             resource_type: type_name.to_owned(),
             token: uuid(&format!("{name} 0")),
-            stack: StackFacts { project_id: "sweep".to_owned(), root_id: uuid("sweep"), ..StackFacts::default() },
+            stack: StackFacts {
+                id: uuid("sweep"),
+                project_id: "sweep".to_owned(),
+                root_id: uuid("sweep"),
+                ..StackFacts::default()
+            },
             ..Facts::default()
         };
         Self {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use kiln_cloud::{Connector, Credentials, Named, Scope, StackCloud};
-use kiln_resource::{Cloud, CloudRequest, CloudResponse, Failure, SignalEndpoints, UserDomain};
+use kiln_resource::{AccountNames, Cloud, CloudRequest, CloudResponse, Failure, SignalEndpoints, UserDomain};
 use kiln_value::Secret;
 
 /// The cloud of a stack, and that of the administrator of the domain.
@@ -67,6 +67,10 @@ impl Cloud for Signalling {
             keystone: Some("http://keystone/v3".to_owned()),
             region: None,
         })
+    }
+
+    async fn account_names(&self) -> Result<AccountNames, Failure> {
+        self.cloud.account_names().await
     }
 
     async fn project_id(&self) -> Result<String, Failure> {

@@ -161,6 +161,7 @@ impl Work {
         let made = if let Some(child) = child {
             let mut request = StackRequest::new(Action::Update, backends.clock.now());
             request.desired = Some(desired);
+            request.timeout_mins = asked.timeout_mins;
             request.details.converge = self.stack.state.action == Action::Update && self.stack.details.converge;
             self.writes.request(child, request);
             None
@@ -185,7 +186,7 @@ impl Work {
                 action: if adopt.is_some() { Action::Adopt } else { Action::Create },
                 desired,
                 disable_rollback: true,
-                timeout_mins: self.stack.timeout_mins,
+                timeout_mins: asked.timeout_mins.or(self.stack.timeout_mins),
                 tags: Vec::new(),
                 username: self.stack.username.clone(),
                 user_id: self.stack.user_id.clone(),
@@ -245,14 +246,17 @@ impl Work {
         if let Operation::Update { changed, .. } = &running.operation {
             facts.changed = changed.keys().cloned().collect();
         }
+        // All members are adopted at once: a member of a later batch would be created, and its object left behind.
+        facts.last_step = running.operation == Operation::Adopt;
         facts.action_timeout = Some(self.action_timeout());
         (facts.nested_step, facts.members) = (step, group.members);
         self.observe_for(id, &kind, &mut facts)?;
         let nested = blueprint.nested_sources(definition, &facts).ok_or_else(gone)?;
-        let NestedSources { mut sources, data, then, pause } = nested.map_err(|error| failure_of(&error))?;
+        let NestedSources { mut sources, data, then, pause, timeout_mins } =
+            nested.map_err(|error| failure_of(&error))?;
         sources.keep_files(&group.files);
         let pause = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
-        Ok(Asked { sources, data, state: NestedState { asked: true, then, pause } })
+        Ok(Asked { sources, data, timeout_mins, state: NestedState { asked: true, then, pause } })
     }
 
     /// Adds the resources that the driver of a group reads; they must exist.
@@ -344,5 +348,6 @@ struct Asked {
     sources: Sources,
     /// Entries for the data of the resource.
     data: Map,
+    timeout_mins: Option<i64>,
     state: NestedState,
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use jiff::SignedDuration;
 use kiln_plan::{Event, Kind, facts};
 use kiln_resource::{Action, Context, Driver, Facts, Failure, MessageId, Received, ResourceId};
 use kiln_store::{Error, Message, MessageKind, Stack, StackId};
@@ -86,6 +87,9 @@ impl Inbox {
         !self.receiving.is_empty()
     }
 }
+
+/// How long after it was sent a message is delivered again if the cloud does not respond.
+const DELIVERY_TIME: SignedDuration = SignedDuration::from_hours(1);
 
 /// Heat's default reason of a mark (docs/heat-behaviour.md §11).
 const MARKED: &str = "state changed by resource_mark_unhealthy api";
@@ -244,6 +248,7 @@ impl Work {
                     self.slots.wake_now(reader);
                 }
             }
+            Err(failure) if failure.is_passing() && self.is_young(&message) => return self.inbox.put_back(message),
             Err(failure) => {
                 let resource = message.resource.as_deref().unwrap_or_default();
                 tracing::warn!(stack = %self.stack.id, resource, %failure, "a signal failed");
@@ -251,6 +256,11 @@ impl Work {
         }
         // In one commit: the results and the removal of the message.
         self.writes.handled(message.id);
+    }
+
+    /// Whether a message is delivered again if the cloud does not respond.
+    fn is_young(&self, message: &Message) -> bool {
+        self.actor.backends.clock.now().duration_since(message.sent) < DELIVERY_TIME
     }
 }
 
@@ -285,9 +295,13 @@ impl Delivery {
         let mut attempt = 0;
         loop {
             match self.deliver().await {
-                Err(failure) if failure.is_passing() && attempt < self.call_retries => {
+                Err(failure) if failure.is_passing() => {
+                    // Also after the last attempt: the message may be delivered again.
                     let wait = retry::wait(attempt, Some(&failure), &self.backends.chance);
                     self.backends.clock.sleep(wait).await;
+                    if attempt >= self.call_retries {
+                        return Err(failure);
+                    }
                     attempt += 1;
                 }
                 result => return result,

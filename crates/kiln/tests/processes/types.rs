@@ -28,7 +28,9 @@ resources: {value: {type: OS::Heat::Value, properties: {value: {get_param: word}
 ";
 
 /// What is not in a stack of its own, by type, with the place of the tests.
-const ELSEWHERE: [(&str, &str); 15] = [
+const ELSEWHERE: [(&str, &str); 17] = [
+    ("AWS::ElasticLoadBalancing::LoadBalancer", "needs signals: crates/kiln/src/clouds/tests/load_balancer.rs"),
+    ("OS::Heat::SwiftSignal", "needs signals: crates/drivers/tests/openstack/swift.rs"),
     ("OS::Heat::WaitCondition", "needs signals: crates/kiln/src/clouds/tests"),
     ("AWS::CloudFormation::WaitCondition", "needs signals: crates/engine/tests/timers/waits.rs"),
     ("OS::Heat::InstanceGroup", "needs a launch configuration: crates/engine/tests/groups/instances.rs"),
@@ -78,6 +80,26 @@ fn of_heat() -> Vec<(&'static str, &'static str, Value, Value)> {
     ]
 }
 
+/// Types that read other resources: they have no case in the sweep.
+fn of_amazon() -> Vec<Scenario> {
+    let scenario = |name: &str, type_name, needs: Value, create, update| Scenario {
+        name: format!("amazon-{name}"),
+        type_name,
+        needs: needs.as_map().cloned().unwrap_or_default(),
+        create,
+        update,
+        is_admin: false,
+    };
+    let user = value!({"user": {"type": "AWS::IAM::User"}});
+    let inner = |word: &str| value!({"TemplateURL": "inner.yaml", "Parameters": {"word": word}, "TimeoutInMinutes": 5});
+    vec![
+        scenario("key", "AWS::IAM::AccessKey", user, value!({"UserName": {"get_resource": "user"}}), None),
+        scenario("policy", "OS::Heat::AccessPolicy", value!({}), value!({"AllowedResources": ["it"]}), None),
+        scenario("gateway", "AWS::EC2::InternetGateway", value!({}), value!({}), None),
+        scenario("stack", "AWS::CloudFormation::Stack", value!({}), inner("a"), Some(inner("b"))),
+    ]
+}
+
 /// A resource with its dependencies in its own stack.
 struct Scenario {
     name: String,
@@ -116,7 +138,8 @@ impl Scenario {
             "resources": resources,
             "outputs": {"show": {"value": {"get_attr": ["it", "show"]}}},
         });
-        let bundle = Bundle { template: Some(template), ..Bundle::default() };
+        let files = value!({"inner.yaml": INNER}).as_map().cloned().unwrap_or_default();
+        let bundle = Bundle { template: Some(template), files, ..Bundle::default() };
         StackRequest { bundle, ..StackRequest::default() }
     }
 
@@ -127,8 +150,9 @@ impl Scenario {
         client.create_stack(stack, &first).await.map_err(|error| failed("create", &error.to_string()))?;
         self.settled(client, "CREATE").await?;
         let made = self.ids(client).await;
-        // As in Heat, a delay has no ID.
-        let has_none = |(_, id): &(&String, &String)| id.is_empty() && self.type_name != "OS::Heat::Delay";
+        // As in Heat, they have no ID.
+        let is_without = ["OS::Heat::Delay", "OS::Heat::AccessPolicy"].contains(&self.type_name);
+        let has_none = |(_, id): &(&String, &String)| id.is_empty() && !is_without;
         if let Some((name, _)) = made.iter().find(has_none) {
             return Err(failed("create", &format!("{name} has no id")));
         }
@@ -206,7 +230,7 @@ fn scenarios() -> Vec<Scenario> {
         is_admin: false,
     });
     let is_here = |scenario: &Scenario| ELSEWHERE.iter().all(|(name, _)| *name != scenario.type_name);
-    swept.chain(of_heat).filter(is_here).collect()
+    swept.chain(of_heat).chain(of_amazon()).filter(is_here).collect()
 }
 
 #[test]

@@ -45,6 +45,8 @@ pub(super) fn read(node: &Node<'_>, resource_type: &ResourceType) -> Option<Rest
     if let Some(name) = name.as_ref().filter(|name| !resource_type.properties.contains_key(*name)) {
         node.complain(format!("unknown property {name}"));
     }
+    let ready = node.get("ready").map(|ready| self::ready(&ready));
+    let failed = ready.as_ref().map(|ready| ready.failed.clone()).unwrap_or_default();
     Some(Rest {
         member: node.text_at("member"),
         list: node.text_at("list").unwrap_or_else(|| last.to_owned()),
@@ -52,8 +54,8 @@ pub(super) fn read(node: &Node<'_>, resource_type: &ResourceType) -> Option<Rest
         microversion: node.text_at("microversion"),
         create: create(node.get("create"), &collection),
         update: node.get("update").and_then(|update| self::update(&update, &item)),
-        delete: delete(node.get("delete"), &item),
-        ready: node.get("ready").map(|ready| self::ready(&ready)),
+        delete: delete(node.get("delete"), &item, &failed),
+        ready,
         adopt: adopt(node.get("adopt"), name.is_some(), resource_type.properties.contains_key("description")),
         filter: filter(node.get("filter")),
         bare: node.flag_at("bare", false),
@@ -84,13 +86,14 @@ fn filter(node: Option<Node<'_>>) -> Filter {
 }
 
 fn create(node: Option<Node<'_>>, collection: &str) -> RestCreate {
-    let mut create =
-        RestCreate { method: Method::Post, path: collection.to_owned(), omit: Vec::new(), add: kiln_value::Map::new() };
+    let (path, nothing) = (collection.to_owned(), kiln_value::Map::new);
+    let mut create = RestCreate { method: Method::Post, path, omit: Vec::new(), add: nothing(), query: nothing() };
     if let Some(node) = node {
-        node.only(&["method", "path", "omit", "add"]);
+        node.only(&["method", "path", "omit", "add", "query"]);
         create.method = method_at(&node).unwrap_or(create.method);
         create.path = node.text_at("path").unwrap_or(create.path);
         create.omit = node.texts_at("omit");
+        create.query = node.get("query").and_then(|query| query.map()).unwrap_or_default();
         create.add = node.get("add").and_then(|add| add.map()).unwrap_or_default();
     }
     create
@@ -116,10 +119,15 @@ fn update(node: &Node<'_>, item: &str) -> Option<RestUpdate> {
     })
 }
 
-fn delete(node: Option<Node<'_>>, item: &str) -> RestDelete {
-    let mut delete = RestDelete { path: item.to_owned(), wait: false };
+fn delete(node: Option<Node<'_>>, item: &str, failed: &[String]) -> RestDelete {
+    let mut delete =
+        RestDelete { path: item.to_owned(), wait: false, failed: failed.to_vec(), query: kiln_value::Map::new() };
     if let Some(node) = node {
-        node.only(&["path", "wait"]);
+        node.only(&["path", "wait", "failed", "query"]);
+        if node.get("failed").is_some() {
+            delete.failed = node.texts_at("failed");
+        }
+        delete.query = node.get("query").and_then(|query| query.map()).unwrap_or_default();
         delete.path = node.text_at("path").unwrap_or(delete.path);
         delete.wait = node.flag_at("wait", false);
     }
@@ -127,7 +135,7 @@ fn delete(node: Option<Node<'_>>, item: &str) -> RestDelete {
 }
 
 fn ready(node: &Node<'_>) -> Ready {
-    node.only(&["at", "done", "failed", "waiting", "reason", "every"]);
+    node.only(&["at", "done", "updated", "failed", "waiting", "reason", "every"]);
     let seconds = node.get("every").map_or(Some(1.0), |every| number::to_f64(every.value));
     let every = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
     if every.is_none() {
@@ -140,6 +148,7 @@ fn ready(node: &Node<'_>) -> Ready {
     Ready {
         at: dotted(&node.text_at("at").unwrap_or_else(|| "status".to_owned())),
         done,
+        updated: node.texts_at("updated"),
         failed: node.texts_at("failed"),
         waiting: node.texts_at("waiting"),
         reason: node.text_at("reason").map(|path| dotted(&path)),

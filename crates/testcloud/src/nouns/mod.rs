@@ -4,11 +4,14 @@
 //! requests that the state of an object does not allow. `*` in a path is the ID of a parent object.
 
 mod alarming;
+mod containers;
+mod databases;
 mod key_manager;
 mod load_balancer;
 mod messaging;
 mod object_store;
 mod other;
+mod shares;
 mod workflow;
 
 use serde_json::{Value, json};
@@ -112,11 +115,17 @@ struct States {
 fn nouns() -> impl Iterator<Item = &'static Noun> {
     [load_balancer::NOUNS, key_manager::NOUNS, alarming::NOUNS, messaging::NOUNS, workflow::NOUNS, other::NOUNS]
         .into_iter()
+        .chain([containers::NOUNS, databases::NOUNS, shares::NOUNS])
         .flatten()
 }
 
 /// Handles a request to a simple service.
 pub(crate) fn serve(world: &mut CloudState, request: &ServiceCall) -> Outcome {
+    if request.service == Service::ObjectStore
+        && let Some(outcome) = object_store::serve_signed(world, request)
+    {
+        return outcome;
+    }
     let caller = authenticate(world, request)?;
     let segments = request.segments();
     let special = match request.service {
@@ -124,7 +133,10 @@ pub(crate) fn serve(world: &mut CloudState, request: &ServiceCall) -> Outcome {
         Service::LoadBalancer => load_balancer::route(world, request, &caller, &segments),
         Service::KeyManager => key_manager::route(world, request, &segments),
         Service::Messaging => messaging::route(world, request, &caller, &segments),
-        Service::Workflow => workflow::route(world, request, &segments),
+        Service::Workflow => workflow::route(world, request, &caller, &segments),
+        Service::Share => shares::route(world, request, &segments),
+        Service::Database => databases::route(world, request, &segments),
+        Service::Container => containers::route(world, request, &segments),
         _ => other::route(world, request, &caller, &segments),
     };
     if let Some(outcome) = special {

@@ -1,4 +1,4 @@
-//! Designate, Manila, Magnum, Ironic, Blazar, Trove and Zun; and quotas.
+//! Designate, cluster templates of Magnum, Ironic and Blazar; and quotas.
 
 use serde_json::{Value, json};
 
@@ -43,28 +43,6 @@ pub(super) const NOUNS: &[Noun] = &[
         key: &["name"],
         defaults: r#"{"serial": 1767225600, "ttl": 3600, "description": null}"#,
         states: DNS,
-        ..NOUN
-    },
-    Noun {
-        service: Service::Share,
-        path: &["security-services"],
-        one: "security_service",
-        many: "security_services",
-        required: &["type"],
-        optional: &["name", "dns_ip", "server", "domain", "user", "password", "description"],
-        update: "PUT",
-        changes: &["name", "dns_ip", "server", "domain", "user", "password", "description"],
-        ..NOUN
-    },
-    Noun {
-        service: Service::Share,
-        path: &["types"],
-        one: "share_type",
-        many: "share_types",
-        required: &["name", "extra_specs"],
-        optional: &["share_type_access:is_public", "description"],
-        key: &["name"],
-        admin: true,
         ..NOUN
     },
     Noun {
@@ -166,7 +144,7 @@ pub(super) fn route(
 ) -> Option<Outcome> {
     let is_patched = matches!(request.service, Service::ContainerInfra | Service::Baremetal);
     let ([many, id], "PATCH", true) = (segments, request.method.as_str(), is_patched) else { return None };
-    let noun = NOUNS.iter().find(|noun| noun.service == request.service && noun.path == [*many])?;
+    let noun = super::nouns().find(|noun| noun.service == request.service && noun.path == [*many])?;
     Some(patch(world, request, caller, noun, id))
 }
 
@@ -183,6 +161,10 @@ fn patch(world: &mut CloudState, request: &ServiceCall, caller: &Caller, noun: &
             return Err(Refusal::bad(format!("Adding a new attribute (/{field}) is not allowed")));
         }
         changed.put(field, change["value"].clone());
+    }
+    if let Some(states) = &noun.states {
+        changed.put(states.field, states.changing);
+        noun.later(world, &key, if states.failed == "CREATE_FAILED" { "UPDATE_COMPLETE" } else { states.made });
     }
     world.nouns.rows.edit(&key, |row| row.clone_from(&changed));
     Ok(Reply::ok(Value::Object(public(&changed))))

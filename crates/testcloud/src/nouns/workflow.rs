@@ -1,8 +1,9 @@
-//! Mistral: cron triggers. Workflows are created from texts.
+//! Mistral: cron triggers, and executions that end by themselves. Workflows are created from texts.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Id, NOUN, Noun};
+use crate::keystone::Caller;
 use crate::reply::{Outcome, Refusal, Reply};
 use crate::request::{Service, ServiceCall};
 use crate::state::CloudState;
@@ -26,26 +27,53 @@ pub(super) const NOUNS: &[Noun] = &[
         defaults: r#"{"next_execution_time": "2026-01-01T00:00:00", "remaining_executions": null}"#,
         ..NOUN
     },
+    Noun {
+        service: Service::Workflow,
+        path: &["executions"],
+        many: "executions",
+        id: Id::Given("id"),
+        required: &["id"],
+        optional: &["workflow_name", "workflow_id", "input", "params", "description"],
+        ..NOUN
+    },
     Noun { service: Service::Workflow, path: &["workflows"], many: "workflows", id: Id::Given("name"), ..NOUN },
 ];
 
-/// `POST /workflows` with a text whose first line that ends in a colon, after the version, is the name.
-pub(super) fn route(world: &mut CloudState, request: &ServiceCall, segments: &[&str]) -> Option<Outcome> {
-    if segments != ["workflows"] || !matches!(request.method.as_str(), "POST" | "PUT") {
-        return None;
+pub(super) fn route(
+    world: &mut CloudState,
+    request: &ServiceCall,
+    caller: &Caller,
+    segments: &[&str],
+) -> Option<Outcome> {
+    match (segments, request.method.as_str()) {
+        (["executions"], "POST") => Some(execute(world, request, caller)),
+        (["workflows"], "POST" | "PUT") => Some(define(world, request)),
+        _ => None,
     }
-    let text = String::from_utf8_lossy(&request.body).into_owned();
+}
+
+/// The name in a definition: the key beside the version in JSON, or the first line that ends in a colon.
+fn name_in(text: &str) -> Option<String> {
+    if let Ok(Value::Object(all)) = serde_json::from_str::<Value>(text) {
+        return all.keys().find(|key| *key != "version").cloned();
+    }
     let named = text.lines().filter_map(|line| line.strip_suffix(':')).find(|line| !line.starts_with([' ', '-', '#']));
-    let Some(name) = named.map(|name| name.trim_matches(['\'', '"']).to_owned()) else {
-        return Some(Err(Refusal::bad("Invalid DSL: a workflow is required")));
+    named.map(|name| name.trim_matches(['\'', '"']).to_owned())
+}
+
+/// Creates or replaces a workflow.
+fn define(world: &mut CloudState, request: &ServiceCall) -> Outcome {
+    let text = String::from_utf8_lossy(&request.body).into_owned();
+    let Some(name) = name_in(&text) else {
+        return Err(Refusal::bad("Invalid DSL: a workflow is required"));
     };
     let key = format!("workflow/workflows/{name}");
     let exists = world.nouns.rows.get(&key).is_some();
     match request.method.as_str() {
         "POST" if exists => {
-            return Some(Err(Refusal::conflict(format!("Duplicate entry for WorkflowDefinition: {name}"))));
+            return Err(Refusal::conflict(format!("Duplicate entry for WorkflowDefinition: {name}")));
         }
-        "PUT" if !exists => return Some(Err(Refusal::missing(format!("Workflow not found: {name}")))),
+        "PUT" if !exists => return Err(Refusal::missing(format!("Workflow not found: {name}"))),
         _ => {}
     }
     let mut row = Row::new();
@@ -56,6 +84,44 @@ pub(super) fn route(world: &mut CloudState, request: &ServiceCall, segments: &[&
     row.put("_public", true);
     row.put("definition", text);
     world.nouns.rows.insert(row.clone());
-    let reply = Reply::json(if exists { 200 } else { 201 }, json!({"workflows": [crate::table::public(&row)]}));
-    Some(Ok(reply))
+    Ok(Reply::json(if exists { 200 } else { 201 }, json!({"workflows": [crate::table::public(&row)]})))
+}
+
+/// Starts an execution, or returns the one with the ID of the request. Its output is its input; it fails if the input
+/// has an `error`.
+fn execute(world: &mut CloudState, request: &ServiceCall, caller: &Caller) -> Outcome {
+    let Value::Object(mut row) = request.json("The body is not valid JSON")? else {
+        return Err(Refusal::bad("An execution is an object"));
+    };
+    let id = row.shift_remove("id").and_then(|id| id.as_str().map(str::to_owned)).unwrap_or_else(|| world.uuid());
+    if let Some(row) = world.nouns.rows.get(&id) {
+        return Ok(Reply::created(Value::Object(crate::table::public(row))));
+    }
+    let name = row.text("workflow_name").to_owned();
+    if world.nouns.rows.get(&format!("workflow/workflows/{name}")).is_none() {
+        return Err(Refusal::missing(format!("Workflow not found [workflow_identifier={name}]")));
+    }
+    let input = row.get("input").cloned().unwrap_or_else(|| json!("{}"));
+    let error = serde_json::from_str::<Value>(input.as_str().unwrap_or_default()).ok();
+    let error = error.and_then(|input| input.get("error").cloned());
+    row.put("id", id.clone());
+    row.put("_id", id.clone());
+    row.put("_noun", "workflow/executions");
+    row.put("_unlisted", true);
+    row.put("_project", caller.project.clone());
+    row.put("output", "{}");
+    row.put("state", "RUNNING");
+    world.nouns.rows.insert(row.clone());
+    world.after(world.options.build_time, move |world| {
+        world.nouns.rows.edit(&id, |row| {
+            if let Some(error) = error {
+                row.put("state", "ERROR");
+                row.put("state_info", error);
+            } else {
+                row.put("state", "SUCCESS");
+                row.put("output", input);
+            }
+        });
+    });
+    Ok(Reply::created(Value::Object(crate::table::public(&row))))
 }

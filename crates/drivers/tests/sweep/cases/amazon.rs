@@ -1,7 +1,7 @@
 //! Types of Amazon, and floating IPs of servers.
 
 use kiln_testcloud::Service;
-use kiln_value::value;
+use kiln_value::{Value, value};
 
 use super::{Case, case};
 
@@ -75,4 +75,63 @@ pub(crate) fn nova_floating_ip_association() -> Case {
         .needs("one", "OS::Nova::FloatingIP", value!({}))
         .needs("two", "OS::Nova::FloatingIP", value!({}))
         .updated(given("{two}"))
+}
+
+impl Case {
+    /// A VPC `{vpc}` with a subnet `{inner}`.
+    fn in_vpc(self) -> Self {
+        let subnet = value!({"VpcId": "{vpc}", "CidrBlock": "10.73.0.0/24"});
+        self.needs("vpc", "AWS::EC2::VPC", value!({})).needs("inner", "AWS::EC2::Subnet", subnet)
+    }
+}
+
+pub(crate) fn ec2_vpc() -> Case {
+    case("AWS::EC2::VPC", value!({"CidrBlock": "10.0.0.0/16"})).keeping("router_id")
+}
+
+pub(crate) fn ec2_subnet() -> Case {
+    case("AWS::EC2::Subnet", value!({"VpcId": "{vpc}", "CidrBlock": "10.73.0.0/24"})).needs(
+        "vpc",
+        "AWS::EC2::VPC",
+        value!({}),
+    )
+}
+
+/// Without a route table: see tests/openstack/amazon.rs.
+pub(crate) fn ec2_gateway_attachment() -> Case {
+    case("AWS::EC2::VPCGatewayAttachment", value!({"VpcId": "{vpc}", "InternetGatewayId": "any"})).needs(
+        "vpc",
+        "AWS::EC2::VPC",
+        value!({}),
+    )
+}
+
+pub(crate) fn ec2_route_table() -> Case {
+    case("AWS::EC2::RouteTable", value!({"VpcId": "{vpc}"})).needs("vpc", "AWS::EC2::VPC", value!({}))
+}
+
+pub(crate) fn ec2_route_table_association() -> Case {
+    let ends = value!({"RouteTableId": "{table}", "SubnetId": "{inner}"});
+    case("AWS::EC2::SubnetRouteTableAssociation", ends).in_vpc().needs(
+        "table",
+        "AWS::EC2::RouteTable",
+        value!({"VpcId": "{vpc}"}),
+    )
+}
+
+pub(crate) fn ec2_network_interface() -> Case {
+    let given = |groups: Value| value!({"SubnetId": "{inner}", "Description": "d", "GroupSet": groups});
+    case("AWS::EC2::NetworkInterface", given(value!(["default"]))).in_vpc().updated(given(value!([])))
+}
+
+pub(crate) fn s3_bucket() -> Case {
+    let given = value!({
+        "AccessControl": "PublicRead", "WebsiteConfiguration": {"IndexDocument": "index.html"},
+        "Tags": [{"Key": "a", "Value": "b"}],
+    });
+    case("AWS::S3::Bucket", given)
+}
+
+pub(crate) fn iam_user() -> Case {
+    case("AWS::IAM::User", value!({"LoginProfile": {"Password": "given"}}))
 }

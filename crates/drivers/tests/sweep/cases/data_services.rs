@@ -119,6 +119,10 @@ pub(crate) fn swift_container() -> Case {
     case("OS::Swift::Container", given)
 }
 
+pub(crate) fn swift_signal_handle() -> Case {
+    case("OS::Heat::SwiftSignalHandle", value!({})).keeping("endpoint")
+}
+
 pub(crate) fn zaqar_queue() -> Case {
     case("OS::Zaqar::Queue", value!({"metadata": {"a": 1, "b": 2}})).updated(value!({"metadata": {"b": 3, "c": 4}}))
 }

@@ -1,6 +1,7 @@
 //! The types with properties and dependencies. `{name}` in a value is the physical ID of a dependency.
 
 mod amazon;
+mod clusters;
 mod data_services;
 mod load_balancing;
 mod network_services;
@@ -10,6 +11,7 @@ use kiln_testcloud::Service;
 use kiln_value::{Value, value};
 
 pub(crate) use amazon::*;
+pub(crate) use clusters::*;
 pub(crate) use data_services::*;
 pub(crate) use load_balancing::*;
 pub(crate) use network_services::*;
@@ -143,6 +145,7 @@ macro_rules! every_case {
             member_health_alarm,
             prometheus_alarm,
             swift_container,
+            swift_signal_handle,
             zaqar_queue,
             zaqar_subscription,
             zaqar_signed_url,
@@ -153,6 +156,14 @@ macro_rules! every_case {
             ec2_security_group,
             ec2_volume,
             ec2_volume_attachment,
+            ec2_vpc,
+            ec2_subnet,
+            ec2_gateway_attachment,
+            ec2_route_table,
+            ec2_route_table_association,
+            ec2_network_interface,
+            s3_bucket,
+            iam_user,
             ec2_address,
             ec2_address_association,
             cluster_template,
@@ -160,6 +171,20 @@ macro_rules! every_case {
             blazar_host,
             blazar_lease,
             ironic_port,
+            share,
+            share_described,
+            share_network,
+            share_type,
+            workflow,
+            workflow_named,
+            external_resource,
+            cluster,
+            cluster_named,
+            database_instance,
+            database_instance_named,
+            database_cluster,
+            container,
+            container_named,
             nova_floating_ip,
             nova_floating_ip_association,
         }

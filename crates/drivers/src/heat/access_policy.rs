@@ -1,0 +1,44 @@
+//! `OS::Heat::AccessPolicy`: names the resources whose metadata a user of `AWS::IAM::User` can read. The APIs check it.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step};
+use kiln_value::{Diagnostic, Map, Value};
+
+use crate::validation::failed;
+
+/// The driver. There is no object and no ID; `get_resource` gives the name.
+pub(super) struct AccessPolicy;
+
+#[async_trait]
+impl Driver for AccessPolicy {
+    async fn start(&self, _: &Context<'_>, _: &Operation) -> Result<Step, Failure> {
+        Ok(Step::done())
+    }
+
+    /// Nothing is made.
+    async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
+        Ok(Found::NotMade)
+    }
+
+    fn needs_cloud(&self) -> bool {
+        false
+    }
+
+    fn is_repeatable(&self) -> bool {
+        true
+    }
+
+    async fn attributes(&self, _: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
+        Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
+    }
+
+    fn validate_among(&self, facts: &Facts, types: &BTreeMap<&str, &str>) -> Result<(), Diagnostic> {
+        let names = facts.property("AllowedResources").as_list().unwrap_or_default().iter().filter_map(Value::as_str);
+        match names.into_iter().find(|name| !types.contains_key(name)) {
+            Some(name) => Err(failed(format!("AccessPolicy resource {name} not in stack"))),
+            None => Ok(()),
+        }
+    }
+}

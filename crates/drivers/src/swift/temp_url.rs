@@ -1,0 +1,71 @@
+//! Temporary URLs: anybody who has one can read or write an object. They are signed with a key of the account.
+
+use std::fmt::Write as _;
+
+use hmac::{Hmac, Mac as _};
+use kiln_resource::{Context, Failure, Method};
+use rand::SeedableRng as _;
+use sha2::Sha256;
+
+use super::{SWIFT, object};
+
+/// The header of the account with the key.
+const KEY: &str = "x-account-meta-temp-url-key";
+
+/// When a URL expires that should not: a minute before the end of 32-bit times.
+const END: i64 = 2_147_483_647 - 60;
+
+/// The key of the account; `None` if it has none.
+pub(crate) async fn key(cx: &Context<'_>) -> Result<Option<String>, Failure> {
+    let response = cx.cloud.call(object::request(Method::Head, String::new(), &[])).await?;
+    let key = response.headers.get(KEY).and_then(|key| key.as_str());
+    Ok(key.filter(|key| !key.is_empty()).map(str::to_owned))
+}
+
+/// Sets a key of the account. Others may do so at the same time, and the last key counts: read it again after a moment.
+pub(crate) async fn set_key(cx: &Context<'_>) -> Result<(), Failure> {
+    let mut rng = rand::rngs::StdRng::from_seed(cx.seed);
+    let key = format!("{:032x}", rand::Rng::random::<u128>(&mut rng));
+    cx.cloud.call(object::request(Method::Post, String::new(), &[(KEY, &key)])).await.map(drop)
+}
+
+/// The URL of an object for one method.
+pub(crate) async fn url(
+    cx: &Context<'_>,
+    method: &str,
+    container: &str,
+    name: &str,
+    key: &str,
+) -> Result<String, Failure> {
+    let base = cx.cloud.endpoint(SWIFT).await?;
+    let base = base.ok_or_else(|| Failure::other("EndpointNotFound", "The catalog has no endpoint of Swift"))?;
+    Ok(signed(base.trim_end_matches('/'), method, container, name, key))
+}
+
+/// `base`: the URL of the account. Swift signs the path from its version on, without what a proxy may add before it.
+fn signed(base: &str, method: &str, container: &str, name: &str, key: &str) -> String {
+    let account: Vec<&str> = base.rsplitn(3, '/').take(2).collect();
+    let [account, version] = account.as_slice() else { return String::new() };
+    let text = format!("{method}\n{END}\n/{version}/{account}/{container}/{name}");
+    // HMAC accepts keys of every length.
+    let mac = Hmac::<Sha256>::new_from_slice(key.as_bytes()).map(|mac| mac.chain_update(text).finalize());
+    let bytes = mac.map(|mac| mac.into_bytes().to_vec()).unwrap_or_default();
+    let signature = bytes.iter().fold(String::new(), |mut out, byte| {
+        _ = write!(out, "{byte:02x}");
+        out
+    });
+    format!("{base}{}?temp_url_sig={signature}&temp_url_expires={END}", object::path(container, name))
+}
+
+#[cfg(test)]
+mod tests {
+    /// Computed with the function of python-swiftclient.
+    #[test]
+    fn signatures_are_those_of_swift() {
+        let path = "/v1/AUTH_p1/c1/o1?temp_url_sig=09150b8ce1d83226c619d25a3322661c01c69f2499d0ad46659aeaa2e8eac8fd&temp_url_expires=2147483587";
+        for base in ["http://swift:8080/v1/AUTH_p1", "http://cloud/object-store/v1/AUTH_p1"] {
+            let url = super::signed(base, "PUT", "c1", "o1", "k");
+            assert!(url.ends_with(path), "{url}");
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! OS::Zun::Container
+
+use async_trait::async_trait;
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, ResourceType, Step};
+use kiln_value::{Diagnostic, Map, Value, text, value};
+
+use super::{interfaces, words};
+use crate::call::Service;
+use crate::queue;
+use crate::rest::{RestDriver, Shape};
+use crate::validation::{conflict, failed, unspecified};
+
+/// A container.
+pub(super) struct Container(RestDriver);
+
+impl Container {
+    pub(super) fn new(resource_type: &ResourceType) -> Option<Self> {
+        RestDriver::shaped(resource_type, Plain).map(Self)
+    }
+}
+
+/// What the definition cannot express.
+struct Plain;
+
+/// The restart policy in requests; `None` if it is none.
+fn restart_policy(policy: &str) -> Option<Value> {
+    let (name, count) = match policy.split_once(':') {
+        Some(("on-failure", count)) => ("on-failure", if count.is_empty() { "0" } else { count }),
+        None if matches!(policy, "always" | "unless-stopped" | "on-failure" | "no") => (policy, "0"),
+        _ => return None,
+    };
+    Some(value!({"Name": name, "MaximumRetryCount": count}))
+}
+
+fn mounts(mounts: &Value) -> Value {
+    let wire = |mount: &Value| {
+        let keys = [("mount_path", "destination"), ("volume_id", "source"), ("volume_size", "size")];
+        let given = keys.into_iter().filter_map(|(property, key)| {
+            Some((key.to_owned(), mount.get(property).filter(|value| value.is_truthy())?.clone()))
+        });
+        Value::from(given.collect::<Map>())
+    };
+    mounts.as_list().unwrap_or_default().iter().map(wire).collect()
+}
+
+#[async_trait]
+impl Shape for Plain {
+    async fn create_body(&self, cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
+        let facts = cx.facts;
+        let mut put = |key: &str, value: Value| drop(body.insert(key.to_owned(), value));
+        if let Some(policy) = facts.property("restart_policy").as_str().and_then(restart_policy) {
+            put("restart_policy", policy);
+        }
+        for (property, key, wire) in
+            [("mounts", "mounts", mounts as fn(&Value) -> Value), ("networks", "nets", interfaces::wire)]
+        {
+            if facts.property(property).is_truthy() {
+                put(key, wire(facts.property(property)));
+            }
+        }
+        if let Some(command) = facts.property("command").as_str().filter(|command| !command.is_empty()) {
+            let words = words::split(command).map_err(|text| Failure::other("ValueError", text))?;
+            put("command", words.into_iter().map(Value::from).collect());
+        }
+        // An interactive container has a terminal, unless the template says otherwise.
+        if facts.property("tty").is_null() && !facts.property("interactive").is_null() {
+            put("tty", facts.property("interactive").clone());
+        }
+        Ok(())
+    }
+
+    /// An interactive container must not stop.
+    fn state(&self, object: &Value) -> Option<String> {
+        let is_interactive = object.get("interactive").is_some_and(Value::is_truthy);
+        (is_interactive && object.str_at("status") == Some("Stopped")).then(|| "Error".to_owned())
+    }
+
+    fn reason(&self, facts: &Facts, object: &Value) -> Option<String> {
+        let what = format!("Error in creating container '{}'", facts.name);
+        Some(match object.str_at("status") {
+            Some("Stopped") => {
+                format!("{what} - interactive mode was enabled but the container has stopped running")
+            }
+            _ => format!("{what} - {}", text::str(object.get("status_reason").unwrap_or(&Value::Null))),
+        })
+    }
+
+    async fn attribute(&self, cx: &Context<'_>, object: &Value, name: &str) -> Result<Option<Value>, Failure> {
+        if name != "addresses" {
+            return Ok(None);
+        }
+        let Some(Value::Map(by_id)) = object.get("addresses") else { return Ok(Some(Value::Null)) };
+        let networks = Service("network").list(cx, "/v2.0/networks", &[], "networks").await?;
+        let mut all = by_id.clone();
+        for (id, addresses) in by_id {
+            let network = networks.iter().find(|network| network.str_at("id") == Some(id));
+            if let Some(name) = network.and_then(|network| network.str_at("name")) {
+                let mut list = all.get(name).and_then(Value::as_list).unwrap_or_default().to_vec();
+                list.extend(addresses.as_list().unwrap_or_default().iter().cloned());
+                all.insert(name.to_owned(), list.into());
+            }
+        }
+        Ok(Some(all.into()))
+    }
+
+    async fn live(&self, _cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        live.retain(|name, _| matches!(name.as_str(), "name" | "cpu"));
+        // Zun shows it with its unit.
+        let memory = object.get("memory").map(text::str).unwrap_or_default();
+        if let Ok(memory) = memory.trim_end_matches(['M', 'm']).parse::<i64>() {
+            live.insert("memory".to_owned(), memory.into());
+        }
+        Ok(())
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        if let Some(policy) = facts.property("restart_policy").as_str().filter(|policy| !policy.is_empty())
+            && restart_policy(policy).is_none()
+        {
+            return Err(failed(format!(
+                "restart_policy \"{policy}\" is invalid. Valid values are \"no\", \"on-failure[:max-retry]\", \
+                 \"always\", and \"unless-stopped\"."
+            )));
+        }
+        let list = |name: &str| facts.property(name).as_list().unwrap_or_default();
+        let has = |map: &Value, key: &str| map.get(key).is_some_and(|value| !value.is_null());
+        // Values that are not known yet are null.
+        let is_unknown = |map: &Value, keys: &[&str]| keys.iter().any(|key| map.get(key).is_some_and(Value::is_null));
+        for mount in list("mounts") {
+            match (has(mount, "volume_id"), has(mount, "volume_size")) {
+                (true, true) => return Err(conflict(&["networks/volume_id", "networks/volume_size"])),
+                (false, false) if !is_unknown(mount, &["volume_id", "volume_size"]) => {
+                    return Err(failed(format!(
+                        "One of the properties \"volume_id\" or \"volume_size\" should be set for the specified mount \
+                         of container \"{}\".",
+                        facts.name
+                    )));
+                }
+                _ => {}
+            }
+        }
+        for network in list("networks") {
+            if !has(network, "network") && !has(network, "port") && !is_unknown(network, &["network", "port"]) {
+                return Err(unspecified(&["network", "port"]));
+            }
+            if has(network, "fixed_ip") && has(network, "port") {
+                return Err(conflict(&["networks.fixed_ip", "networks.port"]));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Driver for Container {
+    async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
+        let step = self.0.start(cx, operation).await?;
+        match operation {
+            Operation::Update { changed, .. } if changed.get("networks").is_some_and(Value::is_truthy) => {
+                Ok(Step { progress: queue::now(interfaces::STAGE).progress, ..step })
+            }
+            _ => Ok(step),
+        }
+    }
+
+    async fn poll(&self, cx: &Context<'_>, operation: &Operation, state: &Value) -> Result<Step, Failure> {
+        if state.str_at("stage") == Some(interfaces::STAGE) {
+            return interfaces::settle(cx, state).await;
+        }
+        self.0.poll(cx, operation, state).await
+    }
+
+    async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
+        self.0.find(cx).await
+    }
+
+    async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
+        self.0.attributes(cx, names).await
+    }
+
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        self.0.live(cx).await
+    }
+
+    async fn needs_replace_failed(&self, cx: &Context<'_>) -> Result<bool, Failure> {
+        self.0.needs_replace_failed(cx).await
+    }
+
+    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
+        self.0.validate(facts)
+    }
+}
