@@ -75,6 +75,7 @@ impl Service {
             token: None,
         };
         let service = kiln_service::Service {
+            templates: None,
             options: kiln_service::Options::default(),
             backends: Backends {
                 store: Arc::new(store),

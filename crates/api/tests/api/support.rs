@@ -122,6 +122,19 @@ impl App {
         Self { router: api.router(), api, service, store }
     }
 
+    /// Has no driver for a type.
+    pub(crate) fn without_driver(self, name: &str) -> Self {
+        let types = kiln_resource::shipped::types().expect("definitions");
+        let driver = |this: &kiln_resource::ResourceType| {
+            if this.name == name { None } else { kiln_drivers::driver_for(this) }
+        };
+        let resource_types = Arc::new(ResourceTypes::new(Registry::build(types, driver)));
+        let service =
+            Service { backends: Backends { resource_types, ..self.service.backends.clone() }, ..self.service.clone() };
+        let api = Api::new(Parts { options: Options::default(), service: service.clone() });
+        Self { router: api.router(), api, service, ..self }
+    }
+
     /// Allows to adopt and to abandon stacks.
     pub(crate) fn with_adoption(self) -> Self {
         let options = kiln_service::Options { adopt: true, abandon: true, ..self.service.options.clone() };

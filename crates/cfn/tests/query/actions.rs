@@ -1,6 +1,9 @@
 //! Each action, in XML and JSON.
 
+use async_trait::async_trait;
+use http::StatusCode;
 use kiln_cfn::Options;
+use kiln_service::{ReadError, TemplateReader};
 use serde_json::json;
 
 use crate::support::{App, TEMPLATE};
@@ -10,6 +13,33 @@ fn keys(value: &serde_json::Value) -> Vec<&str> {
     let mut keys: Vec<&str> = value.as_object().expect("an object").keys().map(String::as_str).collect();
     keys.sort_unstable();
     keys
+}
+
+/// A web with one template.
+struct Web;
+
+#[async_trait]
+impl TemplateReader for Web {
+    async fn read(&self, url: &str, _: usize) -> Result<String, ReadError> {
+        match url {
+            "https://example.org/t" => Ok(TEMPLATE.to_owned()),
+            _ => Err(ReadError::Address("inside".to_owned())),
+        }
+    }
+}
+
+#[tokio::test]
+async fn templates_are_read_from_urls() {
+    let options = Options::default();
+    let web = std::sync::Arc::new(Web);
+    let app = App::with_templates(App::new().await.store, &["member", "reader"], options, Some(web));
+    let good = ("TemplateURL", "https://example.org/t");
+    assert_eq!(app.post("ValidateTemplate", &[good]).await.element("Description"), "one &amp; &lt;two&gt;");
+    let made = app.post("CreateStack", &[("StackName", "app"), good]).await;
+    assert_eq!(made.status, StatusCode::OK, "{}", made.text);
+    let refused = app.post("CreateStack", &[("StackName", "b"), ("TemplateURL", "http://inside/")]).await;
+    assert_eq!(refused.element("Code"), "InvalidParameterValue");
+    assert!(refused.element("Message").ends_with("Could not retrieve template: the address of inside is not allowed"));
 }
 
 #[tokio::test]

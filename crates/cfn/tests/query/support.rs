@@ -12,7 +12,7 @@ use kiln_engine::{Backends, Chance, Clock, NoCloud};
 use kiln_identity::{Caller, Local, Policy};
 use kiln_plan::ResourceTypes;
 use kiln_resource::Registry;
-use kiln_service::Service;
+use kiln_service::{Service, TemplateReader};
 use kiln_store::{SqlStore, Store};
 use kiln_value::Secret;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -87,6 +87,16 @@ impl App {
 
     /// The same store with another caller.
     pub(crate) fn on(store: Arc<dyn Store>, roles: &[&str], options: Options) -> Self {
+        Self::with_templates(store, roles, options, None)
+    }
+
+    /// The same store with another caller, and with templates at URLs.
+    pub(crate) fn with_templates(
+        store: Arc<dyn Store>,
+        roles: &[&str],
+        options: Options,
+        templates: Option<Arc<dyn TemplateReader>>,
+    ) -> Self {
         let types = kiln_resource::shipped::types().expect("definitions");
         let backends = Backends {
             store: Arc::clone(&store),
@@ -111,7 +121,7 @@ impl App {
             token: None,
         };
         let service = Service {
-            templates: None,
+            templates,
             options: kiln_service::Options::default(),
             backends,
             identity: Arc::new(Local::of(caller, Secret::new("{}".to_owned()))),

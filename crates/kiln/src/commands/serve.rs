@@ -222,8 +222,8 @@ impl EngineArgs {
     pub(crate) async fn run(self) -> Outcome {
         let config = Config::load(&self.config)?;
         let runtime = started(&config).await?;
-        config.tell();
         let metrics = metrics::listener(&config).await?;
+        config.tell();
         let (_sender, stop) = shutdown::on_signal();
         tokio::try_join!(runtime.engine(stop.clone()), serve_metrics(&runtime, metrics, stop))?;
         Ok(())

@@ -34,6 +34,12 @@ fn a_stack_lives_from_create_to_delete() {
     let events = folder.local(&["stack", "event", "list", "one"]).ok();
     assert!(events.contains("[one.value]: CREATE_COMPLETE"), "{events}");
     assert!(events.contains("[one]: UPDATE_COMPLETE  Stack UPDATE completed successfully"), "{events}");
+    let drift = folder.local(&["stack", "drift", "one", "--resource", "value", "-f", "json"]).json();
+    assert_eq!((&drift[0]["drift_status"], drift.as_array().unwrap().len()), (&"NOT_CHECKED".into(), 1), "{drift}");
+    assert_eq!(drift[0]["differences"], "its type has no objects in the cloud");
+    let wrong = folder.local(&["stack", "drift", "one", "--resource", "nothing"]).err;
+    assert!(wrong.contains("The Resource (nothing) could not be found in Stack one."), "{wrong}");
+    assert!(folder.local(&["stack", "drift", "none"]).err.contains("Stack not found: none"));
     let listed = folder.local(&["stack", "list", "-f", "csv", "-c", "Stack Name", "-c", "Stack Status"]).ok();
     assert_eq!(listed, "\"Stack Name\",\"Stack Status\"\n\"one\",\"UPDATE_COMPLETE\"\n");
 

@@ -1,11 +1,12 @@
 //! `kiln stack drift`.
 
 use clap::Args;
+use kiln_client::Error;
 use kiln_value::{Value, text};
 
 use super::of_stack;
 use crate::connect::Connection;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::output::{Cell, Format, List, OutputArgs};
 
 /// `stack drift`.
@@ -31,7 +32,10 @@ pub(crate) struct DriftArgs {
 
 impl DriftArgs {
     pub(super) async fn run(self, connection: &Connection) -> Outcome {
-        let compared = connection.client.drift(&self.stack, &self.resource).await.map_err(of_stack(&self.stack))?;
+        let compared = match connection.client.drift(&self.stack, &self.resource).await {
+            Ok(compared) => compared,
+            Err(error) => return Err(self.failure(connection, error).await),
+        };
         let columns =
             ["resource_name", "physical_resource_id", "resource_type", "drift_status", "differences", "stack_name"];
         let resources = compared.get("resources").and_then(Value::as_list).unwrap_or_default();
@@ -46,6 +50,19 @@ impl DriftArgs {
         });
         let columns = columns.map(str::to_owned).to_vec();
         Ok(self.output.list(List { columns, rows: rows.collect() }, Format::Table)?)
+    }
+}
+
+impl DriftArgs {
+    /// A missing stack, a missing resource, or a service without this call.
+    async fn failure(&self, connection: &Connection, error: Error) -> Failure {
+        if !error.is_not_found() || connection.client.stack(&self.stack, false).await.is_err() {
+            return of_stack(&self.stack)(error);
+        }
+        if error.to_string().contains("The Resource (") {
+            return error.into();
+        }
+        Failure::new("The service cannot compare stacks with their objects; only Kiln can")
     }
 }
 
