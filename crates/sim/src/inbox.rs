@@ -52,12 +52,15 @@ fn check_row(sim: &Simulation, stack: &Stack, row: &Resource) {
         message.kind == MessageKind::Signal && message.stack == stack.id && message.resource.as_ref() == Some(&row.name)
     });
     sent.sort_by_key(|message| (message.due, message.sent, message.id));
-    // Messages that were sent while the resource existed must have arrived; a resource that is suspended, or whose stack
-    // is deleted, receives none.
+    // Messages that were sent while the resource existed must have arrived; a resource that is suspended, that the template
+    // does not contain any more, or whose stack is deleted, receives none.
+    let template = sim.ledger.meaning(&stack.desired);
+    let is_wanted = template.is_none_or(|template| template.get(&row.name).is_some());
     let (place, since) = (stack.name.trim_start_matches('s'), sim.ledger.born(row.id));
     let sleeps =
         sim.scenario.actions.iter().any(|action| action.ask == Ask::Suspend && action.stack.to_string() == place);
-    if !sleeps && stack.state.action != Action::Delete && row.resource_type == Plain::Inbox.resource_type() {
+    if !sleeps && is_wanted && stack.state.action != Action::Delete && row.resource_type == Plain::Inbox.resource_type()
+    {
         let missed = sent
             .iter()
             .find(|message| since.is_some_and(|since| message.sent > since) && !sim.ledger.was_received(message));

@@ -85,6 +85,8 @@ pub(crate) struct StackRecord {
     target: Option<Desired>,
     /// The generation that an engine has seen.
     known: i64,
+    /// Whether its first request was seen; the response to it may have been lost.
+    from_start: bool,
 }
 
 impl StackRecord {
@@ -392,6 +394,7 @@ impl Ledger {
             read_at: None,
             target: None,
             known: stack.generation,
+            from_start: stack.generation == 1,
         });
         let (old, newer) = (record.stack.state, stack.generation > record.stack.generation);
         let fine = asked || newer || states::stack_may(old, stack.state, rollback);
@@ -409,7 +412,7 @@ impl Ledger {
             record.target = Some(stack.desired.clone());
         }
         record.changes += 1;
-        let target = record.target.clone();
+        let target = record.target.clone().filter(|_| record.from_start);
         record.stack = stack.clone();
         if let Some(around) = &stack.parent
             && let Some(record) = inner.stacks.get_mut(&around.stack)

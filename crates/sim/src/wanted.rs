@@ -39,6 +39,8 @@ pub(crate) async fn check_gone(sim: &Simulation, stack: &Stack) {
         let now = sim.time.ms();
         if let Some(id) = kept.iter().find(|id| stack.details.keep_objects && sim.cloud().get(id, now).is_none())
             && !sim.ledger.was_adopted(stack.id)
+            // A signal may remove members of a group at the same time.
+            && !sim.ledger.messages().iter().any(|message| message.kind == MessageKind::Signal)
         {
             sim.accuse(Rule::NotAsWanted, format!("{} is abandoned, but {id} is gone", stack.name));
         }

@@ -121,7 +121,13 @@ fn first_or_next(
     if let Some(progress) = rolling::progress(&facts.nested_step) {
         return Ok(policy.step(progress, Rolling::after_numbered));
     }
-    let current = facts.members.iter().filter(|member| member.failed || !skipped.contains(&member.name)).count();
+    // A failed member in addition to the wanted ones was temporary in an earlier update: it is created again like one.
+    let wanted: BTreeSet<String> = names(count, skipped).into_iter().collect();
+    let counts = |member: &&Member| {
+        let is_skipped = skipped.contains(&member.name);
+        if member.failed { is_skipped || wanted.contains(&member.name) } else { !is_skipped }
+    };
+    let current = facts.members.iter().filter(counts).count();
     let size = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     let rolling = Rolling { target: size(count), current: size(current), up_to_date: 0 };
     policy.first(facts, rolling, Rolling::after_numbered)
@@ -349,6 +355,10 @@ mod tests {
         let mut facts = rolling(3, policy.clone());
         facts.members[0].failed = true;
         assert_eq!(steps(facts), ["0* 1 2", "0* 1 2*", "0* 1* 2*"]);
+        // Seed 49786 of the simulation: a member that was temporary in a failed update does not count as changed.
+        let mut facts = rolling(2, value!({"max_batch_size": 3, "min_in_service": 1, "pause_time": 0}));
+        (facts.members[1].failed, facts.members[2].failed) = (true, true);
+        assert_eq!(steps(facts), ["0 1* 2*", "0* 1*"]);
         let mut facts = rolling(2, policy);
         facts.properties.insert("removal_policies".to_owned(), value!([{"resource_list": ["b"]}]));
         facts.properties.insert("removal_policies_mode".to_owned(), "update".into());

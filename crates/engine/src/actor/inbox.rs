@@ -117,7 +117,9 @@ impl Work {
         if *self.actor.drain.borrow() {
             return;
         }
-        let mut blocked: BTreeSet<String> = BTreeSet::new();
+        // By name: a replacement waits for the messages to the replaced resource.
+        let receiving = self.inbox.receiving.iter().filter_map(|id| self.model.row(*id));
+        let mut blocked: BTreeSet<String> = receiving.map(|row| row.name.clone()).collect();
         for message in std::mem::take(&mut self.inbox.waiting) {
             let name = message.resource.clone().unwrap_or_default();
             let row = self.model.current(&name).map(|row| row.id);

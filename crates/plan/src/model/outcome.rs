@@ -217,11 +217,13 @@ impl Model {
 
     pub(super) fn finished(&mut self, id: ResourceId, outcome: Outcome, out: &mut Vec<Command>) {
         let Some(node) = self.busy.remove(&id) else { return };
+        let again = if node.is_none() { self.ask_again(id) } else { None };
         let Some(row) = self.rows.get_mut(&id) else { return };
         let OperationState::Running(running) = std::mem::take(&mut row.operation) else { return };
         let Running { operation, definition, requires, .. } = *running;
         let action = operation.action();
         let mut next = self.parked.remove(&id).unwrap_or_default();
+        next.extend(again);
         let continued = self.continued.remove(&id);
         match outcome {
             Outcome::Done(text) => {
@@ -273,6 +275,18 @@ impl Model {
             }
         }
         self.visit_all(next, out);
+    }
+}
+
+impl Model {
+    /// An operation of an earlier request has ended: a pending decision that could have replaced it has not seen its
+    /// result. Returns the node that decides again.
+    fn ask_again(&mut self, id: ResourceId) -> Option<Index> {
+        let row = self.rows.get(&id).filter(|row| row.child.is_some())?;
+        let node = self.traversal.update_of(&row.name, id, &self.current)?;
+        let serial = *self.asked.iter().find(|(_, asked)| **asked == node)?.0;
+        self.asked.remove(&serial);
+        Some(node)
     }
 }
 
