@@ -281,6 +281,10 @@ impl Work {
         if self.slots.is_interrupted(id) {
             return self.fail(id, &abort_failure(&running.operation));
         }
+        // It ended a request of the operation that this one has superseded.
+        if !NestedState::of(&running).is_some_and(|state| state.asked) {
+            return;
+        }
         if child.state.status == Status::Failed {
             let blame = match Blame::from_stack_reason(&child.reason) {
                 Some(blame) => blame.below(&name),
