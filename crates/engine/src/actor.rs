@@ -426,7 +426,13 @@ impl Work {
                 self.writes.event(event);
             }
             Command::Decide { serial, name, row } => self.gather(serial, name, row),
-            Command::Start(id) => self.dispatch(id, false),
+            Command::Start(id) => {
+                if self.slots.is_busy(id) {
+                    // The result of the operation that this one supersedes.
+                    self.events.retain(|event| !matches!(event, Event::Finished { row, .. } if *row == id));
+                }
+                self.dispatch(id, false);
+            }
             Command::Resume(id) => self.dispatch(id, true),
             Command::Interrupt(id) => self.interrupt(id),
             Command::RollBack { reason } => {
