@@ -62,6 +62,7 @@ class Fixtures:
 
     def __init__(self, user, admin, images):
         self.user, self.admin = user, admin
+        self.delete_leftovers()
         key = (cloud.HERE / 'key.pub').read_text()
         self.keys = [side.compute.create_keypair(name='corpus-key', public_key=key) for side in (user, admin)]
         self.net = user.network.create_network(name='corpus-net')
@@ -75,6 +76,19 @@ class Fixtures:
             admin.create_image(name, data=b'\0' * 4096, disk_format='raw', container_format='bare', visibility='public',
                                wait=True)
             for name in sorted(images) if not admin.image.find_image(name)]
+
+    def delete_leftovers(self):
+        """Deletes what a run that was killed left."""
+        for side in (self.user, self.admin):
+            for stack in [stack for stack in side.orchestration.stacks() if re.fullmatch(r'public-\d+', stack.name)]:
+                side.delete_stack(stack.id, wait=True)
+            side.compute.delete_keypair('corpus-key')
+        for router in self.user.network.routers(name='corpus-router'):
+            for port in self.user.network.ports(device_id=router.id, device_owner='network:router_interface'):
+                self.user.network.remove_interface_from_router(router, port_id=port.id)
+            self.user.network.delete_router(router)
+        for network in self.user.network.networks(name='corpus-net'):
+            self.user.network.delete_network(network)
 
     def __enter__(self):
         return {'@net': self.net.id, '@subnet': self.subnet.id, '@router': self.router.id}

@@ -200,8 +200,9 @@ fn absolute_in_template(value: &mut Value, document: &str, base: &str, found: &m
 
 fn refers(key: &str, name: &str) -> bool {
     match key {
-        // The reference client does not send templates of nested stacks, because an engine of Heat reads their URLs.
-        "get_file" | "TemplateURL" => true,
+        "get_file" => true,
+        // The service reads the URL of a nested stack. It cannot read a file of the client, so that is sent.
+        "TemplateURL" => !name.contains("://") || name.starts_with("file:"),
         // As in the reference client: only these two, in lower case.
         "type" => [".yaml", ".template"].iter().any(|ending| name.ends_with(ending)),
         _ => false,
