@@ -3,6 +3,7 @@
 mod queue_resource;
 mod signed_url;
 mod subscription;
+pub(crate) mod user_queue;
 
 use std::sync::Arc;
 

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kiln_resource::{Failure, FailureKind, Software, SoftwareConfig, SoftwareDeployment};
-use kiln_store::{Error, Store};
+use kiln_resource::software::{METADATA_OBJECT, METADATA_QUEUE, PushedServer, add_for_agent};
+use kiln_resource::{Action, Failure, FailureKind, Resource, Software, SoftwareConfig, SoftwareDeployment};
+use kiln_store::{DeploymentQuery, Error, Store};
+use kiln_value::Map;
 
 /// Reads the configs and deployments of a project.
 pub struct StoredSoftware {
@@ -33,6 +35,45 @@ impl Software for StoredSoftware {
     async fn is_referenced(&self, config: &str) -> Result<bool, Failure> {
         self.store.is_config_referenced(config).await.map_err(|error| failure(&error))
     }
+
+    async fn deployed(&self, server: &str) -> Result<Vec<SoftwareConfig>, Failure> {
+        deployed(&*self.store, &self.project, server).await.map_err(|error| failure(&error))
+    }
+
+    async fn pushed_server(&self, server: &str) -> Result<Option<PushedServer>, Failure> {
+        let rows = self.store.resources_by_physical_id(&self.project, server).await.map_err(|error| failure(&error))?;
+        let Some(row) = rows.into_iter().find(is_pushed) else { return Ok(None) };
+        let metadata = metadata_of(&*self.store, &self.project, &row).await.map_err(|error| failure(&error))?;
+        Ok(Some(PushedServer { data: row.data, metadata }))
+    }
+}
+
+/// Whether the metadata of a resource are written where its agent reads them.
+fn is_pushed(row: &Resource) -> bool {
+    let has = |key: &str| row.data.get(key).is_some_and(|place| !place.is_null());
+    row.state.action != Action::Delete && (has(METADATA_OBJECT) || has(METADATA_QUEUE))
+}
+
+/// The metadata of a resource for clients and for the agents in servers. The deployments of a server are not stored in it
+/// but added here.
+///
+/// # Errors Those of the store.
+pub async fn metadata_of(store: &dyn Store, project: &str, row: &Resource) -> Result<Map, Error> {
+    let mut metadata = row.metadata.as_map().cloned().unwrap_or_default();
+    let deployed = match &row.physical_id {
+        Some(server) => deployed(store, project, server).await?,
+        None => Vec::new(),
+    };
+    add_for_agent(&row.data, &deployed, &mut metadata);
+    Ok(metadata)
+}
+
+/// The configs that are deployed to a server of a project. Other projects must not configure it.
+async fn deployed(store: &dyn Store, project: &str, server: &str) -> Result<Vec<SoftwareConfig>, Error> {
+    let query = DeploymentQuery { project: Some(project.to_owned()), server: Some(server.to_owned()) };
+    let mut deployed = store.deployed_configs(&query).await?;
+    deployed.retain(|config| config.project == project);
+    Ok(deployed)
 }
 
 /// A read can be repeated.

@@ -16,6 +16,12 @@ pub const COLLECT: &str = "os_collect_config";
 /// The key of the metadata with it.
 const COLLECT_METADATA: &str = "os-collect-config";
 
+/// The entry of a server's data with the object of Swift in which its agent reads the metadata: `container` and `object`.
+pub const METADATA_OBJECT: &str = "metadata_object";
+/// The entry of a server's data with the queue of Zaqar in which its agent reads the metadata: `queue`, and `signed`, the
+/// signature with which messages are posted.
+pub const METADATA_QUEUE: &str = "metadata_queue";
+
 /// The group of configs without one.
 pub const UNGROUPED: &str = "Heat::Ungrouped";
 
@@ -102,6 +108,15 @@ pub enum SoftwareChange {
     DropDeployment(String),
 }
 
+/// A server whose agent does not ask Kiln for its metadata: they are written where the agent reads them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PushedServer {
+    /// The data of its resource, with [`METADATA_OBJECT`] or [`METADATA_QUEUE`].
+    pub data: Map,
+    /// The metadata, with the deployments.
+    pub metadata: Map,
+}
+
 /// The stored configs and deployments of the project of a stack, for drivers. They change them by
 /// [`crate::Step::software`] and [`crate::Received::software`].
 #[async_trait]
@@ -112,6 +127,10 @@ pub trait Software: Send + Sync {
     async fn deployment(&self, id: &str) -> Result<Option<SoftwareDeployment>, Failure>;
     /// Whether a deployment refers to a config.
     async fn is_referenced(&self, config: &str) -> Result<bool, Failure>;
+    /// The configs that are deployed to a server.
+    async fn deployed(&self, server: &str) -> Result<Vec<SoftwareConfig>, Failure>;
+    /// The server with this ID, in any stack; `None` if its agent asks for its metadata, or if it is deleted.
+    async fn pushed_server(&self, server: &str) -> Result<Option<PushedServer>, Failure>;
 }
 
 /// Nothing is stored: for validation before there is a stack.
@@ -130,6 +149,14 @@ impl Software for NoSoftware {
 
     async fn is_referenced(&self, _: &str) -> Result<bool, Failure> {
         Ok(false)
+    }
+
+    async fn deployed(&self, _: &str) -> Result<Vec<SoftwareConfig>, Failure> {
+        Ok(Vec::new())
+    }
+
+    async fn pushed_server(&self, _: &str) -> Result<Option<PushedServer>, Failure> {
+        Ok(None)
     }
 }
 

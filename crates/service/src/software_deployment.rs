@@ -1,7 +1,6 @@
 //! Creates, reads, changes and deletes software deployments.
 
 use kiln_identity::Caller;
-use kiln_resource::software::add_for_agent;
 use kiln_resource::{DeploymentBody, Resource, SoftwareChange, SoftwareConfig, SoftwareDeployment};
 use kiln_store::{DeploymentQuery, Stack};
 use kiln_value::{Map, Value};
@@ -131,19 +130,9 @@ impl Service {
         Ok(self.backends.store.change_software(&SoftwareChange::DropDeployment(deployment.id)).await?)
     }
 
-    /// The metadata of a resource for clients and for the agents in servers. The deployments of a server are not stored
-    /// in it but added here.
+    /// The metadata of a resource for clients and for the agents in servers, with the deployments of a server.
     pub async fn metadata_of(&self, stack: &Stack, row: &Resource) -> Result<Value, Error> {
-        let mut metadata = row.metadata.as_map().cloned().unwrap_or_default();
-        let mut deployed = Vec::new();
-        if let Some(server) = &row.physical_id {
-            let query = DeploymentQuery { project: Some(stack.project.clone()), server: Some(server.clone()) };
-            deployed = self.backends.store.deployed_configs(&query).await?;
-            // Other projects must not configure the server.
-            deployed.retain(|config| config.project == stack.project);
-        }
-        add_for_agent(&row.data, &deployed, &mut metadata);
-        Ok(metadata.into())
+        Ok(kiln_engine::metadata_of(&*self.backends.store, &stack.project, row).await?.into())
     }
 
     /// A config that does not exist, or that the caller cannot see, is refused.

@@ -1,7 +1,7 @@
 //! Software configs and deployments.
 
 use async_trait::async_trait;
-use kiln_resource::{SoftwareChange, SoftwareConfig, SoftwareDeployment};
+use kiln_resource::{Resource, SoftwareChange, SoftwareConfig, SoftwareDeployment};
 
 use crate::Error;
 
@@ -46,6 +46,8 @@ pub trait SoftwareStore: Send + Sync {
     async fn count_software_deployments(&self, project: &str) -> Result<u64, Error>;
     /// The configs of the deployments of a list: one for each deployment, sorted by name.
     async fn deployed_configs(&self, query: &DeploymentQuery) -> Result<Vec<SoftwareConfig>, Error>;
+    /// The resources of a project whose object has this ID.
+    async fn resources_by_physical_id(&self, project: &str, id: &str) -> Result<Vec<Resource>, Error>;
     /// Whether a deployment refers to a config.
     async fn is_config_referenced(&self, id: &str) -> Result<bool, Error>;
 }

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Progress, Step};
-use kiln_value::{Diagnostic, Map, Value, value};
+use kiln_value::{Map, Value, value};
 
-use super::{agent, stack_user};
+use super::agent;
+use crate::queue;
 
 /// The driver of the type.
 pub(super) struct DeployedServer;
@@ -29,19 +30,29 @@ fn wait(facts: &Facts) -> Progress {
     Progress::Wait { state: value!({"agent": number}), after: Duration::ZERO }
 }
 
+async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
+    if agent::has_objects(cx.facts) && !agent::delete(cx).await? {
+        return Ok(queue::now("agent"));
+    }
+    Ok(Step::done())
+}
+
 #[async_trait]
 impl Driver for DeployedServer {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
         match operation {
             Operation::Create => prepare(cx).await,
             Operation::Update { changed, .. } if changed.contains_key("software_config_transport") => prepare(cx).await,
-            Operation::Delete if agent::has_user(cx.facts) => stack_user::delete(cx).await.map(|()| Step::done()),
+            Operation::Delete => delete(cx).await,
             _ => Ok(Step::done()),
         }
     }
 
-    async fn poll(&self, cx: &Context<'_>, _: &Operation, _: &Value) -> Result<Step, Failure> {
-        prepare(cx).await
+    async fn poll(&self, cx: &Context<'_>, operation: &Operation, _: &Value) -> Result<Step, Failure> {
+        match operation {
+            Operation::Delete => delete(cx).await,
+            _ => prepare(cx).await,
+        }
     }
 
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
@@ -65,10 +76,6 @@ impl Driver for DeployedServer {
             Some(((*name).to_owned(), value))
         };
         Ok(names.iter().filter_map(one).collect())
-    }
-
-    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        agent::refuse_transport(facts)
     }
 }
 

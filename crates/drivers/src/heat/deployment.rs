@@ -13,8 +13,9 @@ use kiln_resource::{
 use kiln_value::{Diagnostic, Map, Value, text};
 
 use super::derived_config::{self, transport};
+use super::signal_place::{self, PLACE};
 use super::software_config::{COMPONENT, time};
-use super::{deployment_signal, stack_user};
+use super::{deployment_signal, push, stack_user};
 use crate::path;
 use crate::queue::pace;
 use crate::validation::failed;
@@ -22,8 +23,18 @@ use crate::validation::failed;
 /// A deployment; structured ones have further properties.
 pub(super) struct Deployment;
 
+/// The state when a change of the deployment is stored and its server has to learn of it.
+const CHANGED: &str = "changed";
 /// The state while the result is awaited.
 const DEPLOYED: &str = "deployed";
+/// The number of polls, a few seconds, after which the server is told again.
+const LATER: u32 = 4;
+/// The state when the result is stored.
+const RECEIVED: &str = "received";
+/// The state while there is more to delete.
+const DELETING: &str = "deleting";
+/// The state when the deployment is deleted and its server has to learn of it.
+const DELETED: &str = "deleted";
 /// The state of a resource whose user is not complete yet: the step of the user.
 const USER: &str = "user";
 
@@ -41,7 +52,7 @@ fn action(operation: &Operation) -> Option<&'static str> {
 
 /// The actions of a transport that needs a user.
 fn needs_user(facts: &Facts) -> bool {
-    matches!(transport(facts), "CFN_SIGNAL" | "HEAT_SIGNAL")
+    matches!(transport(facts), "CFN_SIGNAL" | "HEAT_SIGNAL" | "ZAQAR_SIGNAL")
 }
 
 /// The config of the template; `None`: there is none.
@@ -87,6 +98,15 @@ async fn begin(cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure>
     if needs_user(cx.facts) && stack_user::text(cx.facts, stack_user::USER).is_none() {
         return Ok(with_user_state(stack_user::start(cx).await?));
     }
+    prepare(cx, action, source).await
+}
+
+/// Deploys as soon as there is a place for the result.
+async fn prepare(cx: &Context<'_>, action: &str, source: Option<SoftwareConfig>) -> Result<Step, Failure> {
+    if let Some(step) = signal_place::prepare(cx).await? {
+        return Ok(step);
+    }
+    signal_place::clear(cx).await?;
     deploy(cx, action, source).await
 }
 
@@ -129,7 +149,7 @@ async fn deploy(cx: &Context<'_>, action: &str, source: Option<SoftwareConfig>) 
         created: before.as_ref().map_or_else(|| time(cx.now), |deployment| deployment.created),
         updated: before.as_ref().map(|_| time(cx.now)),
     };
-    let step = Step::wait(DEPLOYED, Duration::ZERO).id(id);
+    let step = Step::wait(CHANGED, Duration::ZERO).id(id);
     let step = step.software(SoftwareChange::PutConfig(config)).software(SoftwareChange::PutDeployment(deployment));
     Ok(match previous {
         Some(previous) => step.software(SoftwareChange::DropConfig(previous)),
@@ -137,10 +157,17 @@ async fn deploy(cx: &Context<'_>, action: &str, source: Option<SoftwareConfig>) 
     })
 }
 
+/// Writes the result into the deployment; returns the text for the event.
+async fn receive(cx: &Context<'_>, deployment: &mut SoftwareDeployment, details: &Map) -> Result<String, Failure> {
+    let config = cx.software.config(&deployment.config).await?.unwrap_or_default();
+    deployment.updated = Some(time(cx.now));
+    Ok(deployment_signal::apply(deployment, &config, details))
+}
+
 /// Looks for the result. An update by a user of the API has no signal, so it is looked for from time to time, too.
-async fn look(cx: &Context<'_>, state: &Value) -> Result<Option<Step>, Failure> {
+async fn look(cx: &Context<'_>) -> Result<Option<Step>, Failure> {
     let id = cx.facts.require_id()?;
-    let deployment = cx.software.deployment(id).await?.ok_or_else(|| {
+    let mut deployment = cx.software.deployment(id).await?.ok_or_else(|| {
         let text = format!("Deployment with id {id} not found");
         Failure::new(kiln_resource::FailureKind::NotFound, "NotFound", text)
     })?;
@@ -150,7 +177,16 @@ async fn look(cx: &Context<'_>, state: &Value) -> Result<Option<Step>, Failure> 
             let text = format!("Deployment to server failed: {}", deployment.body.reason);
             Err(Failure::other("Error", text))
         }
-        _ => Ok(Some(Step::wait(state.clone(), pace(cx.polls)))),
+        _ => {
+            if deployment.is_in_progress()
+                && let Some(details) = signal_place::read(cx).await?
+            {
+                receive(cx, &mut deployment, &details).await?;
+                let step = Step::wait(RECEIVED, Duration::ZERO);
+                return Ok(Some(step.software(SoftwareChange::ChangeDeployment(deployment))));
+            }
+            Ok(Some(Step::wait(DEPLOYED, pace(cx.polls))))
+        }
     }
 }
 
@@ -165,13 +201,20 @@ async fn is_replaced(cx: &Context<'_>, source: Option<&SoftwareConfig>) -> Resul
     Ok(names.any(|name| old.get(name).is_some_and(|old| Some(old) != values.get(name))))
 }
 
-/// Deletes the deployment with its config and its user.
+/// Deletes the deployment with its config, the place of its result and its user. The server learns of it next.
 async fn remove(cx: &Context<'_>) -> Result<Step, Failure> {
+    if !signal_place::delete(cx).await? {
+        return Ok(Step::wait(DELETING, Duration::ZERO));
+    }
     if stack_user::text(cx.facts, stack_user::PASSWORD).is_some() {
         stack_user::delete(cx).await?;
     }
-    let Some(deployment) = stored(cx).await? else { return Ok(Step::done()) };
-    let step = Step::done().software(SoftwareChange::DropDeployment(deployment.id));
+    if cx.facts.physical_id.is_none() {
+        return Ok(Step::done());
+    }
+    let step = Step::wait(DELETED, Duration::ZERO);
+    let Some(deployment) = stored(cx).await? else { return Ok(step) };
+    let step = step.software(SoftwareChange::DropDeployment(deployment.id));
     Ok(step.software(SoftwareChange::DropConfig(deployment.config)))
 }
 
@@ -183,6 +226,17 @@ async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
         Ok(Step { progress: Progress::Done, .. }) => remove(cx).await,
         Err(failure) if failure.is_not_found() => remove(cx).await,
         result => result,
+    }
+}
+
+/// The server stops to apply a deployment that is deleted. This does not hold up the delete.
+async fn tell_of_delete(cx: &Context<'_>) -> Result<Step, Failure> {
+    match push::to_server(cx, &text::str(cx.facts.property("server"))).await {
+        Err(failure) if !failure.is_passing() => {
+            tracing::warn!(resource = cx.facts.name, %failure, "a server does not learn that a deployment is deleted");
+            Ok(Step::done())
+        }
+        outcome => outcome.map(|()| Step::done()),
     }
 }
 
@@ -211,16 +265,26 @@ impl Driver for Deployment {
         if let Some(user) = state.get(USER) {
             return match stack_user::poll(cx, user, transport(cx.facts) == "CFN_SIGNAL").await? {
                 Some(step) => Ok(with_user_state(step)),
-                None => deploy(cx, action, source(cx).await?).await,
+                None => prepare(cx, action, source(cx).await?).await,
             };
         }
+        if state.get(PLACE).is_some() {
+            return prepare(cx, action, source(cx).await?).await;
+        }
+        match state.as_str() {
+            Some(DELETING) => return remove(cx).await,
+            Some(DELETED) => return tell_of_delete(cx).await,
+            Some(CHANGED) => push::to_server(cx, &text::str(cx.facts.property("server"))).await?,
+            Some(DEPLOYED) if cx.polls == LATER => push::again(cx, &text::str(cx.facts.property("server"))).await?,
+            _ => {}
+        }
         if *operation != Operation::Delete {
-            return Ok(look(cx, state).await?.unwrap_or_else(Step::done));
+            return Ok(look(cx).await?.unwrap_or_else(Step::done));
         }
         if !server_exists(cx).await? {
             return remove(cx).await;
         }
-        match look(cx, state).await {
+        match look(cx).await {
             Ok(Some(step)) => Ok(step),
             Ok(None) => remove(cx).await,
             Err(failure) if failure.is_not_found() => remove(cx).await,
@@ -243,10 +307,8 @@ impl Driver for Deployment {
         if !deployment.is_in_progress() {
             return Ok(Received::default());
         }
-        let config = cx.software.config(&deployment.config).await?.unwrap_or_default();
         let none = Map::new();
-        let event = deployment_signal::apply(&mut deployment, &config, message.as_map().unwrap_or(&none));
-        deployment.updated = Some(time(cx.now));
+        let event = receive(cx, &mut deployment, message.as_map().unwrap_or(&none)).await?;
         Ok(Received::default().result(event).software(SoftwareChange::ChangeDeployment(deployment)))
     }
 
@@ -286,10 +348,6 @@ impl Driver for Deployment {
     fn validate_reference(&self, this: &Sibling<'_>, other: &Sibling<'_>) -> Result<(), Diagnostic> {
         refuse_without_agent(this, other)
     }
-
-    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        refuse_transport(facts)
-    }
 }
 
 /// The agent is only in servers whose user data have a place for it.
@@ -308,14 +366,4 @@ fn refuse_without_agent(this: &Sibling<'_>, other: &Sibling<'_>) -> Result<(), D
         )));
     }
     Ok(())
-}
-
-/// The transports that Kiln does not have yet.
-pub(super) fn refuse_transport(facts: &Facts) -> Result<(), Diagnostic> {
-    match transport(facts) {
-        transport @ ("TEMP_URL_SIGNAL" | "ZAQAR_SIGNAL") => {
-            Err(failed(format!("signal_transport {transport} is not implemented by Kiln yet.")))
-        }
-        _ => Ok(()),
-    }
 }

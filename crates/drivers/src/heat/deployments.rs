@@ -7,8 +7,8 @@ use kiln_resource::{Context, Driver, Facts, Failure, Found, Member, Nested, Oper
 use kiln_template::select;
 use kiln_value::{Diagnostic, Map, Value, text, value};
 
+use super::members;
 use super::rolling::{self, Policy};
-use super::{deployment, members};
 
 /// The update policies.
 const BATCH_CREATE: &str = "batch_create";
@@ -53,10 +53,6 @@ impl Driver for Deployments {
 
     async fn attributes(&self, _: &Context<'_>, _: &[&str]) -> Result<Map, Failure> {
         Ok(Map::new())
-    }
-
-    fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        deployment::refuse_transport(facts)
     }
 
     fn nested(&self, facts: &Facts, wanted: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {

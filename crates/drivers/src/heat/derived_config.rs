@@ -6,6 +6,7 @@ use kiln_resource::{ConfigBody, Context, Facts, Failure, SoftwareConfig};
 use kiln_value::{Map, Value, value};
 use sha2::Digest as _;
 
+use super::signal_place;
 use super::signal_url::{SignedFor, signed};
 use super::software_config::time;
 use super::stack_user::{PASSWORD, USER, text};
@@ -94,7 +95,11 @@ async fn own_inputs(cx: &Context<'_>, action: &str) -> Result<Vec<Value>, Failur
             own.push(input("deploy_signal_id", url.into(), "Where to send the outputs"));
             own.push(input("deploy_signal_verb", "POST".into(), "The HTTP method to send the outputs"));
         }
-        "HEAT_SIGNAL" => {
+        "TEMP_URL_SIGNAL" => {
+            own.push(input("deploy_signal_id", text(facts, signal_place::URL).into(), "Where to send the outputs"));
+            own.push(input("deploy_signal_verb", "PUT".into(), "The HTTP method to send the outputs"));
+        }
+        "HEAT_SIGNAL" | "ZAQAR_SIGNAL" => {
             let endpoints = cx.cloud.signal_endpoints().await?;
             let secret = |key: &str| text(facts, key).into();
             let project = facts.stack.user_project_id.clone().into();
@@ -105,6 +110,9 @@ async fn own_inputs(cx: &Context<'_>, action: &str) -> Result<Vec<Value>, Failur
             own.push(input("deploy_project_id", project, "Project of the user who reports"));
             let region = endpoints.region.filter(|region| !region.is_empty());
             own.extend(region.map(|region| input("deploy_region_name", region.into(), "Region of the services")));
+            if transport(facts) == "ZAQAR_SIGNAL" {
+                own.push(input("deploy_queue_id", text(facts, signal_place::QUEUE).into(), "Queue for the outputs"));
+            }
         }
         _ => {}
     }

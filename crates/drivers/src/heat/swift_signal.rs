@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step};
 use kiln_value::{Map, Value, number, text};
 
-use super::swift_signal_handle::IN_PROGRESS;
+use super::swift_signal_handle::details;
 use super::wait_handle::{FAILURE, SUCCESS};
 use crate::queue;
 use crate::swift::object;
@@ -56,17 +56,7 @@ async fn signals(cx: &Context<'_>) -> Result<Vec<Map>, Failure> {
     let mut number: i64 = 0;
     for name in names {
         let Some(body) = object::text(cx, container, &name).await? else { continue };
-        if body == IN_PROGRESS {
-            continue;
-        }
-        let mut signal = match &*body {
-            "" => Map::new(),
-            body => match serde_json::from_str(body) {
-                Ok(Value::Map(signal)) => signal,
-                Ok(_) => return Err(Failure::other("AttributeError", "A signal is a map")),
-                Err(_) => return Err(Failure::other("Error", format!("Failed to parse JSON data: {body}"))),
-            },
-        };
+        let Some(mut signal) = details(&body)? else { continue };
         number = number.saturating_add(1);
         if let Some(id) = signal.get("id") {
             signals.retain(|earlier| earlier.get("id") != Some(id));

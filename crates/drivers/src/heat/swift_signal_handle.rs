@@ -1,8 +1,6 @@
 //! `OS::Heat::SwiftSignalHandle`: an object of Swift that receives signals at a temporary URL. Its old versions are the
 //! earlier signals.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step};
 use kiln_value::{Map, Value, value};
@@ -11,7 +9,7 @@ use crate::queue;
 use crate::swift::{object, temp_url};
 
 /// The content of the object before the first signal.
-pub(super) const IN_PROGRESS: &str = "in progress";
+const IN_PROGRESS: &str = "in progress";
 
 /// The entry of the data with the URL.
 const ENDPOINT: &str = "endpoint";
@@ -19,14 +17,7 @@ const ENDPOINT: &str = "endpoint";
 /// Steps of the create.
 const CONTAINER: &str = "container";
 const OBJECT: &str = "object";
-const KEY: &str = "key";
 const URL: &str = "url";
-
-/// After this time, all keys that others have set at the same time are stored.
-const OTHERS: Duration = Duration::from_secs(1);
-
-/// Versions that one step of a delete removes.
-const AT_ONCE: usize = 20;
 
 /// The driver. The container has the ID of the stack and belongs to all handles of the stack.
 pub(super) struct SwiftSignalHandle;
@@ -35,19 +26,28 @@ fn place(facts: &Facts) -> (&str, &str) {
     (&facts.stack.id, &facts.physical_name)
 }
 
-/// Deletes the versions of the object, the latest first, and then the container, unless another handle uses it.
 async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
     let (container, name) = place(cx.facts);
     if cx.facts.physical_id.is_none() {
         return Ok(Step::done());
     }
-    for _ in 0..AT_ONCE {
-        if !object::delete(cx, container, name).await? {
-            object::delete_empty_container(cx, container).await?;
-            return Ok(Step::done().data(ENDPOINT, Value::Null));
-        }
+    if object::delete_versions(cx, container, name).await? {
+        return Ok(Step::done().data(ENDPOINT, Value::Null));
     }
     Ok(queue::now("versions"))
+}
+
+/// What a signal contains; `None` before the first one.
+pub(super) fn details(body: &str) -> Result<Option<Map>, Failure> {
+    match body {
+        IN_PROGRESS => Ok(None),
+        "" => Ok(Some(Map::new())),
+        body => match serde_json::from_str(body) {
+            Ok(Value::Map(signal)) => Ok(Some(signal)),
+            Ok(_) => Err(Failure::other("AttributeError", "A signal is a map")),
+            Err(_) => Err(Failure::other("Error", format!("Failed to parse JSON data: {body}"))),
+        },
+    }
 }
 
 #[async_trait]
@@ -76,16 +76,12 @@ impl Driver for SwiftSignalHandle {
                 if object::text(cx, container, name).await?.is_none() {
                     object::put(cx, container, name, IN_PROGRESS).await?;
                 }
-                Ok(queue::now(KEY))
+                Ok(queue::now(URL))
             }
-            Some(KEY) if temp_url::key(cx).await?.is_none() => {
-                temp_url::set_key(cx).await?;
-                Ok(Step::wait(value!({"stage": URL}), OTHERS))
-            }
-            _ => {
-                let Some(key) = temp_url::key(cx).await? else { return Ok(queue::now(KEY)) };
-                Ok(Step::done().data(ENDPOINT, temp_url::url(cx, "PUT", container, name, &key).await?))
-            }
+            _ => match temp_url::ready(cx, "PUT", container, name).await? {
+                Some(url) => Ok(Step::done().data(ENDPOINT, url)),
+                None => Ok(Step::wait(value!({"stage": URL}), temp_url::OTHERS)),
+            },
         }
     }
 

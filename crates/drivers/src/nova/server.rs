@@ -18,7 +18,7 @@ use kiln_value::{Diagnostic, Map, Value, value};
 
 use self::networks::INTERNAL_PORTS;
 use crate::call::Service;
-use crate::heat::{agent, stack_user};
+use crate::heat::agent;
 use crate::path;
 use crate::queue::{self, again, wait};
 
@@ -129,10 +129,7 @@ async fn look_after_build(cx: &Context<'_>, id: &str, state: &Value) -> Result<S
 
 async fn delete(cx: &Context<'_>) -> Result<Step, Failure> {
     let Some(id) = cx.facts.physical_id.as_deref() else {
-        if agent::has_user(cx.facts) {
-            stack_user::delete(cx).await?;
-        }
-        return delete_ports(cx).await;
+        return delete_agent(cx).await;
     };
     COMPUTE.delete(cx, server_path(id)).await?;
     Ok(wait("gone"))
@@ -142,7 +139,7 @@ async fn look_after_delete(cx: &Context<'_>, id: &str, state: &Value) -> Result<
     let server = match peek(cx, id).await {
         Ok(None) => return Ok(again(cx, state)),
         Ok(Some(server)) => server,
-        Err(failure) if failure.is_not_found() => return delete_user(cx).await,
+        Err(failure) if failure.is_not_found() => return delete_agent(cx).await,
         Err(failure) => return Err(failure),
     };
     // The status does not change until the delete ends.
@@ -150,7 +147,7 @@ async fn look_after_delete(cx: &Context<'_>, id: &str, state: &Value) -> Result<
         return Ok(again(cx, state));
     }
     match status(&server) {
-        "DELETED" => return delete_user(cx).await,
+        "DELETED" => return delete_agent(cx).await,
         "SOFT_DELETED" => drop(act(cx, id, value!({"forceDelete": null})).await),
         "ERROR" => {
             let fault = server.get("fault");
@@ -164,12 +161,14 @@ async fn look_after_delete(cx: &Context<'_>, id: &str, state: &Value) -> Result<
     Ok(again(cx, state))
 }
 
-/// Deletes the user of the agent, and then the ports. Another attempt at the create gets another user.
-async fn delete_user(cx: &Context<'_>) -> Result<Step, Failure> {
-    if !agent::has_user(cx.facts) {
+/// Deletes what the agent has in the cloud, and then the ports. Another attempt at the create gets another user.
+async fn delete_agent(cx: &Context<'_>) -> Result<Step, Failure> {
+    if !agent::has_objects(cx.facts) {
         return delete_ports(cx).await;
     }
-    stack_user::delete(cx).await?;
+    if !agent::delete(cx).await? {
+        return Ok(queue::now("agent"));
+    }
     Ok(agent::forget(queue::now("ports")))
 }
 
@@ -264,10 +263,15 @@ impl Driver for Server {
     }
 
     async fn poll(&self, cx: &Context<'_>, _operation: &Operation, state: &Value) -> Result<Step, Failure> {
+        match state.str_at("stage") {
+            // The server may never have been created.
+            Some("ports") => return delete_ports(cx).await,
+            Some("agent") => return delete_agent(cx).await,
+            _ => {}
+        }
         let id = cx.facts.require_id()?;
         match state.str_at("stage") {
             Some(queue::STAGE) => queue::poll(&update::ServerTasks, cx, state).await,
-            Some("ports") => delete_ports(cx).await,
             Some("gone") => look_after_delete(cx, id, state).await,
             Some("suspend") => look_after_suspend(cx, id, state).await,
             Some("resume") => look_after_resume(cx, id, state).await,

@@ -26,6 +26,11 @@ pub(crate) fn request(method: Method, path: String, headers: &[(&str, &str)]) ->
     CloudRequest { headers, ..CloudRequest::new(SWIFT, method, path) }
 }
 
+/// Creates a container. Idempotent.
+pub(crate) async fn put_container(cx: &Context<'_>, container: &str) -> Result<(), Failure> {
+    cx.cloud.call(request(Method::Put, container_path(container), &[])).await.map(drop)
+}
+
 /// Creates a container that keeps the old versions of its objects in itself. Idempotent.
 pub(crate) async fn put_versioned_container(cx: &Context<'_>, container: &str) -> Result<(), Failure> {
     let headers = [("x-versions-location", container)];
@@ -33,7 +38,7 @@ pub(crate) async fn put_versioned_container(cx: &Context<'_>, container: &str) -
 }
 
 /// Deletes a container; succeeds if it does not exist or is not empty.
-pub(crate) async fn delete_empty_container(cx: &Context<'_>, container: &str) -> Result<(), Failure> {
+async fn delete_empty_container(cx: &Context<'_>, container: &str) -> Result<(), Failure> {
     match cx.cloud.call(request(Method::Delete, container_path(container), &[])).await {
         Err(failure) if failure.kind == FailureKind::Conflict => Ok(()),
         outcome => absent_is_fine(outcome),
@@ -91,4 +96,18 @@ pub(crate) async fn delete(cx: &Context<'_>, container: &str, object: &str) -> R
         Err(failure) if failure.is_not_found() => Ok(false),
         Err(failure) => Err(failure),
     }
+}
+
+/// Versions that one call of [`delete_versions`] removes.
+const AT_ONCE: usize = 20;
+
+/// Deletes the versions of an object, the latest first, and then the container, unless it has other objects. False: there
+/// are more versions.
+pub(crate) async fn delete_versions(cx: &Context<'_>, container: &str, object: &str) -> Result<bool, Failure> {
+    for _ in 0..AT_ONCE {
+        if !delete(cx, container, object).await? {
+            return delete_empty_container(cx, container).await.map(|()| true);
+        }
+    }
+    Ok(false)
 }

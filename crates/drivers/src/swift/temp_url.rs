@@ -1,6 +1,7 @@
 //! Temporary URLs: anybody who has one can read or write an object. They are signed with a key of the account.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use hmac::{Hmac, Mac as _};
 use kiln_resource::{Context, Failure, Method};
@@ -15,28 +16,37 @@ const KEY: &str = "x-account-meta-temp-url-key";
 /// When a URL expires that should not: a minute before the end of 32-bit times.
 const END: i64 = 2_147_483_647 - 60;
 
+/// After this time, all keys that others have set at the same time are stored.
+pub(crate) const OTHERS: Duration = Duration::from_secs(1);
+
+/// The URL of an object for one method. `None`: the account had no key and has got one; ask again after [`OTHERS`].
+pub(crate) async fn ready(
+    cx: &Context<'_>,
+    method: &str,
+    container: &str,
+    name: &str,
+) -> Result<Option<String>, Failure> {
+    match key(cx).await? {
+        Some(key) => url(cx, method, container, name, &key).await.map(Some),
+        None => set_key(cx).await.map(|()| None),
+    }
+}
+
 /// The key of the account; `None` if it has none.
-pub(crate) async fn key(cx: &Context<'_>) -> Result<Option<String>, Failure> {
+async fn key(cx: &Context<'_>) -> Result<Option<String>, Failure> {
     let response = cx.cloud.call(object::request(Method::Head, String::new(), &[])).await?;
     let key = response.headers.get(KEY).and_then(|key| key.as_str());
     Ok(key.filter(|key| !key.is_empty()).map(str::to_owned))
 }
 
 /// Sets a key of the account. Others may do so at the same time, and the last key counts: read it again after a moment.
-pub(crate) async fn set_key(cx: &Context<'_>) -> Result<(), Failure> {
+async fn set_key(cx: &Context<'_>) -> Result<(), Failure> {
     let mut rng = rand::rngs::StdRng::from_seed(cx.seed);
     let key = format!("{:032x}", rand::Rng::random::<u128>(&mut rng));
     cx.cloud.call(object::request(Method::Post, String::new(), &[(KEY, &key)])).await.map(drop)
 }
 
-/// The URL of an object for one method.
-pub(crate) async fn url(
-    cx: &Context<'_>,
-    method: &str,
-    container: &str,
-    name: &str,
-    key: &str,
-) -> Result<String, Failure> {
+async fn url(cx: &Context<'_>, method: &str, container: &str, name: &str, key: &str) -> Result<String, Failure> {
     let base = cx.cloud.endpoint(SWIFT).await?;
     let base = base.ok_or_else(|| Failure::other("EndpointNotFound", "The catalog has no endpoint of Swift"))?;
     Ok(signed(base.trim_end_matches('/'), method, container, name, key))

@@ -4,6 +4,7 @@
 mod cut;
 mod deployments;
 mod load_balancer;
+mod transports;
 mod users;
 
 use std::collections::BTreeSet;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kiln_resource::{SoftwareChange, SoftwareConfig, SoftwareDeployment};
+use kiln_resource::{Resource, SoftwareChange, SoftwareConfig, SoftwareDeployment};
 use kiln_store::{ConfigQuery, DeploymentQuery, Error, SoftwareStore};
 
 use super::StoreLink;
@@ -41,6 +41,10 @@ impl SoftwareStore for StoreLink {
 
     async fn deployed_configs(&self, query: &DeploymentQuery) -> Result<Vec<SoftwareConfig>, Error> {
         self.read("deployed_configs", self.inner().deployed_configs(query)).await
+    }
+
+    async fn resources_by_physical_id(&self, project: &str, id: &str) -> Result<Vec<Resource>, Error> {
+        self.read("resources_by_physical_id", self.inner().resources_by_physical_id(project, id)).await
     }
 
     async fn is_config_referenced(&self, id: &str) -> Result<bool, Error> {

@@ -1,7 +1,7 @@
 //! Software configs and deployments.
 
 use async_trait::async_trait;
-use kiln_resource::{ConfigBody, SoftwareChange, SoftwareConfig, SoftwareDeployment};
+use kiln_resource::{ConfigBody, Resource, SoftwareChange, SoftwareConfig, SoftwareDeployment};
 
 use super::MemoryStore;
 use super::state::{State, micro};
@@ -108,6 +108,14 @@ impl SoftwareStore for MemoryStore {
         let config = |deployment: &SoftwareDeployment| state.software_configs.get(&deployment.config).cloned();
         let mut found: Vec<SoftwareConfig> = state.deployments(query).into_iter().filter_map(config).collect();
         found.sort_by_key(|config| config.name.clone());
+        Ok(found)
+    }
+
+    async fn resources_by_physical_id(&self, project: &str, id: &str) -> Result<Vec<Resource>, Error> {
+        let (state, _) = self.open();
+        let of_project = state.stacks.values().filter(|row| row.stack.project == project);
+        let mut found = state.resources_of(&of_project.map(|row| row.stack.id).collect::<Vec<_>>());
+        found.retain(|row| row.physical_id.as_deref() == Some(id));
         Ok(found)
     }
 

@@ -1,7 +1,7 @@
 //! Software configs and deployments.
 
 use async_trait::async_trait;
-use kiln_resource::{SoftwareChange, SoftwareConfig, SoftwareDeployment};
+use kiln_resource::{Resource, SoftwareChange, SoftwareConfig, SoftwareDeployment};
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, OnConflict, Order, Query, SelectStatement};
 use sea_orm::{ConnectionTrait, DatabaseTransaction};
 
@@ -110,6 +110,26 @@ impl SoftwareStore for SqlStore {
             let mut configs: Vec<SoftwareConfig> = configs.collect::<Result<_, Fault>>()?;
             configs.sort_by_key(|config| config.name.clone());
             Ok(configs)
+        })
+        .await
+    }
+
+    async fn resources_by_physical_id(&self, project: &str, id: &str) -> Result<Vec<Resource>, Error> {
+        let stacks = Query::select()
+            .column("id")
+            .from(schema::STACK)
+            .and_where(Expr::col("project").eq(plain(project)))
+            .to_owned();
+        let select = Query::select()
+            .columns(schema::RESOURCE_COLUMNS)
+            .from(schema::RESOURCE)
+            .and_where(Expr::col("physical_id").eq(plain(id)))
+            .and_where(Expr::col("stack").in_subquery(stacks))
+            .order_by("seq", Order::Asc)
+            .to_owned();
+        self.retry(|| async {
+            let rows = self.reader.query_all(&select).await?;
+            rows.iter().map(|row| Columns::of(row).resource(&self.vault)).collect()
         })
         .await
     }

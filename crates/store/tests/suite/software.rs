@@ -6,7 +6,7 @@ use kiln_value::{Value, value};
 use uuid::Uuid;
 
 use crate::bed::beds;
-use crate::make::{at, claimed};
+use crate::make::{at, claimed, resource};
 
 fn config(project: &str, name: &str, second: i64) -> SoftwareConfig {
     SoftwareConfig {
@@ -141,5 +141,23 @@ async fn batches_change_configs_under_the_lease() {
         store.release(&[lease]).await.unwrap();
         let stale = store.commit(lease, batch).await;
         assert!(matches!(stale, Err(Error::Stale(id)) if id == stack.id), "{stale:?}");
+    }
+}
+
+#[tokio::test]
+async fn resources_are_found_by_the_id_of_their_object() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let store = &*bed.store;
+        let (stack, lease) = claimed(store, "web").await;
+        let mut rows = ["server", "other"].map(|name| resource(stack.id, name));
+        rows[0].physical_id = Some("s1".to_owned());
+        rows[1].physical_id = Some("s2".to_owned());
+
+        store.commit(lease, Batch { save: rows.to_vec(), ..Batch::default() }).await.unwrap();
+        let found = store.resources_by_physical_id(&stack.project, "s1").await.unwrap();
+        assert_eq!(found.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(), ["server"]);
+        assert!(store.resources_by_physical_id("another", "s1").await.unwrap().is_empty());
+        assert!(store.resources_by_physical_id(&stack.project, "s3").await.unwrap().is_empty());
     }
 }

@@ -126,6 +126,11 @@ pub(crate) fn serve(world: &mut CloudState, request: &ServiceCall) -> Outcome {
     {
         return outcome;
     }
+    if request.service == Service::Messaging
+        && let Some(outcome) = messaging::serve_signed(world, request)
+    {
+        return outcome;
+    }
     let caller = authenticate(world, request)?;
     let segments = request.segments();
     let special = match request.service {

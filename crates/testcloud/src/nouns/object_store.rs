@@ -164,7 +164,11 @@ fn serve_object(world: &mut CloudState, request: &ServiceCall, container: &str, 
             put(world, container, name, &String::from_utf8_lossy(&request.body));
             Ok(Reply::empty(201))
         }
-        "GET" | "HEAD" => Ok(Reply::text(200, old.ok_or_else(missing)?.text("_body").to_owned())),
+        "GET" | "HEAD" => {
+            let object = old.ok_or_else(missing)?;
+            let reply = Reply::text(200, object.text("_body").to_owned());
+            Ok(reply.header("last-modified", object.text("_modified")))
+        }
         "DELETE" => {
             old.ok_or_else(missing)?;
             world.nouns.rows.remove(&key);
@@ -189,6 +193,10 @@ fn put(world: &mut CloudState, container: &str, name: &str, body: &str) {
     row.put("_noun", OBJECTS);
     row.put("_parent", container);
     row.put("_body", body);
+    // In whole seconds, rounded up, as in Swift.
+    let modified = world.now().as_second().saturating_add(i64::from(world.now().subsec_nanosecond() > 0));
+    let modified = jiff::Timestamp::from_second(modified).unwrap_or_default();
+    row.put("_modified", modified.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string());
     world.nouns.rows.insert(row);
 }
 

@@ -4,7 +4,6 @@ use kiln_resource::Facts;
 use kiln_value::{Diagnostic, Value};
 
 use super::networks;
-use crate::heat::agent;
 use crate::validation::{conflict, failed, is_given};
 
 /// Heat's checks of a server, except those that require the cloud.
@@ -14,9 +13,6 @@ pub(super) fn validate(facts: &Facts) -> Result<(), Diagnostic> {
         return Err(failed(
             "deployments key not allowed in resource metadata with user_data_format of SOFTWARE_CONFIG",
         ));
-    }
-    if is_software_config {
-        agent::refuse_transport(facts)?;
     }
     block_devices(facts)?;
     let wanted = facts.property("networks");

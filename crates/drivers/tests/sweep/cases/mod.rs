@@ -73,6 +73,8 @@ macro_rules! every_case {
             project,
             project_described,
             deployed_server,
+            deployed_server_with_object,
+            deployed_server_with_queue,
             wait_handle,
             wait_handle_of_cfn,
             wait_handle_of_updates,
@@ -664,6 +666,19 @@ pub(crate) fn endpoint() -> Case {
 pub(crate) fn deployed_server() -> Case {
     let given = |transport: &str| value!({ "software_config_transport": transport });
     case("OS::Heat::DeployedServer", given("POLL_SERVER_CFN")).updated(given("POLL_SERVER_HEAT"))
+}
+
+pub(crate) fn deployed_server_with_object() -> Case {
+    let given = |transport: &str| {
+        let object = value!({"container": "own", "object": "metadata"});
+        value!({ "software_config_transport": transport, "deployment_swift_data": object })
+    };
+    case("OS::Heat::DeployedServer", given("POLL_TEMP_URL")).updated(given("ZAQAR_MESSAGE"))
+}
+
+pub(crate) fn deployed_server_with_queue() -> Case {
+    let given = |transport: &str| value!({ "software_config_transport": transport });
+    case("OS::Heat::DeployedServer", given("ZAQAR_MESSAGE")).updated(given("POLL_TEMP_URL"))
 }
 
 pub(crate) fn wait_handle() -> Case {

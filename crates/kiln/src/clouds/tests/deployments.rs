@@ -67,7 +67,7 @@ impl World {
     }
 
     /// Adds the CFN API to the catalog.
-    async fn add_to_catalog(&self) {
+    pub(super) async fn add_to_catalog(&self) {
         let admin = self.cloud.users().admin;
         let admin = Credentials::password(admin.user, admin.password, admin.project, "Default");
         let cloud = self.connector.cloud(&admin).await;
@@ -88,7 +88,7 @@ impl World {
         view.outputs(Some(name)).await.into_iter().next().map(|output| output.value).unwrap_or_default()
     }
 
-    async fn resize(&self, caller: &Caller, stack: &Stack, size: i64) {
+    pub(super) async fn resize(&self, caller: &Caller, stack: &Stack, size: i64) {
         let sections = Map::from([("parameters".to_owned(), value!({ "size": size }))]);
         let content = StackContent { sections, ..StackContent::default() };
         let update = UpdateStack { existing: true, content, ..UpdateStack::default() };
@@ -96,7 +96,7 @@ impl World {
         self.service.update_stack(caller, &stack, update).await.expect("accepted");
     }
 
-    async fn delete(&self, stack: &Stack) {
+    pub(super) async fn delete(&self, stack: &Stack) {
         let request = StackRequest::new(Action::Delete, kiln_engine::SystemClock.now());
         self.service.backends.store.request(stack.id, request).await.expect("asked");
     }

@@ -1,0 +1,90 @@
+//! Queues in the project of a stack's users: their agents read and write messages there.
+//!
+//! The user of a resource creates and deletes its queue. Messages are read and posted with a signature, which needs no
+//! token and so no request to Keystone.
+
+use kiln_resource::{CloudRequest, Context, Failure, FailureKind, Method};
+use kiln_value::{Map, Value, text, value};
+
+use super::ZAQAR;
+use crate::call::{absent_is_fine, items};
+use crate::heat::stack_user;
+use crate::path::segment;
+
+/// When a signature expires that should not.
+const END: &str = "2038-01-19T03:13:07";
+
+/// How long a message is kept, in seconds.
+const LIFE: i64 = 3600;
+
+fn path(queue: &str, below: &str) -> String {
+    format!("/v2/queues/{}{below}", segment(queue))
+}
+
+async fn as_user(cx: &Context<'_>, mut request: CloudRequest) -> Result<Value, Failure> {
+    request.headers.push(("x-auth-token".to_owned(), stack_user::token(cx).await?));
+    Ok(cx.cloud.call(request).await?.body)
+}
+
+/// Creates a queue; returns a signature for these methods on its messages. Idempotent.
+pub(crate) async fn create(cx: &Context<'_>, queue: &str, methods: &[&str]) -> Result<Value, Failure> {
+    as_user(cx, CloudRequest::new(ZAQAR.0, Method::Put, path(queue, "")).body(value!({}))).await?;
+    let methods: Value = methods.iter().copied().map(Value::from).collect();
+    let body = value!({"paths": ["messages"], "methods": methods, "expires": END});
+    as_user(cx, CloudRequest::new(ZAQAR.0, Method::Post, path(queue, "/share")).body(body)).await
+}
+
+/// Deletes all messages of a queue.
+pub(crate) async fn clear(cx: &Context<'_>, queue: &str) -> Result<(), Failure> {
+    let body = value!({"resource_types": ["messages"]});
+    as_user(cx, CloudRequest::new(ZAQAR.0, Method::Post, path(queue, "/purge")).body(body)).await.map(drop)
+}
+
+/// Deletes a queue; succeeds if it does not exist. The user is deleted after its queue: without a user there is none.
+pub(crate) async fn delete(cx: &Context<'_>, queue: &str) -> Result<(), Failure> {
+    let token = match stack_user::token(cx).await {
+        Err(failure) if matches!(failure.kind, FailureKind::Refused | FailureKind::NotFound) => return Ok(()),
+        token => token?,
+    };
+    let mut request = CloudRequest::new(ZAQAR.0, Method::Delete, path(queue, ""));
+    request.headers.push(("x-auth-token".to_owned(), token));
+    absent_is_fine(cx.cloud.call(request).await)
+}
+
+/// The oldest message of a queue.
+pub(crate) async fn first(cx: &Context<'_>, queue: &str, signature: &Value) -> Result<Option<Value>, Failure> {
+    let request = CloudRequest::new(ZAQAR.0, Method::Get, path(queue, "/messages"));
+    let request = signed(request.query("echo", "true").query("limit", "1"), signature);
+    let mut messages = match cx.cloud.call(request).await?.body {
+        // Some versions answer 204 without messages.
+        Value::Null => return Ok(None),
+        body => items(body, "messages")?.into_iter(),
+    };
+    Ok(messages.next().map(|message| crate::call::take(message, "body")))
+}
+
+/// Posts a message. A queue that does not exist any more needs none.
+pub(crate) async fn post(cx: &Context<'_>, queue: &str, signature: &Value, body: &Map) -> Result<(), Failure> {
+    let body = value!({"messages": [{"ttl": LIFE, "body": (body.clone())}]});
+    let request = signed(CloudRequest::new(ZAQAR.0, Method::Post, path(queue, "/messages")), signature);
+    absent_is_fine(cx.cloud.call(request.body(body)).await)
+}
+
+/// A request with the signature of [`create`].
+fn signed(mut request: CloudRequest, signature: &Value) -> CloudRequest {
+    let header = |name: &str, key: &str| {
+        let value = match signature.get(key) {
+            Some(Value::List(items)) => items.iter().map(text::str).collect::<Vec<_>>().join(","),
+            value => value.map(text::str).unwrap_or_default(),
+        };
+        (name.to_owned(), value)
+    };
+    request.headers.extend([
+        header("url-signature", "signature"),
+        header("url-expires", "expires"),
+        header("url-methods", "methods"),
+        header("url-paths", "paths"),
+        header("x-project-id", "project"),
+    ]);
+    request
+}
