@@ -42,6 +42,12 @@ impl Client {
         unwrap(self.get(&format!("/software_deployments/{}", segment(id)), &vec![]).await?, "software_deployment")
     }
 
+    /// Creates a software deployment.
+    pub async fn create_software_deployment(&self, deployment: &Value) -> Result<Value, Error> {
+        let answer = self.call(Method::POST, "/software_deployments", &vec![], Some(deployment)).await?;
+        unwrap(answer, "software_deployment")
+    }
+
     /// Deletes a software deployment.
     pub async fn delete_software_deployment(&self, id: &str) -> Result<(), Error> {
         let path = format!("/software_deployments/{}", segment(id));

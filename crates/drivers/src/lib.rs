@@ -21,7 +21,7 @@ mod path;
 mod queue;
 mod quota;
 mod rest;
-mod swift;
+pub mod swift;
 mod trove;
 mod validation;
 mod zaqar;

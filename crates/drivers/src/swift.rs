@@ -2,7 +2,7 @@
 
 mod container;
 pub(crate) mod object;
-pub(crate) mod temp_url;
+pub mod temp_url;
 
 use std::sync::Arc;
 

@@ -8,6 +8,8 @@ use kiln_resource::{Action, Failure, FailureKind, Resource, Software, SoftwareCo
 use kiln_store::{DeploymentQuery, Error, Store};
 use kiln_value::Map;
 
+use crate::{Backends, View};
+
 /// Reads the configs and deployments of a project.
 pub struct StoredSoftware {
     store: Arc<dyn Store>,
@@ -52,6 +54,19 @@ impl Software for StoredSoftware {
 fn is_pushed(row: &Resource) -> bool {
     let has = |key: &str| row.data.get(key).is_some_and(|place| !place.is_null());
     row.state.action != Action::Delete && (has(METADATA_OBJECT) || has(METADATA_QUEUE))
+}
+
+/// Writes the metadata of a server where its agent reads them, after its deployments have changed. Does nothing for other
+/// servers.
+///
+/// # Errors Those of the store and of the cloud.
+pub async fn tell_agent(backends: &Backends, project: &str, server: &str) -> Result<(), Failure> {
+    let rows = backends.store.resources_by_physical_id(project, server).await.map_err(|error| failure(&error))?;
+    let Some(row) = rows.into_iter().find(is_pushed) else { return Ok(()) };
+    match View::load(backends, row.stack).await.map_err(|error| failure(&error))? {
+        Some(view) => view.tell_agent(&row).await,
+        None => Ok(()),
+    }
 }
 
 /// The metadata of a resource for clients and for the agents in servers. The deployments of a server are not stored in it

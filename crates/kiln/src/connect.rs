@@ -6,7 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use kiln_client::{Access, Client, Error, Fixed, Source};
 use kiln_cloud::{
-    CloudConfig, CloudError, ConfigError, Connector, Credentials, Session, SharedClient, TlsOptions, Transport,
+    CloudConfig, CloudError, ConfigError, Connector, Credentials, Session, SharedClient, StackCloud, TlsOptions,
+    Transport,
 };
 use kiln_engine::Chance;
 use kiln_value::Secret;
@@ -26,6 +27,7 @@ pub(crate) struct Connection {
     pub(crate) client: Client,
     /// Reads templates and the files that they refer to.
     pub(crate) source: Source,
+    cloud: Option<(Connector, Credentials)>,
     local: Option<Engine>,
 }
 
@@ -72,18 +74,28 @@ impl Connection {
         }
     }
 
+    /// The cloud of the user.
+    pub(crate) async fn cloud(&self) -> Outcome<Arc<StackCloud>> {
+        match &self.cloud {
+            Some((connector, credentials)) => Ok(connector.cloud(credentials).await),
+            None => Err(no_cloud(&ConfigError::Nothing)),
+        }
+    }
+
     fn remote(global: &Global) -> Outcome<Self> {
         let config = cloud_config(&global.cloud).map_err(|error| no_cloud(&error))?;
         let transport = transport(&config.tls)?;
         let connector = Connector::new(Arc::clone(&transport), config.options().map_err(|error| no_cloud(&error))?);
-        let access = CloudAccess::new(connector, config.credentials);
+        let access = CloudAccess::new(connector.clone(), config.credentials.clone());
         let source = Source::with_web(Arc::clone(&transport), global.allow_remote);
-        Ok(Self { client: Client::new(transport, Arc::new(access)), source, local: None })
+        let cloud = Some((connector, config.credentials));
+        Ok(Self { client: Client::new(transport, Arc::new(access)), source, cloud, local: None })
     }
 
     async fn local(global: &Global, need: Need) -> Outcome<Self> {
         let (url, key) = database(global.local.database.as_deref(), need)?;
         let own = own_cloud(&global.cloud).await?;
+        let cloud = own.as_ref().map(|own| (own.connector.clone(), own.credentials.clone()));
         let project = own.as_ref().map_or(LOCAL_PROJECT, |own| &own.project).to_owned();
         let web = transport(&TlsOptions::default())?;
         let runtime = Runtime::of_user(&url, key, own, global.local.catalog()?).await?;
@@ -96,6 +108,7 @@ impl Connection {
         Ok(Self {
             client: Client::new(Arc::new(InProcess::new(router)), access),
             source: Source::with_web(web, global.allow_remote),
+            cloud,
             local: Some(Engine { stop, task }),
         })
     }

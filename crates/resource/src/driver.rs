@@ -442,6 +442,12 @@ pub trait Driver: Send + Sync {
         false
     }
 
+    /// Writes the metadata of a server where its agent reads them, after its deployments have changed.
+    async fn tell_agent(&self, cx: &Context<'_>) -> Result<(), Failure> {
+        let _ = cx;
+        Ok(())
+    }
+
     /// The resources of the stack that the driver reads, by their references (`get_resource`): they are in
     /// [`Facts::observed`]. A waiting operation is polled immediately when one of them has processed a message.
     fn observes(&self, facts: &Facts) -> Vec<Value> {

@@ -1,5 +1,6 @@
 //! Software configs and deployments: rows of Kiln's own store that users, resources and the agents in servers share.
 
+mod result;
 mod schema;
 
 use async_trait::async_trait;
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Failure;
 
+pub use self::result::OUTPUTS;
 pub use self::schema::{InvalidSchema, inputs, outputs};
 
 /// The entry of a server's data with what the agent in the server has to know to collect its metadata.

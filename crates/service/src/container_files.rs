@@ -8,7 +8,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::{Error, Service};
 
-const SWIFT: &str = "object-store";
+pub(crate) const SWIFT: &str = "object-store";
 
 /// Characters that are encoded in a segment of a path.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -87,7 +87,7 @@ fn size(value: Option<&Value>) -> usize {
 }
 
 /// A path with encoded segments.
-fn path(segments: &[&str]) -> String {
+pub(crate) fn path(segments: &[&str]) -> String {
     let mut path = String::new();
     for segment in segments {
         path.push('/');

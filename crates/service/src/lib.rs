@@ -12,6 +12,7 @@ mod container_files;
 mod create;
 mod credentials;
 mod delete;
+mod deployment_agent;
 mod drift;
 mod error;
 mod export;

@@ -79,6 +79,7 @@ impl Service {
             updated: None,
         };
         self.store_deployment(caller, SoftwareChange::PutDeployment(deployment.clone()), &deployment.config).await?;
+        self.tell_agent(&deployment.project, &deployment.server).await;
         Ok(deployment)
     }
 
@@ -110,6 +111,7 @@ impl Service {
         change: DeploymentChange,
     ) -> Result<SoftwareDeployment, Error> {
         let mut deployment = self.deployment(caller, id).await?;
+        let before = deployment.config.clone();
         let body = &mut deployment.body;
         let given = |text: Option<String>| text.filter(|text| !text.is_empty());
         body.inputs = change.inputs.filter(Value::is_truthy).unwrap_or_else(|| std::mem::take(&mut body.inputs));
@@ -121,13 +123,18 @@ impl Service {
         deployment.updated = Some(self.backends.clock.now());
         let changed = SoftwareChange::ChangeDeployment(deployment.clone());
         self.store_deployment(caller, changed, &deployment.config).await?;
+        if deployment.config != before {
+            self.tell_agent(&deployment.project, &deployment.server).await;
+        }
         Ok(deployment)
     }
 
     /// Deletes a deployment.
     pub async fn delete_deployment(&self, caller: &Caller, id: &str) -> Result<(), Error> {
         let deployment = self.deployment(caller, id).await?;
-        Ok(self.backends.store.change_software(&SoftwareChange::DropDeployment(deployment.id)).await?)
+        self.backends.store.change_software(&SoftwareChange::DropDeployment(deployment.id)).await?;
+        self.tell_agent(&deployment.project, &deployment.server).await;
+        Ok(())
     }
 
     /// The metadata of a resource for clients and for the agents in servers, with the deployments of a server.

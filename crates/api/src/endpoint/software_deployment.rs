@@ -50,7 +50,7 @@ pub(crate) async fn metadata(call: &Call) -> Result<Response, ApiError> {
 /// `GET …/software_deployments/{id}`.
 pub(crate) async fn show(call: &Call) -> Result<Response, ApiError> {
     call.allow("software_deployments:show")?;
-    let deployment = call.service().deployment(&call.caller, call.params.get("deployment_id")).await?;
+    let deployment = call.service().current_deployment(&call.caller, call.params.get("deployment_id")).await?;
     Ok(reply::json(&value!({ "software_deployment": (view(&deployment)) })))
 }
 

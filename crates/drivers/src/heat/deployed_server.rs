@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Progress, Step};
 use kiln_value::{Map, Value, value};
 
-use super::agent;
+use super::{agent, push};
 use crate::queue;
 
 /// The driver of the type.
@@ -76,6 +76,10 @@ impl Driver for DeployedServer {
             Some(((*name).to_owned(), value))
         };
         Ok(names.iter().filter_map(one).collect())
+    }
+
+    async fn tell_agent(&self, cx: &Context<'_>) -> Result<(), Failure> {
+        push::own(cx).await
     }
 }
 

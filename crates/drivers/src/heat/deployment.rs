@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use kiln_resource::software::OUTPUTS;
 use kiln_resource::{
     CloudRequest, Context, DeploymentBody, Driver, Facts, Failure, Found, Method, Operation, Progress, Received,
     Sibling, SoftwareChange, SoftwareConfig, SoftwareDeployment, Step,
@@ -15,7 +16,7 @@ use kiln_value::{Diagnostic, Map, Value, text};
 use super::derived_config::{self, transport};
 use super::signal_place::{self, PLACE};
 use super::software_config::{COMPONENT, time};
-use super::{deployment_signal, push, stack_user};
+use super::{push, stack_user};
 use crate::path;
 use crate::queue::pace;
 use crate::validation::failed;
@@ -161,7 +162,7 @@ async fn deploy(cx: &Context<'_>, action: &str, source: Option<SoftwareConfig>) 
 async fn receive(cx: &Context<'_>, deployment: &mut SoftwareDeployment, details: &Map) -> Result<String, Failure> {
     let config = cx.software.config(&deployment.config).await?.unwrap_or_default();
     deployment.updated = Some(time(cx.now));
-    Ok(deployment_signal::apply(deployment, &config, details))
+    Ok(deployment.receive(&config, details))
 }
 
 /// Looks for the result. An update by a user of the API has no signal, so it is looked for from time to time, too.
@@ -338,7 +339,7 @@ impl Driver for Deployment {
                 declared = Some(source(cx).await.ok().flatten().map(|source| source.body.outputs).unwrap_or_default());
             }
             let is_output = declared.iter().flatten().any(|output| output.str_at("name") == Some(name));
-            if is_output || deployment_signal::OUTPUTS.contains(name) {
+            if is_output || OUTPUTS.contains(name) {
                 found.insert((*name).to_owned(), Value::Null);
             }
         }

@@ -37,7 +37,7 @@ pub(super) async fn again(cx: &Context<'_>, server: &str) -> Result<(), Failure>
 }
 
 /// Writes the metadata of the server itself.
-pub(super) async fn own(cx: &Context<'_>) -> Result<(), Failure> {
+pub(crate) async fn own(cx: &Context<'_>) -> Result<(), Failure> {
     let mut written = read_own(cx).await?;
     for _ in 0..ATTEMPTS {
         write(cx, &written).await?;

@@ -18,7 +18,7 @@ use kiln_value::{Diagnostic, Map, Value, value};
 
 use self::networks::INTERNAL_PORTS;
 use crate::call::Service;
-use crate::heat::agent;
+use crate::heat::{agent, push};
 use crate::path;
 use crate::queue::{self, again, wait};
 
@@ -298,6 +298,10 @@ impl Driver for Server {
         }
         let read = |name: &str| Some((name.to_owned(), server.get(name)?.clone()));
         Ok(["name", "metadata"].into_iter().filter_map(read).collect())
+    }
+
+    async fn tell_agent(&self, cx: &Context<'_>) -> Result<(), Failure> {
+        push::own(cx).await
     }
 
     fn refreshes_metadata(&self) -> bool {

@@ -49,14 +49,15 @@ async fn set_key(cx: &Context<'_>) -> Result<(), Failure> {
 async fn url(cx: &Context<'_>, method: &str, container: &str, name: &str, key: &str) -> Result<String, Failure> {
     let base = cx.cloud.endpoint(SWIFT).await?;
     let base = base.ok_or_else(|| Failure::other("EndpointNotFound", "The catalog has no endpoint of Swift"))?;
-    Ok(signed(base.trim_end_matches('/'), method, container, name, key))
+    Ok(signed(base.trim_end_matches('/'), method, (container, name), key, END))
 }
 
-/// `base`: the URL of the account. Swift signs the path from its version on, without what a proxy may add before it.
-fn signed(base: &str, method: &str, container: &str, name: &str, key: &str) -> String {
+/// The URL of an object (container and name) for one method until a time, in seconds since 1970. `base`: the URL of the
+/// account. Swift signs the path from its version on, without what a proxy may add before it.
+pub fn signed(base: &str, method: &str, (container, name): (&str, &str), key: &str, end: i64) -> String {
     let account: Vec<&str> = base.rsplitn(3, '/').take(2).collect();
     let [account, version] = account.as_slice() else { return String::new() };
-    let text = format!("{method}\n{END}\n/{version}/{account}/{container}/{name}");
+    let text = format!("{method}\n{end}\n/{version}/{account}/{container}/{name}");
     // HMAC accepts keys of every length.
     let mac = Hmac::<Sha256>::new_from_slice(key.as_bytes()).map(|mac| mac.chain_update(text).finalize());
     let bytes = mac.map(|mac| mac.into_bytes().to_vec()).unwrap_or_default();
@@ -64,7 +65,7 @@ fn signed(base: &str, method: &str, container: &str, name: &str, key: &str) -> S
         _ = write!(out, "{byte:02x}");
         out
     });
-    format!("{base}{}?temp_url_sig={signature}&temp_url_expires={END}", object::path(container, name))
+    format!("{base}{}?temp_url_sig={signature}&temp_url_expires={end}", object::path(container, name))
 }
 
 #[cfg(test)]
@@ -74,7 +75,7 @@ mod tests {
     fn signatures_are_those_of_swift() {
         let path = "/v1/AUTH_p1/c1/o1?temp_url_sig=09150b8ce1d83226c619d25a3322661c01c69f2499d0ad46659aeaa2e8eac8fd&temp_url_expires=2147483587";
         for base in ["http://swift:8080/v1/AUTH_p1", "http://cloud/object-store/v1/AUTH_p1"] {
-            let url = super::signed(base, "PUT", "c1", "o1", "k");
+            let url = super::signed(base, "PUT", ("c1", "o1"), "k", super::END);
             assert!(url.ends_with(path), "{url}");
         }
     }

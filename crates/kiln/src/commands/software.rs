@@ -1,5 +1,7 @@
 //! `kiln software …`: configs and deployments for servers.
 
+mod deploy;
+
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -16,7 +18,7 @@ pub(crate) enum SoftwareCommand {
     /// Create, list, show and delete software configs
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// List, show and delete software deployments
+    /// Create, list, show and delete software deployments
     #[command(subcommand)]
     Deployment(DeploymentCommand),
 }
@@ -37,6 +39,8 @@ pub(crate) enum ConfigCommand {
 /// `software deployment …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeploymentCommand {
+    /// Create a software deployment
+    Create(deploy::DeployArgs),
     /// List the software deployments
     List(DeploymentsArgs),
     /// Show a software deployment
@@ -236,6 +240,7 @@ impl DeploymentCommand {
     async fn run(self, connection: &Connection) -> Outcome {
         let client = &connection.client;
         match self {
+            Self::Create(args) => args.run(connection).await,
             Self::List(args) => {
                 let deployments = client.software_deployments(args.server.as_deref()).await?;
                 let mut columns = vec!["id", "config_id", "server_id", "action", "status"];

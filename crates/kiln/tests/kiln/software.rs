@@ -28,6 +28,21 @@ fn configs_and_deployments() {
         assert_eq!(missing.code, 1);
         assert!(missing.err.contains(&format!("Configuration not found: {id}")), "{}", missing.err);
     }
+    let made = folder.local(&create).json();
+    let config = made["id"].as_str().unwrap();
+    let deploy = ["software", "deployment", "create", "first", "--config", config, "--server", "s", "-f", "json"];
+    let unsent = ["--signal-transport", "NO_SIGNAL", "--input-value", "size=4", "--input-value", "more=x=y"];
+    let deployed = folder.local(&[&deploy[..], &unsent].concat()).json();
+    assert_eq!((&deployed["server_id"], &deployed["action"]), (&json!("s"), &json!("UPDATE")));
+    let metadata = folder.local(&["software", "deployment", "metadata", "show", "s"]).json();
+    let inputs = metadata["metadata"][0]["inputs"].as_array().unwrap();
+    let value = |name: &str| &inputs.iter().find(|input| input["name"] == name).unwrap()["value"];
+    assert_eq!((value("size"), value("more")), (&json!("4"), &json!("x=y")));
+    assert_eq!((value("deploy_server_id"), value("deploy_signal_transport")), (&json!("s"), &json!("NO_SIGNAL")));
+    assert_eq!(metadata["metadata"][0]["config"].as_str().unwrap().trim_end(), "#!/bin/sh\necho $size");
+    let without_cloud = folder.local(&deploy);
+    assert_eq!(without_cloud.code, 1, "the result needs an object of Swift");
+    folder.local(&["software", "deployment", "delete", deployed["id"].as_str().unwrap()]).ok();
     assert_eq!(folder.local(&["software", "deployment", "list", "-f", "json"]).json(), json!([]));
     assert_eq!(folder.local(&["software", "deployment", "metadata", "show", "s"]).json(), json!({"metadata": []}));
     let missing = folder.local(&["software", "deployment", "output", "show", "none", "--all"]);

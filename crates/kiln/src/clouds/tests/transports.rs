@@ -181,6 +181,46 @@ async fn metadata_and_results_are_left_at_their_places() {
     }
 }
 
+/// No engine works at a deployment of a user: the service tells the agent, and looks for the result when it is read.
+#[tokio::test]
+async fn deployments_of_users_reach_the_agent_too() {
+    let world = world().await;
+    world.add_to_catalog().await;
+    let alice = world.caller(world.cloud.users().demo, "demo").await;
+    let (collect, report) = TRANSPORTS[0];
+    let stack = world.create_of(&alice, "s", template(collect, report)).await.expect("a stack");
+    let agent = Agent::of(&world, &stack).await;
+    let inputs = agent.deployment(1).await;
+    let server = world.row(stack.id, "server").await.physical_id.expect("an ID");
+    // The same place as that of the stack's deployment.
+    let config = kiln_service::NewConfig {
+        name: Some("second".to_owned()),
+        inputs: inputs.iter().map(|(name, value)| value!({"name": name, "value": value})).collect(),
+        ..kiln_service::NewConfig::default()
+    };
+    let config = world.service.create_config(&alice, config).await.expect("a config");
+    let new = kiln_service::NewDeployment {
+        config: config.id,
+        server,
+        status: Some("IN_PROGRESS".to_owned()),
+        ..kiln_service::NewDeployment::default()
+    };
+    let made = world.service.create_deployment(&alice, new).await.expect("a deployment");
+    let count = async || {
+        let metadata = agent.collect().await.expect("metadata");
+        metadata.get("deployments").and_then(Value::as_list).map(<[Value]>::len)
+    };
+    assert_eq!(count().await, Some(2), "the agent is told at once");
+    let found = world.service.current_deployment(&alice, &made.id).await.expect("read");
+    assert!(found.is_in_progress());
+    agent.report(&inputs, value!({"deploy_status_code": 2})).await;
+    let found = world.service.current_deployment(&alice, &made.id).await.expect("read");
+    assert_eq!(found.body.status.as_deref(), Some("FAILED"), "{found:?}");
+    assert_eq!(world.service.deployment(&alice, &made.id).await.expect("read").body, found.body);
+    world.service.delete_deployment(&alice, &made.id).await.expect("deleted");
+    assert_eq!(count().await, Some(1));
+}
+
 #[tokio::test]
 async fn a_result_that_cannot_be_read_fails_the_deployment() {
     let world = world().await;
