@@ -20,7 +20,8 @@ const KEY: &str = "x-account-meta-temp-url-key";
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  kiln software deployment create --config CONFIG --server SERVER --input-value size=3 install")]
+  kiln software deployment create --server SERVER --input-value size=3 install
+  kiln software deployment create --server SERVER --signal-transport NO_SIGNAL install")]
 pub(crate) struct DeployArgs {
     /// Name of the deployment; those of a server are sorted by it
     #[arg(value_name = "DEPLOYMENT-NAME")]
