@@ -148,7 +148,8 @@ impl ServiceCall {
         let first = segments.first()?.clone();
         let service = Service::ALL.into_iter().find(|service| service.prefix() == first)?;
         segments.remove(0);
-        let versioned = segments.first().is_some_and(|segment| segment == service.version());
+        let is_older = |segment: &String| service == Service::Messaging && segment == "v1.1";
+        let versioned = segments.first().is_some_and(|segment| segment == service.version() || is_older(segment));
         let mut project = None;
         if versioned {
             segments.remove(0);

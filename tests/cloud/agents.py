@@ -1,0 +1,537 @@
+#!/usr/bin/env python3
+"""The agents in servers with Kiln: os-collect-config, os-apply-config, os-refresh-config, the hooks of heat-agents, and
+heat-cfntools.
+
+    tests/cloud/agents.py [KILN]
+
+Starts the simulated cloud and a service on free ports (KILN is the binary; default: target/debug/kiln). The agents are
+installed from PyPI in a virtual environment and run on this machine, as a server would run them: each server has a folder,
+and the tools with fixed paths run in a mount namespace of their own (this needs root). They complete software deployments
+and wait conditions on every transport. Prints one line per failed check, and `N passed, N failed`.
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+TARGET = pathlib.Path(os.environ.get('CARGO_TARGET_DIR', ROOT / 'target'))
+VENV = TARGET / 'agents'
+HOOKS = VENV / 'heat-agents'
+# heat-config-notify needs version 1 of Zaqar's API, which later clients do not have.
+PACKAGES = ['os-collect-config', 'os-apply-config', 'os-refresh-config', 'heat-cfntools', 'python-heatclient',
+            'python-zaqarclient<3', 'setuptools<81']
+KILN = sys.argv[1] if len(sys.argv) > 1 else str(TARGET / 'debug/kiln')
+
+passed, failed = 0, []
+
+
+def install():
+    if not (VENV / 'bin/os-collect-config').exists():
+        subprocess.run([sys.executable, '-m', 'venv', str(VENV)], check=True)
+        subprocess.run([str(VENV / 'bin/pip'), 'install', '-q', *PACKAGES], check=True)
+    if not HOOKS.exists():
+        with tempfile.TemporaryDirectory() as folder:
+            # Only the source distribution contains the hooks.
+            command = [str(VENV / 'bin/pip'), 'download', '-q', '--no-deps', '--no-binary', 'heat-agents', '-d', folder]
+            subprocess.run([*command, 'heat-agents'], check=True)
+            archive = next(pathlib.Path(folder).glob('*.tar.gz'))
+            with tarfile.open(archive) as tar:
+                tar.extractall(folder)
+            shutil.copytree(next(path for path in pathlib.Path(folder).iterdir() if path.is_dir()), HOOKS)
+
+
+def check(what, good, detail=''):
+    global passed
+    if good:
+        passed += 1
+    else:
+        failed.append(what)
+        print(f'FAILED {what}: {detail}', flush=True)
+    return good
+
+
+def equal(what, got, expected):
+    return check(what, got == expected, f'{got!r} instead of {expected!r}')
+
+
+def start(folder, name, args):
+    log = open(folder / f'{name}.log', 'w+')
+    return subprocess.Popen([KILN, *args], stdout=log, stderr=subprocess.STDOUT, cwd=folder), log
+
+
+def wait_for(process, log, pattern):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        found = re.search(pattern, pathlib.Path(log.name).read_text())
+        if found:
+            return found
+        if process.poll() is not None:
+            break
+        time.sleep(0.1)
+    sys.exit(f'{log.name} has no {pattern}:\n{pathlib.Path(log.name).read_text()}')
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(('127.0.0.1', 0))
+        return listener.getsockname()[1]
+
+
+def send(method, url, body=None, token=None):
+    headers = {'Content-Type': 'application/json', **({'X-Auth-Token': token} if token else {})}
+    data = None if body is None else json.dumps(body).encode()
+    return urllib.request.urlopen(urllib.request.Request(url, data, headers, method=method), timeout=30)
+
+
+class Keystone:
+    """A user of the simulated cloud."""
+
+    def __init__(self, url, user):
+        self.url = url
+        domain = {'id': 'default'}
+        identity = {'methods': ['password'],
+                    'password': {'user': {'name': user, 'password': 'password', 'domain': domain}}}
+        answer = send('POST', url + '/auth/tokens', {'auth': {
+            'identity': identity, 'scope': {'project': {'name': user, 'domain': domain}}}})
+        self.token = answer.headers['X-Subject-Token']
+        self.project = json.load(answer)['token']['project']['id']
+
+    def add_service(self, kind, url):
+        service = json.load(send('POST', self.url + '/services', {'service': {'type': kind, 'name': kind}}, self.token))
+        endpoint = {'service_id': service['service']['id'], 'interface': 'public', 'region_id': 'RegionOne', 'url': url}
+        send('POST', self.url + '/endpoints', {'endpoint': endpoint}, self.token)
+
+
+class Heat:
+    """Requests to Kiln."""
+
+    def __init__(self, url, keystone):
+        self.url, self.keystone = f'{url}/v1/{keystone.project}', keystone
+
+    def call(self, method, path, body=None):
+        answer = send(method, self.url + path, body, self.keystone.token).read()
+        return json.loads(answer) if answer[:1] in (b'{', b'[') else None
+
+    def create(self, name, template, timeout=10, **parameters):
+        body = {'stack_name': name, 'template': template, 'parameters': parameters, 'timeout_mins': timeout}
+        return self.call('POST', '/stacks', body)['stack']['id']
+
+    def update(self, name, id, template, **parameters):
+        self.call('PUT', f'/stacks/{name}/{id}', {'template': template, 'parameters': parameters})
+
+    def stack(self, name):
+        return self.call('GET', f'/stacks/{name}')['stack']
+
+    def outputs(self, name):
+        return {output['output_key']: output.get('output_value') for output in self.stack(name)['outputs']}
+
+    def resource(self, name, id, resource):
+        return self.call('GET', f'/stacks/{name}/{id}/resources/{resource}')['resource']
+
+    def settled(self, name, work=None, seconds=40):
+        """The stack when it is not in progress any more; `work` is done meanwhile."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            stack = self.stack(name)
+            if not stack['stack_status'].endswith('IN_PROGRESS'):
+                return stack
+            if work:
+                work()
+            time.sleep(0.3)
+        return stack
+
+    def delete(self, name, id):
+        self.call('DELETE', f'/stacks/{name}/{id}')
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            status = self.stack(id)['stack_status']
+            if status != 'DELETE_IN_PROGRESS':
+                return status
+            time.sleep(0.3)
+        return status
+
+
+# The folders with fixed paths that the tools write to.
+FIXED = ['/etc/cfn', '/var/lib/heat-cfntools', '/var/cache/heat-cfntools', '/var/log']
+
+
+def isolated(folder, command, env=None):
+    """Runs a command that sees folders of the server in the place of the fixed paths."""
+    script, upper = '', folder / 'fixed'
+    for top in ('etc', 'var'):
+        for kind in ('upper', 'work'):
+            (upper / top / kind).mkdir(parents=True, exist_ok=True)
+        for path in FIXED:
+            if path.startswith(f'/{top}/'):
+                (upper / top / 'upper' / path.removeprefix(f'/{top}/')).mkdir(parents=True, exist_ok=True)
+        script += (f'mount -t overlay overlay -o lowerdir=/{top},upperdir={upper}/{top}/upper,workdir={upper}/{top}/work'
+                   f' /{top} && ')
+    return subprocess.run(['unshare', '-m', 'sh', '-c', script + 'exec "$@"', 'sh', *map(str, command)], env=env,
+                          capture_output=True, text=True, timeout=120)
+
+
+class Server:
+    """A server with the agents, in a folder."""
+
+    def __init__(self, folder, collect):
+        self.folder = folder
+        self.root = folder / 'root'
+        for name in ('root/etc', 'root/var/run/heat-config', 'hooks', 'refresh/configure.d', 'cache', 'backup'):
+            (folder / name).mkdir(parents=True)
+        shutil.copytree(HOOKS / 'heat-config/os-apply-config', folder / 'templates')
+        for hook in ('script', 'json-file', 'apply-config', 'cfn-init'):
+            self.program(f'hooks/{hook}', (HOOKS / f'heat-config-{hook}/install.d/hook-{hook}.py').read_text())
+        apply = f'#!/bin/sh\nexec os-apply-config --output {self.root}\n'
+        self.program('refresh/configure.d/20-os-apply-config', apply)
+        configure = HOOKS / 'heat-config/os-refresh-config/configure.d/55-heat-config'
+        self.program('refresh/configure.d/55-heat-config', configure.read_text())
+        self.program('notify', (HOOKS / 'heat-config/bin/heat-config-notify').read_text())
+        # What cloud-init or the operator gives the agent at first.
+        lines = ['[DEFAULT]', 'command = os-refresh-config']
+        lines += [f'collectors = {name}' for name in collect['collectors']]
+        for name, section in collect.items():
+            if isinstance(section, dict):
+                lines += [f'[{name}]', *(f'{key} = {value}' for key, value in section.items() if value is not None)]
+        self.config.write_text('\n'.join(lines) + '\n')
+        self.first = self.config.read_text()
+
+    @property
+    def config(self):
+        return self.root / 'etc/os-collect-config.conf'
+
+    def program(self, name, text):
+        (self.folder / name).write_text(text.replace('#!/usr/bin/env python3', f'#!{VENV}/bin/python3'))
+        (self.folder / name).chmod(0o755)
+
+    def env(self):
+        folder = self.folder
+        return {
+            'PATH': f'{VENV}/bin:/usr/bin:/bin:/usr/sbin:/sbin', 'HOME': str(folder), 'LC_ALL': 'C', 'PYTHONUTF8': '1',
+            'OS_CONFIG_APPLIER_TEMPLATES': f'{folder}/templates', 'OS_REFRESH_CONFIG_BASE_DIR': f'{folder}/refresh',
+            'HEAT_CONFIG_HOOKS': f'{folder}/hooks', 'HEAT_CONFIG_DEPLOYED': f'{folder}/deployed',
+            'HEAT_SHELL_CONFIG': f'{self.root}/var/run/heat-config/heat-config', 'HEAT_CONFIG_NOTIFY': f'{folder}/notify',
+            'HEAT_SCRIPT_WORKING': f'{folder}/working', 'HEAT_SCRIPT_OUTPUTS': f'{folder}/outputs',
+        }
+
+    def work(self):
+        """One round of the agent."""
+        command = [f'{VENV}/bin/os-collect-config', '--config-file', self.config, '--one-time',
+                   '--cachedir', self.folder / 'cache', '--backup-cachedir', self.folder / 'backup',
+                   '--command', f'os-refresh-config --lockfile {self.folder}/lock']
+        ran = isolated(self.folder, command, self.env())
+        with open(self.folder / 'agent.log', 'a') as log:
+            log.write(ran.stdout + ran.stderr)
+
+    def log(self):
+        log = self.folder / 'agent.log'
+        lines = log.read_text().splitlines() if log.exists() else ['no log']
+        quiet = ('Unavailable', 'Skipping', 'dib-run-parts')
+        return '\n'.join(line for line in lines if line and not any(word in line for word in quiet))[-3000:]
+
+
+SCRIPT = '''#!/bin/sh
+echo "size is $size"
+echo "a warning" >&2
+printf '%s' "$size" > "$heat_outputs_path.result"
+exit $code
+'''
+
+
+def deployment(collect, report, group='script', config=SCRIPT):
+    return {
+        'heat_template_version': '2018-08-31',
+        'parameters': {'size': {'type': 'string', 'default': '1'}, 'code': {'type': 'string', 'default': '0'}},
+        'resources': {
+            'config': {'type': 'OS::Heat::SoftwareConfig' if isinstance(config, str) else 'OS::Heat::StructuredConfig',
+                       'properties': {'group': group, 'config': config, 'outputs': [{'name': 'result'}],
+                                      'inputs': [{'name': 'size'}, {'name': 'code'}]}},
+            'server': {'type': 'OS::Heat::DeployedServer', 'properties': {'software_config_transport': collect}},
+            'deployment': {
+                'type': f'OS::Heat::{"Software" if isinstance(config, str) else "Structured"}Deployment',
+                'properties': {'config': {'get_resource': 'config'}, 'server': {'get_resource': 'server'},
+                               'signal_transport': report,
+                               'input_values': {'size': {'get_param': 'size'}, 'code': {'get_param': 'code'}}}},
+        },
+        'outputs': {'collect': {'value': {'get_attr': ['server', 'os_collect_config']}},
+                    'server': {'value': {'get_resource': 'server'}},
+                    'deployment': {'value': {'get_resource': 'deployment'}},
+                    **{name: {'value': {'get_attr': ['deployment', name]}}
+                       for name in ('result', 'deploy_stdout', 'deploy_stderr', 'deploy_status_code')}},
+    }
+
+
+def agent_of(heat, folder, name):
+    """The server of a stack, as soon as the agent can be started."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        collect = heat.outputs(name).get('collect') if heat.stack(name)['outputs'] else None
+        if collect:
+            return Server(folder / name, collect)
+        time.sleep(0.3)
+    sys.exit(f'{name} has no server: {heat.stack(name)}')
+
+
+def deployments(heat, folder, collect, report):
+    """A deployment that succeeds, fails, and succeeds again."""
+    name, what = 'by-' + report.lower().replace('_', '-'), f'{collect} {report}'
+    template = deployment(collect, report)
+    id = heat.create(name, template)
+    server = agent_of(heat, folder, name)
+    stack = heat.settled(name, server.work)
+    if not equal(f'{what}: the create', stack['stack_status'], 'CREATE_COMPLETE'):
+        print(stack['stack_status_reason'], server.log())
+        return
+    out = heat.outputs(name)
+    if report != 'NO_SIGNAL':
+        got = [out[key] for key in ('result', 'deploy_stdout', 'deploy_stderr', 'deploy_status_code')]
+        equal(f'{what}: the outputs', got, ['1', 'size is 1\n', 'a warning\n', 0])
+    else:
+        server.work()
+        equal(f'{what}: no outputs', out['deploy_stdout'], None)
+        check(f'{what}: it ran', list((server.folder / 'deployed').glob('*.notify.json')), server.log())
+    equal(f'{what}: os-apply-config wrote the same configuration', settings(server.config.read_text()),
+          settings(server.first))
+    if report != 'NO_SIGNAL':
+        heat.update(name, id, template, size='2', code='3')
+        stack = heat.settled(name, server.work)
+        equal(f'{what}: a failure', stack['stack_status'], 'UPDATE_FAILED')
+        check(f'{what}: its reason', 'Deployment exited with non-zero status code: 3' in stack['stack_status_reason'],
+              stack['stack_status_reason'])
+        heat.update(name, id, template, size='3', code='0')
+        stack = heat.settled(name, server.work)
+        equal(f'{what}: an update', (stack['stack_status'], heat.outputs(name)['result']), ('UPDATE_COMPLETE', '3'))
+    equal(f'{what}: the delete', heat.delete(name, id), 'DELETE_COMPLETE')
+
+
+def settings(text):
+    """The options of a configuration file that are set."""
+    lines = [line.replace(' ', '') for line in text.splitlines()]
+    return sorted(line for line in lines if re.match(r'\w+=.', line) and not line.startswith('command='))
+
+
+def hooks(heat, folder):
+    """The other hooks whose tools are installed."""
+    file = folder / 'written.json'
+    json_file = {str(file): {'size': {'get_input': 'size'}}}
+    made = folder / 'made-by-cfn-init'
+    init = {'config': {'commands': {'1': {'command': f'echo done > {made}'}}}}
+    for group, config, result in [('json-file', json_file, file), ('apply-config', {'own': {'a': 1}}, None),
+                                  ('cfn-init', init, made)]:
+        id = heat.create(group, deployment('POLL_SERVER_CFN', 'CFN_SIGNAL', group, config))
+        server = agent_of(heat, folder, group)
+        stack = heat.settled(group, server.work)
+        good = equal(f'hook {group}', stack['stack_status'], 'CREATE_COMPLETE')
+        if not good:
+            print(stack['stack_status_reason'], server.log())
+        elif result:
+            check(f'hook {group}: the file', result.exists(), server.log())
+        heat.delete(group, id)
+    check('hook json-file: the input', file.exists() and json.loads(file.read_text()) == {'size': '1'},
+          file.read_text() if file.exists() else 'no file')
+
+
+def users(heat, folder):
+    """A deployment that a user creates with the command, and whose result the service looks for in Swift."""
+    name = 'commanded'
+    template = deployment('POLL_TEMP_URL', 'NO_SIGNAL')
+    id = heat.create(name, template)
+    server = agent_of(heat, folder, name)
+    heat.settled(name, server.work)
+    target = heat.outputs(name)['server']
+    (folder / 'run.sh').write_text(SCRIPT)
+    (folder / 'inputs.yaml').write_text('inputs: [{name: size}, {name: code}]\noutputs: [{name: result}]\n')
+    env = {**os.environ, 'OS_AUTH_URL': heat.keystone.url, 'OS_USERNAME': 'demo', 'OS_PASSWORD': 'password',
+           'OS_PROJECT_NAME': 'demo', 'OS_USER_DOMAIN_ID': 'default', 'OS_PROJECT_DOMAIN_ID': 'default'}
+
+    def kiln(*args):
+        ran = subprocess.run([KILN, 'software', *args, '-f', 'json'], env=env, cwd=folder, capture_output=True, text=True)
+        check(f'kiln software {args[0]} {args[1]}', ran.returncode == 0, ran.stderr)
+        return json.loads(ran.stdout or '{}')
+
+    time.sleep(1.1)  # os-collect-config does not notice a second change of the object within a second.
+    config = kiln('config', 'create', '--group', 'script', '--config-file', 'run.sh', '--definition-file', 'inputs.yaml',
+                  'by-hand')
+    made = kiln('deployment', 'create', '--config', config['id'], '--server', target, '--input-value', 'size=7',
+                '--input-value', 'code=0', 'by-hand')
+    equal('a deployment of a user', made['status'], 'IN_PROGRESS')
+    deadline = time.monotonic() + 30
+    while made['status'] == 'IN_PROGRESS' and time.monotonic() < deadline:
+        server.work()
+        made = kiln('deployment', 'show', made['id'], '--long')
+    equal('its result', (made['status'], made.get('output_values', {}).get('result')), ('COMPLETE', '7'))
+    heat.call('DELETE', f'/software_deployments/{made["id"]}')
+    heat.call('DELETE', f'/software_configs/{config["id"]}')
+    equal('the delete after it', heat.delete(name, id), 'DELETE_COMPLETE')
+
+
+def waits(heat, folder):
+    """Wait conditions, completed by the tools that servers have."""
+    def template(handle, wait, properties):
+        prefix = 'AWS::CloudFormation' if handle.startswith('AWS') else 'OS::Heat'
+        names = ('Handle', 'Timeout') if prefix.startswith('AWS') else ('handle', 'timeout')
+        attributes = {} if prefix.startswith('AWS') else {
+            name: {'value': {'get_attr': ['handle', name]}} for name in ('signal', 'curl_cli')
+            if not (handle.endswith('SwiftSignalHandle') and name == 'signal')}
+        return {'heat_template_version': '2018-08-31',
+                'resources': {'handle': {'type': handle, 'properties': properties},
+                              'wait': {'type': wait, 'properties': {names[0]: {'get_resource': 'handle'}, names[1]: 60}}},
+                'outputs': {'ref': {'value': {'get_resource': 'handle'}}, **attributes}}
+
+    tool = {'PATH': f'{VENV}/bin:/usr/bin:/bin', 'LC_ALL': 'C', 'PYTHONUTF8': '1'}
+
+    def cfn_signal(*args):
+        return lambda out: isolated(folder, [VENV / 'bin/cfn-signal', '-i', 'one', *args, out['ref']], tool)
+
+    def curl(body):
+        return lambda out: subprocess.run(['sh', '-c', f"{out['curl_cli']} --data-binary '{body}'"], capture_output=True)
+
+    def heat_signal(out):
+        given = json.loads(out['signal'])
+        scope = {'project': {'id': given['project_id']}}
+        identity = {'methods': ['password'], 'password': {'user': {'id': given['user_id'], 'password': given['password']}}}
+        token = send('POST', given['auth_url'] + '/auth/tokens', {'auth': {'identity': identity, 'scope': scope}})
+        send('POST', given['alarm_url'], {'status': 'SUCCESS'}, token.headers['X-Subject-Token'])
+
+    aws = ('AWS::CloudFormation::WaitConditionHandle', 'AWS::CloudFormation::WaitCondition')
+    own = ('OS::Heat::WaitConditionHandle', 'OS::Heat::WaitCondition')
+    swift = ('OS::Heat::SwiftSignalHandle', 'OS::Heat::SwiftSignal')
+    cases = [
+        ('cfn-signal', aws, {}, cfn_signal('-e', '0'), 'CREATE_COMPLETE'),
+        ('cfn-signal-failure', aws, {}, cfn_signal('-e', '4', '-r', 'broken disk'), 'CREATE_FAILED'),
+        ('token-signal', own, {'signal_transport': 'TOKEN_SIGNAL'}, curl('{"status": "SUCCESS"}'), 'CREATE_COMPLETE'),
+        ('token-signal-failure', own, {'signal_transport': 'TOKEN_SIGNAL'},
+         curl('{"status": "FAILURE", "reason": "broken disk"}'), 'CREATE_FAILED'),
+        ('heat-signal', own, {'signal_transport': 'HEAT_SIGNAL'}, heat_signal, 'CREATE_COMPLETE'),
+        ('swift-signal', swift, {}, curl('{"status": "SUCCESS"}'), 'CREATE_COMPLETE'),
+        ('swift-signal-failure', swift, {}, curl('{"status": "FAILURE", "reason": "broken disk"}'), 'CREATE_FAILED'),
+    ]
+    for name, (handle, wait), properties, signal, status in cases:
+        id = heat.create(name, template(handle, wait, properties))
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            if heat.resource(name, id, 'handle')['resource_status'] == 'CREATE_COMPLETE':
+                break
+            time.sleep(0.2)
+        signal(heat.outputs(name))
+        stack = heat.settled(name)
+        equal(name, stack['stack_status'], status)
+        if status.endswith('FAILED'):
+            check(f'{name}: the reason', 'broken disk' in stack['stack_status_reason'], stack['stack_status_reason'])
+        heat.delete(name, id)
+
+
+def cfntools(heat, folder, cfn_port):
+    """cfn-init and cfn-hup, with the metadata of a resource and the key of a user of the stack."""
+    made, hooked = folder / 'by-init', folder / 'by-hup'
+
+    def template(text):
+        files = {str(made): {'content': text, 'mode': '000644', 'owner': 'root', 'group': 'root'}}
+        return {'heat_template_version': '2018-08-31', 'resources': {
+            'user': {'type': 'AWS::IAM::User'},
+            'key': {'type': 'AWS::IAM::AccessKey', 'properties': {'UserName': {'get_resource': 'user'}}},
+            'box': {'type': 'OS::Heat::DeployedServer',
+                    'metadata': {'AWS::CloudFormation::Init': {'config': {'files': files}}}},
+        }, 'outputs': {'access': {'value': {'get_resource': 'key'}},
+                       'secret': {'value': {'get_attr': ['key', 'SecretAccessKey']}}}}
+
+    id = heat.create('tools', template('first'))
+    equal('a stack for the tools', heat.settled('tools')['stack_status'], 'CREATE_COMPLETE')
+    out = heat.outputs('tools')
+    fixed = folder / 'fixed'
+    for path in FIXED:
+        (fixed / path.split('/')[1] / 'upper' / path.split('/', 2)[2]).mkdir(parents=True, exist_ok=True)
+    lib, etc = fixed / 'var/upper/lib/heat-cfntools', fixed / 'etc/upper/cfn'
+    (lib / 'cfn-metadata-server').write_text(f'http://127.0.0.1:{cfn_port}')
+    (lib / 'cfn-boto-cfg').write_text('[Boto]\nis_secure = 0\ncfn_region_name = heat\ncfn_region_endpoint = 127.0.0.1\n')
+    tool = {'PATH': f'{VENV}/bin:/usr/bin:/bin:/usr/sbin:/sbin', 'LC_ALL': 'C', 'PYTHONUTF8': '1'}
+    ran = isolated(folder, [VENV / 'bin/cfn-init', '-s', 'tools', '-r', 'box', '--access-key', out['access'],
+                            '--secret-key', out['secret'], '--region', 'heat'], tool)
+    log = fixed / 'var/upper/log/cfn-init.log'
+    check('cfn-init', ran.returncode == 0 and made.exists() and made.read_text() == 'first',
+          ran.stdout + ran.stderr + (log.read_text() if log.exists() else ''))
+    (etc / 'cfn-credentials').write_text(f'AWSAccessKeyId={out["access"]}\nAWSSecretKey={out["secret"]}\n')
+    (etc / 'cfn-credentials').chmod(0o400)
+    (etc / 'cfn-hup.conf').write_text('[main]\nstack=tools\ncredential-file=/etc/cfn/cfn-credentials\nregion=heat\n')
+    (etc / 'hooks.conf').write_text(f'[changed]\ntriggers=post.update\npath=Resources.box.Metadata\n'
+                                    f'action=touch {hooked}\nrunas=root\n')
+    hup = [VENV / 'bin/cfn-hup', '-f']
+    isolated(folder, hup, tool)
+    hooked.unlink(missing_ok=True)
+    isolated(folder, hup, tool)
+    check('cfn-hup does nothing without a change', not hooked.exists())
+    heat.update('tools', id, template('second'))
+    heat.settled('tools')
+    ran = isolated(folder, hup, tool)
+    log = fixed / 'var/upper/log/cfn-hup.log'
+    check('cfn-hup runs its hook', hooked.exists(), ran.stderr + (log.read_text()[-2000:] if log.exists() else ''))
+    heat.delete('tools', id)
+
+
+def timed_out(heat, id):
+    """A deployment without an agent."""
+    stack = heat.settled('silent', seconds=90)
+    equal('no signal', (stack['stack_status'], stack['stack_status_reason']), ('CREATE_FAILED', 'Timed out'))
+    one = heat.call('GET', f'/software_deployments/{heat.outputs("silent")["deployment"]}')['software_deployment']
+    equal('its deployment', (one['status'], one['status_reason']), ('FAILED', 'Deployment cancelled.'))
+    equal('its delete', heat.delete('silent', id), 'DELETE_COMPLETE')
+
+
+def main():
+    install()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        running = []
+        try:
+            cloud, log = start(folder, 'cloud', ['testcloud', '--port', '0'])
+            running.append(cloud)
+            auth = wait_for(cloud, log, r'OS_AUTH_URL=(\S+)').group(1).rstrip('/')
+            auth = auth if auth.endswith('/v3') else auth + '/v3'
+            port, cfn_port = free_port(), free_port()
+            admin = Keystone(auth, 'admin')
+            admin.add_service('orchestration', f'http://127.0.0.1:{port}/v1/%(project_id)s')
+            admin.add_service('cloudformation', f'http://127.0.0.1:{cfn_port}/v1')
+            (folder / 'kiln.conf').write_text(
+                f'[database]\nconnection = sqlite://{folder}/kiln.db?mode=rwc\n'
+                f'[DEFAULT]\nauth_encryption_key = 0123456789abcdef0123456789abcdef\nstack_user_domain_id = heat\n'
+                f'stack_domain_admin = heat_domain_admin\nstack_domain_admin_password = password\n'
+                f'[keystone_authtoken]\nauth_url = {auth}\nusername = heat\npassword = password\n'
+                f'project_name = service\n[heat_api]\nbind_host = 127.0.0.1\nbind_port = {port}\n'
+                f'[heat_api_cfn]\nbind_host = 127.0.0.1\nbind_port = {cfn_port}\n')
+            service, log = start(folder, 'kiln', ['serve', '--log-format', 'json', '--config-file', 'kiln.conf'])
+            running.append(service)
+            wait_for(service, log, r'"cfn":"([^"]+)"')
+            heat = Heat(f'http://127.0.0.1:{port}', Keystone(auth, 'demo'))
+            silent = heat.create('silent', deployment('POLL_SERVER_CFN', 'CFN_SIGNAL'), timeout=1)
+            cases = [lambda pair=pair: deployments(heat, folder, *pair) for pair in [
+                ('POLL_SERVER_CFN', 'CFN_SIGNAL'), ('POLL_SERVER_HEAT', 'HEAT_SIGNAL'), ('POLL_TEMP_URL', 'TEMP_URL_SIGNAL'),
+                ('ZAQAR_MESSAGE', 'ZAQAR_SIGNAL'), ('POLL_SERVER_CFN', 'NO_SIGNAL')]]
+            cases += [lambda: hooks(heat, folder), lambda: users(heat, folder), lambda: waits(heat, folder),
+                      lambda: cfntools(heat, folder, cfn_port), lambda: timed_out(heat, silent)]
+            for case in cases:
+                try:
+                    case()
+                except Exception as error:
+                    body = error.read().decode() if isinstance(error, urllib.error.HTTPError) else ''
+                    check(f'line {error.__traceback__.tb_next.tb_lineno}', False, f'{type(error).__name__} {error} {body}')
+            if failed:
+                print(pathlib.Path(log.name).read_text()[-4000:])
+        finally:
+            for process in running:
+                process.terminate()
+                process.wait()
+    print(f'{passed} passed, {len(failed)} failed')
+    sys.exit(bool(failed))
+
+
+if __name__ == '__main__':
+    main()
