@@ -477,6 +477,89 @@ def cfntools(heat, folder, cfn_port):
     heat.delete('tools', id)
 
 
+def secrets(heat, folder):
+    """The database holds no secret in clear: not what agents and users know, and no hidden value."""
+    found, stacks = {'a hidden parameter': 'planted-in-a-parameter'}, []
+    for collect, report in [('POLL_SERVER_CFN', 'CFN_SIGNAL'), ('POLL_TEMP_URL', 'TEMP_URL_SIGNAL'),
+                            ('ZAQAR_MESSAGE', 'ZAQAR_SIGNAL')]:
+        name = 'secret-' + report.lower().replace('_', '-')
+        template = deployment(collect, report)
+        template['parameters']['size']['hidden'] = True
+        template['resources']['keep'] = {'type': 'OS::Heat::RandomString', 'properties': {'salt': {'get_param': 'size'}}}
+        template['outputs']['random'] = {'value': {'get_attr': ['keep', 'value']}}
+        stacks.append((name, heat.create(name, template, size=found['a hidden parameter'])))
+        agent_of(heat, folder, name)
+        deadline, inputs, out = time.monotonic() + 30, {}, {}
+        while 'deploy_signal_transport' not in inputs and time.monotonic() < deadline:
+            out = heat.outputs(name)
+            for config in heat.call('GET', f'/software_deployments/metadata/{out["server"]}')['metadata']:
+                inputs = {one['name']: one['value'] for one in config['inputs']}
+            time.sleep(0.2)
+        for section in out['collect'].values():
+            for key in ('password', 'secret_access_key', 'metadata_url'):
+                if isinstance(section, dict) and section.get(key):
+                    found[f'{collect} {key}'] = section[key]
+        found[f'{report} random'] = out['random']
+        for key in ('deploy_password', 'deploy_signal_id'):
+            if key in inputs:
+                found[f'{report} {key}'] = inputs[key]
+    stored = b''.join(path.read_bytes() for path in folder.glob('kiln.db*'))
+    check('the database is not empty', b'secret-cfn-signal' in stored)
+    for what, secret in found.items():
+        signature = re.search(r'(?:Signature|temp_url_sig)=([^&]+)', secret)
+        secret = signature.group(1) if signature else secret
+        check(f'{what} is not in the database', secret.encode() not in stored, 'it is there in clear')
+    check('enough secrets were looked for', len(found) >= 9, found.keys())
+    for name, id in stacks:
+        heat.delete(name, id)
+
+
+def signatures(heat, folder):
+    """Signatures that are forged, expired, or of a user who is gone are refused and logged."""
+    import base64
+    import hashlib
+    import hmac
+    from urllib.parse import parse_qsl, quote, unquote, urlsplit
+    template = {'heat_template_version': '2018-08-31',
+                'resources': {name: {'type': 'AWS::CloudFormation::WaitConditionHandle'} for name in ('one', 'other')},
+                'outputs': {name: {'value': {'get_resource': name}} for name in ('one', 'other')}}
+    id = heat.create('signed', template)
+    heat.settled('signed')
+    out = heat.outputs('signed')
+    body = {'Status': 'SUCCESS', 'UniqueId': '1', 'Data': 'd', 'Reason': 'r'}
+    refusals = []
+
+    def put(url):
+        request = urllib.request.Request(url, json.dumps(body).encode(), {'Content-Type': ''}, method='PUT')
+        try:
+            return urllib.request.urlopen(request).status
+        except urllib.error.HTTPError as error:
+            refusals.append(error.code)
+            return error.code
+
+    def signed(url, secret, **changed):
+        """The URL with other parameters, signed again."""
+        parts = urlsplit(url)
+        params = {**{key: value for key, value in parse_qsl(parts.query) if key != 'Signature'}, **changed}
+        query = '&'.join(f'{key}={quote(params[key], safe="-_~")}' for key in sorted(params))
+        text = f'PUT\n{parts.netloc}\n{unquote(parts.path)}\n{query}'
+        mac = base64.b64encode(hmac.new(secret.encode(), text.encode(), hashlib.sha256).digest()).decode()
+        return f'{parts.scheme}://{parts.netloc}{parts.path}?{query}&Signature={quote(mac, safe="")}'
+
+    equal('a signature', put(out['one']), 200)
+    equal('a forged one', put(signed(out['one'], 'another secret')), 403)
+    own, foreign = (dict(parse_qsl(urlsplit(out[name]).query)) for name in ('one', 'other'))
+    equal('the signature of another key', put(out['one'].replace(quote(own['Signature'], safe=''),
+                                                                quote(foreign['Signature'], safe=''))), 403)
+    equal('the key of another resource', put(out['one'].replace(own['AWSAccessKeyId'], foreign['AWSAccessKeyId'])), 403)
+    equal('a URL of another resource', put(out['one'].replace('/one?', '/other?')), 403)
+    heat.delete('signed', id)
+    check('a replay after the delete', put(out['one']) in (400, 403, 404), refusals)
+    log = (folder / 'kiln.log').read_text()
+    logged = len(re.findall(r'"path":"/v1/waitcondition/[^}]*"status":40[034]', log))
+    check('refused signatures are logged', logged >= len(refusals) >= 5, f'{logged} of {refusals}')
+
+
 def timed_out(heat, id):
     """A deployment without an agent."""
     stack = heat.settled('silent', seconds=90)
@@ -503,6 +586,7 @@ def main():
             (folder / 'kiln.conf').write_text(
                 f'[database]\nconnection = sqlite://{folder}/kiln.db?mode=rwc\n'
                 f'[DEFAULT]\nauth_encryption_key = 0123456789abcdef0123456789abcdef\nstack_user_domain_id = heat\n'
+                f'encrypt_parameters_and_properties = true\n'
                 f'stack_domain_admin = heat_domain_admin\nstack_domain_admin_password = password\n'
                 f'[keystone_authtoken]\nauth_url = {auth}\nusername = heat\npassword = password\n'
                 f'project_name = service\n[heat_api]\nbind_host = 127.0.0.1\nbind_port = {port}\n'
@@ -516,7 +600,8 @@ def main():
                 ('POLL_SERVER_CFN', 'CFN_SIGNAL'), ('POLL_SERVER_HEAT', 'HEAT_SIGNAL'), ('POLL_TEMP_URL', 'TEMP_URL_SIGNAL'),
                 ('ZAQAR_MESSAGE', 'ZAQAR_SIGNAL'), ('POLL_SERVER_CFN', 'NO_SIGNAL')]]
             cases += [lambda: hooks(heat, folder), lambda: users(heat, folder), lambda: waits(heat, folder),
-                      lambda: cfntools(heat, folder, cfn_port), lambda: timed_out(heat, silent)]
+                      lambda: cfntools(heat, folder, cfn_port), lambda: secrets(heat, folder),
+                      lambda: signatures(heat, folder), lambda: timed_out(heat, silent)]
             for case in cases:
                 try:
                     case()
