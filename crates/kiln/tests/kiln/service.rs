@@ -65,10 +65,14 @@ impl Service {
 
     /// Starts a service in another role, on a port.
     fn start_as(folder: &Folder, cloud: &Testcloud, role: &str, port: &str) -> Self {
+        Self::start_with(folder, &config(folder, cloud), role, port)
+    }
+
+    fn start_with(folder: &Folder, config: &str, role: &str, port: &str) -> Self {
         folder.write("types/My/Net.yaml", NET);
         let url = format!("file://{}", folder.write("labelled.yaml", LABELLED).display());
         folder.write("environment.d/ours.yaml", &format!("resource_registry: {{'My::Labelled': '{url}'}}\n"));
-        let config = folder.write("kiln.conf", &config(folder, cloud));
+        let config = folder.write("kiln.conf", config);
         let mut command = folder.kiln(&[role, "--log-format", "json", "--config-file", config.to_str().unwrap()]);
         command.args(["--bind-port", port]);
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
@@ -339,6 +343,50 @@ async fn the_key_can_be_changed() {
     let shown = service.asked(&folder, &cloud, &["stack", "resource", "list", "one", "-f", "json"]).json();
     assert_eq!(shown[0]["resource_status"], "CREATE_COMPLETE", "{shown}");
     service.asked(&folder, &cloud, &["stack", "delete", "--yes", "--wait", "one"]).ok();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_key_can_be_changed_while_stacks_are_created() {
+    const NEW: &str = "fedcba9876543210fedcba9876543210";
+    const OLD: &str = "0123456789abcdef0123456789abcdef";
+    let folder = Folder::new("rotating");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let old = config(&folder, &cloud);
+    let new = old.replace(OLD, NEW);
+    let both = format!("{new}older_encryption_keys = {OLD}\n");
+    folder.write("t.yaml", "heat_template_version: 2018-08-31\nresources: {r: {type: OS::Heat::RandomString}}\n");
+    let mut service = Service::start(&folder, &cloud);
+    service.asked(&folder, &cloud, &["stack", "create", "-t", "t.yaml", "--wait", "before"]).ok();
+    assert_eq!(service.stop(), 0);
+
+    let mut service = Service::start_with(&folder, &both, "serve", "0");
+    let names = ["a", "b", "c", "d", "e", "f"];
+    std::thread::scope(|scope| {
+        let (service, folder, cloud) = (&service, &folder, &cloud);
+        let creates = scope.spawn(move || {
+            for name in names {
+                service
+                    .asked(folder, cloud, &["stack", "create", "-t", "t.yaml", "--wait", "--poll", "0.1", name])
+                    .ok();
+            }
+        });
+        let mut rounds = 0;
+        while !creates.is_finished() || rounds == 0 {
+            let file = folder.path().join("kiln.conf");
+            folder.run(&["manage", "update-params", "encrypt", "--config-file", file.to_str().unwrap()]).ok();
+            rounds += 1;
+        }
+        creates.join().unwrap();
+    });
+    assert_eq!(service.stop(), 0);
+
+    // Nothing needs the old key any more.
+    let service = Service::start_with(&folder, &new, "serve", "0");
+    for name in ["before"].iter().chain(&names) {
+        let shown = service.asked(&folder, &cloud, &["stack", "resource", "list", name, "-f", "json"]).json();
+        assert_eq!(shown[0]["resource_status"], "CREATE_COMPLETE", "{name}: {shown}");
+        service.asked(&folder, &cloud, &["stack", "delete", "--yes", "--wait", "--poll", "0.1", name]).ok();
+    }
 }
 
 #[test]

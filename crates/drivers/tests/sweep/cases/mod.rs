@@ -53,6 +53,7 @@ macro_rules! every_case {
             server,
             server_named,
             server_with_agent,
+            server_with_pushed_metadata,
             server_on_subnet,
             server_port_described,
             server_from_volume,
@@ -486,15 +487,21 @@ pub(crate) fn server() -> Case {
     case("OS::Nova::Server", plain_server()).on_network().updated(update).built_by(Service::Compute, "/servers$")
 }
 
+fn server_collecting_by(transport: &str) -> kiln_value::Value {
+    value!({
+        "image": "cirros", "flavor": "m1.nano", "networks": [{"network": "{net}"}], "user_data": "#!/bin/sh",
+        "user_data_format": "SOFTWARE_CONFIG", "software_config_transport": transport,
+    })
+}
+
 pub(crate) fn server_with_agent() -> Case {
-    let given = |transport: &str| {
-        value!({
-            "image": "cirros", "flavor": "m1.nano", "networks": [{"network": "{net}"}], "user_data": "#!/bin/sh",
-            "user_data_format": "SOFTWARE_CONFIG", "software_config_transport": transport,
-        })
-    };
-    let case = case("OS::Nova::Server", given("POLL_SERVER_HEAT")).on_network().updated(given("POLL_SERVER_CFN"));
-    case.built_by(Service::Compute, "/servers$")
+    let case = case("OS::Nova::Server", server_collecting_by("POLL_SERVER_HEAT")).on_network();
+    case.updated(server_collecting_by("POLL_SERVER_CFN")).built_by(Service::Compute, "/servers$")
+}
+
+pub(crate) fn server_with_pushed_metadata() -> Case {
+    let case = case("OS::Nova::Server", server_collecting_by("POLL_TEMP_URL")).on_network();
+    case.updated(server_collecting_by("ZAQAR_MESSAGE")).built_by(Service::Compute, "/servers$")
 }
 
 pub(crate) fn server_named() -> Case {
