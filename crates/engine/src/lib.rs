@@ -30,5 +30,5 @@ pub use engine::Engine;
 pub use export::export;
 pub use options::Options;
 pub use preview::{PlannedChange, Preview, preview};
-pub use software::{metadata_of, tell_agent};
+pub use software::{metadata_of, push_metadata};
 pub use view::{OutputValue, View};

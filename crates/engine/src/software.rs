@@ -60,11 +60,11 @@ fn is_pushed(row: &Resource) -> bool {
 /// servers.
 ///
 /// # Errors Those of the store and of the cloud.
-pub async fn tell_agent(backends: &Backends, project: &str, server: &str) -> Result<(), Failure> {
+pub async fn push_metadata(backends: &Backends, project: &str, server: &str) -> Result<(), Failure> {
     let rows = backends.store.resources_by_physical_id(project, server).await.map_err(|error| failure(&error))?;
     let Some(row) = rows.into_iter().find(is_pushed) else { return Ok(()) };
     match View::load(backends, row.stack).await.map_err(|error| failure(&error))? {
-        Some(view) => view.tell_agent(&row).await,
+        Some(view) => view.push_metadata(&row).await,
         None => Ok(()),
     }
 }

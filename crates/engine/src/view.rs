@@ -189,14 +189,14 @@ impl View {
     }
 
     /// Writes the metadata of a server where its agent reads them.
-    pub(crate) async fn tell_agent(&self, row: &Resource) -> Result<(), Failure> {
+    pub(crate) async fn push_metadata(&self, row: &Resource) -> Result<(), Failure> {
         let Some(kind) = self.kind(row) else { return Ok(()) };
         let Some(entry) = kind.entry() else { return Ok(()) };
         let cloud = self.backends.cloud(&self.root, entry.driver.needs_cloud(), None).await?;
         let facts = facts(row, &kind, &stack_facts(&self.stack));
         let software = self.backends.software(&self.stack.project);
         let cx = Context { cloud: &*cloud, software: &software, facts: &facts, now: 0.0, seed: [0; 32], polls: 0 };
-        entry.driver.tell_agent(&cx).await
+        entry.driver.push_metadata(&cx).await
     }
 
     /// The attributes of a resource for `resource show`, and additional ones by name; null for those that cannot be

@@ -431,7 +431,7 @@ pub trait Driver: Send + Sync {
     }
 
     /// Writes the metadata of a server where its agent reads them, after its deployments have changed.
-    async fn tell_agent(&self, cx: &Context<'_>) -> Result<(), Failure> {
+    async fn push_metadata(&self, cx: &Context<'_>) -> Result<(), Failure> {
         let _ = cx;
         Ok(())
     }

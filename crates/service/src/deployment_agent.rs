@@ -1,5 +1,5 @@
-//! The agent of a deployment that a user has created: it is told of changes, and its result is looked for, because no engine
-//! works at such a deployment.
+//! The agent of a deployment that a user has created. No engine works on such a deployment, so the service writes its
+//! metadata and reads its result.
 
 use kiln_identity::Caller;
 use kiln_resource::{CloudRequest, Failure, Method, SoftwareChange, SoftwareConfig, SoftwareDeployment};
@@ -12,8 +12,8 @@ use crate::{Error, Service};
 impl Service {
     /// Writes the metadata of a server where its agent reads them. As in Heat, a failure is only logged: the deployment is
     /// stored.
-    pub(crate) async fn tell_agent(&self, project: &str, server: &str) {
-        if let Err(failure) = kiln_engine::tell_agent(&self.backends, project, server).await {
+    pub(crate) async fn push_metadata(&self, project: &str, server: &str) {
+        if let Err(failure) = kiln_engine::push_metadata(&self.backends, project, server).await {
             tracing::error!(server, %failure, "the deployments of a server were not delivered");
         }
     }

@@ -79,7 +79,7 @@ impl Service {
             updated: None,
         };
         self.store_deployment(caller, SoftwareChange::PutDeployment(deployment.clone()), &deployment.config).await?;
-        self.tell_agent(&deployment.project, &deployment.server).await;
+        self.push_metadata(&deployment.project, &deployment.server).await;
         Ok(deployment)
     }
 
@@ -124,7 +124,7 @@ impl Service {
         let changed = SoftwareChange::ChangeDeployment(deployment.clone());
         self.store_deployment(caller, changed, &deployment.config).await?;
         if deployment.config != before {
-            self.tell_agent(&deployment.project, &deployment.server).await;
+            self.push_metadata(&deployment.project, &deployment.server).await;
         }
         Ok(deployment)
     }
@@ -133,7 +133,7 @@ impl Service {
     pub async fn delete_deployment(&self, caller: &Caller, id: &str) -> Result<(), Error> {
         let deployment = self.deployment(caller, id).await?;
         self.backends.store.change_software(&SoftwareChange::DropDeployment(deployment.id)).await?;
-        self.tell_agent(&deployment.project, &deployment.server).await;
+        self.push_metadata(&deployment.project, &deployment.server).await;
         Ok(())
     }
 

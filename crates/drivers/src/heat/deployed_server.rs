@@ -78,7 +78,7 @@ impl Driver for DeployedServer {
         Ok(names.iter().filter_map(one).collect())
     }
 
-    async fn tell_agent(&self, cx: &Context<'_>) -> Result<(), Failure> {
+    async fn push_metadata(&self, cx: &Context<'_>) -> Result<(), Failure> {
         push::own(cx).await
     }
 }

@@ -28,7 +28,7 @@ pub(super) struct Deployment;
 const CHANGED: &str = "changed";
 /// The state while the result is awaited.
 const DEPLOYED: &str = "deployed";
-/// The number of polls, a few seconds, after which the server is told again.
+/// The number of polls, a few seconds, after which the metadata are written again.
 const LATER: u32 = 4;
 /// The state when the result is stored.
 const RECEIVED: &str = "received";

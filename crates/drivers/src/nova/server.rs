@@ -302,7 +302,7 @@ impl Driver for Server {
         Ok(["name", "metadata"].into_iter().filter_map(read).collect())
     }
 
-    async fn tell_agent(&self, cx: &Context<'_>) -> Result<(), Failure> {
+    async fn push_metadata(&self, cx: &Context<'_>) -> Result<(), Failure> {
         push::own(cx).await
     }
 

@@ -170,7 +170,7 @@ async fn metadata_and_results_are_left_at_their_places() {
         let stack = world.settled(stack.id).await;
         assert!(stack.state.is_complete(Action::Update), "{}", stack.reason);
         assert_eq!(world.output(&stack, "result").await, value!("again"));
-        let metadata = agent.collect().await.expect("the server is told of the deleted deployment");
+        let metadata = agent.collect().await.expect("the deleted deployment is gone");
         assert_eq!(metadata.get("deployments").and_then(Value::as_list).map(<[Value]>::len), Some(1));
 
         world.delete(&stack).await;
@@ -181,7 +181,7 @@ async fn metadata_and_results_are_left_at_their_places() {
     }
 }
 
-/// No engine works at a deployment of a user: the service tells the agent, and looks for the result when it is read.
+/// No engine works at a deployment of a user: the service writes the metadata, and reads the result with the deployment.
 #[tokio::test]
 async fn deployments_of_users_reach_the_agent_too() {
     let world = world().await;
@@ -210,7 +210,7 @@ async fn deployments_of_users_reach_the_agent_too() {
         let metadata = agent.collect().await.expect("metadata");
         metadata.get("deployments").and_then(Value::as_list).map(<[Value]>::len)
     };
-    assert_eq!(count().await, Some(2), "the agent is told at once");
+    assert_eq!(count().await, Some(2), "the agent gets it at once");
     let found = world.service.current_deployment(&alice, &made.id).await.expect("read");
     assert!(found.is_in_progress());
     agent.report(&inputs, value!({"deploy_status_code": 2})).await;
