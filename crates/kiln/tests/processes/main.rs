@@ -16,6 +16,7 @@ mod nested;
 mod process;
 mod remote;
 mod replacement;
+mod sinks;
 mod storm;
 mod types;
 mod wanted;

@@ -31,6 +31,7 @@ impl SqlStore {
         if batch.has_events() {
             self.hub.tell(Some(stack.root));
         }
+        self.tell_couriers(&stack);
         if batch.settle.is_some() {
             self.hub.ring(stack.id);
             if let Some(parent) = &stack.parent {
@@ -56,7 +57,8 @@ impl SqlStore {
         }
         let mut started = Vec::with_capacity(batch.requests.len());
         for (child, request) in &batch.requests {
-            if let Some((_, event)) = self.request_in(&tx, *child, request).await? {
+            if let Some((child, event)) = self.request_in(&tx, *child, request).await? {
+                self.post(&tx, &child, std::slice::from_ref(&event)).await?;
                 started.push(event);
             }
         }
@@ -79,6 +81,8 @@ impl SqlStore {
             apply_settle(&tx, lease.stack, settle).await?;
         }
         let stack = find_stack(&tx, lease.stack).await?.ok_or(Error::Stale(lease.stack))?;
+        self.post(&tx, &stack, &batch.events).await?;
+        self.announce(&tx, &stack, &batch.announcements).await?;
         if stack.deleted.is_none() {
             insert_messages(&tx, &self.vault, &batch.timers).await?;
         }

@@ -33,6 +33,7 @@ pub(super) fn route(
     }
     match segments {
         ["queues", name] => Some(queue(world, request, caller, name)),
+        ["queues", name, "messages"] => Some(messages(world, request, caller, name)),
         ["queues", name, "share"] if request.method == "POST" => Some(share(world, request, caller, name)),
         _ => None,
     }
@@ -85,6 +86,41 @@ fn queue(world: &mut CloudState, request: &ServiceCall, caller: &Caller, name: &
         }
         _ => Err(Refusal::missing(format!("Queue {name} does not exist."))),
     }
+}
+
+/// The messages of a queue, which exists from the first one on.
+fn messages(world: &mut CloudState, request: &ServiceCall, caller: &Caller, name: &str) -> Outcome {
+    let key = format!("{}/{name}", caller.project);
+    let mut row = world.nouns.rows.get(&key).cloned();
+    let stored = row.as_ref().and_then(|row| row.get("_messages")?.as_array().cloned()).unwrap_or_default();
+    if request.method != "POST" {
+        return Ok(Reply::ok(json!({"messages": stored})));
+    }
+    let body = request.json("not JSON")?;
+    let Some(new) = body["messages"].as_array().filter(|new| !new.is_empty()) else {
+        return Err(Refusal::bad("No messages were found in the request body."));
+    };
+    if request.body.len() > 262_144 {
+        return Err(Refusal::bad("Message collection size is too large. Max size 262144"));
+    }
+    let mut all = stored;
+    for message in new {
+        if !message["ttl"].as_u64().is_some_and(|ttl| (60..=1_209_600).contains(&ttl)) {
+            return Err(Refusal::bad("The TTL for a message may not exceed 1209600 seconds, and must be at least 60."));
+        }
+        all.push(json!({"ttl": message["ttl"], "body": message["body"]}));
+    }
+    let row = row.get_or_insert_with(|| {
+        let mut row = Row::new();
+        row.put("id", key);
+        row.put("_noun", "messaging/queues");
+        row.put("_id", name);
+        row
+    });
+    row.put("_messages", all);
+    world.nouns.rows.insert(row.clone());
+    let resources: Vec<String> = (0..new.len()).map(|number| format!("/v2/queues/{name}/messages/{number}")).collect();
+    Ok(Reply::json(201, json!({"resources": resources})))
 }
 
 fn share(world: &CloudState, request: &ServiceCall, caller: &Caller, name: &str) -> Outcome {
