@@ -13,6 +13,7 @@ mod heartbeat_thread;
 mod in_process;
 mod ini;
 mod logging;
+mod message_bus;
 mod metrics;
 mod output;
 mod policy_files;

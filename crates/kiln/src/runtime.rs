@@ -10,7 +10,7 @@ use anyhow::{Result, anyhow, bail};
 use kiln_api::Api;
 use kiln_cfn::Cfn;
 use kiln_cloud::{Connector, Credentials, Named, Scope};
-use kiln_engine::{Backends, Chance, Clock as _, Clouds, Engine, NoCloud, SystemClock};
+use kiln_engine::{Backends, Chance, Clock as _, Clouds, Engine, MessageBus, NoCloud, SystemClock};
 use kiln_identity::{Identity, Keystone, KeystoneOptions, Local, Policy};
 use kiln_plan::ResourceTypes;
 use kiln_service::{Limits, Service};
@@ -25,6 +25,7 @@ use crate::config::{Account, Config};
 use crate::database;
 use crate::heartbeat_thread::HeartbeatThread;
 use crate::ini::DEFAULT;
+use crate::message_bus;
 use crate::policy_files::PolicyFiles;
 use crate::resource_types;
 use crate::shutdown::{self, Stop};
@@ -45,6 +46,8 @@ pub(crate) struct Runtime {
     api: kiln_api::Options,
     cfn: kiln_cfn::Options,
     engine: kiln_engine::Options,
+    /// Where notifications are sent.
+    bus: Option<Arc<dyn MessageBus>>,
     /// The database of the heartbeat, if the heartbeat has its own thread.
     heartbeat: Option<kiln_store::Options>,
 }
@@ -101,6 +104,7 @@ impl Runtime {
         let clouds = Arc::new(clouds.with_signalling(signalling(config, &service)?));
         let catalog = resource_types::of_service(config)?;
         let backends = backends(store, catalog, clouds);
+        let engine = engine_options(config)?;
         Ok(Self {
             own: Some(own),
             policy_files: Some(policy_files),
@@ -113,7 +117,8 @@ impl Runtime {
             },
             api: api_options(config)?,
             cfn: cfn_options(config)?,
-            engine: engine_options(config)?,
+            bus: message_bus::of_config(config, &engine.hostname)?,
+            engine,
             heartbeat: Some(database::options(config)?).filter(|options| !options.is_private()),
         })
     }
@@ -156,6 +161,7 @@ impl Runtime {
                 resources_per_stack: None,
                 ..kiln_engine::Options::default()
             },
+            bus: None,
             heartbeat: None,
         })
     }
@@ -201,6 +207,9 @@ impl Runtime {
         };
         if let Some(thread) = &heartbeat {
             engine = engine.with_heartbeat_on(thread.runtime(), thread.store());
+        }
+        if let Some(bus) = &self.bus {
+            engine = engine.with_bus(Arc::clone(bus));
         }
         Ok(engine.run(stop).await?)
     }

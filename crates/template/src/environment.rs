@@ -110,7 +110,7 @@ impl Environment {
 
     /// The event sinks.
     ///
-    /// Errors: `ValueError` for a sink of an unknown type or without a target.
+    /// Errors: `StackValidationFailed` for a sink of an unknown type, with unknown keys or without a target.
     pub fn sinks(&self) -> Result<Vec<EventSink>, Diagnostic> {
         self.event_sinks.iter().map(sink).collect()
     }
@@ -129,7 +129,7 @@ impl fmt::Debug for Environment {
 }
 
 fn sink(declared: &Value) -> Result<EventSink, Diagnostic> {
-    let invalid = |problem: String| Err(Diagnostic::new("ValueError", problem));
+    let invalid = |problem: String| Err(Diagnostic::new("StackValidationFailed", problem));
     if declared.str_at("type") != Some("zaqar-queue") {
         let kind = declared.get("type").map(text::repr).unwrap_or_default();
         return invalid(format!("Invalid event sink type {kind}, valid types are: zaqar-queue."));

@@ -43,7 +43,7 @@ async fn unknown_event_sinks_are_refused() {
             for body in [&body, &file] {
                 let answer = app.json(method.clone(), path, body).await;
                 assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{method} {path}: {}", answer.text);
-                assert_eq!(answer.json()["error"]["message"], text);
+                assert_eq!(answer.json()["error"]["message"], text, "{method} {path}: {}", answer.text);
             }
         }
     }

@@ -78,6 +78,19 @@ Options in section [kiln], in addition to those in 'kiln engine --help':
   older_encryption_keys              previous values of auth_encryption_key for decryption,
                                      comma-separated; see 'kiln manage update-params --help'
 
+Notifications as oslo.messaging sends them, to RabbitMQ, with the options of heat.conf:
+  [oslo_messaging_notifications]
+  driver = messagingv2               or messaging, noop; off by default
+  transport_url = rabbit://USER:PASSWORD@HOST:5672,USER:PASSWORD@HOST2:5672/VHOST
+                                     default: [DEFAULT] transport_url
+  topics = notifications             routing keys are TOPIC.info and TOPIC.error
+  [oslo_messaging_rabbit]
+  ssl, ssl_ca_file, ssl_cert_file, ssl_key_file, amqp_durable_queues, amqp_auto_delete,
+  rabbit_quorum_queue, heartbeat_timeout_threshold
+  [DEFAULT]
+  control_exchange = heat, default_notification_level = INFO, default_publisher_id, host
+A notification is kept for an hour while RabbitMQ does not answer.
+
 Stop the service with SIGTERM or Ctrl-C. It completes the running requests, and other engines take
 over its stacks immediately.")]
 pub(crate) struct ServeArgs {

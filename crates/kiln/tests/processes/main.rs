@@ -13,6 +13,7 @@ mod cluster;
 mod converge;
 mod crash;
 mod nested;
+mod notifications;
 mod process;
 mod remote;
 mod replacement;
