@@ -10,6 +10,7 @@
 //! | `actor/snapshots.rs` | snapshots of the stack |
 //! | `actor/watches.rs` | operations that read other resources |
 //! | `actor/scaling.rs` | changes of the size of groups |
+//! | `actor/resizing.rs` | notifications about such changes |
 //! | `actor/hidden.rs` | hidden values in reasons |
 //! | `actor/write_queue.rs` | pending writes |
 
@@ -18,6 +19,7 @@ mod children;
 mod events;
 mod hidden;
 mod inbox;
+mod resizing;
 mod scaling;
 pub(crate) mod slots;
 mod snapshots;
