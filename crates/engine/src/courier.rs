@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 
 pub use self::bus::{Message, MessageBus};
 use crate::backends::Backends;
+use crate::lifecycle::Plugins;
 
 /// How long an entry is retried.
 const GIVE_UP_AFTER: Duration = Duration::from_hours(1);
@@ -38,11 +39,12 @@ const LAST_PAUSE: Duration = Duration::from_mins(2);
 pub(crate) struct Courier {
     backends: Backends,
     bus: Option<Arc<dyn MessageBus>>,
-    /// The time limit of a call. A claim lasts twice as long, and no call begins in its second half.
+    plugins: Plugins,
+    /// The time limit of a call, and the time after which no more calls begin under a claim. A claim lasts for both.
     limit: Duration,
 }
 
-/// The lanes that are being sent, with whether they failed before, and where the search goes on.
+/// The lanes that are being sent, with whether they may take long, and where the search goes on.
 #[derive(Default)]
 struct Round {
     busy: BTreeMap<String, bool>,
@@ -53,15 +55,20 @@ struct Round {
 
 impl Round {
     fn takes(&self, lane: &Lane) -> bool {
-        let failing = self.busy.values().filter(|failed| **failed).count();
-        !self.busy.contains_key(&lane.name) && (lane.attempts == 0 || failing < SLOTS / 2)
+        let slow = self.busy.values().filter(|slow| **slow).count();
+        !self.busy.contains_key(&lane.name) && (!is_slow(lane) || slow < SLOTS / 2)
     }
+}
+
+/// Whether sending may take long: it failed before, or it runs plug-ins.
+fn is_slow(lane: &Lane) -> bool {
+    lane.attempts > 0 || lane.is_of_plugins()
 }
 
 impl Courier {
     /// `limit`: the time limit of a call.
-    pub(crate) fn new(backends: Backends, bus: Option<Arc<dyn MessageBus>>, limit: Duration) -> Self {
-        Self { backends, bus, limit }
+    pub(crate) fn new(backends: Backends, bus: Option<Arc<dyn MessageBus>>, plugins: Plugins, limit: Duration) -> Self {
+        Self { backends, bus, plugins, limit }
     }
 
     /// Runs until `closing` becomes true, and then until everything that can be sent at once has been sent.
@@ -134,10 +141,10 @@ impl Courier {
             if lane.wait > Duration::ZERO {
                 wait = wait.min(lane.wait);
             } else if round.takes(&lane) {
-                round.busy.insert(lane.name.clone(), lane.attempts > 0);
+                round.busy.insert(lane.name.clone(), is_slow(&lane));
                 let courier = self.clone();
                 tasks.spawn(async move {
-                    if let Err(error) = courier.send_lane(&lane.name).await {
+                    if let Err(error) = courier.send_lane(&lane).await {
                         tracing::warn!(%error, "failed to change the outbox");
                     }
                     lane.name
@@ -148,17 +155,20 @@ impl Courier {
     }
 
     /// Sends the entries of a lane until there are no more, or one fails.
-    async fn send_lane(&self, lane: &str) -> Result<(), Error> {
+    async fn send_lane(&self, lane: &Lane) -> Result<(), Error> {
         let store = &self.backends.store;
+        let limit = if lane.is_of_plugins() { self.limit + self.plugins.limit() } else { self.limit };
         loop {
             let mark = self.backends.chance.uuid();
             let claimed = self.backends.clock.monotonic();
-            let Some(delivery) = store.claim_lane(lane, mark, 2 * self.limit, ENTRIES).await? else { return Ok(()) };
+            let Some(delivery) = store.claim_lane(&lane.name, mark, self.limit + limit, ENTRIES).await? else {
+                return Ok(());
+            };
             let mut left = delivery.entries.as_slice();
             let mut size = usize::MAX;
             while !left.is_empty() && self.backends.clock.monotonic() < claimed + self.limit {
                 let (some, rest) = left.split_at(part(&delivery.destination, left).min(size));
-                match self.send(&delivery, some).await {
+                match self.send(&delivery, some, limit).await {
                     Ok(()) => {
                         store.remove_entries(mark, &numbers(some)).await?;
                         left = rest;
@@ -182,19 +192,25 @@ impl Courier {
     }
 
     /// Sends entries in one call, within a time limit.
-    async fn send(&self, delivery: &Delivery, entries: &[OutboxEntry]) -> Result<(), Failure> {
+    async fn send(&self, delivery: &Delivery, entries: &[OutboxEntry], limit: Duration) -> Result<(), Failure> {
         let sent = async {
             match &delivery.destination {
                 Destination::ZaqarQueue { target, ttl } => {
                     queue::send(&self.backends, delivery.root, target, *ttl, entries).await
                 }
                 Destination::Notifications => bus::send(&self.backends, self.bus.as_deref(), entries).await,
+                Destination::Plugins => {
+                    for entry in entries {
+                        self.plugins.after(&entry.body).await;
+                    }
+                    Ok(())
+                }
             }
         };
         tokio::select! {
             biased;
             sent = sent => sent,
-            () = self.backends.clock.sleep(self.limit) => {
+            () = self.backends.clock.sleep(limit) => {
                 Err(Failure::new(FailureKind::Unavailable, "Timeout", "no answer in time"))
             }
         }
@@ -231,6 +247,7 @@ fn part(destination: &Destination, entries: &[OutboxEntry]) -> usize {
     match destination {
         Destination::ZaqarQueue { .. } => queue::part(entries),
         Destination::Notifications => entries.len(),
+        Destination::Plugins => 1,
     }
 }
 

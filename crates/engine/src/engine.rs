@@ -15,6 +15,7 @@ use crate::backends::Backends;
 use crate::courier::{Courier, MessageBus};
 use crate::fence::Fence;
 use crate::heartbeat::{Heartbeat, Leases};
+use crate::lifecycle::{LifecyclePlugin, Plugins};
 use crate::options::Options;
 use crate::room::Room;
 
@@ -36,6 +37,7 @@ pub struct Engine {
     drain: watch::Sender<bool>,
     crowd: Crowd,
     bus: Option<Arc<dyn MessageBus>>,
+    plugins: Plugins,
 }
 
 /// The projects that have their share of the engine.
@@ -71,7 +73,15 @@ impl Engine {
             drain: watch::Sender::new(false),
             crowd: Crowd::default(),
             bus: None,
+            plugins: Plugins::default(),
         }
+    }
+
+    /// Runs lifecycle plug-ins before and after each operation, in this order.
+    #[must_use]
+    pub fn with_plugins(mut self, plugins: Vec<Arc<dyn LifecyclePlugin>>) -> Self {
+        self.plugins = Plugins::new(plugins);
+        self
     }
 
     /// Sends notifications to a message bus.
@@ -96,7 +106,7 @@ impl Engine {
         let _housekeeping =
             AbortOnDrop(tokio::spawn(crate::housekeeping::run(self.backends.clone(), Arc::clone(&self.options))));
         let closing = watch::Sender::new(false);
-        let courier = Courier::new(self.backends.clone(), self.bus.clone(), self.options.lease);
+        let courier = Courier::new(self.backends.clone(), self.bus.clone(), self.plugins.clone(), self.options.lease);
         let mut courier = AbortOnDrop(tokio::spawn(courier.run(closing.subscribe())));
         let mut claim_all = true;
         let mut rung: Vec<StackId> = Vec::new();
@@ -206,6 +216,7 @@ impl Engine {
                 wake: Arc::clone(&wake),
                 fence,
                 room: Arc::clone(&self.room),
+                plugins: self.plugins.clone(),
                 drain: self.drain.subscribe(),
             };
             self.actors.insert(lease.stack, Running { lease, wake });

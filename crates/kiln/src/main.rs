@@ -12,6 +12,7 @@ mod failure;
 mod heartbeat_thread;
 mod in_process;
 mod ini;
+mod lifecycle_plugins;
 mod logging;
 mod message_bus;
 mod metrics;

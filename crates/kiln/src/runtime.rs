@@ -10,7 +10,7 @@ use anyhow::{Result, anyhow, bail};
 use kiln_api::Api;
 use kiln_cfn::Cfn;
 use kiln_cloud::{Connector, Credentials, Named, Scope};
-use kiln_engine::{Backends, Chance, Clock as _, Clouds, Engine, MessageBus, NoCloud, SystemClock};
+use kiln_engine::{Backends, Chance, Clock as _, Clouds, Engine, LifecyclePlugin, MessageBus, NoCloud, SystemClock};
 use kiln_identity::{Identity, Keystone, KeystoneOptions, Local, Policy};
 use kiln_plan::ResourceTypes;
 use kiln_service::{Limits, Service};
@@ -25,6 +25,7 @@ use crate::config::{Account, Config};
 use crate::database;
 use crate::heartbeat_thread::HeartbeatThread;
 use crate::ini::DEFAULT;
+use crate::lifecycle_plugins;
 use crate::message_bus;
 use crate::policy_files::PolicyFiles;
 use crate::resource_types;
@@ -48,6 +49,8 @@ pub(crate) struct Runtime {
     engine: kiln_engine::Options,
     /// Where notifications are sent.
     bus: Option<Arc<dyn MessageBus>>,
+    /// What runs before and after operations.
+    plugins: Vec<Arc<dyn LifecyclePlugin>>,
     /// The database of the heartbeat, if the heartbeat has its own thread.
     heartbeat: Option<kiln_store::Options>,
 }
@@ -118,6 +121,7 @@ impl Runtime {
             api: api_options(config)?,
             cfn: cfn_options(config)?,
             bus: message_bus::of_config(config, &engine.hostname)?,
+            plugins: lifecycle_plugins::of_config(config)?,
             engine,
             heartbeat: Some(database::options(config)?).filter(|options| !options.is_private()),
         })
@@ -162,6 +166,7 @@ impl Runtime {
                 ..kiln_engine::Options::default()
             },
             bus: None,
+            plugins: Vec::new(),
             heartbeat: None,
         })
     }
@@ -201,6 +206,7 @@ impl Runtime {
     /// Runs an engine until a stop is requested, then releases its leases.
     pub(crate) async fn engine(&self, stop: Stop) -> Result<()> {
         let mut engine = Engine::new(self.engine.clone(), self.service.backends.clone());
+        engine = engine.with_plugins(self.plugins.clone());
         let heartbeat = match &self.heartbeat {
             Some(options) => Some(HeartbeatThread::start(options.clone()).await?),
             None => None,

@@ -19,6 +19,8 @@ use crate::{Digest, Error, Event, Stack, StackId};
 
 /// The default lifetime of a message in a queue, in seconds.
 const DEFAULT_TTL: i64 = 3600;
+/// The end of the names of lanes for plug-ins.
+const PLUGINS: &str = " plugins";
 /// The version of events and of their payload in Heat.
 const VERSION: &str = "0.1";
 
@@ -36,6 +38,8 @@ pub enum Destination {
     },
     /// The message bus of the operator.
     Notifications,
+    /// The lifecycle plug-ins of the operator, after an operation.
+    Plugins,
 }
 
 /// A lane with entries.
@@ -47,6 +51,13 @@ pub struct Lane {
     pub wait: Duration,
     /// How often the first entry was tried.
     pub attempts: u32,
+}
+
+impl Lane {
+    /// Whether its destination is [`Destination::Plugins`], which takes more time than others.
+    pub fn is_of_plugins(&self) -> bool {
+        self.name.ends_with(PLUGINS)
+    }
 }
 
 /// Claimed entries of a lane, in order.
@@ -121,6 +132,15 @@ pub struct Announcement {
     pub details: Map,
 }
 
+/// A run of lifecycle plug-ins after an operation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PluginRun {
+    /// Identifies it.
+    pub id: Uuid,
+    /// What the plug-ins are told, and how many of them.
+    pub body: Value,
+}
+
 fn default_ttl() -> i64 {
     DEFAULT_TTL
 }
@@ -157,6 +177,7 @@ impl NewEntry {
 fn lane(root: StackId, destination: &Destination) -> String {
     match destination {
         Destination::Notifications => format!("{root} notifications"),
+        Destination::Plugins => format!("{root}{PLUGINS}"),
         Destination::ZaqarQueue { target, ttl } => {
             let digest = Digest::of(&format!("{ttl} {target}")).0;
             format!("{root} queue {digest}")
@@ -173,7 +194,7 @@ pub(crate) fn sinks_of(environment: &str) -> Vec<Destination> {
     for sink in declared {
         let text = serde_json::to_string(sink).unwrap_or_default();
         match serde_json::from_str(&text) {
-            Ok(Destination::Notifications) | Err(_) => {}
+            Ok(Destination::Notifications | Destination::Plugins) | Err(_) => {}
             Ok(sink) if sinks.contains(&sink) => {}
             Ok(sink) => sinks.push(sink),
         }
@@ -208,6 +229,11 @@ pub(crate) fn announced(stack: &Stack, announcements: &[Announcement]) -> Vec<Ne
         NewEntry::new(stack, one.id, &Destination::Notifications, body)
     };
     announcements.iter().map(entry).collect()
+}
+
+/// The entries for runs of plug-ins.
+pub(crate) fn runs(stack: &Stack, runs: &[PluginRun]) -> Vec<NewEntry> {
+    runs.iter().map(|run| NewEntry::new(stack, run.id, &Destination::Plugins, run.body.clone())).collect()
 }
 
 /// An event as Heat sends it to sinks.

@@ -9,8 +9,8 @@ use kiln_value::Secret;
 
 use crate::{
     Announcement, ChangeSet, ChangeSetId, CredentialsId, DesiredText, Details, Digest, EngineId, Event, EventId,
-    EventQuery, Lease, Message, MessageId, NewStack, OutboxStore, Resource, ResourceId, Snapshot, SnapshotId,
-    SoftwareStore, Stack, StackId, StackQuery, StackRequest,
+    EventQuery, Lease, Message, MessageId, NewStack, OutboxStore, PluginRun, Resource, ResourceId, Snapshot,
+    SnapshotId, SoftwareStore, Stack, StackId, StackQuery, StackRequest,
 };
 
 /// Errors of the store.
@@ -73,6 +73,10 @@ pub struct Batch {
     pub events: Vec<Event>,
     /// What to announce on the message bus, if there is one.
     pub announcements: Vec<Announcement>,
+    /// Runs of lifecycle plug-ins after an operation.
+    pub plugin_runs: Vec<PluginRun>,
+    /// Sets [`Details::admitted`], if the stack has this generation.
+    pub admit: Option<i64>,
     /// Nested stacks to create.
     pub children: Vec<NewStack>,
     /// Requests to nested stacks; requests to deleted stacks are dropped.
@@ -125,6 +129,8 @@ impl Batch {
             && self.remove.is_empty()
             && self.events.is_empty()
             && self.announcements.is_empty()
+            && self.plugin_runs.is_empty()
+            && self.admit.is_none()
             && self.children.is_empty()
             && self.requests.is_empty()
             && self.handled.is_empty()

@@ -5,7 +5,8 @@ use std::collections::{HashMap, VecDeque};
 use kiln_plan::Model;
 use kiln_resource::{ResourceId, SoftwareChange};
 use kiln_store::{
-    Announcement, Batch, Event, Message, MessageId, NewStack, Settle, Snapshot, SnapshotId, StackId, StackRequest, Turn,
+    Announcement, Batch, Event, Message, MessageId, NewStack, PluginRun, Settle, Snapshot, SnapshotId, StackId,
+    StackRequest, Turn,
 };
 
 /// Writes in their order. A row that changes more than once is written once, at its last position. So a commit may
@@ -36,6 +37,8 @@ pub(crate) struct WriteQueue {
     messages: Vec<Message>,
     /// What to announce on the message bus.
     announcements: Vec<Announcement>,
+    /// Runs of lifecycle plug-ins after an operation; written at the end of the queue.
+    pub(crate) plugin_runs: Vec<PluginRun>,
     /// Cancels that are not written yet.
     cancels: Vec<(StackId, i64)>,
 }
@@ -121,6 +124,7 @@ impl WriteQueue {
             && self.software.is_empty()
             && self.messages.is_empty()
             && self.announcements.is_empty()
+            && self.plugin_runs.is_empty()
             && self.user_project.is_none()
             && self.cancels.is_empty()
             && self.snapshots.is_empty()
@@ -173,6 +177,7 @@ impl WriteQueue {
         if self.writes.is_empty() {
             batch.snapshots = std::mem::take(&mut self.snapshots);
             batch.remove_snapshots = std::mem::take(&mut self.removed_snapshots);
+            batch.plugin_runs = std::mem::take(&mut self.plugin_runs);
             batch.turn = self.turn.take();
             batch.settle = self.settle.take();
         }

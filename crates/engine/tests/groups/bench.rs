@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kiln_engine::preview::Preview;
-use kiln_engine::{Backends, Chance, Clock, Clouds, Engine, MessageBus, NoCloud, Options, View, load, preview};
+use kiln_engine::{Backends, Chance, Clock, Clouds, Engine, NoCloud, Options, View, load, preview};
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Sources};
 use kiln_resource::{Action, MessageId, Registry, Resource, StackId, Status, shipped};
 use kiln_store::{Event, EventQuery, MemoryStore, Message, MessageKind, NewStack, Stack, StackRequest};
@@ -83,9 +83,9 @@ impl Bench {
         }))
     }
 
-    /// An engine with a message bus.
-    pub(crate) fn engine_on(&self, bus: Arc<impl MessageBus + 'static>) -> Running {
-        let engine = Engine::new(Options::default(), self.backends.clone()).with_bus(bus);
+    /// An engine with more parts.
+    pub(crate) fn engine_of(&self, with: impl FnOnce(Engine) -> Engine) -> Running {
+        let engine = with(Engine::new(Options::default(), self.backends.clone()));
         Running(tokio::spawn(async move {
             let (_stop, stopped) = watch::channel(false);
             engine.run(stopped).await.expect("the engine runs");

@@ -389,16 +389,17 @@ async fn changes_of_size_are_announced_when_they_start_and_end() {
     let clock = Arc::clone(&bench.backends.clock);
     bench.backends.store = Arc::new(MemoryStore::new(Arc::new(move || clock.now())).with_notifications());
     let bus = Arc::<Bus>::default();
-    let engine = bench.engine_on(Arc::clone(&bus));
+    let start = || bench.engine_of(|engine| engine.with_bus(Arc::clone(&bus) as Arc<dyn MessageBus>));
+    let engine = start();
     let id = bench.create(&plain("one").replace("wait_secs: 2", "wait_secs: 20"), None).await;
     bench.completed(id).await;
     assert_eq!(bus.scalings().await, [""; 0]);
     bench.signal(id, "up", alarm()).await;
-    let start = "start: ChangeInCapacity, 1, 2, Start resizing the group G";
-    assert_eq!(bus.scalings().await, [start]);
+    let started = "start: ChangeInCapacity, 1, 2, Start resizing the group G";
+    assert_eq!(bus.scalings().await, [started]);
     // Another engine completes the change and tells of its end.
     engine.kill();
-    let _engine = bench.engine_on(Arc::clone(&bus));
+    let _engine = start();
     bench.quiet(id).await;
-    assert_eq!(bus.scalings().await, [start, "end: ChangeInCapacity, 1, 3, End resizing the group G"]);
+    assert_eq!(bus.scalings().await, [started, "end: ChangeInCapacity, 1, 3, End resizing the group G"]);
 }

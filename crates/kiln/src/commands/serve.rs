@@ -221,6 +221,16 @@ Options in section [kiln], in seconds:
   list_delay = 10    maximum time until a service lists an object that it created
   metrics_bind_port  as in 'kiln serve --help'
   drain = 75         time that a stopping engine waits for calls; default: call_timeout + 15
+  lifecycle_plugins  programs (absolute paths, comma-separated) that run in this order before and
+                     after each operation of a stack, also of nested stacks; off by default. They
+                     read a JSON document: phase (before, after), action, operation (an ID), stack
+                     (id, name, parent_id, root_id, project_id, user_id, username, tags, status,
+                     reason), and after it also failed. If one fails before an operation (its exit
+                     status is not 0), the operation fails with what it wrote to standard error; those
+                     that ran before it are told that it failed. After an operation, errors are only
+                     logged. After a failure of an engine a run may be repeated, with the same
+                     operation. A request that replaces a running one ends that one without a run
+  lifecycle_timeout = 60  maximum seconds of such a run
 
 Example:
   kiln engine --config-file /etc/kiln/kiln.conf")]

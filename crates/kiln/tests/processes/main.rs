@@ -12,6 +12,7 @@
 mod cluster;
 mod converge;
 mod crash;
+mod lifecycle;
 mod nested;
 mod notifications;
 mod process;

@@ -73,6 +73,10 @@ impl State {
         if let (Some(project), Some(row)) = (batch.user_project, self.stacks.get_mut(&lease.stack)) {
             row.stack.user_project = Some(project);
         }
+        let admitted = self.stacks.get_mut(&lease.stack).filter(|row| batch.admit == Some(row.stack.generation));
+        if let Some(row) = admitted {
+            row.stack.details.admitted = true;
+        }
         if let Some(turn) = &batch.turn {
             self.apply_turn(lease.stack, turn);
         }
@@ -81,7 +85,7 @@ impl State {
         }
         let stack = self.stacks.get(&lease.stack).map(|row| row.stack.clone()).ok_or(Error::Stale(lease.stack))?;
         self.post(stack.id, &batch.events, now);
-        self.announce(&stack, &batch.announcements, now);
+        self.announce(&stack, &batch.announcements, &batch.plugin_runs, now);
         if stack.deleted.is_none() {
             for timer in &batch.timers {
                 self.store_message(timer);

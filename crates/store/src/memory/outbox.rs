@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use super::MemoryStore;
 use super::state::{OutboxRow, State, micros_of};
-use crate::outbox::{NewEntry, announced, entries_for, sinks_of};
-use crate::{Announcement, Delivery, Error, Event, Lane, OutboxEntry, OutboxStore, Stack, StackId};
+use crate::outbox::{NewEntry, announced, entries_for, runs, sinks_of};
+use crate::{Announcement, Delivery, Error, Event, Lane, OutboxEntry, OutboxStore, PluginRun, Stack, StackId};
 
 impl State {
     /// Writes entries for new events of a stack, if anybody is to get them.
@@ -24,8 +24,9 @@ impl State {
         self.write_entries(entries, now);
     }
 
-    /// Writes entries for announcements, if there is a message bus.
-    pub(super) fn announce(&mut self, stack: &Stack, announcements: &[Announcement], now: i64) {
+    /// Writes entries for announcements, if there is a message bus, and for runs of plug-ins.
+    pub(super) fn announce(&mut self, stack: &Stack, announcements: &[Announcement], run: &[PluginRun], now: i64) {
+        self.write_entries(runs(stack, run), now);
         if self.notifications {
             self.write_entries(announced(stack, announcements), now);
         }

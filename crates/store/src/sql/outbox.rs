@@ -12,8 +12,8 @@ use super::retry::Fault;
 use super::rows::{self, Columns, micros_of};
 use super::writing::insert;
 use super::{SqlStore, schema};
-use crate::outbox::{NewEntry, announced, entries_for, sinks_of};
-use crate::{Announcement, Delivery, Destination, Error, Event, Lane, OutboxStore, Stack};
+use crate::outbox::{NewEntry, announced, entries_for, runs, sinks_of};
+use crate::{Batch, Delivery, Destination, Error, Event, Lane, OutboxStore, Stack};
 
 impl SqlStore {
     /// Writes entries for new events of a stack, if anybody is to get them.
@@ -25,22 +25,18 @@ impl SqlStore {
         self.write_entries(tx, &entries_for(stack, events, &sinks, self.notifications)).await
     }
 
-    /// Writes entries for announcements, if there is a message bus.
-    pub(super) async fn announce(
-        &self,
-        tx: &DatabaseTransaction,
-        stack: &Stack,
-        announcements: &[Announcement],
-    ) -> Result<(), Fault> {
-        if announcements.is_empty() || !self.notifications {
-            return Ok(());
+    /// Writes entries for announcements, if there is a message bus, and for runs of plug-ins.
+    pub(super) async fn announce(&self, tx: &DatabaseTransaction, stack: &Stack, batch: &Batch) -> Result<(), Fault> {
+        let mut entries = runs(stack, &batch.plugin_runs);
+        if self.notifications {
+            entries.extend(announced(stack, &batch.announcements));
         }
-        self.write_entries(tx, &announced(stack, announcements)).await
+        self.write_entries(tx, &entries).await
     }
 
-    /// Tells the couriers of this process after a commit with events of a stack.
-    pub(super) fn tell_couriers(&self, stack: &Stack) {
-        if self.is_posted(stack) {
+    /// Tells the couriers of this process after a commit with events of a stack, or with runs of plug-ins.
+    pub(super) fn tell_couriers(&self, stack: &Stack, has_runs: bool) {
+        if has_runs || self.is_posted(stack) {
             self.hub.posted();
         }
     }

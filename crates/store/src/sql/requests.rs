@@ -33,7 +33,7 @@ impl SqlStore {
             .await?;
         self.hub.ring(made.id);
         self.hub.tell(Some(made.root));
-        self.tell_couriers(&made);
+        self.tell_couriers(&made, false);
         Ok(made)
     }
 
@@ -59,7 +59,7 @@ impl SqlStore {
         .await?;
         self.hub.ring(stack);
         self.hub.tell(Some(asked.root));
-        self.tell_couriers(&asked);
+        self.tell_couriers(&asked, false);
         Ok(asked)
     }
 
