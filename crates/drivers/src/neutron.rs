@@ -18,7 +18,7 @@ mod trunk;
 
 use std::sync::Arc;
 
-use kiln_resource::{Context, Driver, Failure, ResourceType, Sibling};
+use kiln_resource::{Context, Driver, Failure, ResourceType, Sibling, Siblings};
 use kiln_value::{Map, Value};
 
 use crate::call::{Service, security_group_id};
@@ -90,7 +90,7 @@ async fn security_group_ids(cx: &Context<'_>, groups: &[Value]) -> Result<Vec<Va
 
 /// A property of a sibling by its current or former name; `None` if it is unknown.
 fn sibling_property<'a>(sibling: &'a Sibling<'_>, names: &[&str]) -> Option<&'a Value> {
-    names.iter().find_map(|name| sibling.properties.get(*name).filter(|v| !v.is_null()))
+    names.iter().find_map(|name| sibling.properties().get(*name).filter(|v| !v.is_null()))
 }
 
 /// The network of a sibling, as written in the template.
@@ -99,27 +99,30 @@ fn network_of<'a>(sibling: &'a Sibling<'_>) -> Option<&'a Value> {
 }
 
 /// The siblings that are subnets of a network.
-fn subnets_of(network: &Value, siblings: &[Sibling<'_>]) -> Vec<String> {
-    let subnets = siblings.iter().filter(|s| s.resource_type == "OS::Neutron::Subnet");
-    subnets.filter(|s| network_of(s) == Some(network)).map(|s| s.name.to_owned()).collect()
+fn subnets_of(network: &Value, siblings: &Siblings<'_>) -> Vec<String> {
+    siblings
+        .of_type("OS::Neutron::Subnet")
+        .filter(|s| network_of(s) == Some(network))
+        .map(|s| s.name.to_owned())
+        .collect()
 }
 
 /// The siblings that are interfaces of a router to a subnet of a port that `this` requires: without such an interface,
 /// a floating IP cannot reach the port. A port without fixed addresses may be on any subnet of its network.
-fn interfaces_to_ports_of(this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
-    let ports: Vec<_> = siblings
-        .iter()
-        .filter(|s| s.resource_type == "OS::Neutron::Port" && this.requires.iter().any(|name| name == s.name))
-        .collect();
+fn interfaces_to_ports_of(this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
+    let required = this.requires.iter().filter_map(|name| siblings.get(name));
+    let ports: Vec<_> = required.filter(|s| s.resource_type == "OS::Neutron::Port").collect();
+    if ports.is_empty() {
+        return Vec::new();
+    }
     let reaches = |interface: &Sibling<'_>| {
         let subnet = sibling_property(interface, &["subnet", "subnet_id"]);
         ports.iter().any(|port| port_may_be_on(port, subnet, siblings))
     };
-    let interfaces = siblings.iter().filter(|s| s.resource_type == "OS::Neutron::RouterInterface");
-    interfaces.filter(|s| reaches(s)).map(|s| s.name.to_owned()).collect()
+    siblings.of_type("OS::Neutron::RouterInterface").filter(|s| reaches(s)).map(|s| s.name.to_owned()).collect()
 }
 
-fn port_may_be_on(port: &Sibling<'_>, subnet: Option<&Value>, siblings: &[Sibling<'_>]) -> bool {
+fn port_may_be_on(port: &Sibling<'_>, subnet: Option<&Value>, siblings: &Siblings<'_>) -> bool {
     let addresses = sibling_property(port, &["fixed_ips"]).and_then(Value::as_list).unwrap_or_default();
     let subnets: Vec<_> = addresses
         .iter()
@@ -130,9 +133,8 @@ fn port_may_be_on(port: &Sibling<'_>, subnet: Option<&Value>, siblings: &[Siblin
     }
     let Some(subnet) = subnet else { return true };
     // The network of a subnet in this template is known; any other subnet may be that of the port.
-    let named = subnet.str_at("get_resource");
-    let sibling = siblings.iter().find(|s| Some(s.name) == named);
-    match (sibling.and_then(|s| network_of(s)), network_of(port)) {
+    let sibling = subnet.str_at("get_resource").and_then(|name| siblings.get(name));
+    match (sibling.and_then(network_of), network_of(port)) {
         (Some(of_subnet), Some(of_port)) => of_subnet == of_port,
         _ => false,
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use kiln_resource::{ResourceId, Sibling, StoredDefinition};
+use kiln_resource::{ResourceId, Sibling, Siblings, StoredDefinition};
 use kiln_template::environment::Environment;
 use kiln_template::parameter::Parameters;
 use kiln_template::{AttributeUse, Bound, Definition, Facade, Files, Output, Scope, Template, Wanted};
@@ -13,7 +13,7 @@ use kiln_value::{Diagnostic, Map, Path, StackIdentity, Value, text};
 use crate::ResourceTypes;
 use crate::event::Target;
 use crate::kind::Kind;
-use crate::stack_scope::{Draft, References};
+use crate::stack_scope::{Draft, Planned, References};
 
 /// The sources of a blueprint.
 #[derive(Clone, Debug)]
@@ -63,7 +63,7 @@ pub struct Blueprint {
     bound: Bound,
     definitions: IndexMap<String, Definition>,
     outputs: IndexMap<String, Output>,
-    kinds: BTreeMap<String, Kind>,
+    planned: BTreeMap<String, Planned>,
     requires: BTreeMap<String, Vec<String>>,
     /// The values of each resource that other resources read.
     wanted: HashMap<String, Vec<Wanted>>,
@@ -91,13 +91,13 @@ impl Blueprint {
         let definitions = bound.definitions()?;
         let outputs = bound.outputs()?;
         let words = bound.template().words();
-        let mut kinds = BTreeMap::new();
+        let mut planned = BTreeMap::new();
         // Lookups of types are recorded in the environment (docs/heat-behaviour.md §12).
         let mut environment = Environment::clone(environment);
         for definition in definitions.values() {
             let at = Path::root().key(words.resources).key(definition.name.as_str()).key(words.resource_type);
             let kind = Kind::of(definition, &mut environment, &sources.files, catalog, &at)?;
-            kinds.insert(definition.name.clone(), kind);
+            planned.insert(definition.name.clone(), Planned::new(&definition.name, kind));
         }
         if environment != *sources.environment {
             sources.environment = Arc::new(environment);
@@ -109,7 +109,7 @@ impl Blueprint {
             bound,
             definitions,
             outputs,
-            kinds,
+            planned,
             requires: BTreeMap::new(),
             wanted: HashMap::new(),
             wanted_at_all: HashMap::new(),
@@ -120,7 +120,7 @@ impl Blueprint {
 
     /// Finds the dependencies and the values that resources read of each other.
     fn link(&mut self) -> Result<(), Diagnostic> {
-        let draft = Draft::new(&self.bound, &self.kinds, self.place.facade.clone());
+        let draft = Draft::new(&self.bound, &self.planned, self.place.facade.clone());
         let mut requires: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut wanted: HashMap<String, Vec<Wanted>> = HashMap::new();
         for definition in self.definitions.values() {
@@ -132,47 +132,36 @@ impl Blueprint {
         for output in self.outputs.values() {
             note(&mut wanted_at_all, output.attributes(&draft));
         }
-        self.add_implicit(&mut requires);
         (self.requires, self.wanted, self.wanted_at_all) = (requires, wanted, wanted_at_all);
+        for (name, more) in self.implied() {
+            self.requires.entry(name).or_default().extend(more);
+        }
         self.refuse_circles()
     }
 
-    /// Adds dependencies that types imply: a floating IP waits for the router interface (docs/heat-behaviour.md §3).
-    fn add_implicit(&self, requires: &mut BTreeMap<String, Vec<String>>) {
-        let references = References::new(&self.bound, &self.kinds);
-        let cloudy: Vec<(&str, &Kind, Map, Vec<String>)> = self
-            .kinds
-            .iter()
-            .filter(|(_, kind)| !kind.resource_type().service.is_empty())
-            .filter_map(|(name, kind)| {
-                let properties = self.definitions.get(name)?.properties.partial(&references).ok()?.value?;
-                let requires = requires.get(name).cloned().unwrap_or_default();
-                Some((name.as_str(), kind, properties.as_map().cloned().unwrap_or_default(), requires))
-            })
-            .collect();
-        let siblings: Vec<Sibling<'_>> = cloudy
-            .iter()
-            .map(|(name, kind, properties, requires)| Sibling {
-                name,
-                resource_type: &kind.resource_type().name,
-                properties,
-                requires,
-            })
-            .collect();
-        for ((name, kind, ..), this) in cloudy.iter().zip(&siblings) {
-            let Some(entry) = kind.entry() else { continue };
-            let more = entry.driver.dependencies(this, &siblings);
-            if let Some(names) = requires.get_mut(*name) {
-                let known: BTreeSet<String> = names.iter().cloned().collect();
-                names.extend(more.into_iter().filter(|other| other != name && !known.contains(other)));
-            }
-        }
+    /// The dependencies that types imply: a floating IP waits for the router interface (docs/heat-behaviour.md §3).
+    fn implied(&self) -> Vec<(String, Vec<String>)> {
+        let references = References::new(&self.bound, &self.planned);
+        let siblings = self.siblings(&references);
+        let of = |this: &Sibling<'_>| {
+            let more = self.kind(this.name)?.entry()?.driver.dependencies(this, &siblings);
+            let known: BTreeSet<&str> = this.requires.iter().map(String::as_str).collect();
+            let more = more.into_iter().filter(|other| other != this.name && !known.contains(other.as_str()));
+            Some((this.name.to_owned(), more.collect()))
+        };
+        siblings.iter().filter_map(of).collect()
     }
 
-    /// The properties of a resource as [`Sibling::properties`] has them.
-    pub(crate) fn references_of(&self, definition: &Definition) -> Map {
-        let partial = definition.properties.partial(&References::new(&self.bound, &self.kinds)).ok();
-        partial.and_then(|partial| partial.value?.as_map().cloned()).unwrap_or_default()
+    /// The resources as their types see each other.
+    pub(crate) fn siblings<'a>(&'a self, references: &'a References<'a>) -> Siblings<'a> {
+        let of = |(name, definition): (&'a String, &'a Definition)| {
+            let resource_type = self.kind(name)?.resource_type().name.as_str();
+            Some(Sibling::new(name, resource_type, self.requires(name), move || {
+                let partial = definition.properties.partial(references).ok();
+                partial.and_then(|partial| partial.value?.as_map().cloned()).unwrap_or_default()
+            }))
+        };
+        self.definitions.iter().filter_map(of).collect()
     }
 
     fn refuse_circles(&self) -> Result<(), Diagnostic> {
@@ -227,12 +216,12 @@ impl Blueprint {
 
     /// The type of a resource: a registered type or a template.
     pub fn kind(&self, name: &str) -> Option<&Kind> {
-        self.kinds.get(name)
+        self.planned.get(name).map(|planned| &planned.kind)
     }
 
-    /// The types of all resources.
-    pub fn kinds(&self) -> &BTreeMap<String, Kind> {
-        &self.kinds
+    /// All resources before they exist.
+    pub(crate) fn planned(&self) -> &BTreeMap<String, Planned> {
+        &self.planned
     }
 
     /// The names of the resources that a resource depends on.
@@ -268,7 +257,7 @@ impl Blueprint {
 
     /// The names of the attributes of a resource that other resources read.
     pub fn wanted_names(&self, name: &str) -> Vec<String> {
-        attribute_names(self.wanted(name), self.kinds.get(name))
+        attribute_names(self.wanted(name), self.kind(name))
     }
 
     /// The direct dependants of each resource, in the order of the template; resources without dependants are omitted.
@@ -292,7 +281,7 @@ impl Blueprint {
             _ => Map::new(),
         };
         let mut properties = or_empty(definition.properties.resolve(scope)?);
-        if let Some(kind) = self.kinds.get(&definition.name) {
+        if let Some(kind) = self.kind(&definition.name) {
             let schema = &kind.resource_type().properties;
             kiln_resource::properties::describe(schema, &mut properties, Some(&definition.description));
         }

@@ -14,26 +14,33 @@ use crate::kind::Kind;
 /// A stack without existing resources: references are logical names, attributes are null.
 pub struct Draft<'a> {
     bound: &'a Bound,
-    views: HashMap<&'a str, Planned<'a>>,
+    planned: &'a BTreeMap<String, Planned>,
     facade: Option<Facade>,
 }
 
-struct Planned<'a> {
+/// A resource before it exists.
+#[derive(Clone, Debug)]
+pub(crate) struct Planned {
     reference: Value,
-    kind: &'a Kind,
+    pub(crate) kind: Kind,
+}
+
+impl Planned {
+    /// A resource with a logical name.
+    pub(crate) fn new(name: &str, kind: Kind) -> Self {
+        Self { reference: name.into(), kind }
+    }
 }
 
 impl<'a> Draft<'a> {
-    /// A draft of a stack with resources of these kinds.
-    pub fn new(bound: &'a Bound, kinds: &'a BTreeMap<String, Kind>, facade: Option<Facade>) -> Self {
-        let views =
-            kinds.iter().map(|(name, kind)| (name.as_str(), Planned { reference: name.into(), kind })).collect();
-        Self { bound, views, facade }
+    /// A draft of a stack with these resources.
+    pub(crate) fn new(bound: &'a Bound, planned: &'a BTreeMap<String, Planned>, facade: Option<Facade>) -> Self {
+        Self { bound, planned, facade }
     }
 
     /// A draft of a blueprint's stack.
     pub fn of(blueprint: &'a Blueprint) -> Self {
-        Self::new(blueprint.bound(), blueprint.kinds(), blueprint.place.facade.clone())
+        Self::new(blueprint.bound(), blueprint.planned(), blueprint.place.facade.clone())
     }
 }
 
@@ -43,7 +50,7 @@ impl Scope for Draft<'_> {
     }
 
     fn resource(&self, name: &str) -> Option<&dyn ResourceView> {
-        self.views.get(name).map(|view| view as &dyn ResourceView)
+        self.planned.get(name).map(|planned| planned as &dyn ResourceView)
     }
 
     fn facade(&self) -> Option<Facade> {
@@ -51,7 +58,7 @@ impl Scope for Draft<'_> {
     }
 }
 
-impl ResourceView for Planned<'_> {
+impl ResourceView for Planned {
     fn reference_id(&self) -> Value {
         self.reference.clone()
     }
@@ -78,25 +85,28 @@ impl ResourceView for Planned<'_> {
 }
 
 /// A draft that keeps references unresolved, for types that inspect their siblings.
-pub(crate) struct References<'a>(Draft<'a>);
+pub(crate) struct References<'a> {
+    bound: &'a Bound,
+    planned: HashMap<&'a str, Planned>,
+}
 
 impl<'a> References<'a> {
-    pub(crate) fn new(bound: &'a Bound, kinds: &'a BTreeMap<String, Kind>) -> Self {
-        let mut draft = Draft::new(bound, kinds, None);
-        for (name, view) in &mut draft.views {
-            view.reference = kiln_value::value!({"get_resource": *name});
-        }
-        Self(draft)
+    pub(crate) fn new(bound: &'a Bound, planned: &'a BTreeMap<String, Planned>) -> Self {
+        let of = |(name, planned): (&'a String, &Planned)| {
+            let reference = kiln_value::value!({"get_resource": name.as_str()});
+            (name.as_str(), Planned { reference, kind: planned.kind.clone() })
+        };
+        Self { bound, planned: planned.iter().map(of).collect() }
     }
 }
 
 impl Scope for References<'_> {
     fn bound(&self) -> &Bound {
-        self.0.bound()
+        self.bound
     }
 
     fn resource(&self, name: &str) -> Option<&dyn ResourceView> {
-        self.0.resource(name)
+        self.planned.get(name).map(|planned| planned as &dyn ResourceView)
     }
 }
 
@@ -188,7 +198,11 @@ impl Inside {
 impl StackScope {
     /// The scope of a stack whose resources do not exist yet.
     pub fn new(blueprint: Arc<Blueprint>, stack: StackFacts) -> Self {
-        let views = blueprint.kinds().iter().map(|(name, kind)| (name.clone(), View::unmade(name, kind))).collect();
+        let views = blueprint
+            .planned()
+            .iter()
+            .map(|(name, planned)| (name.clone(), View::unmade(name, &planned.kind)))
+            .collect();
         Self { blueprint, stack, views, has_unknown: false }
     }
 

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use indexmap::IndexSet;
 use kiln_resource::properties::Judged;
 use kiln_resource::translation::{Answers, Lookup};
-use kiln_resource::{Facts, RegisteredType, ResourceType, Sibling, properties, translation};
+use kiln_resource::{Facts, ResourceType, Siblings, properties, translation};
 use kiln_template::Definition;
 use kiln_template::constraint::CustomConstraints;
 use kiln_value::{Diagnostic, Map, Path, PathedText, Segment, Value};
@@ -16,7 +16,7 @@ use crate::ResourceTypes;
 use crate::blueprint::{Blueprint, Nesting, Sources};
 use crate::facade;
 use crate::kind::Kind;
-use crate::stack_scope::Draft;
+use crate::stack_scope::{Draft, References};
 
 /// The context of a validation.
 pub struct Rules<'a> {
@@ -58,12 +58,14 @@ impl Blueprint {
         }
         found.extend(self.duplicate_names());
         let draft = Draft::of(self);
+        let references = References::new(self.bound(), self.planned());
+        let siblings = self.siblings(&references);
         for definition in self.in_order() {
             found.extend(name_error(&definition.name).map(|error| error.at(self.place_of(&definition.name))));
             let mut errors = definition.errors(&draft);
             errors.retain(|error| !rules.values || !error.not_known_yet);
             if parameters_fit {
-                errors = self.validate_resource(definition, &draft, rules, errors);
+                errors = self.validate_resource(definition, (&draft, &siblings), rules, errors);
             }
             found.extend(errors);
         }
@@ -117,7 +119,7 @@ impl Blueprint {
     fn validate_resource(
         &self,
         definition: &Definition,
-        draft: &Draft<'_>,
+        (draft, siblings): (&Draft<'_>, &Siblings<'_>),
         rules: &Rules<'_>,
         refused: Vec<Diagnostic>,
     ) -> Vec<Diagnostic> {
@@ -171,7 +173,7 @@ impl Blueprint {
             wrong.into_iter().filter_map(|error| if unjudged { unjudged_error(error, &at) } else { Some(error) }),
         );
         if found.is_empty() {
-            found.extend(self.validate_kind(definition, kind, &data, &at, rules));
+            found.extend(self.validate_kind(definition, kind, &data, siblings, rules));
         }
         found
     }
@@ -202,31 +204,16 @@ impl Blueprint {
         found
     }
 
-    /// The first error of the driver about a resource that this one requires.
-    fn wrong_references(&self, definition: &Definition, entry: &RegisteredType) -> Result<(), Diagnostic> {
-        let drafted = |name: &str| {
-            let (definition, kind) = (self.definitions().get(name)?, self.kind(name)?);
-            Some((definition.name.as_str(), kind.resource_type().name.as_str(), self.references_of(definition)))
-        };
-        let Some((name, resource_type, properties)) = drafted(&definition.name) else { return Ok(()) };
-        let this = Sibling { name, resource_type, properties: &properties, requires: self.requires(name) };
-        for required in self.requires(name) {
-            let Some((name, resource_type, properties)) = drafted(required) else { continue };
-            let other = Sibling { name, resource_type, properties: &properties, requires: self.requires(name) };
-            entry.driver.validate_reference(&this, &other)?;
-        }
-        Ok(())
-    }
-
     /// The errors found by the driver and, for a nested stack, in its template.
     fn validate_kind(
         &self,
         definition: &Definition,
         kind: &Kind,
         data: &Map,
-        at: &Path,
+        siblings: &Siblings<'_>,
         rules: &Rules<'_>,
     ) -> Vec<Diagnostic> {
+        let at = &self.place_of(&definition.name);
         let facts = Facts {
             name: definition.name.clone(),
             resource_type: kind.resource_type().name.clone(),
@@ -236,12 +223,9 @@ impl Blueprint {
         };
         match kind {
             Kind::Type(entry) => {
-                let others = self.wrong_references(definition, entry);
-                let types = self.definitions().keys();
-                let types =
-                    types.filter_map(|name| Some((name.as_str(), self.kind(name)?.resource_type().name.as_str())));
-                let among = entry.driver.validate_among(&facts, &types.collect());
-                if let Err(error) = entry.driver.validate(&facts).and(others).and(among) {
+                let among = |this| entry.driver.validate_among(this, siblings);
+                let among = siblings.get(&definition.name).map_or(Ok(()), among);
+                if let Err(error) = entry.driver.validate(&facts).and(among) {
                     return vec![self.in_our_words(error, at)];
                 }
                 match entry.driver.nested_draft(&facts, &self.wanted_paths(&definition.name)) {

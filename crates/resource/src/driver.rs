@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use indexmap::IndexMap;
 use kiln_value::{Diagnostic, Map, Value};
 
+use crate::siblings::{Sibling, Siblings};
 use crate::{Action, Cloud, Failure, Member, Received, Rescale, Software, SoftwareChange};
 
 /// The stack that a resource belongs to.
@@ -324,19 +325,6 @@ pub struct Nested {
     pub pause: Duration,
 }
 
-/// Another resource of the same stack, for implicit dependencies.
-pub struct Sibling<'a> {
-    /// Logical name.
-    pub name: &'a str,
-    /// Type.
-    pub resource_type: &'a str,
-    /// Properties as known before anything is created: a reference to a resource is `{"get_resource": name}`, other
-    /// unknown values are null.
-    pub properties: &'a Map,
-    /// Names of the resources that it references.
-    pub requires: &'a [String],
-}
-
 /// The code of a resource type.
 #[async_trait]
 pub trait Driver: Send + Sync {
@@ -508,15 +496,9 @@ pub trait Driver: Send + Sync {
         Ok(())
     }
 
-    /// Validates against the other resources of the stack: their types, by name.
-    fn validate_among(&self, facts: &Facts, types: &BTreeMap<&str, &str>) -> Result<(), Diagnostic> {
-        let _ = (facts, types);
-        Ok(())
-    }
-
-    /// What is wrong with another resource that `this` refers to.
-    fn validate_reference(&self, this: &Sibling<'_>, other: &Sibling<'_>) -> Result<(), Diagnostic> {
-        let _ = (this, other);
+    /// Validates against the other resources of the stack.
+    fn validate_among(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Result<(), Diagnostic> {
+        let _ = (this, siblings);
         Ok(())
     }
 
@@ -614,7 +596,7 @@ pub trait Driver: Send + Sync {
     }
 
     /// Resources that must be created before this one although it does not reference them.
-    fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
         let _ = (this, siblings);
         Vec::new()
     }

@@ -24,6 +24,7 @@ pub mod running;
 pub mod scaling;
 pub mod service;
 pub mod shipped;
+pub mod siblings;
 pub mod software;
 pub mod state;
 pub mod stored_definition;
@@ -34,7 +35,7 @@ pub mod view;
 pub use change::Comparison;
 pub use cloud::{AccountNames, Cloud, CloudRequest, CloudResponse, Gate, Method, SignalEndpoints, UserDomain};
 pub use driver::{
-    Context, Driver, Facts, Found, Nested, Observed, Operation, Progress, PropertyChange, Sibling, StackFacts, Step,
+    Context, Driver, Facts, Found, Nested, Observed, Operation, Progress, PropertyChange, StackFacts, Step,
 };
 pub use failure::{Failure, FailureKind};
 pub use ids::{ChangeSetId, CredentialsId, EngineId, EventId, MessageId, ResourceId, SnapshotId, StackId};
@@ -47,6 +48,7 @@ pub use resource_type::{AttributeSchema, DriverKind, ResourceType};
 pub use rest::Rest;
 pub use row::Resource;
 pub use running::{OperationState, Phase, Running};
+pub use siblings::{Sibling, Siblings};
 pub use software::{
     ConfigBody, DeploymentBody, InvalidSchema, NoSoftware, Software, SoftwareChange, SoftwareConfig, SoftwareDeployment,
 };

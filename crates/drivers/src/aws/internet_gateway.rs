@@ -1,7 +1,7 @@
 //! AWS::EC2::InternetGateway and AWS::EC2::VPCGatewayAttachment
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Sibling, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Sibling, Siblings, Step};
 use kiln_value::{Map, Value};
 
 use super::vpc::set_gateway;
@@ -99,13 +99,11 @@ impl Driver for GatewayAttachment {
     }
 
     /// The route tables of the same VPC.
-    fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
-        let vpc = this.properties.get("VpcId");
-        let tables = siblings.iter().filter(|sibling| {
-            sibling.resource_type == ROUTE_TABLE
-                && vpc.is_some_and(|vpc| !vpc.is_null())
-                && sibling.properties.get("VpcId") == vpc
-        });
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
+        let vpc = this.properties().get("VpcId");
+        let tables = siblings
+            .of_type(ROUTE_TABLE)
+            .filter(|table| vpc.is_some_and(|vpc| !vpc.is_null()) && table.properties().get("VpcId") == vpc);
         tables.map(|table| table.name.to_owned()).collect()
     }
 }

@@ -1,9 +1,7 @@
 //! `OS::Heat::AccessPolicy`: names the resources whose metadata a user of `AWS::IAM::User` can read. The APIs check it.
 
-use std::collections::BTreeMap;
-
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step};
+use kiln_resource::{Context, Driver, Failure, Found, Operation, Sibling, Siblings, Step};
 use kiln_value::{Diagnostic, Map, Value};
 
 use crate::validation::failed;
@@ -34,9 +32,9 @@ impl Driver for AccessPolicy {
         Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
     }
 
-    fn validate_among(&self, facts: &Facts, types: &BTreeMap<&str, &str>) -> Result<(), Diagnostic> {
-        let names = facts.property("AllowedResources").as_list().unwrap_or_default().iter().filter_map(Value::as_str);
-        match names.into_iter().find(|name| !types.contains_key(name)) {
+    fn validate_among(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Result<(), Diagnostic> {
+        let names = this.properties().get("AllowedResources").and_then(Value::as_list).unwrap_or_default();
+        match names.iter().filter_map(Value::as_str).find(|name| siblings.get(name).is_none()) {
             Some(name) => Err(failed(format!("AccessPolicy resource {name} not in stack"))),
             None => Ok(()),
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use kiln_resource::{
     CloudRequest, Context, DeploymentBody, Driver, Facts, Failure, Found, Method, Operation, Progress, Received,
-    Sibling, SoftwareChange, SoftwareConfig, SoftwareDeployment, Step,
+    Sibling, Siblings, SoftwareChange, SoftwareConfig, SoftwareDeployment, Step,
 };
 use kiln_value::{Diagnostic, Map, Value, text};
 
@@ -283,8 +283,9 @@ impl Driver for Deployment {
         Ok(found)
     }
 
-    fn validate_reference(&self, this: &Sibling<'_>, other: &Sibling<'_>) -> Result<(), Diagnostic> {
-        refuse_without_agent(this, other)
+    fn validate_among(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Result<(), Diagnostic> {
+        let server = this.properties().get("server").and_then(|server| server.str_at("get_resource"));
+        server.and_then(|name| siblings.get(name)).map_or(Ok(()), refuse_without_agent)
     }
 
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
@@ -293,18 +294,17 @@ impl Driver for Deployment {
 }
 
 /// The agent is only in servers whose user data have a place for it.
-fn refuse_without_agent(this: &Sibling<'_>, other: &Sibling<'_>) -> Result<(), Diagnostic> {
-    let is_server = this.properties.get("server").and_then(|server| server.str_at("get_resource")) == Some(other.name);
+fn refuse_without_agent(server: &Sibling<'_>) -> Result<(), Diagnostic> {
     // The format of other types is not known, or they have none.
-    let format = match other.properties.get("user_data_format") {
-        None if other.resource_type == "OS::Nova::Server" => Some("HEAT_CFNTOOLS"),
+    let format = match server.properties().get("user_data_format") {
+        None if server.resource_type == "OS::Nova::Server" => Some("HEAT_CFNTOOLS"),
         given => given.and_then(Value::as_str),
     };
-    if is_server && format.is_some_and(|format| format != "SOFTWARE_CONFIG") {
+    if format.is_some_and(|format| format != "SOFTWARE_CONFIG") {
         return Err(failed(format!(
             "Resource {}'s property user_data_format should be set to SOFTWARE_CONFIG since there are software \
              deployments on it.",
-            other.name
+            server.name
         )));
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! OS::Neutron::ExtraRoute and OS::Neutron::ExtraRouteSet
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Failure, FailureKind, Found, Operation, Sibling, Step};
+use kiln_resource::{Context, Driver, Failure, FailureKind, Found, Operation, Sibling, Siblings, Step};
 use kiln_value::{Map, Value, value};
 
 use super::{NEUTRON, sibling_property};
@@ -19,14 +19,12 @@ async fn routes_of(cx: &Context<'_>, router: &Value) -> Result<Option<Vec<Value>
 }
 
 /// The interfaces of the router, and, for a single route, its gateway: the next hops are behind them.
-fn ways_of(this: &Sibling<'_>, siblings: &[Sibling<'_>], with_gateway: bool) -> Vec<String> {
+fn ways_of(this: &Sibling<'_>, siblings: &Siblings<'_>, with_gateway: bool) -> Vec<String> {
     let Some(router) = sibling_property(this, &["router", "router_id"]) else { return Vec::new() };
-    let is_way = |sibling: &&Sibling<'_>| match sibling.resource_type {
-        "OS::Neutron::RouterInterface" => sibling_property(sibling, &["router", "router_id"]) == Some(router),
-        "OS::Neutron::RouterGateway" if with_gateway => sibling_property(sibling, &["router_id"]) == Some(router),
-        _ => false,
-    };
-    siblings.iter().filter(is_way).map(|sibling| sibling.name.to_owned()).collect()
+    let gateways = siblings.of_type("OS::Neutron::RouterGateway").filter(|_| with_gateway);
+    let ways = siblings.of_type("OS::Neutron::RouterInterface").chain(gateways);
+    let of_router = ways.filter(|way| sibling_property(way, &["router", "router_id"]) == Some(router));
+    of_router.map(|way| way.name.to_owned()).collect()
 }
 
 fn nothing(names: &[&str]) -> Map {
@@ -93,7 +91,7 @@ impl Driver for ExtraRoute {
         Ok(nothing(names))
     }
 
-    fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
         ways_of(this, siblings, true)
     }
 }
@@ -165,7 +163,7 @@ impl Driver for ExtraRouteSet {
         Ok(nothing(names))
     }
 
-    fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
         ways_of(this, siblings, false)
     }
 }

@@ -1,10 +1,10 @@
 //! OS::Neutron::FloatingIP
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Facts, Failure, Sibling};
-use kiln_value::{Diagnostic, Map, Value};
+use kiln_resource::{Context, Facts, Failure, Sibling, Siblings};
+use kiln_value::{Diagnostic, Map};
 
-use super::{interfaces_to_ports_of, rename, sibling_property};
+use super::{interfaces_to_ports_of, network_of, rename, sibling_property};
 use crate::rest::{Edit, Shape};
 use crate::validation::{dependency, is_given};
 
@@ -37,19 +37,15 @@ impl Shape for FloatingIp {
 
     /// A route from the external network is required: the gateway of the router, and its interface to the subnet of the
     /// port.
-    fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
         let mut names = interfaces_to_ports_of(this, siblings);
         let Some(network) = sibling_property(this, &["floating_network", "floating_network_id"]) else { return names };
-        for sibling in siblings {
-            let gateway = match sibling.resource_type {
-                "OS::Neutron::RouterGateway" => sibling_property(sibling, &["network", "network_id"]),
-                "OS::Neutron::Router" => sibling.properties.get("external_gateway_info").and_then(|g| g.get("network")),
-                _ => None,
-            };
-            if gateway.is_some_and(|gateway: &Value| gateway == network) {
-                names.push(sibling.name.to_owned());
-            }
-        }
+        let gateways = siblings.of_type("OS::Neutron::RouterGateway").filter(|s| network_of(s) == Some(network));
+        let routers = siblings.of_type("OS::Neutron::Router").filter(|router| {
+            let gateway = router.properties().get("external_gateway_info").and_then(|gateway| gateway.get("network"));
+            gateway == Some(network)
+        });
+        names.extend(gateways.chain(routers).map(|sibling| sibling.name.to_owned()));
         names
     }
 }
@@ -59,7 +55,7 @@ pub(super) struct PortForward;
 
 #[async_trait]
 impl Shape for PortForward {
-    fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
         interfaces_to_ports_of(this, siblings)
     }
 }

@@ -1,7 +1,7 @@
 //! OS::Neutron::FloatingIPAssociation
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Failure, Found, Operation, Sibling, Step};
+use kiln_resource::{Context, Driver, Failure, Found, Operation, Sibling, Siblings, Step};
 use kiln_value::{Map, Value, value};
 
 use super::{NEUTRON, interfaces_to_ports_of};
@@ -67,7 +67,7 @@ impl Driver for FloatingIpAssociation {
         Ok(names.iter().map(|name| ((*name).to_owned(), Value::Null)).collect())
     }
 
-    fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
         interfaces_to_ports_of(this, siblings)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Facts, Failure, PropertyChange, Sibling};
+use kiln_resource::{Context, Facts, Failure, PropertyChange, Sibling, Siblings};
 use kiln_value::{Diagnostic, Map, Value, text, value};
 
 use super::{NEUTRON, network_of, rename, security_group_ids, subnets_of};
@@ -101,7 +101,7 @@ impl Shape for Port {
     }
 
     /// The subnet of the port is unknown: all subnets of its network are created first.
-    fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
         network_of(this).map_or_else(Vec::new, |network| subnets_of(network, siblings))
     }
 }

@@ -1,7 +1,7 @@
 //! OS::Neutron::Router
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Facts, Failure, Sibling};
+use kiln_resource::{Context, Facts, Failure, Sibling, Siblings};
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use super::{NEUTRON, rename, subnets_of};
@@ -60,8 +60,8 @@ impl Shape for Router {
         Ok(())
     }
 
-    fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
-        let network = this.properties.get(GATEWAY).and_then(|gateway| gateway.get("network"));
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
+        let network = this.properties().get(GATEWAY).and_then(|gateway| gateway.get("network"));
         network.filter(|n| !n.is_null()).map_or_else(Vec::new, |network| subnets_of(network, siblings))
     }
 }

@@ -1,7 +1,7 @@
 //! OS::Neutron::RouterGateway
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Failure, Found, Operation, Sibling, Step};
+use kiln_resource::{Context, Driver, Failure, Found, Operation, Sibling, Siblings, Step};
 use kiln_value::{Map, Value, value};
 
 use super::{NEUTRON, network_of, sibling_property, subnets_of};
@@ -53,13 +53,11 @@ impl Driver for RouterGateway {
     }
 
     /// The interfaces of the router, and the subnets of the network, from which the gateway gets an address.
-    fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
         let router = sibling_property(this, &["router_id"]);
-        let interfaces = siblings.iter().filter(|sibling| {
-            sibling.resource_type == "OS::Neutron::RouterInterface"
-                && router.is_some()
-                && sibling_property(sibling, &["router", "router_id"]) == router
-        });
+        let interfaces = siblings
+            .of_type("OS::Neutron::RouterInterface")
+            .filter(|interface| router.is_some() && sibling_property(interface, &["router", "router_id"]) == router);
         let mut names: Vec<String> = interfaces.map(|sibling| sibling.name.to_owned()).collect();
         names.extend(network_of(this).map(|network| subnets_of(network, siblings)).unwrap_or_default());
         names

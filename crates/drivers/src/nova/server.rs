@@ -13,7 +13,9 @@ mod validation;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Operation, PropertyChange, Sibling, Step};
+use kiln_resource::{
+    Context, Driver, Facts, Failure, FailureKind, Found, Operation, PropertyChange, Sibling, Siblings, Step,
+};
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use self::networks::INTERNAL_PORTS;
@@ -341,8 +343,8 @@ impl Driver for Server {
 
     /// The subnet of an interface is unknown: all subnets of its network are created first, and those of unknown
     /// networks too.
-    fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
-        let networks = this.properties.get("networks").and_then(Value::as_list).unwrap_or_default();
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
+        let networks = this.properties().get("networks").and_then(Value::as_list).unwrap_or_default();
         if networks.is_empty() {
             return Vec::new();
         }
@@ -350,14 +352,14 @@ impl Driver for Server {
             ["network", "uuid"].iter().find_map(|key| network.get(key).filter(|id| !id.is_null()).cloned())
         };
         let own: Vec<Option<Value>> = networks.iter().map(own).collect();
-        let subnets = siblings.iter().filter(|sibling| sibling.resource_type == "OS::Neutron::Subnet");
         let may_be_on = |subnet: &&Sibling<'_>| {
-            let network = ["network", "network_id"].iter().find_map(|key| subnet.properties.get(*key));
+            let network = ["network", "network_id"].iter().find_map(|key| subnet.properties().get(*key));
             match network.filter(|network| network.is_truthy()) {
                 None => true,
                 Some(network) => own.iter().any(|own| own.as_ref().is_none_or(|own| own == network)),
             }
         };
-        subnets.filter(may_be_on).map(|subnet| subnet.name.to_owned()).collect()
+        let subnets = siblings.of_type("OS::Neutron::Subnet").filter(may_be_on);
+        subnets.map(|subnet| subnet.name.to_owned()).collect()
     }
 }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use kiln_resource::rest::Ready;
 use kiln_resource::{
     CloudRequest, CloudResponse, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation,
-    PropertyChange, ResourceType, Rest, Sibling, Step, Wire,
+    PropertyChange, ResourceType, Rest, Sibling, Siblings, Step, Wire,
 };
 use kiln_value::{Diagnostic, Map, Value, value};
 
@@ -487,7 +487,7 @@ impl Driver for RestDriver {
         self.shape.validate_in_cloud(cx).await
     }
 
-    fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
         self.shape.dependencies(this, siblings)
     }
 }

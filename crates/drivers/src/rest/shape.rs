@@ -1,7 +1,7 @@
 //! Differences of types that a definition cannot express.
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Facts, Failure, PropertyChange, Sibling};
+use kiln_resource::{Context, Facts, Failure, PropertyChange, Sibling, Siblings};
 use kiln_value::{Diagnostic, Map, Value};
 
 /// Hooks into the [`RestDriver`](super::RestDriver); by default they have no effect.
@@ -170,7 +170,7 @@ pub(crate) trait Shape: Send + Sync {
     }
 
     /// See [`kiln_resource::Driver::dependencies`].
-    fn dependencies(&self, this: &Sibling<'_>, siblings: &[Sibling<'_>]) -> Vec<String> {
+    fn dependencies(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Vec<String> {
         let _ = (this, siblings);
         Vec::new()
     }

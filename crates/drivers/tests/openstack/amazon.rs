@@ -1,6 +1,6 @@
 //! A VPC with a route table and an internet gateway, on the simulated cloud.
 
-use kiln_resource::{Cloud, CloudRequest, Method, Observed, Sibling};
+use kiln_resource::{Cloud, CloudRequest, Method, Observed, Sibling, Siblings};
 use kiln_value::{Map, Value, value};
 
 use crate::ground::Ground;
@@ -68,13 +68,12 @@ fn an_attachment_follows_the_route_tables_of_its_vpc() {
     let kind = types.iter().find(|kind| kind.name == "AWS::EC2::VPCGatewayAttachment").unwrap();
     let vpc = |name: &str| Map::from([("VpcId".to_owned(), value!({"get_resource": name}))]);
     let (own, other) = (vpc("vpc"), vpc("other"));
-    let sibling = |name: &'static str, properties| Sibling {
-        name,
-        resource_type: if name == "it" { &kind.name } else { "AWS::EC2::RouteTable" },
-        properties,
-        requires: &[],
+    let sibling = |name: &'static str, properties: &Map| {
+        let (resource_type, properties) =
+            (if name == "it" { &kind.name } else { "AWS::EC2::RouteTable" }, properties.clone());
+        Sibling::new(name, resource_type, &[], move || properties)
     };
-    let siblings = [sibling("one", &own), sibling("two", &other)];
+    let siblings = Siblings::from_iter([sibling("one", &own), sibling("two", &other)]);
     let driver = kiln_drivers::driver_for(kind).unwrap();
     assert_eq!(driver.dependencies(&sibling("it", &own), &siblings), ["one"]);
 }

@@ -1,6 +1,6 @@
 //! OS::Neutron::*
 
-use kiln_resource::{Driver, Sibling};
+use kiln_resource::{Driver, Sibling, Siblings};
 use kiln_value::{Map, Value, value};
 
 use crate::ground::{Ground, Outcome, Resource};
@@ -244,7 +244,7 @@ async fn refusals(ground: &Ground) {
 }
 
 fn sibling<'a>(name: &'a str, kind: &'a str, properties: &'a Map, requires: &'a [String]) -> Sibling<'a> {
-    Sibling { name, resource_type: kind, properties, requires }
+    Sibling::new(name, kind, requires, || properties.clone())
 }
 
 fn driver(name: &str) -> std::sync::Arc<dyn Driver> {
@@ -264,16 +264,16 @@ fn implicit_dependencies() {
     let address = map(value!({"floating_network": "public", "port_id": {"get_resource": "port"}}));
     let server = map(value!({"networks": [{"network": net}]}));
     let on_port = ["port".to_owned()];
-    let siblings = [
+    let siblings = Siblings::from_iter([
         sibling("subnet", "OS::Neutron::Subnet", &subnet, &[]),
         sibling("far", "OS::Neutron::Subnet", &far, &[]),
         sibling("interface", "OS::Neutron::RouterInterface", &interface, &[]),
         sibling("router", "OS::Neutron::Router", &router, &[]),
         sibling("port", "OS::Neutron::Port", &port, &[]),
         sibling("address", "OS::Neutron::FloatingIP", &address, &on_port),
-    ];
+    ]);
     let first = |kind: &str, name: &str| {
-        let this = siblings.iter().find(|s| s.name == name).unwrap();
+        let this = siblings.get(name).unwrap();
         driver(kind).dependencies(this, &siblings)
     };
     assert_eq!(first("OS::Neutron::Port", "port"), ["subnet"]);
