@@ -123,6 +123,7 @@ impl App {
     }
 
     /// Has another clock.
+    #[allow(dead_code, reason = "growth.rs has an engine")]
     pub(crate) fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
         let backends = Backends { clock, ..self.service.backends.clone() };
         let service = Service { backends, ..self.service.clone() };
@@ -131,6 +132,7 @@ impl App {
     }
 
     /// What the service and an engine share.
+    #[allow(dead_code, reason = "growth.rs has an engine")]
     pub(crate) fn backends(&self) -> Backends {
         self.service.backends.clone()
     }
