@@ -56,7 +56,8 @@ fn looked_up(blueprint: &Blueprint) -> BTreeSet<String> {
     let template = blueprint.bound().template();
     let words = template.words();
     let mut names = BTreeSet::new();
-    for (name, kind) in blueprint.kinds() {
+    for name in blueprint.definitions().keys() {
+        let Some(kind) = blueprint.kind(name) else { continue };
         let resource = template.as_value().get(words.resources).and_then(|resources| resources.get(name));
         let given = resource.and_then(|resource| resource.get(words.properties)).and_then(Value::as_map);
         for (name, value) in given.into_iter().flatten() {

@@ -233,9 +233,7 @@ impl From<kiln_service::Error> for ApiError {
         match error {
             Error::Changed => Self::new("HTTPConflict", error.to_string()),
             Error::Delegate(DelegateError::Unavailable(_)) => Self::new("HTTPServiceUnavailable", error.to_string()),
-            Error::NoTemplate | Error::TemplateUrl(_) | Error::NotImplemented(_) => {
-                Self::bad_request(error.to_string())
-            }
+            Error::NoTemplate | Error::TemplateUrl(_) => Self::bad_request(error.to_string()),
             error => Self::internal(error),
         }
     }

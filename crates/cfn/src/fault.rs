@@ -136,7 +136,7 @@ impl From<Error> for Fault {
             return Self::of_class(&class, text);
         }
         match error {
-            Error::NotImplemented(_) | Error::TemplateUrl(_) => Self::invalid(&text),
+            Error::TemplateUrl(_) => Self::invalid(&text),
             Error::Changed => Self::new(BUSY, Some(&text)),
             Error::ChangeSetExists(_) => Self { code: "AlreadyExistsException", ..Self::validation(text) },
             Error::ChangeSetState { .. } => Self { code: "InvalidChangeSetStatus", ..Self::validation(text) },

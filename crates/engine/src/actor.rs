@@ -10,6 +10,8 @@
 //! | `actor/snapshots.rs` | snapshots of the stack |
 //! | `actor/watches.rs` | operations that read other resources |
 //! | `actor/scaling.rs` | changes of the size of groups |
+//! | `actor/lifecycle.rs` | lifecycle plug-ins |
+//! | `actor/resizing.rs` | notifications about such changes |
 //! | `actor/hidden.rs` | hidden values in reasons |
 //! | `actor/write_queue.rs` | pending writes |
 
@@ -18,6 +20,8 @@ mod children;
 mod events;
 mod hidden;
 mod inbox;
+mod lifecycle;
+mod resizing;
 mod scaling;
 pub(crate) mod slots;
 mod snapshots;
@@ -48,6 +52,7 @@ use self::write_queue::WriteQueue;
 use crate::backends::Backends;
 use crate::fence::Fence;
 use crate::gather::{Answer, Gatherer};
+use crate::lifecycle::Plugins;
 use crate::load;
 use crate::options::Options;
 use crate::room::Room;
@@ -90,6 +95,7 @@ pub(crate) struct Actor {
     pub(crate) wake: Arc<Notify>,
     pub(crate) fence: Fence,
     pub(crate) room: Arc<Room>,
+    pub(crate) plugins: Plugins,
     /// True when the engine stops.
     pub(crate) drain: watch::Receiver<bool>,
 }
@@ -139,6 +145,7 @@ impl Actor {
             again: pending,
             turning: false,
             active: pending,
+            plugins_passed: 0,
             actor: self,
         };
         work.read_messages().await?;
@@ -185,6 +192,8 @@ struct Work {
     turning: bool,
     /// A request is in progress; false when its end is being stored.
     active: bool,
+    /// The number of lifecycle plug-ins that are told about the end of the request.
+    plugins_passed: usize,
 }
 
 impl Work {
@@ -268,6 +277,7 @@ impl Work {
         self.generation = self.stack.generation;
         self.active = true;
         let action = self.stack.state.action;
+        let barred = self.bar().await?;
         self.deadline = Some(self.end_of_time(action));
         let desired = match action {
             Action::Delete => None,
@@ -300,13 +310,13 @@ impl Work {
         };
         let hooks = self.hooks(action).await?;
         let rollback = !self.stack.disable_rollback && self.stack.parent.is_none();
-        let generation = self.generation;
+        let (generation, is_barred) = (self.generation, barred.is_some());
         self.events.retain(|event| matches!(event, Event::Finished { .. } | Event::Stepped { .. }));
-        let commands = self.model.decide(Event::Begin { action, goal, generation, targets, rollback, hooks });
+        let commands = self.model.decide(Event::Begin { action, goal, generation, targets, rollback, hooks, barred });
         // Only now the current row of each name is known: in a rollback it is a different one.
         self.fill_scope();
         self.removing.end = None;
-        if self.stack.parent.is_none() {
+        if self.stack.parent.is_none() && !is_barred {
             self.keep_unfinished_snapshot().await?;
             if action == Action::Delete && !self.stack.details.keep_objects {
                 self.remove_all_snapshots().await?;
@@ -439,6 +449,7 @@ impl Work {
                 let failed = State::new(self.stack.state.action, Status::Failed);
                 let state = State::new(Action::Rollback, Status::InProgress);
                 let started = "Stack ROLLBACK started".to_owned();
+                self.run_plugins_after(failed, &reason);
                 self.writes.event(self.stack_event(failed, reason));
                 self.writes.event(self.stack_event(state, started.clone()));
                 // A failed adopt must not delete what it has not created.
@@ -456,6 +467,7 @@ impl Work {
             return;
         }
         let Some((state, reason)) = self.after_snapshots(state, reason) else { return };
+        self.run_plugins_after(state, &reason);
         self.writes.event(self.stack_event(state, reason.clone()));
         let reached = state.status == Status::Complete
             && matches!(state.action, Action::Create | Action::Update | Action::Adopt | Action::Restore);

@@ -12,10 +12,15 @@ use tokio::task::{JoinError, JoinHandle, JoinSet};
 
 use crate::actor::{Actor, Exit};
 use crate::backends::Backends;
+use crate::courier::{Courier, MessageBus};
 use crate::fence::Fence;
 use crate::heartbeat::{Heartbeat, Leases};
+use crate::lifecycle::{LifecyclePlugin, Plugins};
 use crate::options::Options;
 use crate::room::Room;
+
+/// How long a stopping engine sends events.
+const LAST_POST: Duration = Duration::from_secs(5);
 
 /// An engine. All engines of a store are equal.
 pub struct Engine {
@@ -31,6 +36,8 @@ pub struct Engine {
     pulse: Option<(tokio::runtime::Handle, Arc<dyn Store>)>,
     drain: watch::Sender<bool>,
     crowd: Crowd,
+    bus: Option<Arc<dyn MessageBus>>,
+    plugins: Plugins,
 }
 
 /// The projects that have their share of the engine.
@@ -65,7 +72,23 @@ impl Engine {
             pulse: None,
             drain: watch::Sender::new(false),
             crowd: Crowd::default(),
+            bus: None,
+            plugins: Plugins::default(),
         }
+    }
+
+    /// Runs lifecycle plug-ins before and after each operation, in this order.
+    #[must_use]
+    pub fn with_plugins(mut self, plugins: Vec<Arc<dyn LifecyclePlugin>>) -> Self {
+        self.plugins = Plugins::new(plugins);
+        self
+    }
+
+    /// Sends notifications to a message bus.
+    #[must_use]
+    pub fn with_bus(mut self, bus: Arc<dyn MessageBus>) -> Self {
+        self.bus = Some(bus);
+        self
     }
 
     /// Runs the heartbeat on another runtime with its own store, so that the evaluation of templates cannot delay it.
@@ -82,6 +105,9 @@ impl Engine {
         let _heartbeat = self.start_heartbeat();
         let _housekeeping =
             AbortOnDrop(tokio::spawn(crate::housekeeping::run(self.backends.clone(), Arc::clone(&self.options))));
+        let closing = watch::Sender::new(false);
+        let courier = Courier::new(self.backends.clone(), self.bus.clone(), self.plugins.clone(), self.options.lease);
+        let mut courier = AbortOnDrop(tokio::spawn(courier.run(closing.subscribe())));
         let mut claim_all = true;
         let mut rung: Vec<StackId> = Vec::new();
         let mut next_poll = clock.monotonic() + self.options.poll;
@@ -121,7 +147,15 @@ impl Engine {
                 claim_all |= self.ended(ended).await;
             }
         }
-        self.drain().await
+        self.drain().await?;
+        // A process for one user may be the only one for a long time: its last events are sent before it ends.
+        closing.send_replace(true);
+        tokio::select! {
+            biased;
+            _ = &mut courier.0 => {}
+            () = clock.sleep(LAST_POST) => tracing::info!("events are left in the outbox for the next engine"),
+        }
+        Ok(())
     }
 
     fn start_heartbeat(&self) -> AbortOnDrop {
@@ -182,6 +216,7 @@ impl Engine {
                 wake: Arc::clone(&wake),
                 fence,
                 room: Arc::clone(&self.room),
+                plugins: self.plugins.clone(),
                 drain: self.drain.subscribe(),
             };
             self.actors.insert(lease.stack, Running { lease, wake });

@@ -8,6 +8,7 @@ use kiln_value::Secret;
 
 use crate::config::Config;
 use crate::ini::DEFAULT;
+use crate::message_bus;
 
 /// Heat's default of `auth_encryption_key`. It is public.
 const PUBLIC_KEY: &str = "notgood but just long enough i t";
@@ -57,6 +58,7 @@ pub(crate) fn options(config: &Config) -> Result<Options> {
     if config.flag("database", "sqlite_synchronous", false)? {
         options.durability = Durability::Power;
     }
+    options.notifications = message_bus::is_configured(config)?;
     Ok(options)
 }
 

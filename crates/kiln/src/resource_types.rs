@@ -9,6 +9,7 @@ use kiln_plan::ResourceTypes;
 use kiln_resource::definition::{self, DefinitionError};
 use kiln_resource::{DriverKind, Registry, ResourceType, shipped};
 use kiln_template::environment;
+use kiln_value::Value;
 
 use crate::config::Config;
 
@@ -61,7 +62,7 @@ fn read_environments(catalog: &mut ResourceTypes, config: &Config) -> Result<()>
     files.sort();
     for file in files {
         let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
-        tell_unbuilt(&file, &text);
+        tell_unused(&file, &text);
         // Like Heat, ignore an invalid file.
         if let Err(error) = catalog.load(&text) {
             tracing::error!(file = %file.display(), %error, "ignoring invalid environment file");
@@ -71,11 +72,11 @@ fn read_environments(catalog: &mut ResourceTypes, config: &Config) -> Result<()>
     Ok(())
 }
 
-/// Logs unsupported features in an operator's environment.
-fn tell_unbuilt(file: &Path, text: &str) {
+/// Logs sections of an operator's environment that have no effect, as in Heat: only a stack has event sinks.
+fn tell_unused(file: &Path, text: &str) {
     let Ok(sections) = environment::parse(text) else { return };
-    if let Err(error) = kiln_service::refuse_unbuilt(&sections) {
-        tracing::warn!(file = %file.display(), "{error}");
+    if sections.get("event_sinks").is_some_and(Value::is_truthy) {
+        tracing::warn!(file = %file.display(), "event_sinks have no effect here, only in the environment of a stack");
     }
 }
 

@@ -10,7 +10,7 @@ use anyhow::{Result, anyhow, bail};
 use kiln_api::Api;
 use kiln_cfn::Cfn;
 use kiln_cloud::{Connector, Credentials, Named, Scope};
-use kiln_engine::{Backends, Chance, Clock as _, Clouds, Engine, NoCloud, SystemClock};
+use kiln_engine::{Backends, Chance, Clock as _, Clouds, Engine, LifecyclePlugin, MessageBus, NoCloud, SystemClock};
 use kiln_identity::{Identity, Keystone, KeystoneOptions, Local, Policy};
 use kiln_plan::ResourceTypes;
 use kiln_service::{Limits, Service};
@@ -25,6 +25,8 @@ use crate::config::{Account, Config};
 use crate::database;
 use crate::heartbeat_thread::HeartbeatThread;
 use crate::ini::DEFAULT;
+use crate::lifecycle_plugins;
+use crate::message_bus;
 use crate::policy_files::PolicyFiles;
 use crate::resource_types;
 use crate::shutdown::{self, Stop};
@@ -45,6 +47,10 @@ pub(crate) struct Runtime {
     api: kiln_api::Options,
     cfn: kiln_cfn::Options,
     engine: kiln_engine::Options,
+    /// Where notifications are sent.
+    bus: Option<Arc<dyn MessageBus>>,
+    /// What runs before and after operations.
+    plugins: Vec<Arc<dyn LifecyclePlugin>>,
     /// The database of the heartbeat, if the heartbeat has its own thread.
     heartbeat: Option<kiln_store::Options>,
 }
@@ -101,6 +107,7 @@ impl Runtime {
         let clouds = Arc::new(clouds.with_signalling(signalling(config, &service)?));
         let catalog = resource_types::of_service(config)?;
         let backends = backends(store, catalog, clouds);
+        let engine = engine_options(config)?;
         Ok(Self {
             own: Some(own),
             policy_files: Some(policy_files),
@@ -113,7 +120,9 @@ impl Runtime {
             },
             api: api_options(config)?,
             cfn: cfn_options(config)?,
-            engine: engine_options(config)?,
+            bus: message_bus::of_config(config, &engine.hostname)?,
+            plugins: lifecycle_plugins::of_config(config)?,
+            engine,
             heartbeat: Some(database::options(config)?).filter(|options| !options.is_private()),
         })
     }
@@ -156,6 +165,8 @@ impl Runtime {
                 resources_per_stack: None,
                 ..kiln_engine::Options::default()
             },
+            bus: None,
+            plugins: Vec::new(),
             heartbeat: None,
         })
     }
@@ -195,12 +206,16 @@ impl Runtime {
     /// Runs an engine until a stop is requested, then releases its leases.
     pub(crate) async fn engine(&self, stop: Stop) -> Result<()> {
         let mut engine = Engine::new(self.engine.clone(), self.service.backends.clone());
+        engine = engine.with_plugins(self.plugins.clone());
         let heartbeat = match &self.heartbeat {
             Some(options) => Some(HeartbeatThread::start(options.clone()).await?),
             None => None,
         };
         if let Some(thread) = &heartbeat {
             engine = engine.with_heartbeat_on(thread.runtime(), thread.store());
+        }
+        if let Some(bus) = &self.bus {
+            engine = engine.with_bus(Arc::clone(bus));
         }
         Ok(engine.run(stop).await?)
     }

@@ -50,6 +50,8 @@ pub enum Event {
         rollback: bool,
         /// The hooks of the resources.
         hooks: Hooks,
+        /// Why the request must not begin: it only completes running operations, then it fails without a rollback.
+        barred: Option<String>,
     },
     /// A [`Command::Decide`] was executed.
     Decided {

@@ -123,8 +123,9 @@ impl Model {
     pub fn decide(&mut self, event: Event) -> Vec<Command> {
         let mut out = Vec::new();
         match event {
-            Event::Begin { action, goal, generation, targets, rollback, hooks } => {
-                self.begin(CurrentRequest { action, goal, generation, rollback, hooks }, targets, &mut out);
+            Event::Begin { action, goal, generation, targets, rollback, hooks, barred } => {
+                let rollback = rollback && barred.is_none();
+                self.begin(CurrentRequest { action, goal, generation, rollback, hooks }, targets, barred, &mut out);
             }
             Event::Decided { serial, name, decision, fresh, kind, attributes } => {
                 if let Some(node) = self.asked.remove(&serial) {
@@ -200,7 +201,7 @@ impl Model {
         self.set_state(id, State::new(Action::Check, status), reason, out);
     }
 
-    fn begin(&mut self, request: CurrentRequest, targets: Vec<Target>, out: &mut Vec<Command>) {
+    fn begin(&mut self, request: CurrentRequest, targets: Vec<Target>, barred: Option<String>, out: &mut Vec<Command>) {
         self.request = request;
         self.stage = Stage::Going;
         self.asked.clear();
@@ -213,7 +214,7 @@ impl Model {
         }
         self.choose_current();
         self.traversal = Traversal::new(self.request.goal, &targets, &self.rows, &self.current);
-        for target in &targets {
+        for target in targets.iter().filter(|_| barred.is_none()) {
             if !self.current.contains_key(&target.name) {
                 self.insert(&target.name, None, target.fresh, target.kind.clone(), out);
                 out.push(Command::Save(target.fresh));
@@ -233,6 +234,9 @@ impl Model {
                     self.continued.insert(row.id, node);
                 }
             }
+        }
+        if let Some(reason) = barred {
+            return self.fail(reason, out);
         }
         if self.request.action == Action::Delete {
             out.extend(self.busy.keys().copied().map(Command::Interrupt));

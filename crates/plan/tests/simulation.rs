@@ -203,6 +203,7 @@ impl SimulatedStack {
             targets,
             rollback: false,
             hooks: kiln_plan::Hooks::new(),
+            barred: None,
         };
         let commands = model.decide(event);
         self.carry_out(model, commands)

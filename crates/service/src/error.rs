@@ -147,9 +147,6 @@ pub enum Error {
     /// There was a concurrent request.
     #[error("The stack was changed by another request; try again.")]
     Changed,
-    /// Not implemented by Kiln yet.
-    #[error("{0} is not implemented by Kiln yet.")]
-    NotImplemented(String),
     /// The credentials of the stack could not be created.
     #[error(transparent)]
     Delegate(#[from] DelegateError),
@@ -190,7 +187,6 @@ impl Error {
             | Self::ChangeSetExists(_)
             | Self::ChangeSetState { .. }
             | Self::Changed
-            | Self::NotImplemented(_)
             | Self::Delegate(DelegateError::Unavailable(_))
             | Self::Internal(_) => return None,
         };

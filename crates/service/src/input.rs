@@ -143,7 +143,7 @@ impl StackContent {
     fn merge(&mut self, template: &Arc<Value>) -> Result<(), Error> {
         let template = Template::from_value(Arc::clone(template))?;
         environment::merge(&self.environment_files, &self.files, &mut self.sections, &template)?;
-        refuse_unbuilt(&self.sections)
+        Ok(())
     }
 }
 
@@ -171,14 +171,4 @@ impl Settings {
             _ => Ok(()),
         }
     }
-}
-
-/// Rejects sections of an environment that Kiln does not support yet.
-///
-/// # Errors [`Error::NotImplemented`] with the name of the section.
-pub fn refuse_unbuilt(sections: &Map) -> Result<(), Error> {
-    if sections.get("event_sinks").is_some_and(Value::is_truthy) {
-        return Err(Error::NotImplemented("The section event_sinks of an environment".to_owned()));
-    }
-    Ok(())
 }

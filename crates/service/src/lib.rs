@@ -43,7 +43,7 @@ pub use change_set::{
 };
 pub use create::CreateStack;
 pub use error::{Error, Invalid};
-pub use input::{Settings, StackContent, TemplateText, refuse_unbuilt};
+pub use input::{Settings, StackContent, TemplateText};
 pub use kiln_plan::hidden::{Hidden, HiddenValues};
 pub use mark_unhealthy::MarkUnhealthy;
 pub use options::{Limits, Options};

@@ -329,8 +329,9 @@ async fn judge_rest(sim: &Arc<Simulation>) {
     let engines = sim.scenario.engines.len() as u64;
     for (query, count) in sim.ledger.take_queries() {
         let most = match query {
-            // Each engine looks for work and reports its heartbeat.
+            // Each engine looks for work and for events to send, and reports its heartbeat.
             "claim" => 65 * engines,
+            "next_lane" => 32 * engines,
             "renew" | "report" => 15 * engines,
             "forget" | "unused_credentials" | "delete_credentials" => 5 * engines,
             _ => 0,

@@ -27,6 +27,9 @@ impl fmt::Display for Digest {
     }
 }
 
+/// How an environment with event sinks is written.
+const SINKS: &str = "\"event_sinks\":[{";
+
 /// The desired state of a stack, as digests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Desired {
@@ -36,6 +39,8 @@ pub struct Desired {
     pub environment: Digest,
     /// The files.
     pub files: Digest,
+    /// Whether the environment may have event sinks. If not, events are stored without reading the environment.
+    pub sinks: bool,
 }
 
 /// The desired state of a stack, as texts (JSON) that are stored by digest.
@@ -56,6 +61,7 @@ impl DesiredText {
             template: Digest::of(&self.template),
             environment: Digest::of(&self.environment),
             files: Digest::of(&self.files),
+            sinks: self.environment.contains(SINKS),
         }
     }
 }

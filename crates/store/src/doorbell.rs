@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::{Notify, watch};
 
 use crate::{Doorbell, StackId};
 
@@ -41,6 +41,8 @@ pub(crate) struct Hub {
     watched: Notify,
     /// Whether the events of other processes are read, if there are any.
     tailed: AtomicBool,
+    /// Changes when entries of the outbox were written.
+    outbox: watch::Sender<()>,
 }
 
 impl Hub {
@@ -53,6 +55,7 @@ impl Hub {
             watchers: Mutex::default(),
             watched: Notify::new(),
             tailed,
+            outbox: watch::Sender::new(()),
         })
     }
 
@@ -70,6 +73,16 @@ impl Hub {
         self.watchers().push(Arc::downgrade(&bell));
         self.watched.notify_one();
         bell
+    }
+
+    /// For couriers: changes when this process has written entries of the outbox.
+    pub(crate) fn outbox(&self) -> watch::Receiver<()> {
+        self.outbox.subscribe()
+    }
+
+    /// Tells the couriers of this process about new entries of the outbox.
+    pub(crate) fn posted(&self) {
+        self.outbox.send_replace(());
     }
 
     fn watchers(&self) -> MutexGuard<'_, Vec<Weak<Bell>>> {

@@ -10,6 +10,7 @@ mod housekeeping;
 mod inbox;
 mod leases;
 mod listing;
+mod outbox;
 mod reading;
 mod requests;
 mod software;
@@ -54,11 +55,24 @@ impl MemoryStore {
         Self { state: Arc::default(), clock, hub: Hub::new(Reach::Alone) }
     }
 
+    /// The same store; events of stacks are announced on a message bus from now on.
+    #[must_use]
+    pub fn with_notifications(self) -> Self {
+        self.open().0.notifications = true;
+        self
+    }
+
     /// The state and the database's time in microseconds.
     fn open(&self) -> (MutexGuard<'_, State>, i64) {
         let now = (self.clock)().as_microsecond();
         // If another thread panics during a write, its own test fails.
         (self.state.lock().unwrap_or_else(PoisonError::into_inner), now)
+    }
+
+    fn tell_couriers(&self) {
+        if !self.open().0.outbox.is_empty() {
+            self.hub.posted();
+        }
     }
 
     fn ring_all(&self, stacks: impl IntoIterator<Item = StackId>) {
@@ -84,6 +98,7 @@ impl Store for MemoryStore {
         drop(state);
         self.hub.ring(made.id);
         self.hub.tell(Some(made.root));
+        self.tell_couriers();
         Ok(made)
     }
 
@@ -93,10 +108,12 @@ impl Store for MemoryStore {
         let generation = state.live(stack).ok_or_else(not_found)?.generation;
         state.check_request(stack, generation, &request)?;
         let (asked, event) = state.request(stack, &request, now).ok_or_else(not_found)?;
+        state.post(stack, std::slice::from_ref(&event), now);
         state.append(event);
         drop(state);
         self.hub.ring(stack);
         self.hub.tell(Some(asked.root));
+        self.tell_couriers();
         Ok(asked)
     }
 
@@ -254,6 +271,7 @@ impl Store for MemoryStore {
         if has_news {
             self.hub.tell(Some(stack.root));
         }
+        self.tell_couriers();
         self.ring_all(rings);
         if settled {
             self.ring_all([stack.id].into_iter().chain(stack.parent.as_ref().map(|parent| parent.stack)));

@@ -14,6 +14,7 @@ mod leases;
 mod listing;
 mod migrations;
 mod options;
+mod outbox;
 mod reading;
 mod reencryption;
 mod requests;
@@ -63,6 +64,8 @@ pub struct SqlStore {
     vault: Arc<Vault>,
     hub: Arc<Hub>,
     losses: Losses,
+    /// Whether there is a message bus: events of stacks are announced.
+    notifications: bool,
     /// Only kept alive: the tasks end with the last clone.
     _wires: Arc<Wires>,
 }
@@ -71,7 +74,7 @@ impl SqlStore {
     /// Connects to the database. The schema is not changed ([`Store::migrate`] does that).
     pub async fn open(options: Options) -> Result<Self, Error> {
         let vault = Arc::new(Vault::new(&options.key, &options.older_keys)?.with_values(options.encrypt_values));
-        let losses = Losses::default();
+        let (losses, notifications) = (Losses::default(), options.notifications);
         let (writer, reader) = options.connect(&losses).await?;
         let dialect = dialect_of(&writer).await?;
         let (hub, wires) = match dialect {
@@ -79,7 +82,7 @@ impl SqlStore {
             _ if options.is_private() => (Hub::new(Reach::Alone), Wires::default()),
             _ => wires::by_table(&writer, &reader, dialect),
         };
-        Ok(Self { writer, reader, dialect, vault, hub, losses, _wires: Arc::new(wires) })
+        Ok(Self { writer, reader, dialect, vault, hub, losses, notifications, _wires: Arc::new(wires) })
     }
 
     /// Begins a write transaction. SQLite must know this at the start, because a read transaction may be unable to

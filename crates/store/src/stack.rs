@@ -19,6 +19,7 @@ pub struct Parent {
 
 /// The parameters of the last request, in addition to the desired state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "independent of each other, and stored by name")]
 pub struct Details {
     /// Objects are kept when their resources are deleted: the stack is abandoned, or a failed adopt is rolled back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -33,6 +34,9 @@ pub struct Details {
     /// The snapshot that is made or restored, or the data that is adopted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<SnapshotId>,
+    /// The lifecycle plug-ins have let the request begin.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub admitted: bool,
 }
 
 /// A stack.

@@ -8,9 +8,9 @@ use kiln_resource::{SoftwareChange, State};
 use kiln_value::Secret;
 
 use crate::{
-    ChangeSet, ChangeSetId, CredentialsId, DesiredText, Details, Digest, EngineId, Event, EventId, EventQuery, Lease,
-    Message, MessageId, NewStack, Resource, ResourceId, Snapshot, SnapshotId, SoftwareStore, Stack, StackId,
-    StackQuery, StackRequest,
+    Announcement, ChangeSet, ChangeSetId, CredentialsId, DesiredText, Details, Digest, EngineId, Event, EventId,
+    EventQuery, Lease, Message, MessageId, NewStack, OutboxStore, PluginRun, Resource, ResourceId, Snapshot,
+    SnapshotId, SoftwareStore, Stack, StackId, StackQuery, StackRequest,
 };
 
 /// Errors of the store.
@@ -71,6 +71,12 @@ pub struct Batch {
     pub remove: Vec<ResourceId>,
     /// Events to append, in order.
     pub events: Vec<Event>,
+    /// What to announce on the message bus, if there is one.
+    pub announcements: Vec<Announcement>,
+    /// Runs of lifecycle plug-ins after an operation.
+    pub plugin_runs: Vec<PluginRun>,
+    /// Sets [`Details::admitted`], if the stack has this generation.
+    pub admit: Option<i64>,
     /// Nested stacks to create.
     pub children: Vec<NewStack>,
     /// Requests to nested stacks; requests to deleted stacks are dropped.
@@ -122,6 +128,9 @@ impl Batch {
         self.save.is_empty()
             && self.remove.is_empty()
             && self.events.is_empty()
+            && self.announcements.is_empty()
+            && self.plugin_runs.is_empty()
+            && self.admit.is_none()
             && self.children.is_empty()
             && self.requests.is_empty()
             && self.handled.is_empty()
@@ -229,7 +238,7 @@ pub trait Doorbell: Send + Sync {
 
 /// Kiln's storage. Implementations handle transactions, their retries, and dialects.
 #[async_trait]
-pub trait Store: SoftwareStore {
+pub trait Store: SoftwareStore + OutboxStore {
     /// Upgrades the schema. Safe to call at every start and from several processes.
     async fn migrate(&self) -> Result<(), Error>;
 

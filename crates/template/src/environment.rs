@@ -110,7 +110,7 @@ impl Environment {
 
     /// The event sinks.
     ///
-    /// Errors: `ValueError` for a sink of an unknown type or without a target.
+    /// Errors: `StackValidationFailed` for a sink of an unknown type, with unknown keys or without a target.
     pub fn sinks(&self) -> Result<Vec<EventSink>, Diagnostic> {
         self.event_sinks.iter().map(sink).collect()
     }
@@ -129,18 +129,34 @@ impl fmt::Debug for Environment {
 }
 
 fn sink(declared: &Value) -> Result<EventSink, Diagnostic> {
-    let invalid = |problem: String| Err(Diagnostic::new("ValueError", problem));
-    match (declared.str_at("type"), declared.str_at("target")) {
-        (Some("zaqar-queue"), Some(target)) => {
-            let ttl = declared.get("ttl").and_then(Value::as_i64).unwrap_or(DEFAULT_TTL);
-            Ok(EventSink::ZaqarQueue { target: target.to_owned(), ttl })
-        }
-        (Some("zaqar-queue"), None) => invalid("An event sink of type zaqar-queue needs a target.".to_owned()),
-        _ => {
-            let kind = declared.get("type").map(text::repr).unwrap_or_default();
-            invalid(format!("Invalid event sink type {kind}, valid types are: zaqar-queue."))
-        }
+    let invalid = |problem: String| Err(Diagnostic::new("StackValidationFailed", problem));
+    if declared.str_at("type") != Some("zaqar-queue") {
+        let kind = declared.get("type").map(text::repr).unwrap_or_default();
+        return invalid(format!("Invalid event sink type {kind}, valid types are: zaqar-queue."));
     }
+    let known = |key: &&String| !matches!(key.as_str(), "type" | "target" | "ttl");
+    if let Some(key) = declared.as_map().and_then(|sink| sink.keys().find(known)) {
+        return invalid(format!("An event sink of type zaqar-queue has no {key}."));
+    }
+    let target = declared.str_at("target").filter(|target| (1..=64).contains(&target.chars().count()));
+    let Some(target) = target else {
+        return invalid(
+            "An event sink of type zaqar-queue needs a target: the name of a queue, up to 64 characters.".to_owned(),
+        );
+    };
+    let ttl = match declared.get("ttl") {
+        None | Some(Value::Null) => DEFAULT_TTL,
+        Some(ttl) => match ttl.as_i64().filter(|ttl| *ttl > 0) {
+            Some(ttl) => ttl,
+            None => {
+                return invalid(format!(
+                    "The ttl of an event sink must be a number of seconds, not {}.",
+                    text::repr(ttl)
+                ));
+            }
+        },
+    };
+    Ok(EventSink::ZaqarQueue { target: target.to_owned(), ttl })
 }
 
 fn map_of(sections: &Map, name: &str) -> Result<Map, Diagnostic> {

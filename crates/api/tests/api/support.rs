@@ -122,21 +122,6 @@ impl App {
         Self { router: api.router(), api, service, store }
     }
 
-    /// Has another clock.
-    #[allow(dead_code, reason = "growth.rs has an engine")]
-    pub(crate) fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
-        let backends = Backends { clock, ..self.service.backends.clone() };
-        let service = Service { backends, ..self.service.clone() };
-        let api = Api::new(Parts { options: Options::default(), service: service.clone() });
-        Self { router: api.router(), api, service, ..self }
-    }
-
-    /// What the service and an engine share.
-    #[allow(dead_code, reason = "growth.rs has an engine")]
-    pub(crate) fn backends(&self) -> Backends {
-        self.service.backends.clone()
-    }
-
     /// Has no driver for a type.
     pub(crate) fn without_driver(self, name: &str) -> Self {
         let types = kiln_resource::shipped::types().expect("definitions");

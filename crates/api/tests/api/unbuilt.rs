@@ -10,13 +10,21 @@ fn template(kind: &str) -> Value {
 }
 
 #[tokio::test]
-async fn event_sinks_are_refused() {
+async fn unknown_event_sinks_are_refused() {
     let app = App::new().await;
-    let sink = json!({"event_sinks": [{"type": "zaqar-queue", "target": "mine"}]});
-    let cases = [(sink, "The section event_sinks of an environment")];
+    let sink = |sink: Value| json!({"event_sinks": [sink]});
+    let cases = [
+        (
+            sink(json!({"type": "mail", "target": "me"})),
+            "Invalid event sink type 'mail', valid types are: zaqar-queue.",
+        ),
+        (
+            sink(json!({"type": "zaqar-queue", "target": "q", "ttl": "soon"})),
+            "The ttl of an event sink must be a number of seconds, not 'soon'.",
+        ),
+    ];
     let existing = app.create("there", template("OS::Heat::RandomString")).await;
-    for (environment, what) in cases {
-        let text = format!("{what} is not implemented by Kiln yet.");
+    for (environment, text) in cases {
         let body =
             json!({"stack_name": "s", "template": template("OS::Heat::RandomString"), "environment": environment});
         let file = json!({
@@ -35,11 +43,28 @@ async fn event_sinks_are_refused() {
             for body in [&body, &file] {
                 let answer = app.json(method.clone(), path, body).await;
                 assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{method} {path}: {}", answer.text);
-                assert_eq!(answer.json()["error"]["message"], text);
+                assert_eq!(answer.json()["error"]["message"], text, "{method} {path}: {}", answer.text);
             }
         }
     }
     assert_eq!(app.stacks().await, 1);
+}
+
+#[tokio::test]
+async fn event_sinks_are_stored_with_the_environment() {
+    let app = App::new().await;
+    let sinks = json!([{"type": "zaqar-queue", "target": "mine", "ttl": 120}]);
+    let environment = json!({"event_sinks": sinks.clone()});
+    let body = json!({"stack_name": "s", "template": template("OS::Heat::RandomString"), "environment": environment});
+    let answer = app.json(Method::POST, "/v1/tenant1/stacks", &body).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+    let lane = app.store.next_lane("").await.unwrap().expect("the first event");
+    assert!(lane.name.contains(answer.json()["stack"]["id"].as_str().unwrap()), "{}", lane.name);
+    let stored = app.get("/v1/tenant1/stacks/s/environment").await;
+    let id = answer.json()["stack"]["id"].clone();
+    let path = format!("/v1/tenant1/stacks/s/{}/environment", id.as_str().unwrap());
+    let stored = if stored.status == StatusCode::OK { stored } else { app.get(&path).await };
+    assert_eq!(stored.json()["event_sinks"], sinks);
 }
 
 #[tokio::test]

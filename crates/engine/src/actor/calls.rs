@@ -32,7 +32,7 @@ pub(super) enum Reply {
     /// A group that a policy wants to change.
     Group(Box<Scale>, Result<Group, Failure>),
     /// The content of a group whose change of size has ended, and whether it succeeded.
-    Scaled(Box<Message>, ResourceId, bool, Result<Resized, Failure>),
+    Scaled(Box<Message>, ResourceId, Option<String>, Result<Resized, Failure>),
     /// The result of a message to a resource.
     Received(Box<Message>, ResourceId, Result<Received, Failure>),
     /// The objects of a snapshot are deleted, or not.
@@ -55,7 +55,7 @@ impl Work {
                 }
             }
             Ok(Reply::Group(scale, group)) => self.group_read(&scale, group),
-            Ok(Reply::Scaled(message, group, succeeded, resized)) => self.scaled(*message, group, succeeded, resized),
+            Ok(Reply::Scaled(message, group, failed, resized)) => self.scaled(*message, group, failed, resized),
             Ok(Reply::Members(row, number, step, group)) => {
                 if self.slots.is_reading(row, number) {
                     self.members_read(row, step, group);

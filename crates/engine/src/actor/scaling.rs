@@ -14,6 +14,7 @@ use kiln_value::{Value, text, value};
 
 use super::calls::Reply;
 use super::inbox::received;
+use super::resizing::Resizing;
 use super::{Work, stack_facts};
 use crate::backends::Backends;
 use crate::load;
@@ -123,12 +124,22 @@ impl Work {
         request.desired = Some(load::texts(&nested.sources));
         let policy = self.model.row(scale.policy).map(|row| row.name.clone()).unwrap_or_default();
         let reason = scale.received.reason(&scale.message.body).map_or(Value::Null, Value::from);
+        let name = text::str(&scale.request.group);
+        let start = Resizing { group: &name, adjustment, capacity: content.members.len() };
+        self.writes.announce(start.announcement(
+            "start",
+            scale.message.id,
+            now,
+            format!("Start resizing the group {name}"),
+        ));
         let end = Message {
             id: MessageId(self.actor.backends.chance.uuid()),
             stack: self.stack.id,
             resource: Some(row.name.clone()),
             kind: MessageKind::Scaling,
-            body: value!({"policy": policy, "reason": reason, "adjustment": (adjustment.clone())}),
+            body: value!({
+                "policy": policy, "reason": reason, "adjustment": (adjustment.clone()), "group": (name.clone()), "size": size,
+            }),
             due: now,
             sent: now,
         };
@@ -161,22 +172,25 @@ impl Work {
         let by_age = self.model.row(group).and_then(|row| self.kind_of(&row.name, &row.implementation));
         let by_age = by_age.is_some_and(|kind| kind.members_by_age());
         let (backends, stack) = (self.actor.backends.clone(), self.stack.clone());
-        let (id, succeeded) = (child.id, child.state.status == Status::Complete);
+        let failed = (child.state.status != Status::Complete).then(|| child.reason.clone());
+        let id = child.id;
         self.tasks.spawn(async move {
             let name = message.resource.clone().unwrap_or_default();
             let resized = read_resized(&backends, &stack, &name, id, by_age).await;
-            Reply::Scaled(Box::new(message), group, succeeded, resized)
+            Reply::Scaled(Box::new(message), group, failed, resized)
         });
     }
 
     /// Records the end of a change of size: the attributes of the group, its cooldown, and the event of the policy.
+    /// `failed`: why it failed.
     pub(super) fn scaled(
         &mut self,
         message: Message,
         group: ResourceId,
-        succeeded: bool,
+        failed: Option<String>,
         resized: Result<Resized, Failure>,
     ) {
+        let succeeded = failed.is_none();
         self.inbox.unblock([group]);
         if self.slots.is_busy(group) {
             return self.inbox.put_back(message);
@@ -190,8 +204,12 @@ impl Work {
             let adjustment = message.body.get("adjustment").unwrap_or(&Value::Null);
             Some(kind.entry()?.driver.rescaled(&facts, adjustment, succeeded, self.actor.backends.wall_clock()))
         });
+        let mut resized_to = None;
         let (attributes, blueprint) = match resized {
-            Ok(Resized { inside, blueprint }) => (Some(inside.to_map()), Some(blueprint)),
+            Ok(Resized { inside, blueprint }) => {
+                resized_to = Some(inside.refs.len());
+                (Some(inside.to_map()), Some(blueprint))
+            }
             Err(failure) => {
                 tracing::warn!(stack = %self.stack.id, group = row.name, %failure, "cannot read the members of a group");
                 (None, None)
@@ -201,6 +219,7 @@ impl Work {
         if let Some(blueprint) = blueprint {
             self.refresh_metadata(&blueprint);
         }
+        self.announce_end(&message, failed, resized_to);
         let policy = message.body.str_at("policy").and_then(|name| self.model.current(name)).map(|row| row.id);
         if let (true, Some(policy), Some(reason)) = (succeeded, policy, message.body.str_at("reason")) {
             self.decide(received(policy, Received::default(), Some(reason.to_owned())));

@@ -5,7 +5,8 @@ use std::collections::{HashMap, VecDeque};
 use kiln_plan::Model;
 use kiln_resource::{ResourceId, SoftwareChange};
 use kiln_store::{
-    Batch, Event, Message, MessageId, NewStack, Settle, Snapshot, SnapshotId, StackId, StackRequest, Turn,
+    Announcement, Batch, Event, Message, MessageId, NewStack, PluginRun, Settle, Snapshot, SnapshotId, StackId,
+    StackRequest, Turn,
 };
 
 /// Writes in their order. A row that changes more than once is written once, at its last position. So a commit may
@@ -34,6 +35,10 @@ pub(crate) struct WriteQueue {
     software: Vec<SoftwareChange>,
     /// Messages to other stacks.
     messages: Vec<Message>,
+    /// What to announce on the message bus.
+    announcements: Vec<Announcement>,
+    /// Runs of lifecycle plug-ins after an operation; written at the end of the queue.
+    pub(crate) plugin_runs: Vec<PluginRun>,
     /// Cancels that are not written yet.
     cancels: Vec<(StackId, i64)>,
 }
@@ -86,6 +91,11 @@ impl WriteQueue {
         self.software.extend(changes);
     }
 
+    /// Adds something to announce on the message bus.
+    pub(crate) fn announce(&mut self, announcement: Announcement) {
+        self.announcements.push(announcement);
+    }
+
     /// Adds a message to another stack.
     pub(crate) fn send(&mut self, message: Message) {
         self.messages.push(message);
@@ -113,6 +123,8 @@ impl WriteQueue {
             && self.handled.is_empty()
             && self.software.is_empty()
             && self.messages.is_empty()
+            && self.announcements.is_empty()
+            && self.plugin_runs.is_empty()
             && self.user_project.is_none()
             && self.cancels.is_empty()
             && self.snapshots.is_empty()
@@ -144,6 +156,7 @@ impl WriteQueue {
             handled: std::mem::take(&mut self.handled),
             software: std::mem::take(&mut self.software),
             send: std::mem::take(&mut self.messages),
+            announcements: std::mem::take(&mut self.announcements),
             user_project: self.user_project.take(),
             ..Batch::default()
         };
@@ -164,6 +177,7 @@ impl WriteQueue {
         if self.writes.is_empty() {
             batch.snapshots = std::mem::take(&mut self.snapshots);
             batch.remove_snapshots = std::mem::take(&mut self.removed_snapshots);
+            batch.plugin_runs = std::mem::take(&mut self.plugin_runs);
             batch.turn = self.turn.take();
             batch.settle = self.settle.take();
         }

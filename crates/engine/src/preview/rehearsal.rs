@@ -77,8 +77,15 @@ impl<'a> Rehearsal<'a> {
             let targets = self.scope.blueprint().targets(|| ResourceId(self.backends.chance.uuid()));
             let (action, goal) = (Action::Update, Goal::Converge);
             let generation = self.stack.generation + 1;
-            let begin =
-                Event::Begin { action, goal, generation, targets, rollback: false, hooks: kiln_plan::Hooks::new() };
+            let begin = Event::Begin {
+                action,
+                goal,
+                generation,
+                targets,
+                rollback: false,
+                hooks: kiln_plan::Hooks::new(),
+                barred: None,
+            };
             let mut events = VecDeque::new();
             let mut commands = self.model.decide(begin);
             for row in self.model.rows().filter(|row| self.model.current(&row.name).is_some_and(|now| now.id == row.id))

@@ -83,6 +83,15 @@ impl Bench {
         }))
     }
 
+    /// An engine with more parts.
+    pub(crate) fn engine_of(&self, with: impl FnOnce(Engine) -> Engine) -> Running {
+        let engine = with(Engine::new(Options::default(), self.backends.clone()));
+        Running(tokio::spawn(async move {
+            let (_stop, stopped) = watch::channel(false);
+            engine.run(stopped).await.expect("the engine runs");
+        }))
+    }
+
     /// Requests a stack with this template.
     pub(crate) async fn create(&self, template: &str, timeout_mins: Option<i64>) -> StackId {
         self.request("demo", "s", template, timeout_mins).await

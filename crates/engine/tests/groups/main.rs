@@ -3,5 +3,6 @@
 mod batches;
 mod bench;
 mod instances;
+mod lifecycle;
 mod room;
 mod scaling;

@@ -1,10 +1,13 @@
 //! Scaling groups and policies.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use kiln_engine::preview::PlannedChange;
-use kiln_resource::{StackId, State, Status};
-use kiln_store::MessageKind;
+use kiln_engine::{Message, MessageBus};
+use kiln_resource::{Failure, StackId, State, Status};
+use kiln_store::{MemoryStore, MessageKind};
 use kiln_value::{Value, value};
 
 use crate::bench::Bench;
@@ -346,4 +349,57 @@ impl Bench {
         self.send(stack, Some(resource), MessageKind::MarkUnhealthy, body).await;
         self.quiet(stack).await;
     }
+}
+
+/// A message bus that keeps what it is told.
+#[derive(Default)]
+struct Bus(Mutex<Vec<Message>>);
+
+#[async_trait]
+impl MessageBus for Bus {
+    async fn send(&self, messages: &[Message]) -> Result<(), Failure> {
+        self.0.lock().expect("whole").extend_from_slice(messages);
+        Ok(())
+    }
+}
+
+impl Bus {
+    /// What was told about changes of size: type, kind, amount, capacity and text.
+    async fn scalings(&self) -> Vec<String> {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        let mut told = Vec::new();
+        for message in self.0.lock().expect("whole").iter() {
+            let Some(kind) = message.event_type.strip_prefix("orchestration.autoscaling.") else { continue };
+            let payload = &message.payload;
+            let values = ["adjustment_type", "adjustment", "capacity", "message"]
+                .map(|key| kiln_value::text::str(payload.get(key).expect(key)));
+            let group = payload.get("groupname").and_then(Value::as_str).expect("a group");
+            assert!(group.starts_with("s-g-"), "{group}");
+            told.push(format!("{kind}: {}", values.join(", ")).replace(group, "G"));
+            assert_eq!(payload.get("stack_name"), Some(&"s".into()));
+            assert_eq!(message.error, kind == "error");
+        }
+        told
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_of_size_are_announced_when_they_start_and_end() {
+    let mut bench = Bench::new();
+    let clock = Arc::clone(&bench.backends.clock);
+    bench.backends.store = Arc::new(MemoryStore::new(Arc::new(move || clock.now())).with_notifications());
+    let bus = Arc::<Bus>::default();
+    let start = || bench.engine_of(|engine| engine.with_bus(Arc::clone(&bus) as Arc<dyn MessageBus>));
+    let engine = start();
+    let id = bench.create(&plain("one").replace("wait_secs: 2", "wait_secs: 20"), None).await;
+    bench.completed(id).await;
+    assert_eq!(bus.scalings().await, [""; 0]);
+    bench.signal(id, "up", alarm()).await;
+    let started = "start: ChangeInCapacity, 1, 2, Start resizing the group G";
+    assert_eq!(bus.scalings().await, [started]);
+    // Another engine completes the change and tells of its end.
+    engine.kill();
+    let _engine = start();
+    bench.quiet(id).await;
+    assert_eq!(bus.scalings().await, [started, "end: ChangeInCapacity, 1, 3, End resizing the group G"]);
 }

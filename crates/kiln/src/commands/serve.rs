@@ -78,6 +78,19 @@ Options in section [kiln], in addition to those in 'kiln engine --help':
   older_encryption_keys              previous values of auth_encryption_key for decryption,
                                      comma-separated; see 'kiln manage update-params --help'
 
+Notifications as oslo.messaging sends them, to RabbitMQ, with the options of heat.conf:
+  [oslo_messaging_notifications]
+  driver = messagingv2               or messaging, noop; off by default
+  transport_url = rabbit://USER:PASSWORD@HOST:5672,USER:PASSWORD@HOST2:5672/VHOST
+                                     default: [DEFAULT] transport_url
+  topics = notifications             routing keys are TOPIC.info and TOPIC.error
+  [oslo_messaging_rabbit]
+  ssl, ssl_ca_file, ssl_cert_file, ssl_key_file, amqp_durable_queues, amqp_auto_delete,
+  rabbit_quorum_queue, heartbeat_timeout_threshold
+  [DEFAULT]
+  control_exchange = heat, default_notification_level = INFO, default_publisher_id, host
+A notification is kept for an hour while RabbitMQ does not answer.
+
 Stop the service with SIGTERM or Ctrl-C. It completes the running requests, and other engines take
 over its stacks immediately.")]
 pub(crate) struct ServeArgs {
@@ -208,6 +221,16 @@ Options in section [kiln], in seconds:
   list_delay = 10    maximum time until a service lists an object that it created
   metrics_bind_port  as in 'kiln serve --help'
   drain = 75         time that a stopping engine waits for calls; default: call_timeout + 15
+  lifecycle_plugins  programs (absolute paths, comma-separated) that run in this order before and
+                     after each operation of a stack, also of nested stacks; off by default. They
+                     read a JSON document: phase (before, after), action, operation (an ID), stack
+                     (id, name, parent_id, root_id, project_id, user_id, username, tags, status,
+                     reason), and after it also failed. If one fails before an operation (its exit
+                     status is not 0), the operation fails with what it wrote to standard error; those
+                     that ran before it are told that it failed. After an operation, errors are only
+                     logged. After a failure of an engine a run may be repeated, with the same
+                     operation. A request that replaces a running one ends that one without a run
+  lifecycle_timeout = 60  maximum seconds of such a run
 
 Example:
   kiln engine --config-file /etc/kiln/kiln.conf")]

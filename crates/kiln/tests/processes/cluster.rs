@@ -53,6 +53,17 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// Starts an API and engines. `database`: `sqlite`, or the URL of a server.
     pub(crate) async fn start(cloud: Testcloud, database: &str, engines: usize, limits: Limits) -> Self {
+        Self::start_with(cloud, database, engines, limits, "").await
+    }
+
+    /// The same with more lines of configuration.
+    pub(crate) async fn start_with(
+        cloud: Testcloud,
+        database: &str,
+        engines: usize,
+        limits: Limits,
+        options: &str,
+    ) -> Self {
         let folder = tempfile::tempdir().expect("a folder").keep();
         let (url, database) = match database {
             "sqlite" => (format!("sqlite://{}", folder.join("kiln.db").display()), None),
@@ -73,7 +84,7 @@ impl Cluster {
              [heat_api]\nbind_host = 127.0.0.1\nbind_port = {port}\n[heat_api_cfn]\nbind_port = 0\n\
              [kiln]\nlease = {}\ncall_timeout = {}\ncall_limit = {}\nlist_delay = {}\ndrain = {}\n\
              [keystone_authtoken]\nauth_url = {}\nusername = {}\npassword = {}\nproject_name = {}\n\
-             user_domain_name = Default\nproject_domain_name = Default\n",
+             user_domain_name = Default\nproject_domain_name = Default\n{options}",
             seconds(limits.lease),
             seconds(limits.call_timeout),
             seconds(limits.call_limit),

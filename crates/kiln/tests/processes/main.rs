@@ -12,10 +12,13 @@
 mod cluster;
 mod converge;
 mod crash;
+mod lifecycle;
 mod nested;
+mod notifications;
 mod process;
 mod remote;
 mod replacement;
+mod sinks;
 mod storm;
 mod types;
 mod wanted;

@@ -46,8 +46,8 @@ impl State {
                 self.remove_resource(id);
             }
         }
-        for event in batch.events {
-            self.append(event);
+        for event in &batch.events {
+            self.append(event.clone());
         }
         for child in &batch.children {
             self.create(child, now);
@@ -55,6 +55,7 @@ impl State {
         let started: Vec<_> =
             batch.requests.iter().filter_map(|(child, request)| Some(self.request(*child, request, now)?.1)).collect();
         for event in started {
+            self.post(event.stack, std::slice::from_ref(&event), now);
             self.append(event);
         }
         self.mark_handled(lease.stack, &batch.handled, now);
@@ -72,6 +73,10 @@ impl State {
         if let (Some(project), Some(row)) = (batch.user_project, self.stacks.get_mut(&lease.stack)) {
             row.stack.user_project = Some(project);
         }
+        let admitted = self.stacks.get_mut(&lease.stack).filter(|row| batch.admit == Some(row.stack.generation));
+        if let Some(row) = admitted {
+            row.stack.details.admitted = true;
+        }
         if let Some(turn) = &batch.turn {
             self.apply_turn(lease.stack, turn);
         }
@@ -79,6 +84,8 @@ impl State {
             self.apply_settle(lease.stack, settle);
         }
         let stack = self.stacks.get(&lease.stack).map(|row| row.stack.clone()).ok_or(Error::Stale(lease.stack))?;
+        self.post(stack.id, &batch.events, now);
+        self.announce(&stack, &batch.announcements, &batch.plugin_runs, now);
         if stack.deleted.is_none() {
             for timer in &batch.timers {
                 self.store_message(timer);

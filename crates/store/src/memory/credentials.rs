@@ -52,7 +52,10 @@ impl State {
             let rows = self.stacks.values().filter(|row| row.stack.deleted.is_some() == deleted);
             rows.filter_map(|row| row.stack.credentials).collect()
         };
-        let (live, gone) = (referring(false), referring(true));
+        let (mut live, gone) = (referring(false), referring(true));
+        // The last events of a deleted stack are still to be sent.
+        let sending = self.outbox.values().filter_map(|row| self.stacks.get(&row.entry.root)?.stack.credentials);
+        live.extend(sending);
         let old = now.saturating_sub(micros_of(older_than));
         let unused: BTreeMap<(i64, CredentialsId), &Credentials> = self
             .credentials

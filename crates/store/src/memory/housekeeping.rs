@@ -55,6 +55,8 @@ impl State {
 
     fn forget_stacks(&mut self, before: Timestamp) -> usize {
         let stacks = self.stacks.values().map(|row| &row.stack);
+        let unsent: BTreeSet<StackId> = self.outbox.values().map(|row| row.entry.root).collect();
+        let stacks = stacks.filter(|stack| !unsent.contains(&stack.id));
         let deleted: BTreeSet<(Timestamp, StackId)> =
             stacks.filter_map(|stack| Some((stack.deleted.filter(|deleted| *deleted < before)?, stack.id))).collect();
         let mut gone = 0;

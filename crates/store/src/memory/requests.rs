@@ -35,12 +35,14 @@ impl State {
                 self.nested.entry(parent.stack).or_default().insert(stack.id);
             }
         }
-        self.append(Event::of_start(&stack));
+        let event = Event::of_start(&stack);
         if let Some(adopt) = &new.adopt {
             self.save_snapshot(adopt);
         }
         let row = StackRow { stack: stack.clone(), due: None, lease: LeaseRow::default() };
         self.stacks.insert(stack.id, row);
+        self.post(stack.id, std::slice::from_ref(&event), now);
+        self.append(event);
         self.set_due(stack.id, Some(stack.created.as_microsecond()));
         stack
     }

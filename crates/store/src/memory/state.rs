@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use kiln_resource::{SoftwareConfig, SoftwareDeployment};
 use kiln_value::Secret;
+use uuid::Uuid;
 
+use crate::outbox::NewEntry;
 use crate::{
     ChangeSet, ChangeSetId, CredentialsId, Digest, EngineId, EngineInfo, Event, EventId, Message, MessageId, Resource,
     ResourceId, Snapshot, SnapshotId, Stack, StackId,
@@ -40,6 +42,10 @@ pub(super) struct State {
     pub(super) software_deployments: BTreeMap<String, SoftwareDeployment>,
     pub(super) credentials: BTreeMap<CredentialsId, Credentials>,
     pub(super) engines: BTreeMap<EngineId, EngineInfo>,
+    /// The outbox by lane, in order of writing.
+    pub(super) outbox: BTreeMap<(String, i64), OutboxRow>,
+    /// Whether there is a message bus.
+    pub(super) notifications: bool,
     /// The last serial number of a resource, an event or credentials.
     serial: u64,
 }
@@ -63,6 +69,15 @@ pub(super) struct LeaseRow {
     pub(super) ttl: i64,
     /// The epoch that was released cleanly.
     pub(super) released: i64,
+}
+
+/// An entry of the outbox.
+pub(super) struct OutboxRow {
+    pub(super) entry: NewEntry,
+    pub(super) created: i64,
+    pub(super) due: i64,
+    pub(super) attempts: u32,
+    pub(super) mark: Option<Uuid>,
 }
 
 /// A text.

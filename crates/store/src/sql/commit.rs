@@ -15,7 +15,7 @@ use super::rows::{self, micros, plain};
 use super::snapshots::{remove_snapshots, save_snapshots};
 use super::writing::{insert, insert_events};
 use super::{SqlStore, schema};
-use crate::{Batch, Error, Lease, ResourceId, Settle, Stack, StackId, Turn};
+use crate::{Batch, Details, Error, Lease, ResourceId, Settle, Stack, StackId, Turn};
 
 /// IDs in one statement.
 const CHUNK: usize = 1_000;
@@ -31,6 +31,7 @@ impl SqlStore {
         if batch.has_events() {
             self.hub.tell(Some(stack.root));
         }
+        self.tell_couriers(&stack, !batch.plugin_runs.is_empty());
         if batch.settle.is_some() {
             self.hub.ring(stack.id);
             if let Some(parent) = &stack.parent {
@@ -56,7 +57,8 @@ impl SqlStore {
         }
         let mut started = Vec::with_capacity(batch.requests.len());
         for (child, request) in &batch.requests {
-            if let Some((_, event)) = self.request_in(&tx, *child, request).await? {
+            if let Some((child, event)) = self.request_in(&tx, *child, request).await? {
+                self.post(&tx, &child, std::slice::from_ref(&event)).await?;
                 started.push(event);
             }
         }
@@ -72,6 +74,9 @@ impl SqlStore {
         if let Some(project) = &batch.user_project {
             set_user_project(&tx, lease.stack, project).await?;
         }
+        if let Some(generation) = batch.admit {
+            admit(&tx, lease.stack, generation).await?;
+        }
         if let Some(turn) = &batch.turn {
             apply_turn(&tx, lease.stack, turn).await?;
         }
@@ -79,6 +84,8 @@ impl SqlStore {
             apply_settle(&tx, lease.stack, settle).await?;
         }
         let stack = find_stack(&tx, lease.stack).await?.ok_or(Error::Stale(lease.stack))?;
+        self.post(&tx, &stack, &batch.events).await?;
+        self.announce(&tx, &stack, batch).await?;
         if stack.deleted.is_none() {
             insert_messages(&tx, &self.vault, &batch.timers).await?;
         }
@@ -138,6 +145,18 @@ async fn set_user_project(tx: &DatabaseTransaction, stack: StackId, project: &st
         .table(schema::STACK)
         .value("user_project", plain(project))
         .and_where(Expr::col("id").eq(stack.to_string()))
+        .to_owned();
+    tx.execute(&update).await?;
+    Ok(())
+}
+
+async fn admit(tx: &DatabaseTransaction, stack: StackId, generation: i64) -> Result<(), Fault> {
+    let Some(found) = find_stack(tx, stack).await? else { return Ok(()) };
+    let update = Query::update()
+        .table(schema::STACK)
+        .value("details", details(&Details { admitted: true, ..found.details })?)
+        .and_where(Expr::col("id").eq(stack.to_string()))
+        .and_where(Expr::col("generation").eq(generation))
         .to_owned();
     tx.execute(&update).await?;
     Ok(())

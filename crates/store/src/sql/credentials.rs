@@ -83,6 +83,7 @@ impl SqlStore {
             .columns(["id", "plan", "envelope"])
             .from(schema::CREDENTIALS)
             .and_where(Expr::exists(referring(false)).not())
+            .and_where(Expr::exists(sending()).not())
             .cond_where(Cond::any().add(Expr::exists(referring(true))).add(old("created").and(old("touched"))))
             .order_by("created", Order::Asc)
             .order_by("id", Order::Asc)
@@ -178,6 +179,17 @@ fn referring(deleted: bool) -> SelectStatement {
         .from(schema::STACK)
         .and_where(Expr::col((schema::STACK, "credentials")).equals((schema::CREDENTIALS, "id")))
         .and_where(if deleted { gone.is_not_null() } else { gone.is_null() })
+        .to_owned()
+}
+
+/// Stacks with the credentials of the outer query whose last events are still to be sent.
+fn sending() -> SelectStatement {
+    let of_stack = Expr::col((schema::OUTBOX, "root")).equals((schema::STACK, "id"));
+    Query::select()
+        .expr(Expr::val(1))
+        .from(schema::STACK)
+        .join(JoinType::InnerJoin, schema::OUTBOX, of_stack)
+        .and_where(Expr::col((schema::STACK, "credentials")).equals((schema::CREDENTIALS, "id")))
         .to_owned()
 }
 

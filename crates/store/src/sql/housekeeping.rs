@@ -99,6 +99,7 @@ impl SqlStore {
             .column("id")
             .from(schema::STACK)
             .and_where(Expr::col("deleted").lt(micros(retention.deleted_before)))
+            .and_where(Expr::exists(unsent()).not())
             .order_by("deleted", Order::Asc)
             .limit(STACKS as u64)
             .to_owned();
@@ -219,6 +220,15 @@ impl SqlStore {
         })
         .await
     }
+}
+
+/// Entries of the outbox for the stack of the outer query, whose credentials they need.
+fn unsent() -> SelectStatement {
+    Query::select()
+        .expr(Expr::val(1))
+        .from(schema::OUTBOX)
+        .and_where(Expr::col((schema::OUTBOX, "root")).equals((schema::STACK, "id")))
+        .to_owned()
 }
 
 /// All digests that stacks refer to: three in each of two columns, 64 characters each, separated by a space.

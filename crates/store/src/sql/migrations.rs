@@ -12,6 +12,7 @@ mod m0004_snapshots;
 mod m0006_change_sets;
 mod m0007_software;
 mod m0008_stack_list;
+mod m0009_outbox;
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
@@ -53,6 +54,7 @@ const MIGRATIONS: &[&[Change]] = &[
     m0006_change_sets::CHANGES,
     m0007_software::CHANGES,
     m0008_stack_list::CHANGES,
+    m0009_outbox::CHANGES,
 ];
 
 /// An arbitrary number that no other application of the database uses.

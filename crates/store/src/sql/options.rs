@@ -28,6 +28,8 @@ pub struct Options {
     pub max_connections: u32,
     /// Durability of SQLite commits. Servers have their own settings.
     pub durability: Durability,
+    /// Whether events of stacks are announced on a message bus.
+    pub notifications: bool,
 }
 
 /// Durability of SQLite commits.
@@ -52,6 +54,7 @@ impl Options {
             encrypt_values: false,
             max_connections: 10,
             durability: Durability::default(),
+            notifications: false,
         }
     }
 

@@ -22,7 +22,7 @@ struct Sealed {
     values: &'static [&'static str],
 }
 
-const SEALED: [Sealed; 9] = [
+const SEALED: [Sealed; 10] = [
     Sealed { table: schema::CREDENTIALS, key: "id", secrets: &["envelope", "plan"], values: &[] },
     Sealed {
         table: schema::RESOURCE,
@@ -31,6 +31,7 @@ const SEALED: [Sealed; 9] = [
         values: &["step", "definition", "metadata", "attributes"],
     },
     Sealed { table: schema::EVENT, key: "id", secrets: &[], values: &["properties"] },
+    Sealed { table: schema::OUTBOX, key: "id", secrets: &[], values: &["body"] },
     Sealed { table: schema::MESSAGE, key: "id", secrets: &[], values: &["body"] },
     Sealed { table: schema::SNAPSHOT, key: "id", secrets: &["data"], values: &[] },
     Sealed { table: schema::CHANGE_SET, key: "id", secrets: &["body"], values: &[] },

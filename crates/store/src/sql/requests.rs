@@ -33,6 +33,7 @@ impl SqlStore {
             .await?;
         self.hub.ring(made.id);
         self.hub.tell(Some(made.root));
+        self.tell_couriers(&made, false);
         Ok(made)
     }
 
@@ -58,6 +59,7 @@ impl SqlStore {
         .await?;
         self.hub.ring(stack);
         self.hub.tell(Some(asked.root));
+        self.tell_couriers(&asked, false);
         Ok(asked)
     }
 
@@ -66,7 +68,9 @@ impl SqlStore {
         let Some((asked, event)) = self.request_in(&tx, stack, request).await? else {
             return Err(Error::NotFound(format!("stack {stack}")).into());
         };
-        insert_events(&tx, &self.vault, &[Event { id, ..event }]).await?;
+        let event = Event { id, ..event };
+        insert_events(&tx, &self.vault, std::slice::from_ref(&event)).await?;
+        self.post(&tx, &asked, &[event]).await?;
         self.finish(tx).await?;
         Ok(asked)
     }
@@ -88,6 +92,9 @@ impl SqlStore {
         insert_tags(tx, stacks.iter().map(|stack| (stack.id, stack.tags.as_slice()))).await?;
         let events: Vec<Event> = stacks.iter().map(Event::of_start).collect();
         insert_events(tx, &self.vault, &events).await?;
+        for (stack, event) in stacks.iter().zip(&events) {
+            self.post(tx, stack, std::slice::from_ref(event)).await?;
+        }
         save_snapshots(tx, &self.vault, new.iter().filter_map(|stack| stack.adopt.as_ref())).await?;
         Ok(stacks)
     }

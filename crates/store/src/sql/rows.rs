@@ -10,10 +10,15 @@ use sea_orm::sea_query::Expr;
 use sea_orm::{QueryResult, TryGetable};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use uuid::Uuid;
 
 use super::retry::Fault;
 use super::secrets::Vault;
-use crate::{ChangeSet, Desired, Digest, Error, Event, Message, Parent, Resource, Snapshot, Stack};
+use crate::outbox::NewEntry;
+use crate::{
+    ChangeSet, Desired, Destination, Digest, Error, Event, Message, OutboxEntry, Parent, Resource, Snapshot, Stack,
+    StackId,
+};
 
 /// Reads the columns of a row in order.
 pub(super) struct Columns<'r> {
@@ -174,6 +179,19 @@ impl<'r> Columns<'r> {
         })
     }
 
+    /// [`super::schema::ENTRY_COLUMNS`], with the time until it may be sent.
+    pub(super) fn entry(&mut self, vault: &Vault) -> Result<(OutboxEntry, StackId, Destination, i64), Fault> {
+        let (number, now): (i64, i64) = (self.int()?, self.int()?);
+        let (due, created) = (self.int()?, self.int()?);
+        let attempts = u32::try_from(self.int()?).map_err(damaged)?;
+        let id: Uuid = self.parsed()?;
+        let root = self.parsed()?;
+        let destination = from_json(&self.text()?)?;
+        let body = self.guarded(vault, &id.to_string())?;
+        let age = Duration::from_micros(u64::try_from(now - created).unwrap_or_default());
+        Ok((OutboxEntry { number, id, body, age, attempts }, root, destination, due - now))
+    }
+
     /// [`super::schema::MESSAGE_COLUMNS`].
     pub(super) fn message(&mut self, vault: &Vault) -> Result<Message, Fault> {
         let row = self.text()?;
@@ -296,6 +314,19 @@ pub(super) fn of_event(event: &Event, vault: &Vault) -> Result<Vec<Expr>, Fault>
         plain(&event.reason).into(),
         properties,
         micros(event.time).into(),
+    ])
+}
+
+/// The row of an entry of the outbox, without its times.
+pub(super) fn of_entry(entry: &NewEntry, vault: &Vault) -> Result<Vec<Expr>, Fault> {
+    let id = entry.id.to_string();
+    let body = guarded(vault, &id, &entry.body, false)?;
+    Ok(vec![
+        id.into(),
+        entry.lane.as_str().into(),
+        entry.root.to_string().into(),
+        to_json(&entry.destination)?.into(),
+        body,
     ])
 }
 
@@ -428,15 +459,25 @@ fn damaged(what: impl Display) -> Fault {
     Error::Damaged(what.to_string()).into()
 }
 
+/// Behind the digests of a desired state that may have event sinks.
+const WITH_SINKS: &str = "sinks";
+
 /// Three digests in one column: they are always set together.
 pub(super) fn pack(desired: &Desired) -> String {
-    format!("{} {} {}", desired.template, desired.environment, desired.files)
+    let digests = format!("{} {} {}", desired.template, desired.environment, desired.files);
+    if desired.sinks { format!("{digests} {WITH_SINKS}") } else { digests }
 }
 
 pub(super) fn unpack(text: &str) -> Result<Desired, Fault> {
-    let mut digests = text.split(' ').map(|digest| Digest(digest.to_owned()));
-    match (digests.next(), digests.next(), digests.next(), digests.next()) {
-        (Some(template), Some(environment), Some(files), None) => Ok(Desired { template, environment, files }),
+    let digest = |digest: &str| Digest(digest.to_owned());
+    let words: Vec<&str> = text.split(' ').collect();
+    match words.as_slice() {
+        [template, environment, files, sinks @ ..] if matches!(sinks, [] | [WITH_SINKS]) => Ok(Desired {
+            template: digest(template),
+            environment: digest(environment),
+            files: digest(files),
+            sinks: !sinks.is_empty(),
+        }),
         _ => Err(damaged(format!("digests {text:?}"))),
     }
 }

@@ -29,6 +29,8 @@ pub(super) const SOFTWARE_CONFIG: &str = "kiln_software_config";
 pub(super) const SOFTWARE_DEPLOYMENT: &str = "kiln_software_deployment";
 /// Encrypted credentials.
 pub(super) const CREDENTIALS: &str = "kiln_credentials";
+/// Events to send to event sinks and to the message bus.
+pub(super) const OUTBOX: &str = "kiln_outbox";
 /// Engines that reported.
 pub(super) const ENGINE: &str = "kiln_engine";
 /// Rings of the doorbell, for other processes.

@@ -16,6 +16,7 @@ mod lists;
 mod lost;
 mod make;
 mod model;
+mod outbox;
 mod requests;
 mod snapshots;
 mod software;

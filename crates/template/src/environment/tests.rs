@@ -77,7 +77,16 @@ fn an_operators_environment() {
 fn unknown_event_sinks_are_refused() {
     let sinks = environment(&value!({"event_sinks": [{"type": "zaqar-queue", "target": "q"}]})).sinks().unwrap();
     assert_eq!(sinks, [EventSink::ZaqarQueue { target: "q".to_owned(), ttl: 3600 }]);
-    assert!(Environment::from_value(&value!({"event_sinks": [{"type": "x"}]})).is_err());
+    for invalid in [
+        value!({"type": "x"}),
+        value!({"target": "q"}),
+        value!({"type": "zaqar-queue"}),
+        value!({"type": "zaqar-queue", "target": ""}),
+        value!({"type": "zaqar-queue", "target": "q", "ttl": "soon"}),
+        value!({"type": "zaqar-queue", "target": "q", "url": "http://x"}),
+    ] {
+        assert!(Environment::from_value(&value!({"event_sinks": [(invalid.clone())]})).is_err(), "{invalid:?}");
+    }
 }
 
 #[test]

@@ -146,6 +146,9 @@ fn messages(world: &mut CloudState, request: &ServiceCall, caller: &Caller, name
             Ok(Reply::ok(json!({"messages": shown, "links": []})))
         }
         "POST" => {
+            if request.body.len() > 262_144 {
+                return Err(Refusal::bad("Message collection size is too large. Max size 262144"));
+            }
             let body = request.json("not JSON")?;
             let Some(new) = body["messages"].as_array().filter(|new| !new.is_empty()) else {
                 return Err(Refusal::bad("No messages could be enqueued."));

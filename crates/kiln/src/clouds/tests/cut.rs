@@ -11,12 +11,13 @@ use kiln_resource::{
     CredentialsId, EngineId, EventId, Resource, SoftwareChange, SoftwareConfig, SoftwareDeployment, StackId,
 };
 use kiln_store::{
-    Batch, Census, ChangeSet, ChangeSetId, ConfigQuery, DeploymentQuery, Desired, DesiredText, Digest, Doorbell,
-    EngineInfo, Error, Event, EventQuery, Lease, MemoryStore, Message, NewStack, Retention, Snapshot, SnapshotId,
-    SoftwareStore, Stack, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
+    Batch, Census, ChangeSet, ChangeSetId, ConfigQuery, Delivery, DeploymentQuery, Desired, DesiredText, Digest,
+    Doorbell, EngineInfo, Error, Event, EventQuery, Lane, Lease, MemoryStore, Message, NewStack, OutboxStore,
+    Retention, Snapshot, SnapshotId, SoftwareStore, Stack, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
 };
 use kiln_value::Secret;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
+use uuid::Uuid;
 
 /// The effect on a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +101,24 @@ macro_rules! cut {
     (
         { $(fn $name:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)* }
         { $(fn $software:ident($($given:ident: $type:ty),*) -> $found:ty;)* }
+        { $(fn $outbox:ident($($part:ident: $sort:ty),*) -> $result:ty;)* }
     ) => {
+        #[async_trait]
+        impl OutboxStore for CutStore {
+            $(async fn $outbox(&self, $($part: $sort),*) -> Result<$result, Error> {
+                let lost = || Error::Database(format!("{} was cut", stringify!($outbox)));
+                if !self.1.step().await {
+                    return Err(lost());
+                }
+                let answer = self.0.$outbox($($part),*).await;
+                if self.1.step().await { answer } else { Err(lost()) }
+            })*
+
+            fn outbox_news(&self) -> watch::Receiver<()> {
+                self.0.outbox_news()
+            }
+        }
+
         #[async_trait]
         impl SoftwareStore for CutStore {
             $(async fn $software(&self, $($given: $type),*) -> Result<$found, Error> {
@@ -186,5 +204,11 @@ cut! {
     fn count_software_deployments(project: &str) -> u64;
     fn deployed_configs(query: &DeploymentQuery) -> Vec<SoftwareConfig>;
     fn is_config_referenced(id: &str) -> bool;
+}
+{
+    fn next_lane(after: &str) -> Option<Lane>;
+    fn claim_lane(lane: &str, mark: Uuid, ttl: Duration, limit: usize) -> Option<Delivery>;
+    fn remove_entries(mark: Uuid, numbers: &[i64]) -> ();
+    fn postpone_entries(mark: Uuid, numbers: &[i64], delay: Duration) -> ();
 }
 }

@@ -1,0 +1,113 @@
+//! Notifications as oslo.messaging sends them, to RabbitMQ. The options are those of heat.conf.
+
+mod envelope;
+mod rabbit;
+mod tls;
+mod transport_url;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use kiln_engine::MessageBus;
+
+use self::envelope::{Envelope, Version};
+use self::rabbit::{Declarations, Rabbit};
+use self::transport_url::Transport;
+use crate::config::Config;
+
+/// The section of the options of notifications.
+const NOTIFICATIONS: &str = "oslo_messaging_notifications";
+/// The section of the options of RabbitMQ.
+const RABBIT: &str = "oslo_messaging_rabbit";
+/// Names in AMQP have at most 255 bytes.
+const LONGEST_NAME: usize = 255;
+
+/// The version of the messages that are sent; `None`: notifications are off.
+fn version(config: &Config) -> Result<Option<Version>> {
+    let mut found = None;
+    for driver in config.all(NOTIFICATIONS, "driver") {
+        let version = match driver.as_str() {
+            "messagingv2" => Some(Version::Two),
+            "messaging" => Some(Version::One),
+            "noop" => None,
+            other => bail!("[{NOTIFICATIONS}] driver: Kiln supports messagingv2, messaging and noop, not {other:?}"),
+        };
+        if let (Some(version), Some(found)) = (version, found)
+            && version != found
+        {
+            bail!("[{NOTIFICATIONS}] driver: messaging and messagingv2 cannot be used together");
+        }
+        found = found.or(version);
+    }
+    Ok(found)
+}
+
+/// Whether notifications are on.
+pub(crate) fn is_configured(config: &Config) -> Result<bool> {
+    Ok(version(config)?.is_some())
+}
+
+/// The configured message bus, not connected yet. `None`: notifications are off.
+pub(crate) fn of_config(config: &Config, hostname: &str) -> Result<Option<Arc<dyn MessageBus>>> {
+    let Some(version) = version(config)? else { return Ok(None) };
+    let url = config.text(NOTIFICATIONS, "transport_url").or_else(|| config.default("transport_url"));
+    let url = url.with_context(|| {
+        format!("[{NOTIFICATIONS}] driver is set, but neither transport_url there nor in [DEFAULT]: set rabbit://…")
+    })?;
+    let transport = Transport::parse(&url).context("transport_url")?;
+    let exchange = config.default("control_exchange").unwrap_or_else(|| "heat".to_owned());
+    let mut topics = config.list(NOTIFICATIONS, "topics");
+    if topics.is_empty() {
+        topics.push("notifications".to_owned());
+    }
+    if let Some(name) = topics.iter().chain([&exchange]).find(|name| name.len() + 10 > LONGEST_NAME) {
+        bail!("the name of an exchange or topic is too long: {name}");
+    }
+    let level = config.default("default_notification_level").unwrap_or_else(|| "INFO".to_owned()).to_uppercase();
+    if !["AUDIT", "DEBUG", "INFO", "WARN", "ERROR", "CRITICAL", "SAMPLE"].contains(&level.as_str()) {
+        bail!("[DEFAULT] default_notification_level: unknown level {level:?}");
+    }
+    let publisher = config.default("default_publisher_id").unwrap_or_else(|| format!("orchestration.{hostname}"));
+    let seconds = config.number(RABBIT, "heartbeat_timeout_threshold", 60_u16)?;
+    let declarations = Declarations {
+        durable: config.flag(RABBIT, "amqp_durable_queues", false)?,
+        auto_delete: config.flag(RABBIT, "amqp_auto_delete", false)?,
+        quorum: config.flag(RABBIT, "rabbit_quorum_queue", false)?,
+    };
+    let tls = if config.flag(RABBIT, "ssl", false)? { Some(tls::connector(config, RABBIT)?) } else { None };
+    let envelope = Envelope { version, publisher, level };
+    let heartbeat = Duration::from_secs(u64::from(seconds));
+    Ok(Some(Arc::new(Rabbit::new(transport, tls, heartbeat, exchange, topics, declarations, envelope))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ini::DEFAULT;
+
+    fn bus(options: &[(&str, &str, &str)]) -> Result<bool, String> {
+        let options: Vec<_> = options.iter().map(|(group, name, value)| (*group, *name, (*value).to_owned())).collect();
+        let config = Config::of_options(&options);
+        of_config(&config, "host").map(|bus| bus.is_some()).map_err(|error| format!("{error:#}"))
+    }
+
+    #[test]
+    fn notifications_are_off_by_default_and_wrong_options_are_refused() {
+        let driver = (NOTIFICATIONS, "driver", "messagingv2");
+        let url = (DEFAULT, "transport_url", "rabbit://u:p@h:1/v");
+        assert_eq!(bus(&[]), Ok(false));
+        assert_eq!(bus(&[url]), Ok(false));
+        assert_eq!(bus(&[(NOTIFICATIONS, "driver", "noop")]), Ok(false));
+        assert_eq!(bus(&[driver, url]), Ok(true));
+        assert_eq!(bus(&[driver, (NOTIFICATIONS, "transport_url", "rabbit://h")]), Ok(true));
+        let refused = |options: &[(&str, &str, &str)]| bus(options).unwrap_err();
+        assert!(refused(&[driver]).contains("transport_url"));
+        assert!(refused(&[(NOTIFICATIONS, "driver", "log")]).contains("not \"log\""));
+        assert!(refused(&[driver, (DEFAULT, "transport_url", "kafka://h")]).contains("kafka"));
+        assert!(refused(&[driver, url, (DEFAULT, "default_notification_level", "loud")]).contains("LOUD"));
+        assert!(
+            refused(&[driver, url, (RABBIT, "ssl", "true"), (RABBIT, "ssl_ca_file", "/no/file")]).contains("/no/file")
+        );
+    }
+}

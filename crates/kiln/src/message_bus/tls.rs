@@ -1,0 +1,51 @@
+//! TLS to RabbitMQ.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::TlsConnector;
+
+use crate::config::Config;
+
+/// Connects with the certificates of a section: `ssl_ca_file`, `ssl_cert_file`, `ssl_key_file`. The certificate of the
+/// server is always verified, by default with the certificates of the system.
+pub(super) fn connector(config: &Config, group: &str) -> Result<TlsConnector> {
+    let mut roots = RootCertStore::empty();
+    if let Some(file) = config.text(group, "ssl_ca_file") {
+        for certificate in certificates(&file)? {
+            roots.add(certificate).with_context(|| file.clone())?;
+        }
+    } else {
+        let (added, _) = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if added == 0 {
+            bail!("[{group}] ssl_ca_file is not set, and the system has no certificates");
+        }
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    let builder = builder.with_root_certificates(roots);
+    let config = match (config.text(group, "ssl_cert_file"), config.text(group, "ssl_key_file")) {
+        (Some(certificate), Some(key)) => {
+            let own = certificates(&certificate)?;
+            let key =
+                PrivateKeyDer::from_pem_file(Path::new(&key)).map_err(|error| anyhow::anyhow!("{key}: {error}"))?;
+            builder.with_client_auth_cert(own, key).with_context(|| certificate.clone())?
+        }
+        (None, None) => builder.with_no_client_auth(),
+        _ => bail!("[{group}] ssl_cert_file and ssl_key_file must be set together"),
+    };
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+fn certificates(file: &str) -> Result<Vec<CertificateDer<'static>>> {
+    let read = CertificateDer::pem_file_iter(Path::new(file)).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let certificates = read.map_err(|error| anyhow::anyhow!("{file}: {error}"))?;
+    if certificates.is_empty() {
+        bail!("{file} has no certificate");
+    }
+    Ok(certificates)
+}

@@ -1,0 +1,37 @@
+//! The outbox over the connection.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kiln_store::{Delivery, Error, Lane, OutboxStore};
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use super::StoreLink;
+
+#[async_trait]
+impl OutboxStore for StoreLink {
+    async fn next_lane(&self, after: &str) -> Result<Option<Lane>, Error> {
+        self.read("next_lane", self.inner().next_lane(after)).await
+    }
+
+    async fn claim_lane(&self, lane: &str, mark: Uuid, ttl: Duration, limit: usize) -> Result<Option<Delivery>, Error> {
+        let (sim, lane) = (Arc::clone(&self.sim), lane.to_owned());
+        self.write("claim_lane", async move { sim.store.claim_lane(&lane, mark, ttl, limit).await }).await
+    }
+
+    async fn remove_entries(&self, mark: Uuid, numbers: &[i64]) -> Result<(), Error> {
+        let (sim, numbers) = (Arc::clone(&self.sim), numbers.to_vec());
+        self.write("remove_entries", async move { sim.store.remove_entries(mark, &numbers).await }).await
+    }
+
+    async fn postpone_entries(&self, mark: Uuid, numbers: &[i64], delay: Duration) -> Result<(), Error> {
+        let (sim, numbers) = (Arc::clone(&self.sim), numbers.to_vec());
+        self.write("postpone_entries", async move { sim.store.postpone_entries(mark, &numbers, delay).await }).await
+    }
+
+    fn outbox_news(&self) -> watch::Receiver<()> {
+        self.inner().outbox_news()
+    }
+}
