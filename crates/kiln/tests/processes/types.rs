@@ -13,7 +13,7 @@ use kiln_value::{Map, Value, value};
 use self::cases::Case;
 use crate::cluster::{Cluster, Limits};
 
-#[path = "../../../drivers/tests/sweep/cases/mod.rs"]
+#[path = "../../../drivers/tests/suite/sweep/cases/mod.rs"]
 mod cases;
 
 macro_rules! listed {
@@ -30,22 +30,25 @@ resources: {value: {type: OS::Heat::Value, properties: {value: {get_param: word}
 /// What is not in a stack of its own, by type, with the place of the tests.
 const ELSEWHERE: [(&str, &str); 17] = [
     ("AWS::ElasticLoadBalancing::LoadBalancer", "needs signals: crates/kiln/src/clouds/tests/load_balancer.rs"),
-    ("OS::Heat::SwiftSignal", "needs signals: crates/drivers/tests/openstack/swift.rs"),
+    ("OS::Heat::SwiftSignal", "needs signals: crates/drivers/tests/suite/openstack/swift.rs"),
     ("OS::Heat::WaitCondition", "needs signals: crates/kiln/src/clouds/tests"),
-    ("AWS::CloudFormation::WaitCondition", "needs signals: crates/engine/tests/timers/waits.rs"),
-    ("OS::Heat::InstanceGroup", "needs a launch configuration: crates/engine/tests/groups/instances.rs"),
-    ("AWS::AutoScaling::AutoScalingGroup", "needs a launch configuration: crates/engine/tests/groups/instances.rs"),
-    ("OS::Heat::DeployedServer", "has no object: crates/drivers/tests/sweep"),
+    ("AWS::CloudFormation::WaitCondition", "needs signals: crates/engine/tests/suite/timers/waits.rs"),
+    ("OS::Heat::InstanceGroup", "needs a launch configuration: crates/engine/tests/suite/groups/instances.rs"),
+    (
+        "AWS::AutoScaling::AutoScalingGroup",
+        "needs a launch configuration: crates/engine/tests/suite/groups/instances.rs",
+    ),
+    ("OS::Heat::DeployedServer", "has no object: crates/drivers/tests/suite/sweep"),
     ("OS::Heat::SoftwareDeployment", "needs signals: crates/kiln/src/clouds/tests/deployments.rs"),
-    ("OS::Heat::StructuredDeployment", "needs signals: crates/drivers/tests/sweep"),
+    ("OS::Heat::StructuredDeployment", "needs signals: crates/drivers/tests/suite/sweep"),
     ("OS::Heat::SoftwareDeploymentGroup", "needs signals: crates/kiln/src/clouds/tests/deployments.rs"),
-    ("OS::Heat::StructuredDeploymentGroup", "needs signals: crates/drivers/tests/sweep"),
+    ("OS::Heat::StructuredDeploymentGroup", "needs signals: crates/drivers/tests/suite/sweep"),
     ("OS::Heat::SoftwareDeployments", "former name of a group"),
     ("OS::Heat::StructuredDeployments", "former name of a group"),
-    ("OS::Designate::RecordSet", "names an existing zone: crates/drivers/tests/sweep"),
-    ("OS::Mistral::CronTrigger", "names an existing workflow: crates/drivers/tests/sweep"),
-    ("OS::Zaqar::MistralTrigger", "names an existing workflow: crates/drivers/tests/sweep"),
-    ("OS::Blazar::Lease", "needs an existing host: crates/drivers/tests/sweep"),
+    ("OS::Designate::RecordSet", "names an existing zone: crates/drivers/tests/suite/sweep"),
+    ("OS::Mistral::CronTrigger", "names an existing workflow: crates/drivers/tests/suite/sweep"),
+    ("OS::Zaqar::MistralTrigger", "names an existing workflow: crates/drivers/tests/suite/sweep"),
+    ("OS::Blazar::Lease", "needs an existing host: crates/drivers/tests/suite/sweep"),
 ];
 
 /// The types of `OS::Heat`: name of the case, type, properties, properties after an update.

@@ -1,0 +1,191 @@
+//! Errors that are found without a cloud, even if other parts are unknown or invalid.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use kiln_authoring::language::{Level, Surroundings, diagnose};
+
+/// The errors of a template: path and message.
+fn errors(text: &str) -> Vec<(String, String)> {
+    let troubles = diagnose(text, &crate::bench::catalog(), &Surroundings::default());
+    let errors = troubles.into_iter().filter(|trouble| trouble.level == Level::Error);
+    errors.map(|trouble| (trouble.path.to_string(), trouble.message)).collect()
+}
+
+fn messages(text: &str) -> Vec<String> {
+    errors(text).into_iter().map(|(_, message)| message).collect()
+}
+
+#[test]
+fn unknown_values_hide_no_errors() {
+    let text = "heat_template_version: 2021-04-16
+parameters:
+  net: {type: string}
+  size: {type: number}
+resources:
+  port:
+    type: OS::Neutron::Port
+    properties: {network: {get_param: net}, nmae: x, admin_state_up: [1]}
+  random:
+    type: OS::Heat::RandomString
+    properties: {length: 1000, salt: {str_replace: {template: a-b, params: {a: {get_param: size}}}}}
+  fine:
+    type: OS::Neutron::Port
+    properties: {network: {get_param: net}, name: {list_join: ['-', [a, {get_param: net}]]}}
+outputs:
+  wrong: {value: {get_param: nett}}
+  fine: {value: {get_param: net}}
+";
+    let expected = [
+        "Property error: resources.port.properties: Unknown Property nmae",
+        "Property error: resources.port.properties.admin_state_up: \"[1]\" is not a valid boolean",
+        "Property error: resources.random.properties.length: 1000 is out of range (min: 1, max: 512)",
+        "The Parameter (nett) was not provided.",
+    ];
+    assert_eq!(messages(text), expected);
+}
+
+#[test]
+fn undecided_conditions_hide_no_errors() {
+    let text = "heat_template_version: 2021-04-16
+parameters: {big: {type: boolean}}
+conditions: {is_big: {get_param: big}}
+resources:
+  net: {type: OS::Neutron::Net, condition: is_big, properties: {nmae: x}}
+";
+    assert_eq!(messages(text), ["Property error: resources.net.properties: Unknown Property nmae"]);
+}
+
+#[test]
+fn invalid_parts_hide_no_other_errors() {
+    let text = "heat_template_version: 2021-04-16
+sections: 1
+parameters:
+  bad: {type: strin}
+resources:
+  one: {type: OS::Neutron::Nett}
+  two: {tyype: OS::Neutron::Net}
+  three: {type: OS::Neutron::Net, properties: {nmae: {get_attr: [one, show]}, value: {get_param: bad}}}
+outputs:
+  wrong: {value: {get_attr: [three, nothing]}}
+";
+    let found = errors(text);
+    for part in ["sections", "parameters.bad", "resources.one.type", "resources.two", "resources.three.properties"] {
+        assert!(found.iter().any(|(path, _)| path.starts_with(part)), "{part}: {found:?}");
+    }
+    assert!(found.iter().any(|(_, message)| message.contains("Unknown Property nmae")), "{found:?}");
+    assert!(found.iter().any(|(_, message)| message.contains("(three nothing)")), "{found:?}");
+}
+
+/// Paths have the keys of the template's language, so that positions are found.
+#[test]
+fn cfn_templates_have_cfn_paths() {
+    let text = "HeatTemplateFormatVersion: 2012-12-12
+Parameters: {Net: {Type: String}}
+Resources:
+  Port: {Type: 'OS::Neutron::Port', Properties: {network: {Ref: Net}, nmae: x, admin_state_up: [1]}}
+";
+    let found = errors(text);
+    let expected = [
+        ("Resources.Port.Properties", "Property error: Resources.Port.Properties: Unknown Property nmae"),
+        (
+            "Resources.Port.Properties.admin_state_up",
+            "Property error: Resources.Port.Properties.admin_state_up: \"[1]\" is not a valid boolean",
+        ),
+    ];
+    let found: Vec<(&str, &str)> = found.iter().map(|(path, message)| (path.as_str(), message.as_str())).collect();
+    assert_eq!(found, expected);
+    let lines: Vec<u32> = diagnose(text, &crate::bench::catalog(), &Surroundings::default())
+        .iter()
+        .filter(|trouble| trouble.level == Level::Error)
+        .map(|trouble| trouble.span.start.line)
+        .collect();
+    assert_eq!(lines, [4, 4]);
+}
+
+fn has(found: &[(String, String)], path: &str, part: &str) {
+    assert!(found.iter().any(|(at, message)| at == path && message.contains(part)), "{path}: {part}: {found:#?}");
+}
+
+/// An error of a function does not hide errors in the names or values of other properties, and an invalid reference
+/// does not hide other errors of its resource.
+#[test]
+fn every_error_of_every_resource_is_found() {
+    let text = "heat_template_version: 2021-04-16
+resources:
+  one:
+    type: OS::Heat::RandomString
+    depends_on: nowhere
+    properties: {length: 1000, salt: {get_resource: gone}, lenth: 1, lngth: 2}
+  two:
+    type: OS::Heat::RandomString
+    properties: {length: {str_split: 1}, salt: {get_attr: [one, vlue]}, lenth: 1}
+  three:
+    type: OS::Heat::RandomStrng
+    properties: {salt: {get_attr: [two, nothing]}}
+  four:
+    type: OS::Heat::RandomString
+    depend_on: one
+    properties: {lenth: 1}
+";
+    let found = errors(text);
+    has(&found, "resources.one.depends_on", "\"nowhere\" (in one)");
+    has(&found, "resources.one.properties.salt.get_resource", "\"gone\" (in one.Properties.salt)");
+    has(&found, "resources.one.properties.length", "1000 is out of range");
+    has(&found, "resources.one.properties", "Unknown Property lenth");
+    has(&found, "resources.one.properties", "Unknown Property lngth");
+    has(&found, "resources.two.properties.length", "str_split");
+    has(&found, "resources.two.properties", "Unknown Property lenth");
+    has(&found, "resources.two.properties.salt.get_attr[1]", "(one vlue)");
+    has(&found, "resources.three.type", "OS::Heat::RandomStrng");
+    has(&found, "resources.three.properties.salt.get_attr[1]", "(two nothing)");
+    has(&found, "resources.four", "depend_on");
+    has(&found, "resources.four.properties", "Unknown Property lenth");
+    assert_eq!(found.len(), 12, "{found:#?}");
+}
+
+/// The same for CFN templates, whose paths have CFN's keys.
+#[test]
+fn every_error_of_a_cfn_template_has_a_position() {
+    let text = "AWSTemplateFormatVersion: 2010-09-09
+Conditions: {Odd: {'Fn::Equals': [1]}}
+Resources:
+  R: {Type: 'OS::Heat::RandomString', DependsOn: Nowhere, Properties: {salt: {Ref: Gone}, length: 1000}}
+  S: {Type: 'OS::Heat::RandomStrng'}
+";
+    let found = errors(text);
+    has(&found, "Conditions.Odd.Fn::Equals", "Fn::Equals");
+    has(&found, "Resources.R.DependsOn", "\"Nowhere\" (in R)");
+    has(&found, "Resources.R.Properties.salt.Ref", "\"Gone\"");
+    has(&found, "Resources.R.Properties.length", "1000 is out of range");
+    has(&found, "Resources.S.Type", "OS::Heat::RandomStrng");
+    assert_eq!(found.len(), 5, "{found:#?}");
+}
+
+/// An invalid section, and parameters with invalid defaults, do not hide errors in other sections.
+#[test]
+fn invalid_sections_hide_no_errors() {
+    let text = "heat_template_version: 2021-04-16
+parameters: [net]
+resources:
+  r: {type: OS::Heat::RandomString, properties: {salt: {get_param: net}, lenth: 1}}
+";
+    let found = errors(text);
+    has(&found, "parameters", "");
+    has(&found, "resources.r.properties", "Unknown Property lenth");
+    assert_eq!(found.len(), 2, "{found:#?}");
+    let text = "heat_template_version: 2021-04-16
+parameters:
+  size: {type: number, default: 5, constraints: [{range: {max: 3}}]}
+conditions: {odd: {equals: [1]}, strange: 5}
+resources:
+  r: {type: OS::Heat::RandomString, properties: {length: {get_param: size}, lenth: 1}}
+outputs: [1]
+";
+    let found = errors(text);
+    has(&found, "parameters.size", "out of range");
+    has(&found, "conditions.odd.equals", "equals");
+    has(&found, "conditions.strange", "strange");
+    has(&found, "outputs", "");
+    has(&found, "resources.r.properties", "Unknown Property lenth");
+    assert_eq!(found.len(), 5, "{found:#?}");
+}

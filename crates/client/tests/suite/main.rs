@@ -1,0 +1,4 @@
+//! The client.
+
+mod bundle;
+mod calls;

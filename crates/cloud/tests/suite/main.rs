@@ -1,0 +1,4 @@
+//! Sessions with a cloud.
+
+mod real_cloud;
+mod sessions;

@@ -1,0 +1,34 @@
+//! The sweep: every driver that the simulated cloud supports is tested with create, update and delete, with a fault in
+//! each call, each step repeated, each undo repeated, and a failure of the engine between or within any two calls. The
+//! result must be the same as without faults, nothing may exist twice, and nothing may be left after the delete.
+//!
+//! Each type is an entry in `cases.rs`; `player.rs` follows the rules of the engine. All runs use this process and
+//! paused time.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+
+mod cases;
+mod compare;
+mod coverage;
+mod player;
+mod runs;
+mod signalling;
+mod stage;
+mod wire;
+
+/// A test of each case.
+macro_rules! sweep {
+    ($($name:ident),* $(,)?) => {
+        $(#[tokio::test(start_paused = true)]
+        async fn $name() {
+            $crate::sweep::runs::sweep($crate::sweep::cases::$name()).await;
+        })*
+
+        /// The cases, by the name of their tests.
+        fn all() -> Vec<(&'static str, cases::Case)> {
+            vec![$((stringify!($name), cases::$name())),*]
+        }
+    };
+}
+
+cases::every_case!(sweep);

@@ -1,0 +1,68 @@
+//! The environment of a run: a simulated cloud with the dependencies of the case.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kiln_cloud::{Connector, Credentials, Options};
+use kiln_resource::Cloud;
+use kiln_testcloud::{Snapshot, Testcloud};
+use kiln_value::{Map, Value};
+
+use crate::sweep::cases::Case;
+use crate::sweep::player::Player;
+use crate::sweep::signalling::Signalling;
+use crate::sweep::wire::Wire;
+
+/// A cloud and a transport to it.
+pub(crate) struct Stage {
+    pub(crate) testcloud: Testcloud,
+    pub(crate) wire: Arc<Wire>,
+    pub(crate) cloud: Signalling,
+    /// Physical IDs of the dependencies of the case, by name.
+    made: Vec<(&'static str, String)>,
+    /// The objects before the case begins.
+    pub(crate) before: Snapshot,
+}
+
+impl Stage {
+    pub(crate) async fn furnished(case: &Case) -> Self {
+        let epoch = "2026-01-01T00:00:00Z".parse().unwrap();
+        let builder = Testcloud::builder().seed(7).epoch(epoch).build_time(Duration::from_secs(3));
+        let testcloud = builder.in_process();
+        let wire = Arc::new(Wire::new(testcloud.transport()));
+        let connector = Connector::new(wire.clone(), Options::new(testcloud.auth_url().parse().unwrap()));
+        let users = testcloud.users();
+        let account = if case.is_admin { users.admin } else { users.demo };
+        let credentials = Credentials::password(account.user, account.password, account.project, "Default");
+        let cloud = connector.cloud(&credentials).await;
+        cloud.project_id().await.unwrap();
+        let cloud = Signalling::new(&connector, cloud).await;
+        let nothing = Snapshot { objects: BTreeMap::new() };
+        let mut stage = Self { testcloud, wire, cloud, made: Vec::new(), before: nothing };
+        for (name, type_name, given) in &case.needs {
+            let mut resource = Player::new(type_name, name);
+            resource.give(&stage, given).await;
+            resource.create(&stage).await.unwrap_or_else(|failure| panic!("{name}: {failure}"));
+            stage.made.push((*name, resource.id().to_owned()));
+        }
+        // The dependencies complete what they do in the background.
+        tokio::time::sleep(Duration::from_mins(1)).await;
+        stage.before = stage.testcloud.snapshot();
+        stage
+    }
+
+    /// A value of the case with `{name}` replaced by the physical ID of a dependency.
+    pub(crate) fn filled(&self, value: &Value) -> Value {
+        match value {
+            Value::Str(text) => {
+                let name = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+                let made = name.and_then(|name| self.made.iter().find(|(made, _)| *made == name));
+                made.map_or_else(|| value.clone(), |(_, id)| id.as_str().into())
+            }
+            Value::List(items) => items.iter().map(|item| self.filled(item)).collect(),
+            Value::Map(map) => map.iter().map(|(key, value)| (key.clone(), self.filled(value))).collect::<Map>().into(),
+            other => other.clone(),
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The engine with simulated clouds and databases in memory.
+
+mod actions;
+mod couriers;
+mod groups;
+mod housekeeping;
+mod metadata;
+mod plan;
+mod stack;
+mod takeover;
+mod timers;

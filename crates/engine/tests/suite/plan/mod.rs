@@ -1,0 +1,241 @@
+//! Compares plans with the actual changes: generated templates and updates on the simulated cloud.
+//!
+//! Use `KILN_SEEDS=from..to cargo test -p kiln-engine --test suite plan::` for other seeds.
+
+mod generate;
+mod judge;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use generate::{Dice, Template};
+use jiff::Timestamp;
+use judge::Verdict;
+use kiln_cloud::{Connector, Credentials};
+use kiln_engine::preview::Preview;
+use kiln_engine::{Backends, Chance, Clock, Clouds, Engine, Options, View, load, preview};
+use kiln_plan::{Blueprint, Nesting, ResourceTypes, Sources};
+use kiln_resource::{Action, Cloud, Failure, Registry, StackId, Status};
+use kiln_store::{MemoryStore, NewStack, Stack, StackRequest};
+use kiln_template::Files;
+use kiln_template::environment::Environment;
+use kiln_testcloud::Testcloud;
+use kiln_value::Map;
+use tokio::time::Instant;
+
+struct OneCloud(Arc<dyn Cloud>);
+
+#[async_trait]
+impl Clouds for OneCloud {
+    async fn cloud(&self, _: &Stack) -> Result<Arc<dyn Cloud>, Failure> {
+        Ok(Arc::clone(&self.0))
+    }
+}
+
+/// Paused time.
+struct PausedClock(Instant);
+
+#[async_trait]
+impl Clock for PausedClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_second(1_800_000_000).expect("a time") + self.0.elapsed()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.0.elapsed()
+    }
+
+    async fn sleep(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+}
+
+/// A cloud, an engine and a stack.
+struct Bench {
+    backends: Backends,
+    _cloud: Testcloud,
+    engine: tokio::task::JoinHandle<()>,
+}
+
+impl Bench {
+    async fn new(seed: u64, types: &Arc<ResourceTypes>) -> Self {
+        let epoch = "2026-01-01T00:00:00Z".parse().expect("a time");
+        let cloud = Testcloud::builder().seed(seed).epoch(epoch).build_time(Duration::from_secs(1)).in_process();
+        let options = kiln_cloud::Options::new(cloud.auth_url().parse().expect("a URL"));
+        let connector = Connector::new(cloud.transport(), options);
+        let demo = cloud.users().demo;
+        let credentials = Credentials::password(demo.user, demo.password, demo.project, "Default");
+        let clock = PausedClock(Instant::now());
+        let start = clock.0;
+        let backends = Backends {
+            store: Arc::new(MemoryStore::new(Arc::new(move || PausedClock(start).now()))),
+            resource_types: Arc::clone(types),
+            clouds: Arc::new(OneCloud(connector.cloud(&credentials).await)),
+            clock: Arc::new(clock),
+            chance: Arc::new(Chance::seeded(seed)),
+        };
+        let engine = Engine::new(Options::default(), backends.clone());
+        let engine = tokio::spawn(async move {
+            let (_keep, stop) = tokio::sync::watch::channel(false);
+            engine.run(stop).await.expect("the engine runs");
+        });
+        Self { backends, _cloud: cloud, engine }
+    }
+
+    async fn settled(&self, id: StackId) -> Stack {
+        loop {
+            let stack = self.backends.store.stack(id).await.expect("read").expect("there");
+            if !stack.is_pending() {
+                return stack;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    async fn create(&self, template: &Template) -> StackId {
+        let id = StackId(self.backends.chance.uuid());
+        let stack = NewStack {
+            id,
+            name: "stack".to_owned(),
+            project: "demo".to_owned(),
+            parent: None,
+            root: id,
+            depth: 0,
+            action: Action::Create,
+            desired: load::texts(&sources(template)),
+            disable_rollback: true,
+            timeout_mins: None,
+            tags: Vec::new(),
+            username: "demo".to_owned(),
+            user_id: "demo".to_owned(),
+            credentials: None,
+            user_project: None,
+            adopt: None,
+            now: self.backends.clock.now(),
+        };
+        self.backends.store.create_stack(stack).await.expect("stored");
+        id
+    }
+
+    async fn update(&self, id: StackId, template: &Template) -> Stack {
+        let mut request = StackRequest::new(Action::Update, self.backends.clock.now());
+        request.desired = Some(load::texts(&sources(template)));
+        request.disable_rollback = Some(true);
+        self.backends.store.request(id, request).await.expect("stored");
+        self.settled(id).await
+    }
+
+    async fn preview(&self, id: StackId, template: &Template) -> Result<Preview, String> {
+        let view = View::load(&self.backends, id).await.expect("read").expect("there");
+        let types = &self.backends.resource_types;
+        let identity = load::identity(&view.stack);
+        let blueprint = Blueprint::build(sources(template), types, identity, Nesting::default());
+        let blueprint = blueprint.map_err(|error| error.to_string())?;
+        Ok(preview(&self.backends, &view, Arc::new(blueprint), false).await.expect("read"))
+    }
+}
+
+fn sources(template: &Template) -> Sources {
+    let environment = Environment::from_sections(&Map::new()).expect("an environment");
+    let files: BTreeMap<String, String> = generate::files();
+    Sources {
+        template: Arc::new(template.to_value()),
+        environment: Arc::new(environment),
+        files: Arc::new(Files(files)),
+    }
+}
+
+/// The totals of a run.
+#[derive(Debug, Default)]
+struct Tally {
+    updates: usize,
+    certain: usize,
+    undecided: usize,
+    failed: usize,
+    wrong: Vec<String>,
+}
+
+async fn run(seed: u64, types: &Arc<ResourceTypes>, tally: &mut Tally) {
+    let mut dice = Dice(seed);
+    let bench = Bench::new(seed, types).await;
+    let mut template = Template::generate(&mut dice);
+    // A port that a subnet of its network depends on causes a cycle.
+    if Blueprint::build(sources(&template), types, None, Nesting::default()).is_err() {
+        return;
+    }
+    let id = bench.create(&template).await;
+    let made = bench.settled(id).await;
+    let store = &*bench.backends.store;
+    let mut sound = made.state.status == Status::Complete;
+    for number in 0..3 {
+        let new = template.changed(&mut dice);
+        let plan = match bench.preview(id, &new).await {
+            Ok(plan) => plan,
+            Err(error) if error.contains("Circular Dependency") => break,
+            Err(error) => {
+                tally.wrong.push(format!("seed {seed}, update {number}: {error}"));
+                break;
+            }
+        };
+        let before = judge::rows(store, id).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let stack = bench.update(id, &new).await;
+        let after = judge::rows(store, id).await;
+        template = new;
+        if stack.state.status != Status::Complete {
+            tally.failed += 1;
+            let foreseen = Verdict::refused(&plan);
+            if std::env::var_os("KILN_SHOW").is_some() {
+                println!("seed {seed}, update {number}: {} (foreseen: {foreseen:?})", stack.reason);
+            }
+            sound = false;
+            continue;
+        }
+        tally.updates += 1;
+        let verdict = Verdict::of(&plan, &before, &after);
+        tally.certain += verdict.certain;
+        tally.undecided += verdict.undecided;
+        let mut wrong = verdict.wrong;
+        if verdict.refuses && sound {
+            wrong.push(format!("refused, and yet it went well: {:?}", Verdict::refused(&plan)));
+        }
+        match bench.preview(id, &template).await {
+            Ok(again) if again.is_unchanged() => {}
+            Ok(again) => {
+                let changes: Vec<_> = again.entries.iter().filter(|entry| !entry.change.is_unchanged()).collect();
+                let shown: Vec<_> = changes.iter().map(|entry| (&entry.name, &entry.change)).collect();
+                wrong.push(format!("a second plan is not empty: {shown:?}"));
+            }
+            Err(error) => wrong.push(error),
+        }
+        tally.wrong.extend(wrong.into_iter().map(|text| format!("seed {seed}, update {number}: {text}")));
+        sound = true;
+    }
+    bench.engine.abort();
+}
+
+fn seeds() -> std::ops::Range<u64> {
+    let range = std::env::var("KILN_SEEDS").ok();
+    let parsed = range
+        .as_deref()
+        .and_then(|range| range.split_once(".."))
+        .and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
+    parsed.unwrap_or(0..100)
+}
+
+#[test]
+fn what_is_planned_is_what_happens() {
+    let types = kiln_resource::shipped::types().expect("sound definitions");
+    let types = Arc::new(ResourceTypes::new(Registry::build(types, kiln_drivers::driver_for)));
+    let mut tally = Tally::default();
+    for seed in seeds() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+        runtime.expect("a runtime").block_on(run(seed, &types, &mut tally));
+    }
+    let Tally { updates, certain, undecided, failed, wrong } = &tally;
+    println!("{updates} updates, {certain} resources certain, {undecided} undecided, {failed} updates failed");
+    assert!(wrong.is_empty(), "{} wrong words:\n{}", wrong.len(), wrong[..wrong.len().min(30)].join("\n"));
+    assert!(*updates > 0, "nothing was tried");
+}

@@ -1,0 +1,5 @@
+//! Authentication and authorization.
+
+mod keystone;
+mod policy;
+mod real;

@@ -1,0 +1,5 @@
+//! The template languages.
+
+mod bound;
+mod hostile;
+mod no_panic;
