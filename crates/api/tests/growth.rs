@@ -132,6 +132,7 @@ impl App {
             clouds: Arc::new(NoCloud),
             clock: Arc::new(SystemClock),
             chance: Arc::new(Chance::seeded(1)),
+            sources: Arc::default(),
         };
         let engine = Engine::new(Options::default(), backends.clone());
         tokio::spawn(async move {

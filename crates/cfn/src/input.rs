@@ -139,7 +139,7 @@ pub(crate) async fn update(call: &Call, stack: &Stack) -> Result<UpdateStack, Fa
     if existing {
         // Only the parameters in the request keep their value. A parameter without one has its default: `aws
         // cloudformation deploy` names all parameters of the new template.
-        let current = load::sources(&call.store().desired(&stack.desired).await?)?;
+        let current = load::stored(call.backends(), &stack.desired).await?;
         let stored = current.environment.parameters.keys();
         update.clear_parameters = stored.filter(|name| !parameters.previous.contains(name)).cloned().collect();
     }

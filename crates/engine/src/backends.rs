@@ -10,6 +10,7 @@ use crate::clock::{Chance, Clock};
 use crate::clouds::{Clouds, NoCloud};
 use crate::fence::{Fence, FencedCloud};
 use crate::software::StoredSoftware;
+use crate::source_cache::SourceCache;
 
 /// Store, resource types, clouds, time and randomness.
 #[derive(Clone)]
@@ -24,6 +25,8 @@ pub struct Backends {
     pub clock: Arc<dyn Clock>,
     /// The source of randomness.
     pub chance: Arc<Chance>,
+    /// Parsed templates, environments and files.
+    pub sources: Arc<SourceCache>,
 }
 
 impl Backends {

@@ -120,6 +120,7 @@ impl Engine {
             if now >= next_poll {
                 claim_all = true;
                 next_poll = now + self.options.poll;
+                self.backends.sources.expire(now);
                 continue;
             }
             tokio::select! {

@@ -33,7 +33,7 @@ pub(crate) fn of_model<'a>(
     model: &'a Model,
 ) -> BoxFuture<'a, Result<Value, Error>> {
     async move {
-        let sources = load::sources(&backends.store.desired(&stack.desired).await?)?;
+        let sources = load::stored(backends, &stack.desired).await?;
         let mut resources = Map::new();
         for (name, row) in model.shown(stack.state.action == Action::Rollback) {
             resources.insert(name.to_owned(), of_resource(backends, row).await?);

@@ -22,6 +22,7 @@ pub mod preview;
 mod retry;
 mod room;
 mod software;
+mod source_cache;
 mod step;
 pub mod view;
 
@@ -35,4 +36,5 @@ pub use lifecycle::LifecyclePlugin;
 pub use options::Options;
 pub use preview::{PlannedChange, Preview, preview};
 pub use software::{metadata_of, push_metadata};
+pub use source_cache::SourceCache;
 pub use view::{OutputValue, View};

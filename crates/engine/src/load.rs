@@ -27,11 +27,10 @@ pub async fn blueprint(
     stack: &Stack,
     desired: &Desired,
 ) -> Result<Result<Blueprint, Diagnostic>, Error> {
-    let texts = backends.store.desired(desired).await?;
-    let sources = sources(&texts)?;
-    let facade = facade(backends, stack, &texts).await?;
+    let parsed = backends.sources.sources(&*backends.store, desired, backends.clock.monotonic()).await?;
+    let facade = if parsed.reads_facade { facade(backends, stack).await? } else { None };
     let place = Nesting { facade, depth: stack.depth };
-    Ok(Blueprint::build(sources, &backends.resource_types, identity(stack), place))
+    Ok(Blueprint::build(parsed.sources, &backends.resource_types, identity(stack), place))
 }
 
 /// The data of a stack that comes from its template alone, without its resources.
@@ -55,7 +54,7 @@ impl Outline {
 /// # Errors Those of the store; [`Error::Damaged`] if the stored texts are invalid.
 pub async fn outline(backends: &Backends, stack: &Stack) -> Result<Outline, Error> {
     let damaged = |error: Diagnostic| Error::Damaged(error.message.clone());
-    let sources = sources(&backends.store.desired(&stack.desired).await?)?;
+    let sources = stored(backends, &stack.desired).await?;
     let template = Template::from_value(sources.template).map_err(damaged)?;
     let defaults = backends.resource_types.defaults(&sources.environment);
     let parameters =
@@ -72,6 +71,13 @@ pub(crate) fn environment(text: &str) -> Result<Environment, Error> {
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn damaged(error: serde_json::Error) -> Error {
     Error::Damaged(error.to_string())
+}
+
+/// The sources of a desired or previous state.
+///
+/// # Errors Those of the store; [`Error::Damaged`] if the stored texts are invalid.
+pub async fn stored(backends: &Backends, desired: &Desired) -> Result<Sources, Error> {
+    Ok(backends.sources.sources(&*backends.store, desired, backends.clock.monotonic()).await?.sources)
 }
 
 /// Converts stored texts to sources.
@@ -97,11 +103,8 @@ fn json(value: &impl serde::Serialize) -> String {
 }
 
 /// The facade of the parent resource, for templates that use it.
-async fn facade(backends: &Backends, stack: &Stack, texts: &DesiredText) -> Result<Option<Facade>, Error> {
+async fn facade(backends: &Backends, stack: &Stack) -> Result<Option<Facade>, Error> {
     let Some(parent) = &stack.parent else { return Ok(None) };
-    if !texts.template.contains("resource_facade") && !texts.template.contains("Fn::ResourceFacade") {
-        return Ok(None);
-    }
     let rows = backends.store.resources(parent.stack).await?;
     let row = rows.into_iter().find(|row| row.id == parent.resource);
     Ok(row.and_then(|row| row.definition).map(|definition| Facade {

@@ -14,8 +14,7 @@ use crate::http::reply;
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("stacks:environment")?;
     let stack = call.stack_or_deleted().await?;
-    let texts = call.store().desired(&stack.desired).await?;
-    let sources = load::sources(&texts)?;
+    let sources = load::stored(call.backends(), &stack.desired).await?;
     let hidden = Hidden::of(&Template::from_value(Arc::clone(&sources.template))?, &sources.files);
     let mut environment = sources.environment.to_stored();
     hidden.mask_environment(&mut environment);

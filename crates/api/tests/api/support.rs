@@ -110,6 +110,7 @@ impl App {
             clouds: Arc::new(NoCloud),
             clock: Arc::new(Stopped),
             chance: Arc::new(Chance::seeded(1)),
+            sources: Arc::default(),
         };
         let service = Service {
             templates: None,

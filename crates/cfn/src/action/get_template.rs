@@ -8,6 +8,6 @@ use crate::fault::Fault;
 
 pub(super) async fn run(call: &Call) -> Result<Value, Fault> {
     let stack = call.stack_or_deleted().await?;
-    let sources = load::sources(&call.store().desired(&stack.desired).await?)?;
+    let sources = load::stored(call.backends(), &stack.desired).await?;
     Ok(value!({ "TemplateBody": (Value::clone(&sources.template)) }))
 }

@@ -27,12 +27,12 @@ impl Work {
     }
 
     async fn hidden_values(&self) -> Result<HiddenValues, Error> {
-        let store = &*self.actor.backends.store;
+        let backends = &self.actor.backends;
         let mut above = self.stack.parent.clone();
-        let mut sources = vec![load::sources(&store.desired(&self.stack.desired).await?)?];
+        let mut sources = vec![load::stored(backends, &self.stack.desired).await?];
         while let Some(parent) = above {
-            let Some(stack) = store.stack(parent.stack).await? else { break };
-            sources.push(load::sources(&store.desired(&stack.desired).await?)?);
+            let Some(stack) = backends.store.stack(parent.stack).await? else { break };
+            sources.push(load::stored(backends, &stack.desired).await?);
             above = stack.parent;
         }
         Ok(HiddenValues::of(&sources.iter().collect::<Vec<_>>()))

@@ -156,6 +156,7 @@ impl Fixture {
             clouds: Arc::new(TheCloud(Arc::clone(&zaqar))),
             clock: Arc::new(Paused(start)),
             chance: Arc::new(Chance::seeded(1)),
+            sources: Arc::default(),
         };
         Self { zaqar, store, backends, start }
     }
