@@ -14,7 +14,7 @@ use kiln_value::Value;
 use crate::load;
 
 /// Bytes of text whose parsed form is kept: about five to ten times as much memory.
-const CAPACITY: usize = 4 << 20;
+const CAPACITY: usize = 16 << 20;
 /// How long an unused text is kept.
 const IDLE: Duration = Duration::from_secs(30);
 
