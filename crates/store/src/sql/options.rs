@@ -134,7 +134,15 @@ impl Options {
                     sqlite
                 } else {
                     let sqlite = sqlite.journal_mode(SqliteJournalMode::Wal);
-                    if read_only { sqlite.pragma("query_only", "ON") } else { sqlite }
+                    if read_only {
+                        sqlite.pragma("query_only", "ON").pragma("cache_size", "-4096")
+                    } else {
+                        // Commits with many rows stay in memory: by default, SQLite spills them to the disk from 2 MB.
+                        sqlite
+                            .pragma("cache_size", "-16384")
+                            .pragma("temp_store", "MEMORY")
+                            .pragma("wal_autocheckpoint", "4000")
+                    }
                 }
             })
             .map_sqlx_sqlite_pool_opts(move |pool| {
