@@ -13,6 +13,7 @@
 //! | `actor/lifecycle.rs` | lifecycle plug-ins |
 //! | `actor/resizing.rs` | notifications about such changes |
 //! | `actor/hidden.rs` | hidden values in reasons |
+//! | `actor/orphans.rs` | resources that are forgotten |
 //! | `actor/write_queue.rs` | pending writes |
 
 mod calls;
@@ -21,6 +22,7 @@ mod events;
 mod hidden;
 mod inbox;
 mod lifecycle;
+mod orphans;
 mod resizing;
 mod scaling;
 pub(crate) mod slots;
@@ -435,6 +437,7 @@ impl Work {
                 let event = self.resource_event(*note);
                 self.writes.event(event);
             }
+            Command::Orphan(note, parting) => self.writes.orphan(self.orphan(*note, *parting)),
             Command::Decide { serial, name, row } => self.gather(serial, name, row),
             Command::Start(id) => {
                 if self.slots.is_busy(id) {

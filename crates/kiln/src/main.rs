@@ -67,6 +67,9 @@ async fn run(cli: Cli) -> Outcome {
         Command::Software(command) => {
             connected(global, Need::Any, async |connection| command.run(connection).await).await
         }
+        Command::Orphan(command) => {
+            connected(global, Need::Any, async |connection| command.run(connection).await).await
+        }
         Command::Serve(args) => Box::pin(args.run(commands::serve::Role::Both)).await,
         Command::Api(args) => Box::pin(args.run(commands::serve::Role::Api)).await,
         Command::Engine(args) => Box::pin(args.run()).await,

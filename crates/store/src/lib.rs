@@ -12,6 +12,7 @@ pub mod lease;
 mod limits;
 pub mod memory;
 pub mod message;
+pub mod orphan;
 pub mod outbox;
 pub mod query;
 pub mod snapshot;
@@ -29,6 +30,7 @@ pub use kiln_resource::{
 pub use lease::Lease;
 pub use memory::MemoryStore;
 pub use message::{Message, MessageKind};
+pub use orphan::{Orphan, OrphanQuery, OrphanStore};
 pub use outbox::{Announcement, Delivery, Destination, Lane, Notice, OutboxEntry, OutboxStore, PluginRun};
 pub use query::{EventQuery, Sort, SortKey, StackQuery};
 pub use snapshot::Snapshot;

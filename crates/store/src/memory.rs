@@ -10,6 +10,7 @@ mod housekeeping;
 mod inbox;
 mod leases;
 mod listing;
+mod orphans;
 mod outbox;
 mod reading;
 mod requests;

@@ -25,6 +25,8 @@ pub enum MessageKind {
     ClearHook,
     /// A request to delete a snapshot.
     DeleteSnapshot,
+    /// A request to forget a resource that cannot be deleted.
+    Forget,
     /// A timer that the engine of the stack has set.
     Timer,
 }
@@ -40,6 +42,7 @@ impl MessageKind {
             Self::Scaling => "SCALING",
             Self::ClearHook => "CLEAR_HOOK",
             Self::DeleteSnapshot => "DELETE_SNAPSHOT",
+            Self::Forget => "FORGET",
             Self::Timer => "TIMER",
         }
     }
@@ -68,6 +71,7 @@ impl FromStr for MessageKind {
             Self::Scaling,
             Self::ClearHook,
             Self::DeleteSnapshot,
+            Self::Forget,
             Self::Timer,
         ]
         .into_iter()

@@ -14,6 +14,7 @@ mod leases;
 mod listing;
 mod migrations;
 mod options;
+mod orphans;
 mod outbox;
 mod reading;
 mod reencryption;

@@ -9,8 +9,8 @@ use kiln_value::Secret;
 
 use crate::{
     Announcement, ChangeSet, ChangeSetId, CredentialsId, DesiredText, Details, Digest, EngineId, Event, EventId,
-    EventQuery, Lease, Message, MessageId, NewStack, OutboxStore, PluginRun, Resource, ResourceId, Snapshot,
-    SnapshotId, SoftwareStore, Stack, StackId, StackQuery, StackRequest,
+    EventQuery, Lease, Message, MessageId, NewStack, Orphan, OrphanStore, OutboxStore, PluginRun, Resource, ResourceId,
+    Snapshot, SnapshotId, SoftwareStore, Stack, StackId, StackQuery, StackRequest,
 };
 
 /// Errors of the store.
@@ -69,6 +69,8 @@ pub struct Batch {
     pub save: Vec<Resource>,
     /// Rows to delete.
     pub remove: Vec<ResourceId>,
+    /// Objects whose rows are removed here without a delete.
+    pub orphans: Vec<Orphan>,
     /// Events to append, in order.
     pub events: Vec<Event>,
     /// What to announce on the message bus, if there is one.
@@ -127,6 +129,7 @@ impl Batch {
     pub fn is_empty(&self) -> bool {
         self.save.is_empty()
             && self.remove.is_empty()
+            && self.orphans.is_empty()
             && self.events.is_empty()
             && self.announcements.is_empty()
             && self.plugin_runs.is_empty()
@@ -238,7 +241,7 @@ pub trait Doorbell: Send + Sync {
 
 /// Kiln's storage. Implementations handle transactions, their retries, and dialects.
 #[async_trait]
-pub trait Store: SoftwareStore + OutboxStore {
+pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
     /// Upgrades the schema. Safe to call at every start and from several processes.
     async fn migrate(&self) -> Result<(), Error>;
 

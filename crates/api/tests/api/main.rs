@@ -7,6 +7,7 @@ mod connections;
 mod groups;
 mod hidden;
 mod nested;
+mod orphans;
 mod reference;
 mod signals;
 mod snapshots;

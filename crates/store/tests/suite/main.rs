@@ -16,6 +16,7 @@ mod lists;
 mod lost;
 mod make;
 mod model;
+mod orphans;
 mod outbox;
 mod requests;
 mod snapshots;
