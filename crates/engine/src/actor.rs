@@ -10,12 +10,14 @@
 //! | `actor/snapshots.rs` | snapshots of the stack |
 //! | `actor/watches.rs` | operations that read other resources |
 //! | `actor/scaling.rs` | changes of the size of groups |
+//! | `actor/balancing.rs` | load balancers of groups |
 //! | `actor/lifecycle.rs` | lifecycle plug-ins |
 //! | `actor/resizing.rs` | notifications about such changes |
 //! | `actor/hidden.rs` | hidden values in reasons |
 //! | `actor/orphans.rs` | resources that are forgotten |
 //! | `actor/write_queue.rs` | pending writes |
 
+mod balancing;
 mod calls;
 mod children;
 mod events;

@@ -21,6 +21,8 @@ pub enum MessageKind {
     Cancel,
     /// A group is changing its size: the engine records the end.
     Scaling,
+    /// The members of a group, for its load balancer.
+    Members,
     /// A request to clear a hook of a resource.
     ClearHook,
     /// A request to delete a snapshot.
@@ -40,6 +42,7 @@ impl MessageKind {
             Self::MarkUnhealthy => "MARK_UNHEALTHY",
             Self::Cancel => "CANCEL",
             Self::Scaling => "SCALING",
+            Self::Members => "MEMBERS",
             Self::ClearHook => "CLEAR_HOOK",
             Self::DeleteSnapshot => "DELETE_SNAPSHOT",
             Self::Forget => "FORGET",
@@ -69,6 +72,7 @@ impl FromStr for MessageKind {
             Self::MarkUnhealthy,
             Self::Cancel,
             Self::Scaling,
+            Self::Members,
             Self::ClearHook,
             Self::DeleteSnapshot,
             Self::Forget,

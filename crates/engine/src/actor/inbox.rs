@@ -152,6 +152,7 @@ impl Work {
                 }
                 (MessageKind::RefusedSignal, Some(row)) => self.refused(&message, row),
                 (MessageKind::MarkUnhealthy, Some(row)) => self.mark(&message, row),
+                (MessageKind::Members, Some(row)) => self.balance(message, row),
                 (MessageKind::Scaling, Some(row)) => self.await_scaling(message, row),
                 (MessageKind::Signal | MessageKind::Timer, Some(row)) => self.receive(message, row),
             }
