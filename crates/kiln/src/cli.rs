@@ -88,7 +88,7 @@ pub(crate) enum Command {
     Api(serve::ServeArgs),
     /// Run only an engine; several engines can share a database
     Engine(serve::EngineArgs),
-    /// Manage the database of a service
+    /// Manage the database of a service, its policies and the domain of stack users
     #[command(subcommand)]
     Manage(manage::ManageCommand),
     /// Create a stack in a simulated cloud

@@ -73,7 +73,7 @@ async fn run(cli: Cli) -> Outcome {
         Command::Serve(args) => Box::pin(args.run(commands::serve::Role::Both)).await,
         Command::Api(args) => Box::pin(args.run(commands::serve::Role::Api)).await,
         Command::Engine(args) => Box::pin(args.run()).await,
-        Command::Manage(command) => command.run().await,
+        Command::Manage(command) => command.run(global).await,
         Command::Demo(args) => Box::pin(args.run()).await,
         Command::Testcloud(args) => args.run().await,
         Command::Lsp(args) => args.run(global).await,

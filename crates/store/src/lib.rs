@@ -38,5 +38,6 @@ pub use software::{ConfigQuery, DeploymentQuery, SoftwareStore};
 pub use sql::{Durability, Options, SqlStore};
 pub use stack::{Details, NewStack, Parent, Stack, StackRequest};
 pub use store::{
-    Batch, Census, Doorbell, EngineInfo, Error, Retention, Settle, Store, Summary, Turn, UnusedCredentials,
+    Batch, BriefResources, Census, Doorbell, EngineInfo, Error, Retention, Settle, Store, Summary, Turn,
+    UnusedCredentials,
 };

@@ -209,6 +209,15 @@ pub struct EngineInfo {
     pub interval: u32,
 }
 
+/// A page of resources without their data.
+#[derive(Clone, Debug, Default)]
+pub struct BriefResources {
+    /// The resources.
+    pub rows: Vec<Resource>,
+    /// The place of the last one, to ask for the next page.
+    pub last: Option<u64>,
+}
+
 /// Retention limits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Retention {
@@ -271,6 +280,10 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
     async fn content(&self, digest: &Digest) -> Result<String, Error>;
     /// The resources of a stack, in order of creation.
     async fn resources(&self, stack: StackId) -> Result<Vec<Resource>, Error>;
+    /// The resources of a stack after one, in order of creation, without operation, definition, metadata, data,
+    /// attributes and requirements.
+    async fn resources_in_brief(&self, stack: StackId, after: Option<u64>, limit: u64)
+    -> Result<BriefResources, Error>;
     /// The resources of several stacks.
     async fn resources_of(&self, stacks: &[StackId]) -> Result<Vec<Resource>, Error>;
     /// The number of resources in all stacks of a tree.

@@ -6,6 +6,7 @@ mod browsers;
 mod connections;
 mod groups;
 mod hidden;
+mod long_lists;
 mod nested;
 mod orphans;
 mod reference;

@@ -97,6 +97,25 @@ pub(super) const RESOURCE_COLUMNS: [&str; 21] = [
     "updated",
 ];
 
+/// The columns of a resource without its data, in reading order, with its place.
+pub(super) const BRIEF_COLUMNS: [&str; 15] = [
+    "id",
+    "name",
+    "type",
+    "implementation",
+    "physical_id",
+    "action",
+    "status",
+    "reason",
+    "replaces",
+    "replaced_by",
+    "child",
+    "generation",
+    "created",
+    "updated",
+    "seq",
+];
+
 /// The columns of an event, in reading and writing order.
 pub(super) const EVENT_COLUMNS: [&str; 11] = [
     "id",

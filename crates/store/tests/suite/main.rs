@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "ids of their own keep tests apart; leases run by the real clock")]
 
 mod bed;
+mod brief;
 mod change_sets;
 mod commits;
 mod credentials;

@@ -25,12 +25,11 @@ pub(super) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
     let (all, name) = (format!("{}/snapshots", path(cx.facts)?), cx.facts.token.as_str());
     let known = items(call(cx, Method::Get, &all, None).await?.body, "snapshots")?;
     let ours = known.iter().find(|snapshot| snapshot.str_at("name") == Some(name));
-    let id = match ours.and_then(|snapshot| snapshot.str_at("id")) {
-        Some(id) => id.to_owned(),
-        None => {
-            let made = call(cx, Method::Post, &all, Some(value!({ "name": name }))).await?.body;
-            made_id(made.str_at("id"), "a snapshot")?.to_owned()
-        }
+    let id = if let Some(id) = ours.and_then(|snapshot| snapshot.str_at("id")) {
+        id.to_owned()
+    } else {
+        let made = call(cx, Method::Post, &all, Some(value!({ "name": name }))).await?.body;
+        made_id(made.str_at("id"), "a snapshot")?.to_owned()
     };
     Ok(Step::wait(value!({ "snapshot": id }), queue::pace(0)))
 }

@@ -11,10 +11,10 @@ use kiln_resource::{
     CredentialsId, EngineId, EventId, Resource, ResourceId, SoftwareChange, SoftwareConfig, SoftwareDeployment, StackId,
 };
 use kiln_store::{
-    Batch, Census, ChangeSet, ChangeSetId, ConfigQuery, Delivery, DeploymentQuery, Desired, DesiredText, Digest,
-    Doorbell, EngineInfo, Error, Event, EventQuery, Lane, Lease, MemoryStore, Message, NewStack, Orphan, OrphanQuery,
-    OrphanStore, OutboxStore, Retention, Snapshot, SnapshotId, SoftwareStore, Stack, StackQuery, StackRequest, Store,
-    Summary, UnusedCredentials,
+    Batch, BriefResources, Census, ChangeSet, ChangeSetId, ConfigQuery, Delivery, DeploymentQuery, Desired,
+    DesiredText, Digest, Doorbell, EngineInfo, Error, Event, EventQuery, Lane, Lease, MemoryStore, Message, NewStack,
+    Orphan, OrphanQuery, OrphanStore, OutboxStore, Retention, Snapshot, SnapshotId, SoftwareStore, Stack, StackQuery,
+    StackRequest, Store, Summary, UnusedCredentials,
 };
 use kiln_value::Secret;
 use tokio::sync::{Notify, watch};
@@ -180,6 +180,7 @@ cut! {
     fn desired(desired: &Desired) -> DesiredText;
     fn content(digest: &Digest) -> String;
     fn resources(stack: StackId) -> Vec<Resource>;
+    fn resources_in_brief(stack: StackId, after: Option<u64>, limit: u64) -> BriefResources;
     fn resources_of(stacks: &[StackId]) -> Vec<Resource>;
     fn count_resources(root: StackId) -> u64;
     fn children(parent: StackId) -> Vec<Summary>;
