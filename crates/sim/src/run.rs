@@ -333,6 +333,7 @@ async fn judge_rest(sim: &Arc<Simulation>) {
     // What could not be sent before waits for up to some minutes.
     sinks::check(sim).await;
     plugins::check(sim).await;
+    sinks::all_sent(sim).await;
     sim.ledger.take_queries();
     tokio::time::sleep(QUIET).await;
     let engines = sim.scenario.engines.len() as u64;

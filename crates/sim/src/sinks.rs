@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_resource::{CloudRequest, CloudResponse, Failure, FailureKind};
-use kiln_store::{EventQuery, StackQuery, Store as _};
+use kiln_store::{EventQuery, OutboxStore as _, StackQuery, Store as _};
 use kiln_value::{Map, Value, value};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -169,6 +169,14 @@ pub(crate) async fn check(sim: &Simulation) {
     }
     if let Some(text) = missing {
         sim.accuse(Rule::EventLost, text);
+    }
+}
+
+/// Waits until the outbox is empty.
+pub(crate) async fn all_sent(sim: &Simulation) {
+    let until = tokio::time::Instant::now() + PATIENCE + sim.store_clock.back();
+    while matches!(sim.store.next_lane("").await, Ok(Some(_))) && tokio::time::Instant::now() < until {
+        tokio::time::sleep(Duration::from_secs(5)).await;
     }
 }
 
