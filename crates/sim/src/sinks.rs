@@ -141,12 +141,11 @@ pub(crate) async fn post(
             }
         };
         tokio::time::sleep(back).await;
-        if fate != Fate::Lost {
-            drop(reply.send(result));
-        } else {
+        if fate == Fate::Lost {
             // Nobody gets the response.
             std::future::pending::<()>().await;
         }
+        drop(reply.send(result));
     });
     sim.after_send(label, gate).await;
     let failed = || Failure::new(FailureKind::Unavailable, "RequestTimeout", "no reply");
