@@ -97,7 +97,7 @@ fn operation(path: &str, method: &Method, endpoint: Endpoint) -> Value {
     if let (Some(body), Some(operation)) = (body, operation.as_map_mut()) {
         let schema = value!({ "$ref": (format!("#/components/schemas/{body}")) });
         // A signal may have no data.
-        let required = body != "Signal";
+        let required = !matches!(body, "Signal" | "Forget");
         let body = value!({ "required": required, "content": { "application/json": { "schema": schema } } });
         operation.insert("requestBody".to_owned(), body);
     }
@@ -125,6 +125,7 @@ fn described(name: &str) -> &'static str {
         "output_key" => "Name of the output.",
         "type_name" => "Name of the resource type.",
         "template_version" => "Version of the template language.",
+        "orphan_id" => "ID of the entry.",
         "config_id" => "ID of the software config.",
         "deployment_id" => "ID of the software deployment.",
         "server_id" => "ID of the server.",

@@ -122,7 +122,7 @@ impl Client {
         unwrap(self.get(&path, &vec![]).await?, "event").map(Event)
     }
 
-    async fn resource_path(&self, stack: &str, name: &str) -> Result<String, Error> {
+    pub(crate) async fn resource_path(&self, stack: &str, name: &str) -> Result<String, Error> {
         let stack = self.stack_identity(stack).await?;
         Ok(format!("{}/resources/{}", stack_path(&stack), segment(name)))
     }

@@ -66,8 +66,13 @@ impl Connector {
         self.cloud_of(&credentials, || self.session_with_token(token)).await
     }
 
+    /// The cloud with these credentials, if it is in use.
+    pub async fn cloud_in_use(&self, credentials: &Credentials) -> Option<Arc<StackCloud>> {
+        self.clouds.get(&key_of(credentials)).await
+    }
+
     async fn cloud_of(&self, credentials: &Credentials, session: impl FnOnce() -> Session) -> Arc<StackCloud> {
-        let key = Sha256::digest(kiln_value::text::json_sorted(&credentials.expose())).into();
+        let key = key_of(credentials);
         let make = async {
             let number = self.made.fetch_add(1, Ordering::Relaxed);
             let session = session().with_retries(RetryPolicy::none());
@@ -80,4 +85,8 @@ impl Connector {
     pub fn options(&self) -> &Options {
         &self.exchange.options
     }
+}
+
+fn key_of(credentials: &Credentials) -> [u8; 32] {
+    Sha256::digest(kiln_value::text::json_sorted(&credentials.expose())).into()
 }

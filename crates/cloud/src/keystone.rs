@@ -128,17 +128,26 @@ pub async fn has_trust(session: &Session, trust_id: &str) -> Result<bool, CloudE
     }
 }
 
+/// The result of [`delete_trust`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrustDeletion {
+    /// Keystone has deleted it.
+    Deleted,
+    /// Keystone has not found it, or not the token that was sent.
+    NotFound,
+}
+
 /// Deletes a trust. Succeeds if it does not exist, which Keystone also reports in response to the token request of the
 /// trust. Only the trustor may delete it, so the session is that of the trustor or of the trust.
-pub async fn delete_trust(session: &Session, trust_id: &str) -> Result<(), CloudError> {
+pub async fn delete_trust(session: &Session, trust_id: &str) -> Result<TrustDeletion, CloudError> {
     let request = CloudRequest::new("identity", Method::Delete, format!("{TRUSTS}/{trust_id}"));
     match session.call(&request).await {
-        Ok(_) => Ok(()),
-        Err(error) if error.status() == Some(404) => Ok(()),
+        Ok(_) => Ok(TrustDeletion::Deleted),
+        Err(error) if error.status() == Some(404) => Ok(TrustDeletion::NotFound),
         Err(CloudError::NoToken { cause, .. })
             if cause.status() == Some(404) && session.credentials().trust() == Some(trust_id) =>
         {
-            Ok(())
+            Ok(TrustDeletion::NotFound)
         }
         Err(error) => Err(error),
     }

@@ -27,7 +27,8 @@ pub use connector::Connector;
 pub use credentials::{Credentials, Named, Scope};
 pub use error::CloudError;
 pub use keystone::{
-    TrustMark, TrustParty, create_trust, delete_trust, ec2_token, find_trust, has_trust, trust_end, validate_token,
+    TrustDeletion, TrustMark, TrustParty, create_trust, delete_trust, ec2_token, find_trust, has_trust, trust_end,
+    validate_token,
 };
 pub use retry::RetryPolicy;
 pub use session::{Options, Session};

@@ -10,17 +10,21 @@
 //! | `actor/snapshots.rs` | snapshots of the stack |
 //! | `actor/watches.rs` | operations that read other resources |
 //! | `actor/scaling.rs` | changes of the size of groups |
+//! | `actor/balancing.rs` | load balancers of groups |
 //! | `actor/lifecycle.rs` | lifecycle plug-ins |
 //! | `actor/resizing.rs` | notifications about such changes |
 //! | `actor/hidden.rs` | hidden values in reasons |
+//! | `actor/orphans.rs` | resources that are forgotten |
 //! | `actor/write_queue.rs` | pending writes |
 
+mod balancing;
 mod calls;
 mod children;
 mod events;
 mod hidden;
 mod inbox;
 mod lifecycle;
+mod orphans;
 mod resizing;
 mod scaling;
 pub(crate) mod slots;
@@ -435,6 +439,7 @@ impl Work {
                 let event = self.resource_event(*note);
                 self.writes.event(event);
             }
+            Command::Orphan(note, parting) => self.writes.orphan(self.orphan(*note, *parting)),
             Command::Decide { serial, name, row } => self.gather(serial, name, row),
             Command::Start(id) => {
                 if self.slots.is_busy(id) {

@@ -12,6 +12,12 @@ pub trait Clouds: Send + Sync {
     /// The cloud of a stack; the stacks of a tree share sessions.
     async fn cloud(&self, stack: &Stack) -> Result<Arc<dyn Cloud>, Failure>;
 
+    /// The region of the cloud of a stack, if one is configured.
+    fn region(&self, stack: &Stack) -> Option<String> {
+        let _ = stack;
+        None
+    }
+
     /// Revokes credentials that no live stack uses (deletes their trust). Succeeds if they no longer exist. After an
     /// error they remain recorded, to be retried. If credentials have no trust, there is nothing to do.
     async fn revoke(&self, unused: &UnusedCredentials) -> Result<(), Failure> {

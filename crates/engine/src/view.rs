@@ -255,7 +255,8 @@ impl View {
 
     /// The resources of the template and its files, for a stack that is the content of a group.
     pub(crate) fn group_content(&self) -> GroupContent {
-        GroupContent { members: self.members(), files: Arc::clone(&self.blueprint.sources().files) }
+        let files = Arc::clone(&self.blueprint.sources().files);
+        GroupContent { members: self.members(), files, prepared: Map::new() }
     }
 
     /// The data of this stack that its parent resource stores; `by_age`: the reference IDs are those of the healthy
@@ -304,6 +305,8 @@ pub(crate) struct GroupContent {
     pub(crate) members: Vec<Member>,
     /// The files of the nested stack, from which members may come that an update keeps.
     pub(crate) files: Arc<Files>,
+    /// What its driver has read in the cloud ([`kiln_resource::Driver::prepare`]): entries for the data of the group.
+    pub(crate) prepared: Map,
 }
 
 /// The content of a group; nothing if its nested stack does not exist.

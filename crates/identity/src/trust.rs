@@ -1,8 +1,8 @@
 //! Creates, finds and deletes the trusts of stacks.
 
 use kiln_cloud::{
-    CloudError, Connector, Credentials, Scope, Session, TrustMark, TrustParty, create_trust, delete_trust, find_trust,
-    has_trust,
+    CloudError, Connector, Credentials, Scope, Session, TrustDeletion, TrustMark, TrustParty, create_trust,
+    delete_trust, find_trust, has_trust,
 };
 use kiln_value::{Secret, Value, text};
 
@@ -70,8 +70,13 @@ impl Trusts<'_> {
         let own = self.trustee.credentials().with_trust(trust);
         // The password of the trustee, or even the trustee, may have changed since the credentials were stored.
         let other = stored.filter(|stored| *stored != own);
-        let mut error = match delete_trust(&self.connector.session(own), trust).await {
-            Ok(()) => return self.check_end(trust).await,
+        // If its stack has used the trust lately, there is a token.
+        let session = match self.connector.cloud_in_use(&own).await {
+            Some(cloud) => cloud.patient().session().clone(),
+            None => self.connector.session(own),
+        };
+        let mut error = match delete_trust(&session, trust).await {
+            Ok(deletion) => return self.check_end(trust, deletion).await,
             Err(error) if is_passing(&error) => return Err(unavailable(error)),
             Err(error) => error,
         };
@@ -82,16 +87,16 @@ impl Trusts<'_> {
         let sessions = other.map(|other| self.connector.session(other)).into_iter().chain([self.service.clone()]);
         for session in sessions {
             match delete_trust(&session, trust).await {
-                Ok(()) => return self.check_end(trust).await,
+                Ok(deletion) => return self.check_end(trust, deletion).await,
                 Err(refusal) => error = refusal,
             }
         }
         Err(failed(error))
     }
 
-    /// Only the absence of the trust proves its deletion: a 404 may also concern a token.
-    async fn check_end(&self, trust: &str) -> Result<(), DelegateError> {
-        if has_trust(self.trustee, trust).await.map_err(failed)? {
+    /// If nothing was deleted, only the absence of the trust proves its deletion: a 404 may also concern a token.
+    async fn check_end(&self, trust: &str, deletion: TrustDeletion) -> Result<(), DelegateError> {
+        if deletion == TrustDeletion::NotFound && has_trust(self.trustee, trust).await.map_err(failed)? {
             return Err(DelegateError::Unavailable(format!("trust {trust} still exists")));
         }
         Ok(())

@@ -6,7 +6,9 @@ use anyhow::{Context as _, Result, bail};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kiln_plan::ResourceTypes;
 
-use crate::commands::{completion, demo, lsp, manage, resource_type, serve, software, stack, template, testcloud};
+use crate::commands::{
+    completion, demo, lsp, manage, orphan, resource_type, serve, software, stack, template, testcloud,
+};
 use crate::resource_types;
 
 /// OpenStack Orchestration in a single binary, compatible with Heat.
@@ -77,13 +79,16 @@ pub(crate) enum Command {
     /// Create, list, show and delete software configs and deployments
     #[command(subcommand)]
     Software(software::SoftwareCommand),
+    /// List the objects that are left because their resources were forgotten
+    #[command(subcommand)]
+    Orphan(orphan::OrphanCommand),
     /// Run the service: the API and an engine in one process
     Serve(serve::ServeArgs),
     /// Run only the API; engines run in other processes with the same database
     Api(serve::ServeArgs),
     /// Run only an engine; several engines can share a database
     Engine(serve::EngineArgs),
-    /// Manage the database of a service
+    /// Manage the database of a service, its policies and the domain of stack users
     #[command(subcommand)]
     Manage(manage::ManageCommand),
     /// Create a stack in a simulated cloud

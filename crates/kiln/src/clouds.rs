@@ -70,6 +70,10 @@ impl Clouds for StoredClouds {
         Ok(Arc::new(FollowingCloud { stored, root, current: Mutex::new((id, cloud)) }))
     }
 
+    fn region(&self, _: &Stack) -> Option<String> {
+        self.stored.connector.options().region.clone()
+    }
+
     async fn revoke(&self, unused: &UnusedCredentials) -> Result<(), Failure> {
         for project in &unused.user_projects {
             self.stored.delete_user_project(project).await?;

@@ -4,6 +4,7 @@ pub(crate) mod completion;
 pub(crate) mod demo;
 pub(crate) mod lsp;
 pub(crate) mod manage;
+pub(crate) mod orphan;
 pub(crate) mod resource_type;
 pub(crate) mod serve;
 pub(crate) mod software;

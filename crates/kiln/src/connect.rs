@@ -114,6 +114,15 @@ impl Connection {
     }
 }
 
+/// The cloud that options, variables and `clouds.yaml` select, for a command that needs no orchestration service.
+pub(crate) async fn administered_cloud(args: &CloudArgs) -> Outcome<Arc<StackCloud>> {
+    let config = cloud_config(args).map_err(|error| no_cloud(&error))?;
+    let connector = config.connector().map_err(|error| no_cloud(&error))?;
+    let token = connector.session(config.credentials.clone()).token().await;
+    token.map_err(|error| Failure::from(no_token(error, connector.options())))?;
+    Ok(connector.cloud(&config.credentials).await)
+}
+
 /// The cloud that options, variables and `clouds.yaml` select.
 fn cloud_config(args: &CloudArgs) -> Result<CloudConfig, ConfigError> {
     let env = |name: &str| args.variable(name).or_else(|| std::env::var(name).ok());

@@ -67,10 +67,13 @@ async fn run(cli: Cli) -> Outcome {
         Command::Software(command) => {
             connected(global, Need::Any, async |connection| command.run(connection).await).await
         }
+        Command::Orphan(command) => {
+            connected(global, Need::Any, async |connection| command.run(connection).await).await
+        }
         Command::Serve(args) => Box::pin(args.run(commands::serve::Role::Both)).await,
         Command::Api(args) => Box::pin(args.run(commands::serve::Role::Api)).await,
         Command::Engine(args) => Box::pin(args.run()).await,
-        Command::Manage(command) => command.run().await,
+        Command::Manage(command) => command.run(global).await,
         Command::Demo(args) => Box::pin(args.run()).await,
         Command::Testcloud(args) => args.run().await,
         Command::Lsp(args) => args.run(global).await,

@@ -33,6 +33,21 @@ pub struct Target {
     pub fresh: ResourceId,
 }
 
+/// Who forgets a resource, and what its entry in the list of orphans says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parting {
+    /// ID of the user.
+    pub user_id: String,
+    /// Name of the user.
+    pub username: String,
+    /// The reason that the user gave; may be empty.
+    pub reason: String,
+    /// Names of the resources from the root stack to this one, joined with slashes.
+    pub path: String,
+    /// Region of the cloud, if one is configured.
+    pub region: Option<String>,
+}
+
 /// An event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
@@ -139,6 +154,13 @@ pub enum Event {
         /// The hook.
         hook: Hook,
     },
+    /// A user gave up the delete of a resource.
+    Forgotten {
+        /// The row.
+        row: ResourceId,
+        /// Who, and why.
+        parting: Box<Parting>,
+    },
     /// A user marked a resource healthy or unhealthy (docs/heat-behaviour.md §11).
     Marked {
         /// The row.
@@ -180,6 +202,8 @@ pub enum Command {
     Remove(ResourceId),
     /// Append an event about a row.
     Note(Box<Note>),
+    /// Record the object of the row that the next command removes as an orphan. The note says why its delete failed.
+    Orphan(Box<Note>, Box<Parting>),
     /// Continue the operation of the row from its current phase.
     Start(ResourceId),
     /// Take over an operation that another engine started.

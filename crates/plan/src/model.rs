@@ -2,6 +2,7 @@
 
 mod hold;
 mod outcome;
+mod part;
 mod rows;
 
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 use kiln_resource::{Action, Failure, Operation, OperationState, Resource, ResourceId, State, Status};
 use kiln_value::Value;
 
-use crate::event::{Command, Event, Goal, Note, Target};
+use crate::event::{Command, Event, Goal, Note, Parting, Target};
 use crate::graph::Index;
 use crate::traversal::{Node, Traversal};
 use crate::{Blame, Hook, Hooks};
@@ -38,6 +39,8 @@ pub struct Model {
     asked: BTreeMap<u64, Index>,
     /// Rows that wait at a hook, with their nodes.
     held: BTreeMap<ResourceId, (Hook, Index)>,
+    /// Rows to forget if their running delete does not succeed.
+    parting: BTreeMap<ResourceId, Box<Parting>>,
     serial: u64,
     request: CurrentRequest,
     traversal: Traversal,
@@ -85,6 +88,7 @@ impl Model {
             continued: BTreeMap::new(),
             asked: BTreeMap::new(),
             held: BTreeMap::new(),
+            parting: BTreeMap::new(),
             serial: 0,
             request,
             traversal: Traversal::default(),
@@ -183,6 +187,7 @@ impl Model {
                 }
             }
             Event::HookCleared { name, hook } => self.clear_hook(&name, hook, &mut out),
+            Event::Forgotten { row, parting } => self.part_with(row, parting, &mut out),
             Event::Marked { row, healthy, reason } => self.mark(row, healthy, reason, &mut out),
         }
         self.end_if_done(&mut out);

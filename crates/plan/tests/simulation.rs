@@ -146,6 +146,7 @@ impl SimulatedStack {
                 }
                 Command::Start(id) | Command::Resume(id) => self.queue.push(id),
                 Command::Note(_) | Command::Interrupt(_) => {}
+                Command::Orphan(..) => panic!("nothing was to be forgotten"),
                 Command::RollBack { .. } => panic!("no rollback was asked for"),
                 Command::End { state, .. } => {
                     assert!(end.is_none() && self.queue.is_empty(), "ended while something is under way");

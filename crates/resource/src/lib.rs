@@ -27,6 +27,7 @@ pub mod shipped;
 pub mod siblings;
 pub mod software;
 pub mod state;
+mod step;
 pub mod stored_definition;
 pub mod support;
 pub mod translation;
@@ -34,9 +35,7 @@ pub mod view;
 
 pub use change::Comparison;
 pub use cloud::{AccountNames, Cloud, CloudRequest, CloudResponse, Gate, Method, SignalEndpoints, UserDomain};
-pub use driver::{
-    Context, Driver, Facts, Found, Nested, Observed, Operation, Progress, PropertyChange, StackFacts, Step,
-};
+pub use driver::{Context, Driver, Facts, Nested, Observed, Operation, PropertyChange, StackFacts};
 pub use failure::{Failure, FailureKind};
 pub use ids::{ChangeSetId, CredentialsId, EngineId, EventId, MessageId, ResourceId, SnapshotId, StackId};
 pub use member::Member;
@@ -53,6 +52,7 @@ pub use software::{
     ConfigBody, DeploymentBody, InvalidSchema, NoSoftware, Software, SoftwareChange, SoftwareConfig, SoftwareDeployment,
 };
 pub use state::{Action, State, Status};
+pub use step::{Found, Progress, Step};
 pub use stored_definition::StoredDefinition;
 pub use support::{Support, SupportStatus};
 pub use translation::Translation;

@@ -16,6 +16,7 @@ mod deployment_agent;
 mod drift;
 mod error;
 mod export;
+mod forget;
 mod input;
 mod mark_unhealthy;
 mod nested_templates;
@@ -43,6 +44,7 @@ pub use change_set::{
 };
 pub use create::CreateStack;
 pub use error::{Error, Invalid};
+pub use forget::Forget;
 pub use input::{Settings, StackContent, TemplateText};
 pub use kiln_plan::hidden::{Hidden, HiddenValues};
 pub use mark_unhealthy::MarkUnhealthy;

@@ -13,6 +13,7 @@ use crate::cloud::SimClouds;
 use crate::dice;
 use crate::drivers;
 use crate::gate::Gate;
+use crate::plugins::SimPlugin;
 use crate::rule::Rule;
 use crate::sabotage::Sabotage;
 use crate::simulation::{Label, Simulation};
@@ -94,7 +95,11 @@ impl Cluster {
         let backends = backends(sim, label, &gate, &slot.wall);
         let (stop, stopped) = watch::channel(false);
         sim.trace.note(&label.to_string(), || "starts".to_owned());
-        let running = Engine::new(Self::options(sim), backends);
+        let mut running = Engine::new(Self::options(sim), backends);
+        if sim.scenario.plugin {
+            let plugin = SimPlugin { sim: Arc::clone(sim), label, gate: Arc::clone(&gate) };
+            running = running.with_plugins(vec![Arc::new(plugin)]);
+        }
         let watcher = Arc::clone(sim);
         let task = tokio::spawn(async move {
             if let Err(error) = running.run(stopped).await {

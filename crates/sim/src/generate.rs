@@ -6,7 +6,7 @@ use rand::{Rng, SeedableRng};
 
 use crate::scenario::{Ask, EnginePlan, Fault, FaultKind, Noise, Scenario, UserAction, When, Wish};
 use crate::template_model::{Batches, Build, KindModel, Plain, ResourceModel, TemplateModel};
-use crate::waits;
+use crate::{plugins, sinks, waits};
 
 /// Maximum duration of user actions.
 const BUSY_MS: u64 = 90_000;
@@ -30,8 +30,11 @@ pub fn scenario(seed: u64) -> Scenario {
         faults = (0..rng.random_range(1..=5)).map(|_| fault(rng, engines.len(), calm_ms)).collect();
     }
     let batch = if rng.random_bool(0.15) { rng.random_range(1..=4) } else { 1_000 };
-    let mut scenario = Scenario { seed, engines, actions, faults, noise: noise(rng), batch, calm_ms };
+    let mut scenario =
+        Scenario { seed, engines, actions, faults, noise: noise(rng), batch, sink: false, plugin: false, calm_ms };
     waits::add(&mut scenario, seed);
+    sinks::add(&mut scenario, seed);
+    plugins::add(&mut scenario, seed);
     scenario
 }
 

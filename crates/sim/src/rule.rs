@@ -60,6 +60,12 @@ rules! {
     Inbox = "inbox",
     /// A resource that waits for signals ends its wait with the last one.
     SleptOver = "signal-slept-over",
+    /// Each event of a stack with a sink arrives there at least once, those of a stack in their order.
+    EventLost = "event-lost",
+    /// The lifecycle plug-in is asked before each operation, and told about its end.
+    PluginSkipped = "plugin-skipped",
+    /// A snapshot is in progress only while its stack is.
+    SnapshotOpen = "snapshot-open",
     /// A trust is recorded before it is created, exists while its stack exists, and is deleted with it.
     Credentials = "credentials",
     /// A clean stop takes a limited time.

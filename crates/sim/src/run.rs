@@ -17,7 +17,7 @@ use crate::scenario::{Ask, Fault, FaultKind, Scenario, UserAction, When};
 use crate::simulation::Simulation;
 use crate::template_model::Build;
 use crate::users::Users;
-use crate::{hooks, inbox, logs, trusts, wanted};
+use crate::{hooks, inbox, logs, plugins, sinks, trusts, wanted};
 
 /// Maximum duration of an operation after the last fault, in milliseconds.
 const BOUND_MS: u64 = 900_000;
@@ -157,6 +157,8 @@ async fn story(sim: &Arc<Simulation>, cluster: &Arc<Cluster>, triggers: Unbounde
     for stack in roots(sim).await {
         wanted::check_gone(sim, &stack).await;
     }
+    sinks::check(sim).await;
+    plugins::check(sim).await;
     trusts::check(sim, &roots(sim).await).await;
     for engine in 0..cluster.len() {
         cluster.stop(engine).await;
@@ -317,6 +319,10 @@ async fn judge_rest(sim: &Arc<Simulation>) {
         if reached.iter().any(|action| stack.state == State::new(*action, Status::Complete)) {
             wanted::check_wanted(sim, &stack).await;
         }
+        let snapshots = sim.store.snapshots(stack.id).await.unwrap_or_default();
+        if snapshots.iter().any(|snapshot| snapshot.state.status == Status::InProgress) {
+            sim.accuse(Rule::SnapshotOpen, format!("{} is {}, but a snapshot is in progress", stack.name, stack.state));
+        }
         if stack.deleted.is_some() {
             wanted::check_gone(sim, &stack).await;
         } else {
@@ -324,6 +330,10 @@ async fn judge_rest(sim: &Arc<Simulation>) {
             inbox::check_scaling(sim, &stack).await;
         }
     }
+    // What could not be sent before waits for up to some minutes.
+    sinks::check(sim).await;
+    plugins::check(sim).await;
+    sinks::all_sent(sim).await;
     sim.ledger.take_queries();
     tokio::time::sleep(QUIET).await;
     let engines = sim.scenario.engines.len() as u64;

@@ -87,6 +87,14 @@ sabotages! {
     LoseEnd = "lose-end",
     /// An update's new properties are not sent.
     StaleUpdate = "stale-update",
+    /// Entries of the outbox are removed before they are sent.
+    RemoveBeforeSend = "remove-before-send",
+    /// The entries of the outbox are read in reverse order.
+    OutboxBackwards = "outbox-backwards",
+    /// The runs of plug-ins after operations are not stored.
+    LosePluginRun = "lose-plugin-run",
+    /// The end of a snapshot is not stored.
+    LoseSnapshotEnd = "lose-snapshot-end",
     /// The store hides newer requests from the engine.
     HideRequest = "hide-request",
 }

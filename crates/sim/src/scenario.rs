@@ -19,6 +19,12 @@ pub struct Scenario {
     pub noise: Noise,
     /// Writes in one commit of an engine.
     pub batch: usize,
+    /// Whether the stacks have an event sink.
+    #[serde(default)]
+    pub sink: bool,
+    /// Whether the engines run a lifecycle plug-in.
+    #[serde(default)]
+    pub plugin: bool,
     /// The time from which there are no user actions and no faults.
     pub calm_ms: u64,
 }

@@ -12,9 +12,11 @@ use crate::cloud::SimCloud;
 use crate::dice::Dice;
 use crate::gate::Gate;
 use crate::ledger::Ledger;
+use crate::plugins::Told;
 use crate::rule::{Rule, Violation};
 use crate::sabotage::Sabotage;
 use crate::scenario::{Noise, Scenario, When};
+use crate::sinks::Sink;
 use crate::trace::Trace;
 
 /// Maximum number of calls in a run; more indicate a loop.
@@ -72,6 +74,8 @@ pub(crate) struct Simulation {
     /// The simulated defect.
     pub sabotage: Option<Sabotage>,
     cloud: Mutex<SimCloud>,
+    sink: Mutex<Sink>,
+    told: Mutex<Told>,
     switches: Mutex<Switches>,
     first: Mutex<Option<Violation>>,
     accused: Notify,
@@ -108,6 +112,8 @@ impl Simulation {
             ledger: Ledger::default(),
             sabotage,
             cloud: Mutex::default(),
+            sink: Mutex::default(),
+            told: Mutex::default(),
             switches: Mutex::default(),
             first: Mutex::default(),
             accused: Notify::new(),
@@ -120,6 +126,16 @@ impl Simulation {
     /// The cloud's objects.
     pub(crate) fn cloud(&self) -> MutexGuard<'_, SimCloud> {
         self.cloud.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The event sink.
+    pub(crate) fn sink(&self) -> MutexGuard<'_, Sink> {
+        self.sink.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the lifecycle plug-in was told.
+    pub(crate) fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The active faults.

@@ -1,6 +1,7 @@
 //! The connection between a process and the database: latency, outages, lost responses, partitions. All writes are
 //! checked here.
 
+mod orphans;
 mod outbox;
 mod software;
 
@@ -11,9 +12,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kiln_store::{
-    Batch, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo,
-    Error, Event, EventId, EventQuery, Lease, MemoryStore, Message, NewStack, Resource, Retention, Snapshot,
-    SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
+    Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest, Doorbell,
+    EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, MemoryStore, Message, NewStack, Resource,
+    Retention, Snapshot, SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
 };
 use kiln_value::Secret;
 use tokio::sync::oneshot;
@@ -214,6 +215,15 @@ impl Store for StoreLink {
         self.read("resources", self.inner().resources(stack)).await
     }
 
+    async fn resources_in_brief(
+        &self,
+        stack: StackId,
+        after: Option<u64>,
+        limit: u64,
+    ) -> Result<BriefResources, Error> {
+        self.read("resources_in_brief", self.inner().resources_in_brief(stack, after, limit)).await
+    }
+
     async fn resources_of(&self, stacks: &[StackId]) -> Result<Vec<Resource>, Error> {
         self.read("resources_of", self.inner().resources_of(stacks)).await
     }
@@ -342,7 +352,12 @@ impl Store for StoreLink {
                     other => other,
                 };
                 match &result {
-                    Ok(stack) => sim.ledger.committed(&sim, label, lease, &batch, &before, stack).await,
+                    Ok(stack) => {
+                        if let Some(settle) = &batch.settle {
+                            crate::plugins::settled(&sim, stack, settle);
+                        }
+                        sim.ledger.committed(&sim, label, lease, &batch, &before, stack).await;
+                    }
                     Err(error) => {
                         sim.trace.note(&label.to_string(), || format!("commit on {}: {error}", lease.stack));
                     }

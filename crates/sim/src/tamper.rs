@@ -21,6 +21,8 @@ pub(crate) fn spoil(sim: &Simulation, mut batch: Batch) -> Batch {
         Some(Sabotage::KeepRow) => batch.remove.clear(),
         Some(Sabotage::HandleTwice) => batch.handled.clear(),
         Some(Sabotage::LoseMessage) => batch.handled.extend(sim.ledger.take_lost()),
+        Some(Sabotage::LosePluginRun) => batch.plugin_runs.clear(),
+        Some(Sabotage::LoseSnapshotEnd) => batch.snapshots.clear(),
         Some(Sabotage::LoseEnd) => batch.settle = None,
         _ => {}
     }

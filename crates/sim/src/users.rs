@@ -20,7 +20,7 @@ use crate::scenario::{Ask, UserAction, Wish};
 use crate::simulation::{Label, Simulation};
 use crate::states;
 use crate::store_link::StoreLink;
-use crate::trusts;
+use crate::{sinks, trusts};
 
 /// Maximum number of attempts of a user.
 const TRIES: u32 = 40;
@@ -92,7 +92,7 @@ impl Users {
         }
         let mark = self.uuid(("trust", number, attempt)).to_string();
         let credentials = trusts::make(&self.sim, &self.store, &mark).await?;
-        let sources = sources(wish);
+        let sources = sources(wish, self.sim.scenario.sink);
         let stack = NewStack {
             id,
             name: name.to_owned(),
@@ -144,7 +144,7 @@ impl Users {
             _ => StackRequest { if_generation: Some(stack.generation), ..StackRequest::new(action, now) },
         };
         if let Some(wish) = wish {
-            let texts = load::texts(&sources(wish));
+            let texts = load::texts(&sources(wish, self.sim.scenario.sink));
             self.sim.ledger.learn(&texts.digests(), Arc::new(wish.template.clone()));
             request.desired = Some(texts);
             request.disable_rollback = Some(!wish.rollback);
@@ -206,14 +206,18 @@ pub(crate) fn stack_name(stack: usize) -> String {
     format!("s{stack}")
 }
 
-fn sources(wish: &Wish) -> Sources {
+fn sources(wish: &Wish, sink: bool) -> Sources {
     let (template, files) = wish.template.hot();
     let files: BTreeMap<String, String> = files;
-    Sources { template: Arc::new(template), environment: Arc::new(environment(wish)), files: Arc::new(Files(files)) }
+    Sources {
+        template: Arc::new(template),
+        environment: Arc::new(environment(wish, sink)),
+        files: Arc::new(Files(files)),
+    }
 }
 
-/// The environment with the hooks, also for the resources of nested stacks with the same names.
-fn environment(wish: &Wish) -> Environment {
+/// The environment with the hooks, also for the resources of nested stacks with the same names, and with the event sink.
+fn environment(wish: &Wish, sink: bool) -> Environment {
     let mut patterns: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (pattern, hook) in &wish.hooks {
         patterns.entry(pattern).or_default().push(hook);
@@ -224,6 +228,9 @@ fn environment(wish: &Wish) -> Environment {
             (pattern.to_owned(), value!({ "hooks": (hooks.clone()), (pattern): { "hooks": hooks } }))
         })
         .collect();
-    let sections: Map = [("resource_registry".to_owned(), value!({ "resources": hooks }))].into_iter().collect();
+    let mut sections = Map::from([("resource_registry".to_owned(), value!({ "resources": hooks }))]);
+    if sink {
+        sections.insert("event_sinks".to_owned(), sinks::section());
+    }
     Environment::from_sections(&sections).unwrap_or_default()
 }

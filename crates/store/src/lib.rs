@@ -12,6 +12,7 @@ pub mod lease;
 mod limits;
 pub mod memory;
 pub mod message;
+pub mod orphan;
 pub mod outbox;
 pub mod query;
 pub mod snapshot;
@@ -29,6 +30,7 @@ pub use kiln_resource::{
 pub use lease::Lease;
 pub use memory::MemoryStore;
 pub use message::{Message, MessageKind};
+pub use orphan::{Orphan, OrphanQuery, OrphanStore};
 pub use outbox::{Announcement, Delivery, Destination, Lane, Notice, OutboxEntry, OutboxStore, PluginRun};
 pub use query::{EventQuery, Sort, SortKey, StackQuery};
 pub use snapshot::Snapshot;
@@ -36,5 +38,6 @@ pub use software::{ConfigQuery, DeploymentQuery, SoftwareStore};
 pub use sql::{Durability, Options, SqlStore};
 pub use stack::{Details, NewStack, Parent, Stack, StackRequest};
 pub use store::{
-    Batch, Census, Doorbell, EngineInfo, Error, Retention, Settle, Store, Summary, Turn, UnusedCredentials,
+    Batch, BriefResources, Census, Doorbell, EngineInfo, Error, Retention, Settle, Store, Summary, Turn,
+    UnusedCredentials,
 };

@@ -10,6 +10,7 @@ mod housekeeping;
 mod inbox;
 mod leases;
 mod listing;
+mod orphans;
 mod outbox;
 mod reading;
 mod requests;
@@ -27,9 +28,9 @@ use kiln_value::Secret;
 use self::state::State;
 use crate::doorbell::{Hub, Reach};
 use crate::{
-    Batch, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo,
-    Error, Event, EventId, EventQuery, Lease, Message, NewStack, Resource, Retention, Snapshot, SnapshotId, Stack,
-    StackId, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
+    Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest, Doorbell,
+    EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, Message, NewStack, Resource, Retention, Snapshot,
+    SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
 };
 
 /// The clock that stands for the database's clock.
@@ -194,6 +195,15 @@ impl Store for MemoryStore {
 
     async fn resources(&self, stack: StackId) -> Result<Vec<Resource>, Error> {
         Ok(self.open().0.resources_of(&[stack]))
+    }
+
+    async fn resources_in_brief(
+        &self,
+        stack: StackId,
+        after: Option<u64>,
+        limit: u64,
+    ) -> Result<BriefResources, Error> {
+        Ok(self.open().0.resources_in_brief(stack, after, limit))
     }
 
     async fn resources_of(&self, stacks: &[StackId]) -> Result<Vec<Resource>, Error> {

@@ -21,10 +21,14 @@ pub enum MessageKind {
     Cancel,
     /// A group is changing its size: the engine records the end.
     Scaling,
+    /// The members of a group, for its load balancer.
+    Members,
     /// A request to clear a hook of a resource.
     ClearHook,
     /// A request to delete a snapshot.
     DeleteSnapshot,
+    /// A request to forget a resource that cannot be deleted.
+    Forget,
     /// A timer that the engine of the stack has set.
     Timer,
 }
@@ -38,8 +42,10 @@ impl MessageKind {
             Self::MarkUnhealthy => "MARK_UNHEALTHY",
             Self::Cancel => "CANCEL",
             Self::Scaling => "SCALING",
+            Self::Members => "MEMBERS",
             Self::ClearHook => "CLEAR_HOOK",
             Self::DeleteSnapshot => "DELETE_SNAPSHOT",
+            Self::Forget => "FORGET",
             Self::Timer => "TIMER",
         }
     }
@@ -66,8 +72,10 @@ impl FromStr for MessageKind {
             Self::MarkUnhealthy,
             Self::Cancel,
             Self::Scaling,
+            Self::Members,
             Self::ClearHook,
             Self::DeleteSnapshot,
+            Self::Forget,
             Self::Timer,
         ]
         .into_iter()

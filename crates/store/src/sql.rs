@@ -14,6 +14,7 @@ mod leases;
 mod listing;
 mod migrations;
 mod options;
+mod orphans;
 mod outbox;
 mod reading;
 mod reencryption;
@@ -47,9 +48,9 @@ use self::secrets::Vault;
 use self::wires::Wires;
 use crate::doorbell::{Hub, Reach};
 use crate::{
-    Batch, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId, EngineInfo,
-    Error, Event, EventId, EventQuery, Lease, Message, NewStack, Resource, Retention, Snapshot, SnapshotId, Stack,
-    StackId, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
+    Batch, BriefResources, Census, ChangeSet, ChangeSetId, CredentialsId, Desired, DesiredText, Digest, Doorbell,
+    EngineId, EngineInfo, Error, Event, EventId, EventQuery, Lease, Message, NewStack, Resource, Retention, Snapshot,
+    SnapshotId, Stack, StackId, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
 };
 
 pub use self::options::{Durability, Options};
@@ -187,6 +188,15 @@ impl Store for SqlStore {
 
     async fn resources(&self, stack: StackId) -> Result<Vec<Resource>, Error> {
         self.read_resources(&[stack]).await
+    }
+
+    async fn resources_in_brief(
+        &self,
+        stack: StackId,
+        after: Option<u64>,
+        limit: u64,
+    ) -> Result<BriefResources, Error> {
+        self.read_resources_in_brief(stack, after, limit).await
     }
 
     async fn resources_of(&self, stacks: &[StackId]) -> Result<Vec<Resource>, Error> {

@@ -9,8 +9,8 @@ use kiln_value::Secret;
 
 use crate::{
     Announcement, ChangeSet, ChangeSetId, CredentialsId, DesiredText, Details, Digest, EngineId, Event, EventId,
-    EventQuery, Lease, Message, MessageId, NewStack, OutboxStore, PluginRun, Resource, ResourceId, Snapshot,
-    SnapshotId, SoftwareStore, Stack, StackId, StackQuery, StackRequest,
+    EventQuery, Lease, Message, MessageId, NewStack, Orphan, OrphanStore, OutboxStore, PluginRun, Resource, ResourceId,
+    Snapshot, SnapshotId, SoftwareStore, Stack, StackId, StackQuery, StackRequest,
 };
 
 /// Errors of the store.
@@ -69,6 +69,8 @@ pub struct Batch {
     pub save: Vec<Resource>,
     /// Rows to delete.
     pub remove: Vec<ResourceId>,
+    /// Objects whose rows are removed here without a delete.
+    pub orphans: Vec<Orphan>,
     /// Events to append, in order.
     pub events: Vec<Event>,
     /// What to announce on the message bus, if there is one.
@@ -127,6 +129,7 @@ impl Batch {
     pub fn is_empty(&self) -> bool {
         self.save.is_empty()
             && self.remove.is_empty()
+            && self.orphans.is_empty()
             && self.events.is_empty()
             && self.announcements.is_empty()
             && self.plugin_runs.is_empty()
@@ -206,6 +209,15 @@ pub struct EngineInfo {
     pub interval: u32,
 }
 
+/// A page of resources without their data.
+#[derive(Clone, Debug, Default)]
+pub struct BriefResources {
+    /// The resources.
+    pub rows: Vec<Resource>,
+    /// The place of the last one, to ask for the next page.
+    pub last: Option<u64>,
+}
+
 /// Retention limits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Retention {
@@ -238,7 +250,7 @@ pub trait Doorbell: Send + Sync {
 
 /// Kiln's storage. Implementations handle transactions, their retries, and dialects.
 #[async_trait]
-pub trait Store: SoftwareStore + OutboxStore {
+pub trait Store: SoftwareStore + OutboxStore + OrphanStore {
     /// Upgrades the schema. Safe to call at every start and from several processes.
     async fn migrate(&self) -> Result<(), Error>;
 
@@ -268,6 +280,10 @@ pub trait Store: SoftwareStore + OutboxStore {
     async fn content(&self, digest: &Digest) -> Result<String, Error>;
     /// The resources of a stack, in order of creation.
     async fn resources(&self, stack: StackId) -> Result<Vec<Resource>, Error>;
+    /// The resources of a stack after one, in order of creation, without operation, definition, metadata, data,
+    /// attributes and requirements.
+    async fn resources_in_brief(&self, stack: StackId, after: Option<u64>, limit: u64)
+    -> Result<BriefResources, Error>;
     /// The resources of several stacks.
     async fn resources_of(&self, stacks: &[StackId]) -> Result<Vec<Resource>, Error>;
     /// The number of resources in all stacks of a tree.

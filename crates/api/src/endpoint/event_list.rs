@@ -1,21 +1,25 @@
 //! `GET …/events` and `GET …/resources/{name}/events`: a list, or with `wait` a list that waits for its first event.
 
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
 use axum::response::Response;
+use kiln_engine::Backends;
 use kiln_service::Watched;
-use kiln_store::{EventId, EventQuery};
-use serde::Serialize;
+use kiln_store::{Event, EventId, EventQuery, Stack, StackId, StackQuery};
 
 use crate::call::Call;
 use crate::endpoint::event_watch;
 use crate::error::ApiError;
 use crate::http::query::Formats;
-use crate::http::reply;
+use crate::http::stream::{self, Part, Parts};
+use crate::link::Links;
 use crate::view::event::EventView;
 
-#[derive(Serialize)]
-struct Events<'a> {
-    events: Vec<EventView<'a>>,
-}
+/// Events in a part of the response.
+const PAGE: u64 = 500;
+/// Stacks that are kept to describe their events.
+const KEPT: usize = 1_000;
 
 /// The events of a stack.
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
@@ -50,24 +54,115 @@ async fn list(call: &Call, resource: Option<&str>) -> Result<Response, ApiError>
         return event_watch::stream(call, Watched::Tree(Box::new(stack), depth), query, names).await;
     }
     let mut news = event_watch::News::of(call, patience, Some(stack.root));
-    let (stacks, events) = loop {
-        let stacks = call.service().tree(stack.clone(), depth).await?;
-        let query = EventQuery { stacks: stacks.iter().map(|stack| stack.id).collect(), ..query.clone() };
-        let mut events = call.store().events(&query).await?;
-        if resource.is_none() && names.len() > 1 {
-            events.retain(|event| names.contains(&event.resource_name));
-        }
-        if !events.is_empty() || !news.come().await {
-            break (stacks, events);
+    let root = (depth > 0).then(|| stack.clone());
+    let mut pages = loop {
+        // A nested stack may be new.
+        let stacks = stacks_of(call, &stack, depth).await?;
+        let query = EventQuery { stacks, root: whole_tree(call, &stack, depth).then_some(stack.id), ..query.clone() };
+        let mut pages =
+            Pages::new(call, query, root.clone(), if resource.is_none() { names.clone() } else { Vec::new() });
+        pages.read().await?;
+        if !pages.read.is_empty() || !news.come().await {
+            break pages;
         }
     };
-    if let Some(resource) = resource.filter(|_| events.is_empty()) {
+    if let Some(resource) = resource.filter(|_| pages.read.is_empty()) {
         return Err(ApiError::not_found(format!("No events found for resource {resource}")));
     }
-    let root = (depth > 0).then_some(&stack);
-    let views = events.iter().map(|event| {
-        let of = stacks.iter().find(|stack| stack.id == event.stack).unwrap_or(&stack);
-        EventView::summary(event, of, root, &call.links)
-    });
-    Ok(event_watch::waited(reply::json(&Events { events: views.collect() }), patience))
+    pages.stacks.insert(stack.id, Arc::new(stack));
+    Ok(event_watch::waited(stream::list("events", pages).await?, patience))
+}
+
+/// Whether the events of all nested stacks are asked for: then the store finds them by their root.
+fn whole_tree(call: &Call, stack: &Stack, depth: u32) -> bool {
+    stack.parent.is_none() && depth > 0 && depth >= call.service().options.limits.nested_depth
+}
+
+/// The stacks whose events are asked for; empty for a whole tree.
+async fn stacks_of(call: &Call, stack: &Stack, depth: u32) -> Result<Vec<StackId>, ApiError> {
+    if depth == 0 {
+        return Ok(vec![stack.id]);
+    }
+    if whole_tree(call, stack, depth) {
+        return Ok(Vec::new());
+    }
+    Ok(call.service().tree(stack.clone(), depth).await?.into_iter().map(|stack| stack.id).collect())
+}
+
+/// A list of events, which is read page by page.
+struct Pages {
+    backends: Backends,
+    links: Links,
+    /// The next page.
+    query: EventQuery,
+    /// Events that may still be listed; `None`: no limit.
+    left: Option<u64>,
+    /// The stack of a list with nested stacks.
+    root: Option<Stack>,
+    /// Only events of these resources; empty: of all.
+    names: Vec<String>,
+    /// The page that is not sent yet.
+    read: Vec<Event>,
+    is_last: bool,
+    /// The stacks of events.
+    stacks: HashMap<StackId, Arc<Stack>>,
+}
+
+impl Pages {
+    fn new(call: &Call, query: EventQuery, root: Option<Stack>, names: Vec<String>) -> Self {
+        let (backends, links) = (call.backends().clone(), call.links.clone());
+        let left = query.limit;
+        let names = if names.len() > 1 { names } else { Vec::new() };
+        let (read, stacks) = (Vec::new(), HashMap::new());
+        Self { backends, links, query, left, root, names, read, is_last: false, stacks }
+    }
+
+    /// Reads the next page.
+    async fn read(&mut self) -> Result<(), ApiError> {
+        let size = self.left.map_or(PAGE, |left| left.min(PAGE));
+        self.query.limit = Some(size);
+        let mut events = self.backends.store.events(&self.query).await?;
+        let count = u64::try_from(events.len()).unwrap_or(u64::MAX);
+        self.left = self.left.map(|left| left.saturating_sub(count));
+        self.is_last = count < size || self.left == Some(0);
+        self.query.marker = events.last().map(|event| event.id);
+        if !self.names.is_empty() {
+            events.retain(|event| self.names.contains(&event.resource_name));
+        }
+        self.read = events;
+        Ok(())
+    }
+
+    /// Loads the stacks of the page.
+    async fn know_stacks(&mut self) -> Result<(), ApiError> {
+        if self.stacks.len() > KEPT {
+            self.stacks.clear();
+        }
+        let ids: BTreeSet<StackId> = self.read.iter().map(|event| event.stack).collect();
+        let ids: Vec<StackId> = ids.into_iter().filter(|id| !self.stacks.contains_key(id)).collect();
+        if !ids.is_empty() {
+            let query = StackQuery { ids, nested: true, deleted: true, ..StackQuery::default() };
+            let stacks = self.backends.store.stacks(&query).await?;
+            self.stacks.extend(stacks.into_iter().map(|stack| (stack.id, Arc::new(stack))));
+        }
+        Ok(())
+    }
+}
+
+impl Parts for Pages {
+    async fn next(&mut self) -> Result<Option<Part>, ApiError> {
+        if self.read.is_empty() {
+            if self.is_last {
+                return Ok(None);
+            }
+            self.read().await?;
+        }
+        self.know_stacks().await?;
+        let mut part = Part::default();
+        for event in std::mem::take(&mut self.read) {
+            let Some(stack) = self.stacks.get(&event.stack) else { continue };
+            part.push(&EventView::summary(&event, stack, self.root.as_ref(), &self.links));
+        }
+        Ok(Some(part))
+    }
 }

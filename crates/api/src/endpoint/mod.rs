@@ -8,8 +8,10 @@ mod event_show;
 mod event_watch;
 mod file_list;
 mod metadata_show;
+mod orphan;
 mod output_list;
 mod output_show;
+mod resource_forget;
 mod resource_list;
 mod resource_mark;
 mod resource_show;
@@ -85,6 +87,9 @@ pub(crate) async fn run(endpoint: Endpoint, call: &Call) -> Result<Response, Api
         Endpoint::ShowResource => resource_show::run(call).await,
         Endpoint::MarkUnhealthy => resource_mark::run(call).await,
         Endpoint::SignalResource => resource_signal::run(call).await,
+        Endpoint::ForgetResource => resource_forget::run(call).await,
+        Endpoint::ListOrphans => orphan::list(call).await,
+        Endpoint::DeleteOrphan => orphan::delete(call).await,
         Endpoint::ShowMetadata => metadata_show::run(call).await,
         Endpoint::ListEvents => event_list::run(call).await,
         Endpoint::WatchProject => event_watch::of_project(call).await,

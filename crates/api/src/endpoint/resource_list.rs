@@ -1,26 +1,27 @@
 //! `GET …/resources`: filters, and nested stacks down to a depth.
 
 use axum::response::Response;
-use futures::future::{BoxFuture, FutureExt, join_all};
-use kiln_engine::View;
+use futures::future::join_all;
+use kiln_engine::{Backends, View};
 use kiln_resource::Resource;
 use kiln_store::Stack;
 use kiln_value::{Value, text};
-use serde::Serialize;
 
 use crate::call::Call;
 use crate::error::ApiError;
-use crate::http::{query, reply};
-use crate::view::resource::{ResourceEntry, StackResources};
+use crate::http::query;
+use crate::http::stream::{self, Part, Parts};
+use crate::link::Links;
+use crate::view::resource::StackResources;
+use crate::view::resource_list::ResourceList;
 
 /// Names of the filters; other parameters, except the two below, are rejected.
 const FILTERS: [&str; 6] = ["type", "status", "name", "action", "id", "physical_resource_id"];
 const OTHERS: [&str; 2] = ["nested_depth", "with_detail"];
-
-#[derive(Serialize)]
-struct Resources<'a> {
-    resources: Vec<ResourceEntry<'a>>,
-}
+/// Resources in a part of the response.
+const PART: usize = 500;
+/// Resources whose attributes are read at the same time.
+const DETAILED: usize = 50;
 
 pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     call.allow("resource:index")?;
@@ -35,43 +36,93 @@ pub(crate) async fn run(call: &Call) -> Result<Response, ApiError> {
     let detail = given(call, "with_detail", query::boolean)?.unwrap_or(false);
     let wanted = Wanted::new(call);
     let stack = call.stack_or_deleted().await?;
-    let mut lists = Vec::new();
-    collect(call, stack, depth, &mut lists).await?;
-    let mut resources = Vec::new();
-    for list in &lists {
-        let rows: Vec<&Resource> = list.rows().iter().filter(|row| wanted.has(row)).collect();
-        let details = if detail { join_all(rows.iter().map(|row| list.detail(row, &[]))).await } else { Vec::new() };
-        let mut details = details.into_iter();
-        for row in rows {
-            resources.push(list.entry(row, &call.links).with(details.next()));
-        }
-    }
-    Ok(reply::json(&Resources { resources }))
+    let (backends, links) = (call.backends().clone(), call.links.clone());
+    let lists = Lists { backends, links, wanted, detail, todo: vec![(stack, depth)], current: None };
+    stream::list("resources", lists).await
 }
 
 fn given<T>(call: &Call, name: &str, read: fn(&str, &Value) -> Result<T, ApiError>) -> Result<Option<T>, ApiError> {
     call.query.given(name).map(|text| read(name, &text.into())).transpose()
 }
 
-/// The resources of a stack, then those of its nested stacks.
-fn collect<'a>(
-    call: &'a Call,
-    stack: Stack,
-    depth: i64,
-    lists: &'a mut Vec<StackResources>,
-) -> BoxFuture<'a, Result<(), ApiError>> {
-    async move {
-        let backends = call.backends();
-        let resources = StackResources::new(&*backends.store, View::of(backends, stack).await?).await?;
-        let deeper = resources.rows().iter().filter(|_| depth > 0);
-        let nested: Vec<Stack> = deeper.filter_map(|row| resources.nested(row)).cloned().collect();
-        lists.push(resources);
-        for stack in nested {
-            collect(call, stack, depth - 1, lists).await?;
+/// The resources of a stack, then those of its nested stacks, one stack after the other.
+struct Lists {
+    backends: Backends,
+    links: Links,
+    wanted: Wanted,
+    /// Whether the entries have the live attributes.
+    detail: bool,
+    /// The stacks to list, the next one last, with the depth below each.
+    todo: Vec<(Stack, i64)>,
+    /// The stack that is being listed, and the number of its resources that are done.
+    current: Option<(Current, usize)>,
+}
+
+/// The resources of a stack.
+enum Current {
+    Brief(Box<ResourceList>),
+    /// With what is needed to read attributes.
+    Detailed(Box<StackResources>),
+}
+
+impl Current {
+    fn rows(&self) -> &[Resource] {
+        match self {
+            Self::Brief(list) => &list.rows,
+            Self::Detailed(list) => list.rows(),
         }
-        Ok(())
     }
-    .boxed()
+
+    fn nested(&self, row: &Resource) -> Option<&Stack> {
+        match self {
+            Self::Brief(list) => list.nested(row),
+            Self::Detailed(list) => list.nested(row),
+        }
+    }
+}
+
+impl Lists {
+    async fn load(&mut self, stack: Stack, depth: i64) -> Result<Current, ApiError> {
+        let current = if self.detail {
+            let view = View::of(&self.backends, stack).await?;
+            Current::Detailed(Box::new(StackResources::new(&self.backends, view).await?))
+        } else {
+            Current::Brief(Box::new(ResourceList::of(&self.backends, stack).await?))
+        };
+        if depth > 0 {
+            let nested = current.rows().iter().rev().filter_map(|row| current.nested(row));
+            self.todo.extend(nested.map(|stack| (stack.clone(), depth - 1)));
+        }
+        Ok(current)
+    }
+}
+
+impl Parts for Lists {
+    async fn next(&mut self) -> Result<Option<Part>, ApiError> {
+        let (current, done) = match self.current.take() {
+            Some(current) => current,
+            None => match self.todo.pop() {
+                Some((stack, depth)) => (self.load(stack, depth).await?, 0),
+                None => return Ok(None),
+            },
+        };
+        let rows = current.rows();
+        let size = if self.detail { DETAILED } else { PART };
+        let page: Vec<&Resource> = rows.iter().skip(done).take(size).filter(|row| self.wanted.has(row)).collect();
+        let mut part = Part::default();
+        match &current {
+            Current::Brief(list) => page.iter().for_each(|row| part.push(&list.entry(row, &self.links))),
+            Current::Detailed(list) => {
+                let details = join_all(page.iter().map(|row| list.detail(row, &[]))).await;
+                for (row, detail) in page.iter().zip(details) {
+                    part.push(&list.entry(row, &self.links).with(Some(detail)));
+                }
+            }
+        }
+        let is_done = done + size >= rows.len();
+        self.current = (!is_done).then_some((current, done + size));
+        Ok(Some(part))
+    }
 }
 
 /// The filters; each matches any of its values.

@@ -5,3 +5,4 @@ pub(crate) mod page;
 pub(crate) mod query;
 pub(crate) mod reply;
 pub(crate) mod route;
+pub(crate) mod stream;

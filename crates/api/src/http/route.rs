@@ -50,11 +50,14 @@ routes! {
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/resources/{resource_name}" { GET ShowResource, PATCH MarkUnhealthy, }
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/resources/{resource_name}/metadata" { GET ShowMetadata, }
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/resources/{resource_name}/signal" { POST SignalResource, }
+    "/{tenant_id}/stacks/{stack_name}/{stack_id}/resources/{resource_name}/forget" { POST ForgetResource, }
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/events" { GET ListEvents, }
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/resources/{resource_name}/events" { GET ListResourceEvents, }
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/resources/{resource_name}/events/{event_id}" { GET ShowEvent, }
     "/{tenant_id}/stacks/{stack_name}/{stack_id}/actions" { POST Act, }
     "/{tenant_id}/events" { GET WatchProject, }
+    "/{tenant_id}/orphans" { GET ListOrphans, }
+    "/{tenant_id}/orphans/{orphan_id}" { DELETE DeleteOrphan, }
     "/{tenant_id}/build_info" { GET BuildInfo, }
     "/{tenant_id}/software_configs" { GET ListConfigs, POST CreateConfig, }
     "/{tenant_id}/software_configs/{config_id}" { GET ShowConfig, DELETE DeleteConfig, }

@@ -110,6 +110,9 @@ pub(super) fn about(endpoint: Endpoint) -> About {
         E::ShowResource => ("resources", "Show a resource"),
         E::MarkUnhealthy => ("resources", "Mark a resource as healthy or not"),
         E::SignalResource => ("resources", "Send a signal to a resource"),
+        E::ForgetResource => ("resources", "Forget a resource that cannot be deleted; its object becomes an orphan"),
+        E::ListOrphans => ("orphans", "List the objects whose resources were forgotten"),
+        E::DeleteOrphan => ("orphans", "Remove an entry from the list; the object is not deleted"),
         E::ShowMetadata => ("resources", "Show the metadata of a resource"),
         E::ListEvents => ("events", "List or watch the events of a stack"),
         E::ListResourceEvents => ("events", "List the events of a resource"),
@@ -132,8 +135,8 @@ pub(super) fn about(endpoint: Endpoint) -> About {
     let status = match endpoint {
         E::Lookup => 302,
         E::CreateStack => 201,
-        E::UpdateStack | E::PatchStack | E::RestoreSnapshot => 202,
-        E::DeleteStack | E::DeleteSnapshot | E::DeleteConfig | E::DeleteDeployment => 204,
+        E::UpdateStack | E::PatchStack | E::RestoreSnapshot | E::ForgetResource => 202,
+        E::DeleteStack | E::DeleteSnapshot | E::DeleteConfig | E::DeleteDeployment | E::DeleteOrphan => 204,
         _ => 200,
     };
     let query: &[_] = match endpoint {
@@ -149,6 +152,13 @@ pub(super) fn about(endpoint: Endpoint) -> About {
         E::ShowResource => &[("with_attr", "list")],
         E::ListEvents | E::ListResourceEvents | E::WatchProject => EVENTS,
         E::ListConfigs => &[("global_tenant", "bool"), ("limit", "integer"), ("marker", "text")],
+        E::ListOrphans => &[
+            ("global_tenant", "bool"),
+            ("tenant", "text"),
+            ("stack_id", "text"),
+            ("limit", "integer"),
+            ("marker", "text"),
+        ],
         E::ListDeployments => &[("server_id", "text")],
         _ => &[],
     };
@@ -159,6 +169,7 @@ pub(super) fn about(endpoint: Endpoint) -> About {
         E::CreateSnapshot => Some("CreateSnapshot"),
         E::MarkUnhealthy => Some("Mark"),
         E::SignalResource => Some("Signal"),
+        E::ForgetResource => Some("Forget"),
         E::Act => Some("Act"),
         E::CreateConfig => Some("Config"),
         E::CreateDeployment | E::UpdateDeployment => Some("Deployment"),
@@ -226,6 +237,7 @@ pub(super) fn schemas() -> Value {
             },
         },
         "Signal": { "type": "object" },
+        "Forget": { "type": "object", "properties": { "reason": (text()) } },
         "Act": { "type": "object", "minProperties": 1, "maxProperties": 1, "properties": actions },
         "Config": {
             "type": "object",

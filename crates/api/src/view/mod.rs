@@ -4,5 +4,6 @@ pub(crate) mod event;
 pub(crate) mod instant;
 pub(crate) mod output;
 pub(crate) mod resource;
+pub(crate) mod resource_list;
 pub(crate) mod snapshot;
 pub(crate) mod stack;

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use kiln_engine::View;
+use kiln_engine::{Backends, View};
 use kiln_resource::{Resource, StackId};
-use kiln_store::{Stack, StackQuery, Store};
+use kiln_store::Stack;
 use kiln_value::{Map, Value};
 use serde::Serialize;
 
 use super::instant::instant;
+use super::resource_list::nested_of;
 use crate::error::ApiError;
 use crate::link::{Link, Links};
 
@@ -32,6 +33,33 @@ pub(crate) struct ResourceEntry<'a> {
 }
 
 impl<'a> ResourceEntry<'a> {
+    /// The entry of a resource of a stack.
+    pub(super) fn new(
+        stack: &'a Stack,
+        row: &'a Resource,
+        nested: Option<&Stack>,
+        required_by: Vec<&'a str>,
+        links: &Links,
+    ) -> Self {
+        let mut around =
+            vec![links.to(stack, &format!("/resources/{}", row.name), "self"), links.to_stack(stack, "stack")];
+        around.extend(nested.map(|nested| links.to_stack(nested, "nested")));
+        Self {
+            updated_time: instant(row.updated),
+            creation_time: instant(row.created),
+            logical_resource_id: &row.name,
+            resource_name: &row.name,
+            physical_resource_id: row.physical_id.as_deref().unwrap_or_default(),
+            resource_status: row.state.to_string(),
+            resource_status_reason: &row.reason,
+            resource_type: &row.resource_type,
+            links: around,
+            required_by,
+            parent_resource: stack.parent.as_ref().map(|parent| parent.resource_name.as_str()),
+            detail: None,
+        }
+    }
+
     /// Adds the details of a single resource.
     pub(crate) fn with(self, detail: Option<Detail<'a>>) -> Self {
         Self { detail, ..self }
@@ -57,14 +85,9 @@ pub(crate) struct StackResources {
 
 impl StackResources {
     /// The rows of a stack. A resource without a row is `INIT_COMPLETE`.
-    pub(crate) async fn new(store: &dyn Store, view: View) -> Result<Self, ApiError> {
+    pub(crate) async fn new(backends: &Backends, view: View) -> Result<Self, ApiError> {
         let rows = view.listed();
-        let mut nested = HashMap::new();
-        if rows.iter().any(|row| row.child.is_some()) {
-            let query =
-                StackQuery { parent: Some(view.stack.id), nested: true, deleted: true, ..StackQuery::default() };
-            nested.extend(store.stacks(&query).await?.into_iter().map(|stack| (stack.id, stack)));
-        }
+        let nested = nested_of(backends, view.stack.id, &rows).await?;
         let required_by = view.blueprint.required_by();
         Ok(Self { view, rows, required_by, nested })
     }
@@ -87,23 +110,7 @@ impl StackResources {
     /// The entry of a resource.
     pub(crate) fn entry<'a>(&'a self, row: &'a Resource, links: &Links) -> ResourceEntry<'a> {
         let stack = &self.view.stack;
-        let mut around =
-            vec![links.to(stack, &format!("/resources/{}", row.name), "self"), links.to_stack(stack, "stack")];
-        around.extend(self.nested(row).map(|nested| links.to_stack(nested, "nested")));
-        ResourceEntry {
-            updated_time: instant(row.updated),
-            creation_time: instant(row.created),
-            logical_resource_id: &row.name,
-            resource_name: &row.name,
-            physical_resource_id: row.physical_id.as_deref().unwrap_or_default(),
-            resource_status: row.state.to_string(),
-            resource_status_reason: &row.reason,
-            resource_type: &row.resource_type,
-            links: around,
-            required_by: self.required_by(&row.name),
-            parent_resource: stack.parent.as_ref().map(|parent| parent.resource_name.as_str()),
-            detail: None,
-        }
+        ResourceEntry::new(stack, row, self.nested(row), self.required_by(&row.name), links)
     }
 
     /// The names of the resources that directly depend on this one.

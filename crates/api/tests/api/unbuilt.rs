@@ -93,10 +93,10 @@ async fn types_without_a_driver_are_refused_first() {
     assert_eq!(app.get("/v1/tenant1/resource_types/OS::Heat::AccessPolicy").await.status, StatusCode::OK);
 }
 
-/// The instances of a group of CFN are instances of EC2, unless the environment maps these to something else. The rest
-/// of the group is not built, and refused by name.
+/// The instances of a group of CFN are instances of EC2, unless the environment maps these to something else. Load
+/// balancers are resources of the stack, of one type.
 #[tokio::test]
-async fn groups_of_instances_are_built_but_for_load_balancers() {
+async fn groups_of_instances_name_load_balancers_of_the_stack() {
     let app = App::new().await;
     let configuration = json!({"ImageId": "i", "InstanceType": "t"});
     let group = json!({"AvailabilityZones": [], "Size": 1, "LaunchConfigurationName": {"get_resource": "lc"}});
@@ -112,7 +112,7 @@ async fn groups_of_instances_are_built_but_for_load_balancers() {
     balanced["stack_name"] = json!("balanced");
     let answer = app.json(Method::POST, "/v1/tenant1/stacks", &balanced).await;
     assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text);
-    assert!(answer.text.contains("LoadBalancerNames is not implemented by Kiln yet."), "{}", answer.text);
+    assert!(answer.text.contains("(b) in LoadBalancerNames could not be found."), "{}", answer.text);
     body["stack_name"] = json!("mapped");
     body["environment"] = json!({"resource_registry": {"AWS::EC2::Instance": "i.yaml"}});
     body["files"] = json!({"i.yaml": "heat_template_version: 2018-08-31\nparameters: {ImageId: {type: string}, \

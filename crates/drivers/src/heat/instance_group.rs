@@ -3,10 +3,11 @@
 
 use async_trait::async_trait;
 use indexmap::IndexMap;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Nested, Operation, Rescale, Step};
+use kiln_resource::{Context, Driver, Facts, Failure, Found, Nested, Operation, Rescale, Sibling, Siblings, Step};
 use kiln_template::select;
 use kiln_value::{Diagnostic, Map, Value, text, value};
 
+use super::copied_settings;
 use super::rolling::Policy;
 use super::scaling_group::{self, Wanted};
 use super::scaling_limits::Limits;
@@ -18,6 +19,11 @@ const INSTANCE_TYPE: &str = "AWS::EC2::Instance";
 
 /// The property that refers to the launch configuration.
 const CONFIGURATION: &str = "LaunchConfigurationName";
+/// The server whose settings are copied, instead of a launch configuration or in one.
+const INSTANCE: &str = "InstanceId";
+/// The load balancers of the group.
+const BALANCERS: &str = "LoadBalancerNames";
+const BALANCER_TYPE: &str = "AWS::ElasticLoadBalancing::LoadBalancer";
 
 /// The attribute with the addresses of the instances.
 const INSTANCE_LIST: &str = "InstanceList";
@@ -56,19 +62,38 @@ impl InstanceGroup {
         }
     }
 
-    /// A member with the settings of the launch configuration; `None` if that does not exist.
+    /// The property that names the source of the settings, its value, and the server to copy, if there is one.
+    fn source(facts: &Facts) -> (&'static str, &Value, Option<String>) {
+        let server = |value: Option<&Value>| value.filter(|id| id.is_truthy()).map(text::str);
+        if let Some(id) = server(Some(facts.property(INSTANCE))) {
+            return (INSTANCE, facts.property(INSTANCE), Some(id));
+        }
+        let copied = facts.observed.first().and_then(|launch| server(launch.properties.get(INSTANCE)));
+        (CONFIGURATION, facts.property(CONFIGURATION), copied)
+    }
+
+    /// A member with the settings of the launch configuration or the server; `None` if they are not known.
     fn member(self, facts: &Facts) -> Option<Value> {
-        let configuration = facts.observed.first()?;
-        let given = configuration.properties.iter().filter(|(name, value)| !value.is_null() && *name != "InstanceId");
-        let mut properties: Map = given.map(|(name, value)| (name.clone(), without_nulls(name, value))).collect();
+        let (property, reference, server) = Self::source(facts);
+        let mut properties = match server {
+            Some(_) => copied_settings::stored(facts, reference)?.clone(),
+            None => Map::new(),
+        };
+        let configuration = facts.observed.first().filter(|_| property == CONFIGURATION);
+        if configuration.is_none() && property == CONFIGURATION {
+            return None;
+        }
+        let given = configuration.into_iter().flat_map(|launch| &launch.properties);
+        let given = given.filter(|(name, value)| !value.is_null() && *name != INSTANCE);
+        properties.extend(given.map(|(name, value)| (name.clone(), without_nulls(name, value))));
         properties.insert("Tags".to_owned(), self.tags(facts).into());
         if let Some(subnet) = facts.property("VPCZoneIdentifier").as_list().and_then(<[Value]>::first) {
             properties.insert("SubnetId".to_owned(), subnet.clone());
         }
         let mut member =
             Map::from([("Type".to_owned(), MEMBER_TYPE.into()), ("Properties".to_owned(), properties.into())]);
-        if configuration.metadata.is_truthy() {
-            member.insert("Metadata".to_owned(), configuration.metadata.clone());
+        if let Some(launch) = configuration.filter(|launch| launch.metadata.is_truthy()) {
+            member.insert("Metadata".to_owned(), launch.metadata.clone());
         }
         Some(member.into())
     }
@@ -172,9 +197,6 @@ impl Driver for InstanceGroup {
     }
 
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
-        if facts.property("LoadBalancerNames").is_truthy() {
-            return Err(failed("Property LoadBalancerNames is not implemented by Kiln yet."));
-        }
         if *self == Self::Fixed {
             return Ok(());
         }
@@ -187,10 +209,40 @@ impl Driver for InstanceGroup {
         if given("InstanceId") == given(CONFIGURATION) {
             return Err(failed("Either 'InstanceId' or 'LaunchConfigurationName' must be provided."));
         }
-        if given("InstanceId") {
-            return Err(failed("Property InstanceId is not implemented by Kiln yet."));
+        Ok(())
+    }
+
+    /// The load balancers must be resources of the stack, of the one supported type.
+    fn validate_among(&self, this: &Sibling<'_>, siblings: &Siblings<'_>) -> Result<(), Diagnostic> {
+        let names = this.properties().get(BALANCERS).and_then(Value::as_list).unwrap_or_default();
+        for name in names.iter().filter_map(|name| name.as_str().or_else(|| name.str_at("get_resource"))) {
+            match siblings.get(name) {
+                Some(balancer) if balancer.resource_type == BALANCER_TYPE => {}
+                Some(_) => return Err(failed(format!("Unsupported resource '{name}' in LoadBalancerNames"))),
+                None => {
+                    let text = format!("The Resource ({name}) in LoadBalancerNames could not be found.");
+                    return Err(failed(text));
+                }
+            }
         }
         Ok(())
+    }
+
+    fn prepares(&self, facts: &Facts) -> Option<&'static str> {
+        let (property, reference, server) = Self::source(facts);
+        (server.is_some() && copied_settings::stored(facts, reference).is_none()).then_some(property)
+    }
+
+    async fn prepare(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        match Self::source(cx.facts) {
+            (_, reference, Some(server)) => copied_settings::read(cx, &server, reference).await,
+            (_, _, None) => Ok(Map::new()),
+        }
+    }
+
+    fn load_balancers(&self, facts: &Facts) -> Vec<String> {
+        let names = facts.property(BALANCERS).as_list().unwrap_or_default();
+        names.iter().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
     fn nested(&self, facts: &Facts, read: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
@@ -305,14 +357,60 @@ mod tests {
         let text = |facts: &Facts| InstanceGroup::Scaling.validate(facts).err().map(|error| error.message.clone());
         assert_eq!(text(&group()), None);
         let mut facts = group();
-        facts.properties.insert("LoadBalancerNames".to_owned(), value!(["lb"]));
-        assert_eq!(text(&facts).as_deref(), Some("Property LoadBalancerNames is not implemented by Kiln yet."));
-        let mut facts = group();
         facts.given.push("InstanceId".to_owned());
         assert_eq!(text(&facts).as_deref(), Some("Either 'InstanceId' or 'LaunchConfigurationName' must be provided."));
         let mut facts = group();
         facts.properties.insert("VPCZoneIdentifier".to_owned(), value!(["a", "b"]));
         assert_eq!(text(&facts).as_deref(), Some("Anything other than one VPCZoneIdentifier is not supported."));
+    }
+
+    #[test]
+    fn settings_of_a_server_are_the_defaults_of_the_launch_configuration() {
+        let mut facts = group();
+        facts.observed[0].properties.insert("InstanceId".to_owned(), "s".into());
+        facts.observed[0].properties.insert("ImageId".to_owned(), Value::Null);
+        assert_eq!(InstanceGroup::Scaling.prepares(&facts), Some("LaunchConfigurationName"));
+        assert!(InstanceGroup::Scaling.nested(&facts, &[]).is_none(), "they are not known");
+        let copied = value!({"for": "lc", "settings": {"ImageId": "copied", "InstanceType": "copied", "KeyName": "k"}});
+        facts.data.insert("copied_settings".to_owned(), copied);
+        assert_eq!(InstanceGroup::Scaling.prepares(&facts), None);
+        let properties = |facts: &Facts| {
+            let nested = InstanceGroup::Scaling.nested(facts, &[]).unwrap().unwrap();
+            let members = nested.template.get("Resources").unwrap().as_map().unwrap().clone();
+            let (_, member) = members.into_iter().next().unwrap();
+            let of = |key: &str| member.get("Properties").unwrap().str_at(key).map(str::to_owned);
+            [of("ImageId"), of("InstanceType"), of("KeyName"), of("InstanceId")].map(Option::unwrap_or_default)
+        };
+        assert_eq!(properties(&facts), ["copied", "t", "k", ""]);
+        // Another launch configuration: the server is read again.
+        facts.properties.insert("LaunchConfigurationName".to_owned(), "lc2".into());
+        assert_eq!(InstanceGroup::Scaling.prepares(&facts), Some("LaunchConfigurationName"));
+        // Without a launch configuration.
+        facts.properties.insert("LaunchConfigurationName".to_owned(), Value::Null);
+        facts.properties.insert("InstanceId".to_owned(), "s".into());
+        facts.observed.clear();
+        assert_eq!(InstanceGroup::Scaling.prepares(&facts), Some("InstanceId"));
+        let copied = value!({"for": "s", "settings": {"ImageId": "i", "InstanceType": "f"}});
+        facts.data.insert("copied_settings".to_owned(), copied);
+        assert_eq!(properties(&facts), ["i", "f", "", ""]);
+    }
+
+    #[test]
+    fn load_balancers_are_resources_of_the_stack() {
+        let names = |names: Value| {
+            let properties = Map::from([("LoadBalancerNames".to_owned(), names)]);
+            let group = Sibling::new("g", "AWS::AutoScaling::AutoScalingGroup", &[], move || properties);
+            let none = || Map::new();
+            let others: Siblings<'_> =
+                [Sibling::new("lb", BALANCER_TYPE, &[], none), Sibling::new("net", "OS::Neutron::Net", &[], none)]
+                    .into_iter()
+                    .collect();
+            InstanceGroup::Scaling.validate_among(&group, &others).map_err(|error| error.message.clone())
+        };
+        assert_eq!(names(value!([{"get_resource": "lb"}, "lb"])), Ok(()));
+        assert_eq!(names(value!(["net"])), Err("Unsupported resource 'net' in LoadBalancerNames".to_owned()));
+        let missing = "The Resource (lbx) in LoadBalancerNames could not be found.".to_owned();
+        assert_eq!(names(value!(["lbx"])), Err(missing));
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl Driver for LaunchConfiguration {
 
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
         if is_given(facts, "InstanceId") {
-            return Err(failed("Property InstanceId is not implemented by Kiln yet."));
+            return Ok(());
         }
         let missing = ["ImageId", "InstanceType"].iter().find(|name| !is_given(facts, name));
         match missing {

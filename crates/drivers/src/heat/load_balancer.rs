@@ -5,7 +5,7 @@
 //! addresses.
 
 use async_trait::async_trait;
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use kiln_resource::{Context, Driver, Facts, Failure, Found, Nested, Operation, Step};
 use kiln_value::{Diagnostic, Map, Value, text, value};
 
@@ -83,9 +83,20 @@ fn metadata(configuration: Value) -> Value {
     }}})
 }
 
+/// The entry of the data with the members of groups, by the name of the group.
+const GROUPS: &str = "group_members";
+
+/// The own instances and the members of groups, each once.
+fn instances(facts: &Facts) -> Vec<String> {
+    let own = facts.property("Instances").as_list().unwrap_or_default();
+    let groups = facts.data.get(GROUPS).and_then(Value::as_map).into_iter().flat_map(Map::values);
+    let all = own.iter().chain(groups.filter_map(Value::as_list).flatten());
+    let all: IndexSet<String> = all.map(text::str).collect();
+    all.into_iter().collect()
+}
+
 fn template(facts: &Facts) -> Value {
-    let instances: Vec<String> =
-        facts.property("Instances").as_list().unwrap_or_default().iter().map(text::str).collect();
+    let instances = instances(facts);
     // The ID of an external resource cannot change, so that it is a part of the name.
     let names: Vec<String> = instances.iter().map(|id| format!("instance_{id}")).collect();
     let mut resources: Map = names
@@ -164,6 +175,17 @@ impl Driver for LoadBalancer {
         Some(Ok(Nested { template: template(facts), parameters, inherited: INHERITED, ..Nested::default() }))
     }
 
+    /// The members of groups are kept in the data: the property `Instances` belongs to the template.
+    fn with_members(&self, facts: &Facts, group: &str, members: &[Value]) -> Option<Map> {
+        let mut groups = facts.data.get(GROUPS).and_then(Value::as_map).cloned().unwrap_or_default();
+        let before = match members {
+            [] => groups.shift_remove(group),
+            members => groups.insert(group.to_owned(), members.to_vec().into()),
+        };
+        let changes = before.as_ref().and_then(Value::as_list).unwrap_or_default() != members;
+        changes.then(|| Map::from([(GROUPS.to_owned(), groups.into())]))
+    }
+
     fn reference(&self, facts: &Facts) -> Value {
         facts.name.as_str().into()
     }
@@ -228,6 +250,19 @@ mod tests {
         let server = r#""    server server2 ", {"get_attr": ["instance_i2", "PublicIp"]}, ":8080 check inter 30s fall 4 rise 3\n""#;
         assert!(shown.contains(server), "{shown}");
         assert_eq!(nested.parameters.get("SecurityGroups"), Some(&value!(["g"])));
+    }
+
+    #[test]
+    fn members_of_groups_are_instances_too() {
+        let mut facts = facts(Value::Null);
+        let change = LoadBalancer.with_members(&facts, "g", &["i2".into(), "m1".into()]).unwrap();
+        facts.data.extend(change);
+        assert_eq!(instances(&facts), ["i1", "i2", "m1"]);
+        assert_eq!(LoadBalancer.with_members(&facts, "g", &["i2".into(), "m1".into()]), None);
+        facts.data.extend(LoadBalancer.with_members(&facts, "h", &["m2".into()]).unwrap());
+        facts.data.extend(LoadBalancer.with_members(&facts, "g", &[]).unwrap());
+        assert_eq!(instances(&facts), ["i1", "i2", "m2"]);
+        assert_eq!(LoadBalancer.with_members(&facts, "g", &[]), None);
     }
 
     #[test]

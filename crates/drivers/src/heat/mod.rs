@@ -5,6 +5,7 @@ pub(crate) mod agent;
 mod auto_scaling_group;
 pub mod chain;
 mod cloud_config;
+mod copied_settings;
 mod delay;
 mod deployed_server;
 mod deployment;

@@ -2,6 +2,10 @@
 //!
 //! It includes the files and the environment of the parent's template: see [`Driver::takes_sources`].
 
+mod snapshot;
+
+use std::time::Duration;
+
 use async_trait::async_trait;
 use kiln_resource::{
     CloudRequest, CloudResponse, Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation,
@@ -108,11 +112,15 @@ impl Driver for RemoteStack {
             Operation::Check => act(cx, "check").await,
             Operation::Suspend => act(cx, "suspend").await,
             Operation::Resume => act(cx, "resume").await,
-            Operation::Adopt | Operation::Snapshot => Ok(Step::done()),
+            Operation::Snapshot => snapshot::start(cx).await,
+            Operation::Adopt => Ok(Step::done()),
         }
     }
 
     async fn poll(&self, cx: &Context<'_>, operation: &Operation, state: &Value) -> Result<Step, Failure> {
+        if *operation == Operation::Snapshot {
+            return snapshot::poll(cx, state).await;
+        }
         let stack = match show(cx, false).await {
             Err(failure) if failure.is_not_found() && *operation == Operation::Delete => return Ok(Step::done()),
             other => other?,
@@ -164,6 +172,14 @@ impl Driver for RemoteStack {
                 _ => None,
             })
             .collect())
+    }
+
+    async fn delete_snapshot(&self, cx: &Context<'_>) -> Result<Option<Duration>, Failure> {
+        snapshot::delete(cx).await
+    }
+
+    fn restored(&self, data: &Map) -> Option<Map> {
+        snapshot::restored(data)
     }
 
     /// A stack does not move to another region.

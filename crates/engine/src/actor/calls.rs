@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use kiln_plan::{Blame, Event, Inside, Kind, Outcome, facts, failure_of, observe};
+use kiln_plan::{Blame, Blueprint, Event, Inside, Kind, Outcome, facts, failure_of, observe};
 use kiln_resource::{Driver, Facts, Failure, Operation, Received, Resource, ResourceId, SoftwareChange};
 use kiln_store::Message;
 use kiln_value::{Map, Value};
@@ -28,11 +28,13 @@ pub(super) enum Reply {
     /// The content of a row's nested stack, with the number of the read.
     Inside(ResourceId, u64, Event),
     /// The members of a group, with the number of the read and the step that needs them.
-    Members(ResourceId, u64, Value, Result<GroupContent, Failure>),
+    Group(ResourceId, u64, Value, Result<GroupContent, Failure>),
     /// A group that a policy wants to change.
-    Group(Box<Scale>, Result<Group, Failure>),
+    Scale(Box<Scale>, Result<Group, Failure>),
     /// The content of a group whose change of size has ended, and whether it succeeded.
     Scaled(Box<Message>, ResourceId, Option<String>, Result<Resized, Failure>),
+    /// The template of the stack, for a load balancer that gets the members of a group.
+    Members(Box<Message>, ResourceId, Result<Box<Blueprint>, Failure>),
     /// The result of a message to a resource.
     Received(Box<Message>, ResourceId, Result<Received, Failure>),
     /// The objects of a snapshot are deleted, or not.
@@ -46,17 +48,21 @@ impl Work {
             Ok(Reply::Event(event)) => self.events.push_back(event),
             Ok(Reply::Inside(row, number, event)) => {
                 if self.slots.is_reading(row, number) {
-                    let size = match &event {
-                        Event::Finished { attributes: Some(inside), .. } => Some(Inside::from_map(inside).refs.len()),
+                    let inside = match &event {
+                        Event::Finished { attributes: Some(inside), .. } => Some(Inside::from_map(inside)),
                         _ => None,
                     };
                     self.events.push_back(event);
-                    self.events.extend(size.and_then(|size| self.group_done(row, size)));
+                    if let Some(inside) = inside {
+                        self.events.extend(self.group_done(row, inside.refs.len()));
+                        self.tell_balancers(row, inside.refs.into_values().collect());
+                    }
                 }
             }
-            Ok(Reply::Group(scale, group)) => self.group_read(&scale, group),
+            Ok(Reply::Scale(scale, group)) => self.group_read(&scale, group),
+            Ok(Reply::Members(message, row, blueprint)) => self.balanced(*message, row, blueprint),
             Ok(Reply::Scaled(message, group, failed, resized)) => self.scaled(*message, group, failed, resized),
-            Ok(Reply::Members(row, number, step, group)) => {
+            Ok(Reply::Group(row, number, step, group)) => {
                 if self.slots.is_reading(row, number) {
                     self.members_read(row, step, group);
                 }

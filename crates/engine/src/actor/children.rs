@@ -3,19 +3,25 @@
 //! A driver may request a series of nested templates ([`kiln_resource::Nested::then`]). The progress is stored in the
 //! phase of the resource's operation, so that any engine can continue.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_plan::{Blame, Event, Kind, NestedSources, Outcome, Sources, define, facts, failure_of, observe};
-use kiln_resource::{Action, Facts, Failure, MessageId, Operation, Phase, ResourceId, Running, State, Status};
+use kiln_resource::{
+    Action, Context, Driver, Facts, Failure, Member, MessageId, Operation, Phase, ResourceId, Running, State, Status,
+};
 use kiln_store::{
-    Details, Error, Message, MessageKind, NewStack, Parent, Snapshot, SnapshotId, StackId, StackRequest, Summary,
+    Details, Error, Message, MessageKind, NewStack, Parent, Snapshot, SnapshotId, Stack, StackId, StackRequest, Summary,
 };
 use kiln_value::{Map, Value, text, value};
 use serde::{Deserialize, Serialize};
 
 use super::calls::{Reply, finished, later};
 use super::{Work, stack_facts};
+use crate::backends::Backends;
+use crate::fence::Fence;
 use crate::load;
+use crate::retry;
 use crate::step::abort_failure;
 use crate::view::{GroupContent, group_content, inside};
 
@@ -81,8 +87,12 @@ impl Work {
             (Operation::Delete, child) if child.is_none() || (row.is_retained() && !keeps) => {
                 self.finish(id, Outcome::Done(None));
             }
-            (Operation::Create | Operation::Update { .. }, Some(child)) if kind.as_ref().is_some_and(is_group) => {
-                self.read_members(id, child, step);
+            (Operation::Create | Operation::Update { .. }, child)
+                if kind.as_ref().is_some_and(is_group)
+                    && (child.is_some() || self.prepares(id, running, kind.as_ref()).is_some()) =>
+            {
+                let preparation = self.prepares(id, running, kind.as_ref());
+                self.read_members(id, child, step, preparation);
             }
             (Operation::Create | Operation::Adopt | Operation::Update { .. }, child) => {
                 self.ask_for(id, child, running, kind, step, GroupContent::default());
@@ -102,6 +112,10 @@ impl Work {
                 };
                 let now = self.actor.backends.clock.now();
                 let request = StackRequest { details, ..StackRequest::new(action, now) };
+                if action == Action::Delete && self.stack.state.action != Action::Delete {
+                    // The load balancers stay.
+                    self.tell_balancers(id, Vec::new());
+                }
                 self.writes.request(child, request);
                 let state = NestedState { asked: true, ..NestedState::default() };
                 self.step_to_wait(id, None, Map::new(), &state, running, None);
@@ -116,10 +130,40 @@ impl Work {
     }
 
     /// Reads the members of a group, from which its driver generates the next template.
-    fn read_members(&mut self, id: ResourceId, child: StackId, step: Value) {
+    fn read_members(&mut self, id: ResourceId, child: Option<StackId>, step: Value, preparation: Option<Preparation>) {
         let number = self.slots.reading(id);
         let backends = self.actor.backends.clone();
-        self.tasks.spawn(async move { Reply::Members(id, number, step, group_content(&backends, child).await) });
+        self.tasks.spawn(async move {
+            let read = async {
+                let mut content = match child {
+                    Some(child) => group_content(&backends, child).await?,
+                    None => GroupContent::default(),
+                };
+                if let Some(preparation) = preparation {
+                    content.prepared = preparation.run().await?;
+                }
+                Ok(content)
+            };
+            Reply::Group(id, number, step, read.await)
+        });
+    }
+
+    /// What the driver of a group must read in the cloud before it generates the template.
+    fn prepares(&self, id: ResourceId, running: &Running, kind: Option<&Kind>) -> Option<Preparation> {
+        let (row, kind) = (self.model.row(id)?, kind?);
+        let entry = kind.entry()?;
+        let mut facts = facts(row, kind, &stack_facts(&self.stack));
+        define(&mut facts, kind, running.definition.as_ref().or(row.definition.as_ref())?);
+        self.observe_for(id, kind, &mut facts).ok()?;
+        entry.driver.prepares(&facts)?;
+        Some(Preparation {
+            driver: Arc::clone(&entry.driver),
+            facts,
+            backends: self.actor.backends.clone(),
+            fence: self.actor.fence.clone(),
+            root: Arc::clone(&self.root),
+            call_retries: self.actor.options.call_retries,
+        })
     }
 
     /// The members of a group were read: requests the next template, unless the operation was interrupted meanwhile.
@@ -155,6 +199,7 @@ impl Work {
             Ok(asked) => asked,
             Err(failure) => return self.fail(id, &failure),
         };
+        self.drain_members(id, &asked.members, &asked.sources.template);
         let Some(row) = self.model.row(id) else { return };
         let backends = &self.actor.backends;
         let desired = load::texts(&asked.sources);
@@ -250,13 +295,21 @@ impl Work {
         facts.last_step = running.operation == Operation::Adopt;
         facts.action_timeout = Some(self.action_timeout());
         (facts.nested_step, facts.members) = (step, group.members);
+        facts.data.extend(group.prepared.clone());
         self.observe_for(id, &kind, &mut facts)?;
         let nested = blueprint.nested_sources(definition, &facts).ok_or_else(gone)?;
-        let NestedSources { mut sources, data, then, pause, timeout_mins } =
+        let NestedSources { mut sources, mut data, then, pause, timeout_mins } =
             nested.map_err(|error| failure_of(&error))?;
+        data.extend(group.prepared);
         sources.keep_files(&group.files);
         let pause = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
-        Ok(Asked { sources, data, timeout_mins, state: NestedState { asked: true, then, pause } })
+        Ok(Asked {
+            sources,
+            data,
+            members: facts.members,
+            timeout_mins,
+            state: NestedState { asked: true, then, pause },
+        })
     }
 
     /// Adds the resources that the driver of a group reads; they must exist.
@@ -342,6 +395,42 @@ impl Work {
     }
 }
 
+/// What the driver of a group reads in the cloud before it generates the template.
+struct Preparation {
+    driver: Arc<dyn Driver>,
+    facts: Facts,
+    backends: Backends,
+    fence: Fence,
+    root: Arc<Stack>,
+    call_retries: u32,
+}
+
+impl Preparation {
+    /// Reads it, with retries while the cloud does not respond.
+    async fn run(self) -> Result<Map, Failure> {
+        let mut attempt = 0;
+        loop {
+            match self.read().await {
+                Err(failure) if failure.is_passing() && attempt < self.call_retries => {
+                    let wait = retry::wait(attempt, Some(&failure), &self.backends.chance);
+                    self.backends.clock.sleep(wait).await;
+                    attempt += 1;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    async fn read(&self) -> Result<Map, Failure> {
+        let cloud = self.backends.cloud(&self.root, true, Some(&self.fence)).await?;
+        let now = self.backends.wall_clock();
+        let software = &self.backends.software(&self.root.project);
+        let seed = self.backends.chance.seed();
+        let cx = Context { cloud: &*cloud, software, facts: &self.facts, now, seed, polls: 0 };
+        self.driver.prepare(&cx).await
+    }
+}
+
 /// Whether the driver of a type generates the nested stack. Only such a driver gets the members.
 fn is_group(kind: &Kind) -> bool {
     matches!(kind, Kind::Type(_))
@@ -352,6 +441,8 @@ struct Asked {
     sources: Sources,
     /// Entries for the data of the resource.
     data: Map,
+    /// The members before the request.
+    members: Vec<Member>,
     timeout_mins: Option<i64>,
     state: NestedState,
 }

@@ -129,6 +129,12 @@ impl Work {
                 let busy = self.slots.is_busy(row) && !self.receives_during_operations(row);
                 awaited || busy || self.inbox.receiving.contains(&row)
             });
+            if message.kind == MessageKind::Forget {
+                if !self.forget_resource(&message) {
+                    self.inbox.waiting.push_back(message);
+                }
+                continue;
+            }
             if !is_for_the_stack(message.kind) && (busy || blocked.contains(&name)) {
                 blocked.insert(name);
                 self.inbox.waiting.push_back(message);
@@ -138,12 +144,15 @@ impl Work {
                 (MessageKind::Cancel, _) => self.cancel(&message),
                 (MessageKind::ClearHook, _) => self.clear_hook(&name, &message),
                 (MessageKind::DeleteSnapshot, _) => self.remove_snapshot_of(&message),
+                // Taken above.
+                (MessageKind::Forget, _) => {}
                 (_, None) => {
                     tracing::info!(stack = %self.stack.id, resource = name, "ignoring a message to an unknown resource");
                     self.writes.handled(message.id);
                 }
                 (MessageKind::RefusedSignal, Some(row)) => self.refused(&message, row),
                 (MessageKind::MarkUnhealthy, Some(row)) => self.mark(&message, row),
+                (MessageKind::Members, Some(row)) => self.balance(message, row),
                 (MessageKind::Scaling, Some(row)) => self.await_scaling(message, row),
                 (MessageKind::Signal | MessageKind::Timer, Some(row)) => self.receive(message, row),
             }

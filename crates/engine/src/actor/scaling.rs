@@ -58,7 +58,7 @@ impl Work {
         }
         let (backends, stack) = (self.actor.backends.clone(), self.stack.clone());
         let scale = Box::new(Scale { message, policy, received, request, group });
-        self.tasks.spawn(async move { Reply::Group(scale, read_group(&backends, &stack, child).await) });
+        self.tasks.spawn(async move { Reply::Scale(scale, read_group(&backends, &stack, child).await) });
     }
 
     fn is_changing(&self, group: ResourceId, child: StackId) -> bool {
@@ -143,6 +143,7 @@ impl Work {
             due: now,
             sent: now,
         };
+        self.drain_members(scale.group, &facts.members, &nested.sources.template);
         self.writes.request(child, request);
         let changed = Received { data: nested.data, metadata: Some(metadata), ..Received::default() };
         self.decide(received(scale.group, changed, None));
@@ -208,6 +209,7 @@ impl Work {
         let (attributes, blueprint) = match resized {
             Ok(Resized { inside, blueprint }) => {
                 resized_to = Some(inside.refs.len());
+                self.tell_balancers(group, inside.refs.values().cloned().collect());
                 (Some(inside.to_map()), Some(blueprint))
             }
             Err(failure) => {
@@ -287,7 +289,7 @@ fn group_size(template: &Value) -> usize {
     resources.and_then(Value::as_map).map_or(0, |resources| resources.len())
 }
 
-async fn blueprint(backends: &Backends, stack: &Stack) -> Result<Blueprint, Failure> {
+pub(super) async fn blueprint(backends: &Backends, stack: &Stack) -> Result<Blueprint, Failure> {
     match load::blueprint(backends, stack, &stack.desired).await {
         Ok(Ok(blueprint)) => Ok(blueprint),
         Ok(Err(error)) => Err(failure_of(&error)),

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use kiln_plan::Model;
 use kiln_resource::{ResourceId, SoftwareChange};
 use kiln_store::{
-    Announcement, Batch, Event, Message, MessageId, NewStack, PluginRun, Settle, Snapshot, SnapshotId, StackId,
+    Announcement, Batch, Event, Message, MessageId, NewStack, Orphan, PluginRun, Settle, Snapshot, SnapshotId, StackId,
     StackRequest, Turn,
 };
 
@@ -49,6 +49,8 @@ enum Write {
     Save(ResourceId),
     Remove(ResourceId),
     Event(Box<Event>),
+    /// Belongs to the removal after it.
+    Orphan(Box<Orphan>),
     /// Belongs to the row after it.
     Child(Box<NewStack>),
     /// Belongs to the row after it.
@@ -69,6 +71,11 @@ impl WriteQueue {
 
     pub(crate) fn event(&mut self, event: Event) {
         self.writes.push_back(Write::Event(Box::new(event)));
+    }
+
+    /// Adds an orphan; the removal of its row must follow.
+    pub(crate) fn orphan(&mut self, orphan: Orphan) {
+        self.writes.push_back(Write::Orphan(Box::new(orphan)));
     }
 
     /// Adds a nested stack to create; the save of its resource's row must follow.
@@ -170,6 +177,7 @@ impl WriteQueue {
                 }
                 Write::Remove(id) => batch.remove.push(id),
                 Write::Event(event) => batch.events.push(*event),
+                Write::Orphan(orphan) => batch.orphans.push(*orphan),
                 Write::Child(stack) => batch.children.push(*stack),
                 Write::StackRequest(stack, request) => batch.requests.push((stack, *request)),
             }
@@ -190,7 +198,7 @@ impl WriteQueue {
         let free = |at: &usize| {
             !matches!(
                 at.checked_sub(1).and_then(|at| self.writes.get(at)),
-                Some(Write::Child(_) | Write::StackRequest(..))
+                Some(Write::Child(_) | Write::StackRequest(..) | Write::Orphan(_))
             )
         };
         (limit.max(1)..self.writes.len()).find(free).unwrap_or(self.writes.len())

@@ -292,6 +292,12 @@ impl<'a> Rehearsal<'a> {
             let kind_of = |row: &Resource| blueprint.kind(&row.name).cloned();
             observe(&self.model, &pretended, &*entry.driver, kind_of, &mut facts);
         }
+        let prepares = kind.entry().and_then(|entry| entry.driver.prepares(&facts));
+        if let Some(property) = prepares {
+            // What is copied from a server is read when the group is created.
+            let place = kiln_value::text::str(facts.property(property));
+            return Ok(Contents::NotKnown(Awaited { property: property.to_owned(), place }));
+        }
         let Some(nested) = blueprint.nested_sources(definition, &facts) else {
             return Err(Trouble::Refused("the template of the nested stack does not exist".to_owned()));
         };

@@ -3,6 +3,7 @@
 
 mod cut;
 mod deployments;
+mod keystone_calls;
 mod load_balancer;
 mod transports;
 mod users;

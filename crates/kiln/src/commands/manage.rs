@@ -1,16 +1,18 @@
-//! `kiln manage …`: the commands of `heat-manage`.
+//! `kiln manage …`: the commands of `heat-manage` and `heat-keystone-setup-domain`.
+
+mod setup_domain;
 
 use clap::{Args, Subcommand, ValueEnum};
 use kiln_store::Retention;
 use kiln_value::Value;
 
-use crate::cli::ConfigArgs;
+use crate::cli::{ConfigArgs, Global};
 use crate::config::Config;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Cell, Format, List, OutputArgs, print};
 use crate::{database, policy_files, runtime};
 
-/// Commands for the database of a service.
+/// Commands for operators of a service.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ManageCommand {
     /// Manage the database schema
@@ -26,6 +28,8 @@ pub(crate) enum ManageCommand {
     PurgeDeleted(PurgeArgs),
     /// Encrypt or decrypt the stored data, for example with a new key
     UpdateParams(UpdateParamsArgs),
+    /// Create the domain of stack users and its administrator in Keystone
+    SetupDomain(setup_domain::SetupDomainArgs),
 }
 
 /// `manage db …`.
@@ -145,8 +149,9 @@ impl UpdateParamsArgs {
 
 impl ManageCommand {
     /// Runs the command.
-    pub(crate) async fn run(self) -> Outcome {
+    pub(crate) async fn run(self, global: &Global) -> Outcome {
         match self {
+            Self::SetupDomain(args) => args.run(global).await,
             Self::UpdateParams(args) => args.run().await,
             Self::Policy(PolicyCommand::Check(args)) => args.run(),
             Self::Db(DbCommand::Sync(args)) => {

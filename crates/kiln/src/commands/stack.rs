@@ -5,6 +5,7 @@ mod adopt;
 mod change;
 mod drift;
 mod event;
+mod forget;
 mod hook;
 mod list;
 mod output;

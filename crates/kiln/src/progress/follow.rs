@@ -20,6 +20,8 @@ const QUIET: Duration = Duration::from_secs(10);
 const FRAME: Duration = Duration::from_millis(100);
 /// Seconds that the service waits for an event.
 const WAIT: u32 = 10;
+/// Events in one list.
+const PAGE: u64 = 1_000;
 /// Pause between two lists of events.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -87,7 +89,26 @@ impl Target {
 
     /// Processes new events. Returns whether the operation of the stack itself has ended.
     async fn listen(&mut self, client: &Client, screen: &Screen, began: Instant) -> Result<bool, Error> {
-        let filter = EventFilter { nested_depth: DEPTH, marker: self.marker.clone(), ..EventFilter::default() };
+        let mut ended = false;
+        loop {
+            let (more, end) = self.listen_to_page(client, screen, began).await?;
+            ended = end.unwrap_or(ended);
+            if !more {
+                return Ok(ended);
+            }
+        }
+    }
+
+    /// Processes a page of new events. Returns whether there may be more, and whether the operation has ended, if the
+    /// page says so.
+    async fn listen_to_page(
+        &mut self,
+        client: &Client,
+        screen: &Screen,
+        began: Instant,
+    ) -> Result<(bool, Option<bool>), Error> {
+        let (nested_depth, marker, limit) = (DEPTH, self.marker.clone(), Some(PAGE));
+        let filter = EventFilter { nested_depth, marker, limit, ..EventFilter::default() };
         let events = client.events(&self.identity, &filter).await?;
         let now = began.elapsed();
         let unknown = |event: &Event| !event.is_of_stack() && !self.tree.knows(event.stack_id(), event.resource_name());
@@ -95,11 +116,11 @@ impl Target {
             self.look(client).await?;
         }
         let newest = events.last().map(Event::time).unwrap_or_default().to_owned();
-        let mut ended = false;
+        let mut ended = None;
         for event in &events {
             if event.is_of_stack() {
                 if event.stack_id() == self.id {
-                    ended = event.status().ends_with("_COMPLETE") || event.status().ends_with("_FAILED");
+                    ended = Some(event.status().ends_with("_COMPLETE") || event.status().ends_with("_FAILED"));
                 }
                 continue;
             }
@@ -112,7 +133,8 @@ impl Target {
         if let Some(last) = events.last() {
             self.marker = Some(last.id().to_owned());
         }
-        Ok(ended)
+        // A service may ignore the limit.
+        Ok((u64::try_from(events.len()).is_ok_and(|count| count == PAGE), ended))
     }
 }
 

@@ -474,3 +474,46 @@ async fn a_log_that_nobody_reads_keeps_nothing_from_ending() {
     };
     assert_eq!(code, Some(0));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_domain_of_stack_users_is_set_up() {
+    let folder = Folder::new("domain");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let setup = |user: kiln_testcloud::Account, more: &[&str]| {
+        let mut command = folder.kiln(&[&["manage", "setup-domain"], more].concat());
+        command.env("OS_AUTH_URL", cloud.auth_url()).env("OS_USERNAME", user.user).env("OS_PASSWORD", user.password);
+        command.env("OS_PROJECT_NAME", user.project);
+        Ran::from(command.output().unwrap())
+    };
+    let name = ["--stack-user-domain-name", "stacks", "--stack-domain-admin", "keeper"];
+    let without = setup(cloud.users().admin, &name);
+    assert!(without.code == 1 && without.err.contains("export HEAT_DOMAIN_PASSWORD"), "{}", without.err);
+    let all = [&name[..], &["--stack-domain-admin-password", "secret"]].concat();
+    let refused = setup(cloud.users().demo, &all);
+    assert!(refused.code == 1 && refused.err.contains("use the credentials of an administrator"), "{}", refused.err);
+    let out = setup(cloud.users().admin, &all).ok();
+    let id = out.lines().find_map(|line| line.strip_prefix("stack_user_domain_id=")).unwrap();
+    assert_eq!(
+        out,
+        format!(
+            "\nPlease update your heat.conf with the following in [DEFAULT]\n\nstack_user_domain_id={id}\n\
+             stack_domain_admin=keeper\nstack_domain_admin_password=secret\n"
+        )
+    );
+    // A second time, what exists is used.
+    let again = setup(cloud.users().admin, &all);
+    assert!(again.err.contains("warning: the domain stacks already exists"), "{}", again.err);
+    assert!(again.err.contains("warning: the password of user keeper is not changed"), "{}", again.err);
+    assert_eq!(again.ok(), out);
+
+    // The service can use it: a stack with a user is created.
+    let options = format!(
+        "[DEFAULT]\nstack_user_domain_id={id}\nstack_domain_admin=keeper\nstack_domain_admin_password=secret\n"
+    );
+    let config = config(&folder, &cloud).replacen("[DEFAULT]\n", &options, 1);
+    let service = Service::start_with(&folder, &config, "serve", "0");
+    folder.write("t.yaml", "heat_template_version: 2018-08-31\nresources: {it: {type: 'AWS::IAM::User'}}\n");
+    let made =
+        service.asked(&folder, &cloud, &["stack", "create", "-t", "t.yaml", "--wait", "one", "-f", "json"]).json();
+    assert_eq!(made["stack_status"], "CREATE_COMPLETE", "{made}");
+}

@@ -91,3 +91,35 @@ fn faults_are_given_by_option() {
     let wrong = folder.run(&["testcloud", "--fault", "{}"]);
     assert_eq!(wrong.code, 2, "{}", wrong.err);
 }
+
+#[test]
+fn a_resource_that_cannot_be_deleted_is_forgotten() {
+    let folder = Folder::new("forget");
+    let fault = r#"{"service": "network", "method": "DELETE", "path": "/networks", "action": {"status": 403}}"#;
+    let (_cloud, variables) = start(&folder, &["--fault", fault]);
+    folder.write("in.yaml", "heat_template_version: 2018-08-31\nresources: {net: {type: OS::Neutron::Net}}\n");
+    folder.write("t.yaml", "heat_template_version: 2018-08-31\nresources: {below: {type: in.yaml}}\n");
+    let local = |args: &[&str]| {
+        let mut command = folder.kiln(&[&["--local"], args].concat());
+        Ran::from(command.envs(variables.iter().cloned()).output().unwrap())
+    };
+    local(&["stack", "create", "-t", "t.yaml", "one"]).ok();
+    let early = local(&["stack", "resource", "forget", "one", "below/net"]);
+    assert!(early.code == 1 && early.err.contains("CREATE_COMPLETE: delete it first"), "{}", early.err);
+    let failed = local(&["stack", "delete", "--yes", "one"]);
+    assert_eq!(failed.code, 3, "{}", failed.err);
+    assert!(failed.err.contains("below/net"), "what blocks it: {}", failed.err);
+    let wrong = local(&["stack", "resource", "forget", "one", "below/nit"]);
+    assert!(wrong.code == 1 && wrong.err.contains("did you mean net?"), "{}", wrong.err);
+    let told = local(&["stack", "resource", "forget", "one", "below/net", "--reason", "no rights"]).ok();
+    assert!(told.starts_with("Forgot below/net; its object "), "{told}");
+    local(&["stack", "delete", "--yes", "one"]).ok();
+    let orphans = local(&["orphan", "list", "--long", "-f", "json"]).json();
+    let orphan = &orphans[0];
+    assert_eq!((&orphan["Stack Name"], &orphan["Resource"]), (&"one".into(), &"below/net".into()), "{orphans}");
+    assert_eq!((&orphan["Resource Type"], &orphan["Region"]), (&"OS::Neutron::Net".into(), &"RegionOne".into()));
+    assert!(told.contains(orphan["Physical Resource ID"].as_str().unwrap()), "{orphans}");
+    assert!(orphan["Reason"].as_str().unwrap().starts_with("no rights: "), "{orphans}");
+    local(&["orphan", "delete", orphan["ID"].as_str().unwrap()]).ok();
+    assert_eq!(local(&["orphan", "list", "-f", "json"]).json(), serde_json::json!([]));
+}

@@ -93,6 +93,24 @@ async fn a_stack_of_another_service_is_validated_and_gets_files_and_environment(
     let inner: Map = output.get("output_value").and_then(Value::as_map).cloned().unwrap_or_default();
     assert_eq!(Value::Map(inner), value!({"said": "default", "note": "noted", "number": 7}));
 
+    // A snapshot of the outer stack is one of the inner stack too, and a restore brings it back.
+    let made = client.create_snapshot("outer", Some("before")).await.expect("accepted");
+    assert_eq!(settled(&client, "outer").await, "SNAPSHOT_COMPLETE");
+    let changed = value!({"template": INNER, "parameters": {"number": 8}});
+    client.update_stack("outer", &request("OS::Heat::Stack", &changed)).await.expect("accepted");
+    assert_eq!(settled(&client, "outer").await, "UPDATE_COMPLETE");
+    let number = async || {
+        let output = client.output("outer", "inner").await.expect("an output");
+        output.get("output_value").and_then(|inner| inner.get("number")).cloned().unwrap_or_default()
+    };
+    assert_eq!(number().await, 8.into());
+    let id = made.str_at("id").expect("an ID");
+    client.restore_snapshot("outer", id).await.expect("accepted");
+    assert_eq!(settled(&client, "outer").await, "RESTORE_COMPLETE");
+    assert_eq!(number().await, 7.into());
+    let inner = client.resource("outer", "it", &[]).await.expect("a resource").physical_id().to_owned();
+    assert_eq!(client.snapshots(&inner).await.expect("a list").len(), 1);
+
     client.delete_stack("outer").await.expect("accepted");
     assert_eq!(settled(&client, "outer").await, "DELETE_COMPLETE");
     let stacks = client.stacks(&kiln_client::StackFilter::default()).await.expect("stacks");

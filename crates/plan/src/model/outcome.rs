@@ -225,6 +225,7 @@ impl Model {
         let mut next = self.parked.remove(&id).unwrap_or_default();
         next.extend(again);
         let continued = self.continued.remove(&id);
+        let parting = self.parting.remove(&id);
         match outcome {
             Outcome::Done(text) => {
                 if let (Operation::Update { .. }, Some(definition)) = (&operation, definition) {
@@ -256,6 +257,12 @@ impl Model {
                     row.operation = OperationState::MustReplace;
                 }
                 next.extend(node);
+            }
+            Outcome::Failed(_) if let Some(parting) = parting => {
+                self.leave_behind(id, parting, out);
+                if let Some(node) = node.or(continued) {
+                    next.extend(self.traversal.graph.done(node));
+                }
             }
             Outcome::Failed(blame) => {
                 if let (Operation::Update { .. }, Some(definition)) = (&operation, definition) {

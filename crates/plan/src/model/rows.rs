@@ -25,6 +25,12 @@ impl Model {
         shown
     }
 
+    /// The rows that are shown to users, by name.
+    pub fn into_shown(mut self, back: bool) -> Vec<Resource> {
+        let ids: Vec<ResourceId> = self.shown(back).into_values().map(|row| row.id).collect();
+        ids.into_iter().filter_map(|id| self.rows.remove(&id)).collect()
+    }
+
     /// Sets the stack and the time of change of a row.
     pub fn stamp(&mut self, id: ResourceId, stack: kiln_resource::StackId, now: jiff::Timestamp) {
         if let Some(row) = self.rows.get_mut(&id) {

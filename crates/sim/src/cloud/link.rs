@@ -16,10 +16,10 @@ use crate::gate::Gate;
 use crate::rule::Rule;
 use crate::sabotage::Sabotage;
 use crate::simulation::{Label, Simulation};
-use crate::trusts;
+use crate::{sinks, trusts};
 
 /// Timeout of callers.
-pub(super) const CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Not a service: see [`Link::has_extension`].
 pub(crate) const SABOTAGE: &str = "sabotage";
 /// Maximum delay of the effect of a call.
@@ -264,6 +264,9 @@ fn failure_of(refusal: &Refusal) -> Failure {
 #[async_trait]
 impl Cloud for Link {
     async fn call(&self, request: CloudRequest) -> Result<CloudResponse, Failure> {
+        if request.service == sinks::SERVICE {
+            return sinks::post(&self.sim, self.label, &self.gate, request).await;
+        }
         let Some(call) = CloudCall::read(&request) else {
             return Err(Failure::new(FailureKind::Refused, "BadRequest", format!("no such path: {}", request.path)));
         };

@@ -6,7 +6,7 @@ mod serve;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-pub(crate) use link::{SABOTAGE, SimClouds};
+pub(crate) use link::{CLIENT_TIMEOUT, SABOTAGE, SimClouds};
 pub(crate) use object::{Object, Phase};
 pub(crate) use serve::{Answer, CloudCall};
 

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::StoreLink;
+use crate::sabotage::Sabotage;
 
 #[async_trait]
 impl OutboxStore for StoreLink {
@@ -18,7 +19,20 @@ impl OutboxStore for StoreLink {
 
     async fn claim_lane(&self, lane: &str, mark: Uuid, ttl: Duration, limit: usize) -> Result<Option<Delivery>, Error> {
         let (sim, lane) = (Arc::clone(&self.sim), lane.to_owned());
-        self.write("claim_lane", async move { sim.store.claim_lane(&lane, mark, ttl, limit).await }).await
+        self.write("claim_lane", async move {
+            let mut delivery = sim.store.claim_lane(&lane, mark, ttl, limit).await?;
+            let entries = delivery.as_mut().map(|delivery| &mut delivery.entries);
+            match (sim.sabotage, entries) {
+                (Some(Sabotage::RemoveBeforeSend), Some(entries)) => {
+                    let numbers: Vec<i64> = entries.iter().map(|entry| entry.number).collect();
+                    sim.store.remove_entries(mark, &numbers).await?;
+                }
+                (Some(Sabotage::OutboxBackwards), Some(entries)) => entries.reverse(),
+                _ => {}
+            }
+            Ok(delivery)
+        })
+        .await
     }
 
     async fn remove_entries(&self, mark: Uuid, numbers: &[i64]) -> Result<(), Error> {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kiln_resource::{Action, State as Progress, Status};
 
+use super::orphans::stored;
 use super::state::{State, micro};
 use crate::{Batch, Error, Lease, Resource, Settle, Stack, StackId, Turn};
 
@@ -45,6 +46,9 @@ impl State {
             if self.resource_places.get(&id).is_some_and(|(stack, _)| *stack == lease.stack) {
                 self.remove_resource(id);
             }
+        }
+        for orphan in &batch.orphans {
+            self.orphans.entry(orphan.id).or_insert_with(|| stored(orphan));
         }
         for event in &batch.events {
             self.append(event.clone());

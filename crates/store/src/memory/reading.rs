@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use kiln_resource::OperationState;
+use kiln_value::{Map, Value};
+
 use super::state::State;
-use crate::{Digest, Error, Event, EventId, Resource, Stack, StackId, Summary};
+use crate::{BriefResources, Digest, Error, Event, EventId, Resource, Stack, StackId, Summary};
 
 impl State {
     pub(super) fn by_name(&self, project: &str, name: &str) -> Option<&Stack> {
@@ -26,6 +29,25 @@ impl State {
         let mut rows: Vec<_> = stacks.into_iter().flat_map(|stack| self.rows_of(stack)).collect();
         rows.sort_by_key(|((_, seq), _)| *seq);
         rows.into_iter().map(|(_, row)| row.clone()).collect()
+    }
+
+    pub(super) fn resources_in_brief(&self, stack: StackId, after: Option<u64>, limit: u64) -> BriefResources {
+        let from = after.map_or(0, |after| after + 1);
+        let page = self.rows_of(stack).filter(|((_, seq), _)| *seq >= from);
+        let mut found = BriefResources::default();
+        for ((_, seq), row) in page.take(usize::try_from(limit).unwrap_or(usize::MAX)) {
+            found.last = Some(*seq);
+            found.rows.push(Resource {
+                operation: OperationState::Idle,
+                definition: None,
+                metadata: Value::Null,
+                data: Map::new(),
+                attributes: Map::new(),
+                requires: Vec::new(),
+                ..row.clone()
+            });
+        }
+        found
     }
 
     pub(super) fn count_resources(&self, root: StackId) -> u64 {

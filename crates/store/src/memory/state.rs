@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use crate::outbox::NewEntry;
 use crate::{
-    ChangeSet, ChangeSetId, CredentialsId, Digest, EngineId, EngineInfo, Event, EventId, Message, MessageId, Resource,
-    ResourceId, Snapshot, SnapshotId, Stack, StackId,
+    ChangeSet, ChangeSetId, CredentialsId, Digest, EngineId, EngineInfo, Event, EventId, Message, MessageId, Orphan,
+    Resource, ResourceId, Snapshot, SnapshotId, Stack, StackId,
 };
 
 /// All stored data. Times of the database are microseconds since 1970, as in a database.
@@ -36,6 +36,7 @@ pub(super) struct State {
     pub(super) due: BTreeSet<(i64, StackId, MessageId)>,
     /// All remembered messages: their place, or the time when they were handled.
     pub(super) sent: BTreeMap<MessageId, Sent>,
+    pub(super) orphans: BTreeMap<ResourceId, Orphan>,
     pub(super) change_sets: BTreeMap<ChangeSetId, ChangeSet>,
     pub(super) snapshots: BTreeMap<SnapshotId, Snapshot>,
     pub(super) software_configs: BTreeMap<String, SoftwareConfig>,

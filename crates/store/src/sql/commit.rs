@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::change_sets::remove_change_sets;
 use super::inbox::{insert_messages, remove_messages};
 use super::leases::{is_current, is_marked};
+use super::orphans::insert_orphans;
 use super::reading::find_stack;
 use super::requests::{details, previous_desired};
 use super::retry::Fault;
@@ -51,6 +52,7 @@ impl SqlStore {
         }
         self.save(&tx, batch).await?;
         remove(&tx, lease.stack, &batch.remove).await?;
+        insert_orphans(&tx, &batch.orphans).await?;
         insert_events(&tx, &self.vault, &batch.events).await?;
         if !batch.children.is_empty() {
             self.create_in(&tx, &batch.children).await?;

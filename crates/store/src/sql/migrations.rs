@@ -13,6 +13,7 @@ mod m0006_change_sets;
 mod m0007_software;
 mod m0008_stack_list;
 mod m0009_outbox;
+mod m0010_orphans;
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
@@ -55,6 +56,7 @@ const MIGRATIONS: &[&[Change]] = &[
     m0007_software::CHANGES,
     m0008_stack_list::CHANGES,
     m0009_outbox::CHANGES,
+    m0010_orphans::CHANGES,
 ];
 
 /// An arbitrary number that no other application of the database uses.

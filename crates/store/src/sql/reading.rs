@@ -6,7 +6,7 @@ use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, Order, Query, SelectStatem
 use super::retry::Fault;
 use super::rows::Columns;
 use super::{SqlStore, schema};
-use crate::{Desired, DesiredText, Digest, Error, Event, EventId, Resource, Stack, StackId, Summary};
+use crate::{BriefResources, Desired, DesiredText, Digest, Error, Event, EventId, Resource, Stack, StackId, Summary};
 
 /// IDs in one statement.
 const CHUNK: usize = 1_000;
@@ -103,6 +103,34 @@ impl SqlStore {
             resources.extend(rows);
         }
         Ok(resources)
+    }
+
+    pub(super) async fn read_resources_in_brief(
+        &self,
+        stack: StackId,
+        after: Option<u64>,
+        limit: u64,
+    ) -> Result<BriefResources, Error> {
+        let mut select = Query::select();
+        select
+            .columns(schema::BRIEF_COLUMNS)
+            .from(schema::RESOURCE)
+            .and_where(Expr::col("stack").eq(stack.to_string()))
+            .order_by("seq", Order::Asc)
+            .limit(limit);
+        if let Some(after) = after {
+            select.and_where(Expr::col("seq").gt(i64::try_from(after).unwrap_or(i64::MAX)));
+        }
+        self.retry(|| async {
+            let mut found = BriefResources::default();
+            for row in self.reader.query_all(&select).await? {
+                let (row, place) = Columns::of(&row).brief_resource(stack)?;
+                found.last = Some(place);
+                found.rows.push(row);
+            }
+            Ok(found)
+        })
+        .await
     }
 
     pub(super) async fn read_resource_count(&self, root: StackId) -> Result<u64, Error> {

@@ -161,6 +161,25 @@ impl<'r> Columns<'r> {
         })
     }
 
+    /// [`super::schema::BRIEF_COLUMNS`].
+    pub(super) fn brief_resource(&mut self, stack: StackId) -> Result<(Resource, u64), Fault> {
+        let (id, name, kind) = (self.parsed()?, self.text()?, self.text()?);
+        let row = Resource {
+            implementation: self.text()?,
+            physical_id: self.optional_text()?,
+            state: self.state()?,
+            reason: self.text()?,
+            replaces: self.optional_parsed()?,
+            replaced_by: self.optional_parsed()?,
+            child: self.optional_parsed()?,
+            generation: self.int()?,
+            created: self.time()?,
+            updated: self.time()?,
+            ..Resource::new(stack, id, &name, &kind, Timestamp::UNIX_EPOCH)
+        };
+        Ok((row, self.count()?))
+    }
+
     /// [`super::schema::EVENT_COLUMNS`].
     pub(super) fn event(&mut self, vault: &Vault) -> Result<Event, Fault> {
         let row = self.text()?;

@@ -23,6 +23,8 @@ pub(super) const MESSAGE: &str = "kiln_message";
 pub(super) const SNAPSHOT: &str = "kiln_snapshot";
 /// Change sets of stacks.
 pub(super) const CHANGE_SET: &str = "kiln_change_set";
+/// Objects whose resources were forgotten.
+pub(super) const ORPHAN: &str = "kiln_orphan";
 /// Software configs.
 pub(super) const SOFTWARE_CONFIG: &str = "kiln_software_config";
 /// Software deployments.
@@ -95,6 +97,25 @@ pub(super) const RESOURCE_COLUMNS: [&str; 21] = [
     "updated",
 ];
 
+/// The columns of a resource without its data, in reading order, with its place.
+pub(super) const BRIEF_COLUMNS: [&str; 15] = [
+    "id",
+    "name",
+    "type",
+    "implementation",
+    "physical_id",
+    "action",
+    "status",
+    "reason",
+    "replaces",
+    "replaced_by",
+    "child",
+    "generation",
+    "created",
+    "updated",
+    "seq",
+];
+
 /// The columns of an event, in reading and writing order.
 pub(super) const EVENT_COLUMNS: [&str; 11] = [
     "id",
@@ -119,6 +140,22 @@ pub(super) const SNAPSHOT_COLUMNS: [&str; 8] = ["id", "stack", "name", "action",
 /// The columns of a change set, in reading and writing order.
 pub(super) const CHANGE_SET_COLUMNS: [&str; 9] =
     ["id", "project", "stack", "stack_name", "name", "generation", "executed", "body", "created"];
+
+/// The columns of an orphan, in reading and writing order.
+pub(super) const ORPHAN_COLUMNS: [&str; 12] = [
+    "id",
+    "project",
+    "stack",
+    "stack_name",
+    "path",
+    "type",
+    "physical_id",
+    "region",
+    "user_id",
+    "username",
+    "reason",
+    "time",
+];
 
 /// The columns of a software config, in reading and writing order.
 pub(super) const SOFTWARE_CONFIG_COLUMNS: [&str; 6] = ["id", "project", "name", "namespace", "body", "created"];

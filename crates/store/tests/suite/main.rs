@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "ids of their own keep tests apart; leases run by the real clock")]
 
 mod bed;
+mod brief;
 mod change_sets;
 mod commits;
 mod credentials;
@@ -16,6 +17,7 @@ mod lists;
 mod lost;
 mod make;
 mod model;
+mod orphans;
 mod outbox;
 mod requests;
 mod snapshots;

@@ -60,12 +60,19 @@ impl Driver for Thing {
                 step
             });
         }
+        if *operation == Operation::Delete {
+            match cx.facts.property("word").as_str() {
+                Some("stuck") => return Err(Failure::other("Error", "the object is in use")),
+                Some("hang") => return Ok(Step::wait("deleting", Duration::from_millis(5))),
+                _ => {}
+            }
+        }
         calls.log.push(format!("{} {id}", operation.action()));
         Ok(Step::done())
     }
 
     async fn poll(&self, cx: &Context<'_>, _: &Operation, state: &Value) -> Result<Step, Failure> {
-        if cx.facts.property("word").as_str() == Some("slow") {
+        if matches!(cx.facts.property("word").as_str(), Some("slow" | "hang")) {
             return Ok(Step::wait(state.clone(), Duration::from_millis(5)));
         }
         Ok(Step::done().data("copy", format!("copy of {}", cx.facts.physical_id.as_deref().unwrap_or_default())))

@@ -3,4 +3,5 @@
 mod adopt;
 mod bench;
 mod hooks;
+mod orphans;
 mod snapshots;

@@ -8,12 +8,13 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use kiln_cloud::{HttpRequest, HttpResponse, Transport, TransportError};
 use kiln_resource::{
-    CredentialsId, EngineId, EventId, Resource, SoftwareChange, SoftwareConfig, SoftwareDeployment, StackId,
+    CredentialsId, EngineId, EventId, Resource, ResourceId, SoftwareChange, SoftwareConfig, SoftwareDeployment, StackId,
 };
 use kiln_store::{
-    Batch, Census, ChangeSet, ChangeSetId, ConfigQuery, Delivery, DeploymentQuery, Desired, DesiredText, Digest,
-    Doorbell, EngineInfo, Error, Event, EventQuery, Lane, Lease, MemoryStore, Message, NewStack, OutboxStore,
-    Retention, Snapshot, SnapshotId, SoftwareStore, Stack, StackQuery, StackRequest, Store, Summary, UnusedCredentials,
+    Batch, BriefResources, Census, ChangeSet, ChangeSetId, ConfigQuery, Delivery, DeploymentQuery, Desired,
+    DesiredText, Digest, Doorbell, EngineInfo, Error, Event, EventQuery, Lane, Lease, MemoryStore, Message, NewStack,
+    Orphan, OrphanQuery, OrphanStore, OutboxStore, Retention, Snapshot, SnapshotId, SoftwareStore, Stack, StackQuery,
+    StackRequest, Store, Summary, UnusedCredentials,
 };
 use kiln_value::Secret;
 use tokio::sync::{Notify, watch};
@@ -102,6 +103,7 @@ macro_rules! cut {
         { $(fn $name:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)* }
         { $(fn $software:ident($($given:ident: $type:ty),*) -> $found:ty;)* }
         { $(fn $outbox:ident($($part:ident: $sort:ty),*) -> $result:ty;)* }
+        { $(fn $orphans:ident($($piece:ident: $class:ty),*) -> $end:ty;)* }
     ) => {
         #[async_trait]
         impl OutboxStore for CutStore {
@@ -117,6 +119,18 @@ macro_rules! cut {
             fn outbox_news(&self) -> watch::Receiver<()> {
                 self.0.outbox_news()
             }
+        }
+
+        #[async_trait]
+        impl OrphanStore for CutStore {
+            $(async fn $orphans(&self, $($piece: $class),*) -> Result<$end, Error> {
+                let lost = || Error::Database(format!("{} was cut", stringify!($orphans)));
+                if !self.1.step().await {
+                    return Err(lost());
+                }
+                let answer = self.0.$orphans($($piece),*).await;
+                if self.1.step().await { answer } else { Err(lost()) }
+            })*
         }
 
         #[async_trait]
@@ -166,6 +180,7 @@ cut! {
     fn desired(desired: &Desired) -> DesiredText;
     fn content(digest: &Digest) -> String;
     fn resources(stack: StackId) -> Vec<Resource>;
+    fn resources_in_brief(stack: StackId, after: Option<u64>, limit: u64) -> BriefResources;
     fn resources_of(stacks: &[StackId]) -> Vec<Resource>;
     fn count_resources(root: StackId) -> u64;
     fn children(parent: StackId) -> Vec<Summary>;
@@ -210,5 +225,9 @@ cut! {
     fn claim_lane(lane: &str, mark: Uuid, ttl: Duration, limit: usize) -> Option<Delivery>;
     fn remove_entries(mark: Uuid, numbers: &[i64]) -> ();
     fn postpone_entries(mark: Uuid, numbers: &[i64], delay: Duration) -> ();
+}
+{
+    fn orphans(query: &OrphanQuery) -> Vec<Orphan>;
+    fn delete_orphan(project: &str, id: ResourceId) -> bool;
 }
 }

@@ -101,3 +101,124 @@ async fn the_server_knows_the_addresses_of_the_instances() {
     assert!(stack.state.is_complete(Action::Delete), "{}", stack.reason);
     assert_eq!(world.cloud.snapshot().count("servers"), 0);
 }
+
+/// A group behind a load balancer, with the settings of a server: `more` are further resources, among them the group.
+fn group_template(more: &str) -> TemplateText {
+    let text = format!(
+        "
+heat_template_version: 2018-08-31
+parameters:
+  LbImageId: {{type: string, default: cirros}}
+  LbFlavor: {{type: string, default: m1.nano}}
+resources:
+  one: {{type: AWS::EC2::Instance, properties: {{ImageId: cirros, InstanceType: m1.tiny}}}}
+  balancer:
+    type: AWS::ElasticLoadBalancing::LoadBalancer
+    properties:
+      AvailabilityZones: [nova]
+      Listeners: [{{LoadBalancerPort: 80, InstancePort: 8080, Protocol: HTTP}}]
+{more}"
+    );
+    TemplateText::parse(&text, &Limits::default()).expect("a template")
+}
+
+const GROUP: &str = "
+  group:
+    type: AWS::AutoScaling::AutoScalingGroup
+    properties:
+      AvailabilityZones: [nova]
+      InstanceId: {get_resource: one}
+      MinSize: 1
+      MaxSize: 3
+      LoadBalancerNames: [{get_resource: balancer}]
+  up:
+    type: AWS::AutoScaling::ScalingPolicy
+    properties: {AutoScalingGroupName: {get_resource: group}, AdjustmentType: ChangeInCapacity, ScalingAdjustment: 1}
+  launch:
+    type: AWS::AutoScaling::LaunchConfiguration
+    properties: {InstanceId: {get_resource: one}, InstanceType: m1.nano}
+  fixed:
+    type: OS::Heat::InstanceGroup
+    properties: {AvailabilityZones: [nova], LaunchConfigurationName: {get_resource: launch}, Size: 1}
+outputs:
+  list: {value: {get_attr: [group, InstanceList]}}
+  fixed: {value: {get_attr: [fixed, InstanceList]}}
+";
+
+impl World {
+    /// Waits until the load balancer has exactly these servers.
+    async fn balances(&self, nested: StackId, addresses: &str) {
+        let expected: Vec<String> = addresses
+            .split(',')
+            .filter(|address| !address.is_empty())
+            .zip(1..)
+            .map(|(address, at)| format!("    server server{at} {address}:8080"))
+            .collect();
+        let mut seen = String::new();
+        for _ in 0..2_000 {
+            seen = self.configuration(nested).await;
+            let servers: Vec<&str> = seen.lines().filter(|line| line.trim_start().starts_with("server ")).collect();
+            let settled = self.settled(nested).await;
+            if servers == expected && settled.state.status == Status::Complete {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("not {expected:?}: {seen}");
+    }
+}
+
+#[tokio::test]
+async fn the_members_of_a_group_are_behind_its_load_balancer() {
+    let world = world().await;
+    let alice = world.caller(world.cloud.users().demo, "demo").await;
+    let store = Arc::clone(&world.service.backends.store);
+    let id = world.create_of(&alice, "s", group_template(GROUP)).await.expect("a stack").id;
+    let nested = world.waiting_balancer(id).await;
+    let done = value!({"Status": "SUCCESS", "Reason": "", "Data": "", "UniqueId": "1"});
+    let done = Signal { resource: "WaitHandle".to_owned(), details: done };
+    world.service.signal(store.stack(nested).await.expect("read").expect("there"), &done).await.expect("sent");
+    let stack = world.settled(id).await;
+    assert!(stack.state.is_complete(Action::Create), "{}", stack.reason);
+    let list = async |stack: &Stack| text::str(&world.output(stack, "list").await);
+    let one = list(&stack).await;
+    assert!(!one.is_empty() && !one.contains(','), "{one}");
+    world.balances(nested, &one).await;
+    // The settings are those of the server, and the launch configuration takes precedence.
+    let flavors = async |group: &str| {
+        let child = world.row(id, group).await.child.expect("a nested stack");
+        let rows = store.resources(child).await.expect("read");
+        rows.iter().map(|row| text::str(row.properties().get("InstanceType").expect("a flavor"))).collect::<Vec<_>>()
+    };
+    let id_of = async |name: &str| {
+        let cloud = world.service.backends.clouds.cloud(&stack).await.expect("a cloud");
+        cloud.find("nova.flavor", name).await.expect("a flavor")
+    };
+    assert_eq!(flavors("group").await, [id_of("m1.tiny").await]);
+    assert_eq!(flavors("fixed").await, ["m1.nano"]);
+
+    let up = Signal { resource: "up".to_owned(), details: Value::Null };
+    world.service.signal(stack.clone(), &up).await.expect("sent");
+    let mut two = one.clone();
+    for _ in 0..2_000 {
+        two = list(&stack).await;
+        if two.contains(',') && !two.contains("0.0.0.0") {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(two.starts_with(&format!("{one},")), "{two}");
+    world.balances(nested, &two).await;
+
+    // Without the group, the load balancer has no servers.
+    let update = UpdateStack { template: Some(group_template("")), ..UpdateStack::default() };
+    world.service.update_stack(&alice, &stack, update).await.expect("accepted");
+    let stack = world.settled(id).await;
+    assert!(stack.state.is_complete(Action::Update), "{}", stack.reason);
+    world.balances(nested, "").await;
+    let request = StackRequest::new(Action::Delete, kiln_engine::SystemClock.now());
+    store.request(id, request).await.expect("asked");
+    let stack = world.settled(id).await;
+    assert!(stack.state.is_complete(Action::Delete), "{}", stack.reason);
+    assert_eq!(world.cloud.snapshot().count("servers"), 0);
+}

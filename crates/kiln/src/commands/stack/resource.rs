@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use kiln_client::{Client, Error, Resource};
 use kiln_value::Value;
 
+use super::forget::ForgetArgs;
 use super::{StackArg, filters, of_stack, show};
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome, nearest};
@@ -27,6 +28,8 @@ pub(crate) enum ResourceCommand {
     /// Mark a resource for replacement by the next update
     #[command(subcommand)]
     Mark(MarkCommand),
+    /// Forget a resource that cannot be deleted, and leave its object in the cloud
+    Forget(ForgetArgs),
 }
 
 /// `stack resource mark …`.
@@ -44,6 +47,7 @@ impl ResourceCommand {
             Self::Metadata(args) => args.metadata(connection).await,
             Self::Signal(args) => args.run(connection).await,
             Self::Mark(MarkCommand::Unhealthy(args)) => args.run(connection).await,
+            Self::Forget(args) => args.run(connection).await,
         }
     }
 }

@@ -1,0 +1,55 @@
+//! Resources that are forgotten because their objects cannot be deleted.
+
+use kiln_plan::{Event, Note, Parting};
+use kiln_store::{Message, Orphan};
+use kiln_value::Value;
+
+use super::Work;
+
+impl Work {
+    /// Forgets a resource, if its delete failed or is in progress; returns whether that is settled. A delete in progress
+    /// is interrupted first: then the message waits for its end.
+    pub(super) fn forget_resource(&mut self, message: &Message) -> bool {
+        let name = message.resource.clone().unwrap_or_default();
+        let parting = parting_of(&message.body);
+        for row in self.model.forgettable(&name) {
+            self.decide(Event::Forgotten { row, parting: Box::new(parting.clone()) });
+        }
+        if self.model.forgettable(&name).is_empty() {
+            self.writes.handled(message.id);
+            return true;
+        }
+        false
+    }
+
+    /// The entry of a forgotten resource in the list of orphans.
+    pub(super) fn orphan(&self, note: Note, parting: Parting) -> Orphan {
+        let reason = [parting.reason, note.reason].into_iter().filter(|part| !part.is_empty());
+        Orphan {
+            id: note.row,
+            project: self.root.project.clone(),
+            stack: self.root.id,
+            stack_name: self.root.name.clone(),
+            path: parting.path,
+            resource_type: note.kind.0,
+            physical_id: note.physical_id,
+            region: parting.region,
+            user_id: parting.user_id,
+            username: parting.username,
+            reason: reason.collect::<Vec<_>>().join(": "),
+            time: self.actor.backends.clock.now(),
+        }
+    }
+}
+
+/// The data of a message, as `kiln_service` writes them.
+fn parting_of(body: &Value) -> Parting {
+    let text = |key: &str| body.str_at(key).unwrap_or_default().to_owned();
+    Parting {
+        user_id: text("user_id"),
+        username: text("username"),
+        reason: text("reason"),
+        path: text("path"),
+        region: body.str_at("region").map(str::to_owned),
+    }
+}

@@ -1,0 +1,123 @@
+//! `kiln orphan …`: the objects of forgotten resources.
+
+use clap::{Args, Subcommand};
+use kiln_client::OrphanFilter;
+use kiln_value::Value;
+
+use crate::connect::Connection;
+use crate::failure::{Failure, Outcome};
+use crate::output::{Cell, Format, List, OutputArgs};
+
+/// Commands for orphans.
+#[derive(Debug, Subcommand)]
+pub(crate) enum OrphanCommand {
+    /// List the objects that are left in the cloud because their resources were forgotten
+    List(ListArgs),
+    /// Remove entries from the list; the objects are not deleted
+    Delete(DeleteArgs),
+}
+
+/// `orphan list`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  kiln orphan list
+  kiln orphan list --all-projects --long -f json")]
+pub(crate) struct ListArgs {
+    /// Only those of the stack with this ID
+    #[arg(long, value_name = "ID")]
+    stack: Option<String>,
+    /// Include those of all projects (admin)
+    #[arg(long, conflicts_with = "project")]
+    all_projects: bool,
+    /// Only those of the project with this ID (admin)
+    #[arg(long, value_name = "PROJECT")]
+    project: Option<String>,
+    /// Maximum number
+    #[arg(long, value_name = "COUNT")]
+    limit: Option<u64>,
+    /// Only those after the one with this ID
+    #[arg(long, value_name = "ID")]
+    marker: Option<String>,
+    /// Show more columns
+    #[arg(long)]
+    long: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// `orphan delete`.
+#[derive(Args, Debug)]
+pub(crate) struct DeleteArgs {
+    /// IDs of the entries
+    #[arg(value_name = "ORPHAN", required = true)]
+    orphans: Vec<String>,
+}
+
+impl OrphanCommand {
+    /// Runs the command.
+    pub(crate) async fn run(self, connection: &Connection) -> Outcome {
+        match self {
+            Self::List(args) => args.run(connection).await,
+            Self::Delete(args) => args.run(connection).await,
+        }
+    }
+}
+
+const SHORT: &[(&str, &str)] = &[
+    ("ID", "id"),
+    ("Stack Name", "stack_name"),
+    ("Resource", "resource_path"),
+    ("Resource Type", "resource_type"),
+    ("Physical Resource ID", "physical_resource_id"),
+    ("Forgotten At", "forgotten_at"),
+];
+const LONG: &[(&str, &str)] = &[
+    ("Stack ID", "stack_id"),
+    ("Project", "project"),
+    ("Region", "region"),
+    ("User", "user_name"),
+    ("Reason", "reason"),
+];
+
+impl ListArgs {
+    async fn run(self, connection: &Connection) -> Outcome {
+        let filter = OrphanFilter {
+            stack: self.stack,
+            all_projects: self.all_projects,
+            project: self.project,
+            marker: self.marker,
+            limit: self.limit,
+        };
+        let orphans = connection.client.orphans(&filter).await?;
+        let mut columns = SHORT.to_vec();
+        if self.long {
+            columns.extend(LONG);
+        } else if filter.all_projects {
+            columns.push(("Project", "project"));
+        }
+        let cell = |orphan: &Value, key: &str| {
+            orphan.get(key).filter(|value| !value.is_null()).cloned().map_or_else(|| Cell::from(""), Cell::from)
+        };
+        let list = List {
+            columns: columns.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            rows: orphans.iter().map(|orphan| columns.iter().map(|(_, key)| cell(orphan, key)).collect()).collect(),
+        };
+        Ok(self.output.list(list, Format::Table)?)
+    }
+}
+
+impl DeleteArgs {
+    async fn run(self, connection: &Connection) -> Outcome {
+        for id in &self.orphans {
+            connection.client.delete_orphan(id).await.map_err(|error| {
+                if error.is_not_found() {
+                    Failure::new(format!("Orphan not found: {id}")).hint("run 'kiln orphan list' to list the orphans")
+                } else {
+                    error.into()
+                }
+            })?;
+        }
+        Ok(())
+    }
+}

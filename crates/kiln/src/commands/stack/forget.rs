@@ -1,0 +1,90 @@
+//! `kiln stack resource forget`.
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use kiln_client::{Client, OrphanFilter, Resource};
+
+use super::of_stack;
+use crate::connect::Connection;
+use crate::failure::{Failure, Outcome, nearest};
+
+/// How long the command waits for the engine.
+const PATIENCE: Duration = Duration::from_mins(2);
+/// Interval of its polls.
+const POLL: Duration = Duration::from_millis(200);
+
+/// `stack resource forget`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The object stays in the cloud and is added to the list of orphans ('kiln orphan list'). Delete the stack
+again afterwards.
+
+Examples:
+  kiln stack resource forget web database_volume
+  kiln stack resource forget web group/0/server --reason 'host lost'")]
+pub(crate) struct ForgetArgs {
+    /// Name or ID of the stack
+    #[arg(value_name = "STACK")]
+    stack: String,
+    /// Name of the resource whose delete failed; in nested stacks, the names on the way to it, joined with slashes
+    #[arg(value_name = "RESOURCE")]
+    resource: String,
+    /// Why, for the list of orphans
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    reason: String,
+}
+
+impl ForgetArgs {
+    pub(super) async fn run(self, connection: &Connection) -> Outcome {
+        let client = &connection.client;
+        let root = client.stack(&self.stack, false).await.map_err(of_stack(&self.stack))?;
+        let (stack, name) = find(client, root.id(), &self.resource).await?;
+        client.forget(&stack, &name, &self.reason).await?;
+        let start = Instant::now();
+        while start.elapsed() < PATIENCE {
+            match client.resource(&stack, &name, &[]).await {
+                Err(error) if error.is_not_found() => {
+                    let filter = OrphanFilter { stack: Some(root.id().to_owned()), ..OrphanFilter::default() };
+                    let orphans = client.orphans(&filter).await?;
+                    let own = orphans.iter().find(|orphan| {
+                        let path = orphan.str_at("resource_path").unwrap_or_default();
+                        path == self.resource
+                    });
+                    let object = own.and_then(|orphan| orphan.str_at("physical_resource_id")).unwrap_or("(none)");
+                    return Ok(crate::output::print(&match own {
+                        Some(_) => format!("Forgot {}; its object {object} is left in the cloud\n", self.resource),
+                        None => format!("{} was deleted meanwhile\n", self.resource),
+                    })?);
+                }
+                Err(error) => return Err(error.into()),
+                Ok(_) => tokio::time::sleep(POLL).await,
+            }
+        }
+        Err(Failure::new(format!("{} is not forgotten yet: its running delete has not ended", self.resource))
+            .hint("run 'kiln orphan list' later"))
+    }
+}
+
+/// The stack and the name of a resource: `group/0/server` is the resource `server` in the nested stack of `0` in that of
+/// `group`.
+async fn find(client: &Client, root: &str, path: &str) -> Outcome<(String, String)> {
+    let (mut stack, mut left) = (root.to_owned(), path);
+    loop {
+        let resources = client.resources(&stack, 0, false, &vec![]).await?;
+        let (name, below) = left.split_once('/').map_or((left, None), |(name, below)| (name, Some(below)));
+        let Some(found) = resources.iter().find(|resource| resource.name() == name) else {
+            let failure = Failure::new(format!("Resource not found: {path}"));
+            return Err(match nearest(name, resources.iter().map(Resource::name)) {
+                Some(near) => failure.hint(format!("did you mean {near}?")),
+                None => failure.hint("run 'kiln stack failures list' to list the resources that failed"),
+            });
+        };
+        let Some(below) = below else { return Ok((stack, name.to_owned())) };
+        let nested = found.nested().and_then(|nested| nested.rsplit('/').next()).map(str::to_owned);
+        let Some(nested) = nested else {
+            return Err(Failure::new(format!("Resource not found: {path}: {name} has no nested stack")));
+        };
+        (stack, left) = (nested, below);
+    }
+}
