@@ -22,7 +22,7 @@ pub(crate) enum OrphanCommand {
 #[command(after_help = "\
 Examples:
   kiln orphan list
-  kiln orphan list --all-projects --long -f json")]
+  kiln orphan list --long -f json")]
 pub(crate) struct ListArgs {
     /// Only those of the stack with this ID
     #[arg(long, value_name = "ID")]

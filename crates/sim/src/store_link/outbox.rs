@@ -46,6 +46,21 @@ impl OutboxStore for StoreLink {
     }
 
     fn outbox_news(&self) -> watch::Receiver<()> {
-        self.inner().outbox_news()
+        // The receivers of one channel wake in a random order, so each engine has its own, with its own delay.
+        let mut news = self.inner().outbox_news();
+        let (sender, receiver) = watch::channel(());
+        let delay = Duration::from_millis(1 + self.label.slot.map_or(0, |slot| slot as u64));
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    biased;
+                    () = sender.closed() => return,
+                    changed = news.changed() => if changed.is_err() { return },
+                }
+                tokio::time::sleep(delay).await;
+                sender.send_replace(());
+            }
+        });
+        receiver
     }
 }

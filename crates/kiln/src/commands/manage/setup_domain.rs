@@ -23,7 +23,7 @@ an administrator of the cloud (OS_* or --os-cloud). Prints the options for the c
 service. What exists already is kept.
 
 Example:
-  kiln --os-cloud admin manage setup-domain --stack-domain-admin-password \"$(openssl rand -hex 16)\"")]
+  HEAT_DOMAIN_PASSWORD=$(openssl rand -hex 16) kiln --os-cloud admin manage setup-domain")]
 pub(crate) struct SetupDomainArgs {
     /// Name of the domain (HEAT_DOMAIN)
     #[arg(

@@ -21,7 +21,7 @@ The object stays in the cloud and is added to the list of orphans ('kiln orphan 
 again afterwards.
 
 Examples:
-  kiln stack resource forget web database_volume
+  kiln stack resource forget web server
   kiln stack resource forget web group/0/server --reason 'host lost'")]
 pub(crate) struct ForgetArgs {
     /// Name or ID of the stack
