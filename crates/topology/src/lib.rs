@@ -1,0 +1,12 @@
+//! Topology languages: blueprints, CAMP plans and TOSCA service templates.
+//!
+//! The readers ([`blueprint`], [`camp`]) turn texts into models whose errors have the path in the file of the user. Like
+//! all crates of languages, this one has no I/O.
+
+pub mod blueprint;
+pub mod camp;
+mod circle;
+pub mod package;
+mod refusal;
+
+pub use refusal::Refusal;
