@@ -6,7 +6,9 @@
 pub mod blueprint;
 pub mod camp;
 mod circle;
+pub mod graph;
 pub mod package;
 mod refusal;
+pub mod tosca;
 
 pub use refusal::Refusal;

@@ -10,6 +10,8 @@ use kiln_yaml::Document;
 pub struct Refusal {
     /// A stable word, such as `unknown-type`; listed in `docs/topology.md`.
     pub kind: &'static str,
+    /// The file, if it is not the one that was given.
+    pub file: Option<String>,
     /// The path in the document.
     pub at: Path,
     /// The complete text.
@@ -21,7 +23,7 @@ pub struct Refusal {
 impl Refusal {
     /// A refusal of the part at `at`.
     pub fn new(kind: &'static str, at: &Path, message: impl Into<String>) -> Self {
-        Self { kind, at: at.clone(), message: message.into(), hints: Vec::new() }
+        Self { kind, file: None, at: at.clone(), message: message.into(), hints: Vec::new() }
     }
 
     /// Adds a hint.
@@ -34,9 +36,13 @@ impl Refusal {
     /// The refusal with its position in the text of `document`.
     pub fn diagnostic(&self, document: &Document) -> Diagnostic {
         let mut diagnostic = Diagnostic::new("StackValidationFailed", self.message.clone()).at(self.at.clone());
-        let spans = document.spans.find(&document.value, &self.at);
-        diagnostic.span = Some(spans.key.unwrap_or(spans.value));
+        // Positions in other files are not known here.
+        if self.file.is_none() {
+            let spans = document.spans.find(&document.value, &self.at);
+            diagnostic.span = Some(spans.key.unwrap_or(spans.value));
+        }
         diagnostic.hints.clone_from(&self.hints);
+        diagnostic.file.clone_from(&self.file);
         diagnostic
     }
 }
