@@ -9,7 +9,7 @@ use kiln_topology::tosca::{self, Template};
 use kiln_value::{Map, Value, text};
 
 use crate::files::Folder;
-use crate::map_at;
+use crate::{lowered, map_at};
 
 /// The difference of a field: `None` if there is none.
 type Verdict = Option<String>;
@@ -22,13 +22,15 @@ pub(crate) fn judge(folder: &Path, record: &Value) -> Vec<(&'static str, Verdict
     let path = record.str_at("path").unwrap_or_default();
     let accepted = record.get("parse").and_then(|parse| parse.get("ok")).is_some_and(Value::is_truthy);
     match (read(folder, path, record), accepted) {
-        (Ok(template), true) => {
+        (Ok((root, template)), true) => {
             let verdict = record.get("model").and_then(|model| {
                 let (mut model, mut found) = (model.clone(), template.graph.model());
                 align(&mut model, &mut found, &template.graph);
                 difference(&model, &found)
             });
-            vec![("accepted", None), ("model", verdict)]
+            let mut verdicts = vec![("accepted", None), ("model", verdict)];
+            verdicts.extend(lowered::judge(record, &root, &template));
+            verdicts
         }
         (Ok(_), false) => vec![("refused", Some("is accepted".to_owned()))],
         (Err(troubles), true) => vec![("accepted", Some(format!("is refused: {}", listed(&troubles))))],
@@ -36,20 +38,23 @@ pub(crate) fn judge(folder: &Path, record: &Value) -> Vec<(&'static str, Verdict
     }
 }
 
-fn read(folder: &Path, path: &str, record: &Value) -> Result<Template, Vec<Trouble>> {
+/// The template and the file that it is from.
+fn read(folder: &Path, path: &str, record: &Value) -> Result<(String, Template), Vec<Trouble>> {
     let given = map_at(record, "parameters");
     let refused = |refusals: Vec<kiln_topology::Refusal>| {
         refusals.into_iter().map(|refusal| (class(refusal.kind), refusal.message)).collect()
     };
     if record.str_at("kind") != Some("csar") {
-        return tosca::read(&Folder::new(folder, path), path, &given).map_err(|(_, refusals)| refused(refusals));
+        return tosca::read(&Folder::new(folder, path), path, &given)
+            .map(|template| (path.to_owned(), template))
+            .map_err(|(_, refusals)| refused(refusals));
     }
     let bytes = std::fs::read(folder.join(path)).map_err(|error| vec![("missing", error.to_string())])?;
     let of_package = |refusal: kiln_package::Refusal| {
         vec![("ValidationError", format!("\"{}\": {}", refusal.member.unwrap_or_default(), refusal.message))]
     };
     let package = Package::open(&bytes, &Limits::default()).map_err(of_package)?;
-    read_csar(&package, &given).map_err(|error| match error {
+    read_csar(&package, &given).map(|template| (package.root.clone(), template)).map_err(|error| match error {
         Error::Package { refusal, .. } => of_package(refusal),
         Error::Document(_, refusals) => refused(refusals),
     })

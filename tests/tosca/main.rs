@@ -6,6 +6,8 @@
 
 mod files;
 mod judge;
+mod lowered;
+mod validation;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

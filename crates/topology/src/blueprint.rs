@@ -5,6 +5,7 @@
 
 mod component;
 mod form;
+mod graph;
 mod library;
 mod model;
 mod provider;

@@ -83,8 +83,12 @@ pub struct Node {
     pub capabilities: Vec<Capability>,
     /// The operations of its interfaces, in the order of the document.
     pub operations: Vec<Operation>,
+    /// The operations that its type implements and the node does not.
+    pub type_operations: Vec<Operation>,
     /// The artifacts, as written.
     pub artifacts: Option<Map>,
+    /// The artifacts of its type.
+    pub type_artifacts: Map,
     /// The attributes that the type has.
     pub attributes: Vec<String>,
     /// The node, as written.
@@ -95,6 +99,16 @@ impl Node {
     /// Whether the type is `name` or derived from it.
     pub fn is_a(&self, name: &str) -> bool {
         self.type_name == name || self.ancestors.iter().any(|ancestor| ancestor == name)
+    }
+
+    /// Its operations and those of its type.
+    pub fn all_operations(&self) -> impl Iterator<Item = &Operation> {
+        self.operations.iter().chain(&self.type_operations)
+    }
+
+    /// An artifact of the node or of its type.
+    pub fn artifact(&self, name: &str) -> Option<&Value> {
+        self.artifacts.as_ref().and_then(|artifacts| artifacts.get(name)).or_else(|| self.type_artifacts.get(name))
     }
 
     /// The capability of this name.

@@ -7,6 +7,7 @@ pub mod blueprint;
 pub mod camp;
 mod circle;
 pub mod graph;
+pub mod lower;
 pub mod package;
 mod refusal;
 pub mod tosca;

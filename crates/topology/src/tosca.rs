@@ -18,4 +18,7 @@ mod types;
 
 pub use import::Files;
 
+pub(crate) use function::{arguments, call};
+pub(crate) use import::join;
+pub(crate) use scalar::Scalar;
 pub use template::{Template, read};

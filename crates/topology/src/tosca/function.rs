@@ -342,11 +342,11 @@ impl<'c, 'd> Context<'c, 'd> {
         let (interface, operation) = (text::str(interface), text::str(operation));
         let short = interface.rsplit('.').next().unwrap_or(&interface);
         let of_relationship = short == "Configure";
-        let known = node.operations.iter().any(|known| {
+        let known = node.all_operations().any(|known| {
             known.name == operation
                 && (known.interface == interface || known.interface.rsplit('.').next() == Some(short))
         });
-        if !known && !of_relationship && node.operations.iter().all(|known| known.name != operation) {
+        if !known && !of_relationship && node.all_operations().all(|known| known.name != operation) {
             let message =
                 format!("\"{}\" has no operation \"{operation}\" of an interface \"{interface}\".", node.name);
             self.reader.refuse("bad-value", at, message);

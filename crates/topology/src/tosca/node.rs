@@ -1,5 +1,6 @@
 //! Node templates: their properties, capabilities, requirements and operations.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use kiln_value::{Map, Path, Value, number};
@@ -80,6 +81,12 @@ impl<'d> Reader<'d> {
         self.check_requirements(name, &kind, fields, at);
         node.properties = self.read_properties(name, &kind, fields, at);
         node.operations = self.read_interfaces(name, &kind, fields, at);
+        node.type_operations = self.inherited_operations(&node, &kind);
+        for definition in &kind.line {
+            for (name, artifact) in definition.get("artifacts").and_then(Value::as_map).into_iter().flatten() {
+                node.type_artifacts.entry(name.clone()).or_insert_with(|| artifact.clone());
+            }
+        }
         Some((node, NodeParts { kind }))
     }
 
@@ -240,6 +247,26 @@ impl<'d> Reader<'d> {
             operations.extend(self.read_operations(name, interface, value, Some(&known), &at));
         }
         operations
+    }
+
+    /// The operations that the type implements, the nearest ancestor first, without those of the node.
+    fn inherited_operations(&self, node: &Node, kind: &Kind<'d>) -> Vec<Operation> {
+        let mut found: Vec<Operation> = Vec::new();
+        let mut seen: HashSet<(String, String)> =
+            node.operations.iter().map(|operation| (operation.interface.clone(), operation.name.clone())).collect();
+        let interfaces = kind.line.iter().filter_map(|definition| definition.get("interfaces")?.as_map()).flatten();
+        for (interface, value) in interfaces {
+            let Some(entries) = value.as_map() else { continue };
+            let entries = entries.get("operations").and_then(Value::as_map).unwrap_or(entries);
+            for (name, value) in entries.iter().filter(|(name, _)| !NO_OPERATIONS.contains(&name.as_str())) {
+                if !seen.insert((interface.clone(), name.clone())) {
+                    continue;
+                }
+                let operation = self.read_operation(&node.name, interface, name, value, &node.at.key("type"));
+                found.extend(Some(operation).filter(|operation| operation.implementation.is_some()));
+            }
+        }
+        found
     }
 
     /// The operations and notifications that an interface of a node may have; an unknown interface is refused.
